@@ -1,0 +1,1 @@
+"""The application: options, sources, sinks, build, run, report."""

@@ -1,0 +1,129 @@
+"""Wires a run: sources, parsing, matching, scoring, metrics, sinks."""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import apache_beam as beam
+from apache_beam.pvalue import PCollection
+from apache_beam.transforms.combiners import ToList
+from transforms.formats.registry import CaseReader, LogReader
+
+from pipeline.settings import Settings
+from pipeline.sinks import AGGREGATED, Sink
+from pipeline.sources import Source
+from schemas.case import EvalCase
+from schemas.failure import Failure
+from schemas.values import JsonObject
+from transforms.aggregates import VersionSums, aggregated_metrics
+from transforms.match import MatchCases
+from transforms.metrics import MetricsFn, MetricsState
+from transforms.parse import FAILURES, JoinSessions, LoggedConversation, ParseConversations, ParseEvalCases
+from transforms.rows import failure_row, turn_rows, version_rows
+from transforms.score_turns import (
+    EvaluatedConversation,
+    ScoreTurns,
+    conversation_result_row,
+    conversation_score_rows,
+    keyed_statistics,
+)
+
+SESSIONS = "Sessions"
+_JOINED_FORMATS = ("auto", "ces_session_output")
+
+
+class _Scored(NamedTuple):
+    evaluated: "PCollection[EvaluatedConversation]"
+    failures: "list[PCollection[Failure]]"
+
+
+def build(root: beam.Pipeline, logs: Source, cases: Source | None, settings: Settings, sink: Sink) -> None:
+    """Adds a whole run to a pipeline.
+
+    Args:
+        root: The pipeline.
+        logs: Where conversation logs come from.
+        cases: Where eval cases come from; None: conversations stand alone or bring their cases along.
+        settings: What the run was asked to do.
+        sink: Where the tables go.
+    """
+    records, read_failures = logs.read(root, "Logs")
+    parsed = records | "ParseConversations" >> ParseConversations(LogReader(settings.input_format))
+    eval_cases, failures = _read_cases(root, cases, settings)
+    failures += [read_failures, parsed.failures]
+    parts = {"": parsed.conversations}
+    if settings.input_format in _JOINED_FORMATS:
+        joined = parsed.entries | "JoinSessions" >> JoinSessions()
+        parts[SESSIONS] = joined.conversations
+        failures.append(joined.failures)
+    states = []
+    for part, conversations in parts.items():
+        scored = _score(conversations, eval_cases, settings, part)
+        failures += scored.failures
+        states.append(_write_conversations(scored.evaluated, settings, sink, part))
+    _write_metrics(states, settings, sink)
+    rows = (
+        failures | "Failures" >> beam.Flatten() | "FailureRows" >> beam.Map(failure_row, settings.run.run_id)
+    )
+    sink.write_table(rows, "failures")
+
+
+def _read_cases(
+    root: beam.Pipeline, cases: Source | None, settings: Settings
+) -> "tuple[PCollection[EvalCase] | None, list[PCollection[Failure]]]":
+    if cases is None:
+        return None, []
+    records, read_failures = cases.read(root, "Cases")
+    parsed = records | "ParseEvalCases" >> ParseEvalCases(CaseReader(settings.config.ces))
+    return parsed.cases, [read_failures, parsed.failures]
+
+
+def _score(
+    conversations: "PCollection[LoggedConversation]",
+    cases: "PCollection[EvalCase] | None",
+    settings: Settings,
+    part: str,
+) -> _Scored:
+    matched = conversations | f"MatchCases{part}" >> MatchCases(cases)
+    scored = matched["matched"] | f"ScoreTurns{part}" >> ScoreTurns(settings.criteria, settings.run)
+    return _Scored(scored["evaluated"], [matched[FAILURES], scored[FAILURES]])
+
+
+def _write_conversations(
+    evaluated: "PCollection[EvaluatedConversation]", settings: Settings, sink: Sink, part: str
+) -> "PCollection[tuple[str, MetricsState]]":
+    rows = evaluated | f"TurnScores{part}" >> beam.FlatMap(conversation_score_rows, settings.run.run_id)
+    sink.write_table(rows, "scores", part)
+    results = evaluated | f"EvaluationResults{part}" >> beam.Map(conversation_result_row)
+    sink.write_table(results, "results", part)
+    return (
+        evaluated
+        | f"Statistics{part}" >> beam.Map(keyed_statistics)
+        | f"Metrics{part}" >> beam.CombinePerKey(MetricsFn())
+    )
+
+
+def merge_states(states: Iterable[MetricsState]) -> MetricsState:
+    """Adds up the sums of an app version."""
+    return MetricsFn().merge_accumulators(states)
+
+
+def _write_metrics(
+    parts: "list[PCollection[tuple[str, MetricsState]]]", settings: Settings, sink: Sink
+) -> None:
+    states, run_id = parts[0], settings.run.run_id
+    if len(parts) > 1:
+        states = parts | "AllMetrics" >> beam.Flatten() | "MergeMetrics" >> beam.CombinePerKey(merge_states)
+    by_version = states | "MetricsByAppVersion" >> beam.FlatMap(version_rows, run_id)
+    sink.write_table(by_version, "metrics_by_app_version")
+    by_turn = states | "MetricsByTurn" >> beam.FlatMap(turn_rows, run_id)
+    sink.write_table(by_turn, "metrics_by_turn")
+    aggregated = states | "AllVersions" >> ToList() | "AggregatedMetrics" >> beam.Map(aggregate_versions)
+    sink.write_document(aggregated, AGGREGATED)
+
+
+def aggregate_versions(states: list[tuple[str, MetricsState]]) -> JsonObject:
+    """Returns CES's AggregatedMetrics over all app versions, told apart by their last segment."""
+    merged: dict[str, MetricsState] = {}
+    for version, state in states:
+        merged.setdefault(version.rsplit("/", 1)[-1], MetricsState()).merge(state)
+    return aggregated_metrics({v: VersionSums(s.passes, s.fails, s.ces) for v, s in merged.items()})

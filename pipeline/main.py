@@ -1,0 +1,55 @@
+"""The command `turnwise`."""
+
+import sys
+from collections.abc import Sequence
+
+from schemas.config import ConfigError
+
+_USAGE = """usage: turnwise COMMAND [options]
+
+commands:
+  run    score recorded conversations (turnwise run --help)
+"""
+
+
+def run_command() -> None:
+    """Runs the command line and exits with its status."""
+    sys.exit(main(sys.argv[1:]))
+
+
+def main(argv: Sequence[str]) -> int:
+    """Runs one command.
+
+    Returns:
+        0: done; 1: the run failed a gate of its own; 2: something the user must put right, said in one line.
+    """
+    if not argv or argv[0] in ("-h", "--help"):
+        print(_USAGE, end="")
+        return 0 if argv else 2
+    if argv[0] == "--version":
+        from importlib.metadata import version
+
+        print(version("turnwise"))
+        return 0
+    try:
+        if argv[0] != "run":
+            raise ConfigError(f"unknown command {argv[0]} (there is: run)")
+        return _run(argv[1:])
+    except ConfigError as error:
+        print(f"turnwise: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("turnwise: interrupted", file=sys.stderr)
+        return 130
+
+
+def _run(argv: Sequence[str]) -> int:
+    if "-h" in argv or "--help" in argv:
+        from pipeline.arguments import command_parser
+
+        command_parser().print_help()
+        return 0
+    from pipeline.options import parse_options
+    from pipeline.run import run
+
+    return run(*parse_options(argv))

@@ -1,0 +1,60 @@
+"""The command line: turnwise's own options beside Beam's."""
+
+import argparse
+from collections.abc import Sequence
+from difflib import get_close_matches
+
+from apache_beam.options.pipeline_options import PipelineOptions, SetupOptions, StandardOptions
+
+from pipeline.arguments import add_arguments
+from pipeline.settings import LOCAL_RUNNER, RawOptions, Settings, check_options
+from schemas.config import ConfigError
+
+
+class EvalOptions(PipelineOptions):
+    """turnwise's options, declared with Beam's."""
+
+    @classmethod
+    def _add_argparse_args(cls, parser: argparse.ArgumentParser) -> None:
+        add_arguments(parser)
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> None:  # type: ignore[override]
+        raise ConfigError(message)
+
+
+def parse_options(argv: Sequence[str]) -> tuple[Settings, PipelineOptions]:
+    """Returns the settings of a command line, and Beam's options; raises ConfigError."""
+    _reject_unknown(argv)
+    options = PipelineOptions(list(argv))
+    own = vars(_own_parser().parse_known_args(list(argv))[0])
+    standard = options.view_as(StandardOptions)
+    runner = standard.runner or LOCAL_RUNNER
+    settings = check_options(RawOptions(**own), runner)
+    standard.runner = "FnApiRunner" if runner == LOCAL_RUNNER else runner
+    options.view_as(SetupOptions).save_main_session = False
+    return settings, options
+
+
+def _own_parser() -> _Parser:
+    parser = _Parser(add_help=False, allow_abbrev=False)
+    add_arguments(parser)
+    return parser
+
+
+def _reject_unknown(argv: Sequence[str]) -> None:
+    """Raises ConfigError for an option that neither turnwise nor Beam knows; Beam itself would swallow it."""
+    parser = _Parser(add_help=False, allow_abbrev=False, conflict_handler="resolve")
+    for group in _all_subclasses(PipelineOptions):
+        group._add_argparse_args(parser)
+    unknown = parser.parse_known_args(list(argv))[1]
+    if unknown:
+        known = [name for action in parser._actions for name in action.option_strings]
+        near = get_close_matches(unknown[0].split("=")[0], known, n=1)
+        raise ConfigError(f"unknown option {unknown[0]}" + (f" (did you mean {near[0]}?)" if near else ""))
+
+
+def _all_subclasses(kind: type[PipelineOptions]) -> list[type[PipelineOptions]]:
+    direct: list[type[PipelineOptions]] = kind.__subclasses__()
+    return direct + [deeper for sub in direct for deeper in _all_subclasses(sub)]

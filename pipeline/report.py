@@ -1,0 +1,89 @@
+"""What a person sees at the end of a run."""
+
+from collections.abc import Sequence
+
+from schemas.values import JsonObject
+from transforms.criteria import CRITERIA
+from transforms.rows import STATUS
+
+_GAP = "  "
+
+
+def version_table(rows: Sequence[JsonObject]) -> str:
+    """Returns a table with one column per app version.
+
+    Args:
+        rows: The rows of `metrics_by_app_version`.
+    """
+    versions = sorted({row["app_version"] or "" for row in rows})
+    by_key = {(row["app_version"] or "", row["criterion"], row["level"]): row for row in rows}
+    names = list(dict.fromkeys(row["criterion"] for row in rows if row["criterion"] != STATUS))
+    lines = [["", *(_short(version) for version in versions)]]
+    status = [by_key.get((version, STATUS, "conversation")) for version in versions]
+    lines.append(["conversations", *(str(row["conversations"]) if row else "" for row in status)])
+    lines.append(["turns", *(str(row["turns"]) if row else "" for row in status)])
+    lines.append(["pass rate", *(_pass_rate(row) for row in status)])
+    lines.append(["not decided", *(str(row["unscored"]) if row else "" for row in status)])
+    for name in names:
+        lines.append([name, *(_mean(_row_of(by_key, version, name)) for version in versions)])
+    lines.append(["unscored", *(str(_total(rows, version, "unscored")) for version in versions)])
+    lines.append(["criterion errors", *(str(_total(rows, version, "errors")) for version in versions)])
+    return _aligned(lines)
+
+
+def _row_of(by_key: dict[tuple[str, str, str], JsonObject], version: str, name: str) -> JsonObject | None:
+    return by_key.get((version, name, "turn")) or by_key.get((version, name, "conversation"))
+
+
+def _short(version: str) -> str:
+    return version.rsplit("/", 1)[-1] or "(no version)"
+
+
+def _pass_rate(row: JsonObject | None) -> str:
+    if row is None or row["pass_rate"] is None:
+        return "-"
+    low, high = row["pass_rate_low"], row["pass_rate_high"]
+    return f"{row['pass_rate']:.0%} ({row['pass_count']} of {row['scored']}, {low:.0%} to {high:.0%})"
+
+
+def _mean(row: JsonObject | None) -> str:
+    if row is None or row["mean"] is None:
+        return "-"
+    if row["unit"] == "seconds":
+        return f"{row['mean']:.2f} s (p50 {row['p50']:.2f}, p90 {row['p90']:.2f}, p99 {row['p99']:.2f})"
+    return f"{row['mean']:.1f}" if CRITERIA[row["criterion"]].scale is None else f"{row['mean']:.3f}"
+
+
+def _total(rows: Sequence[JsonObject], version: str, column: str) -> int:
+    return sum(
+        row[column]
+        for row in rows
+        if (row["app_version"] or "") == version and row["criterion"] != STATUS and _is_own_level(rows, row)
+    )
+
+
+def _is_own_level(rows: Sequence[JsonObject], row: JsonObject) -> bool:
+    """Tells whether a row counts each thing once: turns where a criterion has turns, else conversations."""
+    if row["level"] == "turn":
+        return True
+    key = (row["app_version"], row["criterion"])
+    return not any(
+        other["level"] == "turn" and (other["app_version"], other["criterion"]) == key for other in rows
+    )
+
+
+def _aligned(lines: Sequence[Sequence[str]]) -> str:
+    widths = [max(len(line[column]) for line in lines) for column in range(len(lines[0]))]
+    padded = (
+        _GAP.join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)) for line in lines
+    )
+    return "\n".join(line.rstrip() for line in padded)
+
+
+def balance_line(counts: JsonObject) -> str:
+    """Returns the sentence that accounts for every record and conversation."""
+    lost_records, lost = counts["lost_records"], counts["lost_conversations"]
+    return (
+        f"{counts['records']} records = {counts['parsed_records']} parsed + {lost_records} failed; "
+        f"{counts['conversations']} conversations = {counts['results']} results + {lost} failed"
+    )

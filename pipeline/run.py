@@ -1,0 +1,127 @@
+"""Runs a pipeline and accounts for everything that went in."""
+
+import gc
+import sys
+from collections.abc import Sequence
+from importlib.metadata import version
+
+import apache_beam as beam
+from apache_beam.metrics.metric import MetricsFilter
+from apache_beam.options.pipeline_options import PipelineOptions
+from apache_beam.runners.runner import PipelineResult
+
+from pipeline.build import build
+from pipeline.live import show_progress
+from pipeline.report import balance_line, version_table
+from pipeline.settings import Settings
+from pipeline.sinks import FileSink, prepare_directory, read_rows, write_run_file
+from pipeline.sources import FileSource, file_patterns
+from schemas.values import JsonObject
+from transforms.parse import NAMESPACE
+
+_COUNTERS = (
+    "records",
+    "unread_records",
+    "lost_records",
+    "conversations",
+    "lost_conversations",
+    "results",
+    "cases",
+    "joined_entries",
+)
+
+
+def run(settings: Settings, options: PipelineOptions) -> int:
+    """Runs the main job and reports on it.
+
+    Returns:
+        Exit status: 0, or 1 if a gate of the run (`--max_failure_ratio`, `--fail_on`) was missed.
+
+    Raises:
+        ConfigError: Something the user must put right; nothing was run.
+    """
+    logs = FileSource(file_patterns(settings.input), settings.max_record_bytes, settings.is_distributed)
+    case_patterns = file_patterns(settings.eval_cases)
+    cases = FileSource(case_patterns, settings.max_record_bytes) if case_patterns else None
+    prepare_directory(settings.output, settings.overwrite)
+    pipeline = beam.Pipeline(options=options)
+    build(pipeline, logs, cases, settings, FileSink(settings.output, settings.output_format))
+    gc.freeze()
+    with show_progress():
+        result = pipeline.run()
+        result.wait_until_finish()
+    return report(settings, run_counts(result))
+
+
+def run_counts(result: PipelineResult) -> JsonObject:
+    """Returns how many records, conversations and results there were, and how many were lost where."""
+    counters = result.metrics().query(MetricsFilter().with_namespace(NAMESPACE))["counters"]
+    found = dict.fromkeys(_COUNTERS, 0)
+    for counter in counters:
+        found[counter.key.metric.name] += counter.committed or 0
+    unread = found.pop("unread_records")
+    found["lost_records"] += unread
+    found["records"] += unread
+    found["parsed_records"] = found["records"] - found["lost_records"]
+    return dict(found)
+
+
+def report(settings: Settings, counts: JsonObject) -> int:
+    """Prints the table and the balance, writes `run.json` and returns the exit status."""
+    rows = read_rows(settings.output, "metrics_by_app_version", settings.output_format)
+    problems = gate_problems(settings, counts, rows)
+    print(version_table(rows) if rows else "no conversation was scored")
+    print(f"\n{balance_line(counts)}")
+    print(f"files: {settings.output}")
+    for problem in problems:
+        print(f"turnwise: {problem}", file=sys.stderr)
+    status = 1 if problems else 0
+    write_run_file(settings.output, _run_document(settings, counts, problems, status))
+    return status
+
+
+def _run_document(settings: Settings, counts: JsonObject, problems: Sequence[str], status: int) -> JsonObject:
+    return {
+        "run_id": settings.run.run_id,
+        "create_time": settings.run.create_time,
+        "input": list(settings.input),
+        "input_format": settings.input_format,
+        "eval_cases": list(settings.eval_cases),
+        "output_format": settings.output_format,
+        "config": settings.config.model_dump(mode="json"),
+        "criteria": {criterion.name: criterion.model_dump(mode="json") for criterion in settings.criteria},
+        "versions": {
+            "turnwise": version("turnwise"),
+            "apache-beam": beam.__version__,
+            "python": sys.version.split()[0],
+        },
+        "counts": counts,
+        "problems": list(problems),
+        "exit_status": status,
+    }
+
+
+def gate_problems(settings: Settings, counts: JsonObject, rows: Sequence[JsonObject]) -> list[str]:
+    """Returns why the run fails, one line each; empty: it does not."""
+    problems = []
+    if counts["results"] + counts["lost_conversations"] != counts["conversations"]:
+        problems.append(f"the run lost track of something: {balance_line(counts)}")
+    lost = counts["lost_records"] + counts["lost_conversations"]
+    total = counts["lost_records"] + counts["conversations"]
+    limit = settings.max_failure_ratio
+    if limit is not None and total and lost / total > limit:
+        problems.append(
+            f"{lost} of {total} records and conversations failed, more than --max_failure_ratio {limit:g}"
+        )
+    return problems + [line for name in settings.fail_on for line in _gate(name, rows)]
+
+
+def _gate(name: str, rows: Sequence[JsonObject]) -> list[str]:
+    own = [row for row in rows if row["criterion"] == name and row["level"] == "conversation"]
+    failed = sum(row["fail_count"] for row in own)
+    undecided = sum(row["count"] - row["pass_count"] - row["fail_count"] + row["errors"] for row in own)
+    if not sum(row["count"] for row in own):
+        return [f"{name}: nothing was scored"]
+    if not failed and not undecided:
+        return []
+    return [f"{name}: {failed} conversations failed, {undecided} are not decided"]

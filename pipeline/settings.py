@@ -1,0 +1,110 @@
+"""The options of a run, checked and typed."""
+
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Literal
+
+from schemas.config import ConfigError, EvalConfig
+from transforms.config import build_criteria, parse_config
+from transforms.criteria import CRITERIA, Criterion
+from transforms.results import RunInfo
+from transforms.rows import STATUS
+
+LOCAL_RUNNER = "DirectRunner"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a run was asked to do.
+
+    Attributes:
+        max_record_bytes: A larger record is a failure.
+        max_failure_ratio: Largest share of lost records and conversations; None: no limit.
+        fail_on: Criteria (or `evaluation_status`) on which a failed or undecided conversation fails the run.
+        is_distributed: Whether the runner works on other machines than this process.
+    """
+
+    run: RunInfo
+    config: EvalConfig
+    criteria: tuple[Criterion, ...]
+    input: tuple[str, ...] = ()
+    input_format: str = "auto"
+    eval_cases: tuple[str, ...] = ()
+    output: str = ""
+    output_format: Literal["jsonl", "avro"] = "jsonl"
+    overwrite: bool = False
+    max_record_bytes: int = 64 * 1024 * 1024
+    max_failure_ratio: float | None = None
+    fail_on: tuple[str, ...] = field(default=())
+    is_distributed: bool = False
+
+
+@dataclass(frozen=True)
+class RawOptions:
+    """turnwise's own options as the command line gave them."""
+
+    input: list[str] | None
+    input_format: str
+    eval_cases: list[str] | None
+    config: str | None
+    max_record_mb: float
+    output: str | None
+    output_format: Literal["jsonl", "avro"]
+    overwrite: bool
+    run_id: str | None
+    max_failure_ratio: float | None
+    fail_on: list[str] | None
+
+
+def check_options(options: RawOptions, runner: str) -> Settings:
+    """Returns the settings that the options stand for; raises ConfigError for the first mistake."""
+    if not options.input:
+        raise ConfigError("--input is missing: name the conversation logs to score")
+    if not options.output:
+        raise ConfigError("--output is missing: name a directory for the results")
+    if options.max_failure_ratio is not None and not 0 <= options.max_failure_ratio <= 1:
+        raise ConfigError(f"--max_failure_ratio must lie between 0 and 1, not {options.max_failure_ratio}")
+    if options.max_record_mb <= 0:
+        raise ConfigError(f"--max_record_mb must be above 0, not {options.max_record_mb}")
+    config = read_config(options.config)
+    criteria = build_criteria(config)
+    started = datetime.now(timezone.utc)
+    run_id = options.run_id or started.strftime("run-%Y%m%dT%H%M%S-%fZ")
+    return Settings(
+        run=RunInfo(run_id, started.isoformat(timespec="milliseconds").replace("+00:00", "Z")),
+        config=config,
+        criteria=criteria,
+        input=tuple(options.input),
+        input_format=options.input_format,
+        eval_cases=tuple(options.eval_cases or ()),
+        output=options.output,
+        output_format=options.output_format,
+        overwrite=options.overwrite,
+        max_record_bytes=int(options.max_record_mb * 1024 * 1024),
+        max_failure_ratio=options.max_failure_ratio,
+        fail_on=_known_gates(options.fail_on or [], criteria),
+        is_distributed=runner not in (LOCAL_RUNNER, "FnApiRunner"),
+    )
+
+
+def read_config(path: str | None) -> EvalConfig:
+    """Reads a config file; None gives the default config."""
+    if path is None:
+        return EvalConfig()
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(
+            f"--config {path}: {getattr(error, 'strerror', None) or 'not UTF-8 text'}"
+        ) from None
+    return parse_config(text, path)
+
+
+def _known_gates(names: list[str], criteria: tuple[Criterion, ...]) -> tuple[str, ...]:
+    in_use = [criterion.name for criterion in criteria]
+    for name in names:
+        if name != STATUS and name not in in_use:
+            known = "is not in the config" if name in CRITERIA else "is no criterion"
+            raise ConfigError(f"--fail_on {name}: {known}; it can be {STATUS}, {', '.join(in_use)}")
+    return tuple(names)

@@ -1,0 +1,196 @@
+"""Reads JSON records from files on any filesystem that Beam knows."""
+
+import gzip
+import json
+from collections.abc import Iterator
+from datetime import date, datetime
+from pathlib import Path
+from typing import IO, Any, Protocol
+
+import apache_beam as beam
+from apache_beam.io import fileio
+from apache_beam.io.filesystem import CompressionTypes, FileMetadata
+from apache_beam.io.filesystems import FileSystems
+from apache_beam.metrics.metric import Metrics
+from apache_beam.pvalue import PCollection
+
+from schemas.config import ConfigError
+from schemas.failure import Failure, record_failure
+from schemas.record import Record
+from schemas.values import JsonValue
+from transforms.formats.registry import is_one_record
+from transforms.parse import FAILURES, NAMESPACE
+from transforms.wire import dump_json
+
+SUFFIXES = (".json", ".jsonl", ".ndjson", ".json.gz", ".jsonl.gz", ".ndjson.gz", ".avro")
+
+
+class OversizedRecordError(ValueError):
+    """A record is larger than the limit."""
+
+
+class Source(Protocol):
+    """Gives the records of a pipeline, and what could not be read."""
+
+    def read(self, root: beam.Pipeline, name: str) -> "tuple[PCollection[Record], PCollection[Failure]]":
+        """Adds the reading steps to a pipeline; `name` keeps their labels apart."""
+
+
+def file_patterns(paths: tuple[str, ...]) -> list[str]:
+    """Returns the globs of what a user named; a directory stands for everything readable below it.
+
+    Raises:
+        ConfigError: Something local matches no file.
+    """
+    patterns: list[str] = []
+    for path in paths:
+        patterns += _patterns_of(path)
+    return patterns
+
+
+def _patterns_of(path: str) -> list[str]:
+    if "://" in path:
+        return [f"{path}**{suffix}" for suffix in SUFFIXES] if path.endswith("/") else [path]
+    if not Path(path).is_dir():
+        if not FileSystems.match([path], limits=[1])[0].metadata_list:
+            raise ConfigError(f"{path}: no such file")
+        return [path]
+    found = [f"{path}/**{suffix}" for suffix in SUFFIXES]
+    if not any(result.metadata_list for result in FileSystems.match(found, limits=[1] * len(found))):
+        raise ConfigError(f"{path}: no file in it ends in {', '.join(SUFFIXES)}")
+    return found
+
+
+class _ReadFn(beam.DoFn):
+    def __init__(self, max_record_bytes: int) -> None:
+        self._limit = max_record_bytes
+        self._lost = Metrics.counter(NAMESPACE, "unread_records")
+
+    def process(self, file: FileMetadata) -> Iterator[Any]:
+        try:
+            for record in read_records(file.path, self._limit):
+                if isinstance(record, Failure):
+                    self._lost.inc()
+                    yield beam.pvalue.TaggedOutput(FAILURES, record)
+                else:
+                    yield record
+        except Exception as error:
+            self._lost.inc()
+            yield beam.pvalue.TaggedOutput(FAILURES, record_failure("read", error, Record(file.path, 0, b"")))
+
+
+class FileSource:
+    """The records of JSON, JSON Lines and Avro files, gzipped or not."""
+
+    def __init__(self, patterns: list[str], max_record_bytes: int, is_distributed: bool = False) -> None:
+        """Keeps what to read; on a distributed runner the records are spread over the workers."""
+        self._patterns, self._limit, self._is_distributed = patterns, max_record_bytes, is_distributed
+
+    def read(self, root: beam.Pipeline, name: str) -> "tuple[PCollection[Record], PCollection[Failure]]":
+        """Matches the globs and reads every file once."""
+        files = (
+            root
+            | f"{name}Patterns" >> beam.Create(self._patterns, reshuffle=False)
+            | f"{name}Files" >> fileio.MatchAll(fileio.EmptyMatchTreatment.ALLOW)
+        )
+        if self._is_distributed:
+            files = files | f"{name}SpreadFiles" >> beam.Reshuffle()
+        outputs = files | f"{name}Read" >> beam.ParDo(_ReadFn(self._limit)).with_outputs(
+            FAILURES, main="records"
+        )
+        records = outputs["records"]
+        if self._is_distributed:
+            records = records | f"{name}SpreadRecords" >> beam.Reshuffle()
+        return records, outputs[FAILURES]
+
+
+def read_records(path: str, limit: int) -> Iterator[Record | Failure]:
+    """Yields the records of one file: by its name as Avro, as one JSON text, or as JSON Lines.
+
+    A JSON text that is an array gives its elements. A record over the limit is a failure; reading goes on.
+    """
+    if path.endswith(".avro"):
+        yield from _avro_records(path)
+        return
+    with _open(path) as file:
+        if path.removesuffix(".gz").endswith(".json"):
+            yield from _document_records(path, file, limit)
+        else:
+            yield from _line_records(path, file, limit)
+
+
+def _open(path: str) -> IO[bytes]:
+    file = FileSystems.open(path, compression_type=CompressionTypes.UNCOMPRESSED)
+    return gzip.GzipFile(fileobj=file) if path.endswith(".gz") else file
+
+
+def _line_records(path: str, file: IO[bytes], limit: int) -> Iterator[Record | Failure]:
+    position = 0
+    while line := file.readline(limit + 2):
+        position += 1
+        if len(line) > limit + 1:
+            while line and not line.endswith(b"\n"):
+                line = file.readline(limit)
+            yield _oversized(path, position, limit)
+        elif not line.isspace():
+            yield Record(path, position, line.removeprefix(b"\xef\xbb\xbf") if position == 1 else line)
+
+
+def _oversized(path: str, position: int, limit: int) -> Failure:
+    error = OversizedRecordError(f"the record is larger than {limit / 1024 / 1024:g} MB")
+    return record_failure("read", error, Record(path, position, b""))
+
+
+def _document_records(path: str, file: IO[bytes], limit: int) -> Iterator[Record | Failure]:
+    text = file.read(limit + 1)
+    if len(text) > limit:
+        yield _oversized(path, 1, limit)
+        return
+    text = text.removeprefix(b"\xef\xbb\xbf")
+    elements = _elements(text)
+    if elements is not None:
+        for position, element in enumerate(elements, 1):
+            yield Record(path, position, dump_json(element))
+    elif _is_json_lines(text):
+        for position, line in enumerate(text.split(b"\n"), 1):
+            if line and not line.isspace():
+                yield Record(path, position, line)
+    elif text and not text.isspace():
+        yield Record(path, 1, text)
+
+
+def _elements(text: bytes) -> list[JsonValue] | None:
+    """Returns the records of a JSON array; None if the text is something else, or as a whole one record."""
+    if text.lstrip()[:1] != b"[":
+        return None
+    try:
+        elements = json.loads(text)
+    except ValueError:
+        return None
+    return None if is_one_record(elements) else elements
+
+
+def _is_json_lines(text: bytes) -> bool:
+    """Tells whether a file called `.json` holds one JSON text a line."""
+    first, _, rest = text.strip().partition(b"\n")
+    if not rest.strip():
+        return False
+    try:
+        json.loads(first)
+    except ValueError:
+        return False
+    return True
+
+
+def _avro_records(path: str) -> Iterator[Record]:
+    import fastavro
+
+    with FileSystems.open(path, compression_type=CompressionTypes.UNCOMPRESSED) as file:
+        for position, row in enumerate(fastavro.reader(file), 1):
+            yield Record(path, position, json.dumps(row, default=_plain, ensure_ascii=False).encode())
+
+
+def _plain(value: object) -> JsonValue:
+    if isinstance(value, datetime | date):
+        return value.isoformat()
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)

@@ -1,0 +1,1 @@
+"""What crosses a border or a stage: canonical conversations, cases, scores, failures and the wire formats."""

@@ -1,0 +1,30 @@
+"""Arguments of a tool call, in the spellings that logs use."""
+
+from pydantic_core import from_json
+
+from schemas.values import JsonObject, JsonValue
+
+RAW = "raw"
+
+
+def decoded_arguments(value: JsonValue) -> JsonObject | None:
+    """Returns a call's arguments as an object.
+
+    Args:
+        value: An object, its JSON text, or anything else that a log holds in its place.
+
+    Returns:
+        None where none are stated; `{}` for an empty text; `{"raw": value}` for what is no JSON object,
+        so that it never equals a call without arguments.
+    """
+    if value is None or isinstance(value, dict):
+        return value
+    if not isinstance(value, str):
+        return {RAW: value}
+    if not value.strip():
+        return {}
+    try:
+        decoded = from_json(value)
+    except ValueError:
+        return {RAW: value}
+    return decoded if isinstance(decoded, dict) else {RAW: value}

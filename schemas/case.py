@@ -1,0 +1,96 @@
+"""The canonical eval case: what a conversation is held against."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from schemas.conversation import Conversation, Expectation, ExpectedTurn, Rubric, Slim, ToolCall
+from schemas.values import JsonObject
+
+
+class CaseThresholds(Slim):
+    """CES gates that hold for a whole case (defaults: the API's).
+
+    Attributes:
+        semantic_similarity: 0..4.
+        tool_invocation: Share of expected tools that must be called in a turn, 0..1.
+        parameter: Share of a call's expected parameters that must match, 0..1.
+        extra_tool_calls: What a call that nobody expected does.
+        unexpected_response: What an answer does in a turn for which the golden expects none.
+        golden_hallucination: Whether a hallucination fails a golden case.
+        scenario_hallucination: Whether a hallucination fails a scenario case.
+    """
+
+    semantic_similarity: int = 3
+    tool_invocation: float = 1.0
+    parameter: float = 1.0
+    extra_tool_calls: Literal["FAIL", "ALLOW"] = "FAIL"
+    unexpected_response: Literal["FAIL", "ALLOW"] = "FAIL"
+    golden_hallucination: Literal["ENABLED", "DISABLED"] = "DISABLED"
+    scenario_hallucination: Literal["ENABLED", "DISABLED"] = "DISABLED"
+
+
+class UserFact(Slim):
+    """Something a simulated user knows."""
+
+    name: str
+    value: str
+
+
+class EvalCase(Slim):
+    """A golden case (expected turns) or a scenario (a task, what must occur, rubrics).
+
+    Attributes:
+        eval_id: Its name; conversations refer to it.
+        dialect: Whose rules decide the verdict.
+        turns: Expected turns of a golden case.
+        actions: Calls that must have been made by the end; None: nothing is stated.
+        outputs: Texts that the agent must have said by the end.
+        expectations: What must occur anywhere in a scenario's conversation.
+        evaluation_expectations: Statements (or names of them) about the whole conversation, for a judge.
+        user_goal: What should become of a scenario's user goal.
+        similarity_enabled: False: semantic similarity is switched off for the case.
+        tool_correctness_enabled: False: the tool check of turns is switched off for the case.
+        step_tool_correctness_enabled: False: the parameter check of calls is switched off for the case.
+        session_state: Session state that the conversation starts with.
+        final_session_state: Session state that it should end with.
+    """
+
+    eval_id: str
+    kind: Literal["golden", "scenario"] = "golden"
+    dialect: Literal["ces", "adk", "turnwise"] = "turnwise"
+    display_name: str | None = None
+    tags: list[str] = Field(default_factory=list)
+    language: str | None = None
+    turns: list[ExpectedTurn] = Field(default_factory=list)
+    actions: list[ToolCall] | None = None
+    outputs: list[str] = Field(default_factory=list)
+    task: str | None = None
+    user_facts: list[UserFact] = Field(default_factory=list)
+    expectations: list[Expectation] = Field(default_factory=list)
+    evaluation_expectations: list[str] = Field(default_factory=list)
+    rubrics: list[Rubric] = Field(default_factory=list)
+    user_goal: Literal["SATISFIED", "REJECTED", "IGNORED"] = "SATISFIED"
+    thresholds: CaseThresholds = Field(default_factory=CaseThresholds)
+    similarity_enabled: bool = True
+    tool_correctness_enabled: bool = True
+    step_tool_correctness_enabled: bool = True
+    session_state: JsonObject = Field(default_factory=dict)
+    final_session_state: JsonObject = Field(default_factory=dict)
+
+
+def inline_case(conversation: Conversation) -> EvalCase | None:
+    """Returns the case that a record brought along, or None if it expects nothing."""
+    turns = [turn.expected for turn in conversation.turns]
+    if conversation.expected is None and not any(turns):
+        return None
+    outcome = conversation.expected
+    return EvalCase(
+        eval_id=conversation.eval_id or conversation.conversation_id,
+        turns=[turn or ExpectedTurn() for turn in turns] if any(turns) else [],
+        actions=outcome.actions if outcome else None,
+        outputs=outcome.outputs if outcome else [],
+        rubrics=[Rubric(rubric_id=str(i), text=text) for i, text in enumerate(outcome.rubric)]
+        if outcome
+        else [],
+    )

@@ -1,0 +1,158 @@
+"""Scripts of golden cases and settings of scenario cases."""
+
+from pydantic import Field
+
+from schemas.ces.conversations import AgentTransfer, ConversationMessage, Span, ToolCall, ToolResponse
+from schemas.ces.metric_settings import (
+    ExpectationLevelMetricsThresholds,
+    HallucinationMetricBehavior,
+    HallucinationMetricsConfig,
+    SemanticSimilarityMetricsConfig,
+    TurnLevelMetricsThresholds,
+)
+from schemas.ces.run_settings import ScenarioExecutionMode
+from schemas.ces.sessions import SessionInput
+from schemas.proto_fields import Bool, Implicit, Int32, OpenEnum, Repeated, Struct, Text
+from schemas.proto_json import Message
+
+
+class ComparisonType(OpenEnum):
+    """How expected and observed are compared; unspecified: SEMANTIC_SIMILARITY."""
+
+    COMPARISON_TYPE_UNSPECIFIED = 0
+    EQUALS = 1
+    CONTAINS = 2
+    SEMANTIC_SIMILARITY = 3
+
+
+class GoldenExpectation(Message):
+    """One checkable requirement."""
+
+    PROTO = "Evaluation.GoldenExpectation"
+    ONEOFS = (
+        (
+            "tool_call",
+            "tool_response",
+            "agent_response",
+            "agent_transfer",
+            "updated_variables",
+            "mock_tool_response",
+            "no_tool_calls",
+        ),
+    )
+
+    tool_call: ToolCall | None = None
+    """Its arguments may hold `$matchType` directives."""
+    tool_response: ToolResponse | None = None
+    agent_response: ConversationMessage | None = None
+    agent_transfer: AgentTransfer | None = None
+    updated_variables: Struct | None = None
+    mock_tool_response: ToolResponse | None = None
+    """Not a check: what the fake tool answers."""
+    no_tool_calls: Bool | None = None
+    note: Text = ""
+    skip_evaluation: Bool = False
+    """The outcome is SKIPPED."""
+    expectation_level_metrics_thresholds_override: ExpectationLevelMetricsThresholds | None = None
+    agent_response_semantic_similarity_metrics_config_override: SemanticSimilarityMetricsConfig | None = None
+    agent_response_hallucination_metrics_config_override: HallucinationMetricsConfig | None = None
+    comparison_type: Implicit[ComparisonType] = ComparisonType(0)
+
+
+class GoldenStep(Message):
+    """One input or one check of a turn."""
+
+    PROTO = "Evaluation.Step"
+    ONEOFS = (("user_input", "agent_transfer", "expectation"),)
+
+    user_input: SessionInput | None = None
+    agent_transfer: AgentTransfer | None = None
+    expectation: GoldenExpectation | None = None
+
+
+class GoldenTurn(Message):
+    """One user turn and all that is expected of the agent until the next."""
+
+    PROTO = "Evaluation.GoldenTurn"
+
+    steps: Repeated[GoldenStep] = Field(default_factory=list)
+    root_span: Span | None = None
+    turn_level_metrics_thresholds_override: TurnLevelMetricsThresholds | None = None
+    hallucination_metric_behavior_override: Implicit[HallucinationMetricBehavior] = (
+        HallucinationMetricBehavior(0)
+    )
+
+
+class Golden(Message):
+    """The script of a golden case."""
+
+    PROTO = "Evaluation.Golden"
+
+    turns: Repeated[GoldenTurn] = Field(default_factory=list)
+    evaluation_expectations: Repeated[Text] = Field(default_factory=list)
+
+
+class UserFact(Message):
+    """Something the simulated user knows."""
+
+    PROTO = "Evaluation.Scenario.UserFact"
+
+    name: Text = ""
+    value: Text = ""
+
+
+class ToolExpectation(Message):
+    """A call and its mocked answer."""
+
+    PROTO = "Evaluation.ScenarioExpectation.ToolExpectation"
+
+    expected_tool_call: ToolCall | None = None
+    mock_tool_response: ToolResponse | None = None
+
+
+class ScenarioExpectation(Message):
+    """Something that must occur in a scenario's conversation."""
+
+    PROTO = "Evaluation.ScenarioExpectation"
+    ONEOFS = (("tool_expectation", "agent_response"),)
+
+    tool_expectation: ToolExpectation | None = None
+    agent_response: ConversationMessage | None = None
+
+
+class TaskCompletionBehavior(OpenEnum):
+    """Older form of UserGoalBehavior."""
+
+    TASK_COMPLETION_BEHAVIOR_UNSPECIFIED = 0
+    TASK_SATISFIED = 1
+    TASK_REJECTED = 2
+
+
+class UserGoalBehavior(OpenEnum):
+    """What should become of the user's goal; unspecified: USER_GOAL_SATISFIED."""
+
+    USER_GOAL_BEHAVIOR_UNSPECIFIED = 0
+    USER_GOAL_SATISFIED = 1
+    USER_GOAL_REJECTED = 2
+    USER_GOAL_IGNORED = 3
+
+
+class Scenario(Message):
+    """The setting of a simulated conversation."""
+
+    PROTO = "Evaluation.Scenario"
+
+    task: Text = ""
+    user_facts: Repeated[UserFact] = Field(default_factory=list)
+    max_turns: Int32 = 0
+    """At most 100, which is also the default."""
+    rubrics: Repeated[Text] = Field(default_factory=list)
+    """Statements the whole conversation is scored against."""
+    scenario_expectations: Repeated[ScenarioExpectation] = Field(default_factory=list)
+    variable_overrides: Struct | None = None
+    """Known to the agent, not to the user."""
+    task_completion_behavior: Implicit[TaskCompletionBehavior] = TaskCompletionBehavior(0)
+    """Superseded by `user_goal_behavior`."""
+    user_goal_behavior: Implicit[UserGoalBehavior] = UserGoalBehavior(0)
+    evaluation_expectations: Repeated[Text] = Field(default_factory=list)
+    scenario_execution_mode: Implicit[ScenarioExecutionMode] = ScenarioExecutionMode(0)

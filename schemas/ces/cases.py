@@ -1,0 +1,38 @@
+"""Evaluations: the test cases of an app."""
+
+from pydantic import Field
+
+from schemas.ces.aggregates import AggregatedMetrics
+from schemas.ces.case_parts import Golden, Scenario
+from schemas.ces.metric_settings import EvaluationMetricsConfig, EvaluationMetricsThresholds
+from schemas.ces.results import EvaluationResult
+from schemas.proto_fields import Bool, Repeated, Text, Timestamp
+from schemas.proto_json import Message
+
+
+class Evaluation(Message):
+    """A test case of an app: a golden (a script) or a scenario (a task for a simulated user)."""
+
+    ONEOFS = (("golden", "scenario"),)
+
+    golden: Golden | None = None
+    scenario: Scenario | None = None
+    name: Text = ""
+    display_name: Text = ""
+    description: Text = ""
+    tags: Repeated[Text] = Field(default_factory=list)
+    evaluation_datasets: Repeated[Text] = Field(default_factory=list)
+    create_time: Timestamp | None = None
+    created_by: Text = ""
+    update_time: Timestamp | None = None
+    last_updated_by: Text = ""
+    evaluation_runs: Repeated[Text] = Field(default_factory=list)
+    etag: Text = ""
+    aggregated_metrics: AggregatedMetrics | None = None
+    last_completed_result: EvaluationResult | None = None
+    invalid: Bool = False
+    """It names a tool, toolset or agent that was deleted."""
+    last_ten_results: Repeated[EvaluationResult] = Field(default_factory=list)
+    """Filled only when the request asks for them."""
+    evaluation_metrics_threshold_override: EvaluationMetricsThresholds | None = None
+    evaluation_metrics_config_override: EvaluationMetricsConfig | None = None

@@ -1,0 +1,174 @@
+"""Conversations of an app and what they are made of; the same in v1 and v1beta."""
+
+from pydantic import Field
+
+from schemas.proto_fields import Bytes, Duration, Implicit, Int32, OpenEnum, Repeated, Struct, Text, Timestamp
+from schemas.proto_json import Message
+
+
+class Span(Message):
+    """A node of a trace."""
+
+    name: Text = ""
+    start_time: Timestamp | None = None
+    end_time: Timestamp | None = None
+    duration: Duration | None = None
+    attributes: Struct | None = None
+    child_spans: Repeated["Span"] = Field(default_factory=list)
+
+
+class ToolsetTool(Message):
+    """A tool of a toolset."""
+
+    toolset: Text = ""
+    tool_id: Text = ""
+
+
+class ToolCall(Message):
+    """A request to run a tool."""
+
+    ONEOFS = (("tool", "toolset_tool"),)
+
+    tool: Text | None = None
+    toolset_tool: ToolsetTool | None = None
+    id: Text = ""
+    display_name: Text = ""
+    """Of the tool."""
+    args: Struct | None = None
+
+
+class ToolResponse(Message):
+    """What a tool answered."""
+
+    ONEOFS = (("tool", "toolset_tool"),)
+
+    tool: Text | None = None
+    toolset_tool: ToolsetTool | None = None
+    id: Text = ""
+    display_name: Text = ""
+    response: Struct | None = None
+    """`output` holds the answer, `error` the error; with neither the whole object is the answer."""
+
+
+class AgentTransfer(Message):
+    """A hand-over to another agent."""
+
+    target_agent: Text = ""
+    display_name: Text = ""
+
+
+class Blob(Message):
+    """Binary data."""
+
+    mime_type: Text = ""
+    data: Bytes = ""
+
+
+class Image(Message):
+    """An image."""
+
+    mime_type: Text = ""
+    data: Bytes = ""
+
+
+class Chunk(Message):
+    """One piece of content."""
+
+    ONEOFS = (
+        (
+            "text",
+            "transcript",
+            "blob",
+            "payload",
+            "image",
+            "tool_call",
+            "tool_response",
+            "agent_transfer",
+            "updated_variables",
+            "default_variables",
+        ),
+    )
+
+    text: Text | None = None
+    transcript: Text | None = None
+    blob: Blob | None = None
+    payload: Struct | None = None
+    image: Image | None = None
+    tool_call: ToolCall | None = None
+    tool_response: ToolResponse | None = None
+    agent_transfer: AgentTransfer | None = None
+    updated_variables: Struct | None = None
+    default_variables: Struct | None = None
+
+
+class ConversationMessage(Message):
+    """One message of a user or an agent."""
+
+    PROTO = "Message"
+
+    role: Text = ""
+    """"user", "agent" or the agent's display name."""
+    chunks: Repeated[Chunk] = Field(default_factory=list)
+    event_time: Timestamp | None = None
+
+
+class ConversationTurn(Message):
+    """A user's input and what followed."""
+
+    PROTO = "Conversation.Turn"
+
+    messages: Repeated[ConversationMessage] = Field(default_factory=list)
+    root_span: Span | None = None
+
+
+class ChannelType(OpenEnum):
+    """Older form of input types."""
+
+    CHANNEL_TYPE_UNSPECIFIED = 0
+    TEXT = 1
+    AUDIO = 2
+    MULTIMODAL = 3
+
+
+class ConversationSource(OpenEnum):
+    """Where a conversation came from."""
+
+    SOURCE_UNSPECIFIED = 0
+    LIVE = 1
+    SIMULATOR = 2
+    EVAL = 3
+    AGENT_TOOL = 4
+
+
+class InputType(OpenEnum):
+    """Kind of an input."""
+
+    INPUT_TYPE_UNSPECIFIED = 0
+    INPUT_TYPE_TEXT = 1
+    INPUT_TYPE_AUDIO = 2
+    INPUT_TYPE_IMAGE = 3
+    INPUT_TYPE_BLOB = 4
+    INPUT_TYPE_TOOL_RESPONSE = 5
+    INPUT_TYPE_VARIABLES = 6
+    INPUT_TYPE_EVENT = 7
+
+
+class Conversation(Message):
+    """One interaction of an end user with the app."""
+
+    name: Text = ""
+    start_time: Timestamp | None = None
+    end_time: Timestamp | None = None
+    turns: Repeated[ConversationTurn] = Field(default_factory=list)
+    turn_count: Int32 = 0
+    channel_type: Implicit[ChannelType] = ChannelType(0)
+    """Superseded by `input_types`."""
+    source: Implicit[ConversationSource] = ConversationSource(0)
+    input_types: Repeated[InputType] = Field(default_factory=list)
+    entry_agent: Text = ""
+    """Absent: the root agent."""
+    deployment: Text = ""
+    app_version: Text = ""
+    language_code: Text = ""
+    messages: Repeated[ConversationMessage] = Field(default_factory=list)
+    """Older flat list; `turns` has them too."""

@@ -1,0 +1,43 @@
+"""Groups of cases, and statements that are judged over whole conversations."""
+
+from pydantic import Field
+
+from schemas.ces.aggregates import AggregatedMetrics
+from schemas.proto_fields import Repeated, Text, Timestamp
+from schemas.proto_json import Message
+
+
+class EvaluationDataset(Message):
+    """A named group of cases."""
+
+    name: Text = ""
+    display_name: Text = ""
+    evaluations: Repeated[Text] = Field(default_factory=list)
+    create_time: Timestamp | None = None
+    update_time: Timestamp | None = None
+    etag: Text = ""
+    created_by: Text = ""
+    last_updated_by: Text = ""
+    aggregated_metrics: AggregatedMetrics | None = None
+
+
+class LlmCriteria(Message):
+    """What the judge is told."""
+
+    PROTO = "EvaluationExpectation.LlmCriteria"
+
+    prompt: Text = ""
+
+
+class EvaluationExpectation(Message):
+    """A reusable statement that an LLM judges over a whole conversation."""
+
+    ONEOFS = (("llm_criteria",),)
+
+    llm_criteria: LlmCriteria | None = None
+    name: Text = ""
+    display_name: Text = ""
+    tags: Repeated[Text] = Field(default_factory=list)
+    create_time: Timestamp | None = None
+    update_time: Timestamp | None = None
+    etag: Text = ""

@@ -1,0 +1,110 @@
+"""What goes into a session and what comes out of it."""
+
+from pydantic import Field
+
+from schemas.ces.conversations import Blob, ConversationMessage, Image, Span, ToolCall, ToolResponse
+from schemas.proto_any import AnyMessage
+from schemas.proto_fields import Bool, Bytes, Int32, Repeated, Struct, Text
+from schemas.proto_json import Message
+
+
+class ToolResponses(Message):
+    """Answers of client-side tools."""
+
+    tool_responses: Repeated[ToolResponse] = Field(default_factory=list)
+
+
+class Event(Message):
+    """An event."""
+
+    event: Text = ""
+
+
+class SessionInput(Message):
+    """What a user or a client sends."""
+
+    ONEOFS = (("text", "dtmf", "audio", "tool_responses", "image", "blob", "variables", "event"),)
+
+    text: Text | None = None
+    dtmf: Text | None = None
+    audio: Bytes | None = None
+    tool_responses: ToolResponses | None = None
+    image: Image | None = None
+    blob: Blob | None = None
+    variables: Struct | None = None
+    event: Event | None = None
+    will_continue: Bool = False
+    """A fragment of a longer input."""
+
+
+class ToolCalls(Message):
+    """Calls for tools of the client."""
+
+    tool_calls: Repeated[ToolCall] = Field(default_factory=list)
+
+
+class CitedChunk(Message):
+    """A source of an agent's text."""
+
+    PROTO = "Citations.CitedChunk"
+
+    uri: Text = ""
+    title: Text = ""
+    text: Text = ""
+    requires_attribution: Bool = False
+
+
+class Citations(Message):
+    """Sources of an agent's text."""
+
+    cited_chunks: Repeated[CitedChunk] = Field(default_factory=list)
+
+
+class WebSearchQuery(Message):
+    """A suggested search."""
+
+    query: Text = ""
+    uri: Text = ""
+
+
+class GoogleSearchSuggestions(Message):
+    """Search suggestions to be shown with an answer."""
+
+    htmls: Repeated[Text] = Field(default_factory=list)
+    web_search_queries: Repeated[WebSearchQuery] = Field(default_factory=list)
+
+
+class EndSession(Message):
+    """The session ended; the metadata says why."""
+
+    metadata: Struct | None = None
+
+
+class DiagnosticInfo(Message):
+    """How a turn was processed."""
+
+    PROTO = "SessionOutput.DiagnosticInfo"
+
+    messages: Repeated[ConversationMessage] = Field(default_factory=list)
+    root_span: Span | None = None
+
+
+class SessionOutput(Message):
+    """One output of a session."""
+
+    ONEOFS = (
+        ("text", "audio", "tool_calls", "citations", "google_search_suggestions", "end_session", "payload"),
+    )
+
+    text: Text | None = None
+    audio: Bytes | None = None
+    tool_calls: ToolCalls | None = None
+    citations: Citations | None = None
+    google_search_suggestions: GoogleSearchSuggestions | None = None
+    end_session: EndSession | None = None
+    payload: Struct | None = None
+    turn_index: Int32 = 0
+    """1-based."""
+    turn_completed: Bool = False
+    diagnostic_info: DiagnosticInfo | None = None
+    context: Repeated[AnyMessage] = Field(default_factory=list)

@@ -1,0 +1,75 @@
+"""The config file: google-adk's EvalConfig, and what turnwise adds to it."""
+
+import json
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from schemas.values import JsonObject
+
+DEFAULT_CRITERIA: JsonObject = {
+    "tool_trajectory_avg_score": 1.0,
+    "response_match_score": 0.8,
+    "tool_invocation_score": {},
+    "expectations_met": {},
+    "turn_latency": {},
+    "tool_call_latency": {},
+}
+
+
+class ConfigError(ValueError):
+    """Something the user must put right; its message is one line."""
+
+
+class CesConfig(BaseModel):
+    """How CES cases are judged where neither they nor the API's documentation say.
+
+    Attributes:
+        evaluation_metrics_thresholds: The app's EvaluationMetricsThresholds in proto3 JSON; a case's own
+            overrides win field by field.
+        unexpected_response: What an answer does in a golden turn that expects none.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    evaluation_metrics_thresholds: JsonObject = Field(default_factory=dict)
+    unexpected_response: Literal["FAIL", "ALLOW"] = "FAIL"
+
+
+class EvalConfig(BaseModel):
+    """The parsed config file.
+
+    Attributes:
+        criteria: Name -> threshold, or an object with the criterion's fields.
+        adk_compat: Give google-adk 2.13's number wherever turnwise differs from it on purpose.
+        ces: Settings of CES cases.
+        user_simulator_config: google-adk's, for running agents; accepted and not used.
+        live_model_config: google-adk's, for running agents; accepted and not used.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    criteria: JsonObject = Field(default_factory=lambda: dict(DEFAULT_CRITERIA))
+    adk_compat: bool = False
+    ces: CesConfig = CesConfig()
+    user_simulator_config: JsonObject | None = None
+    live_model_config: JsonObject | None = None
+
+
+def load_json_object(text: str, name: str) -> JsonObject:
+    """Parses a JSON object; raises ConfigError if it is none, or if a key stands in it twice."""
+    try:
+        value = json.loads(text, object_pairs_hook=_without_duplicates)
+    except ValueError as error:
+        raise ConfigError(f"{name}: {error}") from None
+    if not isinstance(value, dict):
+        raise ConfigError(f"{name}: must hold a JSON object, not {type(value).__name__}")
+    return value
+
+
+def _without_duplicates(pairs: list[tuple[str, Any]]) -> JsonObject:
+    value = dict(pairs)
+    if len(value) < len(pairs):
+        names = [name for name, _ in pairs]
+        raise ValueError(f"duplicate key {next(n for n in names if names.count(n) > 1)!r}")
+    return value

@@ -1,0 +1,112 @@
+"""The rows that a run writes, one class a table; their Avro schemas are derived from these classes."""
+
+from typing import TypedDict
+
+from schemas.values import JsonObject
+
+
+class ScoreRow(TypedDict):
+    """One score. `turn_index` null: the whole conversation; `value` null: unscored, see `reason`."""
+
+    run_id: str
+    conversation_id: str
+    eval_id: str | None
+    app_version: str | None
+    turn_index: int | None
+    criterion: str
+    value: float | None
+    outcome: str | None
+    threshold: float | None
+    label: str | None
+    reason: str | None
+    explanation: str | None
+    details: JsonObject | None
+    judge: JsonObject | None
+    event_time: str | None
+    language: str | None
+    tags: list[str]
+    revision: int
+
+
+class ResultRow(TypedDict):
+    """One evaluation result; `result` is a CES EvaluationResult in proto3 JSON."""
+
+    name: str
+    conversation_id: str
+    eval_id: str | None
+    app_version: str | None
+    evaluation_status: str | None
+    result: JsonObject
+
+
+class MetricRow(TypedDict):
+    """Figures of one criterion, over turns (`level` turn) or whole conversations (`level` conversation).
+
+    `mean_low` and `mean_high` are the mean if
+    everything unscored stood at the bottom, or at the top, of the criterion's scale. `pass_rate_low` and
+    `pass_rate_high` bound the pass rate with 95 % confidence (Wilson). Quantiles are of latencies only.
+    """
+
+    run_id: str
+    app_version: str | None
+    criterion: str
+    level: str
+    unit: str
+    count: int
+    scored: int
+    unscored: int
+    errors: int
+    mean: float | None
+    mean_low: float | None
+    mean_high: float | None
+    stddev: float | None
+    pass_count: int
+    fail_count: int
+    pass_rate: float | None
+    pass_rate_low: float | None
+    pass_rate_high: float | None
+    p50: float | None
+    p90: float | None
+    p99: float | None
+
+
+class MetricsByAppVersionRow(MetricRow):
+    """One criterion over an app version; the row of the criterion `evaluation_status` counts verdicts.
+
+    `conversations` and `turns` are those of the version, the same in all of its rows.
+    """
+
+    conversations: int
+    turns: int
+
+
+class MetricsByTurnRow(MetricRow):
+    """One criterion over one 0-based turn index of an app version."""
+
+    turn_index: int
+
+
+class FailureRow(TypedDict):
+    """One thing that could not be read, parsed, matched or scored."""
+
+    run_id: str
+    stage: str
+    error_type: str
+    message: str
+    source: str | None
+    position: int | None
+    record: str | None
+    conversation_id: str | None
+    criterion: str | None
+    app_version: str | None
+    turn_index: int | None
+
+
+TABLES: dict[str, type] = {
+    "scores": ScoreRow,
+    "results": ResultRow,
+    "metrics_by_app_version": MetricsByAppVersionRow,
+    "metrics_by_turn": MetricsByTurnRow,
+    "failures": FailureRow,
+}
+"""Table name (and file prefix) -> its row class."""

@@ -1,0 +1,31 @@
+"""Scores: one measured or judged value for one turn or one conversation."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from schemas.values import JsonObject
+
+Outcome = Literal["PASS", "FAIL", "SKIPPED"]
+
+
+@dataclass(slots=True)
+class Score:
+    """What a criterion says of a turn, or of a whole conversation.
+
+    Attributes:
+        value: The figure, on the criterion's scale; None: unscored, never 0 and never NaN.
+        reason: Why there is no value, or no outcome.
+        label: A word for the value, or what was measured (a tool, a model).
+        explanation: One sentence a reviewer can read.
+        details: Figures behind the value.
+        threshold: The gate that applied; None: no gate.
+        outcome: PASS or FAIL against the gate; None: unscored, or no gate.
+    """
+
+    value: float | None
+    reason: str | None = None
+    label: str | None = None
+    explanation: str | None = None
+    details: JsonObject | None = None
+    threshold: float | None = None
+    outcome: Outcome | None = None

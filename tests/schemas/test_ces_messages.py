@@ -1,0 +1,273 @@
+import json
+import re
+from enum import IntEnum
+from functools import cache
+from pathlib import Path
+from types import NoneType
+from typing import get_args, get_origin, get_type_hints
+
+import pytest
+from google.cloud import ces_v1beta
+from google.protobuf import json_format
+from google.protobuf.descriptor import FieldDescriptor
+from google.rpc import error_details_pb2, status_pb2
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic.alias_generators import to_camel
+
+from schemas import proto_any, proto_fields
+from schemas.ces import MESSAGES
+from schemas.proto_json import MESSAGE_TYPES
+from schemas.proto_scalars import nanos_duration, nanos_timestamp
+
+SHARED = Path(__file__).parents[2] / "../shared"
+SAMPLES = sorted((SHARED / "fixtures/ces/samples").glob("*.json"))
+REFERENCE = SHARED / "reference/ces.md"
+
+CES = "google.cloud.ces.v1beta."
+WELL_KNOWN = ["Any", "Duration", "FieldMask", "Struct", "Timestamp"]
+RESOURCES_KEPT_AS_OBJECTS = ["App", "Agent", "Tool", "Example", "Guardrail", "Toolset"]
+SCALARS = {
+    FieldDescriptor.TYPE_STRING: "Text",
+    FieldDescriptor.TYPE_BOOL: "Bool",
+    FieldDescriptor.TYPE_INT32: "Int32",
+    FieldDescriptor.TYPE_INT64: "Int64",
+    FieldDescriptor.TYPE_FLOAT: "Float32",
+    FieldDescriptor.TYPE_DOUBLE: "Double",
+    FieldDescriptor.TYPE_BYTES: "Bytes",
+}
+TYPES = {name: getattr(proto_fields, name) for name in [*SCALARS.values(), *WELL_KNOWN[1:]]}
+TYPES["Any"] = proto_any.AnyMessage
+
+
+@cache
+def real_class(message):
+    """The protobuf class that the installed packages have of a message."""
+    rpc = status_pb2 if message.PROTO == "Status" else error_details_pb2
+    found = rpc if message.PACKAGE == "google.rpc" else ces_v1beta
+    for part in message.PROTO.split("."):
+        found = getattr(found, part)
+    return found if message.PACKAGE == "google.rpc" else type(found.pb(found()))
+
+
+INSTALLED = [m for m in MESSAGE_TYPES.values() if m.PACKAGE in ("google.cloud.ces.v1beta", "google.rpc")]
+BY_NAME = [pytest.param(message, id=message.PROTO) for message in INSTALLED]
+
+
+def kind_of(hint):
+    """What a type stands for: a scalar's or message's name, or an enum's names and numbers."""
+    if get_origin(hint) is not None or not isinstance(hint, type):
+        named = [name for name, known in TYPES.items() if known == hint]
+        return named[0] if named else kind_of(get_args(hint)[0])
+    if issubclass(hint, IntEnum):
+        return {name: int(member) for name, member in hint.__members__.items()}
+    return hint.PROTO
+
+
+def our_shape(message):
+    """JSON name -> (kind, form) of our fields."""
+    hints = get_type_hints(message, include_extras=True)
+    return {to_camel(name): field_shape(hints[name]) for name in message.model_fields}
+
+
+def field_shape(hint):
+    arguments = get_args(hint)
+    if NoneType in arguments:
+        return kind_of(arguments[0]), "present"
+    container = get_origin(arguments[0]) if arguments else None
+    if container is list:
+        return kind_of(get_args(arguments[0])[0]), "repeated"
+    if container is dict:
+        return kind_of(get_args(arguments[0])[1]), "map"
+    return kind_of(hint), "implicit"
+
+
+def real_shape(descriptor):
+    return {
+        field.json_name: (real_kind(map_value(field) or field), real_form(field))
+        for field in descriptor.fields
+    }
+
+
+def map_value(field):
+    inner = field.message_type
+    return inner.fields_by_name["value"] if inner and inner.GetOptions().map_entry else None
+
+
+def real_form(field):
+    if field.is_repeated:
+        return "map" if map_value(field) else "repeated"
+    return "present" if field.has_presence else "implicit"
+
+
+def real_kind(field):
+    if field.enum_type:
+        return {value.name: value.number for value in field.enum_type.values}
+    if not field.message_type:
+        return SCALARS[field.type]
+    name = re.sub(r"^google\.(cloud\.ces\.v1beta|rpc|protobuf)\.", "", field.message_type.full_name)
+    return "Struct" if name in RESOURCES_KEPT_AS_OBJECTS else name
+
+
+@pytest.mark.parametrize("message", BY_NAME)
+def test_fields_are_those_of_the_real_message(message):
+    assert our_shape(message) == real_shape(real_class(message).DESCRIPTOR)
+
+
+@pytest.mark.parametrize("message", BY_NAME)
+def test_proto_names_are_those_of_the_real_message(message):
+    names = {field.name.rstrip("_") for field in real_class(message).DESCRIPTOR.fields}
+    assert set(message.model_fields) == names
+
+
+@pytest.mark.parametrize("message", BY_NAME)
+def test_oneofs_are_those_of_the_real_message(message):
+    real = [oneof for oneof in real_class(message).DESCRIPTOR.oneofs if not oneof.name.startswith("_")]
+    assert sorted(map(sorted, message.ONEOFS)) == sorted(sorted(f.name for f in one.fields) for one in real)
+
+
+def test_no_two_messages_share_a_name():
+    assert len(MESSAGES) == len(MESSAGE_TYPES)
+
+
+TABLE = re.compile(r"^\*\*(?P<name>[\w.]+)\*\*[^\n]*\n\n\|[^\n]*\n\|[^\n]*\n(?P<rows>(?:\|[^\n]*\n)+)", re.M)
+
+
+def reference_tables():
+    text = REFERENCE.read_text() if REFERENCE.exists() else ""
+    return [pytest.param(found["name"], found["rows"], id=found["name"]) for found in TABLE.finditer(text)]
+
+
+@pytest.mark.parametrize(("name", "rows"), reference_tables())
+def test_fields_are_those_of_the_reference(name, rows):
+    cells = [[cell.strip() for cell in row.split("|")[2:5]] for row in rows.splitlines()]
+    expected = {json_name.strip("`"): reference_shape(kind, marks) for json_name, kind, marks in cells}
+    ours = our_shape(MESSAGES[name])
+    assert {key: (plain(kind), form) for key, (kind, form) in ours.items()} == expected
+
+
+def reference_shape(kind, marks):
+    element = re.sub(r"\[\]$|^map<string, (.*)>$", r"\1", kind)
+    form = "repeated" if kind.endswith("[]") else "map" if kind.startswith("map<") else None
+    element = REFERENCE_KINDS.get(element, "enum" if element.startswith("enum ") else element)
+    has_presence = element in MESSAGES or element in WELL_KNOWN or "P" in marks.split() or "1of" in marks
+    element = "Struct" if element in RESOURCES_KEPT_AS_OBJECTS else element
+    return element, form or ("present" if has_presence or element == "Struct" else "implicit")
+
+
+def plain(kind):
+    return "enum" if isinstance(kind, dict) else kind
+
+
+REFERENCE_KINDS = {
+    "string": "Text",
+    "boolean": "Bool",
+    "integer(int32)": "Int32",
+    "string(int64)": "Int64",
+    "number(float)": "Float32",
+    "number(double)": "Double",
+    "string(base64)": "Bytes",
+    "object(google.rpc.Status)": "Status",
+    **{f"string({name})": name for name in WELL_KNOWN},
+    **{f"object({name})": name for name in WELL_KNOWN},
+}
+ENUM = re.compile(r"^- \*\*(?P<name>[\w.]+)\*\*.*$", re.M)
+
+
+def reference_enums():
+    text = REFERENCE.read_text() if REFERENCE.exists() else ""
+    return [pytest.param(found[0], id=found["name"]) for found in ENUM.finditer(text)]
+
+
+@pytest.mark.parametrize("line", reference_enums())
+def test_enums_are_those_of_the_reference(line):
+    values = {name: int(number) for name, number in re.findall(r"`([A-Z0-9_]+)`=(\d+)", line)}
+    shapes = [our_shape(message).values() for message in MESSAGES.values()]
+    assert any(kind == values for shape in shapes for kind, _ in shape)
+
+
+@pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.stem)
+def test_samples_come_back_as_they_were(path):
+    message = MESSAGES[path.stem.split("__")[1]]
+    assert message.from_json(path.read_bytes()).to_value() == json.loads(path.read_text())
+
+
+TEXTS = st.text(max_size=5)
+NUMBERS = st.floats(allow_nan=False, allow_infinity=False)
+STRUCTS = st.dictionaries(
+    TEXTS,
+    st.recursive(
+        st.none() | st.booleans() | TEXTS | NUMBERS | st.integers(-(2**60), 2**60),
+        lambda inner: st.lists(inner, max_size=2) | st.dictionaries(TEXTS, inner, max_size=2),
+        max_leaves=3,
+    ),
+    max_size=2,
+)
+INT32 = st.integers(-(2**31), 2**31 - 1) | st.sampled_from([0, 1, 3.0, "7", "2e1"])
+VALUES = {
+    "Text": TEXTS,
+    "Bool": st.booleans(),
+    "Int32": INT32,
+    "Int64": INT32 | st.integers(-(2**63), 2**63 - 1).map(str),
+    "Float32": st.floats(width=32, allow_nan=False, allow_infinity=False).filter(lambda x: abs(x) < 3.4e38)
+    | st.sampled_from([0, 0.1, 1 / 3, "NaN", "-Infinity", "0.25"]),
+    "Double": NUMBERS | st.sampled_from([0, 1, "Infinity", "1e3"]),
+    "Bytes": st.sampled_from(["", "aGk", "aGk=", "_-8=", "/+8="]),
+    "Timestamp": st.integers(-(10**18), 10**18).map(nanos_timestamp) | st.just("2026-01-02T03:04:05.1-08:00"),
+    "Duration": st.integers(-(10**12), 10**12).map(nanos_duration) | st.just("3.50s"),
+    "FieldMask": st.sampled_from(["displayName,golden.turns", "*"]),
+    "Struct": STRUCTS,
+    "Any": st.just({"@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": "R"}),
+}
+
+
+@st.composite
+def documents(draw, descriptor, depth=2):
+    """JSON objects of a message: a few of its fields, under either name, some of them null."""
+    fields = list(descriptor.fields)
+    chosen = draw(st.lists(st.sampled_from(fields), max_size=3, unique_by=slot)) if fields else []
+    keys = [draw(st.sampled_from([field.json_name, field.name.rstrip("_")])) for field in chosen]
+    return {key: draw(st.none() | values(field, depth)) for key, field in zip(keys, chosen, strict=True)}
+
+
+def slot(field):
+    return field.containing_oneof.name if field.containing_oneof else field.json_name
+
+
+@cache
+def values(field, depth):
+    inner = map_value(field)
+    if inner:
+        return st.dictionaries(TEXTS, elements(inner, depth), max_size=1)
+    return st.lists(elements(field, depth), max_size=2) if field.is_repeated else elements(field, depth)
+
+
+def elements(field, depth):
+    kind = real_kind(field)
+    if isinstance(kind, dict):
+        return st.sampled_from([*kind, *kind.values(), *map(str, kind.values()), 99])
+    if kind in VALUES:
+        return VALUES[kind]
+    return documents(field.message_type, depth - 1) if depth else st.just({})
+
+
+# The resources in a snapshot are plain objects here.
+COMPARED = [message for message in INSTALLED if message.PROTO not in ("AppVersion", "AppSnapshot")]
+
+
+def protobuf_prints(message, document):
+    copied = json.loads(json.dumps(document))
+    return json_format.MessageToDict(json_format.ParseDict(copied, real_class(message)()))
+
+
+@settings(deadline=None)
+@given(st.data())
+def test_what_we_print_is_what_protobuf_prints(data):
+    message = data.draw(st.sampled_from(COMPARED))
+    document = data.draw(documents(real_class(message).DESCRIPTOR))
+    before = json.dumps(document)
+    printed = message.from_value(document).to_value()
+    assert json.dumps(document) == before
+    assert printed == protobuf_prints(message, document)
+    assert printed == protobuf_prints(message, printed)
+    assert printed == message.from_value(printed).to_value()

@@ -1,0 +1,1 @@
+"""The work: parse, match, score, results, metrics. Pure functions first; PTransforms only wire them."""

@@ -1,0 +1,155 @@
+"""CES's AggregatedMetrics: from evaluation results to sums, and from sums to the message.
+
+The rules are those of the CES evaluation API where it states them: per app version id and per 0-based turn
+index; plain means over turns, not means of means; a hallucination score of -1 is left out; latencies are
+means in nanoseconds, truncated. Only results that completed count.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Literal, NamedTuple
+
+from schemas.proto_scalars import duration_nanos, float32, nanos_duration
+from schemas.values import JsonObject
+
+Kind = Literal["tool", "semantic", "hallucination", "tool_latency", "turn_latency"]
+
+
+class SumKey(NamedTuple):
+    """What a pair of sums is about.
+
+    Attributes:
+        turn: 0-based turn index; None: what a scenario measured over the whole conversation.
+        kind: `tool` sums (PASS, FAIL), every other kind (count, total; latencies in nanoseconds).
+        name: The tool, where the kind is about one.
+    """
+
+    turn: int | None
+    kind: Kind
+    name: str = ""
+
+
+Sums = dict[SumKey, list[int]]
+"""Pairs of sums; those of two sets of results add up to those of both together."""
+
+Part = tuple[SumKey, int, int]
+"""What one observation adds to a pair of sums."""
+
+
+def add_parts(sums: Sums, parts: Iterable[Part]) -> None:
+    """Adds observations to sums, in place."""
+    for key, first, second in parts:
+        pair = sums.get(key)
+        if pair is None:
+            sums[key] = [first, second]
+        else:
+            pair[0] += first
+            pair[1] += second
+
+
+def add_sums(sums: Sums, more: Sums) -> None:
+    """Adds sums to sums, in place."""
+    add_parts(sums, ((key, first, second) for key, (first, second) in more.items()))
+
+
+def result_parts(result: JsonObject) -> list[Part]:
+    """Returns what one EvaluationResult (canonical JSON) adds; nothing if it did not complete."""
+    if result.get("executionState") != "COMPLETED":
+        return []
+    if "goldenResult" in result:
+        turns = result["goldenResult"].get("turnReplayResults", ())
+        return [part for index, turn in enumerate(turns) for part in _turn_parts(index, turn)]
+    return list(_scenario_parts(result.get("scenarioResult", {})))
+
+
+def _turn_parts(index: int, turn: JsonObject) -> Iterator[Part]:
+    for outcome in turn.get("expectationOutcome", ()):
+        status = outcome.get("outcome")
+        call = (
+            outcome["expectation"].get("toolCall")
+            if "expectation" in outcome
+            else outcome.get("observedToolCall")
+        )
+        if call is not None and status in ("PASS", "FAIL"):
+            yield SumKey(index, "tool", _tool_name(call)), status == "PASS", status == "FAIL"
+    yield from _score_parts(index, "semantic", turn.get("semanticSimilarityResult"))
+    yield from _score_parts(index, "hallucination", turn.get("hallucinationResult"))
+    yield from _latency_parts(index, turn.get("toolCallLatencies", ()))
+    if "turnLatency" in turn:
+        yield SumKey(index, "turn_latency"), 1, duration_nanos(turn["turnLatency"])
+
+
+def _scenario_parts(scenario: JsonObject) -> Iterator[Part]:
+    yield from _latency_parts(None, scenario.get("toolCallLatencies", ()))
+    for index, judged in enumerate(scenario.get("hallucinationResult", ())):
+        yield from _score_parts(index, "hallucination", judged)
+
+
+def _tool_name(call: JsonObject) -> str:
+    toolset = call.get("toolsetTool")
+    if toolset is None:
+        return str(call.get("tool", ""))
+    return f"{toolset.get('toolset', '')}/tools/{toolset.get('toolId', '')}"
+
+
+def _score_parts(turn: int, kind: Kind, judged: JsonObject | None) -> Iterator[Part]:
+    if judged is not None and judged.get("score", -1) >= 0:
+        yield SumKey(turn, kind), 1, judged["score"]
+
+
+def _latency_parts(turn: int | None, latencies: Iterable[JsonObject]) -> Iterator[Part]:
+    for latency in latencies:
+        nanos = duration_nanos(latency.get("executionLatency", "0s"))
+        yield SumKey(turn, "tool_latency", latency.get("tool", "")), 1, nanos
+
+
+class VersionSums(NamedTuple):
+    """Everything AggregatedMetrics says about one app version."""
+
+    passes: int
+    fails: int
+    sums: Sums
+
+
+def aggregated_metrics(versions: Mapping[str, VersionSums]) -> JsonObject:
+    """Returns the AggregatedMetrics message; `versions` is keyed by version id ("": the draft)."""
+    entries = [_version_message(version_id, *sums) for version_id, sums in sorted(versions.items())]
+    return {"metricsByAppVersion": entries} if entries else {}
+
+
+def _version_message(version_id: str, passes: int, fails: int, sums: Sums) -> JsonObject:
+    total: Sums = {}
+    turns: dict[int, Sums] = {}
+    for key, pair in sums.items():
+        add_parts(total, [(key._replace(turn=None), *pair)])
+        if key.turn is not None:
+            turns.setdefault(key.turn, {})[key] = pair
+    message: JsonObject = {"appVersionId": version_id} if version_id else {}
+    message |= _sums_message(total)
+    message |= {name: n for name, n in (("passCount", passes), ("failCount", fails)) if n}
+    by_turn = [_turn_message(index, turn) for index, turn in sorted(turns.items())]
+    return message | ({"metricsByTurn": by_turn} if by_turn else {})
+
+
+def _turn_message(index: int, sums: Sums) -> JsonObject:
+    return ({"turnIndex": index} if index else {}) | _sums_message(sums)
+
+
+def _sums_message(sums: Sums) -> JsonObject:
+    parts: dict[str, list[JsonObject]] = {}
+    for key, pair in sorted(sums.items(), key=lambda entry: entry[0].name):
+        name, message = _entry(key, *pair)
+        parts.setdefault(name, []).append(message)
+    return parts
+
+
+def _entry(key: SumKey, first: int, second: int) -> tuple[str, JsonObject]:
+    if key.kind == "tool":
+        counts = {name: n for name, n in (("passCount", first), ("failCount", second)) if n}
+        return "toolMetrics", {"tool": key.name, **counts}
+    if key.kind == "semantic" or key.kind == "hallucination":
+        name = "semanticSimilarityMetrics" if key.kind == "semantic" else "hallucinationMetrics"
+        return name, {"score": float32(second / first)} if second else {}
+    latency: JsonObject = {"averageLatency": nanos_duration(second // first)}
+    if key.kind == "tool_latency":
+        return "toolCallLatencyMetrics", {"tool": key.name, **latency}
+    return "turnLatencyMetrics", latency

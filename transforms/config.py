@@ -1,0 +1,86 @@
+"""Builds the criteria that a config names, and says in one line what is wrong with it."""
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+from math import isfinite
+
+from pydantic import BaseModel, ValidationError
+
+from schemas.config import ConfigError, EvalConfig, load_json_object
+from schemas.values import JsonObject, JsonValue
+from transforms.criteria import CRITERIA, Criterion
+
+_CAMEL_KEYS = {
+    "customMetrics": "custom_metrics",
+    "userSimulatorConfig": "user_simulator_config",
+    "liveModelConfig": "live_model_config",
+    "adkCompat": "adk_compat",
+}
+
+
+def parse_config(text: str, name: str = "config") -> EvalConfig:
+    """Parses a config file; raises ConfigError."""
+    value = {_CAMEL_KEYS.get(key, key): item for key, item in load_json_object(text, name).items()}
+    if value.pop("custom_metrics", None):
+        raise ConfigError(
+            f"{name}: custom_metrics: not supported, they run code against google-adk's own classes"
+        )
+    try:
+        return EvalConfig.model_validate(value)
+    except ValidationError as error:
+        raise ConfigError(f"{name}: {_first_problem(error, EvalConfig)}") from None
+
+
+def build_criteria(config: EvalConfig) -> tuple[Criterion, ...]:
+    """Returns the criteria of a config in its order; raises ConfigError for a wrong name, field or value."""
+    if not config.criteria:
+        raise ConfigError("config: criteria: names no criterion")
+    return tuple(_criterion(name, value, config.adk_compat) for name, value in config.criteria.items())
+
+
+def _criterion(name: str, value: JsonValue, adk_compat: bool) -> Criterion:
+    kind = CRITERIA.get(name)
+    if kind is None:
+        raise ConfigError(f"config: criteria.{name}: unknown criterion{_nearest(name, CRITERIA)}")
+    fields = (
+        {_snake(key): item for key, item in value.items()}
+        if isinstance(value, dict)
+        else _threshold(name, value)
+    )
+    if adk_compat and "adk_compat" in kind.model_fields:
+        fields.setdefault("adk_compat", True)
+    try:
+        return kind.model_validate(fields)
+    except ValidationError as error:
+        raise ConfigError(f"config: criteria.{name}: {_first_problem(error, kind)}") from None
+
+
+def _threshold(name: str, value: JsonValue) -> JsonObject:
+    try:
+        threshold = float(value)
+    except (TypeError, ValueError):
+        raise ConfigError(
+            f"config: criteria.{name}: {value!r} is neither a threshold nor an object"
+        ) from None
+    if not isfinite(threshold):
+        raise ConfigError(f"config: criteria.{name}: the threshold must be a finite number, not {value!r}")
+    return {"threshold": threshold}
+
+
+def _snake(key: str) -> str:
+    return "".join(f"_{char.lower()}" if char.isupper() else char for char in key)
+
+
+def _first_problem(error: ValidationError, model: type[BaseModel]) -> str:
+    first = error.errors()[0]
+    path = ".".join(str(part) for part in first["loc"])
+    if first["type"] == "extra_forbidden":
+        known = model.model_fields if len(first["loc"]) == 1 else []
+        return f"{path}: unknown field{_nearest(str(first['loc'][-1]), known)}"
+    message = str(first["msg"]).removeprefix("Value error, ")
+    return f"{path}: {message}" if path else message
+
+
+def _nearest(name: str, known: Iterable[str]) -> str:
+    near = get_close_matches(name, list(known), n=1, cutoff=0.5)
+    return f" (did you mean {near[0]}?)" if near else ""

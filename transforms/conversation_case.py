@@ -1,0 +1,98 @@
+"""A conversation together with the case it is held against."""
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from schemas.case import EvalCase
+from schemas.conversation import Conversation, ExpectedTurn, Turn
+from schemas.record import Record
+from schemas.values import JsonObject
+from transforms.alignment import align
+from transforms.expectations import ExpectationOutcome
+from transforms.replay import TurnReplay, replay_turn
+from transforms.scenario import scenario_outcomes
+
+MISSING_TURN = "MISSING_TURN"
+EXTRA_TURN = "EXTRA_TURN"
+
+
+@dataclass(slots=True)
+class TurnPair:
+    """A recorded turn beside the golden turn it is held against.
+
+    Attributes:
+        index: 0-based place in the alignment of the golden with the recording. It is the recorded turn's
+            index unless the golden has turns that the recording lacks.
+        expected: The golden turn; None: nothing is expected of this turn, or it is an extra one.
+        actual: The recorded turn; None: it is missing.
+        label: MISSING_TURN or EXTRA_TURN where the two sides do not have the same number of turns.
+    """
+
+    index: int
+    expected: ExpectedTurn | None
+    actual: Turn | None
+    label: str | None = None
+
+
+@dataclass
+class ConversationCase:
+    """What is scored: a conversation, its case (or none), and their turns side by side.
+
+    Attributes:
+        record: The raw record, kept for failure rows.
+    """
+
+    conversation: Conversation
+    case: EvalCase | None
+    record: Record
+    pairs: list[TurnPair] = field(init=False)
+    _replays: dict[int, TurnReplay] = field(init=False, default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.pairs = pair_turns(self.case.turns if self.case else [], self.conversation.turns)
+
+    def replay(self, pair: TurnPair) -> TurnReplay:
+        """Returns how a pair's golden turn was met, worked out once; raises ValueError without a case."""
+        replay = self._replays.get(pair.index)
+        if replay is None:
+            if self.case is None:
+                raise ValueError("the conversation is held against no case")
+            expected = pair.expected or ExpectedTurn()
+            state = self.states[pair.index] if expected.expectations else {}
+            replay = self._replays[pair.index] = replay_turn(self.case, expected, pair.actual, state)
+        return replay
+
+    @cached_property
+    def scenario_outcomes(self) -> list[ExpectationOutcome]:
+        """What became of a scenario's expectations; empty without any."""
+        return scenario_outcomes(self.case, self.conversation) if self.case and self.case.expectations else []
+
+    @cached_property
+    def states(self) -> list[JsonObject]:
+        """Session variables after each pair's turn, as far as the log shows their changes."""
+        states: list[JsonObject] = []
+        state: JsonObject = {}
+        for pair in self.pairs:
+            state = {**state, **pair.actual.variables} if pair.actual else state
+            states.append(state)
+        return states
+
+
+def pair_turns(expected: list[ExpectedTurn], actual: list[Turn]) -> list[TurnPair]:
+    """Puts golden and recorded turns side by side.
+
+    With equal numbers, turn i stands beside turn i; otherwise the two are aligned by what was said and
+    called. Without golden turns, every recorded turn stands alone.
+    """
+    if not expected:
+        return [TurnPair(i, None, turn) for i, turn in enumerate(actual)]
+    if len(expected) == len(actual):
+        return [TurnPair(i, want, turn) for i, (want, turn) in enumerate(zip(expected, actual, strict=True))]
+    return [_aligned_pair(i, expected, actual, *places) for i, places in enumerate(align(expected, actual))]
+
+
+def _aligned_pair(
+    index: int, expected: list[ExpectedTurn], actual: list[Turn], e: int | None, a: int | None
+) -> TurnPair:
+    label = MISSING_TURN if a is None else EXTRA_TURN if e is None else None
+    return TurnPair(index, None if e is None else expected[e], None if a is None else actual[a], label)

@@ -1,0 +1,87 @@
+"""What a criterion is, and the table of all of them."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import ClassVar, Literal, TypeAlias
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from schemas.score import Outcome, Score
+from transforms.conversation_case import ConversationCase, TurnPair
+
+Scores: TypeAlias = "Score | list[Score] | None"
+"""None: not applicable. A list: several things of the same turn were measured (one score a tool call)."""
+
+CRITERIA: dict[str, type["Criterion"]] = {}
+"""Name -> criterion; a class enters itself when its module is imported."""
+
+
+class Criterion(BaseModel, ABC):
+    """A named measure. Its fields are what the config may set.
+
+    Attributes:
+        name: Its name in the config and in every row.
+        scale: Lowest and highest possible value; None: open-ended.
+        unit: What a value counts.
+        gate: `at_least`: PASS from the threshold upwards; `at_most`: PASS up to the threshold.
+        threshold: The gate; None: the criterion informs and never fails anything.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+    name: ClassVar[str]
+    scale: ClassVar[tuple[float, float] | None] = (0.0, 1.0)
+    unit: ClassVar[Literal["score", "seconds", "count"]] = "score"
+    gate: ClassVar[Literal["at_least", "at_most"]] = "at_least"
+
+    threshold: float | None = Field(default=None)
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **kwargs: object) -> None:
+        """Enters the class in `CRITERIA`; a second claim on a name raises TypeError."""
+        if "name" in cls.__dict__ and CRITERIA.setdefault(cls.name, cls) is not cls:
+            raise TypeError(f"two criteria are called {cls.name}")
+
+    @abstractmethod
+    def score(self, case: ConversationCase, pair: TurnPair) -> Scores:
+        """Scores one turn; None if there is nothing to measure in it."""
+
+    def score_conversation(self, case: ConversationCase) -> Scores:
+        """Scores the conversation as a whole, where the case states something about the whole."""
+        return None
+
+    def overall(self, turns: Sequence[Score]) -> Score | None:
+        """Sums up the turns of one conversation; None if no turn was scored at all.
+
+        The mean over the scored turns, added from left to right as google-adk does. While a turn is
+        unscored, a mean that passes is no verdict.
+        """
+        if not turns:
+            return None
+        values = [score.value for score in turns if score.value is not None]
+        unscored = len(turns) - len(values)
+        if not values:
+            return Score(None, reason=turns[0].reason)
+        overall = self.gated(Score(sum(values, 0.0) / len(values)))
+        if unscored:
+            overall.reason = f"{unscored} of {len(turns)} turns unscored: " + next(
+                s.reason or "" for s in turns if s.value is None
+            )
+            overall.outcome = "FAIL" if overall.outcome == "FAIL" else None
+        return overall
+
+    def gated(self, score: Score) -> Score:
+        """Sets the outcome of a score that has none yet, by the criterion's threshold."""
+        if score.outcome is None and score.value is not None and self.threshold is not None:
+            score.threshold = self.threshold
+            score.outcome = self._outcome(score.value, self.threshold)
+        return score
+
+    def _outcome(self, value: float, threshold: float) -> Outcome:
+        passed = value >= threshold if self.gate == "at_least" else value <= threshold
+        return "PASS" if passed else "FAIL"
+
+
+def turn_mismatch(pair: TurnPair) -> Score | None:
+    """Returns the score of a missing or extra turn, 0.0; None if the turn has both sides."""
+    return None if pair.label is None else Score(0.0, label=pair.label)

@@ -1,0 +1,63 @@
+"""google-adk's efficiency figures of a turn: counts and tokens. A threshold makes them gates from above."""
+
+from typing import ClassVar, Literal
+
+from schemas.score import Score
+from transforms.conversation_case import ConversationCase, TurnPair
+from transforms.criteria.base import Criterion
+
+
+class Figure(Criterion):
+    """A figure that informs: open-ended, lower is better."""
+
+    scale: ClassVar[tuple[float, float] | None] = None
+    unit: ClassVar[Literal["score", "seconds", "count"]] = "count"
+    gate: ClassVar[Literal["at_least", "at_most"]] = "at_most"
+
+
+class ToolCallCount(Figure):
+    """Number of the agent's tool calls in a turn."""
+
+    name: ClassVar[str] = "tool_call_count_v1"
+
+    def score(self, case: ConversationCase, pair: TurnPair) -> Score | None:
+        """Counts the calls of a recorded turn."""
+        return Score(float(len(pair.actual.tool_calls))) if pair.actual else None
+
+
+class InferenceCallCount(Figure):
+    """Number of model calls in a turn; not applicable where the log does not say."""
+
+    name: ClassVar[str] = "inference_call_count_v1"
+
+    def score(self, case: ConversationCase, pair: TurnPair) -> Score | None:
+        """Returns the log's count."""
+        if pair.actual is None or pair.actual.inference_calls is None:
+            return None
+        return Score(float(pair.actual.inference_calls))
+
+
+class TokenUsage(Figure):
+    """Tokens of a turn's model calls, input plus output; not applicable where nothing was reported.
+
+    Attributes:
+        adk_compat: Count a turn without a report as 0 tokens, as google-adk does in a conversation's mean.
+    """
+
+    name: ClassVar[str] = "token_usage_v1"
+
+    adk_compat: bool = False
+
+    def score(self, case: ConversationCase, pair: TurnPair) -> Score | None:
+        """Adds up the tokens that the log reports for a turn."""
+        usage = pair.actual.usage if pair.actual else None
+        if usage is None or (usage.input_tokens is None and usage.output_tokens is None):
+            reported_elsewhere = self.adk_compat and any(turn.usage for turn in case.conversation.turns)
+            return Score(0.0, label="NOT_REPORTED") if reported_elsewhere else None
+        details = {
+            "input": usage.input_tokens,
+            "output": usage.output_tokens,
+            "cached": usage.cached_tokens,
+            "reasoning": usage.reasoning_tokens,
+        }
+        return Score(float((usage.input_tokens or 0) + (usage.output_tokens or 0)), details=details)

@@ -1,0 +1,63 @@
+"""response_match_score: how much of the expected answer's wording the agent used."""
+
+from typing import ClassVar
+
+from schemas.conversation import ExpectedTurn, Turn
+from schemas.score import Score
+from transforms.conversation_case import EXTRA_TURN, ConversationCase, TurnPair
+from transforms.criteria.base import Criterion, turn_mismatch
+from transforms.rouge import RougeType, has_tokens, rouge
+
+
+class ResponseMatch(Criterion):
+    """ROUGE F of the agent's final words against the expected ones, 0..1.
+
+    Attributes:
+        rouge_type: `rouge1` as google-adk has it, `rouge2` or `rougeL`.
+        include_intermediate_responses_in_final: Compare everything the agent said in the turn.
+        adk_compat: Score a turn without an expected answer, identical texts without words, and thoughts as
+            google-adk does.
+    """
+
+    name: ClassVar[str] = "response_match_score"
+
+    threshold: float | None = 0.8
+    rouge_type: RougeType = "rouge1"
+    include_intermediate_responses_in_final: bool = False
+    adk_compat: bool = False
+
+    def score(self, case: ConversationCase, pair: TurnPair) -> Score | None:
+        """Compares the words of a recorded turn with those of its golden turn."""
+        if pair.expected is None:
+            return turn_mismatch(pair) if pair.label == EXTRA_TURN else None
+        if self.adk_compat:
+            return self._adk_score(pair)
+        expected = self._expected_text(pair.expected)
+        if not expected:
+            return None
+        if pair.actual is None:
+            return turn_mismatch(pair)
+        said = self._said_text(pair.actual)
+        if not has_tokens(expected):
+            return Score(float(expected.strip() == said.strip()), label="NO_WORDS")
+        scores = rouge(expected, said, self.rouge_type)
+        return Score(scores.fmeasure, details={"precision": scores.precision, "recall": scores.recall})
+
+    def _adk_score(self, pair: TurnPair) -> Score | None:
+        if pair.actual is None or pair.expected is None:
+            return turn_mismatch(pair)
+        expected = pair.expected.adk_text or pair.expected.response or ""
+        said = pair.actual.adk_text or pair.actual.agent or ""
+        scores = rouge(expected, said, self.rouge_type)
+        return Score(scores.fmeasure, details={"precision": scores.precision, "recall": scores.recall})
+
+    def _expected_text(self, expected: ExpectedTurn) -> str:
+        final = expected.response or ""
+        if not self.include_intermediate_responses_in_final:
+            return final
+        return "\n".join([*expected.intermediate_responses, final])
+
+    def _said_text(self, actual: Turn) -> str:
+        if self.include_intermediate_responses_in_final and actual.agent_messages:
+            return "\n".join(actual.agent_messages)
+        return actual.agent or ""

@@ -1,0 +1,52 @@
+"""tool_invocation_score: CES's check of the tools of a golden turn."""
+
+from typing import ClassVar
+
+from schemas.score import Score
+from schemas.values import JsonObject
+from transforms.conversation_case import ConversationCase, TurnPair
+from transforms.criteria.base import Criterion
+from transforms.expectations import ExpectationOutcome
+from transforms.replay import tool_threshold
+from transforms.tools import tool_identity
+
+
+class ToolInvocation(Criterion):
+    """Share of the tools expected in a turn that were called, 0..1 (CES's toolInvocationScore).
+
+    The details hold the share called in the expected order, every call's parameterCorrectnessScore and the
+    extra calls. Without a threshold of its own, a CES case's thresholds decide.
+    """
+
+    name: ClassVar[str] = "tool_invocation_score"
+
+    def score(self, case: ConversationCase, pair: TurnPair) -> Score | None:
+        """Checks a turn's calls; None if the golden turn expects no call."""
+        if pair.expected is None or case.case is None:
+            return None
+        replay = case.replay(pair)
+        if replay.tool_score is None:
+            return None
+        calls = [o for o in replay.outcomes if o.expectation and o.expectation.kind == "tool_call"]
+        extra = [o for o in replay.outcomes if o.expectation is None and o.observed_as == "tool_call"]
+        details = {
+            "ordered": replay.ordered_score,
+            "calls": [_call_detail(outcome) for outcome in calls],
+            "extra": [tool_identity(o.observed) for o in extra],  # type: ignore[arg-type]
+        }
+        score = Score(replay.tool_score, label=pair.label, details=details)
+        if self.threshold is None and case.case.dialect == "ces":
+            score.threshold, score.outcome = tool_threshold(case.case, pair.expected), replay.tool_outcome
+        return score
+
+
+def _call_detail(outcome: ExpectationOutcome) -> JsonObject:
+    call = outcome.expectation.tool_call if outcome.expectation else None
+    parameters = outcome.parameters
+    return {
+        "tool": tool_identity(call) if call else None,
+        "called": outcome.observed is not None,
+        "parameters": parameters.value if parameters else None,
+        "wrong": list(parameters.wrong) if parameters else [],
+        "outcome": outcome.parameter_outcome,
+    }

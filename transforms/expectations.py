@@ -1,0 +1,146 @@
+"""Checks the expectations of one golden turn against what happened in it, one by one."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from schemas.case import EvalCase
+from schemas.conversation import Expectation, ToolCall, ToolResponse, Turn
+from schemas.score import Outcome
+from schemas.values import JsonObject
+from transforms.arguments import ParameterScore, parameter_score, value_matches
+from transforms.tools import pair_calls, same_tool
+
+JUDGE_NEEDED = "a comparison of meaning needs a judge"
+
+ObservedAs = Literal["tool_call", "tool_response", "text", "agent", "payload"]
+
+
+@dataclass(slots=True)
+class ExpectationOutcome:
+    """What became of one expectation, or of something that nobody expected.
+
+    Attributes:
+        expectation: None: the observation was not expected.
+        outcome: None: undecided without a judge.
+        observed: What was seen; None: nothing.
+        observed_as: What kind of thing `observed` is.
+        parameters: How well an observed call's parameters match (tool calls only).
+        parameter_outcome: `parameters` against their gate.
+    """
+
+    expectation: Expectation | None
+    outcome: Outcome | None
+    observed: ToolCall | ToolResponse | JsonObject | str | None = None
+    observed_as: ObservedAs | None = None
+    parameters: ParameterScore | None = None
+    parameter_outcome: Outcome | None = None
+
+
+class TurnChecker:
+    """Goes through the expectations of a turn; everything observed answers at most one of them."""
+
+    def __init__(
+        self, case: EvalCase, expectations: list[Expectation], turn: Turn, state: JsonObject
+    ) -> None:
+        """Pairs the calls of the turn with the expected ones."""
+        self.case, self.turn, self.state = case, turn, state
+        self.expected_calls = [e.tool_call for e in expectations if e.tool_call is not None]
+        self.partners = pair_calls(self.expected_calls, turn.tool_calls)
+        self._next_partner = iter(self.partners)
+        self.responses = list(turn.tool_responses)
+        self.transfers = list(turn.transfers)
+        self.texts = turn_texts(turn)
+
+    def check(self, expectation: Expectation) -> ExpectationOutcome:
+        """Returns what became of the next expectation; they must come in order."""
+        outcome = getattr(self, f"_{expectation.kind}")(expectation)
+        if expectation.skip:
+            outcome.outcome = outcome.parameter_outcome = "SKIPPED"
+        return outcome
+
+    def unexpected_calls(self) -> list[ToolCall]:
+        """Returns the calls that answer no expectation."""
+        used = set(self.partners)
+        return [call for j, call in enumerate(self.turn.tool_calls) if j not in used]
+
+    def _tool_call(self, expectation: Expectation) -> ExpectationOutcome:
+        partner = next(self._next_partner)
+        wanted = expectation.tool_call.args if expectation.tool_call else None
+        if partner is None:
+            missed = ParameterScore(0, max(1, len(wanted or {})))
+            return ExpectationOutcome(expectation, "FAIL", parameters=missed, parameter_outcome="FAIL")
+        call = self.turn.tool_calls[partner]
+        parameters = parameter_score(wanted, call.args)
+        gate = self._parameter_outcome(expectation, parameters)
+        outcome = gate if self.case.step_tool_correctness_enabled else "PASS"
+        return ExpectationOutcome(expectation, outcome, call, "tool_call", parameters, gate)
+
+    def _parameter_outcome(self, expectation: Expectation, parameters: ParameterScore) -> Outcome | None:
+        own, total = expectation.parameter_threshold, parameters.total or 1
+        threshold = self.case.thresholds.parameter if own is None else own
+        if not parameters.total or parameters.matched / total >= threshold:
+            return "PASS"
+        return None if (parameters.matched + parameters.undecided) / total >= threshold else "FAIL"
+
+    def _tool_response(self, expectation: Expectation) -> ExpectationOutcome:
+        wanted = expectation.tool_response or ToolResponse()
+        candidates = [r for r in self.responses if same_tool(wanted, r)]
+        verdicts = [value_matches(wanted.response, r.response) for r in candidates]
+        if not candidates:
+            return ExpectationOutcome(expectation, "FAIL")
+        best = verdicts.index(True) if True in verdicts else 0
+        self.responses.remove(candidates[best])
+        return ExpectationOutcome(expectation, _outcome(verdicts[best]), candidates[best], "tool_response")
+
+    def _mock_tool_response(self, expectation: Expectation) -> ExpectationOutcome:
+        return ExpectationOutcome(expectation, "SKIPPED")
+
+    def _agent_response(self, expectation: Expectation) -> ExpectationOutcome:
+        wanted = expectation.text or ""
+        fits = [text for text in self.texts if _text_matches(expectation.comparison, wanted, text)]
+        observed = fits[0] if fits else next(iter(self.texts), None)
+        if observed is None:
+            return ExpectationOutcome(expectation, "FAIL")
+        self.texts.remove(observed)
+        outcome: Outcome | None = "PASS" if fits else "FAIL"
+        if not fits and expectation.comparison == "SEMANTIC_SIMILARITY":
+            outcome = None if self.case.similarity_enabled else "SKIPPED"
+        return ExpectationOutcome(expectation, outcome, observed, "text")
+
+    def _agent_transfer(self, expectation: Expectation) -> ExpectationOutcome:
+        wanted = expectation.target_agent or ""
+        match = next((agent for agent in self.transfers if same_agent(wanted, agent)), None)
+        if match is None:
+            return ExpectationOutcome(expectation, "FAIL")
+        self.transfers.remove(match)
+        return ExpectationOutcome(expectation, "PASS", match, "agent")
+
+    def _updated_variables(self, expectation: Expectation) -> ExpectationOutcome:
+        wanted = expectation.variables or {}
+        verdicts = {value_matches(v, self.state[k]) if k in self.state else False for k, v in wanted.items()}
+        return ExpectationOutcome(
+            expectation, _outcome(False if False in verdicts else None if None in verdicts else True)
+        )
+
+    def _no_tool_calls(self, expectation: Expectation) -> ExpectationOutcome:
+        return ExpectationOutcome(expectation, "FAIL" if self.turn.tool_calls else "PASS")
+
+
+def turn_texts(turn: Turn) -> list[str]:
+    """Returns everything the agent said in a turn, in order."""
+    return list(turn.agent_messages) or ([turn.agent] if turn.agent else [])
+
+
+def same_agent(left: str, right: str) -> bool:
+    """Compares two agents by resource name, or by short name where one side has only that."""
+    if "/" in left and "/" in right:
+        return left == right
+    return left.rsplit("/", 1)[-1] == right.rsplit("/", 1)[-1]
+
+
+def _text_matches(comparison: str, expected: str, observed: str) -> bool:
+    return expected in observed if comparison == "CONTAINS" else expected == observed
+
+
+def _outcome(verdict: bool | None) -> Outcome | None:
+    return None if verdict is None else "PASS" if verdict else "FAIL"

@@ -1,0 +1,1 @@
+"""Readers of logs and eval cases: one module a format, each turns parsed JSON into canonical models."""

@@ -1,0 +1,189 @@
+"""google-adk's eval sets and eval results, as canonical cases and conversations."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+from schemas.adk import (
+    AdkEvalCase,
+    AdkRubric,
+    Content,
+    ConversationScenario,
+    EvalSet,
+    IntermediateData,
+    Invocation,
+    InvocationEvent,
+    InvocationEvents,
+    Part,
+    read_log,
+)
+from schemas.adk_results import EvalCaseResult, EvalMetricResultPerInvocation, EvalSetResult
+from schemas.case import EvalCase, UserFact
+from schemas.conversation import Conversation, ExpectedTurn, Rubric, Turn
+from schemas.values import JsonObject, JsonValue
+from transforms.formats import adk_content
+from transforms.formats.adk_content import adk_text, text, tool_calls, tool_responses
+from transforms.formats.problems import one_line_problems
+
+
+def eval_cases(value: JsonValue) -> list[EvalCase]:
+    """Returns the cases of an eval set, or of one eval case.
+
+    Raises:
+        ValueError: google-adk would refuse it; one line with the path of the first problem.
+    """
+    with one_line_problems("not an ADK eval set"):
+        if isinstance(value, dict) and "eval_cases" not in value and {"eval_id", "evalId"} & value.keys():
+            return [_eval_case(AdkEvalCase.model_validate(value))]
+        return [_eval_case(case) for case in EvalSet.model_validate(value).eval_cases]
+
+
+def eval_result_conversations(value: JsonValue) -> list[Conversation]:
+    """Returns one conversation per case result of an EvalSetResult, or of one EvalCaseResult.
+
+    Raises:
+        ValueError: It cannot be read even leniently; one line with the path of the first problem.
+    """
+    with one_line_problems("not an ADK eval result"):
+        if isinstance(value, dict) and ("eval_case_results" in value or "evalCaseResults" in value):
+            document = read_log(EvalSetResult, value)
+        else:
+            document = EvalSetResult(eval_case_results=[read_log(EvalCaseResult, value)])
+    results = document.eval_case_results
+    sessions = Counter(result.session_id for result in results)
+    conversations = []
+    for i, result in enumerate(results):
+        unique = result.session_id and sessions[result.session_id] == 1
+        name = result.session_id if unique else f"{document.eval_set_result_id}/{result.eval_id}/{i}"
+        conversations.append(_result_conversation(result, name or ""))
+    return conversations
+
+
+def invocation_turn(invocation: Invocation, index: int) -> Turn:
+    """Returns a recorded invocation as the turn with that 0-based index."""
+    data = invocation.intermediate_data
+    steps = _steps(data)
+    events = data.invocation_events if isinstance(data, InvocationEvents) else None
+    calls = tool_calls(step.content for step in steps)
+    final = text(invocation.final_response)
+    return Turn(
+        turn_index=index,
+        user=text(invocation.user_content),
+        agent=final,
+        adk_text=adk_text(invocation.final_response),
+        tool_calls=calls,
+        tool_responses=tool_responses(step.content for step in steps),
+        agent_messages=_messages(_texts(steps), final),
+        transfers=adk_content.called_transfers(calls),
+        timestamp=invocation.creation_timestamp or None,
+        latency_ms=_milliseconds(invocation.duration),
+        model_ms=_milliseconds(invocation.model_duration),
+        tool_ms=_milliseconds(invocation.tool_duration),
+        inference_calls=None if events is None else adk_content.inference_calls(events),
+        usage=None if events is None else adk_content.usage(events),
+    )
+
+
+def invocation_expected(invocation: Invocation) -> ExpectedTurn:
+    """Returns an expected invocation; calls that are absent count as none expected, as in google-adk."""
+    steps = _steps(invocation.intermediate_data)
+    return ExpectedTurn(
+        user=text(invocation.user_content),
+        response=text(invocation.final_response) or None,
+        adk_text=adk_text(invocation.final_response),
+        tool_calls=tool_calls(step.content for step in steps),
+        intermediate_responses=_texts(steps),
+        rubrics=_rubrics(invocation.rubrics),
+    )
+
+
+def stated_app_version(state: JsonObject) -> str | None:
+    """Returns the app version that a session's state names, if it is a text."""
+    version = state.get("app_version")
+    return version if isinstance(version, str) else None
+
+
+def _steps(data: IntermediateData | InvocationEvents | None) -> list[InvocationEvent]:
+    if isinstance(data, InvocationEvents):
+        return data.invocation_events
+    return _older_steps(data) if data else []
+
+
+def _older_steps(data: IntermediateData) -> list[InvocationEvent]:
+    tools = [Part(function_call=call) for call in data.tool_uses]
+    tools += [Part(function_response=answer) for answer in data.tool_responses]
+    said = [InvocationEvent(author=a, content=Content(parts=p)) for a, p in data.intermediate_responses]
+    return [InvocationEvent(author="", content=Content(parts=tools)), *said]
+
+
+def _texts(steps: Sequence[InvocationEvent]) -> list[str]:
+    return [said for step in steps if (said := text(step.content))]
+
+
+def _messages(between: list[str], final: str) -> list[str]:
+    if not between or not final or between[-1] == final:
+        return between
+    return [*between, final]
+
+
+def _milliseconds(seconds: float | None) -> float | None:
+    return None if seconds is None else seconds * 1000.0
+
+
+def _rubrics(rubrics: Sequence[AdkRubric] | None) -> list[Rubric]:
+    return [
+        Rubric(rubric_id=r.rubric_id, text=r.rubric_content.text_property or r.description or "", type=r.type)
+        for r in rubrics or []
+    ]
+
+
+def _eval_case(case: AdkEvalCase) -> EvalCase:
+    scenario = case.conversation_scenario
+    return EvalCase(
+        eval_id=case.eval_id,
+        kind="scenario" if scenario else "golden",
+        dialect="adk",
+        turns=[invocation_expected(invocation) for invocation in case.conversation or []],
+        task=scenario.conversation_plan if scenario else None,
+        user_facts=_user_facts(scenario) if scenario else [],
+        rubrics=_rubrics(case.rubrics),
+        session_state=case.session_input.state if case.session_input else {},
+        final_session_state=case.final_session_state or {},
+    )
+
+
+def _user_facts(scenario: ConversationScenario) -> list[UserFact]:
+    facts = [UserFact(name="starting_prompt", value=scenario.starting_prompt)]
+    persona = scenario.user_persona
+    if persona:
+        described = persona if isinstance(persona, str) else persona.description
+        facts.append(UserFact(name="user_persona", value=described))
+    return facts
+
+
+def _result_conversation(result: EvalCaseResult, conversation_id: str) -> Conversation:
+    details = result.session_details if isinstance(result.session_details, dict) else {}
+    state = details.get("state")
+    state = state if isinstance(state, dict) else {}
+    metrics = {metric.metric_name: metric.score for metric in result.overall_eval_metric_results}
+    return Conversation(
+        conversation_id=conversation_id,
+        source="adk",
+        app_version=stated_app_version(state),
+        eval_id=result.eval_id or None,
+        turns=[_result_turn(pair, i) for i, pair in enumerate(result.eval_metric_result_per_invocation)],
+        state=state,
+        labels={"final_eval_status": result.final_eval_status.name, "metrics": metrics},
+        meta={"eval_set_id": result.eval_set_id, "user_id": result.user_id},
+    )
+
+
+def _result_turn(pair: EvalMetricResultPerInvocation, index: int) -> Turn:
+    """Returns the turn; google-adk copies every rubric that applies onto the actual invocation."""
+    turn = invocation_turn(pair.actual_invocation, index)
+    rubrics = _rubrics(pair.actual_invocation.rubrics)
+    if pair.expected_invocation:
+        turn.expected = invocation_expected(pair.expected_invocation)
+        turn.expected.rubrics = rubrics or turn.expected.rubrics
+    elif rubrics:
+        turn.expected = ExpectedTurn(rubrics=rubrics)
+    return turn

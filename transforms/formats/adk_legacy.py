@@ -1,0 +1,90 @@
+"""google-adk's two older eval files: lists of rows, and lists of named lists of rows."""
+
+from pydantic import BaseModel, Field
+
+from schemas.case import EvalCase
+from schemas.conversation import ExpectedTurn, ToolCall
+from schemas.values import JsonObject, JsonValue
+from transforms.formats.problems import one_line_problems
+
+
+class LegacyToolUse(BaseModel):
+    """An expected call."""
+
+    tool_name: str
+    tool_input: JsonObject
+
+
+class LegacyWords(BaseModel):
+    """What an agent is expected to say on the way."""
+
+    author: str = ""
+    text: str
+
+
+class LegacyRow(BaseModel):
+    """One expected turn."""
+
+    query: str
+    expected_tool_use: list[LegacyToolUse] = Field(default_factory=list)
+    expected_intermediate_agent_responses: list[LegacyWords] = Field(default_factory=list)
+    reference: str = ""
+
+
+class LegacySession(BaseModel):
+    """The session that a case starts with."""
+
+    state: JsonObject = Field(default_factory=dict)
+
+
+class LegacyCase(BaseModel):
+    """One entry of an old eval set."""
+
+    name: str
+    data: list[LegacyRow]
+    initial_session: LegacySession = Field(default_factory=LegacySession)
+
+
+def row_case(rows: JsonValue, eval_id: str) -> EvalCase:
+    """Returns the one case that the rows of a `*.test.json` make up.
+
+    Args:
+        rows: The file's list; every row is a turn.
+        eval_id: The case's name, which the file does not hold (its stem).
+
+    Raises:
+        ValueError: Not such a list; one line with the path of the first problem.
+    """
+    return legacy_eval_case({"name": eval_id, "data": rows})
+
+
+def legacy_eval_case(value: JsonValue) -> EvalCase:
+    """Returns an entry `{name, data, initial_session}` of an old eval set as a case.
+
+    Raises:
+        ValueError: Not such an entry; one line with the path of the first problem.
+    """
+    with one_line_problems("not an old ADK eval case"):
+        case = LegacyCase.model_validate(value)
+    return EvalCase(
+        eval_id=case.name,
+        dialect="adk",
+        turns=[_expected(row) for row in case.data],
+        session_state=case.initial_session.state,
+    )
+
+
+def legacy_cases(value: list[JsonValue], eval_id: str) -> list[EvalCase]:
+    """Returns the cases of a file of either kind; `eval_id` names the case of a file of rows."""
+    if value and isinstance(value[0], dict) and "data" in value[0]:
+        return [legacy_eval_case(entry) for entry in value]
+    return [row_case(value, eval_id)]
+
+
+def _expected(row: LegacyRow) -> ExpectedTurn:
+    return ExpectedTurn(
+        user=row.query,
+        response=row.reference or None,
+        tool_calls=[ToolCall(name=use.tool_name, args=use.tool_input) for use in row.expected_tool_use],
+        intermediate_responses=[words.text for words in row.expected_intermediate_agent_responses],
+    )

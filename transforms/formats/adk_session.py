@@ -1,0 +1,128 @@
+"""google-adk's stored sessions, as canonical conversations."""
+
+from collections.abc import Sequence
+from datetime import datetime, timezone
+
+from schemas.adk import Content, Invocation, InvocationEvent, InvocationEvents, Part, read_log
+from schemas.adk_results import Event, Session
+from schemas.conversation import Conversation, Turn
+from schemas.values import JsonValue
+from transforms.formats.adk import invocation_turn, stated_app_version
+from transforms.formats.adk_content import parts_of
+from transforms.formats.problems import one_line_problems
+
+
+def session_conversation(value: JsonValue) -> Conversation:
+    """Returns a stored session as a conversation, one turn per invocation id.
+
+    Partial (streamed) events are left out: the whole text follows them.
+
+    Raises:
+        ValueError: It cannot be read even leniently; one line with the path of the first problem.
+    """
+    with one_line_problems("not an ADK session"):
+        session = read_log(Session, value)
+    eval_id = session.state.get("eval_id")
+    groups = _invocation_groups([event for event in session.events if not event.partial])
+    return Conversation(
+        conversation_id=session.id,
+        source="adk",
+        app_version=stated_app_version(session.state),
+        eval_id=eval_id if isinstance(eval_id, str) else None,
+        start_time=_rfc3339(session.events[0].timestamp) if session.events else None,
+        turns=[_turn(events, i) for i, events in enumerate(groups)],
+        state=session.state,
+        meta={"app_name": session.app_name, "user_id": session.user_id},
+    )
+
+
+def _invocation_groups(events: Sequence[Event]) -> list[list[Event]]:
+    """Groups events by invocation id; where an id is missing, a user's event opens a group."""
+    groups: dict[str, list[Event]] = {}
+    openings = 0
+    for event in events:
+        openings += _by_user(event)
+        groups.setdefault(event.invocation_id or f"#{openings}", []).append(event)
+    return list(groups.values())
+
+
+def _turn(events: Sequence[Event], index: int) -> Turn:
+    turn = invocation_turn(_invocation(events), index)
+    if not any(map(_by_user, events)):
+        turn.user = None
+    handed_over = [e.actions.transfer_to_agent for e in events if e.actions.transfer_to_agent]
+    turn.transfers = handed_over or turn.transfers
+    turn.variables = {key: item for e in events for key, item in e.actions.state_delta.items()}
+    times = [event.timestamp for event in events if event.timestamp is not None]
+    if times:
+        turn.timestamp = times[0]
+        turn.latency_ms = (times[-1] - times[0]) * 1000.0 if times[-1] > times[0] else None
+    turn.inference_calls = turn.inference_calls or None
+    return turn
+
+
+def _invocation(events: Sequence[Event]) -> Invocation:
+    """Builds the invocation as google-adk's own conversion of stored events does.
+
+    Unlike there, the final event keeps its tool responses, and the user's answers to tool calls count.
+    """
+    final = _final_event(events)
+    steps = []
+    for event in events:
+        if event is final:
+            steps.append(_step(event, [part for part in _parts(event) if not part.text]))
+        elif _by_user(event):
+            steps.append(_step(event, [part for part in _parts(event) if part.function_response]))
+        elif event.grounding_metadata or any(map(_tells, _parts(event))):
+            steps.append(_step(event, _parts(event)))
+    said = [part for event in events if _by_user(event) for part in _parts(event)]
+    return Invocation(
+        user_content=Content(parts=said),
+        final_response=final.content if final else None,
+        intermediate_data=InvocationEvents(invocation_events=steps),
+    )
+
+
+def _final_event(events: Sequence[Event]) -> Event | None:
+    finals = [event for event in events if not _by_user(event) and _parts(event) and _is_final(event)]
+    worded = [event for event in finals if any(part.text for part in _parts(event))]
+    chosen = worded or finals
+    return chosen[-1] if chosen else None
+
+
+def _is_final(event: Event) -> bool:
+    if event.actions.skip_summarization or event.long_running_tool_ids:
+        return True
+    parts = _parts(event)
+    works = any(part.function_call or part.function_response for part in parts)
+    return not works and parts[-1].code_execution_result is None
+
+
+def _step(event: Event, parts: list[Part]) -> InvocationEvent:
+    return InvocationEvent(
+        author=event.author,
+        content=Content(parts=parts),
+        usage_metadata=event.usage_metadata,
+        model_version=event.model_version,
+    )
+
+
+def _tells(part: Part) -> bool:
+    return bool(part.text or part.function_call or part.function_response or part.inline_data)
+
+
+def _by_user(event: Event) -> bool:
+    return event.author.lower() == "user"
+
+
+def _parts(event: Event) -> list[Part]:
+    return parts_of(event.content)
+
+
+def _rfc3339(seconds: float | None) -> str | None:
+    if seconds is None:
+        return None
+    try:
+        return datetime.fromtimestamp(seconds, timezone.utc).isoformat()
+    except (ValueError, OverflowError, OSError):
+        return None

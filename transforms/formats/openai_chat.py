@@ -1,0 +1,159 @@
+"""OpenAI chat messages with tool calls, as canonical conversations; also tau-bench's and tau2's records."""
+
+from collections.abc import Sequence
+
+from pydantic_core import from_json
+
+from schemas.conversation import Conversation, ToolCall, ToolResponse, Turn, Usage
+from schemas.values import JsonObject, JsonValue
+from transforms.formats.pairing import pair_responses
+from transforms.formats.problems import one_line_problems
+from transforms.formats.spellings import agent_actions, as_text, call_fields, error_mark, usage_fields
+
+SKIPPED_ROLES = ("system", "developer")
+TOOL_ROLES = ("tool", "function")
+
+
+def chat_conversation(value: JsonValue, fallback_id: str) -> Conversation:
+    """Returns a chat as a conversation.
+
+    Args:
+        value: A list of messages, or an object that holds it under `messages` or `traj`.
+        fallback_id: The conversation's name where the record has no `conversation_id`, `id` or `task_id`.
+
+    Raises:
+        ValueError: There is no list of messages, or a value in it has the wrong type.
+    """
+    record = value if isinstance(value, dict) else {"messages": value}
+    messages = record.get("messages", record.get("traj"))
+    if not isinstance(messages, list) or not all(isinstance(message, dict) for message in messages):
+        raise ValueError("not a chat: no list of messages under messages or traj")
+    with one_line_problems("not a chat"):
+        return Conversation.model_validate(
+            {
+                "conversation_id": _conversation_id(record) or fallback_id,
+                "source": record.get("source") or "openai_chat",
+                "app_version": as_text(record.get("app_version")),
+                "language": record.get("language"),
+                "eval_id": as_text(record.get("eval_id")),
+                "turns": [_turn(group, i) for i, group in enumerate(_turn_groups(messages))],
+                "expected": _expected_outcome(record),
+                "labels": {"reward": record["reward"]} if record.get("reward") is not None else {},
+                "meta": {key: record[key] for key in ("task_id", "trial") if key in record},
+            }
+        )
+
+
+def _conversation_id(record: JsonObject) -> str | None:
+    named = record.get("conversation_id", record.get("id"))
+    if named is not None or record.get("task_id") is None:
+        return as_text(named)
+    return f"{record['task_id']}-{record['trial']}" if "trial" in record else str(record["task_id"])
+
+
+def _expected_outcome(record: JsonObject) -> JsonObject | None:
+    info = record.get("info")
+    task = info.get("task") if isinstance(info, dict) else None
+    actions = task.get("actions") if isinstance(task, dict) else None
+    if task is None or not isinstance(actions, list):
+        return None
+    return {"actions": agent_actions(actions), "outputs": task.get("outputs") or []}
+
+
+def _turn_groups(messages: Sequence[JsonObject]) -> list[list[JsonObject]]:
+    """Splits messages into turns: a user message opens one, unless only the user's own tools ran before."""
+    groups: list[list[JsonObject]] = []
+    for message in messages:
+        if message.get("role") in SKIPPED_ROLES:
+            continue
+        if not groups or (_by_user(message) and not all(map(_users_tool_work, groups[-1]))):
+            groups.append([])
+        groups[-1].append(message)
+    return groups
+
+
+def _by_user(message: JsonObject) -> bool:
+    return message.get("role") == "user"
+
+
+def _is_answer(message: JsonObject) -> bool:
+    return message.get("role") in TOOL_ROLES or "tool_call_id" in message
+
+
+def _users_tool_work(message: JsonObject) -> bool:
+    if _is_answer(message):
+        return message.get("requestor") == "user"
+    return _by_user(message) and bool(_calls(message)) and not _words(message)
+
+
+def _turn(messages: Sequence[JsonObject], index: int) -> Turn:
+    asked = [message for message in messages if _by_user(message)]
+    answers = [message for message in messages if _is_answer(message)]
+    replies = [m for m in messages if not _by_user(m) and not _is_answer(m)]
+    users_answers = [m for m in answers if m.get("requestor") == "user"]
+    agents_answers = [m for m in answers if m.get("requestor") != "user"]
+    said = [words for message in replies if (words := _words(message))]
+    calls = [call for message in replies for call in _calls(message)]
+    user_calls = [call for message in asked for call in _calls(message)]
+    return Turn(
+        turn_index=index,
+        user="\n".join(filter(None, map(_words, asked))) if asked else None,
+        agent=said[-1] if said else "",
+        agent_messages=said if len(said) > 1 else [],
+        tool_calls=calls,
+        tool_responses=_responses(calls, agents_answers),
+        user_tool_calls=user_calls,
+        user_tool_responses=_responses(user_calls, users_answers),
+        timestamp=messages[0].get("timestamp"),
+        usage=_usage(replies),
+    )
+
+
+def _words(message: JsonObject) -> str:
+    content = message.get("content") or message.get("refusal") or ""
+    if isinstance(content, str):
+        return content
+    texts = [part.get("text") if isinstance(part, dict) else part for part in content]
+    return "\n".join(text for text in texts if isinstance(text, str) and text)
+
+
+def _calls(message: JsonObject) -> list[ToolCall]:
+    older = message.get("function_call")
+    calls = message.get("tool_calls") or ([older] if older else [])
+    return [ToolCall.model_validate(call_fields(call)) for call in calls]
+
+
+def _responses(calls: Sequence[ToolCall], answers: Sequence[JsonObject]) -> list[ToolResponse]:
+    responses = [_response(answer) for answer in answers]
+    for call, response in zip(calls, pair_responses(calls, responses), strict=True):
+        if response is not None and response.name is None:
+            response.name = call.name
+    return responses
+
+
+def _response(message: JsonObject) -> ToolResponse:
+    content = message.get("content")
+    return ToolResponse(
+        name=message.get("name"),
+        id=as_text(message.get("tool_call_id", message.get("id"))),
+        response=_decoded(content if isinstance(content, str) else _words(message)),
+        error=error_mark(message.get("error")),
+    )
+
+
+def _decoded(text: str) -> JsonValue:
+    """Returns the object or array that a text spells, or else the text: a number may be an id."""
+    if not text.lstrip().startswith(("{", "[")):
+        return text
+    try:
+        return from_json(text, allow_inf_nan=False)
+    except ValueError:
+        return text
+
+
+def _usage(messages: Sequence[JsonObject]) -> Usage | None:
+    reports = [usage_fields(m["usage"]) for m in messages if isinstance(m.get("usage"), dict)]
+    if not reports:
+        return None
+    counts = {name: [r[name] for r in reports if r[name] is not None] for name in reports[0]}
+    return Usage(**{name: sum(known) if known else None for name, known in counts.items()})

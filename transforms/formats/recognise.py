@@ -1,0 +1,142 @@
+"""Which format a parsed record is in, told by its keys."""
+
+from collections.abc import Callable
+from itertools import islice
+
+from schemas.values import JsonObject, JsonValue
+
+SHOWN_KEYS = 8
+
+
+def recognise(value: JsonValue) -> str:
+    """Returns the name of a parsed record's format.
+
+    Args:
+        value: A JSON object; of the formats that are lists (`openai_chat`, `adk_legacy_rows`,
+            `adk_legacy_case`) also the list.
+
+    Raises:
+        ValueError: No format fits; one line with the record's keys and the known formats.
+    """
+    sample = value[0] if isinstance(value, list) and value else value
+    record = {"messages": value} if _is_message(sample) else sample
+    if isinstance(record, dict):
+        for name, fits in TESTS:
+            if fits(record):
+                return name
+    raise ValueError(f"unrecognised record: {_described(record)} (known formats: {', '.join(FORMATS)})")
+
+
+def _described(record: JsonValue) -> str:
+    if not isinstance(record, dict):
+        return f"{type(record).__name__}, not an object"
+    more = ", ..." if len(record) > SHOWN_KEYS else ""
+    return f"keys {', '.join(islice(record, SHOWN_KEYS))}{more}"
+
+
+def _is_message(value: JsonValue) -> bool:
+    return isinstance(value, dict) and "role" in value
+
+
+def _is_conversation(record: JsonObject) -> bool:
+    return "conversation_id" in record and "turns" in record
+
+
+def _is_case(record: JsonObject) -> bool:
+    return "eval_id" in record and bool(
+        record.keys() & {"kind", "dialect", "turns", "task", "actions", "rubrics"}
+    )
+
+
+def _is_adk_eval_set(record: JsonObject) -> bool:
+    return "eval_cases" in record or "evalCases" in record
+
+
+def _is_adk_eval_case(record: JsonObject) -> bool:
+    scripts = {"conversation", "conversation_scenario", "conversationScenario"}
+    return bool(record.keys() & {"eval_id", "evalId"} and record.keys() & scripts)
+
+
+def _is_adk_eval_result(record: JsonObject) -> bool:
+    return "eval_case_results" in record or "evalCaseResults" in record
+
+
+def _is_adk_case_result(record: JsonObject) -> bool:
+    return "eval_metric_result_per_invocation" in record or "evalMetricResultPerInvocation" in record
+
+
+def _is_adk_session(record: JsonObject) -> bool:
+    return "events" in record and "id" in record
+
+
+def _is_adk_legacy_case(record: JsonObject) -> bool:
+    return "name" in record and isinstance(record.get("data"), list)
+
+
+def _is_adk_legacy_row(record: JsonObject) -> bool:
+    return "query" in record and ("expected_tool_use" in record or "reference" in record)
+
+
+def _is_ces_evaluation_result(record: JsonObject) -> bool:
+    own = {
+        "goldenResult",
+        "golden_result",
+        "scenarioResult",
+        "scenario_result",
+        "executionState",
+        "execution_state",
+    }
+    return bool(record.keys() & own) or "/results/" in _name(record)
+
+
+def _is_ces_evaluation(record: JsonObject) -> bool:
+    return "golden" in record or "scenario" in record or "/evaluations/" in _name(record)
+
+
+def _is_ces_session_output(record: JsonObject) -> bool:
+    labels = record.get("labels")
+    logged = "jsonPayload" in record and isinstance(labels, dict) and "session_id" in labels
+    turn, diagnosis = {"turnIndex", "turn_index"}, {"diagnosticInfo", "diagnostic_info"}
+    return logged or bool(record.keys() & turn and record.keys() & diagnosis)
+
+
+def _is_ces_conversation(record: JsonObject) -> bool:
+    turns = record.get("turns")
+    holders = [record, *turns] if isinstance(turns, list) else [record]
+    return "/conversations/" in _name(record) or any(map(_holds_chunks, holders))
+
+
+def _is_chat(record: JsonObject) -> bool:
+    messages = record.get("messages", record.get("traj"))
+    return isinstance(messages, list) and any(map(_is_message, messages))
+
+
+def _holds_chunks(holder: JsonValue) -> bool:
+    messages = holder.get("messages") if isinstance(holder, dict) else None
+    return isinstance(messages, list) and any(isinstance(m, dict) and "chunks" in m for m in messages)
+
+
+def _name(record: JsonObject) -> str:
+    name = record.get("name")
+    return name if isinstance(name, str) else ""
+
+
+TESTS: tuple[tuple[str, Callable[[JsonObject], bool]], ...] = (
+    ("turnwise", _is_conversation),
+    ("adk_eval_set", _is_adk_eval_set),
+    ("adk_eval_case", _is_adk_eval_case),
+    ("adk_eval_result", _is_adk_eval_result),
+    ("adk_case_result", _is_adk_case_result),
+    ("adk_session", _is_adk_session),
+    ("ces_evaluation_result", _is_ces_evaluation_result),
+    ("ces_evaluation", _is_ces_evaluation),
+    ("ces_session_output", _is_ces_session_output),
+    ("ces_conversation", _is_ces_conversation),
+    ("openai_chat", _is_chat),
+    ("adk_legacy_case", _is_adk_legacy_case),
+    ("adk_legacy_rows", _is_adk_legacy_row),
+    ("turnwise", _is_case),
+)
+
+FORMATS = tuple(sorted({name for name, _ in TESTS}))
+"""Names that `recognise` returns."""

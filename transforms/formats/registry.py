@@ -1,0 +1,131 @@
+"""One reader for logs and one for cases; they know every format by name or recognise it."""
+
+from collections.abc import Callable
+from pathlib import PurePosixPath
+from typing import NamedTuple
+
+from pydantic_core import from_json
+
+from schemas.case import EvalCase
+from schemas.config import CesConfig
+from schemas.conversation import Conversation
+from schemas.record import Record
+from schemas.values import JsonObject, JsonValue
+from transforms.formats import adk, adk_legacy, ces, ces_cases, turnwise
+from transforms.formats.adk_session import session_conversation
+from transforms.formats.openai_chat import chat_conversation
+from transforms.formats.recognise import recognise
+
+
+class SessionEntry(NamedTuple):
+    """One entry of a session's log, to be joined with the session's other entries.
+
+    Attributes:
+        turn_index: 1-based, as the log counts.
+    """
+
+    session_id: str
+    turn_index: int
+    record: Record
+
+
+def _no_conversation(name: str) -> ValueError:
+    return ValueError(f"a record of the format {name} holds no conversation; eval cases go to --eval_cases")
+
+
+_LOG_FORMATS: dict[str, Callable[[JsonValue, str], list[Conversation]]] = {
+    "ces_conversation": lambda value, fallback: [ces.conversation(value)],
+    "adk_session": lambda value, fallback: [session_conversation(value)],
+    "adk_eval_result": lambda value, fallback: adk.eval_result_conversations(value),
+    "adk_case_result": lambda value, fallback: adk.eval_result_conversations(value),
+    "openai_chat": lambda value, fallback: [chat_conversation(value, fallback)],
+}
+
+
+class LogReader:
+    """Reads log records.
+
+    Attributes:
+        input_format: Name of every record's format, or `auto`.
+    """
+
+    def __init__(self, input_format: str = "auto") -> None:
+        """Keeps the format."""
+        self.input_format = input_format
+
+    def read(self, record: Record) -> list[Conversation] | SessionEntry:
+        """Returns the conversations of a record, or the session entry that it is.
+
+        Raises:
+            ValueError: It cannot be read; one line.
+        """
+        hint = self.input_format
+        if hint == "turnwise" or (hint == "auto" and turnwise.looks_canonical(record.data)):
+            return [_named(turnwise.read_conversation(record.data), record)]
+        value = from_json(record.data)
+        name = recognise(value) if hint == "auto" else hint
+        if name == "turnwise":
+            return [_named(turnwise.read_conversation(record.data), record)]
+        if name == "ces_session_output":
+            return SessionEntry(*ces.entry_session(_object(value)), record)
+        if name not in _LOG_FORMATS:
+            raise _no_conversation(name)
+        return [_named(found, record) for found in _LOG_FORMATS[name](value, _place(record))]
+
+
+def _object(value: JsonValue) -> JsonObject:
+    if not isinstance(value, dict):
+        raise ValueError(f"a JSON object is needed, not {type(value).__name__}")
+    return value
+
+
+def _place(record: Record) -> str:
+    return f"{PurePosixPath(record.source).name}:{record.position}"
+
+
+def _named(conversation: Conversation, record: Record) -> Conversation:
+    if not conversation.conversation_id:
+        conversation.conversation_id = _place(record)
+    return conversation
+
+
+def join_entries(session_id: str, entries: list[SessionEntry]) -> Conversation:
+    """Joins the entries of one session, given in turn order, into a conversation."""
+    return ces.joined_conversation(session_id, [_object(from_json(entry.record.data)) for entry in entries])
+
+
+class CaseReader:
+    """Reads eval cases of every format, strictly.
+
+    Attributes:
+        config: How CES cases are judged where they do not say.
+    """
+
+    def __init__(self, config: CesConfig) -> None:
+        """Keeps the settings."""
+        self.config = config
+
+    def read(self, record: Record) -> list[EvalCase]:
+        """Returns the cases of a record.
+
+        Raises:
+            ValueError: It holds no valid case; one line.
+        """
+        value = from_json(record.data)
+        name = recognise(value)
+        if name == "ces_evaluation":
+            return [ces_cases.eval_case(record.data, self.config)]
+        if name in ("adk_eval_set", "adk_eval_case"):
+            return adk.eval_cases(value)
+        if name in ("adk_legacy_rows", "adk_legacy_case"):
+            stem = PurePosixPath(record.source).name.split(".")[0]
+            return adk_legacy.legacy_cases(value if isinstance(value, list) else [value], stem)
+        if name == "turnwise":
+            return [turnwise.read_case(record.data)]
+        raise ValueError(f"a record of the format {name} holds no eval case")
+
+
+def is_one_record(elements: list[JsonValue]) -> bool:
+    """Tells whether a JSON array is one record as a whole: rows of an eval case, or messages of a chat."""
+    first = elements[0] if elements else None
+    return isinstance(first, dict) and ("query" in first or "role" in first)

@@ -1,0 +1,60 @@
+"""Other spellings of calls, actions, usage and error marks, as fields of the canonical models."""
+
+import json
+from collections.abc import Sequence
+
+from schemas.arguments import decoded_arguments
+from schemas.values import JsonObject, JsonValue
+
+ARGUMENTS = ("args", "arguments", "kwargs")
+
+
+def call_fields(call: JsonValue) -> JsonValue:
+    """Returns the fields of a call that is flat or nested under `function`, its arguments decoded.
+
+    What is no object is returned as it is, for the model to refuse.
+    """
+    if not isinstance(call, dict):
+        return call
+    function = call.get("function")
+    inner = function if isinstance(function, dict) else call
+    stated = next((inner[key] for key in ARGUMENTS if inner.get(key) is not None), None)
+    return {
+        "name": inner.get("name"),
+        "args": decoded_arguments(stated),
+        "id": as_text(call.get("id")),
+        "resource": call.get("resource"),
+    }
+
+
+def agent_actions(actions: Sequence[JsonValue]) -> list[JsonValue]:
+    """Returns expected actions as calls' fields; those that the user is to make are left out."""
+    return [
+        call_fields(action)
+        for action in actions
+        if not isinstance(action, dict) or action.get("requestor") != "user"
+    ]
+
+
+def usage_fields(usage: JsonObject) -> JsonObject:
+    """Returns token counts that are in OpenAI's or the canonical spelling."""
+    prompt_details = usage.get("prompt_tokens_details") or {}
+    completion_details = usage.get("completion_tokens_details") or {}
+    return {
+        "input_tokens": usage.get("input_tokens", usage.get("prompt_tokens")),
+        "output_tokens": usage.get("output_tokens", usage.get("completion_tokens")),
+        "cached_tokens": usage.get("cached_tokens", prompt_details.get("cached_tokens")),
+        "reasoning_tokens": usage.get("reasoning_tokens", completion_details.get("reasoning_tokens")),
+    }
+
+
+def error_mark(error: JsonValue) -> bool | str | None:
+    """Returns a log's mark of a failed call: a flag or a text stays, an object becomes its JSON text."""
+    if error is None or isinstance(error, bool | str):
+        return error
+    return json.dumps(error, ensure_ascii=False) if isinstance(error, dict | list) else bool(error)
+
+
+def as_text(value: JsonValue) -> str | None:
+    """Returns a name or id as text; None stays None."""
+    return value if value is None or isinstance(value, str) else str(value)

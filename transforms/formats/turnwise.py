@@ -1,0 +1,136 @@
+"""The canonical JSON: one conversation or one eval case a record."""
+
+from collections.abc import Callable
+
+from pydantic import ValidationError
+from pydantic_core import from_json
+
+from schemas.case import EvalCase, inline_case
+from schemas.conversation import Conversation
+from schemas.values import JsonObject
+from transforms.formats.problems import one_line_problems
+from transforms.formats.spellings import agent_actions, as_text, call_fields, error_mark, usage_fields
+
+
+def looks_canonical(data: bytes) -> bool:
+    """Tells by three keys whether a record is probably a canonical conversation; a hint, not a check."""
+    return b'"conversation_id"' in data and b'"turns"' in data and b'"messages"' not in data
+
+
+def read_conversation(data: bytes) -> Conversation:
+    """Parses a record; turns are numbered by their position.
+
+    What does not validate as it stands is repaired: null lists and null fields count as absent, ids may be
+    numbers, arguments JSON texts (`schemas.arguments`), usage in OpenAI's spelling and error marks
+    of any shape; expected actions that the user is to make are left out.
+
+    Raises:
+        ValueError: It is no conversation even so; one line with the path of the first problem.
+    """
+    try:
+        conversation = Conversation.model_validate_json(data)
+        if _dropped_something(conversation, data):
+            conversation = _repaired(data)
+    except ValidationError:
+        conversation = _repaired(data)
+    for i, turn in enumerate(conversation.turns):
+        if turn.turn_index != i:
+            turn.turn_index = i
+    return conversation
+
+
+def read_case(data: bytes) -> EvalCase:
+    """Parses a canonical eval case, or a conversation as the case that it brings along.
+
+    Raises:
+        ValueError: Neither of them, or a conversation that expects nothing; one line.
+    """
+    value = from_json(data)
+    if isinstance(value, dict) and "conversation_id" not in value and "eval_id" in value:
+        with one_line_problems("not an eval case"):
+            return EvalCase.model_validate(value)
+    conversation = read_conversation(data)
+    case = inline_case(conversation)
+    if case is None:
+        raise ValueError(f"conversation {conversation.conversation_id} expects nothing: no eval case")
+    for expected, turn in zip(case.turns, conversation.turns, strict=False):
+        expected.user = turn.user if expected.user is None else expected.user
+    case.language, case.tags = conversation.language, conversation.tags
+    return case
+
+
+def _dropped_something(conversation: Conversation, data: bytes) -> bool:
+    """Tells whether a record that validates holds keys in another spelling, which the models drop."""
+    outcome = conversation.expected
+    if outcome is not None and outcome.actions and b'"requestor"' in data:
+        return True
+    for turn in conversation.turns:
+        usage = turn.usage
+        if usage is not None and usage.input_tokens is None and usage.output_tokens is None:
+            return True
+        for call in turn.tool_calls:
+            if call.args is None:
+                return b'"arguments"' in data
+    return False
+
+
+def _repaired(data: bytes) -> Conversation:
+    value = from_json(data)
+    if not isinstance(value, dict):
+        raise ValueError(f"not a conversation: a JSON object is needed, not {type(value).__name__}")
+    with one_line_problems("not a conversation"):
+        return Conversation.model_validate(_conversation(value))
+
+
+def _conversation(value: JsonObject) -> JsonObject:
+    fields = _present(value)
+    for key in ("conversation_id", "eval_id", "app_version"):
+        if key in fields:
+            fields[key] = as_text(fields[key])
+    _repair_each(fields, _turn, "turns")
+    _repair(fields, _outcome, "expected")
+    return fields
+
+
+def _turn(value: JsonObject) -> JsonObject:
+    fields = _present(value)
+    _repair_each(fields, call_fields, "tool_calls", "user_tool_calls")
+    _repair_each(fields, _response, "tool_responses", "user_tool_responses")
+    _repair(fields, usage_fields, "usage")
+    _repair(fields, _expected_turn, "expected")
+    return fields
+
+
+def _expected_turn(value: JsonObject) -> JsonObject:
+    fields = _present(value)
+    _repair_each(fields, call_fields, "tool_calls")
+    return fields
+
+
+def _outcome(value: JsonObject) -> JsonObject:
+    fields = _present(value)
+    if isinstance(fields.get("actions"), list):
+        fields["actions"] = agent_actions(fields["actions"])
+    return fields
+
+
+def _response(value: JsonObject) -> JsonObject:
+    fields = _present(value)
+    fields["error"] = error_mark(fields.get("error"))
+    fields["id"] = as_text(fields.get("id"))
+    return fields
+
+
+def _present(value: JsonObject) -> JsonObject:
+    return {key: item for key, item in value.items() if item is not None}
+
+
+def _repair(fields: JsonObject, repair: Callable[[JsonObject], JsonObject], key: str) -> None:
+    if isinstance(fields.get(key), dict):
+        fields[key] = repair(fields[key])
+
+
+def _repair_each(fields: JsonObject, repair: Callable[[JsonObject], JsonObject], *keys: str) -> None:
+    for key in keys:
+        if isinstance(fields.get(key), list):
+            fields[key] = [repair(item) if isinstance(item, dict) else item for item in fields[key]]

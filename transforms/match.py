@@ -1,0 +1,83 @@
+"""Finds the case that a conversation is held against."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import apache_beam as beam
+from apache_beam.metrics.metric import Metrics
+from apache_beam.pvalue import DoOutputsTuple, PCollection
+
+from schemas.case import EvalCase, inline_case
+from schemas.conversation import Conversation
+from schemas.failure import record_failure
+from transforms.conversation_case import ConversationCase
+from transforms.parse import FAILURES, NAMESPACE, LoggedConversation
+
+
+class UnknownCaseError(LookupError):
+    """A conversation names a case that nobody gave."""
+
+
+class CaseIndex:
+    """Eval cases by id, and by the last segment of a resource name where that is unambiguous."""
+
+    def __init__(self, cases: Sequence[EvalCase]) -> None:
+        """Indexes the cases."""
+        self._by_id = {case.eval_id: case for case in cases}
+        counts = Counter(_short(case.eval_id) for case in cases)
+        self._by_short = {_short(case.eval_id): case for case in cases if counts[_short(case.eval_id)] == 1}
+
+    def find(self, conversation: Conversation) -> EvalCase | None:
+        """Returns the conversation's case: the one it names, or else the one its record brought along.
+
+        Without any given case, a name alone points nowhere and the conversation is scored without a case.
+
+        Raises:
+            UnknownCaseError: It names a case that is not among the given ones and brings none along.
+        """
+        name, inline = conversation.eval_id, inline_case(conversation)
+        if name is None or not self._by_id:
+            return inline
+        case = self._by_id.get(name) or self._by_short.get(_short(name)) or inline
+        if case is None:
+            raise UnknownCaseError(f"no eval case is called {name!r}")
+        return case
+
+
+def _short(name: str) -> str:
+    return name.rsplit("/", 1)[-1]
+
+
+class _MatchFn(beam.DoFn):
+    def __init__(self) -> None:
+        self._index = CaseIndex(())
+        self._cases: Sequence[EvalCase] = ()
+        self._lost = Metrics.counter(NAMESPACE, "lost_conversations")
+
+    def process(self, logged: LoggedConversation, cases: Sequence[EvalCase] = ()) -> Iterator[Any]:
+        if cases is not self._cases:
+            self._cases, self._index = cases, CaseIndex(cases)
+        conversation, record = logged
+        try:
+            yield ConversationCase(conversation, self._index.find(conversation), record)
+        except Exception as error:
+            self._lost.inc()
+            failure = record_failure("match", error, record, conversation.conversation_id)
+            yield beam.pvalue.TaggedOutput(FAILURES, failure)
+
+
+class MatchCases(beam.PTransform[PCollection[LoggedConversation], DoOutputsTuple]):
+    """Puts every conversation beside its case; an unknown case is a failure."""
+
+    def __init__(self, cases: "PCollection[EvalCase] | None") -> None:
+        """Keeps the cases; None: none were given."""
+        super().__init__()
+        self._cases = cases
+
+    def expand(self, conversations: "PCollection[LoggedConversation]") -> Any:
+        """Reads the cases as a side input."""
+        side_input = () if self._cases is None else (beam.pvalue.AsList(self._cases),)
+        return conversations | "Match" >> beam.ParDo(_MatchFn(), *side_input).with_outputs(
+            FAILURES, main="matched"
+        )

@@ -1,0 +1,199 @@
+"""One CES EvaluationResult for every scored conversation, in canonical proto3 JSON."""
+
+from dataclasses import dataclass
+from functools import lru_cache
+from hashlib import sha256
+
+from schemas.case import CaseThresholds, EvalCase
+from schemas.proto_scalars import float32
+from schemas.values import JsonObject
+from transforms import wire
+from transforms.conversation_case import ConversationCase, TurnPair
+from transforms.expectations import ExpectationOutcome
+from transforms.replay import TurnReplay
+from transforms.scoring import ScoredConversation
+from transforms.verdict import Verdict
+
+_OBSERVED = {
+    "tool_call": ("observedToolCall", wire.tool_call),
+    "tool_response": ("observedToolResponse", wire.tool_response),
+    "text": ("observedAgentResponse", wire.agent_message),
+    "agent": ("observedAgentTransfer", lambda agent: {"targetAgent": agent}),
+    "payload": ("observedPayload", lambda payload: payload),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class RunInfo:
+    """The run that results and rows belong to.
+
+    Attributes:
+        run_id: Its id.
+        create_time: When it started, RFC 3339 in UTC.
+    """
+
+    run_id: str
+    create_time: str
+
+
+def result_name(case: ConversationCase) -> str:
+    """Returns a conversation's deterministic result name, `.../evaluations/{case}/results/{result}`."""
+    eval_id = case.case.eval_id if case.case else "-"
+    parent = eval_id if "/evaluations/" in eval_id else f"evaluations/{eval_id}"
+    digest = sha256(f"{eval_id}\0{case.conversation.conversation_id}".encode("utf-8", "replace"))
+    return f"{parent}/results/r-{digest.hexdigest()[:24]}"
+
+
+def evaluation_result(scored: ScoredConversation, verdict: Verdict, run: RunInfo) -> JsonObject:
+    """Returns the EvaluationResult of a scored conversation."""
+    case, conversation = scored.case.case, scored.case.conversation
+    display = (case.display_name or case.eval_id) if case else conversation.conversation_id
+    result: JsonObject = {
+        "name": result_name(scored.case),
+        "displayName": f"{display} result - {conversation.conversation_id}",
+        "createTime": run.create_time,
+        "evaluationRun": f"evaluationRuns/{run.run_id}",
+        "executionState": "COMPLETED",
+        "goldenRunMethod": "NAIVE",
+    }
+    if conversation.app_version:
+        result["appVersion"] = conversation.app_version
+    if verdict.status:
+        result["evaluationStatus"] = verdict.status
+    elif verdict.reasons:
+        result["errorInfo"] = _error_info(verdict, conversation.conversation_id)
+    if case is None or case.kind == "scenario":
+        result["scenarioResult"] = _scenario_result(scored.case)
+    else:
+        result["goldenResult"] = {
+            "turnReplayResults": [_turn_result(scored.case, p) for p in scored.case.pairs]
+        }
+    if case is not None and case.dialect == "ces":
+        result["evaluationMetricsThresholds"] = _thresholds(case.thresholds)
+    return result
+
+
+def _error_info(verdict: Verdict, session_id: str) -> JsonObject:
+    message = "not decided: " + "; ".join(verdict.reasons)
+    return {"errorType": "METRIC_CALCULATION_FAILURE", "errorMessage": message, "sessionId": session_id}
+
+
+def _thresholds(thresholds: CaseThresholds) -> JsonObject:
+    return _thresholds_message(thresholds.model_dump_json())
+
+
+@lru_cache(maxsize=1024)
+def _thresholds_message(text: str) -> JsonObject:
+    thresholds = CaseThresholds.model_validate_json(text)
+    return {
+        "goldenEvaluationMetricsThresholds": {
+            "turnLevelMetricsThresholds": {
+                "semanticSimilaritySuccessThreshold": thresholds.semantic_similarity,
+                "overallToolInvocationCorrectnessThreshold": float32(thresholds.tool_invocation),
+            },
+            "expectationLevelMetricsThresholds": {
+                "toolInvocationParameterCorrectnessThreshold": float32(thresholds.parameter)
+            },
+            "toolMatchingSettings": {"extraToolCallBehavior": thresholds.extra_tool_calls},
+        },
+        "goldenHallucinationMetricBehavior": thresholds.golden_hallucination,
+        "scenarioHallucinationMetricBehavior": thresholds.scenario_hallucination,
+    }
+
+
+def _turn_result(case: ConversationCase, pair: TurnPair) -> JsonObject:
+    result: JsonObject = {"conversation": case.conversation.conversation_id}
+    if pair.expected is not None or pair.label:
+        _add_replay(result, case.replay(pair))
+    if pair.actual is not None:
+        if pair.actual.latency_ms is not None:
+            result["turnLatency"] = wire.duration(pair.actual.latency_ms / 1000)
+        if pair.actual.spans:
+            result["toolCallLatencies"] = [
+                wire.tool_call_latency(s) for s in pair.actual.spans if s.type == "TOOL"
+            ]
+            result["spanLatencies"] = [wire.span_latency(s) for s in pair.actual.spans]
+    return result
+
+
+def _add_replay(result: JsonObject, replay: TurnReplay) -> None:
+    result["expectationOutcome"] = [_expectation_outcome(outcome) for outcome in replay.outcomes]
+    if replay.tool_score is not None and replay.ordered_score is not None:
+        result["toolOrderedInvocationScore"] = float32(replay.ordered_score)
+        overall: JsonObject = {"toolInvocationScore": float32(replay.tool_score)}
+        if replay.tool_outcome:
+            overall["outcome"] = replay.tool_outcome
+        result["overallToolInvocationResult"] = overall
+
+
+def _expectation_outcome(outcome: ExpectationOutcome) -> JsonObject:
+    message: JsonObject = {}
+    if outcome.expectation is not None:
+        message["expectation"] = wire.golden_expectation(outcome.expectation)
+    if outcome.observed_as is not None:
+        key, convert = _OBSERVED[outcome.observed_as]
+        message[key] = convert(outcome.observed)  # type: ignore[operator]
+    if outcome.outcome:
+        message["outcome"] = outcome.outcome
+    if outcome.parameters is not None:
+        message["toolInvocationResult"] = _parameter_result(outcome)
+    return message
+
+
+def _parameter_result(outcome: ExpectationOutcome) -> JsonObject:
+    parameters, message = outcome.parameters, JsonObject()
+    if parameters is None:
+        return message
+    if parameters.value is not None:
+        message["parameterCorrectnessScore"] = float32(parameters.value)
+    if outcome.parameter_outcome:
+        message["outcome"] = outcome.parameter_outcome
+    message["explanation"] = _explanation(outcome)
+    return message
+
+
+def _explanation(outcome: ExpectationOutcome) -> str:
+    parameters = outcome.parameters
+    if outcome.observed is None or parameters is None:
+        return "The tool was not called."
+    if not parameters.total:
+        return "No parameters found."
+    text = f"{parameters.matched} of {parameters.total} parameters match"
+    if parameters.undecided:
+        text += f", {parameters.undecided} need a judge"
+    return text + (f"; wrong or missing: {', '.join(parameters.wrong)}." if parameters.wrong else ".")
+
+
+def _scenario_result(case: ConversationCase) -> JsonObject:
+    spans = [span for turn in case.conversation.turns for span in turn.spans]
+    result: JsonObject = {"conversation": case.conversation.conversation_id}
+    if case.case is not None:
+        _add_scenario(result, case.case, case.scenario_outcomes)
+    if spans:
+        result["toolCallLatencies"] = [wire.tool_call_latency(s) for s in spans if s.type == "TOOL"]
+        result["spanLatencies"] = [wire.span_latency(s) for s in spans]
+    return result
+
+
+def _add_scenario(result: JsonObject, case: EvalCase, outcomes: list[ExpectationOutcome]) -> None:
+    if case.task:
+        result["task"] = case.task
+    if case.user_facts:
+        result["userFacts"] = [{"name": fact.name, "value": fact.value} for fact in case.user_facts]
+    if case.rubrics:
+        result["rubricOutcomes"] = [{"rubric": rubric.text} for rubric in case.rubrics]
+    if outcomes:
+        result["expectationOutcomes"] = [_scenario_outcome(outcome) for outcome in outcomes]
+        if all(outcome.outcome for outcome in outcomes):
+            result["allExpectationsSatisfied"] = all(outcome.outcome == "PASS" for outcome in outcomes)
+
+
+def _scenario_outcome(outcome: ExpectationOutcome) -> JsonObject:
+    message: JsonObject = {"expectation": outcome.expectation.wire if outcome.expectation else {}}
+    if outcome.observed_as == "tool_call":
+        message["observedToolCall"] = {"toolCall": wire.tool_call(outcome.observed)}  # type: ignore[arg-type]
+    elif outcome.observed_as == "text":
+        message["observedAgentResponse"] = wire.agent_message(str(outcome.observed))
+    if outcome.outcome:
+        message["outcome"] = outcome.outcome
+    return message

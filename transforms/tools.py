@@ -1,0 +1,60 @@
+"""Which calls are of the same tool, and which expected call an actual one answers."""
+
+from collections.abc import Sequence
+
+from schemas.conversation import ToolCall, ToolResponse
+from transforms.arguments import parameter_score
+from transforms.assignment import best_assignment
+
+
+def tool_identity(call: ToolCall | ToolResponse) -> str:
+    """Returns what tells one tool from another: its resource name, or else its name."""
+    return call.resource or call.name or ""
+
+
+def same_tool(left: ToolCall | ToolResponse, right: ToolCall | ToolResponse) -> bool:
+    """Tells whether two calls are of one tool; resource names are compared where both sides have one."""
+    if left.resource and right.resource:
+        return left.resource == right.resource
+    return left.name == right.name
+
+
+def pair_calls(expected: Sequence[ToolCall], actual: Sequence[ToolCall]) -> list[int | None]:
+    """Pairs expected with actual calls of the same tool, preferring matching parameters, then order.
+
+    Returns:
+        For every expected call the index of its actual partner, or None.
+    """
+    if len(expected) == len(actual) and all(map(_equal, expected, actual)):
+        return list(range(len(expected)))
+    partners: list[int | None] = [None] * len(expected)
+    for name in {call.name for call in expected}:
+        rows = [i for i, call in enumerate(expected) if call.name == name]
+        columns = [j for j, call in enumerate(actual) if call.name == name]
+        weights = [[_pair_weight(expected[i], actual[j]) for j in columns] for i in rows]
+        for i, column in zip(rows, best_assignment(weights), strict=True):
+            partners[i] = None if column is None else columns[column]
+    return partners
+
+
+def _equal(expected: ToolCall, actual: ToolCall) -> bool:
+    return same_tool(expected, actual) and expected.args == actual.args
+
+
+def _pair_weight(expected: ToolCall, actual: ToolCall) -> float:
+    if not same_tool(expected, actual):
+        return 0.0
+    score = parameter_score(expected.args, actual.args)
+    return 1.0 + ((score.matched + score.undecided / 2) / score.total if score.total else 1.0)
+
+
+def ordered_share(expected: Sequence[ToolCall], actual: Sequence[ToolCall]) -> float:
+    """Returns the longest common subsequence of tools over the number of expected calls, 0..1."""
+    row = [0] * (len(actual) + 1)
+    for want in expected:
+        diagonal = 0
+        for column, call in enumerate(actual, 1):
+            above = row[column]
+            row[column] = diagonal + 1 if same_tool(want, call) else max(above, row[column - 1])
+            diagonal = above
+    return row[-1] / len(expected)

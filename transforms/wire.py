@@ -1,0 +1,100 @@
+"""Canonical parts as CES messages, in canonical proto3 JSON."""
+
+import orjson
+from pydantic_core import to_json
+
+from schemas.conversation import Expectation, Span, ToolCall, ToolResponse
+from schemas.proto_scalars import nanos_duration
+from schemas.values import JsonObject, JsonValue
+
+
+def dump_json(value: JsonValue) -> bytes:
+    """Returns a JSON text in UTF-8; integers of any size; a value that is not finite becomes null."""
+    try:
+        return orjson.dumps(value)
+    except TypeError:
+        return to_json(value, inf_nan_mode="null")
+
+
+def duration(seconds: float) -> str:
+    """Returns a Duration, rounded to a nanosecond."""
+    return nanos_duration(round(seconds * 1e9))
+
+
+def tool_reference(name: str | None, resource: str | None) -> JsonObject:
+    """Returns the member of the tool_identifier union: `toolsetTool` for a tool of a toolset, else `tool`."""
+    toolset, found, tool_id = (
+        (resource or "").partition("/tools/") if "/toolsets/" in (resource or "") else ("", "", "")
+    )
+    if found:
+        return {"toolsetTool": {"toolset": toolset, "toolId": tool_id}}
+    return {"tool": resource or name or ""}
+
+
+def tool_call(call: ToolCall) -> JsonObject:
+    """Returns a ToolCall."""
+    message = tool_reference(call.name, call.resource)
+    if call.id:
+        message["id"] = call.id
+    if call.args is not None:
+        message["args"] = call.args
+    return message
+
+
+def tool_response(response: ToolResponse) -> JsonObject:
+    """Returns a ToolResponse; an answer that is no object stands under `output`."""
+    message = tool_reference(response.name, response.resource)
+    if response.id:
+        message["id"] = response.id
+    answer = response.response
+    message["response"] = answer if isinstance(answer, dict) else {"output": answer}
+    return message
+
+
+def agent_message(text: str) -> JsonObject:
+    """Returns a Message of the agent."""
+    return {"role": "agent", "chunks": [{"text": text}]}
+
+
+def golden_expectation(expectation: Expectation) -> JsonObject:
+    """Returns a GoldenExpectation: the one that was read, or one made for a case of another format."""
+    if expectation.wire is not None:
+        return expectation.wire
+    if expectation.tool_call is not None:
+        return {"toolCall": tool_call(expectation.tool_call)}
+    return {"agentResponse": agent_message(expectation.text or "")}
+
+
+def span_times(span: Span) -> JsonObject:
+    """Returns the fields that ToolCallLatency and SpanLatency share."""
+    message: JsonObject = {"executionLatency": duration(span.seconds)}
+    if span.name:
+        message["displayName"] = span.name
+    if span.start_time:
+        message["startTime"] = span.start_time
+    if span.end_time:
+        message["endTime"] = span.end_time
+    return message
+
+
+def tool_call_latency(span: Span) -> JsonObject:
+    """Returns a ToolCallLatency."""
+    return {"tool": span.resource or span.name or "", **span_times(span)}
+
+
+def span_latency(span: Span) -> JsonObject:
+    """Returns a SpanLatency; its identifier follows from its type."""
+    message = {"type": span.type, **span_times(span)}
+    identifier = span.resource or span.name or ""
+    if span.type == "LLM":
+        message.pop("displayName", None)
+        message["model"] = identifier
+    elif span.type == "USER_CALLBACK":
+        message.pop("displayName", None)
+        message["callback"] = identifier
+    elif span.type == "TOOL" and "/toolsets/" in identifier:
+        toolset, _, tool_id = identifier.partition("/tools/")
+        message["toolset"] = {"toolset": toolset, "toolId": tool_id}
+    else:
+        message["resource"] = identifier
+    return message
