@@ -6,7 +6,6 @@ from typing import NamedTuple
 import apache_beam as beam
 from apache_beam.pvalue import PCollection
 from apache_beam.transforms.combiners import ToList
-from transforms.formats.registry import CaseReader, LogReader
 
 from pipeline.settings import Settings
 from pipeline.sinks import AGGREGATED, Sink
@@ -15,16 +14,17 @@ from schemas.case import EvalCase
 from schemas.failure import Failure
 from schemas.values import JsonObject
 from transforms.aggregates import VersionSums, aggregated_metrics
+from transforms.formats.registry import CaseReader, LogReader
 from transforms.match import MatchCases
 from transforms.metrics import MetricsFn, MetricsState
 from transforms.parse import FAILURES, JoinSessions, LoggedConversation, ParseConversations, ParseEvalCases
-from transforms.rows import failure_row, turn_rows, version_rows
+from transforms.rows import failure_rows, turn_rows, version_rows
 from transforms.score_turns import (
     EvaluatedConversation,
     ScoreTurns,
-    conversation_result_row,
-    conversation_score_rows,
+    TurnScoresFn,
     keyed_statistics,
+    result_rows,
 )
 
 SESSIONS = "Sessions"
@@ -62,7 +62,7 @@ def build(root: beam.Pipeline, logs: Source, cases: Source | None, settings: Set
         states.append(_write_conversations(scored.evaluated, settings, sink, part))
     _write_metrics(states, settings, sink)
     rows = (
-        failures | "Failures" >> beam.Flatten() | "FailureRows" >> beam.Map(failure_row, settings.run.run_id)
+        failures | "Failures" >> beam.Flatten() | "FailureRows" >> beam.Map(failure_rows, settings.run.run_id)
     )
     sink.write_table(rows, "failures")
 
@@ -91,9 +91,9 @@ def _score(
 def _write_conversations(
     evaluated: "PCollection[EvaluatedConversation]", settings: Settings, sink: Sink, part: str
 ) -> "PCollection[tuple[str, MetricsState]]":
-    rows = evaluated | f"TurnScores{part}" >> beam.FlatMap(conversation_score_rows, settings.run.run_id)
+    rows = evaluated | f"TurnScores{part}" >> beam.ParDo(TurnScoresFn(settings.run.run_id))
     sink.write_table(rows, "scores", part)
-    results = evaluated | f"EvaluationResults{part}" >> beam.Map(conversation_result_row)
+    results = evaluated | f"EvaluationResults{part}" >> beam.Map(result_rows)
     sink.write_table(results, "results", part)
     return (
         evaluated
@@ -113,9 +113,9 @@ def _write_metrics(
     states, run_id = parts[0], settings.run.run_id
     if len(parts) > 1:
         states = parts | "AllMetrics" >> beam.Flatten() | "MergeMetrics" >> beam.CombinePerKey(merge_states)
-    by_version = states | "MetricsByAppVersion" >> beam.FlatMap(version_rows, run_id)
+    by_version = states | "MetricsByAppVersion" >> beam.Map(version_rows, run_id)
     sink.write_table(by_version, "metrics_by_app_version")
-    by_turn = states | "MetricsByTurn" >> beam.FlatMap(turn_rows, run_id)
+    by_turn = states | "MetricsByTurn" >> beam.Map(turn_rows, run_id)
     sink.write_table(by_turn, "metrics_by_turn")
     aggregated = states | "AllVersions" >> ToList() | "AggregatedMetrics" >> beam.Map(aggregate_versions)
     sink.write_document(aggregated, AGGREGATED)

@@ -47,7 +47,7 @@ def _reject_unknown(argv: Sequence[str]) -> None:
     """Raises ConfigError for an option that neither turnwise nor Beam knows; Beam itself would swallow it."""
     parser = _Parser(add_help=False, allow_abbrev=False, conflict_handler="resolve")
     for group in _all_subclasses(PipelineOptions):
-        group._add_argparse_args(parser)
+        group._add_argparse_args(parser)  # type: ignore[arg-type]
     unknown = parser.parse_known_args(list(argv))[1]
     if unknown:
         known = [name for action in parser._actions for name in action.option_strings]

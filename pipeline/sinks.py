@@ -1,20 +1,23 @@
 """Writes the tables of a run as files: JSON Lines or Avro, whole or not at all."""
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any, Literal, Protocol
+from uuid import uuid4
 
 import apache_beam as beam
 from apache_beam.coders import BytesCoder
 from apache_beam.io import WriteToAvro, WriteToText
 from apache_beam.io.filesystems import FileSystems
 from apache_beam.pvalue import PCollection
+from apache_beam.transforms.combiners import ToList
 
-from schemas.avro_schema import avro_schema, json_fields
+from pipeline.encoders import AvroRows, IndentedJson, JsonLines
+from schemas.avro_schema import avro_schema
 from schemas.config import ConfigError
 from schemas.rows import TABLES
 from schemas.values import JsonObject
-from transforms.wire import dump_json
 
 SINGLE_FILES = ("metrics_by_app_version", "metrics_by_turn")
 AGGREGATED = "aggregated_metrics"
@@ -25,7 +28,7 @@ class Sink(Protocol):
     """Takes the tables of a run."""
 
     def write_table(self, rows: "PCollection[Any]", table: str, part: str = "") -> None:
-        """Adds the steps that write rows of a table; `part` tells several writers of one table apart."""
+        """Adds the steps that write lists of rows; `part` tells several writers of one table apart."""
 
     def write_document(self, document: "PCollection[JsonObject]", name: str) -> None:
         """Adds the steps that write one JSON document."""
@@ -34,8 +37,7 @@ class Sink(Protocol):
 class FileSink:
     """Files in one directory, on any filesystem that Beam knows.
 
-    Beam writes into a temporary directory beside the target and renames when a table is complete, so that a
-    file under its final name is always whole.
+    A file gets its final name when it is complete, so that what stands under a final name is always whole.
     """
 
     def __init__(self, directory: str, output_format: Literal["jsonl", "avro"]) -> None:
@@ -46,46 +48,52 @@ class FileSink:
         """Writes `TABLE-*.jsonl` (or `.avro`); the metrics tables are one file each."""
         label, suffix = f"Write_{table}{part}", f".{self._format}"
         prefix = FileSystems.join(self._directory, f"{table}-{part.lower()}" if part else table)
-        shards: dict[str, Any] = {"num_shards": 1, "shard_name_template": ""} if table in SINGLE_FILES else {}
-        shards["skip_if_empty"] = bool(part)
-        if self._format == "avro":
-            columns = json_fields(table)
-            avro_rows = rows | f"{label}_Columns" >> beam.Map(_with_json_text, columns)
-            avro_rows | label >> WriteToAvro(prefix, avro_schema(table), file_name_suffix=suffix, **shards)
-            return
-        lines = rows | f"{label}_Lines" >> beam.Map(dump_json if table != "results" else _dump_result)
-        lines | label >> WriteToText(prefix, file_name_suffix=suffix, coder=BytesCoder(), **shards)
+        if table in SINGLE_FILES:
+            encode = AvroRows(table) if self._format == "avro" else JsonLines(table)
+            gathered = rows | f"{label}_Gather" >> ToList()
+            gathered | label >> beam.ParDo(_WriteFileFn(prefix + suffix, encode))
+        elif self._format == "avro":
+            records = rows | f"{label}_Rows" >> beam.FlatMap(AvroRows(table).records)
+            schema = avro_schema(table)
+            records | label >> WriteToAvro(prefix, schema, file_name_suffix=suffix)
+        else:
+            lines = rows | f"{label}_Lines" >> beam.FlatMap(JsonLines(table).texts)
+            lines | label >> WriteToText(
+                prefix, file_name_suffix=suffix, coder=BytesCoder(), skip_if_empty=bool(part)
+            )
 
     def write_document(self, document: "PCollection[JsonObject]", name: str) -> None:
         """Writes `NAME.json`, indented."""
-        prefix = FileSystems.join(self._directory, name)
-        (
-            document
-            | f"Indent_{name}" >> beam.Map(_indented)
-            | f"Write_{name}"
-            >> WriteToText(prefix, file_name_suffix=".json", num_shards=1, shard_name_template="")
-        )
+        path = FileSystems.join(self._directory, f"{name}.json")
+        document | f"Write_{name}" >> beam.ParDo(_WriteFileFn(path, IndentedJson()))
 
 
-def _dump_result(row: JsonObject) -> bytes:
-    return dump_json(row["result"])
+class _WriteFileFn(beam.DoFn):
+    def __init__(self, path: str, encode: "JsonLines | AvroRows | IndentedJson") -> None:
+        self._path, self._encode = path, encode
+
+    def process(self, content: Any) -> None:
+        write_whole(self._path, self._encode.file(content))
 
 
-def _indented(document: JsonObject) -> str:
-    return json.dumps(document, indent=2, ensure_ascii=False)
-
-
-def _with_json_text(row: JsonObject, columns: list[str]) -> JsonObject:
-    texts = {name: None if row[name] is None else dump_json(row[name]).decode() for name in columns}
-    return {**row, **texts}
+def write_whole(path: str, content: bytes) -> None:
+    """Writes a file in one step: under a name of its own first, then renamed."""
+    partial = f"{path}.{uuid4().hex}.partial"
+    with FileSystems.create(partial) as file:
+        file.write(content)
+    FileSystems.rename([partial], [path])
 
 
 def earlier_files(directory: str) -> list[str]:
-    """Returns the files of an earlier run in a directory, unfinished ones included."""
-    names = [f"{table}*" for table in TABLES] + [f"{AGGREGATED}.json", RUN_FILE]
-    patterns = [FileSystems.join(directory, name) for name in names]
-    patterns += [FileSystems.join(directory, f"beam-temp-{table}*", "**") for table in (*TABLES, AGGREGATED)]
-    return [file.path for result in FileSystems.match(patterns) for file in result.metadata_list]
+    """Returns the files of an earlier run in a directory, and what an unfinished run left behind."""
+    names = [
+        *(f"{table}{end}" for table in TABLES for end in ("-*", ".*")),
+        f"{AGGREGATED}.json*",
+        f"{RUN_FILE}*",
+    ]
+    found = FileSystems.match([FileSystems.join(directory, name) for name in names])
+    unfinished = FileSystems.match([FileSystems.join(directory, "beam-temp-*", "**")])
+    return [file.path for result in (*found, *unfinished) for file in result.metadata_list]
 
 
 def prepare_directory(directory: str, overwrite: bool) -> None:
@@ -101,20 +109,17 @@ def prepare_directory(directory: str, overwrite: bool) -> None:
             raise ConfigError(f"--output {directory}: {error.strerror}") from None
     found = earlier_files(directory)
     if found and not overwrite:
-        raise ConfigError(
-            f"--output {directory}: holds an earlier run ({Path(found[0]).name}); --overwrite replaces it"
-        )
+        name = Path(found[0]).name
+        raise ConfigError(f"--output {directory}: holds an earlier run ({name}); --overwrite replaces it")
     if found:
         FileSystems.delete(found)
+    for leftover in Path(directory).glob("beam-temp-*"):
+        shutil.rmtree(leftover, ignore_errors=True)
 
 
 def write_run_file(directory: str, document: JsonObject) -> None:
-    """Writes `run.json`, the last file of a run, in one step."""
-    target = FileSystems.join(directory, RUN_FILE)
-    partial = FileSystems.join(directory, f"beam-temp-{RUN_FILE}")
-    with FileSystems.create(partial, mime_type="application/json") as file:
-        file.write((_indented(document) + "\n").encode())
-    FileSystems.rename([partial], [target])
+    """Writes `run.json`, the last file of a run."""
+    write_whole(FileSystems.join(directory, RUN_FILE), IndentedJson().file(document))
 
 
 def read_rows(directory: str, table: str, output_format: str) -> list[JsonObject]:

@@ -5,7 +5,7 @@ import json
 from collections.abc import Iterator
 from datetime import date, datetime
 from pathlib import Path
-from typing import IO, Any, Protocol
+from typing import Any, BinaryIO, Protocol
 
 import apache_beam as beam
 from apache_beam.io import fileio
@@ -119,12 +119,12 @@ def read_records(path: str, limit: int) -> Iterator[Record | Failure]:
             yield from _line_records(path, file, limit)
 
 
-def _open(path: str) -> IO[bytes]:
+def _open(path: str) -> BinaryIO | gzip.GzipFile:
     file = FileSystems.open(path, compression_type=CompressionTypes.UNCOMPRESSED)
     return gzip.GzipFile(fileobj=file) if path.endswith(".gz") else file
 
 
-def _line_records(path: str, file: IO[bytes], limit: int) -> Iterator[Record | Failure]:
+def _line_records(path: str, file: BinaryIO | gzip.GzipFile, limit: int) -> Iterator[Record | Failure]:
     position = 0
     while line := file.readline(limit + 2):
         position += 1
@@ -141,7 +141,7 @@ def _oversized(path: str, position: int, limit: int) -> Failure:
     return record_failure("read", error, Record(path, position, b""))
 
 
-def _document_records(path: str, file: IO[bytes], limit: int) -> Iterator[Record | Failure]:
+def _document_records(path: str, file: BinaryIO | gzip.GzipFile, limit: int) -> Iterator[Record | Failure]:
     text = file.read(limit + 1)
     if len(text) > limit:
         yield _oversized(path, 1, limit)

@@ -14,19 +14,12 @@ from schemas.values import JsonObject
 Kind = Literal["tool", "semantic", "hallucination", "tool_latency", "turn_latency"]
 
 
-class SumKey(NamedTuple):
-    """What a pair of sums is about.
+SumKey = tuple[int | None, Kind, str]
+"""What a pair of sums is about: a 0-based turn index (None: what a scenario measured over the whole
+conversation), a kind, and the tool where the kind is about one.
 
-    Attributes:
-        turn: 0-based turn index; None: what a scenario measured over the whole conversation.
-        kind: `tool` sums (PASS, FAIL), every other kind (count, total; latencies in nanoseconds).
-        name: The tool, where the kind is about one.
-    """
-
-    turn: int | None
-    kind: Kind
-    name: str = ""
-
+A pair of the kind `tool` sums (PASS, FAIL); every other kind (count, total; latencies in nanoseconds).
+"""
 
 Sums = dict[SumKey, list[int]]
 """Pairs of sums; those of two sets of results add up to those of both together."""
@@ -70,12 +63,12 @@ def _turn_parts(index: int, turn: JsonObject) -> Iterator[Part]:
             else outcome.get("observedToolCall")
         )
         if call is not None and status in ("PASS", "FAIL"):
-            yield SumKey(index, "tool", _tool_name(call)), status == "PASS", status == "FAIL"
+            yield (index, "tool", _tool_name(call)), status == "PASS", status == "FAIL"
     yield from _score_parts(index, "semantic", turn.get("semanticSimilarityResult"))
     yield from _score_parts(index, "hallucination", turn.get("hallucinationResult"))
     yield from _latency_parts(index, turn.get("toolCallLatencies", ()))
     if "turnLatency" in turn:
-        yield SumKey(index, "turn_latency"), 1, duration_nanos(turn["turnLatency"])
+        yield (index, "turn_latency", ""), 1, duration_nanos(turn["turnLatency"])
 
 
 def _scenario_parts(scenario: JsonObject) -> Iterator[Part]:
@@ -93,13 +86,13 @@ def _tool_name(call: JsonObject) -> str:
 
 def _score_parts(turn: int, kind: Kind, judged: JsonObject | None) -> Iterator[Part]:
     if judged is not None and judged.get("score", -1) >= 0:
-        yield SumKey(turn, kind), 1, judged["score"]
+        yield (turn, kind, ""), 1, judged["score"]
 
 
 def _latency_parts(turn: int | None, latencies: Iterable[JsonObject]) -> Iterator[Part]:
     for latency in latencies:
         nanos = duration_nanos(latency.get("executionLatency", "0s"))
-        yield SumKey(turn, "tool_latency", latency.get("tool", "")), 1, nanos
+        yield (turn, "tool_latency", latency.get("tool", "")), 1, nanos
 
 
 class VersionSums(NamedTuple):
@@ -119,10 +112,10 @@ def aggregated_metrics(versions: Mapping[str, VersionSums]) -> JsonObject:
 def _version_message(version_id: str, passes: int, fails: int, sums: Sums) -> JsonObject:
     total: Sums = {}
     turns: dict[int, Sums] = {}
-    for key, pair in sums.items():
-        add_parts(total, [(key._replace(turn=None), *pair)])
-        if key.turn is not None:
-            turns.setdefault(key.turn, {})[key] = pair
+    for (turn, kind, name), pair in sums.items():
+        add_sums(total, {(None, kind, name): pair})
+        if turn is not None:
+            turns.setdefault(turn, {})[turn, kind, name] = pair
     message: JsonObject = {"appVersionId": version_id} if version_id else {}
     message |= _sums_message(total)
     message |= {name: n for name, n in (("passCount", passes), ("failCount", fails)) if n}
@@ -136,20 +129,20 @@ def _turn_message(index: int, sums: Sums) -> JsonObject:
 
 def _sums_message(sums: Sums) -> JsonObject:
     parts: dict[str, list[JsonObject]] = {}
-    for key, pair in sorted(sums.items(), key=lambda entry: entry[0].name):
-        name, message = _entry(key, *pair)
+    for (_, kind, tool), pair in sorted(sums.items(), key=lambda entry: entry[0][2]):
+        name, message = _entry(kind, tool, *pair)
         parts.setdefault(name, []).append(message)
     return parts
 
 
-def _entry(key: SumKey, first: int, second: int) -> tuple[str, JsonObject]:
-    if key.kind == "tool":
+def _entry(kind: Kind, tool: str, first: int, second: int) -> tuple[str, JsonObject]:
+    if kind == "tool":
         counts = {name: n for name, n in (("passCount", first), ("failCount", second)) if n}
-        return "toolMetrics", {"tool": key.name, **counts}
-    if key.kind == "semantic" or key.kind == "hallucination":
-        name = "semanticSimilarityMetrics" if key.kind == "semantic" else "hallucinationMetrics"
+        return "toolMetrics", {"tool": tool, **counts}
+    if kind == "semantic" or kind == "hallucination":
+        name = "semanticSimilarityMetrics" if kind == "semantic" else "hallucinationMetrics"
         return name, {"score": float32(second / first)} if second else {}
     latency: JsonObject = {"averageLatency": nanos_duration(second // first)}
-    if key.kind == "tool_latency":
-        return "toolCallLatencyMetrics", {"tool": key.name, **latency}
+    if kind == "tool_latency":
+        return "toolCallLatencyMetrics", {"tool": tool, **latency}
     return "turnLatencyMetrics", latency

@@ -5,8 +5,9 @@ import re
 from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
+from schemas.proto_scalars import float32
 from schemas.values import JsonObject, JsonValue
 
 
@@ -18,16 +19,16 @@ class ArgumentMatcher(BaseModel):
             the actual one), `regexp` (the pattern is found in the actual text) or `number` (equal within
             the tolerances; numeric texts count as numbers).
         pattern: The regular expression; None: the expected value is the pattern.
-        tolerance: Largest absolute difference of `number`.
-        relative_tolerance: Largest difference of `number` relative to the expected number.
+        tolerance: Largest absolute difference of `number`, 0 or more.
+        relative_tolerance: Largest difference of `number` relative to the larger of the two, 0 or more.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
     match: Literal["exact", "ignore", "contains", "regexp", "number"] = "exact"
     pattern: str | None = None
-    tolerance: float = 0.0
-    relative_tolerance: float = 0.0
+    tolerance: float = Field(default=0.0, ge=0)
+    relative_tolerance: float = Field(default=0.0, ge=0)
 
     @model_validator(mode="before")
     @classmethod
@@ -184,6 +185,11 @@ class ParameterScore(NamedTuple):
         if self.undecided:
             return None
         return self.matched / self.total if self.total else 1.0
+
+
+def reaches(value: float, threshold: float) -> bool:
+    """Tells whether a share passes a CES gate; the API's scores and thresholds are float32."""
+    return value >= threshold or float32(value) >= float32(threshold)
 
 
 def parameter_score(expected: JsonObject | None, actual: JsonObject | None) -> ParameterScore:

@@ -7,7 +7,7 @@ from schemas.case import EvalCase
 from schemas.conversation import Expectation, ToolCall, ToolResponse, Turn
 from schemas.score import Outcome
 from schemas.values import JsonObject
-from transforms.arguments import ParameterScore, parameter_score, value_matches
+from transforms.arguments import ParameterScore, parameter_score, reaches, value_matches
 from transforms.tools import pair_calls, same_tool
 
 JUDGE_NEEDED = "a comparison of meaning needs a judge"
@@ -37,7 +37,10 @@ class ExpectationOutcome:
 
 
 class TurnChecker:
-    """Goes through the expectations of a turn; everything observed answers at most one of them."""
+    """Goes through the expectations of a turn; everything observed answers at most one of them.
+
+    Only texts may answer several, because an agent may say in one message what a golden expects in two.
+    """
 
     def __init__(
         self, case: EvalCase, expectations: list[Expectation], turn: Turn, state: JsonObject
@@ -50,6 +53,7 @@ class TurnChecker:
         self.responses = list(turn.tool_responses)
         self.transfers = list(turn.transfers)
         self.texts = turn_texts(turn)
+        self.expected_texts = {e.text for e in expectations if e.kind == "agent_response"}
 
     def check(self, expectation: Expectation) -> ExpectationOutcome:
         """Returns what became of the next expectation; they must come in order."""
@@ -78,9 +82,9 @@ class TurnChecker:
     def _parameter_outcome(self, expectation: Expectation, parameters: ParameterScore) -> Outcome | None:
         own, total = expectation.parameter_threshold, parameters.total or 1
         threshold = self.case.thresholds.parameter if own is None else own
-        if not parameters.total or parameters.matched / total >= threshold:
+        if not parameters.total or reaches(parameters.matched / total, threshold):
             return "PASS"
-        return None if (parameters.matched + parameters.undecided) / total >= threshold else "FAIL"
+        return None if reaches((parameters.matched + parameters.undecided) / total, threshold) else "FAIL"
 
     def _tool_response(self, expectation: Expectation) -> ExpectationOutcome:
         wanted = expectation.tool_response or ToolResponse()
@@ -97,11 +101,15 @@ class TurnChecker:
 
     def _agent_response(self, expectation: Expectation) -> ExpectationOutcome:
         wanted = expectation.text or ""
-        fits = [text for text in self.texts if _text_matches(expectation.comparison, wanted, text)]
-        observed = fits[0] if fits else next(iter(self.texts), None)
-        if observed is None:
+        said = turn_texts(self.turn)
+        if not said:
             return ExpectationOutcome(expectation, "FAIL")
-        self.texts.remove(observed)
+        candidates = [*self.texts, *said] if expectation.comparison == "CONTAINS" else self.texts
+        fits = [text for text in candidates if _text_matches(expectation.comparison, wanted, text)]
+        unclaimed = (text for text in self.texts if text not in self.expected_texts)
+        observed = fits[0] if fits else next(unclaimed, said[-1])
+        if observed in self.texts and (fits or observed not in self.expected_texts):
+            self.texts.remove(observed)
         outcome: Outcome | None = "PASS" if fits else "FAIL"
         if not fits and expectation.comparison == "SEMANTIC_SIMILARITY":
             outcome = None if self.case.similarity_enabled else "SKIPPED"

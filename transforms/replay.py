@@ -6,6 +6,7 @@ from schemas.case import EvalCase
 from schemas.conversation import Expectation, ExpectedTurn, Turn
 from schemas.score import Outcome
 from schemas.values import JsonObject
+from transforms.arguments import reaches
 from transforms.expectations import ExpectationOutcome, TurnChecker, same_agent
 from transforms.tools import ordered_share
 
@@ -76,7 +77,7 @@ def tool_threshold(case: EvalCase, expected: ExpectedTurn) -> float:
 def _tool_outcome(case: EvalCase, expected: ExpectedTurn, score: float) -> Outcome | None:
     if not case.tool_correctness_enabled:
         return None
-    return "PASS" if score >= tool_threshold(case, expected) else "FAIL"
+    return "PASS" if reaches(score, tool_threshold(case, expected)) else "FAIL"
 
 
 def _unexpected(

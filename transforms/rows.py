@@ -88,32 +88,29 @@ def result_row(scored: ScoredConversation, result: JsonObject) -> ResultRow:
     }
 
 
-def failure_row(failure: Failure, run_id: str) -> FailureRow:
-    """Returns the row of a failure."""
-    return {"run_id": run_id, **asdict(failure)}  # type: ignore[typeddict-item]
+def failure_rows(failure: Failure, run_id: str) -> list[FailureRow]:
+    """Returns the one row of a failure."""
+    return [{"run_id": run_id, **asdict(failure)}]  # type: ignore[typeddict-item]
 
 
-def version_rows(entry: tuple[str, MetricsState], run_id: str) -> Iterator[MetricsByAppVersionRow]:
-    """Yields an app version's ("": unknown) row of verdicts, then one per criterion and level."""
-    app_version, state = entry
+def version_rows(entry: tuple[str, MetricsState], run_id: str) -> list[MetricsByAppVersionRow]:
+    """Returns an app version's ("": unknown) row of verdicts, then one per criterion and level."""
+    version, state = entry
     sizes = {"conversations": state.conversations, "turns": state.turns}
-    rows = [_metric_row(run_id, app_version, STATUS, "conversation", _status_tally(state))]
+    rows = [_metric_row(run_id, version, STATUS, "conversation", _status_tally(state))]
     for (criterion, is_whole), tally in sorted(state.criterion_tallies().items(), key=lambda item: item[0]):
-        rows.append(
-            _metric_row(run_id, app_version, criterion, "conversation" if is_whole else "turn", tally)
-        )
-    for row in rows:
-        yield {**row, **sizes}  # type: ignore[typeddict-item]
+        rows.append(_metric_row(run_id, version, criterion, "conversation" if is_whole else "turn", tally))
+    return [{**row, **sizes} for row in rows]  # type: ignore[typeddict-item]
 
 
-def turn_rows(entry: tuple[str, MetricsState], run_id: str) -> Iterator[MetricsByTurnRow]:
-    """Yields an app version's ("": unknown) rows per turn index and criterion."""
-    app_version, state = entry
-    turns = [
-        (turn, criterion, tally) for (criterion, turn), tally in state.tallies.items() if turn is not None
+def turn_rows(entry: tuple[str, MetricsState], run_id: str) -> list[MetricsByTurnRow]:
+    """Returns an app version's ("": unknown) rows per turn index and criterion."""
+    version, state = entry
+    turns = [(turn, name, tally) for (name, turn), tally in state.tallies.items() if turn is not None]
+    return [
+        {**_metric_row(run_id, version, name, "turn", tally), "turn_index": turn}
+        for turn, name, tally in sorted(turns, key=lambda item: item[:2])
     ]
-    for turn, criterion, tally in sorted(turns, key=lambda item: item[:2]):
-        yield {**_metric_row(run_id, app_version, criterion, "turn", tally), "turn_index": turn}
 
 
 def _status_tally(state: MetricsState) -> Tally:

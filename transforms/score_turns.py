@@ -73,14 +73,21 @@ class ScoreTurns(beam.PTransform[PCollection[ConversationCase], DoOutputsTuple])
         )
 
 
-def conversation_score_rows(evaluated: EvaluatedConversation, run_id: str) -> Iterator[ScoreRow]:
-    """Yields the score rows of an evaluated conversation."""
-    return score_rows(evaluated.scored, run_id)
+class TurnScoresFn(beam.DoFn):
+    """Gives the score rows of every evaluated conversation, as one list."""
+
+    def __init__(self, run_id: str) -> None:
+        """Keeps the run's id."""
+        self._run_id = run_id
+
+    def process(self, evaluated: EvaluatedConversation) -> Iterator[list[ScoreRow]]:
+        """Yields one list."""
+        yield list(score_rows(evaluated.scored, self._run_id))
 
 
-def conversation_result_row(evaluated: EvaluatedConversation) -> ResultRow:
-    """Returns the result row of an evaluated conversation."""
-    return result_row(evaluated.scored, evaluated.result)
+def result_rows(evaluated: EvaluatedConversation) -> list[ResultRow]:
+    """Returns the one result row of an evaluated conversation."""
+    return [result_row(evaluated.scored, evaluated.result)]
 
 
 def keyed_statistics(evaluated: EvaluatedConversation) -> tuple[str, ConversationStatistics]:

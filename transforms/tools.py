@@ -50,6 +50,8 @@ def _pair_weight(expected: ToolCall, actual: ToolCall) -> float:
 
 def ordered_share(expected: Sequence[ToolCall], actual: Sequence[ToolCall]) -> float:
     """Returns the longest common subsequence of tools over the number of expected calls, 0..1."""
+    if len(expected) == len(actual) and all(map(same_tool, expected, actual)):
+        return 1.0
     row = [0] * (len(actual) + 1)
     for want in expected:
         diagonal = 0

@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from math import isfinite
 from typing import ClassVar, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -71,7 +72,12 @@ class Criterion(BaseModel, ABC):
         return overall
 
     def gated(self, score: Score) -> Score:
-        """Sets the outcome of a score that has none yet, by the criterion's threshold."""
+        """Sets the outcome of a score that has none yet, by the criterion's threshold.
+
+        A value that is not finite (a broken clock in the log) leaves the score unscored.
+        """
+        if score.value is not None and not isfinite(score.value):
+            score.value, score.outcome, score.reason = None, None, f"the value is {score.value}"
         if score.outcome is None and score.value is not None and self.threshold is not None:
             score.threshold = self.threshold
             score.outcome = self._outcome(score.value, self.threshold)

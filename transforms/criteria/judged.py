@@ -3,6 +3,7 @@
 from typing import ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field
+from pydantic.alias_generators import to_camel
 
 from schemas.score import Score
 from schemas.values import JsonObject
@@ -12,10 +13,16 @@ from transforms.criteria.base import Criterion
 NO_JUDGE = "no judge configured"
 
 
-class JudgeModelOptions(BaseModel):
-    """Which model judges, and how often it is asked (google-adk's fields)."""
+class AdkOptions(BaseModel):
+    """Base of google-adk's option objects: camelCase or snake_case per key, unknown keys are errors."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, protected_namespaces=())
+    model_config = ConfigDict(
+        alias_generator=to_camel, populate_by_name=True, extra="forbid", frozen=True, protected_namespaces=()
+    )
+
+
+class JudgeModelOptions(AdkOptions):
+    """Which model judges, and how often it is asked (google-adk's fields)."""
 
     judge_model: str = "gemini-2.5-flash"
     judge_model_config: JsonObject | None = None
@@ -23,18 +30,14 @@ class JudgeModelOptions(BaseModel):
     parallelism_limit: int = Field(default=1, ge=1)
 
 
-class RubricContent(BaseModel):
+class RubricContent(AdkOptions):
     """A rubric's statement."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     text_property: str | None = None
 
 
-class ConfiguredRubric(BaseModel):
+class ConfiguredRubric(AdkOptions):
     """A rubric that the config applies to every turn."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     rubric_id: str
     rubric_content: RubricContent

@@ -165,8 +165,10 @@ def _expectation(message: GoldenExpectation) -> Expectation:
     if message.tool_call is not None:
         expectation.tool_call = tool_call(message.tool_call)
         check_directives(expectation.tool_call.args or {})
+    check_directives(message.updated_variables or {})
     if message.tool_response is not None:
         expectation.tool_response = tool_response(message.tool_response)
+        check_directives({"response": expectation.tool_response.response})
     if message.agent_response is not None:
         expectation.text = message_text(message.agent_response)
     if message.agent_transfer is not None:

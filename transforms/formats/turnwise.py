@@ -1,12 +1,12 @@
 """The canonical JSON: one conversation or one eval case a record."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from pydantic import ValidationError
 from pydantic_core import from_json
 
 from schemas.case import EvalCase, inline_case
-from schemas.conversation import Conversation
+from schemas.conversation import Conversation, ToolCall
 from schemas.values import JsonObject
 from transforms.formats.problems import one_line_problems
 from transforms.formats.spellings import agent_actions, as_text, call_fields, error_mark, usage_fields
@@ -61,16 +61,24 @@ def read_case(data: bytes) -> EvalCase:
 
 def _dropped_something(conversation: Conversation, data: bytes) -> bool:
     """Tells whether a record that validates holds keys in another spelling, which the models drop."""
-    outcome = conversation.expected
-    if outcome is not None and outcome.actions and b'"requestor"' in data:
+    actions = conversation.expected.actions if conversation.expected else None
+    if actions and b'"requestor"' in data:
         return True
+    unsure = _lacks_arguments(actions)
     for turn in conversation.turns:
-        usage = turn.usage
+        usage, expected = turn.usage, turn.expected
         if usage is not None and usage.input_tokens is None and usage.output_tokens is None:
             return True
-        for call in turn.tool_calls:
+        unsure = unsure or _lacks_arguments(turn.tool_calls) or _lacks_arguments(turn.user_tool_calls)
+        unsure = unsure or (expected is not None and _lacks_arguments(expected.tool_calls))
+    return unsure and (b'"arguments"' in data or b'"kwargs"' in data)
+
+
+def _lacks_arguments(calls: Sequence[ToolCall] | None) -> bool:
+    if calls:
+        for call in calls:
             if call.args is None:
-                return b'"arguments"' in data
+                return True
     return False
 
 

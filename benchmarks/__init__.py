@@ -1,0 +1,1 @@
+"""What turnwise costs, measured beside its alternatives."""

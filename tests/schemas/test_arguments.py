@@ -1,0 +1,23 @@
+import pytest
+
+from schemas.arguments import decoded_arguments
+
+
+@pytest.mark.parametrize(
+    ("value", "arguments"),
+    [
+        (None, None),
+        ({"a": 1}, {"a": 1}),
+        ('{"a": 1}', {"a": 1}),
+        ("{}", {}),
+        ("", {}),
+        (" ", {}),
+        ("null", {"raw": "null"}),
+        ("[1]", {"raw": "[1]"}),
+        ("{a: 1", {"raw": "{a: 1"}),
+        ([1], {"raw": [1]}),
+        (5, {"raw": 5}),
+    ],
+)
+def test_decoded_arguments(value, arguments):
+    assert decoded_arguments(value) == arguments
