@@ -18,12 +18,11 @@ from google.adk.evaluation.eval_set import EvalSet
 from google.adk.evaluation.in_memory_eval_sets_manager import InMemoryEvalSetsManager
 from google.adk.evaluation.local_eval_service import LocalEvalService
 
-METRICS = [
-    EvalMetric(
-        metric_name="tool_trajectory_avg_score", threshold=1.0, criterion=ToolTrajectoryCriterion(threshold=1.0)
-    ),
-    EvalMetric(metric_name="response_match_score", threshold=0.8, criterion=BaseCriterion(threshold=0.8)),
-]
+CRITERIA = {
+    "tool_trajectory_avg_score": ToolTrajectoryCriterion(threshold=1.0),
+    "response_match_score": BaseCriterion(threshold=0.8),
+}
+METRICS = [EvalMetric(metric_name=name, criterion=value) for name, value in CRITERIA.items()]
 WARM_UP_CASES = 10
 
 

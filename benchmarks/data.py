@@ -18,6 +18,7 @@ TURNS_EACH = 2
 CALLS_EACH = 3
 WRONG_SHARE = 0.2
 REWORDED_SHARE = 0.3
+OTHER_SENTENCE_SHARE = 0.4
 _SEED = 20_260
 _SENTENCES = 4
 _NAMES = ("Amelia", "Jonas", "Priya", "Mateo", "Hannah", "Kenji", "Olga", "Samuel", "Leila", "Victor")
@@ -28,9 +29,7 @@ _REASONS = ("damaged", "late_delivery", "wrong_item", "changed_mind")
 
 def _choices(template: str) -> Choices:
     """Splits a template into places, each with the words that may stand there."""
-    return [
-        tuple(part.split("|")) if i % 2 else (part,) for i, part in enumerate(re.split(r"\{(.+?)\}", template))
-    ]
+    return [tuple(part.split("|")) for part in re.split(r"[{}]", template)]
 
 
 _QUESTIONS = [_choices(template) for template in QUESTIONS]
@@ -63,7 +62,7 @@ def _turn(rng: random.Random, index: int, turn: int, facts: dict[str, str]) -> J
     wanted, said = _answers(rng, facts)
     return {
         "turn_index": turn,
-        "user": _text([rng.choice(words) for words in rng.choice(_QUESTIONS)], facts),
+        "user": _text([[rng.choice(words) for words in rng.choice(_QUESTIONS)]], facts),
         "agent": said,
         "tool_calls": actual,
         "tool_responses": [_response(rng, call) for call in actual],
@@ -71,45 +70,42 @@ def _turn(rng: random.Random, index: int, turn: int, facts: dict[str, str]) -> J
     }
 
 
-def _text(words: list[str], facts: dict[str, str]) -> str:
-    text = "".join(words)
+def _text(sentences: list[list[str]], facts: dict[str, str]) -> str:
+    text = " ".join("".join(words) for words in sentences)
     for name, value in facts.items():
         text = text.replace(name, value)
     return text
 
 
 def _answers(rng: random.Random, facts: dict[str, str]) -> tuple[str, str]:
-    """Returns the expected answer, about 60 words, and a rewording of it."""
-    wanted: list[str] = []
-    said: list[str] = []
-    for sentence in rng.sample(_ANSWERS, _SENTENCES):
-        chosen = [rng.choice(words) for words in sentence]
-        wanted += [*chosen, " "]
-        said += [
-            rng.choice(words) if len(words) > 1 and rng.random() < REWORDED_SHARE else word
-            for words, word in zip(sentence, chosen, strict=True)
-        ]
-        said.append(" ")
-    return _text(wanted, facts).rstrip(), _text(said, facts).rstrip()
+    """Returns the expected answer, about 60 words, and one that means the same, or misses a sentence."""
+    *sentences, other = rng.sample(_ANSWERS, _SENTENCES + 1)
+    wanted = [[rng.choice(words) for words in sentence] for sentence in sentences]
+    said = [_reworded(rng, *both) for both in zip(sentences, wanted, strict=True)]
+    if rng.random() < OTHER_SENTENCE_SHARE:
+        said[rng.randrange(_SENTENCES)] = [rng.choice(words) for words in other]
+    return _text(wanted, facts), _text(said, facts)
+
+
+def _reworded(rng: random.Random, sentence: Choices, chosen: list[str]) -> list[str]:
+    return [
+        rng.choice(words) if rng.random() < REWORDED_SHARE else word
+        for words, word in zip(sentence, chosen, strict=True)
+    ]
 
 
 def _call(rng: random.Random, facts: dict[str, str]) -> Json:
-    order = facts["$order"]
-    return rng.choice(
+    order = {"order_id": facts["$order"]}
+    name, args = rng.choice(
         (
-            {"name": "get_order", "args": {"order_id": order, "include_items": rng.random() < 0.5, "page": 1}},
-            {"name": "track_package", "args": {"order_id": order, "carrier": rng.choice(_CARRIERS), "events": 5}},
-            {"name": "check_stock", "args": {"sku": f"SKU-{rng.randrange(9999)}", "limit": rng.randrange(1, 9)}},
-            {
-                "name": "issue_refund",
-                "args": {"order_id": order, "amount": rng.randrange(500) / 4, "reason": rng.choice(_REASONS)},
-            },
-            {
-                "name": "search_products",
-                "args": {"query": rng.choice(_REASONS), "filters": {"in_stock": True}, "limit": rng.randrange(50)},
-            },
+            ("get_order", {**order, "include_items": rng.random() < 0.5, "page": 1}),
+            ("track_package", {**order, "carrier": rng.choice(_CARRIERS), "events": 5}),
+            ("check_stock", {"sku": f"SKU-{rng.randrange(9999)}", "limit": rng.randrange(1, 9)}),
+            ("issue_refund", {**order, "amount": rng.randrange(500) / 4, "reason": rng.choice(_REASONS)}),
+            ("search_products", {"query": rng.choice(_REASONS), "filters": {"in_stock": True}}),
         )
     )
+    return {"name": name, "args": args}
 
 
 def _spoil(rng: random.Random, call: Json, facts: dict[str, str]) -> None:
@@ -155,16 +151,19 @@ def _eval_case(entry: Json) -> Json:
 
 
 def _inference_result(entry: Json) -> Json:
+    actual = [
+        _invocation(
+            turn,
+            turn["agent"],
+            {"tool_uses": turn["tool_calls"], "tool_responses": turn["tool_responses"]},
+        )
+        for turn in entry["turns"]
+    ]
     return {
         "app_name": APP,
         "eval_set_id": EVAL_SET,
         "eval_case_id": entry["conversation_id"],
-        "inferences": [
-            _invocation(
-                turn, turn["agent"], {"tool_uses": turn["tool_calls"], "tool_responses": turn["tool_responses"]}
-            )
-            for turn in entry["turns"]
-        ],
+        "inferences": actual,
         "session_id": None,
         "status": 1,
     }

@@ -9,22 +9,23 @@ from transforms.rows import STATUS
 _GAP = "  "
 
 
-def version_table(rows: Sequence[JsonObject]) -> str:
+def version_table(rows: Sequence[JsonObject], criteria: Sequence[str]) -> str:
     """Returns a table with one column per app version.
 
     Args:
         rows: The rows of `metrics_by_app_version`.
+        criteria: Names of the criteria, in the order to show them.
     """
     versions = sorted({row["app_version"] or "" for row in rows})
     by_key = {(row["app_version"] or "", row["criterion"], row["level"]): row for row in rows}
-    names = list(dict.fromkeys(row["criterion"] for row in rows if row["criterion"] != STATUS))
+    measured = {row["criterion"] for row in rows}
     lines = [["", *(_short(version) for version in versions)]]
     status = [by_key.get((version, STATUS, "conversation")) for version in versions]
     lines.append(["conversations", *(str(row["conversations"]) if row else "" for row in status)])
     lines.append(["turns", *(str(row["turns"]) if row else "" for row in status)])
     lines.append(["pass rate", *(_pass_rate(row) for row in status)])
     lines.append(["not decided", *(str(row["unscored"]) if row else "" for row in status)])
-    for name in names:
+    for name in (name for name in criteria if name in measured):
         lines.append([name, *(_mean(_row_of(by_key, version, name)) for version in versions)])
     lines.append(["unscored", *(str(_total(rows, version, "unscored")) for version in versions)])
     lines.append(["criterion errors", *(str(_total(rows, version, "errors")) for version in versions)])

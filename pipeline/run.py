@@ -1,6 +1,7 @@
 """Runs a pipeline and accounts for everything that went in."""
 
 import gc
+import logging
 import sys
 from collections.abc import Sequence
 from importlib.metadata import version
@@ -46,6 +47,8 @@ def run(settings: Settings, options: PipelineOptions) -> int:
     case_patterns = file_patterns(settings.eval_cases)
     cases = FileSource(case_patterns, settings.max_record_bytes) if case_patterns else None
     prepare_directory(settings.output, settings.overwrite)
+    # Beam warns of every table that stays empty.
+    logging.getLogger("apache_beam.io.filebasedsink").setLevel(logging.ERROR)
     pipeline = beam.Pipeline(options=options)
     build(pipeline, logs, cases, settings, FileSink(settings.output, settings.output_format))
     gc.freeze()
@@ -73,7 +76,8 @@ def report(settings: Settings, counts: JsonObject) -> int:
     """Prints the table and the balance, writes `run.json` and returns the exit status."""
     rows = read_rows(settings.output, "metrics_by_app_version", settings.output_format)
     problems = gate_problems(settings, counts, rows)
-    print(version_table(rows) if rows else "no conversation was scored")
+    names = [criterion.name for criterion in settings.criteria]
+    print(version_table(rows, names) if rows else "no conversation was scored")
     print(f"\n{balance_line(counts)}")
     print(f"files: {settings.output}")
     for problem in problems:

@@ -10,7 +10,10 @@ from collections import Counter
 from collections.abc import Sequence
 from functools import cache, lru_cache
 from itertools import pairwise
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+if TYPE_CHECKING:
+    from rouge_score.tokenizers import DefaultTokenizer
 
 RougeType = Literal["rouge1", "rouge2", "rougeL"]
 
@@ -29,19 +32,19 @@ class RougeScore(NamedTuple):
 
 
 @cache
-def _stemmer():  # type: ignore[no-untyped-def]
-    from nltk.stem.porter import PorterStemmer
+def _tokenizer() -> "DefaultTokenizer":
+    from rouge_score.tokenizers import DefaultTokenizer
 
-    return PorterStemmer()
+    return DefaultTokenizer(use_stemmer=True)
 
 
 class _Stems(dict[str, str]):
-    """Token -> stem. Tokens of up to three characters and tokens with a non-ASCII character are kept."""
+    """Token -> what rouge-score makes of it; a token with a non-ASCII character is kept."""
 
     def __missing__(self, token: str) -> str:
         if len(self) >= _MAX_REMEMBERED_STEMS:
             self.clear()
-        stem = self[token] = str(_stemmer().stem(token)) if len(token) > 3 and token.isascii() else token
+        stem = self[token] = "".join(_tokenizer().tokenize(token)) if token.isascii() else token
         return stem
 
 

@@ -109,7 +109,7 @@ def _golden_turn(message: GoldenTurn) -> ExpectedTurn:
     expectations = [_expectation(step.expectation) for step in message.steps if step.expectation is not None]
     inputs = [_input_text(step.user_input) for step in message.steps if step.user_input is not None]
     said = [text for text in inputs if text]
-    texts = [e.text for e in expectations if e.kind == "agent_response" and e.text]
+    texts = [e.text for e in expectations if e.text and e.comparison != "CONTAINS"]
     return ExpectedTurn(
         user="\n".join(said) if said else None,
         response="\n".join(texts) or None,

@@ -1,0 +1,45 @@
+#!/usr/bin/env bash
+# turnwise on this machine: its own environment, then one of
+#   ./run_local.sh            score the bundled sample conversations
+#   ./run_local.sh run ...    turnwise run ... (see ./run_local.sh run --help)
+#   ./run_local.sh test       lint, types and tests
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")"
+
+env=.venv
+python=${PYTHON:-python3}
+
+prepare() {
+  "$python" -c 'import sys; sys.exit(sys.version_info < (3, 10))' || {
+    echo "turnwise needs Python 3.10 or later ($python is $("$python" --version 2>&1)); set PYTHON" >&2
+    exit 2
+  }
+  local wanted
+  wanted="$("$python" --version) $(cat requirements.lock pyproject.toml | cksum)"
+  [ "$(cat "$env/.prepared" 2>/dev/null)" = "$wanted" ] && return
+  echo "preparing $env (once; about two minutes) ..." >&2
+  "$python" -m venv --clear "$env"
+  "$env/bin/python" -m pip install --quiet --disable-pip-version-check -r requirements.lock
+  "$env/bin/python" -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+  echo "$wanted" > "$env/.prepared"
+}
+
+sample() {
+  local data=pipeline/sample_data
+  "$env/bin/turnwise" run --input $data/conversations --eval_cases $data/cases \
+    --config $data/config.json --output out/sample --overwrite
+}
+
+run_tests() {
+  "$env/bin/ruff" check .
+  "$env/bin/ruff" format --check .
+  "$env/bin/mypy"
+  "$env/bin/python" -m pytest "$@"
+}
+
+prepare
+case "${1:-}" in
+  "") sample ;;
+  test) shift; run_tests "$@" ;;
+  *) exec "$env/bin/turnwise" "$@" ;;
+esac
