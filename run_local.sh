@@ -15,7 +15,7 @@ prepare() {
     exit 2
   }
   local wanted
-  wanted="$("$python" --version) $(cat requirements.lock pyproject.toml | cksum)"
+  wanted="$("$python" --version) $(cksum < requirements.lock)"
   [ "$(cat "$env/.prepared" 2>/dev/null)" = "$wanted" ] && return
   echo "preparing $env (once; about two minutes) ..." >&2
   "$python" -m venv --clear "$env"

@@ -1,0 +1,135 @@
+from math import inf, nan
+
+import pytest
+
+from schemas.conversation import Conversation, Span, ToolCall, Turn, Usage
+from schemas.record import Record
+from transforms.conversation_case import ConversationCase
+from transforms.criteria import CRITERIA
+from transforms.scoring import score_conversation
+
+
+def result_of(name, turns, **fields):
+    case = ConversationCase(Conversation(conversation_id="c", turns=turns), None, Record("f", 1, b"{}"))
+    return score_conversation(case, [CRITERIA[name](**fields)]).scores[0]
+
+
+def values(result):
+    return [(turn, score.value) for turn, score in result.turns]
+
+
+SPANS = [
+    Span(type="LLM", name="gemini", seconds=0.5),
+    Span(type="TOOL", name="search", seconds=0.25),
+    Span(type="TOOL", seconds=0.75),
+    Span(type="GUARDRAIL", name="safety", seconds=0.125),
+]
+TURNS = [
+    Turn(latency_ms=1500, model_ms=1000, tool_ms=200, spans=SPANS, inference_calls=2),
+    Turn(tool_calls=[ToolCall(name="a"), ToolCall(name="a")]),
+    Turn(latency_ms=500, inference_calls=0),
+]
+FIGURES = [
+    ("turn_latency", [(0, 1.5), (2, 0.5)], 1.0),
+    ("invocation_duration_v1", [(0, 1.5), (2, 0.5)], 1.0),
+    ("tool_call_latency", [(0, 0.25), (0, 0.75)], 0.5),
+    ("span_latency", [(0, 0.5), (0, 0.25), (0, 0.75), (0, 0.125)], 0.40625),
+    ("tool_call_count_v1", [(0, 0.0), (1, 2.0), (2, 0.0)], 2 / 3),
+    ("inference_call_count_v1", [(0, 2.0), (2, 0.0)], 1.0),
+]
+
+
+@pytest.mark.parametrize(("name", "wanted", "mean"), FIGURES)
+def test_figures(name, wanted, mean):
+    result = result_of(name, TURNS)
+    assert values(result) == wanted
+    assert result.overall.value == pytest.approx(mean)
+    assert result.overall.outcome is None
+    assert all(score.outcome is None for _, score in result.turns)
+
+
+@pytest.mark.parametrize("name", [name for name, _, _ in FIGURES])
+def test_a_threshold_makes_a_gate_from_above(name):
+    result = result_of(name, TURNS)
+    mean = result.overall.value
+    assert result_of(name, TURNS, threshold=mean).overall.outcome == "PASS"
+    assert result_of(name, TURNS, threshold=mean - 0.01).overall.outcome == "FAIL"
+    for turn, score in result_of(name, TURNS, threshold=0.5).turns:
+        assert score.outcome == ("PASS" if score.value <= 0.5 else "FAIL"), turn
+
+
+LABELS = [
+    ("tool_call_latency", ["search", None]),
+    ("span_latency", ["LLM gemini", "TOOL search", "TOOL", "GUARDRAIL safety"]),
+]
+
+
+@pytest.mark.parametrize(("name", "wanted"), LABELS)
+def test_labels_say_what_was_timed(name, wanted):
+    assert [score.label for _, score in result_of(name, TURNS).turns] == wanted
+
+
+@pytest.mark.parametrize(("name", "_", "__"), FIGURES)
+def test_figures_do_not_apply_where_the_log_says_nothing(name, _, __):
+    empty = result_of(name, [Turn(user="x", agent="y")])
+    assert values(empty) == ([(0, 0.0)] if name == "tool_call_count_v1" else [])
+
+
+DURATIONS = [
+    (Turn(latency_ms=3000, model_ms=1200, tool_ms=300), 1.2, 0.3, 1.5),
+    (Turn(latency_ms=1000, model_ms=1200, tool_ms=300), 1.2, 0.3, 0.0),
+    (Turn(latency_ms=1000), None, None, 1.0),
+    (Turn(latency_ms=1000.4567, model_ms=0), 0.0, None, 1.0),
+]
+
+
+@pytest.mark.parametrize(("turn", "model", "tool", "framework"), DURATIONS)
+def test_shares_of_a_duration(turn, model, tool, framework):
+    ((_, score),) = result_of("invocation_duration_v1", [turn]).turns
+    assert score.details == {"model": model, "tool": tool, "framework": framework}
+
+
+@pytest.mark.parametrize("broken", [nan, inf, -inf])
+@pytest.mark.parametrize("threshold", [None, 5.0])
+def test_a_broken_clock_leaves_a_turn_unscored(broken, threshold):
+    result = result_of("turn_latency", [Turn(latency_ms=1000), Turn(latency_ms=broken)], threshold=threshold)
+    assert values(result) == [(0, 1.0), (1, None)]
+    assert "inf" in result.turns[1][1].reason or "nan" in result.turns[1][1].reason
+    assert result.turns[1][1].outcome is None
+    assert result.overall.value == 1.0
+    assert result.overall.outcome is None
+    assert result.overall.reason.startswith("1 of 2 turns unscored")
+
+
+REPORTED = Usage(input_tokens=40, output_tokens=7, cached_tokens=5, reasoning_tokens=2)
+TOKENS = [
+    ([Turn(usage=REPORTED)], False, [(0, 47.0)], 47.0),
+    ([Turn(usage=REPORTED), Turn()], False, [(0, 47.0)], 47.0),
+    ([Turn(usage=REPORTED), Turn()], True, [(0, 47.0), (1, 0.0)], 23.5),
+    ([Turn(), Turn()], True, [], None),
+    ([Turn(usage=Usage(input_tokens=3))], False, [(0, 3.0)], 3.0),
+    ([Turn(usage=Usage(output_tokens=3))], False, [(0, 3.0)], 3.0),
+    ([Turn(usage=Usage(input_tokens=0, output_tokens=0))], False, [(0, 0.0)], 0.0),
+    ([Turn(usage=Usage())], False, [], None),
+]
+
+
+@pytest.mark.parametrize(("turns", "adk_compat", "wanted", "mean"), TOKENS)
+def test_token_usage(turns, adk_compat, wanted, mean):
+    result = result_of("token_usage_v1", turns, adk_compat=adk_compat)
+    assert values(result) == wanted
+    assert (result.overall and result.overall.value) == mean
+
+
+def test_token_details():
+    ((_, score),) = result_of("token_usage_v1", [Turn(usage=REPORTED)]).turns
+    assert score.details == {"input": 40, "output": 7, "cached": 5, "reasoning": 2}
+
+
+def test_units_and_scales():
+    seconds = {name for name, kind in CRITERIA.items() if kind.unit == "seconds"}
+    assert seconds == {"turn_latency", "invocation_duration_v1", "tool_call_latency", "span_latency"}
+    counts = {name for name, kind in CRITERIA.items() if kind.unit == "count"}
+    assert counts == {"tool_call_count_v1", "inference_call_count_v1", "token_usage_v1"}
+    assert all(CRITERIA[name].scale is None for name in seconds | counts)
+    assert all(CRITERIA[name]().threshold is None for name in seconds | counts)
