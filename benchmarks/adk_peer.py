@@ -48,9 +48,12 @@ def local_service(eval_set: EvalSet, app: str) -> LocalEvalService:
 
 def case_scores(case: EvalCaseResult) -> list[tuple[str, int | None, str, float | None]]:
     """Returns (eval id, turn index or None for the case, metric, score)."""
-    levels = [(None, case.overall_eval_metric_results)]
-    levels += [(i, turn.eval_metric_results) for i, turn in enumerate(case.eval_metric_result_per_invocation)]
-    return [(case.eval_id, turn, m.metric_name, m.score) for turn, metrics in levels for m in metrics]
+    turns = enumerate(turn.eval_metric_results for turn in case.eval_metric_result_per_invocation)
+    return [
+        (case.eval_id, turn, metric.metric_name, metric.score)
+        for turn, metrics in [(None, case.overall_eval_metric_results), *turns]
+        for metric in metrics
+    ]
 
 
 def main(path: str) -> None:

@@ -39,6 +39,7 @@ class _ParseConversationFn(beam.DoFn):
         self._records = Metrics.counter(NAMESPACE, "records")
         self._lost = Metrics.counter(NAMESPACE, "lost_records")
         self._conversations = Metrics.counter(NAMESPACE, "conversations")
+        self._lost_conversations = Metrics.counter(NAMESPACE, "lost_conversations")
 
     def process(self, record: Record) -> Iterator[Any]:
         self._records.inc()
@@ -52,8 +53,12 @@ class _ParseConversationFn(beam.DoFn):
             yield beam.pvalue.TaggedOutput(ENTRIES, (found.session_id, found))
             return
         self._conversations.inc(len(found))
-        for conversation in found:
-            yield LoggedConversation(conversation, record)
+        for one in found:
+            if isinstance(one, ValueError):
+                self._lost_conversations.inc()
+                yield beam.pvalue.TaggedOutput(FAILURES, record_failure("parse", one, record))
+            else:
+                yield LoggedConversation(one, record)
 
 
 class ParseConversations(beam.PTransform[PCollection[Record], Parsed]):
@@ -125,9 +130,12 @@ class _ParseCaseFn(beam.DoFn):
         except Exception as error:
             yield beam.pvalue.TaggedOutput(FAILURES, record_failure("parse_case", error, record))
             return
-        self._cases.inc(len(cases))
         for case in cases:
-            yield case.eval_id, (record, case)
+            if isinstance(case, ValueError):
+                yield beam.pvalue.TaggedOutput(FAILURES, record_failure("parse_case", case, record))
+            else:
+                self._cases.inc()
+                yield case.eval_id, (record, case)
 
 
 class _FirstCaseFn(beam.DoFn):

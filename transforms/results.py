@@ -6,8 +6,10 @@ from hashlib import sha256
 
 from schemas.case import CaseThresholds, EvalCase
 from schemas.proto_scalars import float32
+from schemas.score import Outcome
 from schemas.values import JsonObject
 from transforms import wire
+from transforms.arguments import ParameterScore
 from transforms.conversation_case import ConversationCase, TurnPair
 from transforms.expectations import ExpectationOutcome
 from transforms.replay import TurnReplay
@@ -136,26 +138,24 @@ def _expectation_outcome(outcome: ExpectationOutcome) -> JsonObject:
     if outcome.outcome:
         message["outcome"] = outcome.outcome
     if outcome.parameters is not None:
-        message["toolInvocationResult"] = _parameter_result(outcome)
+        message["toolInvocationResult"] = _parameter_result(
+            outcome.parameters, outcome.parameter_outcome, outcome.observed is not None
+        )
     return message
 
 
-def _parameter_result(outcome: ExpectationOutcome) -> JsonObject:
-    parameters, message = outcome.parameters, JsonObject()
-    if parameters is None:
-        return message
+@lru_cache(maxsize=4096)
+def _parameter_result(parameters: ParameterScore, outcome: Outcome | None, was_called: bool) -> JsonObject:
+    message: JsonObject = {}
     if parameters.value is not None:
         message["parameterCorrectnessScore"] = float32(parameters.value)
-    if outcome.parameter_outcome:
-        message["outcome"] = outcome.parameter_outcome
-    message["explanation"] = _explanation(outcome)
+    if outcome:
+        message["outcome"] = outcome
+    message["explanation"] = _explanation(parameters) if was_called else "The tool was not called."
     return message
 
 
-def _explanation(outcome: ExpectationOutcome) -> str:
-    parameters = outcome.parameters
-    if outcome.observed is None or parameters is None:
-        return "The tool was not called."
+def _explanation(parameters: ParameterScore) -> str:
     if not parameters.total:
         return "No parameters found."
     text = f"{parameters.matched} of {parameters.total} parameters match"

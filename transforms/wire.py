@@ -23,12 +23,12 @@ def duration(seconds: float) -> str:
 
 def tool_reference(name: str | None, resource: str | None) -> JsonObject:
     """Returns the member of the tool_identifier union: `toolsetTool` for a tool of a toolset, else `tool`."""
-    toolset, found, tool_id = (
-        (resource or "").partition("/tools/") if "/toolsets/" in (resource or "") else ("", "", "")
-    )
-    if found:
+    if resource is None:
+        return {"tool": name or ""}
+    toolset, _, tool_id = resource.partition("/tools/")
+    if "/toolsets/" in toolset:
         return {"toolsetTool": {"toolset": toolset, "toolId": tool_id}}
-    return {"tool": resource or name or ""}
+    return {"tool": resource}
 
 
 def tool_call(call: ToolCall) -> JsonObject:

@@ -53,7 +53,9 @@ def test_help_imports_nothing_heavy(arguments: list[str]) -> None:
         "import sys; from pipeline.main import main; main(sys.argv[1:]);"
         f"print([name for name in {HEAVY} if name in sys.modules], file=sys.stderr)"
     )
-    done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=True
+    )
     assert done.stderr == "[]\n"
 
 

@@ -4,17 +4,18 @@ import json
 from typing import Any
 
 import apache_beam as beam
-from apache_beam.testing.test_pipeline import TestPipeline
+from apache_beam.testing import test_pipeline
 from apache_beam.testing.util import assert_that, equal_to
+from apache_beam.transforms.combiners import ToSet
 
 from schemas.case import EvalCase
 from schemas.config import CesConfig, EvalConfig
 from schemas.conversation import Conversation, ExpectedTurn, ToolCall, Turn
 from schemas.failure import Failure
 from schemas.record import Record
+from schemas.score import Score
 from transforms.config import build_criteria
 from transforms.conversation_case import ConversationCase, TurnPair
-from transforms.criteria.base import Scores
 from transforms.criteria.trajectory import ToolTrajectory
 from transforms.formats.registry import CaseReader, LogReader
 from transforms.match import CaseIndex, MatchCases
@@ -25,8 +26,8 @@ from transforms.score_turns import ScoreTurns
 RUN = RunInfo("run-1", "2026-11-21T00:00:00.000Z")
 
 
-def pipeline() -> TestPipeline:
-    return TestPipeline(runner="FnApiRunner")
+def pipeline() -> Any:
+    return test_pipeline.TestPipeline(runner="FnApiRunner")
 
 
 def record(value: Any, position: int = 1, source: str = "log.jsonl") -> Record:
@@ -174,6 +175,16 @@ def test_match_cases_without_any_case() -> None:
         assert_that(found, equal_to([("named", None), ("inline", "e1")]), "IsFound")
 
 
+def test_a_name_is_unknown_where_every_given_case_was_lost() -> None:
+    with pipeline() as root:
+        given = root | "Cases" >> beam.Create([])
+        matched = root | "Logs" >> beam.Create([logged("named", "e1"), logged("none")]) | MatchCases(given)
+        found = matched["matched"] | "Found" >> beam.Map(lambda m: m.conversation.conversation_id)
+        lost = matched[FAILURES] | "Lost" >> beam.Map(lambda f: (f.stage, f.conversation_id))
+        assert_that(found, equal_to(["none"]), "IsFound")
+        assert_that(lost, equal_to([("match", "named")]), "IsLost")
+
+
 def test_a_full_name_of_another_app_is_unknown() -> None:
     index = CaseIndex([EvalCase(eval_id="projects/p/apps/one/evaluations/e1")])
     conversation = logged("c", "projects/p/apps/two/evaluations/e1").conversation
@@ -197,7 +208,7 @@ def test_a_side_input_list_is_one_object_in_a_bundle() -> None:
             root
             | "Logs" >> beam.Create(range(100), reshuffle=False)
             | beam.ParDo(_ListIdFn(), beam.pvalue.AsList(cases))
-            | beam.combiners.ToSet()
+            | ToSet()
             | beam.Map(len)
         )
         assert_that(ids, equal_to([1]))
@@ -225,7 +236,7 @@ def test_score_turns_gives_evaluated_conversations_and_failures() -> None:
 class RaisingTrajectory(ToolTrajectory):
     """A criterion with a fault: it raises on every second turn."""
 
-    def score(self, case: ConversationCase, pair: TurnPair) -> Scores:
+    def score(self, case: ConversationCase, pair: TurnPair) -> Score | None:
         if pair.index % 2:
             raise ZeroDivisionError("a fault\nof its own")
         return super().score(case, pair)
@@ -237,7 +248,10 @@ def test_a_criterion_that_raises_is_a_failure_and_the_rest_counts() -> None:
     turn = both.conversation.turns[0]
     turn.expected = ExpectedTurn(response="hello", tool_calls=[])
     both.conversation.turns.append(turn.model_copy())
-    criteria = (RaisingTrajectory(threshold=1.0), *build_criteria(EvalConfig(criteria={"response_match_score": 1})))
+    criteria = (
+        RaisingTrajectory(threshold=1.0),
+        *build_criteria(EvalConfig(criteria={"response_match_score": 1})),
+    )
     with pipeline() as root:
         scored = (root | beam.Create([both]) | MatchCases(None))["matched"] | ScoreTurns(criteria, RUN)
         told = scored["evaluated"] | "Told" >> beam.Map(

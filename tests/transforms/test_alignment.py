@@ -16,7 +16,9 @@ def calls(names):
 
 EXPECTED = st.lists(
     st.builds(
-        lambda user, names: ExpectedTurn(user=user, tool_calls=calls(names)), st.sampled_from(SENTENCES), TOOLS
+        lambda user, names: ExpectedTurn(user=user, tool_calls=calls(names)),
+        st.sampled_from(SENTENCES),
+        TOOLS,
     ),
     max_size=5,
 )
@@ -97,7 +99,11 @@ EXAMPLES = [
     (["hi", "my name is Bob", "book a flight"], ["hi", "book a flight"], [(0, 0), (1, None), (2, 1)]),
     ([None, "hola, quiero un reembolso"], ["hola quiero mi reembolso"], [(0, None), (1, 0)]),
     (["你好", "我要退款"], ["你好", "天气", "我想退款"], [(0, 0), (None, 1), (1, 2)]),
-    (["안녕하세요", "환불해 주세요", "감사합니다"], ["환불 부탁해요", "감사합니다"], [(0, None), (1, 0), (2, 1)]),
+    (
+        ["안녕하세요", "환불해 주세요", "감사합니다"],
+        ["환불 부탁해요", "감사합니다"],
+        [(0, None), (1, 0), (2, 1)],
+    ),
     (["مرحبا", "أريد استرداد المال"], ["أريد استرداد المال"], [(0, None), (1, 0)]),
     (["a", "b"], ["b", "a", "c"], None),
     ([], ["x", "y"], [(None, 0), (None, 1)]),

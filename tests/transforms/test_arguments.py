@@ -202,7 +202,9 @@ PARAMETERS = [
 ]
 
 
-@pytest.mark.parametrize(("expected", "actual", "matched", "total", "undecided", "wrong", "value"), PARAMETERS)
+@pytest.mark.parametrize(
+    ("expected", "actual", "matched", "total", "undecided", "wrong", "value"), PARAMETERS
+)
 def test_parameter_score(expected, actual, matched, total, undecided, wrong, value):
     score = parameter_score(expected, actual)
     assert score == ParameterScore(matched, total, undecided, wrong)

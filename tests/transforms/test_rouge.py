@@ -168,3 +168,29 @@ def test_rouge_1_and_rouge_l_are_symmetric_shares(left, right):
         score = rouge(left, right, kind)
         assert 0.0 <= score.fmeasure <= 1.0
         assert score.fmeasure == rouge(right, left, kind).fmeasure
+
+
+RANGES = [
+    # first and last character of a script whose characters are tokens of their own, and their neighbours
+    ("\u4e00", "\u9fff", True),
+    ("\uac00", "\ud7a3", True),
+    ("\u3041", "\u309e", True),
+    ("\u30a1", "\u30fe", True),
+    ("\u33ff\u3400", "\u4dbf", False),
+    ("\u3105", "\u312f", False),
+    ("\u1100", "\u11ff", False),
+]
+
+
+@pytest.mark.parametrize(("first", "last", "alone"), RANGES)
+def test_where_every_character_is_a_token(first, last, alone):
+    for char in (first[-1], last):
+        assert len(tokenize(f"é{char}é")) == (3 if alone else 1), hex(ord(char))
+
+
+STARTS = ["\u0e01", "\u0e40", "\u0e81", "\u0edf", "\u1780", "\u17dc", "\u1000", "\u1050"]
+
+
+@pytest.mark.parametrize("letter", STARTS)
+def test_where_a_letter_starts_a_token(letter):
+    assert tokenize(f"é{letter}é") == ["é", f"{letter}é"]

@@ -13,7 +13,9 @@ from transforms.scoring import score_conversation
 def result_of(criterion, golden, recorded):
     case = EvalCase(eval_id="e", turns=golden)
     conversation = Conversation(conversation_id="c", turns=recorded)
-    return score_conversation(ConversationCase(conversation, case, Record("f", 1, b"{}")), [criterion]).scores[0]
+    return score_conversation(
+        ConversationCase(conversation, case, Record("f", 1, b"{}")), [criterion]
+    ).scores[0]
 
 
 def scores_of(criterion, expected, said):
@@ -71,7 +73,9 @@ def test_precision_and_recall_are_in_the_details():
 
 @pytest.mark.parametrize(("kind", "wanted"), [("rouge1", 1.0), ("rouge2", 1 / 3), ("rougeL", 0.75)])
 def test_rouge_types(kind, wanted):
-    found, _ = scores_of(ResponseMatch(rouge_type=kind), ["a b c d"], ["b c d a"] if kind != "rouge2" else ["b a c d"])
+    found, _ = scores_of(
+        ResponseMatch(rouge_type=kind), ["a b c d"], ["b c d a"] if kind != "rouge2" else ["b a c d"]
+    )
     assert found[0][1] == pytest.approx(wanted)
 
 
@@ -108,7 +112,9 @@ def test_intermediate_responses_are_compared_on_demand():
 def test_thoughts_are_left_out_unless_adk_counts_them():
     def invocation(*parts):
         content = {"parts": list(parts), "role": "model"}
-        return Invocation.model_validate({"user_content": {"parts": [{"text": "q"}]}, "final_response": content})
+        return Invocation.model_validate(
+            {"user_content": {"parts": [{"text": "q"}]}, "final_response": content}
+        )
 
     golden = [invocation_expected(invocation({"text": "blue"}))]
     recorded = [invocation_turn(invocation({"text": "hm so", "thought": True}, {"text": "blue"}), 0)]
@@ -117,6 +123,8 @@ def test_thoughts_are_left_out_unless_adk_counts_them():
 
 
 def test_without_a_case_it_does_not_apply():
-    case = ConversationCase(Conversation(conversation_id="c", turns=[Turn(agent="x")]), None, Record("f", 1, b""))
+    case = ConversationCase(
+        Conversation(conversation_id="c", turns=[Turn(agent="x")]), None, Record("f", 1, b"")
+    )
     (result,) = score_conversation(case, [ResponseMatch()]).scores
     assert (result.turns, result.overall) == ([], None)

@@ -28,9 +28,7 @@ def result_of(criterion, golden, recorded, actions=None):
         turns=[ExpectedTurn(user=f"turn number {i}", tool_calls=want) for i, want in enumerate(golden)],
         actions=actions,
     )
-    turns = [
-        Turn(turn_index=i, user=f"turn number {i}", tool_calls=made) for i, made in enumerate(recorded)
-    ]
+    turns = [Turn(turn_index=i, user=f"turn number {i}", tool_calls=made) for i, made in enumerate(recorded)]
     conversation = Conversation(conversation_id="c", turns=turns)
     return score_conversation(ConversationCase(conversation, case, RECORD), [criterion]).scores[0]
 
@@ -88,13 +86,9 @@ def test_match_types_follow_from_each_other(expected, actual):
     assert exact <= in_order <= any_order
     assert superset == any_order
     assert subset == value_of("SUPERSET", actual, expected)
-    assert (superset == subset == 1.0) == (value_of("ANY_ORDER", sorted_calls(expected), actual) == 1.0
-                                           and len(expected) == len(actual))
+    same_calls = sorted(map(str, expected)) == sorted(map(str, actual))
+    assert (superset == subset == 1.0) == same_calls
     assert exact == float([(c.name, c.args) for c in expected] == [(c.name, c.args) for c in actual])
-
-
-def sorted_calls(made):
-    return sorted(made, key=lambda call: (call.name, str(call.args)))
 
 
 SPELLINGS = [
@@ -142,9 +136,7 @@ MATCHERS = [
 @pytest.mark.parametrize("tool", ["book", "*"])
 @pytest.mark.parametrize(("matchers", "expected", "actual", "wanted"), MATCHERS)
 def test_argument_matchers(tool, matchers, expected, actual, wanted):
-    found = value_of(
-        "EXACT", one_call(**expected), one_call(**actual), argument_matchers={tool: matchers}
-    )
+    found = value_of("EXACT", one_call(**expected), one_call(**actual), argument_matchers={tool: matchers})
     assert found == wanted
     other = value_of(
         "EXACT", one_call(**expected), one_call(**actual), argument_matchers={"another_tool": matchers}
@@ -187,10 +179,12 @@ def test_the_differences_are_named():
 
 
 def test_a_call_that_fits_anything_leaves_the_particular_one_its_partner():
-    expected = [ToolCall(name="get", args={}), ToolCall(name="get", args={"x": 1})]
+    anything = {"$matchType": "ignore"}
+    expected = [ToolCall(name="get", args={"x": anything}), ToolCall(name="get", args={"x": 1})]
     actual = [ToolCall(name="get", args={"x": 1}), ToolCall(name="get", args={"x": 2})]
-    matchers = {"get": {"x": "ignore"}}
-    assert value_of("ANY_ORDER", expected, actual, argument_matchers=matchers) == 1.0
+    assert value_of("ANY_ORDER", expected, actual) == 1.0
+    assert value_of("ANY_ORDER", expected, list(reversed(actual))) == 1.0
+    assert value_of("ANY_ORDER", expected, actual[:1]) == 0.0
     near = {"get": {"x": {"match": "number", "tolerance": 1}}}
     expected = [ToolCall(name="get", args={"x": 1}), ToolCall(name="get", args={"x": 0})]
     actual = [ToolCall(name="get", args={"x": 1}), ToolCall(name="get", args={"x": 2})]
@@ -243,3 +237,10 @@ def test_extra_turns_count_as_zero():
 def test_a_missing_turn_that_states_nothing_is_not_applicable():
     result = result_of(ToolTrajectory(), [calls("a"), None], [calls("a")])
     assert [turn for turn, _ in result.turns] == [0]
+
+
+@pytest.mark.xfail(strict=True, reason="arguments_match counts a comparison of meaning as a mismatch")
+def test_a_comparison_of_meaning_leaves_a_turn_unscored():
+    expected = [ToolCall(name="a", args={"x": {"$matchType": "semantic", "$matchValue": "one"}})]
+    result = result_of(ToolTrajectory(), [expected], [[ToolCall(name="a", args={"x": "1"})]])
+    assert result.turns[0][1].value is None

@@ -1,8 +1,8 @@
 """One reader for logs and one for cases; they know every format by name or recognise it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import PurePosixPath
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from pydantic_core import from_json
 
@@ -15,6 +15,9 @@ from transforms.formats import adk, adk_legacy, ces, ces_cases, turnwise
 from transforms.formats.adk_session import session_conversation
 from transforms.formats.openai_chat import chat_conversation
 from transforms.formats.recognise import recognise
+
+T = TypeVar("T")
+N = TypeVar("N", Conversation, Conversation | ValueError)
 
 
 class SessionEntry(NamedTuple):
@@ -29,14 +32,39 @@ class SessionEntry(NamedTuple):
     record: Record
 
 
+_adk_results = adk.eval_result_conversations
+
+
 def _no_conversation(name: str) -> ValueError:
     return ValueError(f"a record of the format {name} holds no conversation; eval cases go to --eval_cases")
 
 
-_LOG_FORMATS: dict[str, Callable[[JsonValue, str], list[Conversation]]] = {
+def _each(value: JsonValue, key: str, read: Callable[[JsonValue], list[T]]) -> list[T | ValueError]:
+    """Reads a document that lists several things; if it is refused, one thing at a time."""
+    try:
+        return list(read(value))
+    except ValueError as error:
+        items = value.get(key) if isinstance(value, dict) else None
+        if not isinstance(items, list) or len(items) < 2:
+            raise
+        refused = str(error)
+    found: list[T | ValueError] = []
+    for position, item in enumerate(items, 1):
+        try:
+            found += read({**value, key: [item]})
+        except ValueError as problem:
+            found.append(ValueError(f"entry {position}: {problem}"))
+    if all(isinstance(one, ValueError) for one in found):
+        raise ValueError(refused)
+    return found
+
+
+_LOG_FORMATS: dict[str, Callable[[JsonValue, str], Sequence[Conversation | ValueError]]] = {
     "ces_conversation": lambda value, fallback: [ces.conversation(value)],
     "adk_session": lambda value, fallback: [session_conversation(value)],
-    "adk_eval_result": lambda value, fallback: adk.eval_result_conversations(value),
+    "adk_eval_result": lambda value, fallback: _each(
+        value, "eval_case_results", adk.eval_result_conversations
+    ),
     "adk_case_result": lambda value, fallback: adk.eval_result_conversations(value),
     "openai_chat": lambda value, fallback: [chat_conversation(value, fallback)],
 }
@@ -53,19 +81,19 @@ class LogReader:
         """Keeps the format."""
         self.input_format = input_format
 
-    def read(self, record: Record) -> list[Conversation] | SessionEntry:
-        """Returns the conversations of a record, or the session entry that it is.
+    def read(self, record: Record) -> Sequence[Conversation | ValueError] | SessionEntry:
+        """Returns the conversations of a record (an error in place of one that is bad), or the session entry.
 
         Raises:
             ValueError: It cannot be read; one line.
         """
         hint = self.input_format
         if hint == "turnwise" or (hint == "auto" and turnwise.looks_canonical(record.data)):
-            return [_named(turnwise.read_conversation(record.data), record)]
+            return [turnwise.read_recording(record.data)]
         value = from_json(record.data)
         name = recognise(value) if hint == "auto" else hint
         if name == "turnwise":
-            return [_named(turnwise.read_conversation(record.data), record)]
+            return [turnwise.read_recording(record.data)]
         if name == "ces_session_output":
             return SessionEntry(*ces.entry_session(_object(value)), record)
         if name not in _LOG_FORMATS:
@@ -83,8 +111,8 @@ def _place(record: Record) -> str:
     return f"{PurePosixPath(record.source).name}:{record.position}"
 
 
-def _named(conversation: Conversation, record: Record) -> Conversation:
-    if not conversation.conversation_id:
+def _named(conversation: N, record: Record) -> N:
+    if isinstance(conversation, Conversation) and not conversation.conversation_id:
         conversation.conversation_id = _place(record)
     return conversation
 
@@ -105,8 +133,8 @@ class CaseReader:
         """Keeps the settings."""
         self.config = config
 
-    def read(self, record: Record) -> list[EvalCase]:
-        """Returns the cases of a record.
+    def read(self, record: Record) -> Sequence[EvalCase | ValueError]:
+        """Returns the cases of a record (an error in place of one that is bad).
 
         Raises:
             ValueError: It holds no valid case; one line.
@@ -116,7 +144,7 @@ class CaseReader:
         if name == "ces_evaluation":
             return [ces_cases.eval_case(record.data, self.config)]
         if name in ("adk_eval_set", "adk_eval_case"):
-            return adk.eval_cases(value)
+            return _each(value, "eval_cases", adk.eval_cases)
         if name in ("adk_legacy_rows", "adk_legacy_case"):
             stem = PurePosixPath(record.source).name.split(".")[0]
             return adk_legacy.legacy_cases(value if isinstance(value, list) else [value], stem)

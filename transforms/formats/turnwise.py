@@ -6,7 +6,7 @@ from pydantic import ValidationError
 from pydantic_core import from_json
 
 from schemas.case import EvalCase, inline_case
-from schemas.conversation import Conversation, ToolCall
+from schemas.conversation import Conversation, ToolCall, Turn
 from schemas.values import JsonObject
 from transforms.formats.problems import one_line_problems
 from transforms.formats.spellings import agent_actions, as_text, call_fields, error_mark, usage_fields
@@ -37,6 +37,23 @@ def read_conversation(data: bytes) -> Conversation:
         if turn.turn_index != i:
             turn.turn_index = i
     return conversation
+
+
+def read_recording(data: bytes) -> Conversation:
+    """Parses a record as `read_conversation` does, and refuses one that only states what is expected.
+
+    Raises:
+        ValueError: It is no conversation, or nobody answered in it because it was never run.
+    """
+    conversation = read_conversation(data)
+    turns = conversation.turns
+    if turns and turns[0].agent is None and all(map(_was_not_run, turns)) and inline_case(conversation):
+        raise ValueError("expectations without recorded answers; eval cases go to --eval_cases")
+    return conversation
+
+
+def _was_not_run(turn: Turn) -> bool:
+    return turn.agent is None and not turn.tool_calls and not turn.agent_messages
 
 
 def read_case(data: bytes) -> EvalCase:

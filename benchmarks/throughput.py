@@ -1,0 +1,132 @@
+"""Measures what scoring costs: turnwise from file to files, a plain loop, and google-adk on the same cases.
+
+Usage: python -m benchmarks.throughput [--turns N | --small] [--adk_turns N] [--adk_env DIR] [--no_adk]
+"""
+
+import argparse
+import json
+import shutil
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from benchmarks.checks import equal_scores, equal_tables, output_mb
+from benchmarks.children import Cost, adk_python, adk_report, measured
+from benchmarks.data import TURNS_EACH, write_adk, write_turnwise
+from benchmarks.summary import Measures, summary
+
+ROUNDS = 3
+SMALL = 10_000
+CRITERIA = {"tool_trajectory_avg_score": 1.0, "response_match_score": 0.8}
+_RUN_ID = "benchmark"
+_ENVIRONMENT = Path.home() / ".cache" / "turnwise-benchmarks" / "adk"
+
+
+@dataclass
+class Workbench:
+    """A scratch directory and the commands that work in it."""
+
+    directory: Path
+    python: str = field(default=sys.executable)
+
+    def logs(self, turns: int) -> Path:
+        """Returns the input of so many turns."""
+        return self.directory / f"logs-{turns}.jsonl"
+
+    def output(self, kind: str, turns: int) -> Path:
+        """Returns where the last run of a kind wrote."""
+        return self.directory / f"{kind}-{turns}"
+
+    def prepare(self, sizes: Sequence[int]) -> None:
+        """Writes the config and the inputs."""
+        (self.directory / "config.json").write_text(json.dumps({"criteria": CRITERIA}))
+        for turns in sizes:
+            write_turnwise(self.logs(turns), turns)
+
+    def pipeline(self, turns: int) -> Cost:
+        """Runs `turnwise run`."""
+        command = [self.python, "-m", "pipeline", "run", "--input", str(self.logs(turns))]
+        command += ["--output", str(self._fresh("pipeline", turns)), "--run_id", _RUN_ID]
+        return self._measured([*command, "--config", str(self.directory / "config.json")])
+
+    def plain_loop(self, turns: int) -> Cost:
+        """Runs the plain loop."""
+        command = [self.python, "-m", "benchmarks.plain_loop", str(self.logs(turns))]
+        command += [str(self._fresh("plain", turns)), str(self.directory / "config.json"), _RUN_ID]
+        return self._measured(command)
+
+    def _fresh(self, kind: str, turns: int) -> Path:
+        output = self.output(kind, turns)
+        shutil.rmtree(output, ignore_errors=True)
+        return output
+
+    def _measured(self, command: Sequence[str]) -> Cost:
+        return measured(command, self.directory / "child.log")
+
+
+def measure(bench: Workbench, sizes: Sequence[int], adk: tuple[str, Path] | None) -> Measures:
+    """Runs everything in turns, several rounds of it, so that a busy moment touches all alike."""
+    measures = Measures()
+    for number in range(ROUNDS):
+        for turns in (TURNS_EACH, *sizes):
+            measures.add("pipeline", turns, bench.pipeline(turns))
+            measures.add("plain", turns, bench.plain_loop(turns))
+        if adk:
+            measures.adk.append(adk_report(*adk))
+        print(f"round {number + 1} of {ROUNDS} done", file=sys.stderr)
+    return measures
+
+
+def check(bench: Workbench, turns: int, adk: Sequence[dict[str, Any]]) -> int:
+    """Compares what was written and prints it; returns the number of differences."""
+    rows, problems = equal_tables(bench.output("pipeline", turns), bench.output("plain", turns))
+    print(f"rows equal to the plain loop's: {rows:,} compared, {len(problems)} tables differ")
+    if adk:
+        compared, unequal = equal_scores(bench.output("pipeline", turns), adk[0]["scores"])
+        print(f"scores bit-equal to google-adk's: {compared:,} compared, {len(unequal)} differ")
+        problems += unequal
+    for problem in problems[:10]:
+        print(f"  {problem}")
+    return len(problems)
+
+
+def main(argv: Sequence[str]) -> int:
+    """Returns 1 if two sides that must agree do not."""
+    options = _parser().parse_args(argv)
+    sizes = [SMALL] if options.small else sorted({min(SMALL, options.turns), options.turns})
+    with tempfile.TemporaryDirectory(prefix="turnwise-benchmark-") as directory:
+        bench = Workbench(Path(directory))
+        bench.prepare((TURNS_EACH, *sizes))
+        adk = None if options.no_adk else (adk_python(options.adk_env), bench.directory / "adk.json")
+        if adk:
+            write_adk(adk[1], min(options.adk_turns, sizes[0]))
+        measures = measure(bench, sizes, adk)
+        written = {turns: output_mb(bench.output("pipeline", turns)) for turns in sizes}
+        print(summary(measures, sizes, written))
+        return 1 if check(bench, sizes[0], measures.adk) else 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.throughput", allow_abbrev=False)
+    size = parser.add_mutually_exclusive_group()
+    size.add_argument("--turns", type=int, default=100_000, help="turns of the large run (default: 100000)")
+    size.add_argument("--small", action="store_true", help=f"only {SMALL} turns, for a quick look")
+    parser.add_argument(
+        "--adk_turns", type=int, default=2_000, help="turns that google-adk scores (default: 2000)"
+    )
+    parser.add_argument(
+        "--adk_env",
+        type=Path,
+        default=_ENVIRONMENT,
+        metavar="DIR",
+        help=f"environment of google-adk, made if missing (default: {_ENVIRONMENT})",
+    )
+    parser.add_argument("--no_adk", action="store_true", help="leave google-adk out")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,69 @@
+"""A run that dies leaves nothing that looks like a whole run."""
+
+from pathlib import Path
+from typing import Any, NoReturn
+
+import apache_beam as beam
+import pytest
+from apache_beam.options.pipeline_options import PipelineOptions
+
+from pipeline.build import build
+from pipeline.settings import Settings
+from pipeline.sinks import FileSink, earlier_files, prepare_directory
+from pipeline.sources import FileSource, file_patterns
+from schemas.config import ConfigError, EvalConfig
+from transforms.config import build_criteria
+from transforms.results import RunInfo
+
+CONFIG = EvalConfig()
+SETTINGS = Settings(
+    run=RunInfo("run-1", "2026-11-21T00:00:00.000Z"), config=CONFIG, criteria=build_criteria(CONFIG)
+)
+
+
+def fail(element: Any) -> NoReturn:
+    raise OSError("no space left on device")
+
+
+class BrokenSink(FileSink):
+    """Files, until one table cannot be written."""
+
+    def __init__(self, directory: str, broken: str) -> None:
+        super().__init__(directory, "jsonl")
+        self._broken = broken
+
+    def write_table(self, rows: Any, table: str, part: str = "") -> None:
+        lost = rows | f"Break_{table}{part}" >> beam.Map(fail) if table == self._broken else rows
+        super().write_table(lost, table, part)
+
+
+@pytest.fixture(scope="module", params=["scores", "results", "failures"])
+def crashed(request: Any, sample: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("crashed") / "out"
+    prepare_directory(str(out), overwrite=False)
+    root = beam.Pipeline(options=PipelineOptions(["--runner=FnApiRunner"]))
+    logs = FileSource(file_patterns((str(sample / "conversations"),)), 1 << 26)
+    build(root, logs, None, SETTINGS, BrokenSink(str(out), request.param))
+    with pytest.raises(OSError, match="no space left"):
+        root.run().wait_until_finish()
+    return out
+
+
+def test_no_file_of_the_end_of_a_run_is_there(crashed: Path) -> None:
+    names = {path.name for path in crashed.iterdir()}
+    assert "run.json" not in names
+    assert not {name for name in names if name.startswith(("metrics_by", "aggregated"))}
+
+
+def test_no_shard_stands_under_its_final_name(crashed: Path, request: pytest.FixtureRequest) -> None:
+    broken = request.node.callspec.params["crashed"]
+    assert not [path.name for path in crashed.glob(f"{broken}-*")]
+
+
+def test_the_next_run_is_told_and_may_clear_up(crashed: Path) -> None:
+    left = earlier_files(str(crashed))
+    if left:
+        with pytest.raises(ConfigError, match="--overwrite"):
+            prepare_directory(str(crashed), overwrite=False)
+    prepare_directory(str(crashed), overwrite=True)
+    assert [path for path in crashed.rglob("*") if path.is_file()] == []

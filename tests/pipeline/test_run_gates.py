@@ -1,0 +1,151 @@
+"""When a run fails by its own gates, and that a finished run can be replaced."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pipeline.run import gate_problems
+from pipeline.settings import Settings
+from schemas.case import inline_case
+from schemas.config import EvalConfig
+from schemas.conversation import Conversation, ExpectedTurn, Turn
+from schemas.record import Record
+from schemas.score import Score
+from transforms.config import build_criteria
+from transforms.conversation_case import ConversationCase, TurnPair
+from transforms.criteria.similarity import ResponseMatch
+from transforms.metrics import MetricsState, conversation_statistics
+from transforms.results import RunInfo
+from transforms.rows import version_rows
+from transforms.score_turns import evaluate
+
+COUNTS = {
+    "records": 2,
+    "lost_records": 0,
+    "conversations": 2,
+    "lost_conversations": 0,
+    "results": 2,
+    "parsed_records": 2,
+}
+RUN = RunInfo("run-1", "2026-11-21T00:00:00.000Z")
+CONFIG = {"criteria": {"response_match_score": 0.9, "tool_trajectory_avg_score": 1.0, "expectations_met": {}}}
+
+
+def log(agent: str, name: str) -> str:
+    turn = {"user": "hi", "agent": agent, "expected": {"response": "hello there"}}
+    return json.dumps({"conversation_id": name, "turns": [turn]}) + "\n"
+
+
+@pytest.fixture(scope="module")
+def config(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("config") / "config.json"
+    path.write_text(json.dumps(CONFIG))
+    return path
+
+
+def test_gates_that_are_missed(turnwise: Callable[..., Any], config: Path, tmp_path: Path) -> None:
+    (tmp_path / "log.jsonl").write_text(log("something else", "bad") + log("hello there", "good") + "{\n")
+    done = turnwise(
+        *("run", "--input", tmp_path / "log.jsonl", "--config", config, "--max_failure_ratio", "0.33"),
+        *("--fail_on", "response_match_score", "tool_trajectory_avg_score", "evaluation_status"),
+        output=tmp_path / "out",
+    )
+    document = done.document("run.json")
+    said = "\n".join(document["problems"])
+    assert done.status == document["exit_status"] == 1
+    assert [f"turnwise: {problem}" for problem in document["problems"]] == done.err.splitlines()
+    assert "1 of 3 records and conversations failed" in said and "--max_failure_ratio 0.33" in said
+    assert "response_match_score: 1 conversations failed, 0 are not decided" in said
+    assert "tool_trajectory_avg_score: nothing was scored" in said
+    assert "evaluation_status: 1 conversations failed, 0 are not decided" in said
+    assert len(document["problems"]) == 4
+    assert len(done.rows("results")) == 2, "everything is written all the same"
+
+
+def test_gates_that_are_met_over_an_earlier_run(
+    turnwise: Callable[..., Any], config: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "log.jsonl").write_text(log("hello there", "good") + "{\n")
+    earlier = ["scores-00003-of-00004.jsonl", "failures-00000-of-00001.avro", "run.json"]
+    kept = ["notes.txt", "scores.md", "results-of-march.xlsx", "run.json.notes", "failures_explained.txt"]
+    out = tmp_path / "out"
+    (out / "results").mkdir(parents=True)
+    for name in [*earlier, *kept, "results/mine.jsonl"]:
+        (out / name).write_text("earlier")
+    done = turnwise(
+        *("run", "--input", tmp_path / "log.jsonl", "--config", config, "--max_failure_ratio", "0.5"),
+        *("--overwrite", "--fail_on", "response_match_score", "evaluation_status"),
+        output=out,
+    )
+    assert done.status == 0 and done.err == ""
+    assert not (out / earlier[0]).exists() and not (out / earlier[1]).exists()
+    assert done.document("run.json")["exit_status"] == 0
+    survivors = [name for name in [*kept, "results/mine.jsonl"] if (out / name).exists()]
+    assert survivors == [*kept, "results/mine.jsonl"]
+
+
+class Faulty(ResponseMatch):
+    """A criterion that raises on conversations called `faulty`."""
+
+    def score(self, case: ConversationCase, pair: TurnPair) -> Score | None:
+        if case.conversation.conversation_id == "faulty":
+            raise ZeroDivisionError("a fault of its own")
+        return super().score(case, pair)
+
+
+def metric_rows(names: list[str], said: str = "hello") -> list[Any]:
+    state = MetricsState()
+    for name in names:
+        turn = Turn(user="hi", agent=said, expected=ExpectedTurn(response="hello"))
+        conversation = Conversation(conversation_id=name, turns=[turn])
+        case = ConversationCase(conversation, inline_case(conversation), Record("log", 1, b""))
+        state.add(conversation_statistics(*evaluate(case, [Faulty()], RUN)))
+    return list(version_rows(("", state), "run-1"))
+
+
+def settings(**fields: Any) -> Settings:
+    return Settings(run=RUN, config=EvalConfig(), criteria=build_criteria(EvalConfig()), **fields)
+
+
+@pytest.mark.parametrize(
+    ("names", "said", "status"),
+    [(["good", "fine"], "hello", 0), (["good", "faulty"], "hello", 1), (["good"], "no", 1), ([], "", 1)],
+)
+def test_fail_on_sees_criteria_that_raised(names: list[str], said: str, status: int) -> None:
+    """A conversation on which the criterion raised everywhere is not decided."""
+    problems = gate_problems(settings(fail_on=("response_match_score",)), COUNTS, metric_rows(names, said))
+    assert len(problems) == status
+
+
+@pytest.mark.parametrize(
+    ("ratio", "lost_records", "lost_conversations", "is_missed"),
+    [
+        (None, 2, 0, False),
+        (0.0, 0, 0, False),
+        (0.0, 1, 0, True),
+        (0.5, 1, 1, False),
+        (0.5, 2, 1, True),
+        (1.0, 9, 9, False),
+    ],
+)
+def test_max_failure_ratio(
+    ratio: float | None, lost_records: int, lost_conversations: int, is_missed: bool
+) -> None:
+    kept = 2
+    counts = {
+        **COUNTS,
+        "records": kept + lost_conversations + lost_records,
+        "lost_records": lost_records,
+        "lost_conversations": lost_conversations,
+        "conversations": kept + lost_conversations,
+        "results": kept,
+    }
+    assert bool(gate_problems(settings(max_failure_ratio=ratio), counts, [])) == is_missed
+
+
+def test_a_run_that_lost_track_fails() -> None:
+    problems = gate_problems(settings(), {**COUNTS, "results": 1}, [])
+    assert len(problems) == 1 and "lost track" in problems[0]

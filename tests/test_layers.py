@@ -1,0 +1,117 @@
+import ast
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+LAYERS = ("schemas", "transforms", "pipeline")
+MAX_FUNCTION_LINES = 40
+MAX_MODULE_LINES = 300
+
+
+def modules():
+    return sorted(path for layer in LAYERS for path in (ROOT / layer).rglob("*.py"))
+
+
+def imports_of(tree):
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"line {node.lineno}: imports are absolute"
+            yield node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+MODULES = {str(path.relative_to(ROOT)): path for path in modules()}
+TREES = {name: ast.parse(path.read_text()) for name, path in MODULES.items()}
+IMPORTS = {name: set(imports_of(tree)) for name, tree in TREES.items()}
+each_module = pytest.mark.parametrize("name", MODULES)
+
+
+def uses(name, package):
+    return any(found == package or found.startswith(f"{package}.") for found in IMPORTS[name])
+
+
+def beam_names(name):
+    """Attributes of the imported package apache_beam that a module uses, such as `ParDo` and `io`."""
+    aliases = {
+        alias.asname or alias.name
+        for node in ast.walk(TREES[name])
+        if isinstance(node, ast.Import)
+        for alias in node.names
+        if alias.name == "apache_beam"
+    }
+    return {
+        node.attr
+        for node in ast.walk(TREES[name])
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in aliases
+    }
+
+
+@each_module
+def test_imports_go_one_way(name):
+    layer = LAYERS.index(name.split("/")[0])
+    assert [above for above in LAYERS[layer + 1 :] if uses(name, above)] == []
+    assert not uses(name, "tests")
+
+
+@each_module
+def test_beam_stays_out_of_schemas_and_criteria(name):
+    if name.startswith(("schemas/", "transforms/criteria/")):
+        assert not uses(name, "apache_beam")
+
+
+CONNECTORS = {"Create", "Impulse", "io"}
+
+
+@each_module
+def test_connectors_stay_in_the_pipeline(name):
+    if not name.startswith("pipeline/"):
+        assert not uses(name, "apache_beam.io")
+        assert not beam_names(name) & CONNECTORS
+
+
+def test_one_module_at_most_talks_to_the_model():
+    assert len([name for name in MODULES if uses(name, "google.genai")]) <= 1
+
+
+@each_module
+def test_modules_are_short(name):
+    assert len(MODULES[name].read_text().splitlines()) <= MAX_MODULE_LINES
+
+
+@each_module
+def test_functions_are_short(name):
+    functions = [n for n in ast.walk(TREES[name]) if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)]
+    long = [f.name for f in functions if f.end_lineno - f.lineno + 1 > MAX_FUNCTION_LINES]
+    assert long == []
+
+
+@each_module
+def test_every_module_and_public_thing_is_documented(name):
+    tree = TREES[name]
+    public = [
+        node
+        for node in tree.body
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) and node.name[0] != "_"
+    ]
+    assert [getattr(node, "name", name) for node in [tree, *public] if not ast.get_docstring(node)] == []
+
+
+def test_there_is_no_import_cycle():
+    names = {path.removesuffix(".py").removesuffix("/__init__").replace("/", "."): path for path in MODULES}
+    graph = {
+        name: {other for other in IMPORTS[path] if other in names} - {name} for name, path in names.items()
+    }
+    while graph:
+        free = [name for name, needed in graph.items() if not needed & graph.keys()]
+        assert free, f"these import each other: {sorted(graph)}"
+        for name in free:
+            del graph[name]
+
+
+def test_the_layers_are_there():
+    assert all(any(name.startswith(f"{layer}/") for name in MODULES) for layer in LAYERS)
+    assert any(uses(name, "apache_beam") for name in MODULES)
+    assert any(uses(name, "apache_beam.io") or "io" in beam_names(name) for name in MODULES)
