@@ -15,48 +15,55 @@ LOG_FORMATS = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds turnwise's own options to a parser."""
-    files = parser.add_argument_group("what is read")
-    files.add_argument(
-        "--input", nargs="+", metavar="PATH", help="conversation logs: files, directories or globs"
-    )
-    files.add_argument(
+    _add_input(parser.add_argument_group("what is read"))
+    _add_output(parser.add_argument_group("what is written"))
+    _add_gates(parser.add_argument_group("when the run itself fails (exit status 1)"))
+
+
+def _add_input(group: argparse._ArgumentGroup) -> None:
+    several = {"nargs": "+", "action": "extend", "metavar": "PATH"}
+    group.add_argument("--input", help="conversation logs: files, directories or globs", **several)
+    group.add_argument(
         "--input_format",
         choices=LOG_FORMATS,
         default="auto",
         help="format of every log record (default: recognised)",
     )
-    files.add_argument(
-        "--eval_cases", nargs="+", metavar="PATH", help="eval cases: files, directories or globs"
-    )
-    files.add_argument(
+    group.add_argument("--eval_cases", help="eval cases: files, directories or globs", **several)
+    group.add_argument(
         "--config", metavar="FILE", help="criteria and thresholds: google-adk's EvalConfig JSON"
     )
-    files.add_argument(
+    group.add_argument(
         "--max_record_mb",
         type=float,
         default=64.0,
         metavar="MB",
         help="a larger record is a failure (default: 64)",
     )
-    written = parser.add_argument_group("what is written")
-    written.add_argument("--output", metavar="DIR", help="directory of the run's files")
-    written.add_argument(
+
+
+def _add_output(group: argparse._ArgumentGroup) -> None:
+    group.add_argument("--output", metavar="DIR", help="directory of the run's files")
+    group.add_argument(
         "--output_format", choices=("jsonl", "avro"), default="jsonl", help="format of the tables"
     )
-    written.add_argument(
+    group.add_argument(
         "--overwrite", action="store_true", help="replace an earlier run in the same directory"
     )
-    written.add_argument("--run_id", metavar="ID", help="name of the run (default: made from its start time)")
-    gates = parser.add_argument_group("when the run itself fails (exit status 1)")
-    gates.add_argument(
+    group.add_argument("--run_id", metavar="ID", help="name of the run (default: made from its start time)")
+
+
+def _add_gates(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
         "--max_failure_ratio",
         type=float,
         metavar="SHARE",
         help="largest share (0..1) of records and conversations that may be lost",
     )
-    gates.add_argument(
+    group.add_argument(
         "--fail_on",
         nargs="+",
+        action="extend",
         metavar="CRITERION",
         help="fail if a conversation fails, or is undecided, on one of these criteria (or evaluation_status)",
     )

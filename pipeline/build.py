@@ -1,6 +1,7 @@
 """Wires a run: sources, parsing, matching, scoring, metrics, sinks."""
 
 from collections.abc import Iterable
+from operator import attrgetter
 from typing import NamedTuple
 
 import apache_beam as beam
@@ -19,13 +20,7 @@ from transforms.match import MatchCases
 from transforms.metrics import MetricsFn, MetricsState
 from transforms.parse import FAILURES, JoinSessions, LoggedConversation, ParseConversations, ParseEvalCases
 from transforms.rows import failure_rows, turn_rows, version_rows
-from transforms.score_turns import (
-    EvaluatedConversation,
-    ScoreTurns,
-    TurnScoresFn,
-    keyed_statistics,
-    result_rows,
-)
+from transforms.score_turns import EvaluatedConversation, ScoreTurns
 
 SESSIONS = "Sessions"
 _JOINED_FORMATS = ("auto", "ces_session_output")
@@ -59,7 +54,7 @@ def build(root: beam.Pipeline, logs: Source, cases: Source | None, settings: Set
     for part, conversations in parts.items():
         scored = _score(conversations, eval_cases, settings, part)
         failures += scored.failures
-        states.append(_write_conversations(scored.evaluated, settings, sink, part))
+        states.append(_write_conversations(scored.evaluated, sink, part))
     _write_metrics(states, settings, sink)
     rows = (
         failures | "Failures" >> beam.Flatten() | "FailureRows" >> beam.Map(failure_rows, settings.run.run_id)
@@ -89,15 +84,15 @@ def _score(
 
 
 def _write_conversations(
-    evaluated: "PCollection[EvaluatedConversation]", settings: Settings, sink: Sink, part: str
+    evaluated: "PCollection[EvaluatedConversation]", sink: Sink, part: str
 ) -> "PCollection[tuple[str, MetricsState]]":
-    rows = evaluated | f"TurnScores{part}" >> beam.ParDo(TurnScoresFn(settings.run.run_id))
-    sink.write_table(rows, "scores", part)
-    results = evaluated | f"EvaluationResults{part}" >> beam.Map(result_rows)
+    scores = evaluated | f"TurnScores{part}" >> beam.Map(attrgetter("scores"))
+    sink.write_table(scores, "scores", part)
+    results = evaluated | f"EvaluationResults{part}" >> beam.Map(attrgetter("result"))
     sink.write_table(results, "results", part)
     return (
         evaluated
-        | f"Statistics{part}" >> beam.Map(keyed_statistics)
+        | f"Statistics{part}" >> beam.Map(attrgetter("statistics"))
         | f"Metrics{part}" >> beam.CombinePerKey(MetricsFn())
     )
 

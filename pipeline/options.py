@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from difflib import get_close_matches
 
 from apache_beam.options.pipeline_options import PipelineOptions, SetupOptions, StandardOptions
+from apache_beam.options.pipeline_options_validator import PipelineOptionsValidator
+from apache_beam.runners.runner import create_runner
 
 from pipeline.arguments import add_arguments
 from pipeline.settings import LOCAL_RUNNER, RawOptions, Settings, check_options
@@ -34,7 +36,18 @@ def parse_options(argv: Sequence[str]) -> tuple[Settings, PipelineOptions]:
     settings = check_options(RawOptions(**own), runner)
     standard.runner = "FnApiRunner" if runner == LOCAL_RUNNER else runner
     options.view_as(SetupOptions).save_main_session = False
+    _check_runner(options, standard.runner)
     return settings, options
+
+
+def _check_runner(options: PipelineOptions, name: str) -> None:
+    """Raises ConfigError if Beam does not know the runner, or misses an option that it needs."""
+    try:
+        problems = PipelineOptionsValidator(options, create_runner(name)).validate()
+    except (ValueError, ImportError, AttributeError) as error:
+        raise ConfigError(f"--runner={name}: {' '.join(str(error).split())}") from None
+    if problems:
+        raise ConfigError(f"--runner={name}: {' '.join(problem.strip() for problem in problems)}")
 
 
 def _own_parser() -> _Parser:

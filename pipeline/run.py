@@ -30,6 +30,7 @@ _COUNTERS = (
     "lost_conversations",
     "results",
     "cases",
+    "lost_cases",
     "joined_entries",
 )
 
@@ -43,8 +44,10 @@ def run(settings: Settings, options: PipelineOptions) -> int:
     Raises:
         ConfigError: Something the user must put right; nothing was run.
     """
-    logs = FileSource(file_patterns(settings.input), settings.max_record_bytes, settings.is_distributed)
-    case_patterns = file_patterns(settings.eval_cases)
+    logs = FileSource(
+        file_patterns("--input", settings.input), settings.max_record_bytes, settings.is_distributed
+    )
+    case_patterns = file_patterns("--eval_cases", settings.eval_cases)
     cases = FileSource(case_patterns, settings.max_record_bytes) if case_patterns else None
     prepare_directory(settings.output, settings.overwrite)
     # Beam warns of every table that stays empty.

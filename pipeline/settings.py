@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
+from math import inf
 from pathlib import Path
 from typing import Literal
 
@@ -65,8 +66,8 @@ def check_options(options: RawOptions, runner: str) -> Settings:
         raise ConfigError("--output is missing: name a directory for the results")
     if options.max_failure_ratio is not None and not 0 <= options.max_failure_ratio <= 1:
         raise ConfigError(f"--max_failure_ratio must lie between 0 and 1, not {options.max_failure_ratio}")
-    if options.max_record_mb <= 0:
-        raise ConfigError(f"--max_record_mb must be above 0, not {options.max_record_mb}")
+    if not 0 < options.max_record_mb < inf:
+        raise ConfigError(f"--max_record_mb must be a number above 0, not {options.max_record_mb}")
     config = read_config(options.config)
     criteria = build_criteria(config)
     started = datetime.now(timezone.utc)

@@ -25,6 +25,10 @@ from transforms.wire import dump_json
 SUFFIXES = (".json", ".jsonl", ".ndjson", ".json.gz", ".jsonl.gz", ".ndjson.gz", ".avro")
 
 
+_OTHER_SUFFIXES = (".yaml", ".yml", ".csv", ".tsv", ".md", ".html", ".xml", ".parquet", ".zip", ".py")
+_LINES_TRIED = 3
+
+
 class OversizedRecordError(ValueError):
     """A record is larger than the limit."""
 
@@ -36,28 +40,35 @@ class Source(Protocol):
         """Adds the reading steps to a pipeline; `name` keeps their labels apart."""
 
 
-def file_patterns(paths: tuple[str, ...]) -> list[str]:
-    """Returns the globs of what a user named; a directory stands for everything readable below it.
+def file_patterns(option: str, paths: tuple[str, ...]) -> list[str]:
+    """Returns the globs of what an option names; a directory stands for everything readable below it.
 
     Raises:
-        ConfigError: Something local matches no file.
+        ConfigError: A path is empty, matches no local file, or is a file of a kind that is not read.
     """
     patterns: list[str] = []
     for path in paths:
-        patterns += _patterns_of(path)
+        try:
+            patterns += _patterns_of(path)
+        except ValueError as error:
+            raise ConfigError(f"{option} {path}: {error}") from None
     return patterns
 
 
 def _patterns_of(path: str) -> list[str]:
     if "://" in path:
         return [f"{path}**{suffix}" for suffix in SUFFIXES] if path.endswith("/") else [path]
+    if not path.strip():
+        raise ValueError("an empty path")
     if not Path(path).is_dir():
         if not FileSystems.match([path], limits=[1])[0].metadata_list:
-            raise ConfigError(f"{path}: no such file")
+            raise ValueError("no such file")
+        if Path(path).suffix.lower() in _OTHER_SUFFIXES:
+            raise ValueError(f"is none of {', '.join(SUFFIXES)}")
         return [path]
     found = [f"{path}/**{suffix}" for suffix in SUFFIXES]
     if not any(result.metadata_list for result in FileSystems.match(found, limits=[1] * len(found))):
-        raise ConfigError(f"{path}: no file in it ends in {', '.join(SUFFIXES)}")
+        raise ValueError(f"no file in it ends in {', '.join(SUFFIXES)}")
     return found
 
 
@@ -133,6 +144,7 @@ def _line_records(path: str, file: BinaryIO | gzip.GzipFile, limit: int) -> Iter
                 line = file.readline(limit)
             yield _oversized(path, position, limit)
         elif not line.isspace():
+            line = line.rstrip(b"\r\n")
             yield Record(path, position, line.removeprefix(b"\xef\xbb\xbf") if position == 1 else line)
 
 
@@ -149,14 +161,20 @@ def _document_records(path: str, file: BinaryIO | gzip.GzipFile, limit: int) -> 
     text = text.removeprefix(b"\xef\xbb\xbf")
     elements = _elements(text)
     if elements is not None:
-        for position, element in enumerate(elements, 1):
-            yield Record(path, position, dump_json(element))
+        yield from (_element(path, position, element) for position, element in enumerate(elements, 1))
     elif _is_json_lines(text):
         for position, line in enumerate(text.split(b"\n"), 1):
             if line and not line.isspace():
                 yield Record(path, position, line)
     elif text and not text.isspace():
         yield Record(path, 1, text)
+
+
+def _element(path: str, position: int, element: JsonValue) -> Record | Failure:
+    try:
+        return Record(path, position, dump_json(element))
+    except ValueError as error:
+        return record_failure("read", error, Record(path, position, repr(element).encode()))
 
 
 def _elements(text: bytes) -> list[JsonValue] | None:
@@ -171,15 +189,16 @@ def _elements(text: bytes) -> list[JsonValue] | None:
 
 
 def _is_json_lines(text: bytes) -> bool:
-    """Tells whether a file called `.json` holds one JSON text a line."""
-    first, _, rest = text.strip().partition(b"\n")
-    if not rest.strip():
-        return False
+    """Tells whether a file called `.json` holds one JSON text a line: as a whole it is none, a line is."""
+    lines = text.strip().split(b"\n")[:_LINES_TRIED]
+    return len(lines) > 1 and not _is_json(text) and any(map(_is_json, lines))
+
+
+def _is_json(text: bytes) -> bool:
     try:
-        json.loads(first)
+        return isinstance(json.loads(text), dict)
     except ValueError:
         return False
-    return True
 
 
 def _avro_records(path: str) -> Iterator[Record]:

@@ -1,11 +1,14 @@
 """The canonical conversation: what every log format is converted to before anything is scored."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from schemas.values import JsonObject, JsonValue
+
+Milliseconds = Annotated[float, Field(ge=0, le=3.15576e14, allow_inf_nan=False)]
+"""A length of time that a proto3 Duration can hold (10,000 years)."""
 
 
 class Slim(BaseModel):
@@ -187,9 +190,9 @@ class Turn(Slim):
     payloads: list[JsonObject] = Field(default_factory=list)
     spans: list[Span] = Field(default_factory=list)
     timestamp: str | float | None = None
-    latency_ms: float | None = None
-    model_ms: float | None = None
-    tool_ms: float | None = None
+    latency_ms: Milliseconds | None = None
+    model_ms: Milliseconds | None = None
+    tool_ms: Milliseconds | None = None
     inference_calls: int | None = None
     usage: Usage | None = None
     expected: ExpectedTurn | None = None
@@ -240,4 +243,4 @@ class Conversation(Slim):
     expected: ExpectedOutcome | None = None
     labels: JsonObject = Field(default_factory=dict)
     meta: JsonObject = Field(default_factory=dict)
-    revision: int = 0
+    revision: int = Field(default=0, ge=0, le=2**63 - 1)

@@ -22,8 +22,10 @@ class UnknownCaseError(LookupError):
 class CaseIndex:
     """Eval cases by id, and by the last segment of a resource name where that is unambiguous."""
 
-    def __init__(self, cases: Sequence[EvalCase]) -> None:
-        """Indexes the cases."""
+    def __init__(self, cases: Sequence[EvalCase] | None) -> None:
+        """Indexes the cases; None: none were given."""
+        self._are_given = cases is not None
+        cases = cases or ()
         self._by_id = {case.eval_id: case for case in cases}
         counts = Counter(_short(case.eval_id) for case in cases)
         self._by_short = {_short(case.eval_id): case for case in cases if counts[_short(case.eval_id)] == 1}
@@ -31,13 +33,13 @@ class CaseIndex:
     def find(self, conversation: Conversation) -> EvalCase | None:
         """Returns the conversation's case: the one it names, or else the one its record brought along.
 
-        Without any given case, a name alone points nowhere and the conversation is scored without a case.
+        Where no cases are given, a name alone points nowhere and the conversation is scored without a case.
 
         Raises:
             UnknownCaseError: It names a case that is not among the given ones and brings none along.
         """
         name, inline = conversation.eval_id, inline_case(conversation)
-        if name is None or not self._by_id:
+        if name is None or not self._are_given:
             return inline
         case = self._by_id.get(name) or self._by_short.get(_short(name)) or inline
         if case is None:
@@ -51,11 +53,11 @@ def _short(name: str) -> str:
 
 class _MatchFn(beam.DoFn):
     def __init__(self) -> None:
-        self._index = CaseIndex(())
-        self._cases: Sequence[EvalCase] = ()
+        self._index = CaseIndex(None)
+        self._cases: Sequence[EvalCase] | None = None
         self._lost = Metrics.counter(NAMESPACE, "lost_conversations")
 
-    def process(self, logged: LoggedConversation, cases: Sequence[EvalCase] = ()) -> Iterator[Any]:
+    def process(self, logged: LoggedConversation, cases: Sequence[EvalCase] | None = None) -> Iterator[Any]:
         if cases is not self._cases:
             self._cases, self._index = cases, CaseIndex(cases)
         conversation, record = logged

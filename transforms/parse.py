@@ -123,15 +123,18 @@ class _ParseCaseFn(beam.DoFn):
     def __init__(self, reader: CaseReader) -> None:
         self._reader = reader
         self._cases = Metrics.counter(NAMESPACE, "cases")
+        self._lost = Metrics.counter(NAMESPACE, "lost_cases")
 
     def process(self, record: Record) -> Iterator[Any]:
         try:
             cases = self._reader.read(record)
         except Exception as error:
+            self._lost.inc()
             yield beam.pvalue.TaggedOutput(FAILURES, record_failure("parse_case", error, record))
             return
         for case in cases:
             if isinstance(case, ValueError):
+                self._lost.inc()
                 yield beam.pvalue.TaggedOutput(FAILURES, record_failure("parse_case", case, record))
             else:
                 self._cases.inc()
@@ -139,11 +142,17 @@ class _ParseCaseFn(beam.DoFn):
 
 
 class _FirstCaseFn(beam.DoFn):
+    def __init__(self) -> None:
+        self._cases = Metrics.counter(NAMESPACE, "cases")
+        self._lost = Metrics.counter(NAMESPACE, "lost_cases")
+
     def process(self, element: tuple[str, Iterable[tuple[Record, EvalCase]]]) -> Iterator[Any]:
         eval_id, found = element[0], sorted(element[1], key=lambda entry: entry[0][:2])
         yield found[0][1]
         first = found[0][0]
         for record, _ in found[1:]:
+            self._cases.dec()
+            self._lost.inc()
             error = ValueError(f"eval id {eval_id!r} stands already at {first.source}:{first.position}")
             yield beam.pvalue.TaggedOutput(FAILURES, record_failure("parse_case", error, record))
 

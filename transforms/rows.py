@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 from dataclasses import asdict
-from datetime import datetime, timezone
 
 from schemas.failure import Failure
+from schemas.proto_scalars import nanos_timestamp
 from schemas.rows import FailureRow, MetricRow, MetricsByAppVersionRow, MetricsByTurnRow, ResultRow, ScoreRow
 from schemas.score import Score
 from schemas.values import JsonObject
@@ -15,6 +15,8 @@ from transforms.scoring import ScoredConversation
 from transforms.statistics import Tally, wilson_interval
 
 STATUS = "evaluation_status"
+# As seconds, the year 5138; as milliseconds, March 1973.
+_FIRST_MILLISECONDS = 1e11
 
 
 def score_rows(scored: ScoredConversation, run_id: str) -> Iterator[ScoreRow]:
@@ -38,10 +40,12 @@ def _turn_times(case: ConversationCase) -> list[str | None]:
     ]
 
 
-def _rfc3339(timestamp: str | float) -> str:
+def _rfc3339(timestamp: str | float) -> str | None:
+    """Returns the log's text as it is, or its seconds (or milliseconds) since the epoch as a text."""
     if isinstance(timestamp, str):
         return timestamp
-    return datetime.fromtimestamp(timestamp, timezone.utc).isoformat().replace("+00:00", "Z")
+    seconds = timestamp / 1000 if abs(timestamp) >= _FIRST_MILLISECONDS else timestamp
+    return nanos_timestamp(round(seconds * 1e9)) if abs(seconds) < _FIRST_MILLISECONDS else None
 
 
 def _score_row(

@@ -7,9 +7,8 @@ import apache_beam as beam
 from apache_beam.metrics.metric import Metrics
 from apache_beam.pvalue import DoOutputsTuple, PCollection
 
-from schemas.failure import record_failure
+from schemas.failure import Failure, record_failure
 from schemas.rows import ResultRow, ScoreRow
-from schemas.values import JsonObject
 from transforms.conversation_case import ConversationCase
 from transforms.criteria.base import Criterion
 from transforms.metrics import ConversationStatistics, conversation_statistics
@@ -17,23 +16,38 @@ from transforms.parse import FAILURES, NAMESPACE
 from transforms.progress import PROGRESS
 from transforms.results import RunInfo, evaluation_result
 from transforms.rows import result_row, score_rows
-from transforms.scoring import ScoredConversation, score_conversation
-from transforms.verdict import Verdict, conversation_verdict
+from transforms.scoring import score_conversation
+from transforms.verdict import conversation_verdict
 
 
 class EvaluatedConversation(NamedTuple):
-    """A scored conversation with its verdict and its CES EvaluationResult."""
+    """Everything that a conversation gives to the sinks and the metrics.
 
-    scored: ScoredConversation
-    verdict: Verdict
-    result: JsonObject
+    Attributes:
+        scores: Its score rows.
+        result: Its one result row, in a list.
+        statistics: App version ("" if unknown) and what the conversation adds to its metrics.
+        failures: What could not be scored.
+    """
+
+    scores: list[ScoreRow]
+    result: list[ResultRow]
+    statistics: tuple[str, ConversationStatistics]
+    failures: list[Failure]
 
 
 def evaluate(case: ConversationCase, criteria: Sequence[Criterion], run: RunInfo) -> EvaluatedConversation:
     """Scores a conversation and decides it."""
     scored = score_conversation(case, criteria)
     verdict = conversation_verdict(scored)
-    return EvaluatedConversation(scored, verdict, evaluation_result(scored, verdict, run))
+    result = evaluation_result(scored, verdict, run)
+    statistics = conversation_statistics(scored, verdict, result)
+    return EvaluatedConversation(
+        list(score_rows(scored, run.run_id)),
+        [result_row(scored, result)],
+        (case.conversation.app_version or "", statistics),
+        scored.failures,
+    )
 
 
 class _ScoreFn(beam.DoFn):
@@ -50,7 +64,7 @@ class _ScoreFn(beam.DoFn):
             failure = record_failure("score", error, case.record, case.conversation.conversation_id)
             yield beam.pvalue.TaggedOutput(FAILURES, failure)
             return
-        for failure in evaluated.scored.failures:
+        for failure in evaluated.failures:
             yield beam.pvalue.TaggedOutput(FAILURES, failure)
         self._results.inc()
         PROGRESS.conversations += 1
@@ -71,26 +85,3 @@ class ScoreTurns(beam.PTransform[PCollection[ConversationCase], DoOutputsTuple])
         return matched | "Score" >> beam.ParDo(_ScoreFn(self._criteria, self._run)).with_outputs(
             FAILURES, main="evaluated"
         )
-
-
-class TurnScoresFn(beam.DoFn):
-    """Gives the score rows of every evaluated conversation, as one list."""
-
-    def __init__(self, run_id: str) -> None:
-        """Keeps the run's id."""
-        self._run_id = run_id
-
-    def process(self, evaluated: EvaluatedConversation) -> Iterator[list[ScoreRow]]:
-        """Yields one list."""
-        yield list(score_rows(evaluated.scored, self._run_id))
-
-
-def result_rows(evaluated: EvaluatedConversation) -> list[ResultRow]:
-    """Returns the one result row of an evaluated conversation."""
-    return [result_row(evaluated.scored, evaluated.result)]
-
-
-def keyed_statistics(evaluated: EvaluatedConversation) -> tuple[str, ConversationStatistics]:
-    """Returns (app version, "" if unknown; what the conversation adds to its metrics)."""
-    version = evaluated.scored.case.conversation.app_version or ""
-    return version, conversation_statistics(*evaluated)

@@ -1,7 +1,7 @@
 """Additive statistics: what the metrics are sums of."""
 
 from dataclasses import dataclass
-from math import sqrt
+from math import ceil, sqrt
 from typing import NamedTuple
 
 from ddsketch import DDSketch
@@ -95,8 +95,13 @@ class Tally:
         return (self.total + value * self.unscored) / count if count else None
 
     def quantile(self, share: float) -> float | None:
-        """Value below which `share` of the values lie; None without a sketch."""
-        return None if self.sketch is None else self.sketch.get_quantile_value(share)
+        """Smallest value that at least `share` of the values do not exceed; None without a sketch."""
+        if self.sketch is None:
+            return None
+        if self.scored == 1:
+            return self.total
+        rank = max(ceil(share * self.scored), 1) - 1
+        return self.sketch.get_quantile_value(min(1.0, (rank + 0.25) / (self.scored - 1)))
 
 
 class ScoreStatistic(NamedTuple):

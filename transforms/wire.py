@@ -23,7 +23,7 @@ def duration(seconds: float) -> str:
 
 def tool_reference(name: str | None, resource: str | None) -> JsonObject:
     """Returns the member of the tool_identifier union: `toolsetTool` for a tool of a toolset, else `tool`."""
-    if resource is None:
+    if not resource:
         return {"tool": name or ""}
     toolset, _, tool_id = resource.partition("/tools/")
     if "/toolsets/" in toolset:

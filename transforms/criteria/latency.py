@@ -9,7 +9,10 @@ from transforms.criteria.efficiency import Figure
 
 
 class TurnLatency(Figure):
-    """Seconds from the user's message to the end of the turn; not applicable where the log has no clock."""
+    """Seconds from the user's message to the end of the turn.
+
+    Not applicable where the log has no clock, nor to a turn that the agent opened in no time.
+    """
 
     name: ClassVar[str] = "turn_latency"
     unit: ClassVar[Literal["score", "seconds", "count"]] = "seconds"
@@ -17,6 +20,8 @@ class TurnLatency(Figure):
     def score(self, case: ConversationCase, pair: TurnPair) -> Score | None:
         """Returns the log's duration of a recorded turn."""
         if pair.actual is None or pair.actual.latency_ms is None:
+            return None
+        if not pair.actual.user and not pair.actual.latency_ms:
             return None
         return Score(pair.actual.latency_ms / 1000)
 
