@@ -21,18 +21,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_input(group: argparse._ArgumentGroup) -> None:
-    several = {"nargs": "+", "action": "extend", "metavar": "PATH"}
-    group.add_argument("--input", help="conversation logs: files, directories or globs", **several)
+    _add_paths(group, "--input", "conversation logs: files, directories or globs")
     group.add_argument(
         "--input_format",
         choices=LOG_FORMATS,
         default="auto",
-        help="format of every log record (default: recognised)",
+        help="format of the log records (default: auto)",
     )
-    group.add_argument("--eval_cases", help="eval cases: files, directories or globs", **several)
-    group.add_argument(
-        "--config", metavar="FILE", help="criteria and thresholds: google-adk's EvalConfig JSON"
-    )
+    _add_paths(group, "--eval_cases", "eval cases: files, directories or globs")
+    group.add_argument("--config", metavar="FILE", help="criteria and thresholds: ADK's EvalConfig JSON")
     group.add_argument(
         "--max_record_mb",
         type=float,
@@ -42,14 +39,14 @@ def _add_input(group: argparse._ArgumentGroup) -> None:
     )
 
 
+def _add_paths(group: argparse._ArgumentGroup, name: str, text: str) -> None:
+    group.add_argument(name, nargs="+", action="extend", metavar="PATH", help=text)
+
+
 def _add_output(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--output", metavar="DIR", help="directory of the run's files")
-    group.add_argument(
-        "--output_format", choices=("jsonl", "avro"), default="jsonl", help="format of the tables"
-    )
-    group.add_argument(
-        "--overwrite", action="store_true", help="replace an earlier run in the same directory"
-    )
+    group.add_argument("--output_format", choices=("jsonl", "avro"), default="jsonl", help="of the tables")
+    group.add_argument("--overwrite", action="store_true", help="replace an earlier run in DIR")
     group.add_argument("--run_id", metavar="ID", help="name of the run (default: made from its start time)")
 
 

@@ -5,6 +5,7 @@ from operator import attrgetter
 from typing import NamedTuple
 
 import apache_beam as beam
+from apache_beam.metrics.metric import Metrics
 from apache_beam.pvalue import PCollection
 from apache_beam.transforms.combiners import ToList
 
@@ -13,6 +14,7 @@ from pipeline.sinks import AGGREGATED, Sink
 from pipeline.sources import Source
 from schemas.case import EvalCase
 from schemas.failure import Failure
+from schemas.rows import FailureRow
 from schemas.values import JsonObject
 from transforms.aggregates import VersionSums, aggregated_metrics
 from transforms.formats.registry import CaseReader, LogReader
@@ -23,6 +25,7 @@ from transforms.rows import failure_rows, turn_rows, version_rows
 from transforms.score_turns import EvaluatedConversation, ScoreTurns
 
 SESSIONS = "Sessions"
+REASONS = "turnwise.failures"
 _JOINED_FORMATS = ("auto", "ces_session_output")
 
 
@@ -56,10 +59,13 @@ def build(root: beam.Pipeline, logs: Source, cases: Source | None, settings: Set
         failures += scored.failures
         states.append(_write_conversations(scored.evaluated, sink, part))
     _write_metrics(states, settings, sink)
-    rows = (
-        failures | "Failures" >> beam.Flatten() | "FailureRows" >> beam.Map(failure_rows, settings.run.run_id)
-    )
+    rows = failures | "Failures" >> beam.Flatten() | "FailureRows" >> beam.Map(_counted, settings.run.run_id)
     sink.write_table(rows, "failures")
+
+
+def _counted(failure: Failure, run_id: str) -> list[FailureRow]:
+    Metrics.counter(REASONS, f"{failure.stage}: {failure.error_type}").inc()
+    return failure_rows(failure, run_id)
 
 
 def _read_cases(

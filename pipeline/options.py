@@ -4,13 +4,16 @@ import argparse
 from collections.abc import Sequence
 from difflib import get_close_matches
 
-from apache_beam.options.pipeline_options import PipelineOptions, SetupOptions, StandardOptions
+from apache_beam.options.pipeline_options import DirectOptions, PipelineOptions, SetupOptions, StandardOptions
 from apache_beam.options.pipeline_options_validator import PipelineOptionsValidator
 from apache_beam.runners.runner import create_runner
 
 from pipeline.arguments import add_arguments
-from pipeline.settings import LOCAL_RUNNER, RawOptions, Settings, check_options
+from pipeline.settings import RawOptions, Settings, check_options
 from schemas.config import ConfigError
+
+# Beam's own DirectRunner would first try to download another engine.
+_IN_PROCESS = "FnApiRunner"
 
 
 class EvalOptions(PipelineOptions):
@@ -32,9 +35,10 @@ def parse_options(argv: Sequence[str]) -> tuple[Settings, PipelineOptions]:
     options = PipelineOptions(list(argv))
     own = vars(_own_parser().parse_known_args(list(argv))[0])
     standard = options.view_as(StandardOptions)
-    runner = standard.runner or LOCAL_RUNNER
-    settings = check_options(RawOptions(**own), runner)
-    standard.runner = "FnApiRunner" if runner == LOCAL_RUNNER else runner
+    runner = standard.runner or "DirectRunner"
+    standard.runner = _IN_PROCESS if runner.lower() == "directrunner" else runner
+    is_alone = standard.runner == _IN_PROCESS and options.view_as(DirectOptions).direct_num_workers == 1
+    settings = check_options(RawOptions(**own), is_distributed=not is_alone)
     options.view_as(SetupOptions).save_main_session = False
     _check_runner(options, standard.runner)
     return settings, options

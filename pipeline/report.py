@@ -7,6 +7,7 @@ from transforms.criteria import CRITERIA
 from transforms.rows import STATUS
 
 _GAP = "  "
+_REASONS_SHOWN = 3
 
 
 def version_table(rows: Sequence[JsonObject], criteria: Sequence[str]) -> str:
@@ -19,7 +20,7 @@ def version_table(rows: Sequence[JsonObject], criteria: Sequence[str]) -> str:
     versions = sorted({row["app_version"] or "" for row in rows})
     by_key = {(row["app_version"] or "", row["criterion"], row["level"]): row for row in rows}
     measured = {row["criterion"] for row in rows}
-    lines = [["", *(_short(version) for version in versions)]]
+    lines = [["", *_headings(versions)]]
     status = [by_key.get((version, STATUS, "conversation")) for version in versions]
     lines.append(["conversations", *(str(row["conversations"]) if row else "" for row in status)])
     lines.append(["turns", *(str(row["turns"]) if row else "" for row in status)])
@@ -36,8 +37,10 @@ def _row_of(by_key: dict[tuple[str, str, str], JsonObject], version: str, name: 
     return by_key.get((version, name, "turn")) or by_key.get((version, name, "conversation"))
 
 
-def _short(version: str) -> str:
-    return version.rsplit("/", 1)[-1] or "(no version)"
+def _headings(versions: Sequence[str]) -> list[str]:
+    """Returns the last segments of the versions, or their full names where two would look the same."""
+    short = [version.rsplit("/", 1)[-1] or "(no version)" for version in versions]
+    return [s if short.count(s) == 1 else v for s, v in zip(short, versions, strict=True)]
 
 
 def _pass_rate(row: JsonObject | None) -> str:
@@ -81,10 +84,16 @@ def _aligned(lines: Sequence[Sequence[str]]) -> str:
     return "\n".join(line.rstrip() for line in padded)
 
 
-def balance_line(counts: JsonObject) -> str:
-    """Returns the sentence that accounts for every record and conversation."""
-    lost_records, lost = counts["lost_records"], counts["lost_conversations"]
-    return (
-        f"{counts['records']} records = {counts['parsed_records']} parsed + {lost_records} failed; "
-        f"{counts['conversations']} conversations = {counts['results']} results + {lost} failed"
-    )
+def balance_text(counts: JsonObject) -> str:
+    """Returns the lines that account for everything, with the most frequent failures."""
+    lines = [
+        f"{counts['records']} records = {counts['parsed_records']} parsed + {counts['lost_records']} failed; "
+        f"{counts['conversations']} conversations = {counts['results']} results "
+        f"+ {counts['lost_conversations']} failed"
+    ]
+    if counts["lost_cases"]:
+        lines.append(f"{counts['lost_cases']} eval cases failed, {counts['cases']} are in use")
+    if counts["failures"]:
+        most = list(counts["failures"].items())[:_REASONS_SHOWN]
+        lines.append("failures: " + ", ".join(f"{count} {reason}" for reason, count in most))
+    return "\n".join(lines)

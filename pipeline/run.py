@@ -8,23 +8,25 @@ from importlib.metadata import version
 
 import apache_beam as beam
 from apache_beam.metrics.metric import MetricsFilter
-from apache_beam.options.pipeline_options import PipelineOptions
+from apache_beam.options.pipeline_options import GoogleCloudOptions, PipelineOptions, TestOptions
 from apache_beam.runners.runner import PipelineResult
 
-from pipeline.build import build
+from pipeline.build import REASONS, build
 from pipeline.live import show_progress
-from pipeline.report import balance_line, version_table
+from pipeline.report import balance_text, version_table
 from pipeline.settings import Settings
-from pipeline.sinks import FileSink, prepare_directory, read_rows, write_run_file
+from pipeline.sinks import FileSink, check_directory, clear_directory, read_rows, write_run_file
 from pipeline.sources import FileSource, file_patterns
 from schemas.values import JsonObject
 from transforms.parse import NAMESPACE
+from transforms.rows import STATUS
 
 # Short-lived records make the default collector run far too often: it takes half of the parsing time.
 _OBJECTS_BETWEEN_COLLECTIONS = 50_000
 _COUNTERS = (
     "records",
     "unread_records",
+    "parsed_records",
     "lost_records",
     "conversations",
     "lost_conversations",
@@ -44,22 +46,31 @@ def run(settings: Settings, options: PipelineOptions) -> int:
     Raises:
         ConfigError: Something the user must put right; nothing was run.
     """
-    logs = FileSource(
-        file_patterns("--input", settings.input), settings.max_record_bytes, settings.is_distributed
-    )
+    limit, spread = settings.max_record_bytes, settings.is_distributed
+    logs = FileSource(file_patterns("--input", settings.input), limit, "unread_records", spread)
     case_patterns = file_patterns("--eval_cases", settings.eval_cases)
-    cases = FileSource(case_patterns, settings.max_record_bytes) if case_patterns else None
-    prepare_directory(settings.output, settings.overwrite)
+    cases = FileSource(case_patterns, limit, "lost_cases") if case_patterns else None
     # Beam warns of every table that stays empty.
     logging.getLogger("apache_beam.io.filebasedsink").setLevel(logging.ERROR)
     pipeline = beam.Pipeline(options=options)
     build(pipeline, logs, cases, settings, FileSink(settings.output, settings.output_format))
+    if _only_translates(options):
+        pipeline.run()
+        print("the pipeline was translated; nothing was run")
+        return 0
+    check_directory(settings.output, settings.overwrite)
+    clear_directory(settings.output)
     gc.freeze()
     gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS, 20, 20)
     with show_progress():
         result = pipeline.run()
         result.wait_until_finish()
     return report(settings, run_counts(result))
+
+
+def _only_translates(options: PipelineOptions) -> bool:
+    is_template = options.view_as(GoogleCloudOptions).template_location is not None
+    return is_template or bool(options.view_as(TestOptions).dry_run)
 
 
 def run_counts(result: PipelineResult) -> JsonObject:
@@ -71,8 +82,14 @@ def run_counts(result: PipelineResult) -> JsonObject:
     unread = found.pop("unread_records")
     found["lost_records"] += unread
     found["records"] += unread
-    found["parsed_records"] = found["records"] - found["lost_records"]
-    return dict(found)
+    return {**found, "failures": _failure_reasons(result)}
+
+
+def _failure_reasons(result: PipelineResult) -> dict[str, int]:
+    """Returns how many failures there were of each kind (`stage: error type`), the most frequent first."""
+    counters = result.metrics().query(MetricsFilter().with_namespace(REASONS))["counters"]
+    counts = {counter.key.metric.name: counter.committed or 0 for counter in counters}
+    return dict(sorted(counts.items(), key=lambda entry: -entry[1]))
 
 
 def report(settings: Settings, counts: JsonObject) -> int:
@@ -81,7 +98,7 @@ def report(settings: Settings, counts: JsonObject) -> int:
     problems = gate_problems(settings, counts, rows)
     names = [criterion.name for criterion in settings.criteria]
     print(version_table(rows, names) if rows else "no conversation was scored")
-    print(f"\n{balance_line(counts)}")
+    print(f"\n{balance_text(counts)}")
     print(f"files: {settings.output}")
     for problem in problems:
         print(f"turnwise: {problem}", file=sys.stderr)
@@ -114,8 +131,8 @@ def _run_document(settings: Settings, counts: JsonObject, problems: Sequence[str
 def gate_problems(settings: Settings, counts: JsonObject, rows: Sequence[JsonObject]) -> list[str]:
     """Returns why the run fails, one line each; empty: it does not."""
     problems = []
-    if counts["results"] + counts["lost_conversations"] != counts["conversations"]:
-        problems.append(f"the run lost track of something: {balance_line(counts)}")
+    if not _is_balanced(counts):
+        problems.append(f"the run lost track of something: {balance_text(counts)}")
     lost = counts["lost_records"] + counts["lost_conversations"]
     total = counts["lost_records"] + counts["conversations"]
     limit = settings.max_failure_ratio
@@ -123,15 +140,23 @@ def gate_problems(settings: Settings, counts: JsonObject, rows: Sequence[JsonObj
         problems.append(
             f"{lost} of {total} records and conversations failed, more than --max_failure_ratio {limit:g}"
         )
-    return problems + [line for name in settings.fail_on for line in _gate(name, rows)]
+    return problems + [line for name in settings.fail_on for line in _gate(name, counts, rows)]
 
 
-def _gate(name: str, rows: Sequence[JsonObject]) -> list[str]:
+def _is_balanced(counts: JsonObject) -> bool:
+    conversations = counts["results"] + counts["lost_conversations"]
+    records = counts["parsed_records"] + counts["lost_records"]
+    return bool(conversations == counts["conversations"] and records == counts["records"])
+
+
+def _gate(name: str, counts: JsonObject, rows: Sequence[JsonObject]) -> list[str]:
     own = [row for row in rows if row["criterion"] == name and row["level"] == "conversation"]
     failed = sum(row["fail_count"] for row in own)
-    undecided = sum(row["count"] - row["pass_count"] - row["fail_count"] + row["errors"] for row in own)
+    undecided = sum(row["count"] - row["pass_count"] - row["fail_count"] for row in own)
+    undecided += sum(row["errors"] for row in rows if row["criterion"] == name)
+    undecided += counts["lost_conversations"] if name == STATUS else 0
     if not sum(row["count"] for row in own):
         return [f"{name}: nothing was scored"]
     if not failed and not undecided:
         return []
-    return [f"{name}: {failed} conversations failed, {undecided} are not decided"]
+    return [f"{name}: {failed} failed, {undecided} not decided"]

@@ -12,8 +12,6 @@ from transforms.criteria import CRITERIA, Criterion
 from transforms.results import RunInfo
 from transforms.rows import STATUS
 
-LOCAL_RUNNER = "DirectRunner"
-
 
 @dataclass(frozen=True)
 class Settings:
@@ -23,7 +21,7 @@ class Settings:
         max_record_bytes: A larger record is a failure.
         max_failure_ratio: Largest share of lost records and conversations; None: no limit.
         fail_on: Criteria (or `evaluation_status`) on which a failed or undecided conversation fails the run.
-        is_distributed: Whether the runner works on other machines than this process.
+        is_distributed: Whether other processes than this one do the work.
     """
 
     run: RunInfo
@@ -58,7 +56,7 @@ class RawOptions:
     fail_on: list[str] | None
 
 
-def check_options(options: RawOptions, runner: str) -> Settings:
+def check_options(options: RawOptions, is_distributed: bool) -> Settings:
     """Returns the settings that the options stand for; raises ConfigError for the first mistake."""
     if not options.input:
         raise ConfigError("--input is missing: name the conversation logs to score")
@@ -85,7 +83,7 @@ def check_options(options: RawOptions, runner: str) -> Settings:
         max_record_bytes=int(options.max_record_mb * 1024 * 1024),
         max_failure_ratio=options.max_failure_ratio,
         fail_on=_known_gates(options.fail_on or [], criteria),
-        is_distributed=runner not in (LOCAL_RUNNER, "FnApiRunner"),
+        is_distributed=is_distributed,
     )
 
 
@@ -108,4 +106,6 @@ def _known_gates(names: list[str], criteria: tuple[Criterion, ...]) -> tuple[str
         if name != STATUS and name not in in_use:
             known = "is not in the config" if name in CRITERIA else "is no criterion"
             raise ConfigError(f"--fail_on {name}: {known}; it can be {STATUS}, {', '.join(in_use)}")
+        if any(c.name == name and c.threshold is None and c.scale is None for c in criteria):
+            raise ConfigError(f"--fail_on {name}: it has no threshold in the config, so nothing can fail it")
     return tuple(names)

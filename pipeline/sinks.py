@@ -1,6 +1,7 @@
 """Writes the tables of a run as files: JSON Lines or Avro, whole or not at all."""
 
 import json
+import re
 import shutil
 from pathlib import Path
 from typing import Any, Literal, Protocol
@@ -22,6 +23,11 @@ from schemas.values import JsonObject
 SINGLE_FILES = ("metrics_by_app_version", "metrics_by_turn")
 AGGREGATED = "aggregated_metrics"
 RUN_FILE = "run.json"
+_OURS = re.compile(
+    r"((scores|results|failures)(-sessions)?-\d{5}-of-\d{5}\.(jsonl|avro)"
+    r"|(metrics_by_app_version|metrics_by_turn)\.(jsonl|avro)|aggregated_metrics\.json|run\.json)"
+    r"(\.[0-9a-f]{32}\.partial)?"
+)
 
 
 class Sink(Protocol):
@@ -86,35 +92,35 @@ def write_whole(path: str, content: bytes) -> None:
 
 def earlier_files(directory: str) -> list[str]:
     """Returns the files of an earlier run in a directory, and what an unfinished run left behind."""
-    names = [
-        *(f"{table}{end}" for table in TABLES for end in ("-*", ".*")),
-        f"{AGGREGATED}.json*",
-        f"{RUN_FILE}*",
-    ]
+    names = [f"{name}*" for name in (*TABLES, AGGREGATED, RUN_FILE)]
     found = FileSystems.match([FileSystems.join(directory, name) for name in names])
-    unfinished = FileSystems.match([FileSystems.join(directory, "beam-temp-*", "**")])
-    return [file.path for result in (*found, *unfinished) for file in result.metadata_list]
+    paths = [file.path for result in found for file in result.metadata_list]
+    return [path for path in paths if _OURS.fullmatch(path.rsplit("/", 1)[-1])]
 
 
-def prepare_directory(directory: str, overwrite: bool) -> None:
-    """Makes an output directory ready for a run.
+def check_directory(directory: str, overwrite: bool) -> None:
+    """Raises ConfigError if a directory cannot be used, or holds an earlier run that must not be replaced."""
+    if "://" not in directory and Path(directory).exists() and not Path(directory).is_dir():
+        raise ConfigError(f"--output {directory}: is not a directory")
+    found = [] if overwrite else earlier_files(directory)
+    if found:
+        name = found[0].rsplit("/", 1)[-1]
+        raise ConfigError(f"--output {directory}: holds an earlier run ({name}); --overwrite replaces it")
 
-    Raises:
-        ConfigError: It cannot be used, or holds an earlier run that must not be replaced.
-    """
+
+def clear_directory(directory: str) -> None:
+    """Makes an output directory, or removes an earlier run from it and nothing else; raises ConfigError."""
     if "://" not in directory:
         try:
             Path(directory).mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise ConfigError(f"--output {directory}: {error.strerror}") from None
     found = earlier_files(directory)
-    if found and not overwrite:
-        name = Path(found[0]).name
-        raise ConfigError(f"--output {directory}: holds an earlier run ({name}); --overwrite replaces it")
     if found:
         FileSystems.delete(found)
-    for leftover in Path(directory).glob("beam-temp-*"):
-        shutil.rmtree(leftover, ignore_errors=True)
+    for table in (*TABLES, AGGREGATED):
+        for leftover in Path(directory).glob(f"beam-temp-{table}*"):
+            shutil.rmtree(leftover, ignore_errors=True)
 
 
 def write_run_file(directory: str, document: JsonObject) -> None:

@@ -1,5 +1,6 @@
 """Reads JSON records from files on any filesystem that Beam knows."""
 
+import glob
 import gzip
 import json
 from collections.abc import Iterator
@@ -15,7 +16,7 @@ from apache_beam.metrics.metric import Metrics
 from apache_beam.pvalue import PCollection
 
 from schemas.config import ConfigError
-from schemas.failure import Failure, record_failure
+from schemas.failure import KEPT_RECORD_BYTES, Failure, record_failure
 from schemas.record import Record
 from schemas.values import JsonValue
 from transforms.formats.registry import is_one_record
@@ -27,6 +28,7 @@ SUFFIXES = (".json", ".jsonl", ".ndjson", ".json.gz", ".jsonl.gz", ".ndjson.gz",
 
 _OTHER_SUFFIXES = (".yaml", ".yml", ".csv", ".tsv", ".md", ".html", ".xml", ".parquet", ".zip", ".py")
 _LINES_TRIED = 3
+_BOM = b"\xef\xbb\xbf"
 
 
 class OversizedRecordError(ValueError):
@@ -66,16 +68,16 @@ def _patterns_of(path: str) -> list[str]:
         if Path(path).suffix.lower() in _OTHER_SUFFIXES:
             raise ValueError(f"is none of {', '.join(SUFFIXES)}")
         return [path]
-    found = [f"{path}/**{suffix}" for suffix in SUFFIXES]
+    found = [f"{glob.escape(path)}/**{suffix}" for suffix in SUFFIXES]
     if not any(result.metadata_list for result in FileSystems.match(found, limits=[1] * len(found))):
         raise ValueError(f"no file in it ends in {', '.join(SUFFIXES)}")
     return found
 
 
 class _ReadFn(beam.DoFn):
-    def __init__(self, max_record_bytes: int) -> None:
+    def __init__(self, max_record_bytes: int, lost: str) -> None:
         self._limit = max_record_bytes
-        self._lost = Metrics.counter(NAMESPACE, "unread_records")
+        self._lost = Metrics.counter(NAMESPACE, lost)
 
     def process(self, file: FileMetadata) -> Iterator[Any]:
         try:
@@ -93,9 +95,19 @@ class _ReadFn(beam.DoFn):
 class FileSource:
     """The records of JSON, JSON Lines and Avro files, gzipped or not."""
 
-    def __init__(self, patterns: list[str], max_record_bytes: int, is_distributed: bool = False) -> None:
-        """Keeps what to read; on a distributed runner the records are spread over the workers."""
-        self._patterns, self._limit, self._is_distributed = patterns, max_record_bytes, is_distributed
+    def __init__(
+        self, patterns: list[str], max_record_bytes: int, lost: str, is_distributed: bool = False
+    ) -> None:
+        """Keeps what to read.
+
+        Args:
+            patterns: Globs.
+            max_record_bytes: A larger record is a failure.
+            lost: Name of the counter of records that could not be read.
+            is_distributed: True: spread the files and their records over the workers.
+        """
+        self._patterns, self._limit = patterns, max_record_bytes
+        self._lost, self._is_distributed = lost, is_distributed
 
     def read(self, root: beam.Pipeline, name: str) -> "tuple[PCollection[Record], PCollection[Failure]]":
         """Matches the globs and reads every file once."""
@@ -106,7 +118,7 @@ class FileSource:
         )
         if self._is_distributed:
             files = files | f"{name}SpreadFiles" >> beam.Reshuffle()
-        outputs = files | f"{name}Read" >> beam.ParDo(_ReadFn(self._limit)).with_outputs(
+        outputs = files | f"{name}Read" >> beam.ParDo(_ReadFn(self._limit, self._lost)).with_outputs(
             FAILURES, main="records"
         )
         records = outputs["records"]
@@ -139,26 +151,26 @@ def _line_records(path: str, file: BinaryIO | gzip.GzipFile, limit: int) -> Iter
     position = 0
     while line := file.readline(limit + 2):
         position += 1
+        line = line.removeprefix(_BOM) if position == 1 else line
         if len(line) > limit + 1:
+            yield _oversized(path, position, line, limit)
             while line and not line.endswith(b"\n"):
                 line = file.readline(limit)
-            yield _oversized(path, position, limit)
-        elif not line.isspace():
-            line = line.rstrip(b"\r\n")
-            yield Record(path, position, line.removeprefix(b"\xef\xbb\xbf") if position == 1 else line)
+        elif line.strip():
+            yield Record(path, position, line.rstrip(b"\r\n"))
 
 
-def _oversized(path: str, position: int, limit: int) -> Failure:
+def _oversized(path: str, position: int, start: bytes, limit: int) -> Failure:
     error = OversizedRecordError(f"the record is larger than {limit / 1024 / 1024:g} MB")
-    return record_failure("read", error, Record(path, position, b""))
+    return record_failure("read", error, Record(path, position, start[:KEPT_RECORD_BYTES]))
 
 
 def _document_records(path: str, file: BinaryIO | gzip.GzipFile, limit: int) -> Iterator[Record | Failure]:
     text = file.read(limit + 1)
     if len(text) > limit:
-        yield _oversized(path, 1, limit)
+        yield _oversized(path, 1, text, limit)
         return
-    text = text.removeprefix(b"\xef\xbb\xbf")
+    text = text.removeprefix(_BOM)
     elements = _elements(text)
     if elements is not None:
         yield from (_element(path, position, element) for position, element in enumerate(elements, 1))

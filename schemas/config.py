@@ -60,7 +60,7 @@ def load_json_object(text: str, name: str) -> JsonObject:
     """Parses a JSON object; raises ConfigError if it is none, or if a key stands in it twice."""
     try:
         value = json.loads(text, object_pairs_hook=_without_duplicates)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ConfigError(f"{name}: {error}") from None
     if not isinstance(value, dict):
         raise ConfigError(f"{name}: must hold a JSON object, not {type(value).__name__}")

@@ -65,7 +65,7 @@ class Span(Slim):
     resource: str | None = None
     start_time: str | None = None
     end_time: str | None = None
-    seconds: float = 0.0
+    seconds: Annotated[float, Field(ge=-3.15576e11, le=3.15576e11, allow_inf_nan=False)] = 0.0
 
 
 class Usage(Slim):

@@ -63,7 +63,7 @@ def _turn_parts(index: int, turn: JsonObject) -> Iterator[Part]:
             else outcome.get("observedToolCall")
         )
         if call is not None and status in ("PASS", "FAIL"):
-            yield (index, "tool", _tool_name(call)), status == "PASS", status == "FAIL"
+            yield (index, "tool", _tool_name(call)), int(status == "PASS"), int(status == "FAIL")
     yield from _score_parts(index, "semantic", turn.get("semanticSimilarityResult"))
     yield from _score_parts(index, "hallucination", turn.get("hallucinationResult"))
     yield from _latency_parts(index, turn.get("toolCallLatencies", ()))

@@ -2,12 +2,13 @@
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from typing import Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from schemas.proto_scalars import float32
+from schemas.score import Outcome
 from schemas.values import JsonObject, JsonValue
 
 
@@ -98,6 +99,13 @@ def is_directive(value: JsonValue) -> bool:
     return isinstance(value, dict) and "$matchType" in value
 
 
+def frozen(value: JsonValue) -> Hashable:
+    """Returns a hashable value that equals another one exactly where the JSON values are equal."""
+    if isinstance(value, dict):
+        return frozenset((key, frozen(item)) for key, item in value.items())
+    return tuple(map(frozen, value)) if isinstance(value, list) else value
+
+
 def check_directives(arguments: JsonObject) -> None:
     """Raises ValueError for a `regexp` directive whose pattern is no regular expression."""
     for value in arguments.values():
@@ -133,35 +141,39 @@ def value_matches(expected: JsonValue, actual: JsonValue) -> bool | None:
 
 def arguments_match(
     expected: JsonObject | None, actual: JsonObject | None, matchers: Mapping[str, ArgumentMatcher]
-) -> bool:
+) -> bool | None:
     """Compares two argument objects as google-adk does, unless a matcher or a directive says otherwise.
 
     Python's `==` on JSON values: `1 == 1.0 == True`, absent equals null, absent differs from empty.
+
+    Returns:
+        Whether they match; None if only a judge can tell.
     """
     if expected == actual:
         return True
     if not expected or (not matchers and not any(map(is_directive, expected.values()))):
         return not expected and bool(matchers) and _only_ignored(actual or {}, matchers)
-    return _match_each(expected, actual or {}, matchers)
+    given = actual or {}
+    verdicts = [_one_matches(name, value, given, matchers) for name, value in expected.items()]
+    extra = {name: value for name, value in given.items() if name not in expected}
+    if False in verdicts or not _only_ignored(extra, matchers):
+        return False
+    return None if None in verdicts else True
 
 
 def _only_ignored(arguments: JsonObject, matchers: Mapping[str, ArgumentMatcher]) -> bool:
     return all(name in matchers and matchers[name].match == "ignore" for name in arguments)
 
 
-def _match_each(expected: JsonObject, actual: JsonObject, matchers: Mapping[str, ArgumentMatcher]) -> bool:
-    for name, wanted in expected.items():
-        matcher = matchers.get(name)
-        if matcher is not None and matcher.match == "ignore":
-            continue
-        if name not in actual:
-            if is_directive(wanted) and wanted["$matchType"] == "ignore":
-                continue
-            return False
-        same = matcher.matches(wanted, actual[name]) if matcher else value_matches(wanted, actual[name])
-        if not same:
-            return False
-    return _only_ignored({name: value for name, value in actual.items() if name not in expected}, matchers)
+def _one_matches(
+    name: str, wanted: JsonValue, given: JsonObject, matchers: Mapping[str, ArgumentMatcher]
+) -> bool | None:
+    matcher = matchers.get(name)
+    if matcher is not None and matcher.match == "ignore":
+        return True
+    if name not in given:
+        return is_directive(wanted) and wanted["$matchType"] == "ignore"
+    return matcher.matches(wanted, given[name]) if matcher else value_matches(wanted, given[name])
 
 
 class ParameterScore(NamedTuple):
@@ -215,3 +227,11 @@ def parameter_score(expected: JsonObject | None, actual: JsonObject | None) -> P
         else:
             wrong.append(name)
     return ParameterScore(matched, total, undecided, tuple(wrong))
+
+
+def parameter_outcome(score: ParameterScore, threshold: float) -> Outcome | None:
+    """Holds a parameter score against its gate; None while what is undecided can still tip it."""
+    total = score.total or 1
+    if not score.total or reaches(score.matched / total, threshold):
+        return "PASS"
+    return None if reaches((score.matched + score.undecided) / total, threshold) else "FAIL"

@@ -1,6 +1,7 @@
 """Pairs expected with actual things, as well as possible over all of them together."""
 
-from collections.abc import Callable, Sequence
+from collections import defaultdict, deque
+from collections.abc import Callable, Hashable, Sequence
 from math import inf
 from typing import TypeVar
 
@@ -8,6 +9,18 @@ Expected = TypeVar("Expected")
 Actual = TypeVar("Actual")
 
 _ORDER_WEIGHT = 1e-9
+
+
+def equal_matches(expected: Sequence[Hashable], actual: Sequence[Hashable]) -> list[int | None]:
+    """Pairs equal elements of two lists, each with at most one, in order.
+
+    Returns:
+        For every expected element the index of its actual partner, or None.
+    """
+    places: dict[Hashable, deque[int]] = defaultdict(deque)
+    for j, element in enumerate(actual):
+        places[element].append(j)
+    return [places[want].popleft() if places.get(want) else None for want in expected]
 
 
 def count_matches(
@@ -19,21 +32,36 @@ def count_matches(
         For every expected element the index of its actual partner, or None.
     """
     fitting = [[j for j, other in enumerate(actual) if matches(want, other)] for want in expected]
-    owner: dict[int, int] = {}
-
-    def place(i: int, tried: set[int]) -> bool:
-        for j in fitting[i]:
-            if j not in tried:
-                tried.add(j)
-                if j not in owner or place(owner[j], tried):
-                    owner[j] = i
-                    return True
-        return False
-
+    partners: list[int | None] = [None] * len(expected)
+    owners: dict[int, int] = {}
     for i in range(len(expected)):
-        place(i, set())
-    partners = {i: j for j, i in owner.items()}
-    return [partners.get(i) for i in range(len(expected))]
+        _place(i, fitting, partners, owners)
+    return partners
+
+
+def _place(i: int, fitting: list[list[int]], partners: list[int | None], owners: dict[int, int]) -> None:
+    """Finds a partner for one more expected element, moving others along a shortest augmenting path."""
+    came_from: dict[int, int] = {}
+    waiting = deque([i])
+    while waiting:
+        mover = waiting.popleft()
+        for j in fitting[mover]:
+            if j not in came_from:
+                came_from[j] = mover
+                if j not in owners:
+                    _move_along(j, came_from, partners, owners)
+                    return
+                waiting.append(owners[j])
+
+
+def _move_along(
+    free: int, came_from: dict[int, int], partners: list[int | None], owners: dict[int, int]
+) -> None:
+    place: int | None = free
+    while place is not None:
+        mover = came_from[place]
+        owners[place] = mover
+        partners[mover], place = place, partners[mover]
 
 
 def best_assignment(weights: Sequence[Sequence[float]]) -> list[int | None]:

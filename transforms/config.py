@@ -10,17 +10,10 @@ from schemas.config import ConfigError, EvalConfig, load_json_object
 from schemas.values import JsonObject, JsonValue
 from transforms.criteria import CRITERIA, Criterion
 
-_CAMEL_KEYS = {
-    "customMetrics": "custom_metrics",
-    "userSimulatorConfig": "user_simulator_config",
-    "liveModelConfig": "live_model_config",
-    "adkCompat": "adk_compat",
-}
-
 
 def parse_config(text: str, name: str = "config") -> EvalConfig:
     """Parses a config file; raises ConfigError."""
-    value = {_CAMEL_KEYS.get(key, key): item for key, item in load_json_object(text, name).items()}
+    value = _snake_fields(name, load_json_object(text, name))
     if value.pop("custom_metrics", None):
         raise ConfigError(
             f"{name}: custom_metrics: not supported, they run code against google-adk's own classes"
@@ -42,11 +35,7 @@ def _criterion(name: str, value: JsonValue, adk_compat: bool) -> Criterion:
     kind = CRITERIA.get(name)
     if kind is None:
         raise ConfigError(f"config: criteria.{name}: unknown criterion{_nearest(name, CRITERIA)}")
-    fields = (
-        {_snake(key): item for key, item in value.items()}
-        if isinstance(value, dict)
-        else _threshold(name, value)
-    )
+    fields = _snake_fields(name, value) if isinstance(value, dict) else _threshold(name, value)
     if adk_compat and "adk_compat" in kind.model_fields:
         fields.setdefault("adk_compat", True)
     try:
@@ -65,6 +54,15 @@ def _threshold(name: str, value: JsonValue) -> JsonObject:
     if not isfinite(threshold):
         raise ConfigError(f"config: criteria.{name}: the threshold must be a finite number, not {value!r}")
     return {"threshold": threshold}
+
+
+def _snake_fields(name: str, value: JsonObject) -> JsonObject:
+    fields = {_snake(key): item for key, item in value.items()}
+    if len(fields) < len(value):
+        keys = [_snake(key) for key in value]
+        twice = next(key for key in keys if keys.count(key) > 1)
+        raise ConfigError(f"{name}: {twice}: given in two spellings")
+    return fields
 
 
 def _snake(key: str) -> str:

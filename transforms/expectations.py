@@ -7,7 +7,7 @@ from schemas.case import EvalCase
 from schemas.conversation import Expectation, ToolCall, ToolResponse, Turn
 from schemas.score import Outcome
 from schemas.values import JsonObject
-from transforms.arguments import ParameterScore, parameter_score, reaches, value_matches
+from transforms.arguments import ParameterScore, parameter_outcome, parameter_score, value_matches
 from transforms.tools import pair_calls, same_tool
 
 JUDGE_NEEDED = "a comparison of meaning needs a judge"
@@ -47,8 +47,7 @@ class TurnChecker:
     ) -> None:
         """Pairs the calls of the turn with the expected ones."""
         self.case, self.turn, self.state = case, turn, state
-        self.expected_calls = [e.tool_call for e in expectations if e.tool_call is not None]
-        self.partners = pair_calls(self.expected_calls, turn.tool_calls)
+        self.partners = _pair(expectations, turn.tool_calls)
         self._next_partner = iter(self.partners)
         self.responses = list(turn.tool_responses)
         self.transfers = list(turn.transfers)
@@ -72,19 +71,15 @@ class TurnChecker:
         wanted = expectation.tool_call.args if expectation.tool_call else None
         if partner is None:
             missed = ParameterScore(0, max(1, len(wanted or {})))
-            return ExpectationOutcome(expectation, "FAIL", parameters=missed, parameter_outcome="FAIL")
+            counts = self.case.tool_correctness_enabled or self.case.step_tool_correctness_enabled
+            outcome: Outcome = "FAIL" if counts else "SKIPPED"
+            return ExpectationOutcome(expectation, outcome, parameters=missed, parameter_outcome=outcome)
         call = self.turn.tool_calls[partner]
         parameters = parameter_score(wanted, call.args)
-        gate = self._parameter_outcome(expectation, parameters)
-        outcome = gate if self.case.step_tool_correctness_enabled else "PASS"
-        return ExpectationOutcome(expectation, outcome, call, "tool_call", parameters, gate)
-
-    def _parameter_outcome(self, expectation: Expectation, parameters: ParameterScore) -> Outcome | None:
-        own, total = expectation.parameter_threshold, parameters.total or 1
-        threshold = self.case.thresholds.parameter if own is None else own
-        if not parameters.total or reaches(parameters.matched / total, threshold):
-            return "PASS"
-        return None if reaches((parameters.matched + parameters.undecided) / total, threshold) else "FAIL"
+        own = expectation.parameter_threshold
+        gate = parameter_outcome(parameters, self.case.thresholds.parameter if own is None else own)
+        made = gate if self.case.step_tool_correctness_enabled else "PASS"
+        return ExpectationOutcome(expectation, made, call, "tool_call", parameters, gate)
 
     def _tool_response(self, expectation: Expectation) -> ExpectationOutcome:
         wanted = expectation.tool_response or ToolResponse()
@@ -103,7 +98,8 @@ class TurnChecker:
         wanted = expectation.text or ""
         said = turn_texts(self.turn)
         if not said:
-            return ExpectationOutcome(expectation, "FAIL")
+            is_off = expectation.comparison == "SEMANTIC_SIMILARITY" and not self.case.similarity_enabled
+            return ExpectationOutcome(expectation, "SKIPPED" if is_off else "FAIL")
         candidates = [*self.texts, *said] if expectation.comparison == "CONTAINS" else self.texts
         fits = [text for text in candidates if _text_matches(expectation.comparison, wanted, text)]
         unclaimed = (text for text in self.texts if text not in self.expected_texts)
@@ -132,6 +128,16 @@ class TurnChecker:
 
     def _no_tool_calls(self, expectation: Expectation) -> ExpectationOutcome:
         return ExpectationOutcome(expectation, "FAIL" if self.turn.tool_calls else "PASS")
+
+
+def _pair(expectations: list[Expectation], made: list[ToolCall]) -> list[int | None]:
+    """Pairs the expected calls with those made; one that is skipped gets only what the others leave."""
+    calls = [(e.tool_call, e.skip) for e in expectations if e.tool_call is not None]
+    counted = pair_calls([call for call, skip in calls if not skip], made)
+    left = [j for j in range(len(made)) if j not in counted]
+    skipped = pair_calls([call for call, skip in calls if skip], [made[j] for j in left])
+    counted_partners, skipped_partners = iter(counted), (None if j is None else left[j] for j in skipped)
+    return [next(skipped_partners if skip else counted_partners) for _, skip in calls]
 
 
 def turn_texts(turn: Turn) -> list[str]:

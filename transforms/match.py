@@ -41,10 +41,15 @@ class CaseIndex:
         name, inline = conversation.eval_id, inline_case(conversation)
         if name is None or not self._are_given:
             return inline
-        case = self._by_id.get(name) or self._by_short.get(_short(name)) or inline
+        case = self._by_id.get(name) or self._short_match(name) or inline
         if case is None:
             raise UnknownCaseError(f"no eval case is called {name!r}")
         return case
+
+    def _short_match(self, name: str) -> EvalCase | None:
+        """Returns the case of that short name; two full names that differ are two cases."""
+        case = self._by_short.get(_short(name))
+        return None if case is None or ("/" in name and "/" in case.eval_id) else case
 
 
 def _short(name: str) -> str:

@@ -37,6 +37,7 @@ class _ParseConversationFn(beam.DoFn):
     def __init__(self, reader: LogReader) -> None:
         self._reader = reader
         self._records = Metrics.counter(NAMESPACE, "records")
+        self._parsed = Metrics.counter(NAMESPACE, "parsed_records")
         self._lost = Metrics.counter(NAMESPACE, "lost_records")
         self._conversations = Metrics.counter(NAMESPACE, "conversations")
         self._lost_conversations = Metrics.counter(NAMESPACE, "lost_conversations")
@@ -49,6 +50,7 @@ class _ParseConversationFn(beam.DoFn):
             self._lost.inc()
             yield beam.pvalue.TaggedOutput(FAILURES, record_failure("parse", error, record))
             return
+        self._parsed.inc()
         if isinstance(found, SessionEntry):
             yield beam.pvalue.TaggedOutput(ENTRIES, (found.session_id, found))
             return
@@ -80,7 +82,7 @@ class ParseConversations(beam.PTransform[PCollection[Record], Parsed]):
 class _JoinFn(beam.DoFn):
     def __init__(self) -> None:
         self._conversations = Metrics.counter(NAMESPACE, "conversations")
-        self._lost = Metrics.counter(NAMESPACE, "lost_records")
+        self._lost = Metrics.counter(NAMESPACE, "lost_conversations")
         self._joined = Metrics.counter(NAMESPACE, "joined_entries")
 
     def process(self, element: tuple[str, Iterable[SessionEntry]]) -> Iterator[Any]:
@@ -88,7 +90,8 @@ class _JoinFn(beam.DoFn):
         try:
             conversation = join_entries(session_id, entries)
         except Exception as error:
-            self._lost.inc(len(entries))
+            self._conversations.inc()
+            self._lost.inc()
             for entry in entries:
                 yield beam.pvalue.TaggedOutput(
                     FAILURES, record_failure("parse", error, entry.record, session_id)

@@ -1,10 +1,12 @@
 """One CES EvaluationResult for every scored conversation, in canonical proto3 JSON."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import sha256
 
 from schemas.case import CaseThresholds, EvalCase
+from schemas.conversation import Span, ToolCall, ToolResponse
 from schemas.proto_scalars import float32
 from schemas.score import Outcome
 from schemas.values import JsonObject
@@ -13,6 +15,7 @@ from transforms.arguments import ParameterScore
 from transforms.conversation_case import ConversationCase, TurnPair
 from transforms.expectations import ExpectationOutcome
 from transforms.replay import TurnReplay
+from transforms.scenario import responses_by_call
 from transforms.scoring import ScoredConversation
 from transforms.verdict import Verdict
 
@@ -111,15 +114,20 @@ def _turn_result(case: ConversationCase, pair: TurnPair) -> JsonObject:
         if pair.actual.latency_ms is not None:
             result["turnLatency"] = wire.duration(pair.actual.latency_ms / 1000)
         if pair.actual.spans:
-            result["toolCallLatencies"] = [
-                wire.tool_call_latency(s) for s in pair.actual.spans if s.type == "TOOL"
-            ]
-            result["spanLatencies"] = [wire.span_latency(s) for s in pair.actual.spans]
+            _add_spans(result, pair.actual.spans)
     return result
 
 
+def _add_spans(result: JsonObject, spans: Sequence[Span]) -> None:
+    calls = [wire.tool_call_latency(span) for span in spans if span.type == "TOOL"]
+    if calls:
+        result["toolCallLatencies"] = calls
+    result["spanLatencies"] = [wire.span_latency(span) for span in spans]
+
+
 def _add_replay(result: JsonObject, replay: TurnReplay) -> None:
-    result["expectationOutcome"] = [_expectation_outcome(outcome) for outcome in replay.outcomes]
+    if replay.outcomes:
+        result["expectationOutcome"] = [_expectation_outcome(outcome) for outcome in replay.outcomes]
     if replay.tool_score is not None and replay.ordered_score is not None:
         result["toolOrderedInvocationScore"] = float32(replay.ordered_score)
         overall: JsonObject = {"toolInvocationScore": float32(replay.tool_score)}
@@ -168,30 +176,41 @@ def _scenario_result(case: ConversationCase) -> JsonObject:
     spans = [span for turn in case.conversation.turns for span in turn.spans]
     result: JsonObject = {"conversation": case.conversation.conversation_id}
     if case.case is not None:
-        _add_scenario(result, case.case, case.scenario_outcomes)
+        _add_scenario(result, case.case)
+        _add_expectations(result, case)
     if spans:
-        result["toolCallLatencies"] = [wire.tool_call_latency(s) for s in spans if s.type == "TOOL"]
-        result["spanLatencies"] = [wire.span_latency(s) for s in spans]
+        _add_spans(result, spans)
     return result
 
 
-def _add_scenario(result: JsonObject, case: EvalCase, outcomes: list[ExpectationOutcome]) -> None:
+def _add_scenario(result: JsonObject, case: EvalCase) -> None:
     if case.task:
         result["task"] = case.task
     if case.user_facts:
         result["userFacts"] = [{"name": fact.name, "value": fact.value} for fact in case.user_facts]
     if case.rubrics:
         result["rubricOutcomes"] = [{"rubric": rubric.text} for rubric in case.rubrics]
-    if outcomes:
-        result["expectationOutcomes"] = [_scenario_outcome(outcome) for outcome in outcomes]
-        if all(outcome.outcome for outcome in outcomes):
-            result["allExpectationsSatisfied"] = all(outcome.outcome == "PASS" for outcome in outcomes)
 
 
-def _scenario_outcome(outcome: ExpectationOutcome) -> JsonObject:
-    message: JsonObject = {"expectation": outcome.expectation.wire if outcome.expectation else {}}
-    if outcome.observed_as == "tool_call":
-        message["observedToolCall"] = {"toolCall": wire.tool_call(outcome.observed)}  # type: ignore[arg-type]
+def _add_expectations(result: JsonObject, case: ConversationCase) -> None:
+    statuses = [outcome.outcome for outcome in case.scenario_outcomes]
+    if not statuses:
+        return
+    responses = responses_by_call(case.conversation)
+    result["expectationOutcomes"] = [_scenario_outcome(o, responses) for o in case.scenario_outcomes]
+    if "FAIL" in statuses or None not in statuses:
+        result["allExpectationsSatisfied"] = "FAIL" not in statuses
+
+
+def _scenario_outcome(outcome: ExpectationOutcome, responses: dict[int, ToolResponse]) -> JsonObject:
+    message: JsonObject = {}
+    if outcome.expectation is not None:
+        message["expectation"] = wire.scenario_expectation(outcome.expectation)
+    if isinstance(outcome.observed, ToolCall):
+        message["observedToolCall"] = {"toolCall": wire.tool_call(outcome.observed)}
+        response = responses.get(id(outcome.observed))
+        if response is not None:
+            message["observedToolCall"]["toolResponse"] = wire.tool_response(response)
     elif outcome.observed_as == "text":
         message["observedAgentResponse"] = wire.agent_message(str(outcome.observed))
     if outcome.outcome:

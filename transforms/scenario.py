@@ -3,18 +3,19 @@
 from collections.abc import Sequence
 
 from schemas.case import EvalCase
-from schemas.conversation import Conversation, Expectation, ToolCall
-from schemas.score import Outcome
-from transforms.arguments import parameter_score
+from schemas.conversation import Conversation, Expectation, ToolCall, ToolResponse
+from transforms.arguments import parameter_outcome, parameter_score
 from transforms.expectations import ExpectationOutcome, turn_texts
+from transforms.formats.pairing import pair_responses
 from transforms.tools import pair_calls
 
 
 def scenario_outcomes(case: EvalCase, conversation: Conversation) -> list[ExpectationOutcome]:
     """Returns what became of every scenario expectation, in order.
 
-    A tool expectation wants a call with the given parameters anywhere; an agent response wants its text
-    inside something the agent said. Calls that nobody expected do not matter.
+    A tool expectation wants a call with the given parameters anywhere. An agent response is met by its text
+    inside something the agent said; in other words it is left undecided. Calls that nobody expected do not
+    matter.
     """
     made = [call for turn in conversation.turns for call in turn.tool_calls]
     wanted = [e.tool_call for e in case.expectations if e.tool_call is not None]
@@ -34,16 +35,24 @@ def _call_outcome(
     if partner is None:
         return ExpectationOutcome(expectation, "FAIL")
     parameters = parameter_score(wanted.args, made[partner].args)
-    outcome: Outcome | None = "FAIL"
-    if parameters.value is None:
-        outcome = None
-    elif parameters.value >= case.thresholds.parameter:
-        outcome = "PASS"
+    outcome = parameter_outcome(parameters, case.thresholds.parameter)
     return ExpectationOutcome(expectation, outcome, made[partner], "tool_call", parameters, outcome)
 
 
 def _text_outcome(expectation: Expectation, texts: Sequence[str]) -> ExpectationOutcome:
     match = next((text for text in texts if (expectation.text or "") in text), None)
-    return ExpectationOutcome(
-        expectation, "FAIL" if match is None else "PASS", match, None if match is None else "text"
-    )
+    if match is None:
+        return ExpectationOutcome(expectation, None if texts else "FAIL")
+    return ExpectationOutcome(expectation, "PASS", match, "text")
+
+
+def responses_by_call(conversation: Conversation) -> dict[int, ToolResponse]:
+    """Returns the response of every call that has one, by the `id()` of the call."""
+    return {
+        id(call): response
+        for turn in conversation.turns
+        for call, response in zip(
+            turn.tool_calls, pair_responses(turn.tool_calls, turn.tool_responses), strict=True
+        )
+        if response is not None
+    }

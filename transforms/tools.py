@@ -1,10 +1,12 @@
 """Which calls are of the same tool, and which expected call an actual one answers."""
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 
 from schemas.conversation import ToolCall, ToolResponse
-from transforms.arguments import parameter_score
-from transforms.assignment import best_assignment
+from transforms.arguments import frozen, parameter_score
+from transforms.assignment import best_assignment, equal_matches
+
+_MOST_PAIRS = 40_000
 
 
 def tool_identity(call: ToolCall | ToolResponse) -> str:
@@ -31,10 +33,29 @@ def pair_calls(expected: Sequence[ToolCall], actual: Sequence[ToolCall]) -> list
     for name in {call.name for call in expected}:
         rows = [i for i, call in enumerate(expected) if call.name == name]
         columns = [j for j, call in enumerate(actual) if call.name == name]
-        weights = [[_pair_weight(expected[i], actual[j]) for j in columns] for i in rows]
-        for i, column in zip(rows, best_assignment(weights), strict=True):
+        for i, column in zip(rows, _pair_of_one_name(expected, rows, actual, columns), strict=True):
             partners[i] = None if column is None else columns[column]
     return partners
+
+
+def _pair_of_one_name(
+    expected: Sequence[ToolCall], rows: list[int], actual: Sequence[ToolCall], columns: list[int]
+) -> list[int | None]:
+    if len(rows) * len(columns) > _MOST_PAIRS:
+        return _equal_then_in_order([expected[i] for i in rows], [actual[j] for j in columns])
+    return best_assignment([[_pair_weight(expected[i], actual[j]) for j in columns] for i in rows])
+
+
+def _equal_then_in_order(expected: list[ToolCall], actual: list[ToolCall]) -> list[int | None]:
+    """Pairs hundreds of calls of one tool without comparing all with all, which would take minutes."""
+    partners = equal_matches([_key(call) for call in expected], [_key(call) for call in actual])
+    used = set(partners)
+    left = (j for j in range(len(actual)) if j not in used)
+    return [next(left, None) if partner is None else partner for partner in partners]
+
+
+def _key(call: ToolCall) -> Hashable:
+    return call.resource or call.name, frozen(call.args)
 
 
 def _equal(expected: ToolCall, actual: ToolCall) -> bool:

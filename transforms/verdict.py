@@ -3,8 +3,10 @@
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from schemas.case import EvalCase
+from schemas.conversation import ExpectedTurn
 from schemas.score import Outcome
-from transforms.conversation_case import ConversationCase
+from transforms.conversation_case import MISSING_TURN, ConversationCase
 from transforms.expectations import ExpectationOutcome
 from transforms.replay import TurnReplay
 from transforms.scoring import CriterionScores, ScoredConversation
@@ -57,7 +59,8 @@ def golden_verdict(case: ConversationCase) -> Verdict:
     outcomes = [outcome for replay in replays for outcome in replay.outcomes]
     if not replays:
         return Verdict(None, ("the golden has no turns",))
-    if _failed(outcomes) or any(replay.tool_outcome == "FAIL" for replay in replays):
+    is_short = any(pair.label == MISSING_TURN for pair in case.pairs)
+    if is_short or _failed(outcomes) or any(replay.tool_outcome == "FAIL" for replay in replays):
         return Verdict("FAIL")
     reasons = _golden_open(case, replays)
     return Verdict(None, reasons) if reasons else Verdict("PASS")
@@ -68,9 +71,14 @@ def _golden_open(case: ConversationCase, replays: Iterable[TurnReplay]) -> tuple
     reasons = [f"{turns} turns need a judge to compare meaning"] if turns else []
     if case.case and case.case.evaluation_expectations:
         reasons.append(f"{len(case.case.evaluation_expectations)} evaluation expectations need a judge")
-    if case.case and case.case.thresholds.golden_hallucination == "ENABLED":
+    if case.case and any(_hallucination_counts(case.case, turn) for turn in case.case.turns):
         reasons.append("hallucination needs a judge")
     return tuple(reasons)
+
+
+def _hallucination_counts(case: EvalCase, turn: ExpectedTurn) -> bool:
+    own = turn.thresholds.hallucination if turn.thresholds else None
+    return (own or case.thresholds.golden_hallucination) == "ENABLED"
 
 
 def scenario_verdict(case: ConversationCase) -> Verdict:

@@ -1,10 +1,12 @@
 """Canonical parts as CES messages, in canonical proto3 JSON."""
 
+from functools import lru_cache
+
 import orjson
 from pydantic_core import to_json
 
 from schemas.conversation import Expectation, Span, ToolCall, ToolResponse
-from schemas.proto_scalars import nanos_duration
+from schemas.proto_scalars import nanos_duration, read_timestamp
 from schemas.values import JsonObject, JsonValue
 
 
@@ -65,15 +67,33 @@ def golden_expectation(expectation: Expectation) -> JsonObject:
     return {"agentResponse": agent_message(expectation.text or "")}
 
 
+def scenario_expectation(expectation: Expectation) -> JsonObject:
+    """Returns a ScenarioExpectation: the one that was read, or one made for a case of another format."""
+    if expectation.wire is not None:
+        return expectation.wire
+    if expectation.tool_call is not None:
+        return {"toolExpectation": {"expectedToolCall": tool_call(expectation.tool_call)}}
+    return {"agentResponse": agent_message(expectation.text or "")}
+
+
+@lru_cache(maxsize=4096)
+def _timestamp(text: str) -> str | None:
+    """Returns a log's time as a canonical Timestamp, or None if it is none."""
+    try:
+        return read_timestamp(text)
+    except ValueError:
+        return None
+
+
 def span_times(span: Span) -> JsonObject:
     """Returns the fields that ToolCallLatency and SpanLatency share."""
     message: JsonObject = {"executionLatency": duration(span.seconds)}
     if span.name:
         message["displayName"] = span.name
-    if span.start_time:
-        message["startTime"] = span.start_time
-    if span.end_time:
-        message["endTime"] = span.end_time
+    for name, text in (("startTime", span.start_time), ("endTime", span.end_time)):
+        time = _timestamp(text) if text else None
+        if time:
+            message[name] = time
     return message
 
 

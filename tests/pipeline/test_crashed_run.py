@@ -9,7 +9,7 @@ from apache_beam.options.pipeline_options import PipelineOptions
 
 from pipeline.build import build
 from pipeline.settings import Settings
-from pipeline.sinks import FileSink, earlier_files, prepare_directory
+from pipeline.sinks import FileSink, check_directory, clear_directory, earlier_files
 from pipeline.sources import FileSource, file_patterns
 from schemas.config import ConfigError, EvalConfig
 from transforms.config import build_criteria
@@ -40,9 +40,9 @@ class BrokenSink(FileSink):
 @pytest.fixture(scope="module", params=["scores", "results", "failures"])
 def crashed(request: Any, sample: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("crashed") / "out"
-    prepare_directory(str(out), overwrite=False)
+    clear_directory(str(out))
     root = beam.Pipeline(options=PipelineOptions(["--runner=FnApiRunner"]))
-    logs = FileSource(file_patterns((str(sample / "conversations"),)), 1 << 26)
+    logs = FileSource(file_patterns("--input", (str(sample / "conversations"),)), 1 << 26, "unread_records")
     build(root, logs, None, SETTINGS, BrokenSink(str(out), request.param))
     with pytest.raises(OSError, match="no space left"):
         root.run().wait_until_finish()
@@ -64,6 +64,6 @@ def test_the_next_run_is_told_and_may_clear_up(crashed: Path) -> None:
     left = earlier_files(str(crashed))
     if left:
         with pytest.raises(ConfigError, match="--overwrite"):
-            prepare_directory(str(crashed), overwrite=False)
-    prepare_directory(str(crashed), overwrite=True)
+            check_directory(str(crashed), overwrite=False)
+    clear_directory(str(crashed))
     assert [path for path in crashed.rglob("*") if path.is_file()] == []

@@ -54,8 +54,10 @@ def translated() -> Any:
         is_distributed=True,
     )
     root: Any = beam.Pipeline(options=PipelineOptions(DATAFLOW))
-    logs = FileSource(file_patterns(("gs://some-logs/day=1/*.jsonl.gz",)), 1 << 26, True)
-    cases = FileSource(file_patterns(("gs://some-cases/",)), 1 << 26, True)
+    logs = FileSource(
+        file_patterns("--input", ("gs://some-logs/day=1/*.jsonl.gz",)), 1 << 26, "unread_records", True
+    )
+    cases = FileSource(file_patterns("--eval_cases", ("gs://some-cases/",)), 1 << 26, "lost_cases")
     build(root, logs, cases, settings, FileSink("gs://some-results/out", "jsonl"))
     root.run()
     return root.runner.proto_pipeline

@@ -1,21 +1,23 @@
 """tool_trajectory_avg_score: were the expected tools called, in the expected way."""
 
-from collections.abc import Callable, Mapping, Sequence
+import operator
+from collections.abc import Callable, Hashable, Sequence
 from functools import partial
-from typing import ClassVar
+from typing import ClassVar, TypeVar
 
 from pydantic import Field, field_validator
 
 from schemas.conversation import ToolCall
 from schemas.score import Score
 from schemas.values import JsonObject, JsonValue
-from transforms.arguments import ArgumentMatcher, arguments_match
-from transforms.assignment import count_matches
+from transforms.arguments import ArgumentMatcher, arguments_match, frozen, is_directive
+from transforms.assignment import count_matches, equal_matches
 from transforms.conversation_case import EXTRA_TURN, ConversationCase, TurnPair
 from transforms.criteria.base import Criterion, turn_mismatch
+from transforms.expectations import JUDGE_NEEDED
 
 MATCH_TYPES = ("EXACT", "IN_ORDER", "ANY_ORDER", "SUPERSET", "SUBSET")
-CallTest = Callable[[ToolCall, ToolCall], bool]
+T = TypeVar("T")
 
 
 class ToolTrajectory(Criterion):
@@ -64,32 +66,62 @@ class ToolTrajectory(Criterion):
         return self._compare(case.case.actions, made)
 
     def _compare(self, expected: Sequence[ToolCall], actual: Sequence[ToolCall]) -> Score:
-        same = partial(same_call, ignore_args=self.ignore_args, matchers=self.argument_matchers)
-        if len(expected) == len(actual) and all(map(same, expected, actual)):
+        if self.argument_matchers or any(map(_has_directive, expected)):
+            return self._compare_one_by_one(expected, actual)
+        wanted, made = [self._key(call) for call in expected], [self._key(call) for call in actual]
+        if wanted == made:
             return Score(1.0, details=credit(len(expected), len(expected), len(actual)))
-        partners = count_matches(expected, actual, same)
-        value = _MATCHED[self.match_type](expected, actual, same, partners)
-        matched = len(expected) - partners.count(None)
-        details = credit(matched, len(expected), len(actual)) | _differences(expected, actual, partners)
-        return Score(float(value), details=details)
+        hashable = [_hashed(key) for key in wanted], [_hashed(key) for key in made]
+        return self._score(expected, actual, *hashable, operator.eq, equal_matches(*hashable))
+
+    def _key(self, call: ToolCall) -> tuple[str | None, JsonObject | None]:
+        return call.name, None if self.ignore_args else call.args
+
+    def _compare_one_by_one(self, expected: Sequence[ToolCall], actual: Sequence[ToolCall]) -> Score:
+        """Compares with matchers and directives; a call that only a judge can compare counts both ways."""
+        scores = []
+        for undecided in (False, True):
+            same = partial(self._is_same, undecided)
+            partners = count_matches(expected, actual, same)
+            scores.append(self._score(expected, actual, expected, actual, same, partners))
+        if scores[0].value == scores[1].value:
+            return scores[0]
+        return Score(None, reason=JUDGE_NEEDED, details=scores[0].details)
+
+    def _is_same(self, undecided: bool, expected: ToolCall, actual: ToolCall) -> bool:
+        if expected.name != actual.name:
+            return False
+        rules = self.argument_matchers
+        own = {**rules.get("*", {}), **rules.get(expected.name or "", {})}
+        verdict = self.ignore_args or arguments_match(expected.args, actual.args, own)
+        return undecided if verdict is None else verdict
+
+    def _score(
+        self,
+        expected: Sequence[ToolCall],
+        actual: Sequence[ToolCall],
+        wanted: Sequence[T],
+        made: Sequence[T],
+        same: Callable[[T, T], bool],
+        partners: list[int | None],
+    ) -> Score:
+        """Scores two lists whose elements stand for the calls and are compared by `same`."""
+        matched = len(partners) - partners.count(None)
+        is_match = {
+            "EXACT": lambda: len(wanted) == len(made) and all(map(same, wanted, made)),
+            "IN_ORDER": lambda: _in_order(wanted, made, same),
+            "SUBSET": lambda: matched == len(made),
+        }.get(self.match_type, lambda: matched == len(wanted))
+        details = credit(matched, len(wanted), len(made)) | _differences(expected, actual, partners)
+        return Score(float(is_match()), details=details)
 
 
-def same_call(
-    expected: ToolCall,
-    actual: ToolCall,
-    *,
-    ignore_args: bool = False,
-    matchers: Mapping[str, Mapping[str, ArgumentMatcher]] | None = None,
-) -> bool:
-    """Tells whether two calls name the same tool and, unless ignored, have matching arguments."""
-    if expected.name != actual.name:
-        return False
-    if ignore_args or expected.args == actual.args:
-        return True
-    rules: Mapping[str, ArgumentMatcher] = {}
-    if matchers:
-        rules = {**matchers.get("*", {}), **matchers.get(expected.name or "", {})}
-    return arguments_match(expected.args, actual.args, rules)
+def _has_directive(call: ToolCall) -> bool:
+    return bool(call.args) and any(map(is_directive, (call.args or {}).values()))
+
+
+def _hashed(key: tuple[str | None, JsonObject | None]) -> Hashable:
+    return key[0], frozen(key[1])
 
 
 def credit(matched: int, expected: int, actual: int) -> JsonObject:
@@ -116,35 +148,6 @@ def _differences(
     return {"missing": missing, "extra": [call.name for j, call in enumerate(actual) if j not in used]}
 
 
-def _in_order(
-    expected: Sequence[ToolCall], actual: Sequence[ToolCall], same: CallTest, _: list[int | None]
-) -> bool:
-    rest = iter(actual)
-    return all(any(same(want, call) for call in rest) for want in expected)
-
-
-def _all_expected(
-    _e: Sequence[ToolCall], _a: Sequence[ToolCall], _s: CallTest, partners: list[int | None]
-) -> bool:
-    return None not in partners
-
-
-def _only_expected(
-    _e: Sequence[ToolCall], actual: Sequence[ToolCall], _s: CallTest, partners: list[int | None]
-) -> bool:
-    return len(partners) - partners.count(None) == len(actual)
-
-
-def _never(_e: Sequence[ToolCall], _a: Sequence[ToolCall], _s: CallTest, _p: list[int | None]) -> bool:
-    return False
-
-
-_MATCHED: Mapping[
-    str, Callable[[Sequence[ToolCall], Sequence[ToolCall], CallTest, list[int | None]], bool]
-] = {
-    "EXACT": _never,
-    "IN_ORDER": _in_order,
-    "ANY_ORDER": _all_expected,
-    "SUPERSET": _all_expected,
-    "SUBSET": _only_expected,
-}
+def _in_order(wanted: Sequence[T], made: Sequence[T], same: Callable[[T, T], bool]) -> bool:
+    rest = iter(made)
+    return all(any(same(want, call) for call in rest) for want in wanted)
