@@ -3,7 +3,6 @@
 Usage: python -m benchmarks.plain_loop INPUT OUTPUT CONFIG RUN_ID
 """
 
-import gc
 import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -13,6 +12,7 @@ from typing import Any
 
 from pipeline.build import aggregate_versions
 from pipeline.encoders import IndentedJson, JsonLines
+from pipeline.run import calm_collector
 from pipeline.settings import read_config
 from pipeline.sinks import AGGREGATED
 from schemas.record import Record
@@ -22,8 +22,8 @@ from transforms.formats.registry import LogReader
 from transforms.match import CaseIndex
 from transforms.metrics import MetricsState
 from transforms.results import RunInfo
-from transforms.rows import score_rows, turn_rows, version_rows
-from transforms.score_turns import evaluate, keyed_statistics, result_rows
+from transforms.rows import turn_rows, version_rows
+from transforms.score_turns import evaluate
 
 
 class _Table:
@@ -40,23 +40,23 @@ class _Table:
 def score_file(logs: Path, output: Path, config: Path, run: RunInfo) -> dict[str, MetricsState]:
     """Scores every conversation of a file, writes scores and results, and returns sums by app version."""
     criteria = build_criteria(read_config(str(config)))
-    reader, index = LogReader(), CaseIndex(())
+    reader, index = LogReader(), CaseIndex(None)
     states: dict[str, MetricsState] = {}
     with ExitStack() as stack:
         scores = _Table(stack, output / "scores-00000-of-00001.jsonl", "scores")
         results = _Table(stack, output / "results-00000-of-00001.jsonl", "results")
         stack.enter_context((output / "failures-00000-of-00001.jsonl").open("wb"))
         lines = stack.enter_context(logs.open("rb"))
-        gc.freeze()
+        calm_collector()
         for position, line in enumerate(lines, 1):
             record = Record(str(logs), position, line)
             found = reader.read(record)
             for conversation in found if isinstance(found, list) else ():
                 case = ConversationCase(conversation, index.find(conversation), record)
                 evaluated = evaluate(case, criteria, run)
-                scores.write(list(score_rows(evaluated.scored, run.run_id)))
-                results.write(result_rows(evaluated))
-                version, statistics = keyed_statistics(evaluated)
+                scores.write(evaluated.scores)
+                results.write(evaluated.result)
+                version, statistics = evaluated.statistics
                 states.setdefault(version, MetricsState()).add(statistics)
     return states
 

@@ -21,7 +21,6 @@ from schemas.values import JsonObject
 from transforms.parse import NAMESPACE
 from transforms.rows import STATUS
 
-# Short-lived records make the default collector run far too often: it takes half of the parsing time.
 _OBJECTS_BETWEEN_COLLECTIONS = 50_000
 _COUNTERS = (
     "records",
@@ -55,22 +54,35 @@ def run(settings: Settings, options: PipelineOptions) -> int:
     pipeline = beam.Pipeline(options=options)
     build(pipeline, logs, cases, settings, FileSink(settings.output, settings.output_format))
     if _only_translates(options):
-        pipeline.run()
+        _translate(pipeline)
         print("the pipeline was translated; nothing was run")
         return 0
     check_directory(settings.output, settings.overwrite)
     clear_directory(settings.output)
-    gc.freeze()
-    gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS, 20, 20)
+    calm_collector()
     with show_progress():
         result = pipeline.run()
         result.wait_until_finish()
     return report(settings, run_counts(result))
 
 
+def calm_collector() -> None:
+    """Makes the garbage collector run seldom: records live shortly and hold no cycles, modules live on."""
+    gc.freeze()
+    gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS, 20, 20)
+
+
 def _only_translates(options: PipelineOptions) -> bool:
     is_template = options.view_as(GoogleCloudOptions).template_location is not None
     return is_template or bool(options.view_as(TestOptions).dry_run)
+
+
+def _translate(pipeline: beam.Pipeline) -> None:
+    """Translates a pipeline without running it; of Beam's runners only Dataflow's can do that itself."""
+    if type(pipeline.runner).__name__ == "DataflowRunner":
+        pipeline.run()
+    else:
+        pipeline.to_runner_api()
 
 
 def run_counts(result: PipelineResult) -> JsonObject:

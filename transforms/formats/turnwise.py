@@ -2,14 +2,16 @@
 
 from collections.abc import Callable, Sequence
 
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
 from pydantic_core import from_json
 
 from schemas.case import EvalCase, inline_case
-from schemas.conversation import Conversation, ToolCall, Turn
-from schemas.values import JsonObject
+from schemas.conversation import Conversation, Milliseconds, ToolCall, Turn
+from schemas.values import JsonObject, JsonValue
 from transforms.formats.problems import one_line_problems
 from transforms.formats.spellings import agent_actions, as_text, call_fields, error_mark, usage_fields
+
+_MILLISECONDS: TypeAdapter[float] = TypeAdapter(Milliseconds)
 
 
 def looks_canonical(data: bytes) -> bool:
@@ -22,7 +24,8 @@ def read_conversation(data: bytes) -> Conversation:
 
     What does not validate as it stands is repaired: null lists and null fields count as absent, ids may be
     numbers, arguments JSON texts (`schemas.arguments`), usage in OpenAI's spelling and error marks
-    of any shape; expected actions that the user is to make are left out.
+    of any shape; expected actions that the user is to make, and lengths of time that are no finite number in
+    range, are left out.
 
     Raises:
         ValueError: It is no conversation even so; one line with the path of the first problem.
@@ -119,11 +122,22 @@ def _conversation(value: JsonObject) -> JsonObject:
 
 def _turn(value: JsonObject) -> JsonObject:
     fields = _present(value)
+    for key in ("latency_ms", "model_ms", "tool_ms"):
+        if not _is_length(fields.get(key, 0)):
+            del fields[key]
     _repair_each(fields, call_fields, "tool_calls", "user_tool_calls")
     _repair_each(fields, _response, "tool_responses", "user_tool_responses")
     _repair(fields, usage_fields, "usage")
     _repair(fields, _expected_turn, "expected")
     return fields
+
+
+def _is_length(value: JsonValue) -> bool:
+    try:
+        _MILLISECONDS.validate_python(value)
+    except ValidationError:
+        return False
+    return True
 
 
 def _expected_turn(value: JsonObject) -> JsonObject:
