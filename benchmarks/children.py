@@ -37,6 +37,13 @@ def measured(command: Sequence[str], log: Path) -> Cost:
     return Cost(usage.ru_utime + usage.ru_stime, wall, peak)
 
 
+def yardstick() -> float:
+    """Returns the CPU seconds of a fixed piece of work, which tell how disturbed the machine is."""
+    start = time.process_time()
+    sum(number % 7 for number in range(4_000_000))
+    return time.process_time() - start
+
+
 def adk_python(environment: Path) -> str:
     """Returns the Python of an environment that holds google-adk, made first where it is not there."""
     python = environment / "bin" / "python"

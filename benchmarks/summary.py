@@ -9,7 +9,7 @@ from benchmarks.children import ADK_VERSION, Cost
 from benchmarks.data import TURNS_EACH
 
 _LABELS = {"pipeline": "turnwise run", "plain": "plain loop"}
-_HEAD = ("", "turns", "CPU s", "wall s", "peak MB", "turns/CPU s", "without start-up")
+_HEAD = ("", "turns", "CPU s", "of all rounds", "wall s", "peak MB", "turns/CPU s", "without start-up")
 
 
 @dataclass
@@ -19,10 +19,12 @@ class Measures:
     Attributes:
         costs: (pipeline or plain, turns) -> one Cost a round.
         adk: What `adk_peer.py` reported, one a round; empty: google-adk was left out.
+        yardsticks: CPU seconds of a fixed piece of work, taken all along.
     """
 
     costs: dict[tuple[str, int], list[Cost]] = field(default_factory=dict)
     adk: list[dict[str, Any]] = field(default_factory=list)
+    yardsticks: list[float] = field(default_factory=list)
 
     def add(self, kind: str, turns: int, cost: Cost) -> None:
         """Notes the cost of one run."""
@@ -54,18 +56,22 @@ def summary(measures: Measures, sizes: Sequence[int], written: dict[int, float])
     lines += ["", *_overhead(measures, sizes), *_against_adk(measures, sizes[-1])]
     if len(sizes) > 1:
         lines += _growth(measures, sizes, written)
+    low, high = min(measures.yardsticks), max(measures.yardsticks)
+    lines.append(f"the same piece of work took {low:.3f} to {high:.3f} CPU seconds at different moments")
     return "\n".join(lines)
 
 
 def _row(*cells: str) -> str:
     first, *others = cells
-    widths = (8, 8, 8, 8, 12, 17)
+    widths = (8, 8, 16, 8, 8, 12, 17)
     return (first.ljust(36) + "".join(c.rjust(w) for c, w in zip(others, widths, strict=False))).rstrip()
 
 
 def _cost_row(measures: Measures, kind: str, turns: int) -> str:
     cost = measures.cost(kind, turns)
-    cells = [f"{turns:,}", f"{cost.cpu:.2f}", f"{cost.wall:.2f}", f"{cost.peak_mb:.0f}"]
+    cpu = measures.cpu(kind, turns)
+    spread = f"{min(cpu):.2f} to {max(cpu):.2f}"
+    cells = [f"{turns:,}", f"{cost.cpu:.2f}", spread, f"{cost.wall:.2f}", f"{cost.peak_mb:.0f}"]
     if turns == TURNS_EACH:
         return _row(f"{_LABELS[kind]}, start-up", *cells)
     net = median(measures.net_cpu(kind, turns))
@@ -76,8 +82,9 @@ def _adk_rows(measures: Measures) -> list[str]:
     parts = {"evaluate": ("evaluate_seconds",), "parse, evaluate": ("parse_seconds", "evaluate_seconds")}
     rows = []
     for label, keys in parts.items() if measures.adk else ():
-        turns, rate = measures.adk[0]["turns"], median(measures.adk_rates(*keys))
-        cells = (f"{turns:,}", f"{turns / rate:.2f}", "", "", "", f"{rate:,.0f}")
+        turns, rates = measures.adk[0]["turns"], measures.adk_rates(*keys)
+        rate, spread = median(rates), f"{turns / max(rates):.2f} to {turns / min(rates):.2f}"
+        cells = (f"{turns:,}", f"{turns / rate:.2f}", spread, "", "", "", f"{rate:,.0f}")
         rows.append(_row(f"google-adk {ADK_VERSION}, {label}", *cells))
     return rows
 

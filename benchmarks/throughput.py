@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.checks import equal_scores, equal_tables, output_mb
-from benchmarks.children import Cost, adk_python, adk_report, measured
+from benchmarks.children import Cost, adk_python, adk_report, measured, yardstick
 from benchmarks.data import TURNS_EACH, write_adk, write_turnwise
 from benchmarks.summary import Measures, summary
 
@@ -71,7 +71,8 @@ def measure(bench: Workbench, sizes: Sequence[int], adk: tuple[str, Path] | None
     """Runs everything in turns, several rounds of it, so that a busy moment touches all alike."""
     measures = Measures()
     for number in range(ROUNDS):
-        for turns in (TURNS_EACH, *sizes):
+        for turns in (TURNS_EACH, *sizes, TURNS_EACH):
+            measures.yardsticks.append(yardstick())
             measures.add("pipeline", turns, bench.pipeline(turns))
             measures.add("plain", turns, bench.plain_loop(turns))
         if adk:

@@ -1,8 +1,6 @@
 """Wires a run: sources, parsing, matching, scoring, metrics, sinks."""
 
 from collections.abc import Iterable
-from operator import attrgetter
-from typing import NamedTuple
 
 import apache_beam as beam
 from apache_beam.metrics.metric import Metrics
@@ -20,18 +18,13 @@ from transforms.aggregates import VersionSums, aggregated_metrics
 from transforms.formats.registry import CaseReader, LogReader
 from transforms.match import MatchCases
 from transforms.metrics import MetricsFn, MetricsState
-from transforms.parse import FAILURES, JoinSessions, LoggedConversation, ParseConversations, ParseEvalCases
+from transforms.parse import FAILURES, JoinSessions, ParseConversations, ParseEvalCases
 from transforms.rows import failure_rows, turn_rows, version_rows
-from transforms.score_turns import EvaluatedConversation, ScoreTurns
+from transforms.score_turns import RESULTS, SCORES, STATISTICS, ScoreTurns
 
 SESSIONS = "Sessions"
 REASONS = "turnwise.failures"
 _JOINED_FORMATS = ("auto", "ces_session_output")
-
-
-class _Scored(NamedTuple):
-    evaluated: "PCollection[EvaluatedConversation]"
-    failures: "list[PCollection[Failure]]"
 
 
 def build(root: beam.Pipeline, logs: Source, cases: Source | None, settings: Settings, sink: Sink) -> None:
@@ -55,9 +48,12 @@ def build(root: beam.Pipeline, logs: Source, cases: Source | None, settings: Set
         failures.append(joined.failures)
     states = []
     for part, conversations in parts.items():
-        scored = _score(conversations, eval_cases, settings, part)
-        failures += scored.failures
-        states.append(_write_conversations(scored.evaluated, sink, part))
+        matched = conversations | f"MatchCases{part}" >> MatchCases(eval_cases)
+        scored = matched["matched"] | f"ScoreTurns{part}" >> ScoreTurns(settings.criteria, settings.run)
+        sink.write_table(scored[SCORES], "scores", part)
+        sink.write_table(scored[RESULTS], "results", part)
+        states.append(scored[STATISTICS] | f"Metrics{part}" >> beam.CombinePerKey(MetricsFn()))
+        failures += [matched[FAILURES], scored[FAILURES]]
     _write_metrics(states, settings, sink)
     rows = failures | "Failures" >> beam.Flatten() | "FailureRows" >> beam.Map(_counted, settings.run.run_id)
     sink.write_table(rows, "failures")
@@ -76,31 +72,6 @@ def _read_cases(
     records, read_failures = cases.read(root, "Cases")
     parsed = records | "ParseEvalCases" >> ParseEvalCases(CaseReader(settings.config.ces))
     return parsed.cases, [read_failures, parsed.failures]
-
-
-def _score(
-    conversations: "PCollection[LoggedConversation]",
-    cases: "PCollection[EvalCase] | None",
-    settings: Settings,
-    part: str,
-) -> _Scored:
-    matched = conversations | f"MatchCases{part}" >> MatchCases(cases)
-    scored = matched["matched"] | f"ScoreTurns{part}" >> ScoreTurns(settings.criteria, settings.run)
-    return _Scored(scored["evaluated"], [matched[FAILURES], scored[FAILURES]])
-
-
-def _write_conversations(
-    evaluated: "PCollection[EvaluatedConversation]", sink: Sink, part: str
-) -> "PCollection[tuple[str, MetricsState]]":
-    scores = evaluated | f"TurnScores{part}" >> beam.Map(attrgetter("scores"))
-    sink.write_table(scores, "scores", part)
-    results = evaluated | f"EvaluationResults{part}" >> beam.Map(attrgetter("result"))
-    sink.write_table(results, "results", part)
-    return (
-        evaluated
-        | f"Statistics{part}" >> beam.Map(attrgetter("statistics"))
-        | f"Metrics{part}" >> beam.CombinePerKey(MetricsFn())
-    )
 
 
 def merge_states(states: Iterable[MetricsState]) -> MetricsState:

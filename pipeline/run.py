@@ -18,7 +18,7 @@ from pipeline.settings import Settings
 from pipeline.sinks import FileSink, check_directory, clear_directory, read_rows, write_run_file
 from pipeline.sources import FileSource, file_patterns
 from schemas.values import JsonObject
-from transforms.parse import NAMESPACE
+from transforms.counting import NAMESPACE
 from transforms.rows import STATUS
 
 _OBJECTS_BETWEEN_COLLECTIONS = 50_000

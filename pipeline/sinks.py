@@ -3,6 +3,7 @@
 import json
 import re
 import shutil
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal, Protocol
 from uuid import uuid4
@@ -13,6 +14,8 @@ from apache_beam.io import WriteToAvro, WriteToText
 from apache_beam.io.filesystems import FileSystems
 from apache_beam.pvalue import PCollection
 from apache_beam.transforms.combiners import ToList
+from apache_beam.transforms.window import GlobalWindows
+from apache_beam.utils.windowed_value import WindowedValue
 
 from pipeline.encoders import AvroRows, IndentedJson, JsonLines
 from schemas.avro_schema import avro_schema
@@ -23,6 +26,7 @@ from schemas.values import JsonObject
 SINGLE_FILES = ("metrics_by_app_version", "metrics_by_turn")
 AGGREGATED = "aggregated_metrics"
 RUN_FILE = "run.json"
+_JOINED_BYTES = 1 << 18
 _OURS = re.compile(
     r"((scores|results|failures)(-sessions)?-\d{5}-of-\d{5}\.(jsonl|avro)"
     r"|(metrics_by_app_version|metrics_by_turn)\.(jsonl|avro)|aggregated_metrics\.json|run\.json)"
@@ -63,7 +67,7 @@ class FileSink:
             schema = avro_schema(table)
             records | label >> WriteToAvro(prefix, schema, file_name_suffix=suffix)
         else:
-            lines = rows | f"{label}_Lines" >> beam.FlatMap(JsonLines(table).texts)
+            lines = rows | f"{label}_Lines" >> beam.ParDo(_JoinLinesFn(JsonLines(table)))
             lines | label >> WriteToText(
                 prefix, file_name_suffix=suffix, coder=BytesCoder(), skip_if_empty=bool(part)
             )
@@ -72,6 +76,30 @@ class FileSink:
         """Writes `NAME.json`, indented."""
         path = FileSystems.join(self._directory, f"{name}.json")
         document | f"Write_{name}" >> beam.ParDo(_WriteFileFn(path, IndentedJson()))
+
+
+class _JoinLinesFn(beam.DoFn):
+    """Joins the lines of many rows, because the writer's work is the same for every element of any size."""
+
+    def __init__(self, encode: JsonLines) -> None:
+        self._encode = encode
+        self._texts: list[bytes] = []
+        self._size = 0
+
+    def process(self, rows: Sequence[JsonObject]) -> Iterator[bytes]:
+        for text in self._encode.texts(rows):
+            self._texts.append(text)
+            self._size += len(text)
+        if self._size > _JOINED_BYTES:
+            yield self._take()
+
+    def finish_bundle(self) -> Iterator[WindowedValue]:
+        if self._texts:
+            yield GlobalWindows.windowed_value(self._take())
+
+    def _take(self) -> bytes:
+        joined, self._texts, self._size = b"\n".join(self._texts), [], 0
+        return joined
 
 
 class _WriteFileFn(beam.DoFn):

@@ -12,15 +12,15 @@ import apache_beam as beam
 from apache_beam.io import fileio
 from apache_beam.io.filesystem import CompressionTypes, FileMetadata
 from apache_beam.io.filesystems import FileSystems
-from apache_beam.metrics.metric import Metrics
 from apache_beam.pvalue import PCollection
 
 from schemas.config import ConfigError
 from schemas.failure import KEPT_RECORD_BYTES, Failure, record_failure
 from schemas.record import Record
 from schemas.values import JsonValue
+from transforms.counting import CountingDoFn
 from transforms.formats.registry import is_one_record
-from transforms.parse import FAILURES, NAMESPACE
+from transforms.parse import FAILURES
 from transforms.wire import dump_json
 
 SUFFIXES = (".json", ".jsonl", ".ndjson", ".json.gz", ".jsonl.gz", ".ndjson.gz", ".avro")
@@ -74,21 +74,21 @@ def _patterns_of(path: str) -> list[str]:
     return found
 
 
-class _ReadFn(beam.DoFn):
+class _ReadFn(CountingDoFn):
     def __init__(self, max_record_bytes: int, lost: str) -> None:
-        self._limit = max_record_bytes
-        self._lost = Metrics.counter(NAMESPACE, lost)
+        super().__init__()
+        self._limit, self._lost = max_record_bytes, lost
 
     def process(self, file: FileMetadata) -> Iterator[Any]:
         try:
             for record in read_records(file.path, self._limit):
                 if isinstance(record, Failure):
-                    self._lost.inc()
+                    self.count(self._lost)
                     yield beam.pvalue.TaggedOutput(FAILURES, record)
                 else:
                     yield record
         except Exception as error:
-            self._lost.inc()
+            self.count(self._lost)
             yield beam.pvalue.TaggedOutput(FAILURES, record_failure("read", error, Record(file.path, 0, b"")))
 
 

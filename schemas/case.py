@@ -85,12 +85,13 @@ def inline_case(conversation: Conversation) -> EvalCase | None:
     if conversation.expected is None and not any(turns):
         return None
     outcome = conversation.expected
-    return EvalCase(
-        eval_id=conversation.eval_id or conversation.conversation_id,
-        turns=[turn or ExpectedTurn() for turn in turns] if any(turns) else [],
-        actions=outcome.actions if outcome else None,
-        outputs=outcome.outputs if outcome else [],
-        rubrics=[Rubric(rubric_id=str(i), text=text) for i, text in enumerate(outcome.rubric)]
-        if outcome
-        else [],
-    )
+    stated: JsonObject = {"eval_id": conversation.eval_id or conversation.conversation_id}
+    if any(turns):
+        stated["turns"] = [turn or ExpectedTurn() for turn in turns]
+    if outcome is not None:
+        rubrics = [Rubric(rubric_id=str(i), text=text) for i, text in enumerate(outcome.rubric)]
+        stated |= {"actions": outcome.actions, "outputs": outcome.outputs, "rubrics": rubrics}
+    return _EMPTY_CASE.model_copy(update=stated)
+
+
+_EMPTY_CASE = EvalCase(eval_id="")

@@ -24,6 +24,8 @@ A pair of the kind `tool` sums (PASS, FAIL); every other kind (count, total; lat
 Sums = dict[SumKey, list[int]]
 """Pairs of sums; those of two sets of results add up to those of both together."""
 
+_PLACES = {"PASS": (1, 0), "FAIL": (0, 1)}
+
 Part = tuple[SumKey, int, int]
 """What one observation adds to a pair of sums."""
 
@@ -54,21 +56,21 @@ def result_parts(result: JsonObject) -> list[Part]:
     return list(_scenario_parts(result.get("scenarioResult", {})))
 
 
-def _turn_parts(index: int, turn: JsonObject) -> Iterator[Part]:
+def _turn_parts(index: int, turn: JsonObject) -> list[Part]:
+    parts: list[Part] = []
     for outcome in turn.get("expectationOutcome", ()):
-        status = outcome.get("outcome")
-        call = (
-            outcome["expectation"].get("toolCall")
-            if "expectation" in outcome
-            else outcome.get("observedToolCall")
-        )
-        if call is not None and status in ("PASS", "FAIL"):
-            yield (index, "tool", _tool_name(call)), int(status == "PASS"), int(status == "FAIL")
-    yield from _score_parts(index, "semantic", turn.get("semanticSimilarityResult"))
-    yield from _score_parts(index, "hallucination", turn.get("hallucinationResult"))
-    yield from _latency_parts(index, turn.get("toolCallLatencies", ()))
+        place = _PLACES.get(outcome.get("outcome"))
+        if place is not None:
+            expectation = outcome.get("expectation")
+            call = outcome.get("observedToolCall") if expectation is None else expectation.get("toolCall")
+            if call is not None:
+                parts.append(((index, "tool", _tool_name(call)), *place))
+    parts += _score_parts(index, "semantic", turn.get("semanticSimilarityResult"))
+    parts += _score_parts(index, "hallucination", turn.get("hallucinationResult"))
+    parts += _latency_parts(index, turn.get("toolCallLatencies", ()))
     if "turnLatency" in turn:
-        yield (index, "turn_latency", ""), 1, duration_nanos(turn["turnLatency"])
+        parts.append(((index, "turn_latency", ""), 1, duration_nanos(turn["turnLatency"])))
+    return parts
 
 
 def _scenario_parts(scenario: JsonObject) -> Iterator[Part]:
@@ -84,15 +86,21 @@ def _tool_name(call: JsonObject) -> str:
     return f"{toolset.get('toolset', '')}/tools/{toolset.get('toolId', '')}"
 
 
-def _score_parts(turn: int, kind: Kind, judged: JsonObject | None) -> Iterator[Part]:
-    if judged is not None and judged.get("score", -1) >= 0:
-        yield (turn, kind, ""), 1, judged["score"]
+def _score_parts(turn: int, kind: Kind, judged: JsonObject | None) -> tuple[Part, ...]:
+    if judged is None or judged.get("score", -1) < 0:
+        return ()
+    return (((turn, kind, ""), 1, judged["score"]),)
 
 
-def _latency_parts(turn: int | None, latencies: Iterable[JsonObject]) -> Iterator[Part]:
-    for latency in latencies:
-        nanos = duration_nanos(latency.get("executionLatency", "0s"))
-        yield (turn, "tool_latency", latency.get("tool", "")), 1, nanos
+def _latency_parts(turn: int | None, latencies: Iterable[JsonObject]) -> list[Part]:
+    return [
+        (
+            (turn, "tool_latency", latency.get("tool", "")),
+            1,
+            duration_nanos(latency.get("executionLatency", "0s")),
+        )
+        for latency in latencies
+    ]
 
 
 class VersionSums(NamedTuple):

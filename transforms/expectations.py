@@ -1,5 +1,6 @@
 """Checks the expectations of one golden turn against what happened in it, one by one."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -56,7 +57,7 @@ class TurnChecker:
 
     def check(self, expectation: Expectation) -> ExpectationOutcome:
         """Returns what became of the next expectation; they must come in order."""
-        outcome = getattr(self, f"_{expectation.kind}")(expectation)
+        outcome = _CHECKS[expectation.kind](self, expectation)
         if expectation.skip:
             outcome.outcome = outcome.parameter_outcome = "SKIPPED"
         return outcome
@@ -130,9 +131,22 @@ class TurnChecker:
         return ExpectationOutcome(expectation, "FAIL" if self.turn.tool_calls else "PASS")
 
 
+_CHECKS: dict[str, Callable[[TurnChecker, Expectation], ExpectationOutcome]] = {
+    "tool_call": TurnChecker._tool_call,
+    "tool_response": TurnChecker._tool_response,
+    "agent_response": TurnChecker._agent_response,
+    "agent_transfer": TurnChecker._agent_transfer,
+    "updated_variables": TurnChecker._updated_variables,
+    "mock_tool_response": TurnChecker._mock_tool_response,
+    "no_tool_calls": TurnChecker._no_tool_calls,
+}
+
+
 def _pair(expectations: list[Expectation], made: list[ToolCall]) -> list[int | None]:
     """Pairs the expected calls with those made; one that is skipped gets only what the others leave."""
     calls = [(e.tool_call, e.skip) for e in expectations if e.tool_call is not None]
+    if not any(skip for _, skip in calls):
+        return pair_calls([call for call, _ in calls], made)
     counted = pair_calls([call for call, skip in calls if not skip], made)
     left = [j for j in range(len(made)) if j not in counted]
     skipped = pair_calls([call for call, skip in calls if skip], [made[j] for j in left])

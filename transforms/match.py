@@ -5,14 +5,14 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import apache_beam as beam
-from apache_beam.metrics.metric import Metrics
 from apache_beam.pvalue import DoOutputsTuple, PCollection
 
 from schemas.case import EvalCase, inline_case
 from schemas.conversation import Conversation
 from schemas.failure import record_failure
 from transforms.conversation_case import ConversationCase
-from transforms.parse import FAILURES, NAMESPACE, LoggedConversation
+from transforms.counting import CountingDoFn
+from transforms.parse import FAILURES, LoggedConversation
 
 
 class UnknownCaseError(LookupError):
@@ -56,11 +56,11 @@ def _short(name: str) -> str:
     return name.rsplit("/", 1)[-1]
 
 
-class _MatchFn(beam.DoFn):
+class _MatchFn(CountingDoFn):
     def __init__(self) -> None:
+        super().__init__()
         self._index = CaseIndex(None)
         self._cases: Sequence[EvalCase] | None = None
-        self._lost = Metrics.counter(NAMESPACE, "lost_conversations")
 
     def process(self, logged: LoggedConversation, cases: Sequence[EvalCase] | None = None) -> Iterator[Any]:
         if cases is not self._cases:
@@ -69,7 +69,7 @@ class _MatchFn(beam.DoFn):
         try:
             yield ConversationCase(conversation, self._index.find(conversation), record)
         except Exception as error:
-            self._lost.inc()
+            self.count("lost_conversations")
             failure = record_failure("match", error, record, conversation.conversation_id)
             yield beam.pvalue.TaggedOutput(FAILURES, failure)
 

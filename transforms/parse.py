@@ -4,18 +4,17 @@ from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 import apache_beam as beam
-from apache_beam.metrics.metric import Metrics
 from apache_beam.pvalue import PCollection
 
 from schemas.case import EvalCase
 from schemas.conversation import Conversation
 from schemas.failure import Failure, record_failure
 from schemas.record import Record
+from transforms.counting import CountingDoFn
 from transforms.formats.registry import CaseReader, LogReader, SessionEntry, join_entries
 
 FAILURES = "failures"
 ENTRIES = "entries"
-NAMESPACE = "turnwise"
 
 
 class LoggedConversation(NamedTuple):
@@ -33,31 +32,27 @@ class Parsed(NamedTuple):
     failures: "PCollection[Failure]"
 
 
-class _ParseConversationFn(beam.DoFn):
+class _ParseConversationFn(CountingDoFn):
     def __init__(self, reader: LogReader) -> None:
+        super().__init__()
         self._reader = reader
-        self._records = Metrics.counter(NAMESPACE, "records")
-        self._parsed = Metrics.counter(NAMESPACE, "parsed_records")
-        self._lost = Metrics.counter(NAMESPACE, "lost_records")
-        self._conversations = Metrics.counter(NAMESPACE, "conversations")
-        self._lost_conversations = Metrics.counter(NAMESPACE, "lost_conversations")
 
     def process(self, record: Record) -> Iterator[Any]:
-        self._records.inc()
+        self.count("records")
         try:
             found = self._reader.read(record)
         except Exception as error:
-            self._lost.inc()
+            self.count("lost_records")
             yield beam.pvalue.TaggedOutput(FAILURES, record_failure("parse", error, record))
             return
-        self._parsed.inc()
+        self.count("parsed_records")
         if isinstance(found, SessionEntry):
             yield beam.pvalue.TaggedOutput(ENTRIES, (found.session_id, found))
             return
-        self._conversations.inc(len(found))
+        self.count("conversations", len(found))
         for one in found:
             if isinstance(one, ValueError):
-                self._lost_conversations.inc()
+                self.count("lost_conversations")
                 yield beam.pvalue.TaggedOutput(FAILURES, record_failure("parse", one, record))
             else:
                 yield LoggedConversation(one, record)
@@ -79,26 +74,21 @@ class ParseConversations(beam.PTransform[PCollection[Record], Parsed]):
         return Parsed(outputs["conversations"], outputs[ENTRIES], outputs[FAILURES])
 
 
-class _JoinFn(beam.DoFn):
-    def __init__(self) -> None:
-        self._conversations = Metrics.counter(NAMESPACE, "conversations")
-        self._lost = Metrics.counter(NAMESPACE, "lost_conversations")
-        self._joined = Metrics.counter(NAMESPACE, "joined_entries")
-
+class _JoinFn(CountingDoFn):
     def process(self, element: tuple[str, Iterable[SessionEntry]]) -> Iterator[Any]:
         session_id, entries = element[0], sorted(element[1])
         try:
             conversation = join_entries(session_id, entries)
         except Exception as error:
-            self._conversations.inc()
-            self._lost.inc()
+            self.count("conversations")
+            self.count("lost_conversations")
             for entry in entries:
                 yield beam.pvalue.TaggedOutput(
                     FAILURES, record_failure("parse", error, entry.record, session_id)
                 )
             return
-        self._conversations.inc()
-        self._joined.inc(len(entries))
+        self.count("conversations")
+        self.count("joined_entries", len(entries))
         yield LoggedConversation(conversation, entries[0].record)
 
 
@@ -122,40 +112,35 @@ class ParsedCases(NamedTuple):
     failures: "PCollection[Failure]"
 
 
-class _ParseCaseFn(beam.DoFn):
+class _ParseCaseFn(CountingDoFn):
     def __init__(self, reader: CaseReader) -> None:
+        super().__init__()
         self._reader = reader
-        self._cases = Metrics.counter(NAMESPACE, "cases")
-        self._lost = Metrics.counter(NAMESPACE, "lost_cases")
 
     def process(self, record: Record) -> Iterator[Any]:
         try:
             cases = self._reader.read(record)
         except Exception as error:
-            self._lost.inc()
+            self.count("lost_cases")
             yield beam.pvalue.TaggedOutput(FAILURES, record_failure("parse_case", error, record))
             return
         for case in cases:
             if isinstance(case, ValueError):
-                self._lost.inc()
+                self.count("lost_cases")
                 yield beam.pvalue.TaggedOutput(FAILURES, record_failure("parse_case", case, record))
             else:
-                self._cases.inc()
+                self.count("cases")
                 yield case.eval_id, (record, case)
 
 
-class _FirstCaseFn(beam.DoFn):
-    def __init__(self) -> None:
-        self._cases = Metrics.counter(NAMESPACE, "cases")
-        self._lost = Metrics.counter(NAMESPACE, "lost_cases")
-
+class _FirstCaseFn(CountingDoFn):
     def process(self, element: tuple[str, Iterable[tuple[Record, EvalCase]]]) -> Iterator[Any]:
         eval_id, found = element[0], sorted(element[1], key=lambda entry: entry[0][:2])
         yield found[0][1]
         first = found[0][0]
         for record, _ in found[1:]:
-            self._cases.dec()
-            self._lost.inc()
+            self.count("cases", -1)
+            self.count("lost_cases")
             error = ValueError(f"eval id {eval_id!r} stands already at {first.source}:{first.position}")
             yield beam.pvalue.TaggedOutput(FAILURES, record_failure("parse_case", error, record))
 

@@ -14,6 +14,7 @@ from transforms import wire
 from transforms.arguments import ParameterScore
 from transforms.conversation_case import ConversationCase, TurnPair
 from transforms.expectations import ExpectationOutcome
+from transforms.met_turns import met_turn
 from transforms.replay import TurnReplay
 from transforms.scenario import responses_by_call
 from transforms.scoring import ScoredConversation
@@ -109,7 +110,12 @@ def _thresholds_message(text: str) -> JsonObject:
 def _turn_result(case: ConversationCase, pair: TurnPair) -> JsonObject:
     result: JsonObject = {"conversation": case.conversation.conversation_id}
     if pair.expected is not None or pair.label:
-        _add_replay(result, case.replay(pair))
+        met = (
+            met_turn(case.case, pair.expected, pair.actual)
+            if case.case and pair.expected and pair.actual
+            else None
+        )
+        result |= _replay_part(case.replay(pair)) if met is None else met
     if pair.actual is not None:
         if pair.actual.latency_ms is not None:
             result["turnLatency"] = wire.duration(pair.actual.latency_ms / 1000)
@@ -125,7 +131,8 @@ def _add_spans(result: JsonObject, spans: Sequence[Span]) -> None:
     result["spanLatencies"] = [wire.span_latency(span) for span in spans]
 
 
-def _add_replay(result: JsonObject, replay: TurnReplay) -> None:
+def _replay_part(replay: TurnReplay) -> JsonObject:
+    result: JsonObject = {}
     if replay.outcomes:
         result["expectationOutcome"] = [_expectation_outcome(outcome) for outcome in replay.outcomes]
     if replay.tool_score is not None and replay.ordered_score is not None:
@@ -134,6 +141,7 @@ def _add_replay(result: JsonObject, replay: TurnReplay) -> None:
         if replay.tool_outcome:
             overall["outcome"] = replay.tool_outcome
         result["overallToolInvocationResult"] = overall
+    return result
 
 
 def _expectation_outcome(outcome: ExpectationOutcome) -> JsonObject:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from rouge_score.tokenizers import DefaultTokenizer
 
 RougeType = Literal["rouge1", "rouge2", "rougeL"]
+Gram = str | tuple[str, str]
 
 _ASCII_WORDS = "".join(chr(code).lower() if chr(code).isalnum() else " " for code in range(128))
 _ONE_TOKEN_EACH = ((0x4E00, 0x9FFF), (0x3040, 0x309F), (0x30A0, 0x30FF), (0xAC00, 0xD7AF))
@@ -82,16 +83,16 @@ def tokenize(text: str) -> list[str]:
     return list(map(_STEMS.__getitem__, normal.translate(_SEPARATED).split()))
 
 
-@lru_cache(maxsize=8192)
-def _unigrams(text: str) -> tuple[dict[str, int], int]:
-    tokens = tokenize(text)
-    return Counter(tokens), len(tokens)
-
-
 @lru_cache(maxsize=1024)
-def _bigrams(text: str) -> tuple[dict[tuple[str, str], int], int]:
+def _reference_counts(text: str, rouge_type: RougeType) -> tuple[dict[Gram, int], int]:
+    """Counts the grams of a reference; many recordings are held against one golden."""
+    grams = _grams(text, rouge_type)
+    return Counter(grams), len(grams)
+
+
+def _grams(text: str, rouge_type: RougeType) -> Sequence[Gram]:
     tokens = tokenize(text)
-    return Counter(pairwise(tokens)), max(0, len(tokens) - 1)
+    return list(pairwise(tokens)) if rouge_type == "rouge2" else tokens
 
 
 def _rouge_score(matches: int, reference_size: int, candidate_size: int) -> RougeScore:
@@ -101,12 +102,14 @@ def _rouge_score(matches: int, reference_size: int, candidate_size: int) -> Roug
     return RougeScore(precision, recall, 2 * precision * recall / both if both > 0 else 0.0)
 
 
-def _common_count(reference: dict[str, int], candidate: dict[str, int]) -> int:
-    common, counted = 0, candidate.get
-    for token, count in reference.items():
-        other = counted(token)
-        if other:
-            common += count if count < other else other
+def _common_count(reference: dict[Gram, int], candidate: Sequence[Gram]) -> int:
+    left, common = dict(reference), 0
+    count_left = left.get
+    for gram in candidate:
+        count = count_left(gram)
+        if count:
+            left[gram] = count - 1
+            common += 1
     return common
 
 
@@ -123,7 +126,7 @@ def _longest_common_subsequence(left: Sequence[str], right: Sequence[str]) -> in
 
 def has_tokens(text: str) -> bool:
     """Tells whether a text has anything that ROUGE counts."""
-    return _unigrams(text)[1] > 0
+    return _reference_counts(text, "rouge1")[1] > 0
 
 
 def rouge(reference: str, candidate: str, rouge_type: RougeType = "rouge1") -> RougeScore:
@@ -138,8 +141,8 @@ def rouge(reference: str, candidate: str, rouge_type: RougeType = "rouge1") -> R
         Precision, recall and F. Two texts without any token score 0.0, as in rouge-score.
     """
     if rouge_type == "rougeL":
-        expected, said = tokenize(reference), tokenize(candidate)
-        return _rouge_score(_longest_common_subsequence(expected, said), len(expected), len(said))
-    grams = _unigrams if rouge_type == "rouge1" else _bigrams
-    (left, left_size), (right, right_size) = grams(reference), grams(candidate)
-    return _rouge_score(_common_count(left, right), left_size, right_size)  # type: ignore[arg-type]
+        wanted, spoken = tokenize(reference), tokenize(candidate)
+        return _rouge_score(_longest_common_subsequence(wanted, spoken), len(wanted), len(spoken))
+    counts, reference_size = _reference_counts(reference, rouge_type)
+    said = _grams(candidate, rouge_type)
+    return _rouge_score(_common_count(counts, said), reference_size, len(said))

@@ -21,15 +21,17 @@ _FIRST_MILLISECONDS = 1e11
 
 def score_rows(scored: ScoredConversation, run_id: str) -> Iterator[ScoreRow]:
     """Yields one row per score: the turns of every criterion, then the conversation as a whole."""
-    times = _turn_times(scored.case)
+    times, start, base = (
+        _turn_times(scored.case),
+        scored.case.conversation.start_time,
+        _base_row(scored.case, run_id),
+    )
     for entry in scored.scores:
         name = entry.criterion.name
         for turn, score in entry.turns:
-            yield _score_row(scored.case, run_id, name, turn, score, times[turn])
+            yield _score_row(base, name, turn, score, times[turn])
         if entry.overall is not None:
-            yield _score_row(
-                scored.case, run_id, name, None, entry.overall, scored.case.conversation.start_time
-            )
+            yield _score_row(base, name, None, entry.overall, start)
 
 
 def _turn_times(case: ConversationCase) -> list[str | None]:
@@ -48,21 +50,35 @@ def _rfc3339(timestamp: str | float) -> str | None:
     return nanos_timestamp(round(seconds * 1e9)) if abs(seconds) < _FIRST_MILLISECONDS else None
 
 
-def _score_row(
-    case: ConversationCase,
-    run_id: str,
-    criterion: str,
-    turn_index: int | None,
-    score: Score,
-    time: str | None,
-) -> ScoreRow:
+def _base_row(case: ConversationCase, run_id: str) -> ScoreRow:
+    """Returns what all rows of a conversation share, in the order of the columns."""
     conversation = case.conversation
     return {
         "run_id": run_id,
         "conversation_id": conversation.conversation_id,
         "eval_id": case.case.eval_id if case.case else None,
         "app_version": conversation.app_version,
-        "turn_index": turn_index,
+        "turn_index": None,
+        "criterion": "",
+        "value": None,
+        "outcome": None,
+        "threshold": None,
+        "label": None,
+        "reason": None,
+        "explanation": None,
+        "details": None,
+        "judge": None,
+        "event_time": None,
+        "language": conversation.language,
+        "tags": conversation.tags,
+        "revision": conversation.revision,
+    }
+
+
+def _score_row(base: ScoreRow, criterion: str, turn: int | None, score: Score, time: str | None) -> ScoreRow:
+    return {
+        **base,
+        "turn_index": turn,
         "criterion": criterion,
         "value": score.value,
         "outcome": score.outcome,
@@ -71,11 +87,7 @@ def _score_row(
         "reason": score.reason,
         "explanation": score.explanation,
         "details": score.details,
-        "judge": None,
         "event_time": time,
-        "language": conversation.language,
-        "tags": conversation.tags,
-        "revision": conversation.revision,
     }
 
 

@@ -4,20 +4,24 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import apache_beam as beam
-from apache_beam.metrics.metric import Metrics
 from apache_beam.pvalue import DoOutputsTuple, PCollection
 
 from schemas.failure import Failure, record_failure
 from schemas.rows import ResultRow, ScoreRow
 from transforms.conversation_case import ConversationCase
+from transforms.counting import CountingDoFn
 from transforms.criteria.base import Criterion
 from transforms.metrics import ConversationStatistics, conversation_statistics
-from transforms.parse import FAILURES, NAMESPACE
+from transforms.parse import FAILURES
 from transforms.progress import PROGRESS
 from transforms.results import RunInfo, evaluation_result
 from transforms.rows import result_row, score_rows
 from transforms.scoring import score_conversation
 from transforms.verdict import conversation_verdict
+
+STATISTICS = "statistics"
+SCORES = "scores"
+RESULTS = "results"
 
 
 class EvaluatedConversation(NamedTuple):
@@ -50,26 +54,27 @@ def evaluate(case: ConversationCase, criteria: Sequence[Criterion], run: RunInfo
     )
 
 
-class _ScoreFn(beam.DoFn):
+class _ScoreFn(CountingDoFn):
     def __init__(self, criteria: Sequence[Criterion], run: RunInfo) -> None:
+        super().__init__()
         self._criteria, self._run = criteria, run
-        self._results = Metrics.counter(NAMESPACE, "results")
-        self._lost = Metrics.counter(NAMESPACE, "lost_conversations")
 
     def process(self, case: ConversationCase) -> Iterator[Any]:
         try:
             evaluated = evaluate(case, self._criteria, self._run)
         except Exception as error:
-            self._lost.inc()
+            self.count("lost_conversations")
             failure = record_failure("score", error, case.record, case.conversation.conversation_id)
             yield beam.pvalue.TaggedOutput(FAILURES, failure)
             return
         for failure in evaluated.failures:
             yield beam.pvalue.TaggedOutput(FAILURES, failure)
-        self._results.inc()
+        self.count("results")
         PROGRESS.conversations += 1
         PROGRESS.turns += len(case.conversation.turns)
-        yield evaluated
+        yield beam.pvalue.TaggedOutput(SCORES, evaluated.scores)
+        yield beam.pvalue.TaggedOutput(RESULTS, evaluated.result)
+        yield evaluated.statistics
 
 
 class ScoreTurns(beam.PTransform[PCollection[ConversationCase], DoOutputsTuple]):
@@ -81,7 +86,7 @@ class ScoreTurns(beam.PTransform[PCollection[ConversationCase], DoOutputsTuple])
         self._criteria, self._run = tuple(criteria), run
 
     def expand(self, matched: "PCollection[ConversationCase]") -> Any:
-        """Scores, decides and gives EvaluatedConversations and failures."""
+        """Gives keyed statistics, lists of score rows, lists of result rows, and failures."""
         return matched | "Score" >> beam.ParDo(_ScoreFn(self._criteria, self._run)).with_outputs(
-            FAILURES, main="evaluated"
+            SCORES, RESULTS, FAILURES, main=STATISTICS
         )

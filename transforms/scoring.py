@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from schemas.failure import Failure, record_failure
 from schemas.score import Score
 from transforms.conversation_case import ConversationCase
-from transforms.criteria.base import Criterion, Scores
+from transforms.criteria.base import Criterion
 
 
 @dataclass(slots=True)
@@ -55,8 +55,10 @@ def _score(criterion: Criterion, case: ConversationCase, failures: list[Failure]
         except Exception as error:
             _note(result, failures, error, case, pair.index)
             continue
-        if scores is not None:
-            result.turns += [(pair.index, score) for score in _gated(criterion, scores)]
+        if isinstance(scores, Score):
+            result.turns.append((pair.index, criterion.gated(scores)))
+        elif scores is not None:
+            result.turns += [(pair.index, criterion.gated(score)) for score in scores]
     try:
         result.overall = _overall(criterion, case, result)
     except Exception as error:
@@ -64,15 +66,9 @@ def _score(criterion: Criterion, case: ConversationCase, failures: list[Failure]
     return result
 
 
-def _gated(criterion: Criterion, scores: Scores) -> list[Score]:
-    if isinstance(scores, Score):
-        return [criterion.gated(scores)]
-    return [criterion.gated(score) for score in scores or ()]
-
-
 def _overall(criterion: Criterion, case: ConversationCase, result: CriterionScores) -> Score | None:
-    whole = _gated(criterion, criterion.score_conversation(case))
-    overall = whole[0] if whole else criterion.overall([score for _, score in result.turns])
+    whole = criterion.score_conversation(case)
+    overall = criterion.gated(whole) if whole else criterion.overall([score for _, score in result.turns])
     if overall is not None and result.errors and overall.outcome == "PASS":
         overall.outcome, overall.reason = None, f"{len(result.errors)} turns could not be scored"
     return overall

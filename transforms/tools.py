@@ -50,8 +50,13 @@ def _equal_then_in_order(expected: list[ToolCall], actual: list[ToolCall]) -> li
     """Pairs hundreds of calls of one tool without comparing all with all, which would take minutes."""
     partners = equal_matches([_key(call) for call in expected], [_key(call) for call in actual])
     used = set(partners)
-    left = (j for j in range(len(actual)) if j not in used)
-    return [next(left, None) if partner is None else partner for partner in partners]
+    left = [j for j in range(len(actual)) if j not in used]
+    for i in (i for i, partner in enumerate(partners) if partner is None):
+        partner = next((j for j in left if same_tool(expected[i], actual[j])), None)
+        if partner is not None:
+            partners[i] = partner
+            left.remove(partner)
+    return partners
 
 
 def _key(call: ToolCall) -> Hashable:
@@ -59,7 +64,7 @@ def _key(call: ToolCall) -> Hashable:
 
 
 def _equal(expected: ToolCall, actual: ToolCall) -> bool:
-    return same_tool(expected, actual) and expected.args == actual.args
+    return expected.args == actual.args and same_tool(expected, actual)
 
 
 def _pair_weight(expected: ToolCall, actual: ToolCall) -> float:

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import apache_beam as beam
 import pytest
@@ -22,9 +22,10 @@ from transforms.conversation_case import ConversationCase
 from transforms.formats.registry import CaseReader, LogReader
 from transforms.match import CaseIndex
 from transforms.metrics import MetricsState, conversation_statistics
-from transforms.results import RunInfo
+from transforms.results import RunInfo, evaluation_result
 from transforms.rows import result_row, score_rows, turn_rows, version_rows
-from transforms.score_turns import EvaluatedConversation, evaluate
+from transforms.scoring import ScoredConversation, score_conversation
+from transforms.verdict import Verdict, conversation_verdict
 
 CONFIG = EvalConfig()
 SETTINGS = Settings(
@@ -109,12 +110,26 @@ def conversations(folder: Path, failures: list[Failure | Exception]) -> Iterator
         yield from ((conversation, record) for conversation in found)
 
 
+class Evaluated(NamedTuple):
+    """What the functions say of one conversation."""
+
+    scored: ScoredConversation
+    verdict: Verdict
+    result: dict[str, Any]
+
+
+def evaluated(case: ConversationCase) -> Evaluated:
+    scored = score_conversation(case, SETTINGS.criteria)
+    verdict = conversation_verdict(scored)
+    return Evaluated(scored, verdict, evaluation_result(scored, verdict, SETTINGS.run))
+
+
 class Plain:
     """The sample data, evaluated in a loop."""
 
     def __init__(self, sample: Path) -> None:
         self.failures: list[Any] = []
-        self.evaluated: list[EvaluatedConversation] = []
+        self.evaluated: list[Evaluated] = []
         reader = CaseReader(CONFIG.ces)
         index = CaseIndex(
             [
@@ -130,7 +145,7 @@ class Plain:
             except LookupError as error:
                 self.failures.append(error)
                 continue
-            self.evaluated.append(evaluate(case, SETTINGS.criteria, SETTINGS.run))
+            self.evaluated.append(evaluated(case))
         self.states: dict[str, MetricsState] = {}
         for one in self.evaluated:
             state = self.states.setdefault(one.scored.case.conversation.app_version or "", MetricsState())
@@ -159,9 +174,9 @@ def test_results(written: AppendingSink, plain: Plain) -> None:
 
 
 def test_failures(written: AppendingSink, plain: Plain) -> None:
-    assert sorted(row["error_type"] for row in written.rows("failures")) == sorted(
-        type(error).__name__ for error in plain.failures
-    )
+    lost = [type(error).__name__ for error in plain.failures]
+    raised = [failure.error_type for one in plain.evaluated for failure in one.scored.failures]
+    assert sorted(row["error_type"] for row in written.rows("failures")) == sorted(lost + raised)
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """The PTransforms on small in-memory collections."""
 
 import json
+from collections import Counter
 from typing import Any
 
 import apache_beam as beam
@@ -21,7 +22,7 @@ from transforms.formats.registry import CaseReader, LogReader
 from transforms.match import CaseIndex, MatchCases
 from transforms.parse import FAILURES, JoinSessions, LoggedConversation, ParseConversations, ParseEvalCases
 from transforms.results import RunInfo
-from transforms.score_turns import ScoreTurns
+from transforms.score_turns import EvaluatedConversation, ScoreTurns
 
 RUN = RunInfo("run-1", "2026-11-21T00:00:00.000Z")
 
@@ -226,10 +227,12 @@ def test_score_turns_gives_evaluated_conversations_and_failures() -> None:
         matched = root | beam.Create([good, hostile]) | MatchCases(None)
         scored = matched["matched"] | ScoreTurns(criteria, RUN)
         told = scored["evaluated"] | "Told" >> beam.Map(
-            lambda e: (e.scored.case.conversation.conversation_id, e.verdict.status, e.result["name"] != "")
+            lambda e: [
+                (row["conversation_id"], row["evaluation_status"], row["name"] != "") for row in e.result
+            ]
         )
         lost = scored[FAILURES] | "Lost" >> beam.Map(lambda f: (f.stage, f.conversation_id, f.position))
-        assert_that(told, equal_to([("good", "PASS", True)]), "IsTold")
+        assert_that(told, equal_to([[("good", "PASS", True)]]), "IsTold")
         assert_that(lost | beam.Distinct(), equal_to([("score", "hostile", 3)]), "IsLost")
 
 
@@ -240,6 +243,15 @@ class RaisingTrajectory(ToolTrajectory):
         if pair.index % 2:
             raise ZeroDivisionError("a fault\nof its own")
         return super().score(case, pair)
+
+
+def summary(evaluated: EvaluatedConversation) -> tuple[str | None, dict[str, Any]]:
+    """Returns the status, and by criterion the value, outcome and number of turns."""
+    turns = Counter(row["criterion"] for row in evaluated.scores if row["turn_index"] is not None)
+    wholes = [row for row in evaluated.scores if row["turn_index"] is None]
+    return evaluated.result[0]["evaluation_status"], {
+        row["criterion"]: (row["value"], row["outcome"], turns[row["criterion"]]) for row in wholes
+    }
 
 
 def test_a_criterion_that_raises_is_a_failure_and_the_rest_counts() -> None:
@@ -254,15 +266,15 @@ def test_a_criterion_that_raises_is_a_failure_and_the_rest_counts() -> None:
     )
     with pipeline() as root:
         scored = (root | beam.Create([both]) | MatchCases(None))["matched"] | ScoreTurns(criteria, RUN)
-        told = scored["evaluated"] | "Told" >> beam.Map(
-            lambda e: (
-                e.verdict.status,
-                tuple((s.overall.value, s.overall.outcome, len(s.turns)) for s in e.scored.scores),
-            )
+        told = scored["evaluated"] | "Told" >> beam.Map(summary)
+        added = scored["evaluated"] | "Added" >> beam.Map(
+            lambda e: (e.statistics[0], sum(score.is_error for score in e.statistics[1].scores))
         )
         lost = scored[FAILURES] | "Lost" >> beam.Map(
             lambda f: (f.stage, f.error_type, f.message, f.criterion, f.app_version, f.turn_index)
         )
-        assert_that(told, equal_to([(None, ((1.0, None, 1), (1.0, "PASS", 2)))]), "IsTold")
+        wholes = {"tool_trajectory_avg_score": (1.0, None, 1), "response_match_score": (1.0, "PASS", 2)}
+        assert_that(told, equal_to([(None, wholes)]), "IsTold")
+        assert_that(added, equal_to([("v1", 1)]), "IsAdded")
         error = ("score", "ZeroDivisionError", "a fault of its own", "tool_trajectory_avg_score", "v1", 1)
         assert_that(lost, equal_to([error]), "IsLost")

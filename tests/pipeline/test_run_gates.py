@@ -17,7 +17,7 @@ from schemas.score import Score
 from transforms.config import build_criteria
 from transforms.conversation_case import ConversationCase, TurnPair
 from transforms.criteria.similarity import ResponseMatch
-from transforms.metrics import MetricsState, conversation_statistics
+from transforms.metrics import MetricsState
 from transforms.results import RunInfo
 from transforms.rows import version_rows
 from transforms.score_turns import evaluate
@@ -29,6 +29,9 @@ COUNTS = {
     "lost_conversations": 0,
     "results": 2,
     "parsed_records": 2,
+    "cases": 0,
+    "lost_cases": 0,
+    "failures": {},
 }
 RUN = RunInfo("run-1", "2026-11-21T00:00:00.000Z")
 CONFIG = {"criteria": {"response_match_score": 0.9, "tool_trajectory_avg_score": 1.0, "expectations_met": {}}}
@@ -58,9 +61,9 @@ def test_gates_that_are_missed(turnwise: Callable[..., Any], config: Path, tmp_p
     assert done.status == document["exit_status"] == 1
     assert [f"turnwise: {problem}" for problem in document["problems"]] == done.err.splitlines()
     assert "1 of 3 records and conversations failed" in said and "--max_failure_ratio 0.33" in said
-    assert "response_match_score: 1 conversations failed, 0 are not decided" in said
+    assert "response_match_score: 1 failed, 0 not decided" in said
     assert "tool_trajectory_avg_score: nothing was scored" in said
-    assert "evaluation_status: 1 conversations failed, 0 are not decided" in said
+    assert "evaluation_status: 1 failed, 0 not decided" in said
     assert len(document["problems"]) == 4
     assert len(done.rows("results")) == 2, "everything is written all the same"
 
@@ -102,7 +105,7 @@ def metric_rows(names: list[str], said: str = "hello") -> list[Any]:
         turn = Turn(user="hi", agent=said, expected=ExpectedTurn(response="hello"))
         conversation = Conversation(conversation_id=name, turns=[turn])
         case = ConversationCase(conversation, inline_case(conversation), Record("log", 1, b""))
-        state.add(conversation_statistics(*evaluate(case, [Faulty()], RUN)))
+        state.add(evaluate(case, [Faulty()], RUN).statistics[1])
     return list(version_rows(("", state), "run-1"))
 
 
@@ -138,6 +141,7 @@ def test_max_failure_ratio(
     counts = {
         **COUNTS,
         "records": kept + lost_conversations + lost_records,
+        "parsed_records": kept + lost_conversations,
         "lost_records": lost_records,
         "lost_conversations": lost_conversations,
         "conversations": kept + lost_conversations,
@@ -146,6 +150,12 @@ def test_max_failure_ratio(
     assert bool(gate_problems(settings(max_failure_ratio=ratio), counts, [])) == is_missed
 
 
-def test_a_run_that_lost_track_fails() -> None:
-    problems = gate_problems(settings(), {**COUNTS, "results": 1}, [])
+@pytest.mark.parametrize("name", ["records", "parsed_records", "conversations", "results"])
+@pytest.mark.parametrize("count", [1, 3])
+def test_a_run_that_lost_track_fails(name: str, count: int) -> None:
+    problems = gate_problems(settings(), {**COUNTS, name: count}, [])
     assert len(problems) == 1 and "lost track" in problems[0]
+
+
+def test_a_run_that_accounts_for_everything_does_not_fail() -> None:
+    assert gate_problems(settings(), COUNTS, []) == []

@@ -35,7 +35,7 @@ DATAFLOW = [
 STEPS = [
     *("LogsPatterns", "LogsFiles", "LogsSpreadFiles", "LogsRead", "LogsSpreadRecords"),
     *("ParseConversations", "JoinSessions"),
-    *("CasesPatterns", "CasesFiles", "CasesSpreadFiles", "CasesRead", "CasesSpreadRecords", "ParseEvalCases"),
+    *("CasesPatterns", "CasesFiles", "CasesRead", "ParseEvalCases"),
     *("MatchCases", "ScoreTurns", "TurnScores", "EvaluationResults", "Statistics", "Metrics"),
     *("MatchCasesSessions", "ScoreTurnsSessions", "TurnScoresSessions", "EvaluationResultsSessions"),
     *("StatisticsSessions", "MetricsSessions", "AllMetrics", "MergeMetrics"),
@@ -69,6 +69,24 @@ def test_step_names_of_the_graph_are_stable(translated: Any) -> None:
     names = [transforms[name].unique_name for name in top.subtransforms]
     steps = [name for name in names if not name.startswith("Write_")]
     assert sorted(steps) == sorted(STEPS)
+
+
+TRANSLATED = "the pipeline was translated; nothing was run\n"
+
+
+def test_a_dry_run_for_dataflow_only_translates(turnwise: Callable[..., Any]) -> None:
+    pytest.importorskip("google.cloud.storage")
+    paths = ["--input", "gs://some-logs/day=1/*.jsonl.gz", "--eval_cases", "gs://some-cases/"]
+    done = turnwise("run", *paths, "--output", "gs://some-results/out", *DATAFLOW)
+    assert (done.status, done.out, done.err) == (0, TRANSLATED, "")
+
+
+def test_a_dry_run_in_this_process_writes_nothing(
+    turnwise: Callable[..., Any], sample_arguments: list[str], tmp_path: Path
+) -> None:
+    done = turnwise(*sample_arguments, "--dry_run=True", output=tmp_path / "out")
+    assert (done.status, done.out, done.err) == (0, TRANSLATED, "")
+    assert not (tmp_path / "out").exists()
 
 
 def dofn_pickles(pipeline: Any) -> Iterator[tuple[str, bytes]]:

@@ -48,8 +48,13 @@ def assert_refused(done: Any, *parts: str) -> None:
         (["--input_format=csv"], ["--input_format", "csv"]),
         (["--fail_on", "tool_trajectory"], ["--fail_on tool_trajectory", "tool_trajectory_avg_score"]),
         (["--fail_on", "span_latency"], ["--fail_on span_latency", "not in the config"]),
+        (["--fail_on", "turn_latency"], ["--fail_on turn_latency", "no threshold"]),
+        (["--fail_on", "evaluation_status", "--fail_on", "turn_latency"], ["--fail_on turn_latency"]),
         (["--eval_cases", "no/such/file.json"], ["no/such/file.json", "no such file"]),
         (["--eval_cases", "no/such/*.json"], ["no/such/*.json"]),
+        (["--eval_cases", ""], ["--eval_cases", "an empty path"]),
+        (["--eval_cases", " "], ["--eval_cases", "an empty path"]),
+        (["--input", ""], ["--input", "an empty path"]),
         (["--config", "no/such/config.json"], ["--config no/such/config.json"]),
         (["--input_format"], ["--input_format"]),
         (["--runner=NopeRunner"], ["NopeRunner"]),
@@ -67,6 +72,16 @@ def test_wrong_options(
 def test_missing_input(turnwise: Callable[..., Any], tmp_path: Path, path: str) -> None:
     done = turnwise("run", "--input", f"{tmp_path}/{path}", output=tmp_path / "out")
     assert_refused(done, path.rstrip("/"))
+
+
+@pytest.mark.parametrize("option", ["--input", "--eval_cases"])
+@pytest.mark.parametrize("name", ["log.yaml", "log.yml", "log.CSV", "log.parquet", "log.zip"])
+def test_files_of_a_kind_that_is_not_read(
+    turnwise: Callable[..., Any], log: Path, tmp_path: Path, option: str, name: str
+) -> None:
+    (tmp_path / name).write_text(LOG)
+    done = turnwise("run", "--input", log, option, tmp_path / name, output=tmp_path / "out")
+    assert_refused(done, f"{option} {tmp_path / name}", "is none of .json")
 
 
 def test_no_input_and_no_output(turnwise: Callable[..., Any], log: Path, tmp_path: Path) -> None:
@@ -124,12 +139,13 @@ def test_a_wrong_option_leaves_the_earlier_run_in_place(
     assert json.loads((out / "run.json").read_text()) == {"run_id": "earlier"}
 
 
-def test_options_given_twice_are_all_read_or_refused(
-    turnwise: Callable[..., Any], log: Path, tmp_path: Path
+@pytest.mark.parametrize("order", [("log.jsonl", "missing.jsonl"), ("missing.jsonl", "log.jsonl")])
+def test_all_paths_of_an_option_given_twice_count(
+    turnwise: Callable[..., Any], log: Path, tmp_path: Path, order: tuple[str, str]
 ) -> None:
-    """argparse keeps the last of two `--input` and drops the first without a word."""
-    done = turnwise("run", "--input", tmp_path / "missing.jsonl", "--input", log, output=tmp_path / "out")
-    assert_refused(done, "--input")
+    inputs = [argument for name in order for argument in ("--input", log.parent / name)]
+    done = turnwise("run", *inputs, output=tmp_path / "out")
+    assert_refused(done, f"--input {tmp_path / 'missing.jsonl'}", "no such file")
 
 
 def test_an_empty_path_is_refused(tmp_path: Path) -> None:

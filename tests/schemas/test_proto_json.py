@@ -3,10 +3,13 @@ import math
 import pickle
 import struct
 from datetime import datetime, timedelta, timezone
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from google.protobuf import json_format
+from google.protobuf.wrappers_pb2 import FloatValue
+from hypothesis import example, given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
@@ -206,11 +209,24 @@ def test_any_keeps_its_type_and_content(content):
     assert EvaluationResult.from_value(value).to_value() == value
 
 
+def digits(x):
+    """Significant decimal digits of a number's shortest text."""
+    return len(Decimal(repr(x)).normalize().as_tuple().digits)
+
+
 @given(st.floats(width=32))
+@example(99999997952.0)
 def test_float32_is_the_shortest_decimal_of_its_float32(x):
     short = float32(x)
     assert struct.pack("<f", short) == struct.pack("<f", x)
-    assert not math.isfinite(x) or len(repr(short)) <= len(repr(x))
+    assert not math.isfinite(x) or digits(short) <= digits(x)
+
+
+@given(st.floats(width=32, allow_nan=False, allow_infinity=False))
+@example(99999997952.0)
+@example(1e-45)
+def test_float32_is_what_protobuf_prints(x):
+    assert float32(x) == json_format.MessageToDict(FloatValue(value=x))
 
 
 @pytest.mark.parametrize(
@@ -221,6 +237,7 @@ def test_float32_is_the_shortest_decimal_of_its_float32(x):
         (0.1, 0.1),
         (1e-50, 0.0),
         (3.4028234663852886e38, 3.4028235e38),
+        (99999997952.0, 1e11),
     ],
 )
 def test_float32_of_known_numbers(x, short):

@@ -8,7 +8,9 @@ from transforms.arguments import (
     ParameterScore,
     arguments_match,
     check_directives,
+    frozen,
     is_directive,
+    parameter_outcome,
     parameter_score,
     reaches,
     value_matches,
@@ -162,6 +164,14 @@ ARGUMENTS = [
     ({"a": directive("contains", "x")}, {"a": "axb"}, {}, True),
     ({"a": directive("contains", "x")}, {"a": "ab"}, {}, False),
     ({"a": directive("contains", "x")}, {"a": "x", "b": 1}, {}, False),
+    ({"a": directive("semantic", "x")}, {"a": "x"}, {}, True),
+    ({"a": directive("semantic", "x")}, {"a": "y"}, {}, None),
+    ({"a": directive("semantic", "x")}, {}, {}, False),
+    ({"a": directive("semantic", "x"), "b": 1}, {"a": "y", "b": 1}, {}, None),
+    ({"a": directive("semantic", "x"), "b": 1}, {"a": "y", "b": 2}, {}, False),
+    ({"a": directive("semantic", "x")}, {"a": "y", "b": 1}, {}, False),
+    ({"a": directive("semantic", "x")}, {"a": "y", "note": 1}, IGNORE_NOTE, None),
+    ({"note": directive("semantic", "x")}, {"note": "y"}, IGNORE_NOTE, True),
 ]
 
 
@@ -181,6 +191,12 @@ OBJECTS = st.none() | st.dictionaries(st.sampled_from("abc"), JSON, max_size=3)
 @given(OBJECTS, OBJECTS)
 def test_without_matchers_it_is_pythons_equality(expected, actual):
     assert arguments_match(expected, actual, {}) is (expected == actual)
+
+
+@given(JSON, JSON)
+def test_frozen_values_are_equal_where_the_values_are(left, right):
+    assert (frozen(left) == frozen(right)) is (left == right)
+    assert left != right or hash(frozen(left)) == hash(frozen(right))
 
 
 PARAMETERS = [
@@ -218,6 +234,26 @@ def test_parameter_score_counts_every_expected_parameter_once(expected, actual):
     assert score.matched + score.undecided + len(score.wrong) == score.total
     assert 0.0 <= score.value <= 1.0
     assert parameter_score(expected, expected).value == 1.0
+
+
+OUTCOMES = [
+    (ParameterScore(2, 2), 1.0, "PASS"),
+    (ParameterScore(1, 2), 1.0, "FAIL"),
+    (ParameterScore(1, 2), 0.5, "PASS"),
+    (ParameterScore(0, 0), 1.0, "PASS"),
+    (ParameterScore(2, 3), 0.6666667, "PASS"),
+    (ParameterScore(0, 1, undecided=1), 1.0, None),
+    (ParameterScore(0, 1, undecided=1), 0.0, "PASS"),
+    (ParameterScore(0, 2, undecided=1), 1.0, "FAIL"),
+    (ParameterScore(0, 2, undecided=1), 0.5, None),
+    (ParameterScore(1, 2, undecided=1), 0.5, "PASS"),
+    (ParameterScore(1, 3, undecided=1), 0.6666667, None),
+]
+
+
+@pytest.mark.parametrize(("score", "threshold", "wanted"), OUTCOMES)
+def test_a_parameter_score_is_undecided_only_while_a_judge_can_tip_it(score, threshold, wanted):
+    assert parameter_outcome(score, threshold) == wanted
 
 
 GATES = [

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from transforms.assignment import best_assignment, count_matches
+from transforms.assignment import best_assignment, count_matches, equal_matches
 
 
 def weight_matrices(weight):
@@ -101,3 +101,38 @@ def test_with_plain_equality_it_is_the_common_multiset(expected, actual):
     matched = [j for j in count_matches(expected, actual, int.__eq__) if j is not None]
     common = sum(min(expected.count(n), actual.count(n)) for n in range(4))
     assert len(matched) == common
+
+
+EQUALS = [
+    ("ab", "ba", [1, 0]),
+    ("aab", "abab", [0, 2, 1]),
+    ("aaa", "a", [0, None, None]),
+    ("a", "bca", [2]),
+    ("ab", "", [None, None]),
+    ("", "ab", []),
+]
+
+
+@pytest.mark.parametrize(("expected", "actual", "wanted"), EQUALS)
+def test_equal_elements_are_paired_in_order(expected, actual, wanted):
+    assert equal_matches(expected, actual) == wanted
+
+
+@given(st.lists(st.integers(0, 3), max_size=6), st.lists(st.integers(0, 3), max_size=6))
+def test_equal_elements_are_paired_as_often_as_can_be(expected, actual):
+    partners = equal_matches(expected, actual)
+    assert_one_to_one(partners, len(expected), len(actual))
+    assert all(j is None or expected[i] == actual[j] for i, j in enumerate(partners))
+    wanted = count_matches(expected, actual, int.__eq__)
+    assert len(partners) - partners.count(None) == len(wanted) - wanted.count(None)
+
+
+def test_a_chain_of_thousands_is_moved_along():
+    """Every element prefers the next place; the last one makes all the others step back."""
+    size = 2000
+    fits = [{i, i + 1} for i in range(size - 1)] + [{size - 1}]
+    order = [*range(1, size), 0]
+    expected = [fits[i] for i in order]
+    partners = count_matches(expected, range(1, size), lambda want, place: place in want)
+    assert partners.count(None) == 1
+    assert_one_to_one(partners, size, size - 1)

@@ -189,7 +189,8 @@ def scenario(*expectations):
 
 SCENARIOS = [
     ([wants("a", x=1), says("done", "CONTAINS")], 1.0, "PASS"),
-    ([wants("a", x=1), says("lost", "CONTAINS")], 0.5, "FAIL"),
+    ([wants("b"), says("done", "CONTAINS")], 0.5, "FAIL"),
+    ([wants("a", x=1), says("lost", "CONTAINS")], None, None),
     ([wants("b")], 0.0, "FAIL"),
     ([wants("a", x=VAGUE), says("done", "CONTAINS")], None, None),
 ]
@@ -202,6 +203,12 @@ def test_expectations_of_a_scenario_are_met_anywhere(expectations, value, outcom
     assert result.turns == []
     assert (result.overall.value, result.overall.outcome) == (value, outcome)
     assert len(result.overall.details["checks"]) == len(expectations)
+
+
+def test_a_silent_agent_meets_no_expected_response():
+    case = scenario(wants("a", x=1), says("done", "CONTAINS"))
+    result = result_of("expectations_met", case, Turn(tool_calls=[call("a", x=1)]))
+    assert (result.overall.value, result.overall.outcome) == (0.5, "FAIL")
 
 
 def test_a_scenario_without_expectations_has_no_score():

@@ -1,11 +1,14 @@
+import json
 from math import inf, nan
 
 import pytest
+from pydantic import ValidationError
 
 from schemas.conversation import Conversation, Span, ToolCall, Turn, Usage
 from schemas.record import Record
 from transforms.conversation_case import ConversationCase
 from transforms.criteria import CRITERIA
+from transforms.formats.turnwise import read_conversation
 from transforms.scoring import score_conversation
 
 
@@ -25,7 +28,7 @@ SPANS = [
     Span(type="GUARDRAIL", name="safety", seconds=0.125),
 ]
 TURNS = [
-    Turn(latency_ms=1500, model_ms=1000, tool_ms=200, spans=SPANS, inference_calls=2),
+    Turn(user="q", latency_ms=1500, model_ms=1000, tool_ms=200, spans=SPANS, inference_calls=2),
     Turn(tool_calls=[ToolCall(name="a"), ToolCall(name="a")]),
     Turn(latency_ms=500, inference_calls=0),
 ]
@@ -89,16 +92,54 @@ def test_shares_of_a_duration(turn, model, tool, framework):
     assert score.details == {"model": model, "tool": tool, "framework": framework}
 
 
-@pytest.mark.parametrize("broken", [nan, inf, -inf])
-@pytest.mark.parametrize("threshold", [None, 5.0])
-def test_a_broken_clock_leaves_a_turn_unscored(broken, threshold):
-    result = result_of("turn_latency", [Turn(latency_ms=1000), Turn(latency_ms=broken)], threshold=threshold)
-    assert values(result) == [(0, 1.0), (1, None)]
-    assert "inf" in result.turns[1][1].reason or "nan" in result.turns[1][1].reason
-    assert result.turns[1][1].outcome is None
-    assert result.overall.value == 1.0
-    assert result.overall.outcome is None
-    assert result.overall.reason.startswith("1 of 2 turns unscored")
+BROKEN = [nan, inf, -inf, -1.0, 4e14, 1e300, "soon", [], {}]
+
+
+@pytest.mark.parametrize("broken", BROKEN)
+@pytest.mark.parametrize(("threshold", "outcome"), [(None, None), (5.0, "PASS")])
+def test_a_broken_clock_leaves_a_turn_out(broken, threshold, outcome):
+    clocks = dict.fromkeys(("latency_ms", "model_ms", "tool_ms"), broken)
+    turns = [{"user": "q", "latency_ms": 1000}, {"user": "q", "agent": "a", **clocks}]
+    conversation = read_conversation(json.dumps({"conversation_id": "c", "turns": turns}).encode())
+    assert conversation.turns[1] == Turn(turn_index=1, user="q", agent="a")
+    result = result_of("turn_latency", conversation.turns, threshold=threshold)
+    assert values(result) == [(0, 1.0)]
+    assert (result.overall.value, result.overall.outcome) == (1.0, outcome)
+
+
+@pytest.mark.parametrize("name", ["latency_ms", "model_ms", "tool_ms"])
+@pytest.mark.parametrize("broken", BROKEN)
+def test_a_turn_holds_no_broken_clock(name, broken):
+    with pytest.raises(ValidationError):
+        Turn(**{name: broken})
+    assert getattr(Turn(**{name: 3.15576e14}), name) == 3.15576e14
+
+
+@pytest.mark.parametrize("seconds", [nan, inf, -inf, 4e11, -4e11])
+def test_a_span_holds_no_broken_clock(seconds):
+    with pytest.raises(ValidationError):
+        Span(type="LLM", seconds=seconds)
+
+
+@pytest.mark.parametrize("revision", [-1, 2**63])
+def test_a_revision_is_a_count_of_63_bits(revision):
+    with pytest.raises(ValidationError):
+        Conversation(conversation_id="c", revision=revision)
+    assert Conversation(conversation_id="c", revision=2**63 - 1).revision == 2**63 - 1
+
+
+OPENINGS = [
+    (Turn(agent="hello", latency_ms=0), []),
+    (Turn(user="", agent="hello", latency_ms=0), []),
+    (Turn(agent="hello", latency_ms=5), [(0, 0.005)]),
+    (Turn(user="q", latency_ms=0), [(0, 0.0)]),
+]
+
+
+@pytest.mark.parametrize("name", ["turn_latency", "invocation_duration_v1"])
+@pytest.mark.parametrize(("turn", "wanted"), OPENINGS)
+def test_a_turn_that_the_agent_opened_in_no_time_has_no_latency(name, turn, wanted):
+    assert values(result_of(name, [turn])) == wanted
 
 
 REPORTED = Usage(input_tokens=40, output_tokens=7, cached_tokens=5, reasoning_tokens=2)

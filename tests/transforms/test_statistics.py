@@ -1,6 +1,6 @@
 from copy import deepcopy
 from functools import reduce
-from math import sqrt
+from math import ceil, sqrt
 from statistics import stdev
 
 import pytest
@@ -141,10 +141,30 @@ def test_the_coverage_bounds_hold_whatever_the_unscored_would_have_been(values, 
 )
 def test_quantiles_are_within_two_permille(values, share):
     found = tally([(value, None) for value in values]).quantile(share)
-    rank = share * (len(values) - 1)
-    ordered = sorted(values)
-    low, high = ordered[int(rank)], ordered[min(len(values) - 1, int(rank) + 1)]
-    assert low * 0.998 <= found <= high * 1.002
+    nearest = sorted(values)[max(ceil(share * len(values)), 1) - 1]
+    assert nearest * 0.998 <= found <= nearest * 1.002
+
+
+RANKS = [
+    ([7.0], 0.5, 7.0),
+    ([1.0, 100.0], 0.0, 1.0),
+    ([1.0, 100.0], 0.5, 1.0),
+    ([1.0, 100.0], 0.51, 100.0),
+    ([1.0, 100.0], 1.0, 100.0),
+    ([1.0, 10.0, 100.0], 0.5, 10.0),
+    ([1.0, 10.0, 100.0], 0.9, 100.0),
+    ([1.0] * 9 + [100.0], 0.9, 1.0),
+    ([1.0] * 9 + [100.0], 0.91, 100.0),
+    ([1.0] * 98 + [100.0] * 2, 0.99, 100.0),
+    ([0.0, 0.0, 1.0], 0.5, 0.0),
+    ([0.0, 0.0, 1.0], 0.7, 1.0),
+]
+
+
+@pytest.mark.parametrize(("values", "share", "wanted"), RANKS)
+def test_a_quantile_is_the_nearest_rank_upwards(values, share, wanted):
+    found = tally([(value, None) for value in values]).quantile(share)
+    assert found == pytest.approx(wanted, rel=0.002)
 
 
 def test_a_quantile_of_many_latencies():

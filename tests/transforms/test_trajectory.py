@@ -239,8 +239,45 @@ def test_a_missing_turn_that_states_nothing_is_not_applicable():
     assert [turn for turn, _ in result.turns] == [0]
 
 
-@pytest.mark.xfail(strict=True, reason="arguments_match counts a comparison of meaning as a mismatch")
-def test_a_comparison_of_meaning_leaves_a_turn_unscored():
-    expected = [ToolCall(name="a", args={"x": {"$matchType": "semantic", "$matchValue": "one"}})]
-    result = result_of(ToolTrajectory(), [expected], [[ToolCall(name="a", args={"x": "1"})]])
-    assert result.turns[0][1].value is None
+VAGUE = {"x": {"$matchType": "semantic", "$matchValue": "one"}}
+VAGUE_COMPARED = [
+    # arguments of one expected call, the calls made, match type, value
+    (VAGUE, [{"x": "1"}], "EXACT", None),
+    (VAGUE, [{"x": "one"}], "EXACT", 1.0),
+    (VAGUE, [], "EXACT", 0.0),
+    (VAGUE, [{}], "EXACT", 0.0),
+    (VAGUE, [{"x": "1"}, {"x": "1"}], "EXACT", 0.0),
+    (VAGUE, [{"x": "1"}, {"x": "1"}], "IN_ORDER", None),
+    (VAGUE, [{"x": "1"}, {"x": "one"}], "ANY_ORDER", 1.0),
+    (VAGUE, [{"x": "1"}], "SUBSET", None),
+    (VAGUE, [], "SUBSET", 1.0),
+    ({**VAGUE, "y": 1}, [{"x": "1", "y": 2}], "EXACT", 0.0),
+    ({**VAGUE, "y": 1}, [{"x": "1", "y": 1}], "EXACT", None),
+    ({**VAGUE, "y": 1}, [{"x": "1", "y": 1, "z": 1}], "EXACT", 0.0),
+]
+
+
+@pytest.mark.parametrize(("expected", "made", "match_type", "wanted"), VAGUE_COMPARED)
+def test_a_comparison_of_meaning_that_decides_leaves_a_turn_unscored(expected, made, match_type, wanted):
+    wanted_calls, calls_made = ([ToolCall(name="a", args=a) for a in args] for args in ([expected], made))
+    result = result_of(ToolTrajectory(match_type=match_type), [wanted_calls], [calls_made])
+    score = result.turns[0][1]
+    assert score.value == wanted
+    assert bool(score.reason) == (wanted is None)
+    assert score.outcome == {1.0: "PASS", 0.0: "FAIL", None: None}[wanted]
+
+
+@pytest.mark.parametrize(("match_type", "wanted"), [("ANY_ORDER", 0.0), ("SUBSET", 0.0), ("EXACT", 0.0)])
+def test_thousands_of_calls_of_one_tool_are_compared(match_type, wanted):
+    expected = [ToolCall(name="get", args={"page": i, "of": [3000]}) for i in range(3000)]
+    made = [ToolCall(name="get", args={"page": i + 1, "of": [3000]}) for i in reversed(range(3000))]
+    score = result_of(ToolTrajectory(match_type=match_type), [expected], [made]).turns[0][1]
+    assert score.value == wanted
+    assert (score.details["matched"], score.details["expected"], score.details["actual"]) == (
+        2999,
+        3000,
+        3000,
+    )
+    assert (score.details["missing"], score.details["extra"]) == (["get"], ["get"])
+    shuffled = result_of(ToolTrajectory(match_type="ANY_ORDER"), [expected], [list(reversed(expected))])
+    assert shuffled.turns[0][1].value == 1.0

@@ -181,14 +181,12 @@ def test_a_low_tool_threshold_does_not_forgive_the_missing_call_itself():
     assert golden_verdict(matched(case, Turn())).status == "FAIL"
 
 
-@pytest.mark.xfail(strict=True, reason="verdict.py looks at the case's switch only, not at the turn's own")
 def test_a_turn_may_switch_the_hallucination_gate_on():
     turn = ExpectedTurn(expectations=[WANTS_CALL], thresholds=TurnThresholds(hallucination="ENABLED"))
     case = EvalCase(eval_id="e", dialect="ces", turns=[turn])
     assert golden_verdict(matched(case, Turn(tool_calls=[CALL]))).status is None
 
 
-@pytest.mark.xfail(strict=True, reason="verdict.py looks at the case's switch only, not at the turn's own")
 def test_a_turn_may_switch_the_hallucination_gate_off():
     turn = ExpectedTurn(expectations=[WANTS_CALL], thresholds=TurnThresholds(hallucination="DISABLED"))
     thresholds = CaseThresholds(golden_hallucination="ENABLED")
@@ -196,10 +194,9 @@ def test_a_turn_may_switch_the_hallucination_gate_off():
     assert golden_verdict(matched(case, Turn(tool_calls=[CALL]))).status == "PASS"
 
 
-@pytest.mark.xfail(strict=True, reason="a missing turn without expectations is not noticed by the verdict")
-def test_a_missing_turn_is_no_pass():
+def test_a_missing_turn_fails_a_golden():
     case = golden([says("hi")], [Expectation("no_tool_calls")])
-    assert golden_verdict(matched(case, Turn(user="turn 0", agent="hi"))).status != "PASS"
+    assert golden_verdict(matched(case, Turn(user="turn 0", agent="hi"))) == Verdict("FAIL")
 
 
 def scenario(*expectations, **fields):
@@ -224,7 +221,11 @@ SCENARIOS = [
     (scenario(WANTS_CALL), [Turn(tool_calls=[ToolCall(name="a", args={"x": 2})])], "FAIL", ()),
     (scenario(WANTS_CALL, WANTS_CALL), [Turn(tool_calls=[CALL])], "FAIL", ()),
     (scenario(WANTS_CALL), [Turn(agent="done")], "FAIL", ()),
-    (scenario(SAYS_DONE), [Turn(agent="finished")], "FAIL", ()),
+    (scenario(SAYS_DONE), [Turn(agent="finished")], None, (JUDGED,)),
+    (scenario(SAYS_DONE), [Turn(agent="finished"), Turn(user="and?")], None, (JUDGED,)),
+    (scenario(SAYS_DONE), [Turn(user="hello?", agent="")], "FAIL", ()),
+    (scenario(SAYS_DONE), [], "FAIL", ()),
+    (scenario(WANTS_CALL, SAYS_DONE), [Turn(agent="finished")], "FAIL", ()),
     (scenario(SAYS_DONE), [Turn(agent_messages=["all done", "bye"], agent="bye")], "PASS", ()),
     (scenario(SAYS_DONE, user_goal="SATISFIED"), DONE, None, (GOAL,)),
     (scenario(SAYS_DONE, user_goal="REJECTED"), DONE, None, (GOAL,)),
@@ -252,9 +253,6 @@ def test_scenario_verdicts(case, turns, status, reasons):
     assert scenario_verdict(matched(case, *turns)) == Verdict(status, reasons)
 
 
-@pytest.mark.xfail(
-    strict=True, reason="scenario.py leaves a call undecided that has a wrong parameter already"
-)
 def test_a_scenario_call_with_a_wrong_parameter_fails_without_a_judge():
     args = {"x": directive("semantic", "one"), "y": 1}
     case = scenario(Expectation("tool_call", tool_call=ToolCall(name="a", args=args)))
@@ -262,7 +260,6 @@ def test_a_scenario_call_with_a_wrong_parameter_fails_without_a_judge():
     assert scenario_verdict(matched(case, turn)).status == "FAIL"
 
 
-@pytest.mark.xfail(strict=True, reason="scenario.py compares with the gate in float64")
 def test_a_scenario_gate_of_two_thirds_is_reached_in_float32():
     case = scenario(
         Expectation("tool_call", tool_call=ToolCall(name="a", args={"x": 1, "y": 1, "z": 1})),

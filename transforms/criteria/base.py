@@ -2,7 +2,9 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from functools import reduce
 from math import isfinite
+from operator import add
 from typing import ClassVar, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -47,7 +49,7 @@ class Criterion(BaseModel, ABC):
     def score(self, case: ConversationCase, pair: TurnPair) -> Scores:
         """Scores one turn; None if there is nothing to measure in it."""
 
-    def score_conversation(self, case: ConversationCase) -> Scores:
+    def score_conversation(self, case: ConversationCase) -> Score | None:
         """Scores the conversation as a whole, where the case states something about the whole."""
         return None
 
@@ -63,7 +65,7 @@ class Criterion(BaseModel, ABC):
         unscored = len(turns) - len(values)
         if not values:
             return Score(None, reason=turns[0].reason)
-        overall = self.gated(Score(sum(values, 0.0) / len(values)))
+        overall = self.gated(Score(reduce(add, values, 0.0) / len(values)))
         if unscored:
             overall.reason = f"{unscored} of {len(turns)} turns unscored: " + next(
                 s.reason or "" for s in turns if s.value is None

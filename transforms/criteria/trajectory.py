@@ -66,11 +66,11 @@ class ToolTrajectory(Criterion):
         return self._compare(case.case.actions, made)
 
     def _compare(self, expected: Sequence[ToolCall], actual: Sequence[ToolCall]) -> Score:
-        if self.argument_matchers or any(map(_has_directive, expected)):
-            return self._compare_one_by_one(expected, actual)
         wanted, made = [self._key(call) for call in expected], [self._key(call) for call in actual]
         if wanted == made:
             return Score(1.0, details=credit(len(expected), len(expected), len(actual)))
+        if self.argument_matchers or any(map(_has_directive, expected)):
+            return self._compare_one_by_one(expected, actual)
         hashable = [_hashed(key) for key in wanted], [_hashed(key) for key in made]
         return self._score(expected, actual, *hashable, operator.eq, equal_matches(*hashable))
 

@@ -1,0 +1,27 @@
+"""Beam counters that are incremented once a bundle, because an increment costs as much as a small step."""
+
+import apache_beam as beam
+from apache_beam.metrics.metric import Metrics
+
+NAMESPACE = "turnwise"
+
+
+class CountingDoFn(beam.DoFn):
+    """A DoFn that counts by name; the counts of a bundle reach Beam when the bundle ends."""
+
+    def __init__(self) -> None:
+        """Starts with no counts."""
+        self._counts: dict[str, int] = {}
+
+    def start_bundle(self) -> None:
+        """Forgets the counts of a bundle that did not end."""
+        self._counts = {}
+
+    def count(self, name: str, number: int = 1) -> None:
+        """Adds to a counter."""
+        self._counts[name] = self._counts.get(name, 0) + number
+
+    def finish_bundle(self) -> None:
+        """Hands the counts over to Beam."""
+        for name, number in self._counts.items():
+            Metrics.counter(NAMESPACE, name).inc(number)
