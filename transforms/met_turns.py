@@ -14,7 +14,9 @@ def met_turn(case: EvalCase, expected: ExpectedTurn, actual: Turn) -> JsonObject
     Returns:
         The checks' part of a TurnReplayResult; None if the turn is not of that kind, or has CES expectations.
     """
-    if case.dialect == "ces" or expected.expectations or actual.payloads or len(actual.agent_messages) > 1:
+    if case.dialect == "ces" or expected.expectations or actual.payloads:
+        return None
+    if actual.agent_messages and actual.agent_messages != [actual.agent]:
         return None
     wanted, made = expected.tool_calls or (), actual.tool_calls
     if len(wanted) != len(made) or (expected.response and not actual.agent):

@@ -14,6 +14,7 @@ from schemas.config import CesConfig, EvalConfig
 from schemas.conversation import Conversation, ExpectedTurn, ToolCall, Turn
 from schemas.failure import Failure
 from schemas.record import Record
+from schemas.rows import ScoreRow
 from schemas.score import Score
 from transforms.config import build_criteria
 from transforms.conversation_case import ConversationCase, TurnPair
@@ -22,7 +23,7 @@ from transforms.formats.registry import CaseReader, LogReader
 from transforms.match import CaseIndex, MatchCases
 from transforms.parse import FAILURES, JoinSessions, LoggedConversation, ParseConversations, ParseEvalCases
 from transforms.results import RunInfo
-from transforms.score_turns import EvaluatedConversation, ScoreTurns
+from transforms.score_turns import RESULTS, SCORES, STATISTICS, ScoreTurns
 
 RUN = RunInfo("run-1", "2026-11-21T00:00:00.000Z")
 
@@ -215,7 +216,7 @@ def test_a_side_input_list_is_one_object_in_a_bundle() -> None:
         assert_that(ids, equal_to([1]))
 
 
-def test_score_turns_gives_evaluated_conversations_and_failures() -> None:
+def test_score_turns_gives_scores_results_statistics_and_failures() -> None:
     criteria = build_criteria(EvalConfig(criteria={"tool_trajectory_avg_score": 1.0, "turn_latency": {}}))
     good = logged("good")
     good.conversation.turns[0].tool_calls = [ToolCall(name="get", args={"x": 1})]
@@ -226,13 +227,18 @@ def test_score_turns_gives_evaluated_conversations_and_failures() -> None:
     with pipeline() as root:
         matched = root | beam.Create([good, hostile]) | MatchCases(None)
         scored = matched["matched"] | ScoreTurns(criteria, RUN)
-        told = scored["evaluated"] | "Told" >> beam.Map(
-            lambda e: [
-                (row["conversation_id"], row["evaluation_status"], row["name"] != "") for row in e.result
-            ]
+        told = scored[RESULTS] | "Told" >> beam.Map(
+            lambda rows: [(r["conversation_id"], r["evaluation_status"], r["name"] != "") for r in rows]
         )
+        scores = scored[SCORES] | "Scores" >> beam.Map(
+            lambda rows: [(r["conversation_id"], r["criterion"], r["turn_index"], r["value"]) for r in rows]
+        )
+        added = scored[STATISTICS] | "Added" >> beam.Map(lambda s: (s[0], s[1].turns, s[1].status))
         lost = scored[FAILURES] | "Lost" >> beam.Map(lambda f: (f.stage, f.conversation_id, f.position))
         assert_that(told, equal_to([[("good", "PASS", True)]]), "IsTold")
+        scored_rows = [("good", "tool_trajectory_avg_score", turn, 1.0) for turn in (0, None)]
+        assert_that(scores, equal_to([scored_rows]), "IsScored")
+        assert_that(added, equal_to([("", 1, "PASS")]), "IsAdded")
         assert_that(lost | beam.Distinct(), equal_to([("score", "hostile", 3)]), "IsLost")
 
 
@@ -245,13 +251,11 @@ class RaisingTrajectory(ToolTrajectory):
         return super().score(case, pair)
 
 
-def summary(evaluated: EvaluatedConversation) -> tuple[str | None, dict[str, Any]]:
-    """Returns the status, and by criterion the value, outcome and number of turns."""
-    turns = Counter(row["criterion"] for row in evaluated.scores if row["turn_index"] is not None)
-    wholes = [row for row in evaluated.scores if row["turn_index"] is None]
-    return evaluated.result[0]["evaluation_status"], {
-        row["criterion"]: (row["value"], row["outcome"], turns[row["criterion"]]) for row in wholes
-    }
+def summary(rows: list[ScoreRow]) -> dict[str, Any]:
+    """Returns by criterion the value, outcome and number of turns."""
+    turns = Counter(row["criterion"] for row in rows if row["turn_index"] is not None)
+    wholes = [row for row in rows if row["turn_index"] is None]
+    return {row["criterion"]: (row["value"], row["outcome"], turns[row["criterion"]]) for row in wholes}
 
 
 def test_a_criterion_that_raises_is_a_failure_and_the_rest_counts() -> None:
@@ -266,15 +270,15 @@ def test_a_criterion_that_raises_is_a_failure_and_the_rest_counts() -> None:
     )
     with pipeline() as root:
         scored = (root | beam.Create([both]) | MatchCases(None))["matched"] | ScoreTurns(criteria, RUN)
-        told = scored["evaluated"] | "Told" >> beam.Map(summary)
-        added = scored["evaluated"] | "Added" >> beam.Map(
-            lambda e: (e.statistics[0], sum(score.is_error for score in e.statistics[1].scores))
+        told = scored[SCORES] | "Told" >> beam.Map(summary)
+        added = scored[STATISTICS] | "Added" >> beam.Map(
+            lambda s: (s[0], s[1].status, sum(score.is_error for score in s[1].scores))
         )
         lost = scored[FAILURES] | "Lost" >> beam.Map(
             lambda f: (f.stage, f.error_type, f.message, f.criterion, f.app_version, f.turn_index)
         )
         wholes = {"tool_trajectory_avg_score": (1.0, None, 1), "response_match_score": (1.0, "PASS", 2)}
-        assert_that(told, equal_to([(None, wholes)]), "IsTold")
-        assert_that(added, equal_to([("v1", 1)]), "IsAdded")
+        assert_that(told, equal_to([wholes]), "IsTold")
+        assert_that(added, equal_to([("v1", None, 1)]), "IsAdded")
         error = ("score", "ZeroDivisionError", "a fault of its own", "tool_trajectory_avg_score", "v1", 1)
         assert_that(lost, equal_to([error]), "IsLost")

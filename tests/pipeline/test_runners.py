@@ -36,9 +36,8 @@ STEPS = [
     *("LogsPatterns", "LogsFiles", "LogsSpreadFiles", "LogsRead", "LogsSpreadRecords"),
     *("ParseConversations", "JoinSessions"),
     *("CasesPatterns", "CasesFiles", "CasesRead", "ParseEvalCases"),
-    *("MatchCases", "ScoreTurns", "TurnScores", "EvaluationResults", "Statistics", "Metrics"),
-    *("MatchCasesSessions", "ScoreTurnsSessions", "TurnScoresSessions", "EvaluationResultsSessions"),
-    *("StatisticsSessions", "MetricsSessions", "AllMetrics", "MergeMetrics"),
+    *("MatchCases", "ScoreTurns", "Metrics", "MatchCasesSessions", "ScoreTurnsSessions", "MetricsSessions"),
+    *("AllMetrics", "MergeMetrics"),
     *("MetricsByAppVersion", "MetricsByTurn", "AllVersions", "AggregatedMetrics", "Failures", "FailureRows"),
 ]
 
