@@ -83,6 +83,8 @@ class _JoinLinesFn(beam.DoFn):
 
     def __init__(self, encode: JsonLines) -> None:
         self._encode = encode
+
+    def start_bundle(self) -> None:
         self._texts: list[bytes] = []
         self._size = 0
 

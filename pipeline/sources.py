@@ -5,12 +5,13 @@ import gzip
 import json
 from collections.abc import Iterator
 from datetime import date, datetime
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
 import apache_beam as beam
 from apache_beam.io import fileio
-from apache_beam.io.filesystem import CompressionTypes, FileMetadata
+from apache_beam.io.filesystem import CompressionTypes
 from apache_beam.io.filesystems import FileSystems
 from apache_beam.pvalue import PCollection
 
@@ -79,9 +80,9 @@ class _ReadFn(CountingDoFn):
         super().__init__()
         self._limit, self._lost = max_record_bytes, lost
 
-    def process(self, file: FileMetadata) -> Iterator[Any]:
+    def process(self, path: str) -> Iterator[Any]:
         try:
-            for record in read_records(file.path, self._limit):
+            for record in read_records(path, self._limit):
                 if isinstance(record, Failure):
                     self.count(self._lost)
                     yield beam.pvalue.TaggedOutput(FAILURES, record)
@@ -89,7 +90,7 @@ class _ReadFn(CountingDoFn):
                     yield record
         except Exception as error:
             self.count(self._lost)
-            yield beam.pvalue.TaggedOutput(FAILURES, record_failure("read", error, Record(file.path, 0, b"")))
+            yield beam.pvalue.TaggedOutput(FAILURES, record_failure("read", error, Record(path, 0, b"")))
 
 
 class FileSource:
@@ -110,11 +111,13 @@ class FileSource:
         self._lost, self._is_distributed = lost, is_distributed
 
     def read(self, root: beam.Pipeline, name: str) -> "tuple[PCollection[Record], PCollection[Failure]]":
-        """Matches the globs and reads every file once."""
+        """Matches the globs and reads every file once, however many globs match it."""
         files = (
             root
             | f"{name}Patterns" >> beam.Create(self._patterns, reshuffle=False)
             | f"{name}Files" >> fileio.MatchAll(fileio.EmptyMatchTreatment.ALLOW)
+            | f"{name}Paths" >> beam.Map(attrgetter("path"))
+            | f"{name}DistinctPaths" >> beam.Distinct()
         )
         if self._is_distributed:
             files = files | f"{name}SpreadFiles" >> beam.Reshuffle()

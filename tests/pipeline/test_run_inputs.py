@@ -293,3 +293,11 @@ def test_a_broken_first_line_of_a_json_file_loses_only_itself(tmp_path: Path) ->
     path = tmp_path / "log.json"
     path.write_text('{"cut": \n{"conversation_id": "b"}\n{"conversation_id": "c"}\n')
     assert [record.position for record in read_records(str(path), 1 << 20)] == [1, 2, 3]
+
+
+def test_a_file_that_two_paths_name_is_read_once(turnwise: Callable[..., Any], tmp_path: Path) -> None:
+    log = tmp_path / "logs" / "log.jsonl"
+    log.parent.mkdir()
+    log.write_bytes(lines({"conversation_id": "a", "turns": [{"user": "x", "agent": "y"}]}))
+    done = turnwise("run", "--input", log, log.parent, output=tmp_path / "out")
+    assert done.document("run.json")["counts"]["records"] == 1
