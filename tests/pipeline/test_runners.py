@@ -33,9 +33,10 @@ DATAFLOW = [
     "--no_save_main_session",
 ]
 STEPS = [
-    *("LogsPatterns", "LogsFiles", "LogsSpreadFiles", "LogsRead", "LogsSpreadRecords"),
+    *("LogsPatterns", "LogsFiles", "LogsPaths", "LogsDistinctPaths", "LogsSpreadFiles", "LogsRead"),
+    "LogsSpreadRecords",
     *("ParseConversations", "JoinSessions"),
-    *("CasesPatterns", "CasesFiles", "CasesRead", "ParseEvalCases"),
+    *("CasesPatterns", "CasesFiles", "CasesPaths", "CasesDistinctPaths", "CasesRead", "ParseEvalCases"),
     *("MatchCases", "ScoreTurns", "Metrics", "MatchCasesSessions", "ScoreTurnsSessions", "MetricsSessions"),
     *("AllMetrics", "MergeMetrics"),
     *("MetricsByAppVersion", "MetricsByTurn", "AllVersions", "AggregatedMetrics", "Failures", "FailureRows"),
