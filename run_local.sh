@@ -4,6 +4,7 @@
 #   ./run_local.sh run ...    turnwise run ... (see ./run_local.sh run --help)
 #   ./run_local.sh test       lint, types and tests
 set -euo pipefail
+caller=$PWD
 cd "$(dirname "${BASH_SOURCE[0]}")"
 
 env=.venv
@@ -41,5 +42,5 @@ prepare
 case "${1:-}" in
   "") sample ;;
   test) shift; run_tests "$@" ;;
-  *) exec "$env/bin/turnwise" "$@" ;;
+  *) turnwise=$PWD/$env/bin/turnwise; cd "$caller"; exec "$turnwise" "$@" ;;
 esac

@@ -16,7 +16,7 @@ from schemas.rows import FailureRow
 from schemas.values import JsonObject
 from transforms.aggregates import VersionSums, aggregated_metrics
 from transforms.formats.registry import CaseReader, LogReader
-from transforms.match import MatchCases
+from transforms.match import USED, MatchCases, count_unused_cases
 from transforms.metrics import MetricsFn, MetricsState
 from transforms.parse import FAILURES, JoinSessions, ParseConversations, ParseEvalCases
 from transforms.rows import failure_rows, turn_rows, version_rows
@@ -24,6 +24,7 @@ from transforms.score_turns import RESULTS, SCORES, STATISTICS, ScoreTurns
 
 SESSIONS = "Sessions"
 REASONS = "turnwise.failures"
+VERSIONS = "turnwise.failures_by_version"
 _JOINED_FORMATS = ("auto", "ces_session_output")
 
 
@@ -46,21 +47,26 @@ def build(root: beam.Pipeline, logs: Source, cases: Source | None, settings: Set
         joined = parsed.entries | "JoinSessions" >> JoinSessions()
         parts[SESSIONS] = joined.conversations
         failures.append(joined.failures)
-    states = []
+    states, used = [], []
     for part, conversations in parts.items():
         matched = conversations | f"MatchCases{part}" >> MatchCases(eval_cases)
         scored = matched["matched"] | f"ScoreTurns{part}" >> ScoreTurns(settings.criteria, settings.run)
         sink.write_table(scored[SCORES], "scores", part)
         sink.write_table(scored[RESULTS], "results", part)
+        used.append(matched[USED])
         states.append(scored[STATISTICS] | f"Metrics{part}" >> beam.CombinePerKey(MetricsFn()))
         failures += [matched[FAILURES], scored[FAILURES]]
     _write_metrics(states, settings, sink)
+    if eval_cases is not None:
+        count_unused_cases(eval_cases, used)
     rows = failures | "Failures" >> beam.Flatten() | "FailureRows" >> beam.Map(_counted, settings.run.run_id)
     sink.write_table(rows, "failures")
 
 
 def _counted(failure: Failure, run_id: str) -> list[FailureRow]:
     Metrics.counter(REASONS, f"{failure.stage}: {failure.error_type}").inc()
+    if failure.app_version is not None:
+        Metrics.counter(VERSIONS, failure.app_version).inc()
     return failure_rows(failure, run_id)
 
 

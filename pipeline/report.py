@@ -10,12 +10,13 @@ _GAP = "  "
 _REASONS_SHOWN = 3
 
 
-def version_table(rows: Sequence[JsonObject], criteria: Sequence[str]) -> str:
+def version_table(rows: Sequence[JsonObject], criteria: Sequence[str], failures: dict[str, int]) -> str:
     """Returns a table with one column per app version.
 
     Args:
         rows: The rows of `metrics_by_app_version`.
         criteria: Names of the criteria, in the order to show them.
+        failures: App version -> failures.
     """
     versions = sorted({row["app_version"] or "" for row in rows})
     by_key = {(row["app_version"] or "", row["criterion"], row["level"]): row for row in rows}
@@ -28,13 +29,15 @@ def version_table(rows: Sequence[JsonObject], criteria: Sequence[str]) -> str:
     lines.append(["not decided", *(str(row["unscored"]) if row else "" for row in status)])
     for name in (name for name in criteria if name in measured):
         lines.append([name, *(_mean(_row_of(by_key, version, name)) for version in versions)])
-    lines.append(["unscored", *(str(_total(rows, version, "unscored")) for version in versions)])
-    lines.append(["criterion errors", *(str(_total(rows, version, "errors")) for version in versions)])
+    lines.append(["unscored", *(_total(by_key, version, criteria) for version in versions)])
+    lines.append(["failures", *(str(failures.get(version, 0)) for version in versions)])
     return _aligned(lines)
 
 
 def _row_of(by_key: dict[tuple[str, str, str], JsonObject], version: str, name: str) -> JsonObject | None:
-    return by_key.get((version, name, "turn")) or by_key.get((version, name, "conversation"))
+    """Returns the row to show: of turns for latencies and counts, of whole conversations for scores."""
+    levels = ("conversation", "turn") if CRITERIA[name].scale else ("turn", "conversation")
+    return by_key.get((version, name, levels[0])) or by_key.get((version, name, levels[1]))
 
 
 def _headings(versions: Sequence[str]) -> list[str]:
@@ -58,22 +61,10 @@ def _mean(row: JsonObject | None) -> str:
     return f"{row['mean']:.1f}" if CRITERIA[row["criterion"]].scale is None else f"{row['mean']:.3f}"
 
 
-def _total(rows: Sequence[JsonObject], version: str, column: str) -> int:
-    return sum(
-        row[column]
-        for row in rows
-        if (row["app_version"] or "") == version and row["criterion"] != STATUS and _is_own_level(rows, row)
-    )
-
-
-def _is_own_level(rows: Sequence[JsonObject], row: JsonObject) -> bool:
-    """Tells whether a row counts each thing once: turns where a criterion has turns, else conversations."""
-    if row["level"] == "turn":
-        return True
-    key = (row["app_version"], row["criterion"])
-    return not any(
-        other["level"] == "turn" and (other["app_version"], other["criterion"]) == key for other in rows
-    )
+def _total(by_key: dict[tuple[str, str, str], JsonObject], version: str, names: Sequence[str]) -> str:
+    """Returns how many scores of a version have no value, at the level that is shown."""
+    rows = (_row_of(by_key, version, name) for name in names)
+    return str(sum(row["unscored"] for row in rows if row is not None))
 
 
 def _aligned(lines: Sequence[Sequence[str]]) -> str:
@@ -91,8 +82,9 @@ def balance_text(counts: JsonObject) -> str:
         f"{counts['conversations']} conversations = {counts['results']} results "
         f"+ {counts['lost_conversations']} failed"
     ]
-    if counts["lost_cases"]:
-        lines.append(f"{counts['lost_cases']} eval cases failed, {counts['cases']} are in use")
+    if counts["lost_cases"] or counts["unused_cases"]:
+        untried = f"{counts['unused_cases']} without a recording"
+        lines.append(f"eval cases: {counts['cases']} read, {untried}, {counts['lost_cases']} failed")
     if counts["failures"]:
         most = list(counts["failures"].items())[:_REASONS_SHOWN]
         lines.append("failures: " + ", ".join(f"{count} {reason}" for reason, count in most))

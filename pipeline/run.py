@@ -5,21 +5,23 @@ import logging
 import sys
 from collections.abc import Sequence
 from importlib.metadata import version
+from pathlib import Path
 
 import apache_beam as beam
 from apache_beam.metrics.metric import MetricsFilter
 from apache_beam.options.pipeline_options import GoogleCloudOptions, PipelineOptions, TestOptions
 from apache_beam.runners.runner import PipelineResult
 
-from pipeline.build import REASONS, build
+from pipeline.build import REASONS, VERSIONS, build
 from pipeline.live import show_progress
+from pipeline.lock import locked
 from pipeline.report import balance_text, version_table
 from pipeline.settings import Settings
 from pipeline.sinks import FileSink, check_directory, clear_directory, read_rows, write_run_file
 from pipeline.sources import FileSource, file_patterns
+from schemas.config import ConfigError
 from schemas.values import JsonObject
 from transforms.counting import NAMESPACE
-from transforms.rows import STATUS
 
 _OBJECTS_BETWEEN_COLLECTIONS = 50_000
 _COUNTERS = (
@@ -32,6 +34,7 @@ _COUNTERS = (
     "results",
     "cases",
     "lost_cases",
+    "unused_cases",
     "joined_entries",
 )
 
@@ -58,12 +61,35 @@ def run(settings: Settings, options: PipelineOptions) -> int:
         print("the pipeline was translated; nothing was run")
         return 0
     check_directory(settings.output, settings.overwrite)
-    clear_directory(settings.output)
+    _keep_inputs(settings)
+    with locked(settings.output):
+        check_directory(settings.output, settings.overwrite)
+        clear_directory(settings.output)
+        return report(settings, run_counts(_run_to_the_end(pipeline)))
+
+
+def _run_to_the_end(pipeline: beam.Pipeline) -> PipelineResult:
     calm_collector()
-    with show_progress():
-        result = pipeline.run()
-        result.wait_until_finish()
-    return report(settings, run_counts(result))
+    try:
+        with show_progress():
+            result = pipeline.run()
+            result.wait_until_finish()
+            return result
+    except RuntimeError as error:
+        if "KeyboardInterrupt" in str(error):
+            raise KeyboardInterrupt from None
+        raise
+
+
+def _keep_inputs(settings: Settings) -> None:
+    """Raises ConfigError if --overwrite could remove what is to be read."""
+    output = Path(settings.output).resolve()
+    for path in (*settings.input, *settings.eval_cases):
+        place = Path(path).resolve()
+        if settings.overwrite and "://" not in path and output in (place, *place.parents):
+            raise ConfigError(
+                f"--output {settings.output}: holds the input {path}, which --overwrite would endanger"
+            )
 
 
 def calm_collector() -> None:
@@ -94,12 +120,12 @@ def run_counts(result: PipelineResult) -> JsonObject:
     unread = found.pop("unread_records")
     found["lost_records"] += unread
     found["records"] += unread
-    return {**found, "failures": _failure_reasons(result)}
+    return {**found, "failures": _counted(result, REASONS), "failures_by_version": _counted(result, VERSIONS)}
 
 
-def _failure_reasons(result: PipelineResult) -> dict[str, int]:
-    """Returns how many failures there were of each kind (`stage: error type`), the most frequent first."""
-    counters = result.metrics().query(MetricsFilter().with_namespace(REASONS))["counters"]
+def _counted(result: PipelineResult, namespace: str) -> dict[str, int]:
+    """Returns the counters of a namespace, the largest first."""
+    counters = result.metrics().query(MetricsFilter().with_namespace(namespace))["counters"]
     counts = {counter.key.metric.name: counter.committed or 0 for counter in counters}
     return dict(sorted(counts.items(), key=lambda entry: -entry[1]))
 
@@ -109,7 +135,7 @@ def report(settings: Settings, counts: JsonObject) -> int:
     rows = read_rows(settings.output, "metrics_by_app_version", settings.output_format)
     problems = gate_problems(settings, counts, rows)
     names = [criterion.name for criterion in settings.criteria]
-    print(version_table(rows, names) if rows else "no conversation was scored")
+    print(version_table(rows, names, counts["failures_by_version"]) if rows else "no conversation was scored")
     print(f"\n{balance_text(counts)}")
     print(f"files: {settings.output}")
     for problem in problems:
@@ -152,7 +178,7 @@ def gate_problems(settings: Settings, counts: JsonObject, rows: Sequence[JsonObj
         problems.append(
             f"{lost} of {total} records and conversations failed, more than --max_failure_ratio {limit:g}"
         )
-    return problems + [line for name in settings.fail_on for line in _gate(name, counts, rows)]
+    return problems + [line for name in settings.fail_on for line in _gate(name, settings, counts, rows)]
 
 
 def _is_balanced(counts: JsonObject) -> bool:
@@ -161,12 +187,14 @@ def _is_balanced(counts: JsonObject) -> bool:
     return bool(conversations == counts["conversations"] and records == counts["records"])
 
 
-def _gate(name: str, counts: JsonObject, rows: Sequence[JsonObject]) -> list[str]:
+def _gate(name: str, settings: Settings, counts: JsonObject, rows: Sequence[JsonObject]) -> list[str]:
     own = [row for row in rows if row["criterion"] == name and row["level"] == "conversation"]
     failed = sum(row["fail_count"] for row in own)
     undecided = sum(row["count"] - row["pass_count"] - row["fail_count"] for row in own)
     undecided += sum(row["errors"] for row in rows if row["criterion"] == name)
-    undecided += counts["lost_conversations"] if name == STATUS else 0
+    undecided += counts["lost_cases"] + counts["unused_cases"]
+    if settings.max_failure_ratio is None:
+        undecided += counts["lost_records"] + counts["lost_conversations"]
     if not sum(row["count"] for row in own):
         return [f"{name}: nothing was scored"]
     if not failed and not undecided:

@@ -132,6 +132,8 @@ def check_directory(directory: str, overwrite: bool) -> None:
     """Raises ConfigError if a directory cannot be used, or holds an earlier run that must not be replaced."""
     if "://" not in directory and Path(directory).exists() and not Path(directory).is_dir():
         raise ConfigError(f"--output {directory}: is not a directory")
+    if any(char in directory for char in "*?[]"):
+        raise ConfigError(f"--output {directory}: the characters * ? [ ] are not possible in it")
     found = [] if overwrite else earlier_files(directory)
     if found:
         name = found[0].rsplit("/", 1)[-1]
@@ -139,12 +141,7 @@ def check_directory(directory: str, overwrite: bool) -> None:
 
 
 def clear_directory(directory: str) -> None:
-    """Makes an output directory, or removes an earlier run from it and nothing else; raises ConfigError."""
-    if "://" not in directory:
-        try:
-            Path(directory).mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise ConfigError(f"--output {directory}: {error.strerror}") from None
+    """Removes an earlier run from a directory, whole or unfinished, and nothing else."""
     found = earlier_files(directory)
     if found:
         FileSystems.delete(found)

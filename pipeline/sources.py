@@ -29,6 +29,8 @@ SUFFIXES = (".json", ".jsonl", ".ndjson", ".json.gz", ".jsonl.gz", ".ndjson.gz",
 
 _OTHER_SUFFIXES = (".yaml", ".yml", ".csv", ".tsv", ".md", ".html", ".xml", ".parquet", ".zip", ".py")
 _LINES_TRIED = 3
+_LARGEST_ARRAY = 1 << 30
+_GZIP_MAGIC = b"\x1f\x8b"
 _BOM = b"\xef\xbb\xbf"
 
 
@@ -64,6 +66,7 @@ def _patterns_of(path: str) -> list[str]:
     if not path.strip():
         raise ValueError("an empty path")
     if not Path(path).is_dir():
+        path = glob.escape(path) if Path(path).is_file() else path
         if not FileSystems.match([path], limits=[1])[0].metadata_list:
             raise ValueError("no such file")
         if Path(path).suffix.lower() in _OTHER_SUFFIXES:
@@ -147,7 +150,9 @@ def read_records(path: str, limit: int) -> Iterator[Record | Failure]:
 
 def _open(path: str) -> BinaryIO | gzip.GzipFile:
     file = FileSystems.open(path, compression_type=CompressionTypes.UNCOMPRESSED)
-    return gzip.GzipFile(fileobj=file) if path.endswith(".gz") else file
+    is_gzip = file.read(len(_GZIP_MAGIC)) == _GZIP_MAGIC
+    file.seek(0)
+    return gzip.GzipFile(fileobj=file) if is_gzip else file
 
 
 def _line_records(path: str, file: BinaryIO | gzip.GzipFile, limit: int) -> Iterator[Record | Failure]:
@@ -170,13 +175,15 @@ def _oversized(path: str, position: int, start: bytes, limit: int) -> Failure:
 
 def _document_records(path: str, file: BinaryIO | gzip.GzipFile, limit: int) -> Iterator[Record | Failure]:
     text = file.read(limit + 1)
-    if len(text) > limit:
+    if len(text) > limit and text.lstrip()[:1] == b"[":
+        text += file.read(_LARGEST_ARRAY)
+    elif len(text) > limit:
         yield _oversized(path, 1, text, limit)
         return
     text = text.removeprefix(_BOM)
     elements = _elements(text)
     if elements is not None:
-        yield from (_element(path, position, element) for position, element in enumerate(elements, 1))
+        yield from (_element(path, position, element, limit) for position, element in enumerate(elements, 1))
     elif _is_json_lines(text):
         for position, line in enumerate(text.split(b"\n"), 1):
             if line and not line.isspace():
@@ -185,9 +192,10 @@ def _document_records(path: str, file: BinaryIO | gzip.GzipFile, limit: int) -> 
         yield Record(path, 1, text)
 
 
-def _element(path: str, position: int, element: JsonValue) -> Record | Failure:
+def _element(path: str, position: int, element: JsonValue, limit: int) -> Record | Failure:
     try:
-        return Record(path, position, dump_json(element))
+        text = dump_json(element)
+        return Record(path, position, text) if len(text) <= limit else _oversized(path, position, text, limit)
     except ValueError as error:
         return record_failure("read", error, Record(path, position, repr(element).encode()))
 

@@ -1,5 +1,6 @@
 """Compares arguments of tool calls: exactly, by a matcher of the config, or by a directive of the case."""
 
+import json
 import math
 import re
 from collections.abc import Hashable, Mapping
@@ -86,12 +87,30 @@ def contains(expected: JsonValue, actual: JsonValue) -> bool:
     """Tells whether the expected text is part of the actual one, or an expected element of an actual list."""
     if isinstance(actual, list):
         return expected in actual
-    return str(expected) in str(actual)
+    return plain_text(expected) in plain_text(actual)
+
+
+def plain_text(value: JsonValue) -> str:
+    """Returns a text as it is, and any other value as JSON, whole numbers without a fraction."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return json.dumps(value, ensure_ascii=False)
+
+
+def same_value(expected: JsonValue, actual: JsonValue) -> bool:
+    """Compares two values of a Struct: numbers by value, and true and false are no numbers."""
+    if isinstance(expected, dict) and isinstance(actual, dict):
+        return expected.keys() == actual.keys() and all(same_value(v, actual[k]) for k, v in expected.items())
+    if isinstance(expected, list) and isinstance(actual, list):
+        return len(expected) == len(actual) and all(map(same_value, expected, actual))
+    return isinstance(expected, bool) == isinstance(actual, bool) and bool(expected == actual)
 
 
 def found(pattern: JsonValue, actual: JsonValue) -> bool:
     """Tells whether a regular expression is found in a value's text; a wrong pattern raises ValueError."""
-    return _compiled(str(pattern)).search(str(actual)) is not None
+    return _compiled(plain_text(pattern)).search(plain_text(actual)) is not None
 
 
 def is_directive(value: JsonValue) -> bool:
@@ -107,10 +126,13 @@ def frozen(value: JsonValue) -> Hashable:
 
 
 def check_directives(arguments: JsonObject) -> None:
-    """Raises ValueError for a `regexp` directive whose pattern is no regular expression."""
+    """Raises ValueError for a `regexp` directive without a pattern, or with a wrong one."""
     for value in arguments.values():
         if is_directive(value) and value["$matchType"] == "regexp":
-            _compiled(str(value.get("$matchValue", value.get("value"))))
+            pattern = value.get("$matchValue", value.get("value"))
+            if not isinstance(pattern, str):
+                raise ValueError("a regexp directive needs its pattern under $matchValue")
+            _compiled(pattern)
 
 
 def value_matches(expected: JsonValue, actual: JsonValue) -> bool | None:
@@ -125,7 +147,7 @@ def value_matches(expected: JsonValue, actual: JsonValue) -> bool | None:
         Whether they match; None if only a judge can tell (a `semantic` directive whose wording differs).
     """
     if not is_directive(expected):
-        return bool(expected == actual)
+        return same_value(expected, actual)
     wanted = expected.get("$matchValue", expected.get("value"))
     kind = expected["$matchType"]
     if kind == "ignore":
@@ -136,7 +158,7 @@ def value_matches(expected: JsonValue, actual: JsonValue) -> bool | None:
         return found(wanted, actual)
     if kind == "semantic":
         return True if actual in (wanted, expected.get("$originalValue")) else None
-    return bool(wanted == actual)
+    return same_value(wanted, actual)
 
 
 def arguments_match(
@@ -211,7 +233,7 @@ def parameter_score(expected: JsonObject | None, actual: JsonObject | None) -> P
     parameters only in the actual call do not matter; an ignored parameter leaves the denominator.
     """
     wanted, given = expected or {}, actual or {}
-    if wanted == given:
+    if same_value(wanted, given):
         return ParameterScore(len(wanted), len(wanted))
     matched = total = undecided = 0
     wrong: list[str] = []

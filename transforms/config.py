@@ -6,7 +6,9 @@ from math import isfinite
 
 from pydantic import BaseModel, ValidationError
 
+from schemas.ces.metric_settings import EvaluationMetricsThresholds
 from schemas.config import ConfigError, EvalConfig, load_json_object
+from schemas.proto_json import WireError
 from schemas.values import JsonObject, JsonValue
 from transforms.criteria import CRITERIA, Criterion
 
@@ -19,9 +21,13 @@ def parse_config(text: str, name: str = "config") -> EvalConfig:
             f"{name}: custom_metrics: not supported, they run code against google-adk's own classes"
         )
     try:
-        return EvalConfig.model_validate(value)
+        config = EvalConfig.model_validate(value)
+        EvaluationMetricsThresholds.from_value(config.ces.evaluation_metrics_thresholds)
     except ValidationError as error:
         raise ConfigError(f"{name}: {_first_problem(error, EvalConfig)}") from None
+    except WireError as error:
+        raise ConfigError(f"{name}: ces.evaluation_metrics_thresholds: {error}") from None
+    return config
 
 
 def build_criteria(config: EvalConfig) -> tuple[Criterion, ...]:

@@ -1,5 +1,8 @@
 """Beam counters that are incremented once a bundle, because an increment costs as much as a small step."""
 
+from collections.abc import Iterator
+from typing import Any
+
 import apache_beam as beam
 from apache_beam.metrics.metric import Metrics
 
@@ -21,7 +24,8 @@ class CountingDoFn(beam.DoFn):
         """Adds to a counter."""
         self._counts[name] = self._counts.get(name, 0) + number
 
-    def finish_bundle(self) -> None:
+    def finish_bundle(self) -> Iterator[Any] | None:
         """Hands the counts over to Beam."""
         for name, number in self._counts.items():
             Metrics.counter(NAMESPACE, name).inc(number)
+        return None

@@ -6,6 +6,7 @@ from typing import Any
 
 import apache_beam as beam
 from apache_beam.pvalue import DoOutputsTuple, PCollection
+from apache_beam.transforms.window import GlobalWindows
 
 from schemas.case import EvalCase, inline_case
 from schemas.conversation import Conversation
@@ -13,6 +14,8 @@ from schemas.failure import record_failure
 from transforms.conversation_case import ConversationCase
 from transforms.counting import CountingDoFn
 from transforms.parse import FAILURES, LoggedConversation
+
+USED = "used"
 
 
 class UnknownCaseError(LookupError):
@@ -62,15 +65,28 @@ class _MatchFn(CountingDoFn):
         self._index = CaseIndex(None)
         self._cases: Sequence[EvalCase] | None = None
 
+    def start_bundle(self) -> None:
+        super().start_bundle()
+        self._used: set[str] = set()
+
+    def finish_bundle(self) -> Iterator[Any]:
+        super().finish_bundle()
+        for eval_id in self._used:
+            yield beam.pvalue.TaggedOutput(USED, GlobalWindows.windowed_value(eval_id))
+
     def process(self, logged: LoggedConversation, cases: Sequence[EvalCase] | None = None) -> Iterator[Any]:
         if cases is not self._cases:
             self._cases, self._index = cases, CaseIndex(cases)
         conversation, record = logged
         try:
-            yield ConversationCase(conversation, self._index.find(conversation), record)
+            case = self._index.find(conversation)
+            if cases is not None and case is not None:
+                self._used.add(case.eval_id)
+            yield ConversationCase(conversation, case, record)
         except Exception as error:
             self.count("lost_conversations")
             failure = record_failure("match", error, record, conversation.conversation_id)
+            failure.app_version = conversation.app_version
             yield beam.pvalue.TaggedOutput(FAILURES, failure)
 
 
@@ -86,5 +102,26 @@ class MatchCases(beam.PTransform[PCollection[LoggedConversation], DoOutputsTuple
         """Reads the cases as a side input."""
         side_input = () if self._cases is None else (beam.pvalue.AsList(self._cases),)
         return conversations | "Match" >> beam.ParDo(_MatchFn(), *side_input).with_outputs(
-            FAILURES, main="matched"
+            USED, FAILURES, main="matched"
         )
+
+
+def _unused(case: EvalCase) -> tuple[str, int]:
+    return case.eval_id, 0
+
+
+def _once(eval_id: str) -> tuple[str, int]:
+    return eval_id, 1
+
+
+class _CountUnusedFn(CountingDoFn):
+    def process(self, entry: tuple[str, int]) -> None:
+        self.count("unused_cases", int(entry[1] == 0))
+
+
+def count_unused_cases(cases: "PCollection[EvalCase]", used: "Sequence[PCollection[str]]") -> None:
+    """Counts the eval cases that no conversation was held against; `used` are the ids from `MatchCases`."""
+    given = cases | "GivenCases" >> beam.Map(_unused)
+    tried = [ids | f"UsedCases{i}" >> beam.Map(_once) for i, ids in enumerate(used)]
+    uses = [given, *tried] | "AllUses" >> beam.Flatten() | "UsesOfCase" >> beam.CombinePerKey(max)
+    _ = uses | "CountUnusedCases" >> beam.ParDo(_CountUnusedFn())

@@ -31,6 +31,7 @@ COUNTS = {
     "parsed_records": 2,
     "cases": 0,
     "lost_cases": 0,
+    "unused_cases": 0,
     "failures": {},
 }
 RUN = RunInfo("run-1", "2026-11-21T00:00:00.000Z")

@@ -38,6 +38,7 @@ STEPS = [
     *("ParseConversations", "JoinSessions"),
     *("CasesPatterns", "CasesFiles", "CasesPaths", "CasesDistinctPaths", "CasesRead", "ParseEvalCases"),
     *("MatchCases", "ScoreTurns", "Metrics", "MatchCasesSessions", "ScoreTurnsSessions", "MetricsSessions"),
+    *("GivenCases", "UsedCases0", "UsedCases1", "AllUses", "UsesOfCase", "CountUnusedCases"),
     *("AllMetrics", "MergeMetrics"),
     *("MetricsByAppVersion", "MetricsByTurn", "AllVersions", "AggregatedMetrics", "Failures", "FailureRows"),
 ]

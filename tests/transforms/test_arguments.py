@@ -25,7 +25,7 @@ VALUES = [
     ("x", "x", True),
     ("x", "X", False),
     (1, 1.0, True),
-    (1, True, True),
+    (1, True, False),
     ("1", 1, False),
     (None, None, True),
     ([1, 2], [2, 1], False),
@@ -271,3 +271,18 @@ GATES = [
 @pytest.mark.parametrize(("value", "threshold", "wanted"), GATES)
 def test_a_share_passes_a_float32_gate(value, threshold, wanted):
     assert reaches(value, threshold) is wanted
+
+
+@pytest.mark.parametrize(
+    ("expected", "actual", "verdict"),
+    [
+        ({"$matchType": "regexp", "$matchValue": "^5$"}, 5.0, True),
+        ({"$matchType": "contains", "$matchValue": 5.0}, "order 5", True),
+        ({"$matchType": "contains", "$matchValue": "true"}, True, True),
+        ({"a": [1, {"b": True}]}, {"a": [1.0, {"b": True}]}, True),
+        ({"a": [1, {"b": True}]}, {"a": [1.0, {"b": 1}]}, False),
+        (0, False, False),
+    ],
+)
+def test_struct_values_are_compared_as_json(expected: object, actual: object, verdict: bool) -> None:
+    assert value_matches(expected, actual) is verdict

@@ -2,10 +2,11 @@
 
 from typing import ClassVar
 
+from schemas.conversation import Expectation
 from schemas.score import Score
 from transforms.conversation_case import ConversationCase, TurnPair
 from transforms.criteria.base import Criterion
-from transforms.expectations import ExpectationOutcome
+from transforms.expectations import ExpectationOutcome, turn_texts
 
 _ELSEWHERE = ("tool_call", "mock_tool_response")
 
@@ -15,7 +16,8 @@ class ExpectationsMet(Criterion):
 
     Of a golden turn: agent transfers, updated variables, tool responses, `noToolCalls`, and agent responses
     compared by EQUALS or CONTAINS. Of a scenario: its expected tool calls and agent responses, anywhere in
-    the conversation. A comparison of meaning is not counted.
+    the conversation. Of any case: the texts (`outputs`) that must have been said by the end. A comparison of
+    meaning is not counted.
     """
 
     name: ClassVar[str] = "expectations_met"
@@ -29,8 +31,20 @@ class ExpectationsMet(Criterion):
         return _share([o for o in case.replay(pair).outcomes if _is_checked(o)], pair.label)
 
     def score_conversation(self, case: ConversationCase) -> Score | None:
-        """Checks a scenario's expectations; None if it has none."""
-        return _share(case.scenario_outcomes, None) if case.scenario_outcomes else None
+        """Checks a scenario's expectations and the texts that must have been said; None if there are none."""
+        return _share([*case.scenario_outcomes, *_outputs_said(case)], None)
+
+
+def _outputs_said(case: ConversationCase) -> list[ExpectationOutcome]:
+    """Looks for a case's outputs in everything the agent said, without regard to letter case."""
+    said = "\n".join(text for turn in case.conversation.turns for text in turn_texts(turn)).casefold()
+    wanted = case.case.outputs if case.case else []
+    return [
+        ExpectationOutcome(
+            Expectation("agent_response", text=text), "PASS" if text.casefold() in said else "FAIL"
+        )
+        for text in wanted
+    ]
 
 
 def _is_checked(outcome: ExpectationOutcome) -> bool:

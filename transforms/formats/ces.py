@@ -99,7 +99,8 @@ def _add_trace(turn: canonical.Turn, message: ces.ConversationTurn) -> None:
     if root is None:
         turn.latency_ms = _elapsed_ms(message.messages)
         return
-    turn.latency_ms = _nanos(root) / _MS if _is_timed(root) else _elapsed_ms(message.messages)
+    is_timed = _is_timed(root) and _nanos(root) >= 0
+    turn.latency_ms = _nanos(root) / _MS if is_timed else _elapsed_ms(message.messages)
     spans = [span for span in _descendants(root) if span.name in _SPAN_TYPES]
     resources = {call.name: call.resource for call in turn.tool_calls}
     turn.spans = [_span(span, resources) for span in spans]
@@ -134,7 +135,8 @@ def _elapsed_ms(messages: Sequence[ces.ConversationMessage]) -> float | None:
     answered = next((m.event_time for m in reversed(messages) if m.role != "user" and m.event_time), None)
     if asked is None or answered is None:
         return None
-    return (timestamp_nanos(answered) - timestamp_nanos(asked)) / _MS
+    elapsed = (timestamp_nanos(answered) - timestamp_nanos(asked)) / _MS
+    return elapsed if elapsed >= 0 else None
 
 
 def _span(span: ces.Span, resources: dict[str | None, str | None]) -> canonical.Span:

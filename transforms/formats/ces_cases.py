@@ -109,11 +109,12 @@ def _golden_turn(message: GoldenTurn) -> ExpectedTurn:
     expectations = [_expectation(step.expectation) for step in message.steps if step.expectation is not None]
     inputs = [_input_text(step.user_input) for step in message.steps if step.user_input is not None]
     said = [text for text in inputs if text]
-    texts = [e.text for e in expectations if e.text and e.comparison != "CONTAINS"]
+    checked = [expectation for expectation in expectations if not expectation.skip]
+    texts = [e.text for e in checked if e.text and e.comparison != "CONTAINS"]
     return ExpectedTurn(
         user="\n".join(said) if said else None,
         response="\n".join(texts) or None,
-        tool_calls=[e.tool_call for e in expectations if e.tool_call is not None],
+        tool_calls=[e.tool_call for e in checked if e.tool_call is not None],
         scripted_transfers=[
             step.agent_transfer.target_agent for step in message.steps if step.agent_transfer
         ],

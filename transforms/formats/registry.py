@@ -32,9 +32,6 @@ class SessionEntry(NamedTuple):
     record: Record
 
 
-_adk_results = adk.eval_result_conversations
-
-
 def _no_conversation(name: str) -> ValueError:
     return ValueError(f"a record of the format {name} holds no conversation; eval cases go to --eval_cases")
 
