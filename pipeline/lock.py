@@ -30,5 +30,7 @@ def locked(directory: str) -> Iterator[None]:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             raise ConfigError(f"--output {directory}: another run is writing into it") from None
-        yield
-        (Path(directory) / _LOCK_FILE).unlink(missing_ok=True)
+        try:
+            yield
+        finally:
+            (Path(directory) / _LOCK_FILE).unlink(missing_ok=True)

@@ -65,7 +65,12 @@ def run(settings: Settings, options: PipelineOptions) -> int:
     with locked(settings.output):
         check_directory(settings.output, settings.overwrite)
         clear_directory(settings.output)
-        return report(settings, run_counts(_run_to_the_end(pipeline)))
+        try:
+            result = _run_to_the_end(pipeline)
+        except KeyboardInterrupt:
+            clear_directory(settings.output)
+            raise
+        return report(settings, run_counts(result))
 
 
 def _run_to_the_end(pipeline: beam.Pipeline) -> PipelineResult:
