@@ -6,6 +6,7 @@ from schemas.case import EvalCase
 from schemas.conversation import ExpectedTurn, ToolCall, Turn
 from schemas.values import JsonObject
 from transforms import wire
+from transforms.replay import tool_threshold
 
 
 def met_turn(case: EvalCase, expected: ExpectedTurn, actual: Turn) -> JsonObject | None:
