@@ -49,8 +49,7 @@ def _parameters(count: int) -> JsonObject:
 
 
 def _tool_scores(case: EvalCase, expected: ExpectedTurn) -> JsonObject:
-    own = expected.thresholds.tool_invocation if expected.thresholds else None
-    passed = (case.thresholds.tool_invocation if own is None else own) <= 1.0
+    passed = tool_threshold(case, expected) <= 1.0
     outcome = {"outcome": "PASS" if passed else "FAIL"} if case.tool_correctness_enabled else {}
     return {
         "toolOrderedInvocationScore": 1.0,
