@@ -38,9 +38,9 @@ class ResponseMatch(Criterion):
         if pair.actual is None:
             return turn_mismatch(pair)
         said = self._said_text(pair.actual)
-        if not has_tokens(expected):
-            return Score(float(expected.strip() == said.strip()), label="NO_WORDS")
         scores = rouge(expected, said, self.rouge_type)
+        if not scores.fmeasure and not has_tokens(expected):
+            return Score(float(expected.strip() == said.strip()), label="NO_WORDS")
         return Score(scores.fmeasure, details={"precision": scores.precision, "recall": scores.recall})
 
     def _adk_score(self, pair: TurnPair) -> Score | None:
