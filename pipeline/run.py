@@ -132,7 +132,7 @@ def _counted(result: PipelineResult, namespace: str) -> dict[str, int]:
     """Returns the counters of a namespace, the largest first."""
     counters = result.metrics().query(MetricsFilter().with_namespace(namespace))["counters"]
     counts = {counter.key.metric.name: counter.committed or 0 for counter in counters}
-    return dict(sorted(counts.items(), key=lambda entry: -entry[1]))
+    return dict(sorted(counts.items(), key=lambda entry: (-entry[1], entry[0])))
 
 
 def report(settings: Settings, counts: JsonObject) -> int:
