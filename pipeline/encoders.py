@@ -5,7 +5,7 @@ import json
 from collections.abc import Iterator, Sequence
 
 from schemas.avro_schema import avro_schema, json_fields
-from schemas.values import JsonObject, JsonValue
+from schemas.values import JsonObject
 from transforms.wire import dump_json
 
 
@@ -50,10 +50,6 @@ class AvroRows:
             content, avro_schema(self._table), (row for rows in lists for row in self.records(rows))
         )
         return content.getvalue()
-
-
-def _json_text(value: JsonValue) -> str | None:
-    return None if value is None else dump_json(value).decode()
 
 
 class IndentedJson:

@@ -63,10 +63,6 @@ class ArgumentMatcher(BaseModel):
         return math.isclose(left, right, rel_tol=self.relative_tolerance, abs_tol=self.tolerance)
 
 
-ToolMatchers = Mapping[str, Mapping[str, ArgumentMatcher]]
-"""Tool name, or `*` for every tool -> parameter -> matcher."""
-
-
 def _compiled(pattern: str) -> re.Pattern[str]:
     try:
         return re.compile(pattern)

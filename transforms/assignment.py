@@ -64,6 +64,20 @@ def _move_along(
         partners[mover], place = place, partners[mover]
 
 
+def common_subsequence(
+    expected: Sequence[Expected], actual: Sequence[Actual], matches: Callable[[Expected, Actual], bool]
+) -> int:
+    """Returns the length of the longest common subsequence of two lists."""
+    row = [0] * (len(actual) + 1)
+    for want in expected:
+        diagonal = 0
+        for column, other in enumerate(actual, 1):
+            above = row[column]
+            row[column] = diagonal + 1 if matches(want, other) else max(above, row[column - 1])
+            diagonal = above
+    return row[-1]
+
+
 def best_assignment(weights: Sequence[Sequence[float]]) -> list[int | None]:
     """Pairs rows with columns so that the sum of weights is as large as possible; ties go by order.
 

@@ -5,12 +5,15 @@ The scores are those of the `rouge-score` package over the tokens of google-adk 
 Stems and token counts are remembered, because nearly all of the time of the original goes into stemming.
 """
 
+import operator
 import unicodedata
 from collections import Counter
 from collections.abc import Sequence
 from functools import cache, lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from transforms.assignment import common_subsequence
 
 if TYPE_CHECKING:
     from rouge_score.tokenizers import DefaultTokenizer
@@ -113,17 +116,6 @@ def _common_count(reference: dict[Gram, int], candidate: Sequence[Gram]) -> int:
     return common
 
 
-def _longest_common_subsequence(left: Sequence[str], right: Sequence[str]) -> int:
-    row = [0] * (len(right) + 1)
-    for token in left:
-        diagonal = 0
-        for column, other in enumerate(right, 1):
-            above = row[column]
-            row[column] = diagonal + 1 if token == other else max(above, row[column - 1])
-            diagonal = above
-    return row[-1]
-
-
 def has_tokens(text: str) -> bool:
     """Tells whether a text has anything that ROUGE counts."""
     return _reference_counts(text, "rouge1")[1] > 0
@@ -142,7 +134,7 @@ def rouge(reference: str, candidate: str, rouge_type: RougeType = "rouge1") -> R
     """
     if rouge_type == "rougeL":
         wanted, spoken = tokenize(reference), tokenize(candidate)
-        return _rouge_score(_longest_common_subsequence(wanted, spoken), len(wanted), len(spoken))
+        return _rouge_score(common_subsequence(wanted, spoken, operator.eq), len(wanted), len(spoken))
     counts, reference_size = _reference_counts(reference, rouge_type)
     said = _grams(candidate, rouge_type)
     return _rouge_score(_common_count(counts, said), reference_size, len(said))

@@ -4,7 +4,7 @@ from collections.abc import Hashable, Sequence
 
 from schemas.conversation import ToolCall, ToolResponse
 from transforms.arguments import frozen, parameter_score
-from transforms.assignment import best_assignment, equal_matches
+from transforms.assignment import best_assignment, common_subsequence, equal_matches
 
 _MOST_PAIRS = 40_000
 
@@ -78,11 +78,4 @@ def ordered_share(expected: Sequence[ToolCall], actual: Sequence[ToolCall]) -> f
     """Returns the longest common subsequence of tools over the number of expected calls, 0..1."""
     if len(expected) == len(actual) and all(map(same_tool, expected, actual)):
         return 1.0
-    row = [0] * (len(actual) + 1)
-    for want in expected:
-        diagonal = 0
-        for column, call in enumerate(actual, 1):
-            above = row[column]
-            row[column] = diagonal + 1 if same_tool(want, call) else max(above, row[column - 1])
-            diagonal = above
-    return row[-1] / len(expected)
+    return common_subsequence(expected, actual, same_tool) / len(expected)

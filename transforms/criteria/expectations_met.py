@@ -8,7 +8,7 @@ from transforms.conversation_case import ConversationCase, TurnPair
 from transforms.criteria.base import Criterion
 from transforms.expectations import ExpectationOutcome, turn_texts
 
-_ELSEWHERE = ("tool_call", "mock_tool_response")
+_CHECKED_ELSEWHERE = ("tool_call", "mock_tool_response")
 
 
 class ExpectationsMet(Criterion):
@@ -49,7 +49,7 @@ def _outputs_said(case: ConversationCase) -> list[ExpectationOutcome]:
 
 def _is_checked(outcome: ExpectationOutcome) -> bool:
     expectation = outcome.expectation
-    if expectation is None or outcome.outcome == "SKIPPED" or expectation.kind in _ELSEWHERE:
+    if expectation is None or outcome.outcome == "SKIPPED" or expectation.kind in _CHECKED_ELSEWHERE:
         return False
     return expectation.kind != "agent_response" or expectation.comparison != "SEMANTIC_SIMILARITY"
 
