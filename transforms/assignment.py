@@ -1,7 +1,7 @@
 """Pairs expected with actual things, as well as possible over all of them together."""
 
 from collections import defaultdict, deque
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from math import inf
 from typing import TypeVar
 
@@ -64,18 +64,20 @@ def _move_along(
         partners[mover], place = place, partners[mover]
 
 
-def common_subsequence(
-    expected: Sequence[Expected], actual: Sequence[Actual], matches: Callable[[Expected, Actual], bool]
-) -> int:
-    """Returns the length of the longest common subsequence of two lists."""
-    row = [0] * (len(actual) + 1)
-    for want in expected:
-        diagonal = 0
-        for column, other in enumerate(actual, 1):
-            above = row[column]
-            row[column] = diagonal + 1 if matches(want, other) else max(above, row[column - 1])
-            diagonal = above
-    return row[-1]
+def common_subsequence(places: Iterable[int], size: int) -> int:
+    """Returns the length of the longest common subsequence of two lists (bit-parallel, after Hyyro 2004).
+
+    Args:
+        places: For every element of the one list, in order, a bit for each place of the other list at which
+            an element matches it.
+        size: Length of the other list.
+    """
+    everywhere = (1 << size) - 1
+    free = everywhere
+    for matching in places:
+        taken = free & matching
+        free = ((free + taken) | (free - taken)) & everywhere
+    return size - free.bit_count()
 
 
 def best_assignment(weights: Sequence[Sequence[float]]) -> list[int | None]:

@@ -5,7 +5,6 @@ The scores are those of the `rouge-score` package over the tokens of google-adk 
 Stems and token counts are remembered, because nearly all of the time of the original goes into stemming.
 """
 
-import operator
 import unicodedata
 from collections import Counter
 from collections.abc import Sequence
@@ -116,6 +115,13 @@ def _common_count(reference: dict[Gram, int], candidate: Sequence[Gram]) -> int:
     return common
 
 
+def _common_in_order(reference: Sequence[str], candidate: Sequence[str]) -> int:
+    places: dict[str, int] = {}
+    for place, token in enumerate(reference):
+        places[token] = places.get(token, 0) | 1 << place
+    return common_subsequence((places.get(token, 0) for token in candidate), len(reference))
+
+
 def has_tokens(text: str) -> bool:
     """Tells whether a text has anything that ROUGE counts."""
     return _reference_counts(text, "rouge1")[1] > 0
@@ -134,7 +140,7 @@ def rouge(reference: str, candidate: str, rouge_type: RougeType = "rouge1") -> R
     """
     if rouge_type == "rougeL":
         wanted, spoken = tokenize(reference), tokenize(candidate)
-        return _rouge_score(common_subsequence(wanted, spoken, operator.eq), len(wanted), len(spoken))
+        return _rouge_score(_common_in_order(wanted, spoken), len(wanted), len(spoken))
     counts, reference_size = _reference_counts(reference, rouge_type)
     said = _grams(candidate, rouge_type)
     return _rouge_score(_common_count(counts, said), reference_size, len(said))

@@ -78,4 +78,5 @@ def ordered_share(expected: Sequence[ToolCall], actual: Sequence[ToolCall]) -> f
     """Returns the longest common subsequence of tools over the number of expected calls, 0..1."""
     if len(expected) == len(actual) and all(map(same_tool, expected, actual)):
         return 1.0
-    return common_subsequence(expected, actual, same_tool) / len(expected)
+    places = (sum(1 << i for i, want in enumerate(expected) if same_tool(want, call)) for call in actual)
+    return common_subsequence(places, len(expected)) / len(expected)
