@@ -37,7 +37,7 @@ class Failure:
 
 
 def record_failure(
-    stage: str, error: Exception, record: Record, conversation_id: str | None = None
+    stage: str, error: BaseException, record: Record, conversation_id: str | None = None
 ) -> Failure:
     """Returns the failure row of a record that raised `error`."""
     return Failure(

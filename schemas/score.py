@@ -9,6 +9,27 @@ Outcome = Literal["PASS", "FAIL", "SKIPPED"]
 
 
 @dataclass(slots=True)
+class JudgeUse:
+    """What a judge did for a score.
+
+    Attributes:
+        model: Who judged.
+        prompt_version: Name and version of the prompt's wording.
+        samples: Answers that were asked for.
+        tokens_in: Tokens of the prompts that were paid.
+        tokens_out: Tokens of the answers.
+        cached: Answers that came out of the cache.
+    """
+
+    model: str
+    prompt_version: str
+    samples: int
+    tokens_in: int
+    tokens_out: int
+    cached: int
+
+
+@dataclass(slots=True)
 class Score:
     """What a criterion says of a turn, or of a whole conversation.
 
@@ -20,6 +41,7 @@ class Score:
         details: Figures behind the value.
         threshold: The gate that applied; None: no gate.
         outcome: PASS or FAIL against the gate; None: unscored, or no gate.
+        judge: Who judged it; None: it was measured.
     """
 
     value: float | None
@@ -29,3 +51,4 @@ class Score:
     details: JsonObject | None = None
     threshold: float | None = None
     outcome: Outcome | None = None
+    judge: JudgeUse | None = None

@@ -87,6 +87,7 @@ def _score_row(base: ScoreRow, criterion: str, turn: int | None, score: Score, t
         "reason": score.reason,
         "explanation": score.explanation,
         "details": score.details,
+        "judge": None if score.judge is None else asdict(score.judge),  # type: ignore[typeddict-item]
         "event_time": time,
     }
 

@@ -1,12 +1,14 @@
 """Scores conversations: every criterion on every turn, without Beam."""
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from schemas.failure import Failure, record_failure
 from schemas.score import Score
 from transforms.conversation_case import ConversationCase
-from transforms.criteria.base import Criterion
+from transforms.criteria.base import Criterion, JudgedCriterion, MeasuredCriterion
+from transforms.judging.ask import Ask
 
 
 @dataclass(slots=True)
@@ -36,8 +38,8 @@ class ScoredConversation:
     failures: list[Failure]
 
 
-def score_conversation(case: ConversationCase, criteria: Sequence[Criterion]) -> ScoredConversation:
-    """Scores a conversation by every criterion.
+def score_conversation(case: ConversationCase, criteria: Sequence[MeasuredCriterion]) -> ScoredConversation:
+    """Scores a conversation by every measured criterion.
 
     A criterion that raises becomes a failure; its other turns and the other criteria still count.
     """
@@ -47,7 +49,18 @@ def score_conversation(case: ConversationCase, criteria: Sequence[Criterion]) ->
     return scored
 
 
-def _score(criterion: Criterion, case: ConversationCase, failures: list[Failure]) -> CriterionScores:
+async def judge_conversation(
+    scored: ScoredConversation, criteria: Sequence[JudgedCriterion], ask: Ask
+) -> None:
+    """Adds the scores of every judged criterion; all its questions are asked at once.
+
+    A criterion that raises becomes a failure, as a measured one does.
+    """
+    judged = (_judge(criterion, scored.case, scored.failures, ask) for criterion in criteria)
+    scored.scores += await asyncio.gather(*judged)
+
+
+def _score(criterion: MeasuredCriterion, case: ConversationCase, failures: list[Failure]) -> CriterionScores:
     result = CriterionScores(criterion)
     for pair in case.pairs:
         try:
@@ -60,24 +73,44 @@ def _score(criterion: Criterion, case: ConversationCase, failures: list[Failure]
         elif scores is not None:
             result.turns += [(pair.index, criterion.gated(score)) for score in scores]
     try:
-        result.overall = _overall(criterion, case, result)
+        _sum_up(result, criterion.score_conversation(case))
     except Exception as error:
         _note(result, failures, error, case, None)
     return result
 
 
-def _overall(criterion: Criterion, case: ConversationCase, result: CriterionScores) -> Score | None:
-    whole = criterion.score_conversation(case)
+async def _judge(
+    criterion: JudgedCriterion, case: ConversationCase, failures: list[Failure], ask: Ask
+) -> CriterionScores:
+    result = CriterionScores(criterion)
+    questions = [*(criterion.judge(case, pair, ask) for pair in case.pairs)]
+    *turns, whole = await asyncio.gather(
+        *questions, criterion.judge_conversation(case, ask), return_exceptions=True
+    )
+    for pair, score in zip(case.pairs, turns, strict=True):
+        if isinstance(score, BaseException):
+            _note(result, failures, score, case, pair.index)
+        elif score is not None:
+            result.turns.append((pair.index, criterion.gated(score)))
+    if isinstance(whole, BaseException):
+        _note(result, failures, whole, case, None)
+    else:
+        _sum_up(result, whole)
+    return result
+
+
+def _sum_up(result: CriterionScores, whole: Score | None) -> None:
+    criterion = result.criterion
     overall = criterion.gated(whole) if whole else criterion.overall([score for _, score in result.turns])
     if overall is not None and result.errors and overall.outcome == "PASS":
         overall.outcome, overall.reason = None, f"{len(result.errors)} turns could not be scored"
-    return overall
+    result.overall = overall
 
 
 def _note(
     result: CriterionScores,
     failures: list[Failure],
-    error: Exception,
+    error: BaseException,
     case: ConversationCase,
     turn: int | None,
 ) -> None:

@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from schemas.score import Outcome, Score
 from transforms.conversation_case import ConversationCase, TurnPair
+from transforms.judging.ask import Ask, JudgeModelOptions
 
 Scores: TypeAlias = "Score | list[Score] | None"
 """None: not applicable. A list: several things of the same turn were measured (one score a tool call)."""
@@ -44,14 +45,6 @@ class Criterion(BaseModel, ABC):
         """Enters the class in `CRITERIA`; a second claim on a name raises TypeError."""
         if "name" in cls.__dict__ and CRITERIA.setdefault(cls.name, cls) is not cls:
             raise TypeError(f"two criteria are called {cls.name}")
-
-    @abstractmethod
-    def score(self, case: ConversationCase, pair: TurnPair) -> Scores:
-        """Scores one turn; None if there is nothing to measure in it."""
-
-    def score_conversation(self, case: ConversationCase) -> Score | None:
-        """Scores the conversation as a whole, where the case states something about the whole."""
-        return None
 
     def overall(self, turns: Sequence[Score]) -> Score | None:
         """Sums up the turns of one conversation; None if no turn was scored at all.
@@ -88,6 +81,38 @@ class Criterion(BaseModel, ABC):
     def _outcome(self, value: float, threshold: float) -> Outcome:
         passed = value >= threshold if self.gate == "at_least" else value <= threshold
         return "PASS" if passed else "FAIL"
+
+
+class MeasuredCriterion(Criterion):
+    """A measure that is computed."""
+
+    @abstractmethod
+    def score(self, case: ConversationCase, pair: TurnPair) -> Scores:
+        """Scores one turn; None if there is nothing to measure in it."""
+
+    def score_conversation(self, case: ConversationCase) -> Score | None:
+        """Scores the conversation as a whole, where the case states something about the whole."""
+        return None
+
+
+class JudgedCriterion(Criterion):
+    """A measure that a judge is asked for.
+
+    Attributes:
+        judge_model_options: Which model is asked, and how often.
+        sample_rate: Share of the conversations that are judged, 0..1, the same ones in every run.
+    """
+
+    judge_model_options: JudgeModelOptions = JudgeModelOptions()
+    sample_rate: float = Field(default=1.0, ge=0.0, le=1.0)
+
+    async def judge(self, case: ConversationCase, pair: TurnPair, ask: Ask) -> Score | None:
+        """Scores one turn; None if there is nothing to judge in it."""
+        return None
+
+    async def judge_conversation(self, case: ConversationCase, ask: Ask) -> Score | None:
+        """Scores the conversation as a whole; None if there is nothing to judge in it."""
+        return None
 
 
 def turn_mismatch(pair: TurnPair) -> Score | None:

@@ -4,10 +4,10 @@ from typing import ClassVar, Literal
 
 from schemas.score import Score
 from transforms.conversation_case import ConversationCase, TurnPair
-from transforms.criteria.base import Criterion
+from transforms.criteria.base import MeasuredCriterion
 
 
-class Figure(Criterion):
+class Figure(MeasuredCriterion):
     """A figure that informs: open-ended, lower is better."""
 
     scale: ClassVar[tuple[float, float] | None] = None

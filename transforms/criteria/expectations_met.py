@@ -5,13 +5,13 @@ from typing import ClassVar
 from schemas.conversation import Expectation
 from schemas.score import Score
 from transforms.conversation_case import ConversationCase, TurnPair
-from transforms.criteria.base import Criterion
+from transforms.criteria.base import MeasuredCriterion
 from transforms.expectations import ExpectationOutcome, turn_texts
 
 _CHECKED_ELSEWHERE = ("tool_call", "mock_tool_response")
 
 
-class ExpectationsMet(Criterion):
+class ExpectationsMet(MeasuredCriterion):
     """Share of a CES case's checkable expectations that were met, 0..1.
 
     Of a golden turn: agent transfers, updated variables, tool responses, `noToolCalls`, and agent responses

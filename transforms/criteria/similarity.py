@@ -5,11 +5,11 @@ from typing import ClassVar
 from schemas.conversation import ExpectedTurn, Turn
 from schemas.score import Score
 from transforms.conversation_case import EXTRA_TURN, ConversationCase, TurnPair
-from transforms.criteria.base import Criterion, turn_mismatch
+from transforms.criteria.base import MeasuredCriterion, turn_mismatch
 from transforms.rouge import RougeType, has_tokens, rouge
 
 
-class ResponseMatch(Criterion):
+class ResponseMatch(MeasuredCriterion):
     """ROUGE F of the agent's final words against the expected ones, 0..1.
 
     Attributes:

@@ -5,13 +5,13 @@ from typing import ClassVar
 from schemas.score import Score
 from schemas.values import JsonObject
 from transforms.conversation_case import ConversationCase, TurnPair
-from transforms.criteria.base import Criterion
+from transforms.criteria.base import MeasuredCriterion
 from transforms.expectations import ExpectationOutcome
 from transforms.replay import tool_threshold
 from transforms.tools import tool_identity
 
 
-class ToolInvocation(Criterion):
+class ToolInvocation(MeasuredCriterion):
     """Share of the tools expected in a turn that were called, 0..1 (CES's toolInvocationScore).
 
     The details hold the share called in the expected order, every call's parameterCorrectnessScore and the

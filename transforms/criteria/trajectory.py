@@ -13,14 +13,14 @@ from schemas.values import JsonObject, JsonValue
 from transforms.arguments import ArgumentMatcher, arguments_match, frozen, is_directive
 from transforms.assignment import count_matches, equal_matches
 from transforms.conversation_case import EXTRA_TURN, ConversationCase, TurnPair
-from transforms.criteria.base import Criterion, turn_mismatch
+from transforms.criteria.base import MeasuredCriterion, turn_mismatch
 from transforms.expectations import JUDGE_NEEDED
 
 MATCH_TYPES = ("EXACT", "IN_ORDER", "ANY_ORDER", "SUPERSET", "SUBSET")
 T = TypeVar("T")
 
 
-class ToolTrajectory(Criterion):
+class ToolTrajectory(MeasuredCriterion):
     """1.0 if a turn's tool calls are the expected ones, else 0.0; partial credit stands in the details.
 
     Attributes:

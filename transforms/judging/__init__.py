@@ -1,0 +1,1 @@
+"""What judged criteria ask of a model, and the ways to one."""
