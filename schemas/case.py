@@ -49,6 +49,8 @@ class EvalCase(Slim):
         expectations: What must occur anywhere in a scenario's conversation.
         evaluation_expectations: Statements (or names of them) about the whole conversation, for a judge.
         user_goal: What should become of a scenario's user goal.
+        user_goal_enabled: False: whether the user reached the goal is not judged.
+        user_behaviors: How a scenario's simulated user is to act, one text each.
         similarity_enabled: False: semantic similarity is switched off for the case.
         tool_correctness_enabled: False: the tool check of turns is switched off for the case.
         step_tool_correctness_enabled: False: the parameter check of calls is switched off for the case.
@@ -71,6 +73,8 @@ class EvalCase(Slim):
     evaluation_expectations: list[str] = Field(default_factory=list)
     rubrics: list[Rubric] = Field(default_factory=list)
     user_goal: Literal["SATISFIED", "REJECTED", "IGNORED"] = "SATISFIED"
+    user_goal_enabled: bool = True
+    user_behaviors: list[str] = Field(default_factory=list)
     thresholds: CaseThresholds = Field(default_factory=CaseThresholds)
     similarity_enabled: bool = True
     tool_correctness_enabled: bool = True

@@ -103,8 +103,19 @@ class JudgedCriterion(Criterion):
         sample_rate: Share of the conversations that are judged, 0..1, the same ones in every run.
     """
 
+    default_samples: ClassVar[int] = 1
+    """How often it asks where the config does not say."""
+
     judge_model_options: JudgeModelOptions = JudgeModelOptions()
     sample_rate: float = Field(default=1.0, ge=0.0, le=1.0)
+
+    @property
+    def options(self) -> JudgeModelOptions:
+        """The judge's options, with the criterion's own number of samples where none is set."""
+        options = self.judge_model_options
+        if "num_samples" in options.model_fields_set:
+            return options
+        return options.model_copy(update={"num_samples": self.default_samples})
 
     async def judge(self, case: ConversationCase, pair: TurnPair, ask: Ask) -> Score | None:
         """Scores one turn; None if there is nothing to judge in it."""

@@ -145,6 +145,7 @@ def _eval_case(case: AdkEvalCase) -> EvalCase:
         turns=[invocation_expected(invocation) for invocation in case.conversation or []],
         task=scenario.conversation_plan if scenario else None,
         user_facts=_user_facts(scenario) if scenario else [],
+        user_behaviors=_user_behaviors(scenario) if scenario else [],
         rubrics=_rubrics(case.rubrics),
         session_state=case.session_input.state if case.session_input else {},
         final_session_state=case.final_session_state or {},
@@ -160,6 +161,22 @@ def _user_facts(scenario: ConversationScenario) -> list[UserFact]:
     return facts
 
 
+def _user_behaviors(scenario: ConversationScenario) -> list[str]:
+    persona = scenario.user_persona
+    if persona is None or isinstance(persona, str):
+        return []
+    return [
+        "\n".join(
+            [
+                f"{behavior.name}: {behavior.description}",
+                *behavior.behavior_instructions,
+                *(f"Violated if: {violation}" for violation in behavior.violation_rubrics),
+            ]
+        )
+        for behavior in persona.behaviors
+    ]
+
+
 def _result_conversation(result: EvalCaseResult, conversation_id: str) -> Conversation:
     details = result.session_details if isinstance(result.session_details, dict) else {}
     state = details.get("state")
@@ -173,8 +190,24 @@ def _result_conversation(result: EvalCaseResult, conversation_id: str) -> Conver
         turns=[_result_turn(pair, i) for i, pair in enumerate(result.eval_metric_result_per_invocation)],
         state=state,
         labels={"final_eval_status": result.final_eval_status.name, "metrics": metrics},
-        meta={"eval_set_id": result.eval_set_id, "user_id": result.user_id},
+        meta={"eval_set_id": result.eval_set_id, "user_id": result.user_id, **_app_details(result)},
     )
+
+
+def _app_details(result: EvalCaseResult) -> JsonObject:
+    """Returns what each turn's agents were told and given, under `app_details`; nothing if no turn says."""
+    pairs = result.eval_metric_result_per_invocation
+    stated = [pair.actual_invocation.app_details for pair in pairs]
+    details = [
+        None
+        if app is None
+        else {
+            name: {"instructions": agent.instructions, "tool_declarations": agent.tool_declarations}
+            for name, agent in app.agent_details.items()
+        }
+        for app in stated
+    ]
+    return {"app_details": details} if any(details) else {}
 
 
 def _result_turn(pair: EvalMetricResultPerInvocation, index: int) -> Turn:

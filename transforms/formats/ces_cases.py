@@ -90,6 +90,9 @@ def _apply(thresholds: canonical.CaseThresholds, level: EvaluationMetricsThresho
 
 def _add_switches(case: canonical.EvalCase, message: Evaluation) -> None:
     config = message.evaluation_metrics_config_override
+    scenario = config.scenario_metrics_config if config else None
+    goal = scenario.user_goal_met_metrics_config if scenario else None
+    case.user_goal_enabled = goal is None or goal.enable_user_goal_met_metrics
     golden = config.golden_metrics_config if config else None
     if golden is None:
         return

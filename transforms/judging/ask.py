@@ -45,11 +45,13 @@ class Prompt:
         version: Name and version of its wording, such as `final_response_match/1`.
         instructions: What the judge is to do: the system instruction, the same for all evidence.
         evidence: The delimited and neutralised texts to be judged: the one user message.
+        left_out: Characters of the texts that the evidence leaves out for its length.
     """
 
     version: str
     instructions: str
     evidence: str
+    left_out: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,54 @@
+"""response_evaluation_score: how coherent the agent's answer is."""
+
+from statistics import median_low
+from typing import ClassVar
+
+from pydantic import Field
+
+from schemas.score import Score
+from transforms.conversation_case import ConversationCase, TurnPair
+from transforms.criteria.adk_judged import AdkJudged
+from transforms.judging.ask import Ask, Question
+from transforms.judging.evidence import Section, fill
+from transforms.judging.quotes import quoted
+from transforms.judging.statements import Reply, left_out
+from transforms.judging.vote import ask_all
+
+VERSION = "coherence/1"
+TASK = """
+You rate how coherent an assistant's answer to a request is: whether its sentences follow from each other, \
+keep to one thread, do not contradict each other, and read as one whole. Whether it is true does not matter.
+5: flows throughout. 4: coherent, with small bumps. 3: mostly coherent, a jump or an unclear reference. \
+2: hard to follow, or contradicts itself. 1: falls apart."""
+
+
+class CoherenceReply(Reply):
+    """A grade of coherence."""
+
+    quote: str = Field(description="The words of the answer that decide.")
+    reason: str = Field(description="Why, in one or two sentences.")
+    grade: int = Field(ge=1, le=5)
+
+
+class ResponseEvaluation(AdkJudged):
+    """Coherence of the agent's answer, 1 (falls apart) to 5; of several samples the (lower) median."""
+
+    name: ClassVar[str] = "response_evaluation_score"
+    scale: ClassVar[tuple[float, float] | None] = (1.0, 5.0)
+
+    threshold: float | None = 3.0
+
+    async def judge(self, case: ConversationCase, pair: TurnPair, ask: Ask) -> Score | None:
+        """Grades the answer of a recorded turn; None if the agent said nothing."""
+        answer = self.said(pair.actual) if pair.actual else ""
+        if pair.actual is None or not answer.strip():
+            return None
+        prompt = fill(VERSION, TASK, [Section("request", pair.actual.user or ""), Section("answer", answer)])
+        answers = await ask_all(ask, Question(prompt, CoherenceReply, self.options))
+        if not answers.replies:
+            return Score(None, reason=answers.reason, judge=answers.use)
+        grade = median_low(reply.grade for reply in answers.replies)
+        reply = next(reply for reply in answers.replies if reply.grade == grade)
+        grades = [reply.grade for reply in answers.replies]
+        details = {**quoted(reply.quote, prompt.evidence), "grades": grades, **left_out(prompt)}
+        return Score(float(grade), explanation=reply.reason, details=details, judge=answers.use)

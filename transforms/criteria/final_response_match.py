@@ -1,0 +1,79 @@
+"""final_response_match_v2: whether the agent's answer says what the reference says."""
+
+from typing import ClassVar, Literal
+
+from pydantic import Field
+
+from schemas.score import Score
+from transforms.conversation_case import EXTRA_TURN, ConversationCase, TurnPair
+from transforms.criteria.adk_judged import AdkJudged
+from transforms.criteria.base import turn_mismatch
+from transforms.judging.ask import Ask, Question
+from transforms.judging.evidence import Section, fill
+from transforms.judging.quotes import quoted
+from transforms.judging.statements import Reply, left_out
+from transforms.judging.vote import vote
+
+VERSION = "final_response_match/1"
+TASK = """
+You rate an assistant that can call tools. Decide whether its answer is as good as the reference answer to \
+the same request. Take the reference as right and sufficient, even where it names only the key facts: do not \
+work anything out again and do not check it against what you know.
+valid: the answer says what the reference says. Additional information is fine, and so is any other wording, \
+order, layout, abbreviation, number format or customary rounding, unless the user asked for a certain form. \
+Units must agree.
+invalid: something that the reference says is missing or different, or the agent says that it cannot help \
+while the reference does."""
+
+
+class MatchReply(Reply):
+    """Whether an answer matches its reference."""
+
+    reference_quote: str = Field(description="The words of the reference that decide.")
+    answer_quote: str = Field(description="The words of the agent's answer that decide.")
+    reason: str = Field(description="Why, in one or two sentences.")
+    verdict: Literal["valid", "invalid"]
+
+
+class FinalResponseMatch(AdkJudged):
+    """1.0 if most of the judge's samples find the agent's answer as good as the expected one; else 0.0."""
+
+    name: ClassVar[str] = "final_response_match_v2"
+    default_samples: ClassVar[int] = 5
+
+    async def judge(self, case: ConversationCase, pair: TurnPair, ask: Ask) -> Score | None:
+        """Compares the answer of a recorded turn with its golden turn's; None if that expects no answer."""
+        if pair.expected is None:
+            return turn_mismatch(pair) if pair.label == EXTRA_TURN else None
+        reference = self.wanted(pair.expected)
+        if not reference.strip():
+            return None
+        if pair.actual is None:
+            return turn_mismatch(pair)
+        answer = self.said(pair.actual)
+        if not answer.strip():
+            return Score(0.0, explanation="The agent said nothing.")
+        sections = [
+            Section("request", pair.expected.user or pair.actual.user or ""),
+            Section("reference answer", reference),
+            Section("agent's answer", answer),
+        ]
+        return await self._ask(ask, sections)
+
+    async def _ask(self, ask: Ask, sections: list[Section]) -> Score:
+        prompt = fill(VERSION, TASK, sections)
+        question = Question(prompt, MatchReply, self.options)
+        result = await vote(ask, question, lambda reply: reply.verdict == "valid")
+        (ballot,), answers = result.ballots, result.answers
+        if ballot.reply is None:
+            return Score(None, reason=answers.reason, judge=answers.use)
+        reply = ballot.reply
+        details = {
+            **quoted(reply.reference_quote, prompt.evidence, "reference_quote"),
+            **quoted(reply.answer_quote, prompt.evidence, "answer_quote"),
+            "votes": [ballot.positives, ballot.negatives],
+            **left_out(prompt),
+        }
+        return Score(
+            ballot.value, label=reply.verdict, explanation=reply.reason, details=details, judge=answers.use
+        )

@@ -1,0 +1,142 @@
+"""hallucinations_v1: the share of an answer's sentences that their context supports."""
+
+from collections.abc import Sequence
+from statistics import mean
+from typing import ClassVar, Literal
+
+from pydantic import Field
+
+from schemas.conversation import Turn
+from schemas.score import Score
+from schemas.values import JsonObject
+from transforms.conversation_case import ConversationCase, TurnPair
+from transforms.criteria.adk_judged import AdkJudged
+from transforms.expectations import turn_texts
+from transforms.judging.ask import Ask, Question
+from transforms.judging.evidence import fill
+from transforms.judging.quotes import quoted
+from transforms.judging.render import agent_sections, asked_sections, earlier_sections
+from transforms.judging.sentences import Span, sentences
+from transforms.judging.statements import Reply, left_out, statement_sections
+from transforms.judging.vote import Ballot, Vote, vote_each
+
+VERSION = "hallucinations/1"
+TASK = """
+You check an assistant's sentences against their context: the sections before the first sentence. What the \
+user said, the agent's instructions and the results of sensible tool calls are evidence; what the agent \
+said earlier is not. Use no knowledge of your own. Label every sentence, by its number:
+supported: everything in it follows from the evidence.
+unsupported: something in it does not follow.
+contradictory: the evidence says otherwise.
+disputed: some evidence supports it and some says otherwise.
+not_applicable: it claims nothing that could be checked (a greeting, a question, an offer, an opinion, an \
+instruction to the user)."""
+
+Label = Literal["supported", "unsupported", "contradictory", "disputed", "not_applicable"]
+_GOOD = ("supported", "not_applicable")
+
+
+class SentenceVerdict(Reply):
+    """What the judge says of one sentence."""
+
+    number: int = Field(description="Number of the sentence, as in its section's name.")
+    supporting_quote: str = Field(description="The words of the context that support it; empty if none do.")
+    contradicting_quote: str = Field(description="The words of the context that contradict it; or empty.")
+    reason: str = Field(description="Why, in one sentence.")
+    label: Label
+
+
+class HallucinationsReply(Reply):
+    """One entry for every sentence."""
+
+    sentences: list[SentenceVerdict]
+
+
+class _Sentence:
+    """A sentence of one of the messages that are judged together."""
+
+    def __init__(self, message: int, text: str, span: Span) -> None:
+        self.message, self.span, self.text = message, span, text[span.start : span.end]
+
+
+class Hallucinations(AdkJudged):
+    """Share of the sentences of an answer that their context supports, or that claim nothing, 0..1.
+
+    Attributes:
+        evaluate_intermediate_nl_responses: Judge everything the agent said in a turn; its score is then the
+            mean over the messages. All of them are held against the whole turn's tool results.
+    """
+
+    name: ClassVar[str] = "hallucinations_v1"
+
+    evaluate_intermediate_nl_responses: bool = False
+
+    async def judge(self, case: ConversationCase, pair: TurnPair, ask: Ask) -> Score | None:
+        """Labels every sentence of a recorded turn at once; None if there is no sentence."""
+        turn = pair.actual
+        found = self._sentences(turn, case.conversation.language) if turn else []
+        if turn is None or not found:
+            return None
+        sections = [
+            *agent_sections(case.conversation, turn),
+            *earlier_sections(case.conversation, turn),
+            *asked_sections(case.conversation, turn),
+            *statement_sections("sentence", [sentence.text for sentence in found]),
+        ]
+        question = Question(fill(VERSION, TASK, sections), HallucinationsReply, self.options)
+        return _score(found, await vote_each(ask, question, lambda r: _votes(r, len(found)), len(found)))
+
+    def _sentences(self, turn: Turn, language: str | None) -> list[_Sentence]:
+        messages = turn_texts(turn) if self.evaluate_intermediate_nl_responses else [turn.agent or ""]
+        return [
+            _Sentence(i, text, span) for i, text in enumerate(messages) for span in sentences(text, language)
+        ]
+
+
+def _votes(reply: HallucinationsReply, count: int) -> list[bool | None]:
+    said: list[set[bool]] = [set() for _ in range(count)]
+    for verdict in reply.sentences:
+        if 1 <= verdict.number <= count:
+            said[verdict.number - 1].add(verdict.label in _GOOD)
+    return [next(iter(goods)) if len(goods) == 1 else None for goods in said]
+
+
+def _score(found: Sequence[_Sentence], vote: Vote[HallucinationsReply]) -> Score:
+    prompt = vote.answers.question.prompt
+    details = [
+        _detail(sentence, ballot, i, prompt.evidence)
+        for i, (sentence, ballot) in enumerate(zip(found, vote.ballots, strict=True), 1)
+    ]
+    score = Score(None, judge=vote.answers.use, details={"sentences": details, **left_out(prompt)})
+    missing = sum(ballot.value is None for ballot in vote.ballots)
+    if missing:
+        reason = vote.answers.reason
+        whole = missing == len(found)
+        score.reason = reason if whole else f"{missing} of {len(found)} sentences not labelled: {reason}"
+        return score
+    messages: dict[int, list[float]] = {}
+    for sentence, ballot in zip(found, vote.ballots, strict=True):
+        messages.setdefault(sentence.message, []).append(ballot.value or 0.0)
+    score.value = mean(map(mean, messages.values()))
+    score.explanation = next((d["reason"] for d in details if d["label"] not in _GOOD), details[0]["reason"])
+    return score
+
+
+def _detail(
+    sentence: _Sentence, ballot: Ballot[HallucinationsReply], number: int, evidence: str
+) -> JsonObject:
+    verdicts = ballot.reply.sentences if ballot.reply else ()
+    verdict = next((v for v in verdicts if v.number == number), None)
+    detail: JsonObject = {
+        "sentence": sentence.text,
+        "message": sentence.message,
+        "start": sentence.span.start,
+        "end": sentence.span.end,
+        "label": verdict.label if verdict else None,
+        "reason": verdict.reason if verdict else None,
+        "votes": [ballot.positives, ballot.negatives],
+    }
+    if verdict:
+        detail |= quoted(verdict.supporting_quote, evidence, "supporting_quote")
+        detail |= quoted(verdict.contradicting_quote, evidence, "contradicting_quote")
+    return detail

@@ -1,0 +1,79 @@
+"""google-adk's criteria of a whole conversation: task success, trajectory quality, tool use quality."""
+
+from typing import ClassVar
+
+from schemas.conversation import Turn
+from schemas.score import Score
+from transforms.conversation_case import ConversationCase
+from transforms.criteria.adk_judged import AdkJudged
+from transforms.judging.ask import Ask
+from transforms.judging.evidence import Section, fill
+from transforms.judging.render import agent_sections, dialogue_sections
+from transforms.judging.statements import judge_statements, share_score, statement_sections
+
+TASK = """
+You rate a whole conversation of a user with an assistant that can call tools. For every aspect, by its \
+number, say whether the conversation has it: yes, also where the aspect does not arise; no otherwise. The \
+results of tool calls are facts; what the agent says it did counts only if a call shows it, or if it needs no \
+call."""
+
+
+class MultiTurn(AdkJudged):
+    """Share of certain aspects that a conversation has, 0..1."""
+
+    aspects: ClassVar[tuple[str, ...]]
+
+    async def judge_conversation(self, case: ConversationCase, ask: Ask) -> Score | None:
+        """Judges a recorded conversation; None if it is empty."""
+        if not any(map(_happened, case.conversation.turns)):
+            return None
+        sections = [*agent_sections(case.conversation), *dialogue_sections(case.conversation.turns)]
+        if case.case and case.case.task:
+            sections.append(Section("what the user was to achieve", case.case.task))
+        sections += statement_sections("aspect", self.aspects)
+        prompt = fill(f"{self.name.removesuffix('_v1')}/1", TASK, sections)
+        found, vote = await judge_statements(ask, prompt, self.options, len(self.aspects))
+        named = [{"aspect": aspect, **item} for aspect, item in zip(self.aspects, found, strict=True)]
+        return share_score(named, vote, "aspects", self.threshold)
+
+
+def _happened(turn: Turn) -> bool:
+    return bool(turn.user or turn.agent or turn.agent_messages or turn.tool_calls)
+
+
+class MultiTurnTaskSuccess(MultiTurn):
+    """1.0 if the user got what they came for, or was rightly refused it; else 0.0."""
+
+    name: ClassVar[str] = "multi_turn_task_success_v1"
+    aspects: ClassVar[tuple[str, ...]] = (
+        "By the end the user has everything they asked for, or was refused, for a stated reason, what the "
+        "agent may not or cannot give.",
+    )
+
+
+class MultiTurnTrajectoryQuality(MultiTurn):
+    """Share of the marks of a good path to the goal that the conversation has, 0..1."""
+
+    name: ClassVar[str] = "multi_turn_trajectory_quality_v1"
+    aspects: ClassVar[tuple[str, ...]] = (
+        "Every step of the agent served the user's goal; there was no detour.",
+        "The steps came in an order that makes sense: what a step depends on was known or done before it.",
+        "The agent did not repeat a question or a step whose answer it already had.",
+        "Where something was unclear or missing, the agent asked instead of guessing.",
+        "Where something went wrong, the agent noticed and went on sensibly.",
+    )
+
+
+class MultiTurnToolUseQuality(MultiTurn):
+    """Share of the marks of good tool use that the conversation has, 0..1."""
+
+    name: ClassVar[str] = "multi_turn_tool_use_quality_v1"
+    aspects: ClassVar[tuple[str, ...]] = (
+        "Every tool call was of a tool that fits its purpose.",
+        "Every argument was right: taken from the user, from an earlier result or from the instructions, not "
+        "made up.",
+        "No call was missing: nothing was claimed or promised that needed a call which was not made.",
+        "No call was needless or repeated without cause.",
+        "The agent used the results as they are: nothing important was overlooked, misread or altered.",
+        "Failed calls were noticed and handled.",
+    )

@@ -1,0 +1,112 @@
+"""Conversations as sections of evidence."""
+
+import json
+from collections.abc import Iterable, Sequence
+
+from schemas.conversation import Conversation, ToolCall, ToolResponse, Turn
+from schemas.values import JsonObject, JsonValue
+from transforms.expectations import turn_texts
+from transforms.formats.pairing import pair_responses
+from transforms.judging.evidence import Section
+from transforms.wire import dump_json
+
+APP_DETAILS = "app_details"
+"""Key of `Conversation.meta`: for every turn null or `{agent: {instructions, tool_declarations}}`."""
+
+
+def json_text(value: JsonValue) -> str:
+    """Returns a value as JSON in plain characters (nothing escaped that need not be); a text as it is."""
+    if isinstance(value, str):
+        return value
+    try:
+        return dump_json(value).decode()
+    except (TypeError, ValueError, RecursionError):
+        return json.dumps(value, ensure_ascii=False, default=repr)
+
+
+def agent_sections(conversation: Conversation, turn: Turn | None = None) -> list[Section]:
+    """Renders the agents' instructions and tools as far as the record has them.
+
+    Args:
+        conversation: The record.
+        turn: The turn in which they applied; None: all that applied in any turn, the latest of each agent.
+    """
+    by_turn = conversation.meta.get(APP_DETAILS)
+    if not isinstance(by_turn, list):
+        return []
+    place = None if turn is None else position(conversation, turn)
+    agents: JsonObject = {}
+    for details in by_turn if place is None else by_turn[place : place + 1]:
+        agents |= details if isinstance(details, dict) else {}
+    return [section for name, agent in agents.items() for section in _agent(name, agent)]
+
+
+def _agent(name: str, agent: JsonValue) -> list[Section]:
+    details = agent if isinstance(agent, dict) else {}
+    instructions, tools = details.get("instructions"), details.get("tool_declarations")
+    sections = (
+        [Section("instructions of an agent", f"{name}:\n{json_text(instructions)}")] if instructions else []
+    )
+    return [*sections, Section("tools of an agent", f"{name}:\n{json_text(tools)}")] if tools else sections
+
+
+def position(conversation: Conversation, turn: Turn) -> int:
+    """Returns the place of a recorded turn in its conversation."""
+    return next(i for i, other in enumerate(conversation.turns) if other is turn)
+
+
+def earlier_sections(conversation: Conversation, turn: Turn) -> list[Section]:
+    """Renders the turns before a turn."""
+    return dialogue_sections(conversation.turns[: position(conversation, turn)])
+
+
+def dialogue_sections(turns: Sequence[Turn], first: int = 1) -> list[Section]:
+    """Renders whole turns, numbered from `first`."""
+    return [
+        section
+        for number, turn in enumerate(turns, first)
+        for section in [*work(turn, number), *words(turn, number)]
+    ]
+
+
+def asked_sections(conversation: Conversation, turn: Turn) -> list[Section]:
+    """Renders a turn without the agent's words: what the user said, and the tool calls with their results."""
+    return work(turn, position(conversation, turn) + 1)
+
+
+def words(turn: Turn, number: int) -> list[Section]:
+    """Renders what the agent said in a turn."""
+    said = [Section(f"turn {number}, agent", text) for text in turn_texts(turn)]
+    return said + [Section(f"turn {number}, agent shows", json_text(payload)) for payload in turn.payloads]
+
+
+def work(turn: Turn, number: int) -> list[Section]:
+    """Renders what the user said and everything that was done in a turn."""
+    sections = [Section(f"turn {number}, user", turn.user)] if turn.user else []
+    sections += _calls(f"turn {number}, user's tool", turn.user_tool_calls, turn.user_tool_responses)
+    sections += _calls(f"turn {number}, tool", turn.tool_calls, turn.tool_responses)
+    if turn.transfers:
+        sections.append(Section(f"turn {number}, handed over to", "\n".join(turn.transfers)))
+    if turn.variables:
+        sections.append(Section(f"turn {number}, variables set", json_text(turn.variables)))
+    return sections
+
+
+def _calls(name: str, calls: Sequence[ToolCall], responses: Sequence[ToolResponse]) -> Iterable[Section]:
+    paired = pair_responses(calls, responses)
+    used = {id(response) for response in paired}
+    for i, (call, response) in enumerate(zip(calls, paired, strict=True), 1):
+        yield Section(f"{name} call {i}", f"{call.name or ''} {json_text(call.args or {})}")
+        if response is None:
+            yield Section(f"{name} result {i} was not recorded", "")
+        else:
+            yield Section(f"{name} result {i}", _answer(response))
+    for response in responses:
+        if id(response) not in used:
+            yield Section(f"{name} result without a call", f"{response.name or ''} {_answer(response)}")
+
+
+def _answer(response: ToolResponse) -> str:
+    failed = "the call failed" if response.error is True else f"the call failed: {response.error}"
+    answer = "" if response.response is None else json_text(response.response)
+    return f"{failed}\n{answer}" if response.error else answer

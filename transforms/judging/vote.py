@@ -1,0 +1,150 @@
+"""Several answers to one question, and what most of them say."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Generic
+
+from schemas.score import JudgeUse
+from transforms.judging.ask import NO_JUDGE, Ask, Question, R, Sample
+
+LEFT_OUT = "the judge's answer leaves it out"
+
+
+@dataclass(slots=True)
+class Answers(Generic[R]):
+    """The answers to a question so far.
+
+    Attributes:
+        question: What was asked.
+        samples: What came back, unusable answers included.
+    """
+
+    question: Question[R]
+    samples: list[Sample[R]] = field(default_factory=list)
+
+    @property
+    def replies(self) -> list[R]:
+        """The usable answers, in order."""
+        return [sample.reply for sample in self.samples if sample.reply is not None]
+
+    @property
+    def reason(self) -> str:
+        """Why the first unusable answer is unusable."""
+        return next((s.reason or "no answer" for s in self.samples if s.reply is None), LEFT_OUT)
+
+    @property
+    def use(self) -> JudgeUse | None:
+        """Who judged, and what it took; None: there is no judge."""
+        if all(sample.reason == NO_JUDGE for sample in self.samples):
+            return None
+        return JudgeUse(
+            model=next((sample.model for sample in self.samples if sample.model), ""),
+            prompt_version=self.question.prompt.version,
+            samples=len(self.samples),
+            tokens_in=sum(sample.tokens_in for sample in self.samples),
+            tokens_out=sum(sample.tokens_out for sample in self.samples),
+            cached=sum(sample.is_cached for sample in self.samples),
+        )
+
+    async def more(self, ask: Ask, number: int) -> list[R]:
+        """Asks that many times more and returns the usable ones of the new answers."""
+        start = len(self.samples)
+        new = await ask(self.question, range(start, start + number))
+        self.samples += new
+        return [sample.reply for sample in new if sample.reply is not None]
+
+
+@dataclass(slots=True)
+class Ballot(Generic[R]):
+    """The votes on one thing.
+
+    Attributes:
+        first_positive: The first answer that was for it.
+        first_negative: The first answer that was against it.
+    """
+
+    positives: int = 0
+    negatives: int = 0
+    first_positive: R | None = None
+    first_negative: R | None = None
+
+    @property
+    def value(self) -> float | None:
+        """1.0: most were for it; 0.0: they were not, or it is a tie; None: nobody voted."""
+        if not self.positives + self.negatives:
+            return None
+        return 1.0 if self.positives > self.negatives else 0.0
+
+    @property
+    def reply(self) -> R | None:
+        """The first answer on the side that won; None: nobody voted."""
+        return self.first_positive if self.value else self.first_negative
+
+    def add(self, reply: R, is_positive: bool | None) -> None:
+        """Counts one vote; None abstains."""
+        if is_positive:
+            self.positives += 1
+            self.first_positive = self.first_positive or reply
+        elif is_positive is not None:
+            self.negatives += 1
+            self.first_negative = self.first_negative or reply
+
+    def votes_needed(self, remaining: int) -> int:
+        """Returns the smallest number of further votes that could decide, of so many; 0: it is decided."""
+        lead = self.positives - self.negatives
+        if not remaining or lead > remaining or (self.negatives and -lead >= remaining):
+            return 0
+        return min((remaining - lead) // 2 + 1, max(1, (remaining + lead + 1) // 2))
+
+
+@dataclass(slots=True)
+class Vote(Generic[R]):
+    """The votes on every thing that was asked about at once."""
+
+    ballots: list[Ballot[R]]
+    answers: Answers[R]
+
+
+async def vote(ask: Ask, question: Question[R], positive: Callable[[R], bool | None]) -> Vote[R]:
+    """Asks until the majority is decided, `num_samples` times at most; see `vote_each`.
+
+    Args:
+        ask: The way to the judge.
+        question: What is asked.
+        positive: What an answer votes; None abstains.
+    """
+    return await vote_each(ask, question, lambda reply: [positive(reply)], 1)
+
+
+async def vote_each(
+    ask: Ask, question: Question[R], votes: Callable[[R], Sequence[bool | None]], count: int
+) -> Vote[R]:
+    """Asks about several things at once until all of them are decided, `num_samples` times at most.
+
+    A majority is as google-adk counts it: more for than against; a tie is against; unusable answers and
+    abstentions do not count. It asks in rounds of the smallest number that could decide, so the outcome is
+    that of asking every time.
+
+    Args:
+        ask: The way to the judge.
+        question: What is asked.
+        votes: What an answer votes on each of the things, in order; None abstains.
+        count: How many things there are.
+    """
+    ballots: list[Ballot[R]] = [Ballot() for _ in range(count)]
+    answers: Answers[R] = Answers(question)
+    while True:
+        remaining = question.options.num_samples - len(answers.samples)
+        number = max((ballot.votes_needed(remaining) for ballot in ballots), default=0)
+        if not number:
+            return Vote(ballots, answers)
+        for reply in await answers.more(ask, number):
+            for ballot, is_positive in zip(ballots, votes(reply), strict=True):
+                ballot.add(reply, is_positive)
+
+
+async def ask_all(ask: Ask, question: Question[R]) -> Answers[R]:
+    """Asks `num_samples` times at once, for answers that are no yes or no."""
+    answers: Answers[R] = Answers(question)
+    await answers.more(ask, question.options.num_samples)
+    return answers
