@@ -6,6 +6,7 @@ from schemas.record import Record
 from schemas.score import Score
 from transforms.conversation_case import ConversationCase
 from transforms.criteria import CRITERIA, Criterion
+from transforms.criteria.base import MeasuredCriterion
 from transforms.scoring import score_conversation
 from transforms.verdict import criteria_verdict
 
@@ -169,6 +170,7 @@ def test_a_name_can_be_claimed_once():
 def test_cases_without_turns_are_scored_without_an_error():
     case = EvalCase(eval_id="e", turns=[ExpectedTurn(response="x", tool_calls=[])])
     empty = ConversationCase(Conversation(conversation_id="c"), case, RECORD)
-    found = score_conversation(empty, [kind() for kind in CRITERIA.values()])
+    measured = [kind() for kind in CRITERIA.values() if issubclass(kind, MeasuredCriterion)]
+    found = score_conversation(empty, measured)
     assert found.failures == []
     assert criteria_verdict(found.scores).status == "FAIL"

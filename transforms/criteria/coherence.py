@@ -17,9 +17,10 @@ from transforms.judging.vote import ask_all
 VERSION = "coherence/1"
 TASK = """
 You rate how coherent an assistant's answer to a request is: whether its sentences follow from each other, \
-keep to one thread, do not contradict each other, and read as one whole. Whether it is true does not matter.
-5: flows throughout. 4: coherent, with small bumps. 3: mostly coherent, a jump or an unclear reference. \
-2: hard to follow, or contradicts itself. 1: falls apart."""
+keep to one thread, do not contradict each other, and read as one whole. Whether it is true does not \
+matter.
+5: flows throughout. 4: coherent, with small bumps. 3: mostly coherent, a jump or an unclear reference. 2: \
+hard to follow, or contradicts itself. 1: falls apart."""
 
 
 class CoherenceReply(Reply):

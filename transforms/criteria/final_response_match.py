@@ -17,11 +17,11 @@ from transforms.judging.vote import vote
 VERSION = "final_response_match/1"
 TASK = """
 You rate an assistant that can call tools. Decide whether its answer is as good as the reference answer to \
-the same request. Take the reference as right and sufficient, even where it names only the key facts: do not \
-work anything out again and do not check it against what you know.
-valid: the answer says what the reference says. Additional information is fine, and so is any other wording, \
-order, layout, abbreviation, number format or customary rounding, unless the user asked for a certain form. \
-Units must agree.
+the same request. Take the reference as right and sufficient, even where it names only the key facts: do \
+not work anything out again and do not check it against what you know.
+valid: the answer says what the reference says. Additional information is fine, and so is any other \
+wording, order, layout, abbreviation, number format or customary rounding, unless the user asked for a \
+certain form. Units must agree.
 invalid: something that the reference says is missing or different, or the agent says that it cannot help \
 while the reference does."""
 

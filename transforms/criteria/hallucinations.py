@@ -17,7 +17,7 @@ from transforms.judging.evidence import fill
 from transforms.judging.quotes import quoted
 from transforms.judging.render import agent_sections, asked_sections, earlier_sections
 from transforms.judging.sentences import Span, sentences
-from transforms.judging.statements import Reply, left_out, statement_sections
+from transforms.judging.statements import Reply, left_out, statement_sections, unjudged_reason
 from transforms.judging.vote import Ballot, Vote, vote_each
 
 VERSION = "hallucinations/1"
@@ -110,9 +110,7 @@ def _score(found: Sequence[_Sentence], vote: Vote[HallucinationsReply]) -> Score
     score = Score(None, judge=vote.answers.use, details={"sentences": details, **left_out(prompt)})
     missing = sum(ballot.value is None for ballot in vote.ballots)
     if missing:
-        reason = vote.answers.reason
-        whole = missing == len(found)
-        score.reason = reason if whole else f"{missing} of {len(found)} sentences not labelled: {reason}"
+        score.reason = unjudged_reason(missing, len(found), vote.answers.reason)
         return score
     messages: dict[int, list[float]] = {}
     for sentence, ballot in zip(found, vote.ballots, strict=True):

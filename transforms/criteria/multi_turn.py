@@ -14,8 +14,8 @@ from transforms.judging.statements import judge_statements, share_score, stateme
 TASK = """
 You rate a whole conversation of a user with an assistant that can call tools. For every aspect, by its \
 number, say whether the conversation has it: yes, also where the aspect does not arise; no otherwise. The \
-results of tool calls are facts; what the agent says it did counts only if a call shows it, or if it needs no \
-call."""
+results of tool calls are facts; what the agent says it did counts only if a call shows it, or if it needs \
+no call."""
 
 
 class MultiTurn(AdkJudged):
@@ -27,7 +27,7 @@ class MultiTurn(AdkJudged):
         """Judges a recorded conversation; None if it is empty."""
         if not any(map(_happened, case.conversation.turns)):
             return None
-        sections = [*agent_sections(case.conversation), *dialogue_sections(case.conversation.turns)]
+        sections = [*agent_sections(case.conversation), *dialogue_sections(case.conversation)]
         if case.case and case.case.task:
             sections.append(Section("what the user was to achieve", case.case.task))
         sections += statement_sections("aspect", self.aspects)

@@ -15,16 +15,16 @@ otherwise. Judge each rubric alone, by what it says and nothing more."""
 
 FINAL_RESPONSE = f"""
 You rate the final answer of an assistant that can call tools, by rubrics. Look only at the answer to be \
-judged; the rest shows what it is based on. What the user said, the agent's instructions and the results of \
-sensible tool calls can be trusted; the agent's own words prove nothing. Where a rubric asks for facts, they \
-must follow from what can be trusted, though wording and number formats may differ; if the call that would \
-have shown them is missing, wrong or failed, the answer is no.
+judged; the rest shows what it is based on. What the user said, the agent's instructions and the results \
+of sensible tool calls can be trusted; the agent's own words prove nothing. Where a rubric asks for facts, \
+they must follow from what can be trusted, though wording and number formats may differ; if the call that \
+would have shown them is missing, wrong or failed, the answer is no.
 {_YES_OR_NO}"""
 
 TOOL_USE = f"""
 You rate how an assistant used its tools in the last turn of a conversation, by rubrics. For each rubric, \
-work out which calls and arguments it asks for, find them among the calls that were made, and compare. What \
-the agent said to the user does not matter.
+work out which calls and arguments it asks for, find them among the calls that were made, and compare. \
+What the agent said to the user does not matter.
 {_YES_OR_NO}"""
 
 TRAJECTORY = f"""
@@ -85,5 +85,5 @@ class RubricMultiTurnTrajectory(RubricCriterion):
         rubrics = self.applying(case, case.pairs)
         if not case.conversation.turns or not rubrics:
             return None
-        material = [*agent_sections(case.conversation), *dialogue_sections(case.conversation.turns)]
+        material = [*agent_sections(case.conversation), *dialogue_sections(case.conversation)]
         return await self.ask_about(ask, TRAJECTORY, material, rubrics)

@@ -1,27 +1,28 @@
 """per_turn_user_simulator_quality_v1: whether a simulated user kept to its scenario."""
 
+import asyncio
 from typing import ClassVar, Literal
 
 from pydantic import Field
 
 from schemas.case import EvalCase
-from schemas.conversation import Turn
+from schemas.conversation import Conversation, Turn
 from schemas.score import JudgeUse, Score
 from transforms.conversation_case import ConversationCase, TurnPair
 from transforms.criteria.adk_judged import AdkJudged
 from transforms.judging.ask import Ask, Question
 from transforms.judging.evidence import Section, fill
 from transforms.judging.quotes import quoted
-from transforms.judging.render import dialogue_sections
+from transforms.judging.render import dialogue_sections, position
 from transforms.judging.statements import Reply, left_out, statement_sections
 from transforms.judging.vote import vote
 
 VERSION = "user_simulator/1"
 TASK = """
-A model plays the user of an assistant, after a plan. Decide whether the user's message in the section "to be \
-judged" is valid at its place in the conversation, by all of the rules; one clear violation makes it invalid. \
-The agent's mistakes are not the user's. If the message is the stop signal, decide whether the user ends the \
-conversation at the right moment: when the plan is carried out, or cannot be."""
+A model plays the user of an assistant, after a plan. Decide whether the user's message in the section "to \
+be judged" is valid at its place in the conversation, by all of the rules; one clear violation makes it \
+invalid. The agent's mistakes are not the user's. If the message is the stop signal, decide whether the \
+user ends the conversation at the right moment: when the plan is carried out, or cannot be."""
 
 RULES = (
     "It follows the plan: it does what the plan says comes now, and nothing that the plan excludes.",
@@ -61,22 +62,30 @@ class PerTurnUserSimulatorQuality(AdkJudged):
         """Judges the user's message of a recorded turn; None if the case is no scenario."""
         if case.case is None or case.case.kind != "scenario" or not case.case.task or pair.actual is None:
             return None
-        start = _fact(case.case, "starting_prompt")
-        if pair.index == 0 and start is not None:
-            score = _opening(pair.actual, start)
-        else:
-            score = await self._ask(
-                case.case, case.conversation.turns[: pair.index], pair.actual.user or "", ask
-            )
-        if pair.index + 1 < len(case.pairs):
-            return score
-        stop = await self._ask(case.case, case.conversation.turns, self.stop_signal, ask)
-        return _with_stop(score, stop)
+        place = position(case.conversation, pair.actual)
+        if place + 1 < len(case.conversation.turns):
+            return await self._message(case, case.case, place, ask)
+        last, stop = await asyncio.gather(
+            self._message(case, case.case, place, ask),
+            self._ask(case.case, case.conversation, place + 1, self.stop_signal, ask),
+        )
+        return _with_stop(last, stop)
 
-    async def _ask(self, case: EvalCase, history: list[Turn], message: str, ask: Ask) -> Score:
+    async def _message(self, case: ConversationCase, scenario: EvalCase, place: int, ask: Ask) -> Score:
+        start, turn = _fact(scenario, "starting_prompt"), case.conversation.turns[place]
+        if place == 0 and start is not None:
+            return _opening(turn, start)
+        return await self._ask(scenario, case.conversation, place, turn.user or "", ask)
+
+    async def _ask(
+        self, case: EvalCase, conversation: Conversation, place: int, message: str, ask: Ask
+    ) -> Score:
         sections = [Section("plan", case.task or "")]
         sections += [Section("what the user knows", f"{fact.name}: {fact.value}") for fact in case.user_facts]
-        sections += [*statement_sections("rule", case.user_behaviors or RULES), *dialogue_sections(history)]
+        sections += [
+            *statement_sections("rule", case.user_behaviors or RULES),
+            *dialogue_sections(conversation, place),
+        ]
         sections += [Section("stop signal", self.stop_signal), Section("to be judged", message)]
         prompt = fill(VERSION, TASK, sections)
         question = Question(prompt, SimulatorReply, self.options)

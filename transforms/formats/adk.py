@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from schemas.adk import (
     AdkEvalCase,
     AdkRubric,
+    AppDetails,
     Content,
     ConversationScenario,
     EvalSet,
@@ -96,6 +97,32 @@ def invocation_expected(invocation: Invocation) -> ExpectedTurn:
     )
 
 
+def turn_context(invocations: Sequence[Invocation]) -> JsonObject:
+    """Returns what else is known of each turn, one entry a turn: agents' setup, and sources looked up.
+
+    Returns:
+        `app_details` and `grounding` (`transforms.judging.render` reads them); what no turn states is absent.
+    """
+    context: JsonObject = {
+        "app_details": [_agents(invocation.app_details) for invocation in invocations],
+        "grounding": [_grounding(invocation.intermediate_data) for invocation in invocations],
+    }
+    return {key: by_turn for key, by_turn in context.items() if any(by_turn)}
+
+
+def _agents(app: AppDetails | None) -> JsonObject | None:
+    if app is None:
+        return None
+    return {
+        name: {"instructions": agent.instructions, "tool_declarations": agent.tool_declarations}
+        for name, agent in app.agent_details.items()
+    }
+
+
+def _grounding(data: IntermediateData | InvocationEvents | None) -> list[JsonObject]:
+    return [step.grounding_metadata for step in _steps(data) if step.grounding_metadata]
+
+
 def stated_app_version(state: JsonObject) -> str | None:
     """Returns the app version that a session's state names, if it is a text."""
     version = state.get("app_version")
@@ -182,6 +209,7 @@ def _result_conversation(result: EvalCaseResult, conversation_id: str) -> Conver
     state = details.get("state")
     state = state if isinstance(state, dict) else {}
     metrics = {metric.metric_name: metric.score for metric in result.overall_eval_metric_results}
+    recorded = [pair.actual_invocation for pair in result.eval_metric_result_per_invocation]
     return Conversation(
         conversation_id=conversation_id,
         source="adk",
@@ -190,24 +218,8 @@ def _result_conversation(result: EvalCaseResult, conversation_id: str) -> Conver
         turns=[_result_turn(pair, i) for i, pair in enumerate(result.eval_metric_result_per_invocation)],
         state=state,
         labels={"final_eval_status": result.final_eval_status.name, "metrics": metrics},
-        meta={"eval_set_id": result.eval_set_id, "user_id": result.user_id, **_app_details(result)},
+        meta={"eval_set_id": result.eval_set_id, "user_id": result.user_id, **turn_context(recorded)},
     )
-
-
-def _app_details(result: EvalCaseResult) -> JsonObject:
-    """Returns what each turn's agents were told and given, under `app_details`; nothing if no turn says."""
-    pairs = result.eval_metric_result_per_invocation
-    stated = [pair.actual_invocation.app_details for pair in pairs]
-    details = [
-        None
-        if app is None
-        else {
-            name: {"instructions": agent.instructions, "tool_declarations": agent.tool_declarations}
-            for name, agent in app.agent_details.items()
-        }
-        for app in stated
-    ]
-    return {"app_details": details} if any(details) else {}
 
 
 def _result_turn(pair: EvalMetricResultPerInvocation, index: int) -> Turn:

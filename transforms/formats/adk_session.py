@@ -7,7 +7,7 @@ from schemas.adk import Content, Invocation, InvocationEvent, InvocationEvents, 
 from schemas.adk_results import Event, Session
 from schemas.conversation import Conversation, Turn
 from schemas.values import JsonValue
-from transforms.formats.adk import invocation_turn, stated_app_version
+from transforms.formats.adk import invocation_turn, stated_app_version, turn_context
 from transforms.formats.adk_content import parts_of
 from transforms.formats.problems import one_line_problems
 
@@ -24,15 +24,16 @@ def session_conversation(value: JsonValue) -> Conversation:
         session = read_log(Session, value)
     eval_id = session.state.get("eval_id")
     groups = _invocation_groups([event for event in session.events if not event.partial])
+    invocations = [_invocation(events) for events in groups]
     return Conversation(
         conversation_id=session.id,
         source="adk",
         app_version=stated_app_version(session.state),
         eval_id=eval_id if isinstance(eval_id, str) else None,
         start_time=_rfc3339(session.events[0].timestamp) if session.events else None,
-        turns=[_turn(events, i) for i, events in enumerate(groups)],
+        turns=[_turn(*turn, i) for i, turn in enumerate(zip(groups, invocations, strict=True))],
         state=session.state,
-        meta={"app_name": session.app_name, "user_id": session.user_id},
+        meta={"app_name": session.app_name, "user_id": session.user_id, **turn_context(invocations)},
     )
 
 
@@ -46,8 +47,8 @@ def _invocation_groups(events: Sequence[Event]) -> list[list[Event]]:
     return list(groups.values())
 
 
-def _turn(events: Sequence[Event], index: int) -> Turn:
-    turn = invocation_turn(_invocation(events), index)
+def _turn(events: Sequence[Event], invocation: Invocation, index: int) -> Turn:
+    turn = invocation_turn(invocation, index)
     if not any(map(_by_user, events)):
         turn.user = None
     handed_over = [e.actions.transfer_to_agent for e in events if e.actions.transfer_to_agent]
@@ -102,6 +103,7 @@ def _step(event: Event, parts: list[Part]) -> InvocationEvent:
     return InvocationEvent(
         author=event.author,
         content=Content(parts=parts),
+        grounding_metadata=event.grounding_metadata,
         usage_metadata=event.usage_metadata,
         model_version=event.model_version,
     )

@@ -12,6 +12,8 @@ from transforms.wire import dump_json
 
 APP_DETAILS = "app_details"
 """Key of `Conversation.meta`: for every turn null or `{agent: {instructions, tool_declarations}}`."""
+GROUNDING = "grounding"
+"""Key of `Conversation.meta`: for every turn null or the sources that the model itself looked up."""
 
 
 def json_text(value: JsonValue) -> str:
@@ -31,14 +33,17 @@ def agent_sections(conversation: Conversation, turn: Turn | None = None) -> list
         conversation: The record.
         turn: The turn in which they applied; None: all that applied in any turn, the latest of each agent.
     """
-    by_turn = conversation.meta.get(APP_DETAILS)
-    if not isinstance(by_turn, list):
-        return []
-    place = None if turn is None else position(conversation, turn)
+    places = range(len(conversation.turns)) if turn is None else [position(conversation, turn)]
     agents: JsonObject = {}
-    for details in by_turn if place is None else by_turn[place : place + 1]:
+    for place in places:
+        details = _of_turn(conversation, APP_DETAILS, place)
         agents |= details if isinstance(details, dict) else {}
     return [section for name, agent in agents.items() for section in _agent(name, agent)]
+
+
+def _of_turn(conversation: Conversation, key: str, place: int) -> JsonValue:
+    by_turn = conversation.meta.get(key)
+    return by_turn[place] if isinstance(by_turn, list) and place < len(by_turn) else None
 
 
 def _agent(name: str, agent: JsonValue) -> list[Section]:
@@ -57,21 +62,30 @@ def position(conversation: Conversation, turn: Turn) -> int:
 
 def earlier_sections(conversation: Conversation, turn: Turn) -> list[Section]:
     """Renders the turns before a turn."""
-    return dialogue_sections(conversation.turns[: position(conversation, turn)])
+    return dialogue_sections(conversation, position(conversation, turn))
 
 
-def dialogue_sections(turns: Sequence[Turn], first: int = 1) -> list[Section]:
-    """Renders whole turns, numbered from `first`."""
+def dialogue_sections(conversation: Conversation, end: int | None = None) -> list[Section]:
+    """Renders whole turns: all, or the first `end`."""
     return [
         section
-        for number, turn in enumerate(turns, first)
-        for section in [*work(turn, number), *words(turn, number)]
+        for place, turn in enumerate(conversation.turns[:end])
+        for section in [*_work(conversation, place), *words(turn, place + 1)]
     ]
 
 
 def asked_sections(conversation: Conversation, turn: Turn) -> list[Section]:
     """Renders a turn without the agent's words: what the user said, and the tool calls with their results."""
-    return work(turn, position(conversation, turn) + 1)
+    return _work(conversation, position(conversation, turn))
+
+
+def spoken_sections(conversation: Conversation) -> list[Section]:
+    """Renders only what was said."""
+    return [
+        section
+        for number, turn in enumerate(conversation.turns, 1)
+        for section in [*_user(turn, number), *words(turn, number)]
+    ]
 
 
 def words(turn: Turn, number: int) -> list[Section]:
@@ -80,11 +94,19 @@ def words(turn: Turn, number: int) -> list[Section]:
     return said + [Section(f"turn {number}, agent shows", json_text(payload)) for payload in turn.payloads]
 
 
-def work(turn: Turn, number: int) -> list[Section]:
+def _user(turn: Turn, number: int) -> list[Section]:
+    return [Section(f"turn {number}, user", turn.user)] if turn.user else []
+
+
+def _work(conversation: Conversation, place: int) -> list[Section]:
     """Renders what the user said and everything that was done in a turn."""
-    sections = [Section(f"turn {number}, user", turn.user)] if turn.user else []
+    turn, number = conversation.turns[place], place + 1
+    sections = _user(turn, number)
     sections += _calls(f"turn {number}, user's tool", turn.user_tool_calls, turn.user_tool_responses)
     sections += _calls(f"turn {number}, tool", turn.tool_calls, turn.tool_responses)
+    grounding = _of_turn(conversation, GROUNDING, place)
+    if grounding:
+        sections.append(Section(f"turn {number}, sources found", json_text(grounding)))
     if turn.transfers:
         sections.append(Section(f"turn {number}, handed over to", "\n".join(turn.transfers)))
     if turn.variables:

@@ -67,13 +67,18 @@ def share(scores: Sequence[float | None], reason: str, threshold: float | None) 
     value = sum(judged) / len(judged)
     score = Score(value)
     if missing:
-        score.reason = f"{missing} of {len(scores)} not judged: {reason}"
+        score.reason = unjudged_reason(missing, len(scores), reason)
         best = (sum(judged) + missing) / len(scores)
         if threshold is not None and best < threshold:
             score.threshold, score.outcome = threshold, "FAIL"
     elif threshold is not None:
         score.threshold, score.outcome = threshold, "PASS" if value >= threshold else "FAIL"
     return score
+
+
+def unjudged_reason(missing: int, total: int, reason: str) -> str:
+    """Returns why something has no value: the reason alone where nothing at all was judged."""
+    return reason if missing == total else f"{missing} of {total} not judged: {reason}"
 
 
 def share_score(
@@ -83,7 +88,8 @@ def share_score(
 
     Unlike `share` there is no value while a finding is missing, lest what was left out looks fulfilled.
     """
-    score = share([item["score"] for item in found], vote.answers.reason, threshold)
+    unasked = (item["reason"] for item in found if item["score"] is None and item["reason"])
+    score = share([item["score"] for item in found], next(unasked, vote.answers.reason), threshold)
     score.value = None if score.reason else score.value
     score.judge, score.explanation = vote.answers.use, explanation(found)
     score.details = {name: list(found), **left_out(vote.answers.question.prompt)}
