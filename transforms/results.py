@@ -14,6 +14,8 @@ from transforms import wire
 from transforms.arguments import ParameterScore
 from transforms.conversation_case import ConversationCase, TurnPair
 from transforms.expectations import ExpectationOutcome
+from transforms.judged_results import with_judgements
+from transforms.judgements import Judgements
 from transforms.met_turns import met_turn
 from transforms.replay import TurnReplay
 from transforms.scenario import responses_by_call
@@ -76,7 +78,8 @@ def evaluation_result(scored: ScoredConversation, verdict: Verdict, run: RunInfo
         }
     if case is not None and case.dialect == "ces":
         result["evaluationMetricsThresholds"] = _thresholds(case.thresholds)
-    return result
+    judgements = Judgements(scored.scores)
+    return with_judgements(result, scored.case, judgements, _expectation_outcome) if judgements else result
 
 
 def _error_info(verdict: Verdict, session_id: str) -> JsonObject:

@@ -1,15 +1,21 @@
 """The verdict on one conversation: PASS, FAIL, or none with its reasons."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from schemas.case import EvalCase
-from schemas.conversation import ExpectedTurn
 from schemas.score import Outcome
-from transforms.conversation_case import MISSING_TURN, ConversationCase
+from transforms.conversation_case import MISSING_TURN, ConversationCase, TurnPair
+from transforms.criteria.ces_expectations import EvaluationExpectations, ScenarioExpectations
+from transforms.criteria.ces_hallucination import Hallucination
+from transforms.criteria.ces_scenario import UserGoalSatisfaction
+from transforms.criteria.ces_similarity import SemanticSimilarity
+from transforms.criteria.ces_values import SemanticMatch
 from transforms.expectations import ExpectationOutcome
-from transforms.replay import TurnReplay
+from transforms.judgements import Judgements, needs_hallucination_check
 from transforms.scoring import CriterionScores, ScoredConversation
+
+UNJUDGED = Judgements()
 
 
 class Verdict(NamedTuple):
@@ -24,7 +30,9 @@ def conversation_verdict(scored: ScoredConversation) -> Verdict:
     case = scored.case.case
     if case is None or case.dialect != "ces":
         return criteria_verdict(scored.scores)
-    return golden_verdict(scored.case) if case.kind == "golden" else scenario_verdict(scored.case)
+    judgements = Judgements(scored.scores)
+    decide = golden_verdict if case.kind == "golden" else scenario_verdict
+    return decide(scored.case, judgements)
 
 
 def criteria_verdict(scores: Sequence[CriterionScores]) -> Verdict:
@@ -49,50 +57,103 @@ def _why_undecided(result: CriterionScores) -> str:
     return f"{result.criterion.name}: {(result.overall and result.overall.reason) or 'unscored'}"
 
 
-def golden_verdict(case: ConversationCase) -> Verdict:
-    """Decides a golden case: FAIL if any check failed; PASS if all passed; undecided where a judge is needed.
+def golden_verdict(case: ConversationCase, judgements: Judgements = UNJUDGED) -> Verdict:
+    """Decides a golden case: FAIL if any check failed; PASS if all passed; undecided where a judgement lacks.
 
-    Checks: every expectation outcome (SKIPPED does not count), every turn's tool score, the comparisons of
-    meaning, extra calls, and the statements about the whole conversation.
+    Checks: every expectation outcome (SKIPPED does not count), every turn's tool score and similarity,
+    hallucinations where they count, extra calls, and the statements about the whole conversation.
     """
-    replays = [case.replay(pair) for pair in case.pairs if pair.expected is not None or pair.label]
-    outcomes = [outcome for replay in replays for outcome in replay.outcomes]
-    if not replays:
+    pairs = [pair for pair in case.pairs if pair.expected is not None or pair.label]
+    if not pairs:
         return Verdict(None, ("the golden has no turns",))
-    is_short = any(pair.label == MISSING_TURN for pair in case.pairs)
-    if is_short or _failed(outcomes) or any(replay.tool_outcome == "FAIL" for replay in replays):
+    outcomes = [judgements.golden_outcomes(case, pair) for pair in pairs]
+    is_short = any(pair.label == MISSING_TURN for pair in pairs)
+    if is_short or any(map(_failed, outcomes)) or any(_turn_failed(case, pair, judgements) for pair in pairs):
         return Verdict("FAIL")
-    reasons = _golden_open(case, replays)
-    return Verdict(None, reasons) if reasons else Verdict("PASS")
-
-
-def _golden_open(case: ConversationCase, replays: Iterable[TurnReplay]) -> tuple[str, ...]:
-    turns = sum(any(outcome.outcome is None for outcome in replay.outcomes) for replay in replays)
-    reasons = [f"{turns} turns need a judge to compare meaning"] if turns else []
-    if case.case and case.case.evaluation_expectations:
-        reasons.append(f"{len(case.case.evaluation_expectations)} evaluation expectations need a judge")
-    if case.case and any(_hallucination_counts(case.case, turn) for turn in case.case.turns):
-        reasons.append("hallucination needs a judge")
-    return tuple(reasons)
-
-
-def _hallucination_counts(case: EvalCase, turn: ExpectedTurn) -> bool:
-    own = turn.thresholds.hallucination if turn.thresholds else None
-    return (own or case.thresholds.golden_hallucination) == "ENABLED"
-
-
-def scenario_verdict(case: ConversationCase) -> Verdict:
-    """Decides a scenario: FAIL if an expectation was missed; the user goal and the rest need a judge."""
-    if _failed(case.scenario_outcomes):
+    if _statement_failed(judgements):
         return Verdict("FAIL")
-    reasons = ["expectations need a judge"] if any(o.outcome is None for o in case.scenario_outcomes) else []
-    if case.case and case.case.user_goal != "IGNORED":
-        reasons.append("the user goal needs a judge")
-    if case.case and case.case.evaluation_expectations:
-        reasons.append(f"{len(case.case.evaluation_expectations)} evaluation expectations need a judge")
-    if case.case and case.case.thresholds.scenario_hallucination == "ENABLED":
-        reasons.append("hallucination needs a judge")
+    open_turns = [pair.index for pair, found in zip(pairs, outcomes, strict=True) if _is_open(found)]
+    reasons = [*_open_meaning(judgements, open_turns), *_open_statements(case, judgements)]
+    unchecked = [
+        pair.index
+        for pair in pairs
+        if _hallucination_gates(case, pair) and _justified(judgements, pair) is None
+    ]
+    if unchecked:
+        reasons.append("hallucination needs a judge" + judgements.why(Hallucination.name, unchecked))
     return Verdict(None, tuple(reasons)) if reasons else Verdict("PASS")
+
+
+def _turn_failed(case: ConversationCase, pair: TurnPair, judgements: Judgements) -> bool:
+    similarity = judgements.similarity(case, pair)
+    return (
+        case.replay(pair).tool_outcome == "FAIL"
+        or (similarity is not None and similarity[1] == "FAIL")
+        or (_hallucination_gates(case, pair) and _justified(judgements, pair) is False)
+    )
+
+
+def _hallucination_gates(case: ConversationCase, pair: TurnPair) -> bool:
+    if case.case is None or not needs_hallucination_check(pair):
+        return False
+    thresholds = pair.expected.thresholds if pair.expected else None
+    own = thresholds.hallucination if thresholds else None
+    return (own or case.case.thresholds.golden_hallucination) == "ENABLED"
+
+
+def _justified(judgements: Judgements, pair: TurnPair) -> bool | None:
+    """Tells whether nothing in a turn is a hallucination; None: not judged."""
+    score = judgements.hallucination(pair.index)
+    return None if score is None or score.value is None else score.value != 0.0
+
+
+def _is_open(outcomes: Iterable[ExpectationOutcome]) -> bool:
+    return any(outcome.outcome is None for outcome in outcomes)
+
+
+def _open_meaning(judgements: Judgements, turns: Sequence[int]) -> Iterator[str]:
+    if turns:
+        why = judgements.why(SemanticSimilarity.name, turns) or judgements.why(SemanticMatch.name, turns)
+        yield f"{len(turns)} turns need a judge to compare meaning{why}"
+
+
+def _statement_failed(judgements: Judgements) -> bool:
+    return any(item["score"] == 0.0 for item in judgements.items(EvaluationExpectations.name, "expectations"))
+
+
+def _open_statements(case: ConversationCase, judgements: Judgements) -> Iterator[str]:
+    stated = len(case.case.evaluation_expectations) if case.case else 0
+    judged = judgements.items(EvaluationExpectations.name, "expectations")
+    missing = stated - sum(item["score"] is not None for item in judged)
+    if missing:
+        yield f"{missing} evaluation expectations need a judge{judgements.why(EvaluationExpectations.name)}"
+
+
+def scenario_verdict(case: ConversationCase, judgements: Judgements = UNJUDGED) -> Verdict:
+    """Decides a scenario by its expectations, the user goal, hallucinations if they count, and statements."""
+    outcomes = judgements.scenario_outcomes(case)
+    goal = judgements.user_goal()
+    gates = case.case is not None and case.case.thresholds.scenario_hallucination == "ENABLED"
+    checked = [pair for pair in case.pairs if gates and needs_hallucination_check(pair)]
+    justified = {pair.index: _justified(judgements, pair) for pair in checked}
+    if _failed(outcomes) or _statement_failed(judgements) or False in justified.values():
+        return Verdict("FAIL")
+    if goal is not None and goal.outcome == "FAIL":
+        return Verdict("FAIL")
+    reasons = []
+    if _is_open(outcomes):
+        reasons.append("expectations need a judge" + judgements.why(ScenarioExpectations.name))
+    if case.case and _wants_goal(case.case) and (goal is None or goal.outcome is None):
+        reasons.append("the user goal needs a judge" + judgements.why(UserGoalSatisfaction.name))
+    reasons += _open_statements(case, judgements)
+    unchecked = [index for index, verdict in justified.items() if verdict is None]
+    if unchecked:
+        reasons.append("hallucination needs a judge" + judgements.why(Hallucination.name, unchecked))
+    return Verdict(None, tuple(reasons)) if reasons else Verdict("PASS")
+
+
+def _wants_goal(case: EvalCase) -> bool:
+    return case.user_goal_enabled and case.user_goal != "IGNORED"
 
 
 def _failed(outcomes: Iterable[ExpectationOutcome]) -> bool:
