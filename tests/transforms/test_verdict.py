@@ -160,13 +160,19 @@ GOLDENS = [
     ),
     (
         golden(
-            [says("hi"), says("x", "EQUALS")],
+            [says("hi"), says("x", "EQUALS"), WANTS_CALL],
             evaluation_expectations=["polite"],
             thresholds=CaseThresholds(golden_hallucination="ENABLED"),
         ),
-        [Turn(agent_messages=["hello", "x"], agent="x")],
+        [Turn(agent_messages=["hello", "x"], agent="x", tool_calls=[CALL])],
         None,
         (ONE_MEANING, "1 evaluation expectations need a judge", "hallucination needs a judge"),
+    ),
+    (
+        golden([says("hi")], thresholds=CaseThresholds(golden_hallucination="ENABLED")),
+        [Turn(agent="hi")],
+        "PASS",
+        (),
     ),
 ]
 
