@@ -84,13 +84,8 @@ def _error_info(verdict: Verdict, session_id: str) -> JsonObject:
     return {"errorType": "METRIC_CALCULATION_FAILURE", "errorMessage": message, "sessionId": session_id}
 
 
-def _thresholds(thresholds: CaseThresholds) -> JsonObject:
-    return _thresholds_message(thresholds.model_dump_json())
-
-
 @lru_cache(maxsize=1024)
-def _thresholds_message(text: str) -> JsonObject:
-    thresholds = CaseThresholds.model_validate_json(text)
+def _thresholds(thresholds: CaseThresholds) -> JsonObject:
     return {
         "goldenEvaluationMetricsThresholds": {
             "turnLevelMetricsThresholds": {

@@ -1,5 +1,6 @@
 from hypothesis import example, given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from schemas.case import CaseThresholds, EvalCase
 from schemas.conversation import Conversation, ExpectedTurn, ToolCall, Turn, TurnThresholds
@@ -47,7 +48,7 @@ def turns(draw):
 
 
 def replayed(case, expected, actual):
-    case = case.model_copy(update={"turns": [expected]})
+    case = replace(case, turns=[expected])
     matched = ConversationCase(Conversation(conversation_id="c", turns=[actual]), case, Record("f", 1, b""))
     result = evaluation_result(ScoredConversation(matched, [], []), Verdict(None), RUN)
     (turn,) = result["goldenResult"]["turnReplayResults"]
@@ -59,7 +60,7 @@ def replayed(case, expected, actual):
 def test_a_met_turn_gives_what_checking_one_by_one_gives(case, both):
     """A payload is never expected: its own outcome comes last, and all others are checked one by one."""
     expected, actual = both
-    checked = replayed(case, expected, actual.model_copy(update={"payloads": [PAYLOAD]}))
+    checked = replayed(case, expected, replace(actual, payloads=[PAYLOAD]))
     assert checked["expectationOutcome"].pop() == {"observedPayload": PAYLOAD, "outcome": "SKIPPED"}
     if not checked["expectationOutcome"]:
         del checked["expectationOutcome"]
@@ -73,5 +74,5 @@ def test_which_turns_are_met():
     assert met_turn(case, expected, Turn(agent="hello", tool_calls=[call], payloads=[PAYLOAD])) is None
     assert met_turn(case, expected, Turn(agent="hello", tool_calls=[call, call])) is None
     assert met_turn(case, expected, Turn(tool_calls=[call])) is None
-    ces = case.model_copy(update={"dialect": "ces"})
+    ces = replace(case, dialect="ces")
     assert met_turn(ces, expected, Turn(agent="hello", tool_calls=[call])) is None
