@@ -30,17 +30,33 @@ def pair_calls(expected: Sequence[ToolCall], actual: Sequence[ToolCall]) -> list
     if len(expected) == len(actual) and all(map(_equal, expected, actual)):
         return list(range(len(expected)))
     partners: list[int | None] = [None] * len(expected)
-    for name in {call.name for call in expected}:
-        rows = [i for i, call in enumerate(expected) if call.name == name]
-        columns = [j for j, call in enumerate(actual) if call.name == name]
-        for i, column in zip(rows, _pair_of_one_name(expected, rows, actual, columns), strict=True):
+    actual_places = _places(actual)
+    for name, rows in _places(expected).items():
+        columns = actual_places.get(name)
+        if columns is None:
+            continue
+        if len(rows) == len(columns) and all(_equal(expected[i], actual[j]) for i, j in zip(rows, columns)):
+            found: list[int | None] = [*range(len(rows))]
+        else:
+            found = _pair_of_one_name(expected, rows, actual, columns)
+        for i, column in zip(rows, found, strict=True):
             partners[i] = None if column is None else columns[column]
     return partners
+
+
+def _places(calls: Sequence[ToolCall]) -> dict[str | None, list[int]]:
+    """Returns the places of the calls by their name."""
+    places: dict[str | None, list[int]] = {}
+    for place, call in enumerate(calls):
+        places.setdefault(call.name, []).append(place)
+    return places
 
 
 def _pair_of_one_name(
     expected: Sequence[ToolCall], rows: list[int], actual: Sequence[ToolCall], columns: list[int]
 ) -> list[int | None]:
+    if len(rows) == len(columns) == 1:
+        return [0 if same_tool(expected[rows[0]], actual[columns[0]]) else None]
     if len(rows) * len(columns) > _MOST_PAIRS:
         return _equal_then_in_order([expected[i] for i in rows], [actual[j] for j in columns])
     return best_assignment([[_pair_weight(expected[i], actual[j]) for j in columns] for i in rows])

@@ -71,8 +71,8 @@ class ToolTrajectory(Criterion):
             return Score(1.0, details=credit(len(expected), len(expected), len(actual)))
         if self.argument_matchers or any(map(_has_directive, expected)):
             return self._compare_one_by_one(expected, actual)
-        hashable = [_hashed(key) for key in wanted], [_hashed(key) for key in made]
-        return self._score(expected, actual, *hashable, operator.eq, equal_matches(*hashable))
+        partners = equal_matches(list(map(_hashed, wanted)), list(map(_hashed, made)))
+        return self._score(expected, actual, wanted, made, operator.eq, partners)
 
     def _key(self, call: ToolCall) -> tuple[str | None, JsonObject | None]:
         return call.name, None if self.ignore_args else call.args
@@ -107,13 +107,14 @@ class ToolTrajectory(Criterion):
     ) -> Score:
         """Scores two lists whose elements stand for the calls and are compared by `same`."""
         matched = len(partners) - partners.count(None)
-        is_match = {
-            "EXACT": lambda: len(wanted) == len(made) and all(map(same, wanted, made)),
-            "IN_ORDER": lambda: _in_order(wanted, made, same),
-            "SUBSET": lambda: matched == len(made),
-        }.get(self.match_type, lambda: matched == len(wanted))
+        if self.match_type == "EXACT":
+            is_match = len(wanted) == len(made) and all(map(same, wanted, made))
+        elif self.match_type == "IN_ORDER":
+            is_match = _in_order(wanted, made, same)
+        else:
+            is_match = matched == len(made if self.match_type == "SUBSET" else wanted)
         details = credit(matched, len(wanted), len(made)) | _differences(expected, actual, partners)
-        return Score(float(is_match()), details=details)
+        return Score(float(is_match), details=details)
 
 
 def _has_directive(call: ToolCall) -> bool:
