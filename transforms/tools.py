@@ -27,20 +27,14 @@ def pair_calls(expected: Sequence[ToolCall], actual: Sequence[ToolCall]) -> list
     Returns:
         For every expected call the index of its actual partner, or None.
     """
-    if len(expected) == len(actual) and all(map(_equal, expected, actual)):
-        return list(range(len(expected)))
     partners: list[int | None] = [None] * len(expected)
     actual_places = _places(actual)
     for name, rows in _places(expected).items():
         columns = actual_places.get(name)
-        if columns is None:
-            continue
-        if len(rows) == len(columns) and all(_equal(expected[i], actual[j]) for i, j in zip(rows, columns)):
-            found: list[int | None] = [*range(len(rows))]
-        else:
-            found = _pair_of_one_name(expected, rows, actual, columns)
-        for i, column in zip(rows, found, strict=True):
-            partners[i] = None if column is None else columns[column]
+        if columns is not None:
+            found = _pair_of_one_name([expected[i] for i in rows], [actual[j] for j in columns])
+            for i, column in zip(rows, found, strict=True):
+                partners[i] = None if column is None else columns[column]
     return partners
 
 
@@ -52,14 +46,14 @@ def _places(calls: Sequence[ToolCall]) -> dict[str | None, list[int]]:
     return places
 
 
-def _pair_of_one_name(
-    expected: Sequence[ToolCall], rows: list[int], actual: Sequence[ToolCall], columns: list[int]
-) -> list[int | None]:
-    if len(rows) == len(columns) == 1:
-        return [0 if same_tool(expected[rows[0]], actual[columns[0]]) else None]
-    if len(rows) * len(columns) > _MOST_PAIRS:
-        return _equal_then_in_order([expected[i] for i in rows], [actual[j] for j in columns])
-    return best_assignment([[_pair_weight(expected[i], actual[j]) for j in columns] for i in rows])
+def _pair_of_one_name(expected: list[ToolCall], actual: list[ToolCall]) -> list[int | None]:
+    if len(expected) == len(actual) and all(map(_equal, expected, actual)):
+        return [*range(len(expected))]
+    if len(expected) == len(actual) == 1:
+        return [0 if same_tool(expected[0], actual[0]) else None]
+    if len(expected) * len(actual) > _MOST_PAIRS:
+        return _equal_then_in_order(expected, actual)
+    return best_assignment([[_pair_weight(want, made) for made in actual] for want in expected])
 
 
 def _equal_then_in_order(expected: list[ToolCall], actual: list[ToolCall]) -> list[int | None]:
