@@ -27,6 +27,8 @@ def pair_calls(expected: Sequence[ToolCall], actual: Sequence[ToolCall]) -> list
     Returns:
         For every expected call the index of its actual partner, or None.
     """
+    if len(expected) == len(actual) and all(map(_equal, expected, actual)):
+        return [*range(len(expected))]
     partners: list[int | None] = [None] * len(expected)
     actual_places = _places(actual)
     for name, rows in _places(expected).items():

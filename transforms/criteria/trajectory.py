@@ -66,7 +66,7 @@ class ToolTrajectory(Criterion):
         return self._compare(case.case.actions, made)
 
     def _compare(self, expected: Sequence[ToolCall], actual: Sequence[ToolCall]) -> Score:
-        wanted, made = [self._key(call) for call in expected], [self._key(call) for call in actual]
+        wanted, made = self._keys(expected), self._keys(actual)
         if wanted == made:
             return Score(1.0, details=credit(len(expected), len(expected), len(actual)))
         if self.argument_matchers or any(map(_has_directive, expected)):
@@ -74,8 +74,10 @@ class ToolTrajectory(Criterion):
         partners = equal_matches(list(map(_hashed, wanted)), list(map(_hashed, made)))
         return self._score(expected, actual, wanted, made, operator.eq, partners)
 
-    def _key(self, call: ToolCall) -> tuple[str | None, JsonObject | None]:
-        return call.name, None if self.ignore_args else call.args
+    def _keys(self, calls: Sequence[ToolCall]) -> list[tuple[str | None, JsonObject | None]]:
+        if self.ignore_args:
+            return [(call.name, None) for call in calls]
+        return [(call.name, call.args) for call in calls]
 
     def _compare_one_by_one(self, expected: Sequence[ToolCall], actual: Sequence[ToolCall]) -> Score:
         """Compares with matchers and directives; a call that only a judge can compare counts both ways."""
