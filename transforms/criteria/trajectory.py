@@ -18,6 +18,7 @@ from transforms.expectations import JUDGE_NEEDED
 
 MATCH_TYPES = ("EXACT", "IN_ORDER", "ANY_ORDER", "SUPERSET", "SUBSET")
 T = TypeVar("T")
+_Key = tuple[str | None, JsonObject | None]
 
 
 class ToolTrajectory(Criterion):
@@ -71,10 +72,10 @@ class ToolTrajectory(Criterion):
             return Score(1.0, details=credit(len(expected), len(expected), len(actual)))
         if self.argument_matchers or any(map(_has_directive, expected)):
             return self._compare_one_by_one(expected, actual)
-        partners = equal_matches(list(map(_hashed, wanted)), list(map(_hashed, made)))
+        partners = _equal_partners(wanted, made)
         return self._score(expected, actual, wanted, made, operator.eq, partners)
 
-    def _keys(self, calls: Sequence[ToolCall]) -> list[tuple[str | None, JsonObject | None]]:
+    def _keys(self, calls: Sequence[ToolCall]) -> list[_Key]:
         if self.ignore_args:
             return [(call.name, None) for call in calls]
         return [(call.name, call.args) for call in calls]
@@ -123,7 +124,18 @@ def _has_directive(call: ToolCall) -> bool:
     return bool(call.args) and any(map(is_directive, (call.args or {}).values()))
 
 
-def _hashed(key: tuple[str | None, JsonObject | None]) -> Hashable:
+def _equal_partners(wanted: Sequence[_Key], made: Sequence[_Key]) -> list[int | None]:
+    """Pairs equal calls: first those at the same place, which needs no hashes, then the others."""
+    partners = [i if i < len(made) and want == made[i] else None for i, want in enumerate(wanted)]
+    rows = [i for i, partner in enumerate(partners) if partner is None]
+    columns = [j for j in range(len(made)) if j >= len(partners) or partners[j] is None]
+    found = equal_matches([_hashed(wanted[i]) for i in rows], [_hashed(made[j]) for j in columns])
+    for i, column in zip(rows, found, strict=True):
+        partners[i] = None if column is None else columns[column]
+    return partners
+
+
+def _hashed(key: _Key) -> Hashable:
     return key[0], frozen(key[1])
 
 
