@@ -7,6 +7,7 @@ import asyncio
 import json
 import logging
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from google.adk.evaluation.eval_result import EvalCaseResult
 from google.adk.evaluation.eval_set import EvalSet
 from google.adk.evaluation.in_memory_eval_sets_manager import InMemoryEvalSetsManager
 from google.adk.evaluation.local_eval_service import LocalEvalService
+from google.adk.evaluation.local_eval_set_results_manager import LocalEvalSetResultsManager
 
 CRITERIA = {
     "tool_trajectory_avg_score": ToolTrajectoryCriterion(threshold=1.0),
@@ -67,10 +69,15 @@ def main(path: str) -> None:
     warm = time.process_time()
     cases = asyncio.run(evaluate(service, results))
     done = time.process_time()
+    with tempfile.TemporaryDirectory() as directory:
+        manager = LocalEvalSetResultsManager(directory)
+        manager.save_eval_set_result(results[0].app_name, eval_set.eval_set_id, cases)
+        saved = time.process_time()
     report = {
         "turns": sum(len(result.inferences or []) for result in results),
         "parse_seconds": parsed - start,
         "evaluate_seconds": done - warm,
+        "save_seconds": saved - done,
         "scores": [score for case in cases for score in case_scores(case)],
     }
     print(json.dumps(report))

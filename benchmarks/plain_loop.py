@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.build import aggregate_versions
-from pipeline.encoders import IndentedJson, JsonLines
+from pipeline.directory import AGGREGATED
+from pipeline.encoders import JsonLinesWriter, document_content, table_content
 from pipeline.run import calm_collector
 from pipeline.settings import read_config
-from pipeline.sinks import AGGREGATED
 from schemas.record import Record
 from transforms.config import build_criteria
 from transforms.conversation_case import ConversationCase
@@ -26,26 +26,16 @@ from transforms.rows import turn_rows, version_rows
 from transforms.score_turns import evaluate
 
 
-class _Table:
-    """A file of JSON Lines, open for as long as the `ExitStack` is."""
-
-    def __init__(self, stack: ExitStack, path: Path, table: str) -> None:
-        self._file, self._encode = stack.enter_context(path.open("wb")), JsonLines(table)
-
-    def write(self, rows: Sequence[Any]) -> None:
-        for text in self._encode.texts(rows):
-            self._file.write(text + b"\n")
-
-
 def score_file(logs: Path, output: Path, config: Path, run: RunInfo) -> dict[str, MetricsState]:
     """Scores every conversation of a file, writes scores and results, and returns sums by app version."""
     criteria = build_criteria(read_config(str(config)))
     reader, index = LogReader(), CaseIndex(None)
     states: dict[str, MetricsState] = {}
     with ExitStack() as stack:
-        scores = _Table(stack, output / "scores-00000-of-00001.jsonl", "scores")
-        results = _Table(stack, output / "results-00000-of-00001.jsonl", "results")
-        stack.enter_context((output / "failures-00000-of-00001.jsonl").open("wb"))
+        scores, results, _ = (
+            JsonLinesWriter(stack.enter_context((output / f"{table}-00000-of-00001.jsonl").open("wb")), table)
+            for table in ("scores", "results", "failures")
+        )
         lines = stack.enter_context(logs.open("rb"))
         calm_collector()
         for position, line in enumerate(lines, 1):
@@ -65,9 +55,9 @@ def write_metrics(states: dict[str, MetricsState], output: Path, run_id: str) ->
     entries = list(states.items())
     for table, rows in (("metrics_by_app_version", version_rows), ("metrics_by_turn", turn_rows)):
         lists: list[Sequence[Any]] = [rows(entry, run_id) for entry in entries]
-        content = JsonLines(table).file(lists)
+        content = table_content([row for each in lists for row in each], table, "jsonl")
         (output / f"{table}.jsonl").write_bytes(content)
-    (output / f"{AGGREGATED}.json").write_bytes(IndentedJson().file(aggregate_versions(entries)))
+    (output / f"{AGGREGATED}.json").write_bytes(document_content(aggregate_versions(entries)))
 
 
 def main(logs: str, output: str, config: str, run_id: str) -> None:

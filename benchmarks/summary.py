@@ -9,6 +9,11 @@ from benchmarks.children import ADK_VERSION, Cost
 from benchmarks.data import TURNS_EACH
 
 _LABELS = {"pipeline": "turnwise run", "plain": "plain loop"}
+_ADK_PARTS = {
+    "evaluate": ("evaluate_seconds",),
+    "parse, evaluate": ("parse_seconds", "evaluate_seconds"),
+    "parse, evaluate, save": ("parse_seconds", "evaluate_seconds", "save_seconds"),
+}
 _HEAD = ("", "turns", "CPU s", "of all rounds", "wall s", "peak MB", "turns/CPU s", "without start-up")
 
 
@@ -79,9 +84,8 @@ def _cost_row(measures: Measures, kind: str, turns: int) -> str:
 
 
 def _adk_rows(measures: Measures) -> list[str]:
-    parts = {"evaluate": ("evaluate_seconds",), "parse, evaluate": ("parse_seconds", "evaluate_seconds")}
     rows = []
-    for label, keys in parts.items() if measures.adk else ():
+    for label, keys in _ADK_PARTS.items() if measures.adk else ():
         turns, rates = measures.adk[0]["turns"], measures.adk_rates(*keys)
         rate, spread = median(rates), f"{turns / max(rates):.2f} to {turns / min(rates):.2f}"
         cells = (f"{turns:,}", f"{turns / rate:.2f}", spread, "", "", "", f"{rate:,.0f}")
@@ -109,18 +113,17 @@ def _paired(cpu: Callable[[str, int], list[float]], turns: int) -> float:
 def _against_adk(measures: Measures, turns: int) -> list[str]:
     if not measures.adk:
         return []
-    evaluate = measures.adk_rates("evaluate_seconds")
-    whole = measures.adk_rates("parse_seconds", "evaluate_seconds")
-    ratios = {
-        "whole process against evaluate": (measures.cpu, evaluate),
-        "without start-up against evaluate": (measures.net_cpu, evaluate),
-        "without start-up against parse and evaluate": (measures.net_cpu, whole),
-    }
     return [
-        f"turnwise / google-adk, {label}, turns per CPU second: "
-        f"{median(turns / c / rate for c, rate in zip(cpu('pipeline', turns), rates, strict=True)):.1f}"
-        for label, (cpu, rates) in ratios.items()
+        f"turnwise, {own}, from file to files / google-adk, {label}, turns per CPU second: "
+        f"{_times_adk(measures, cpu('pipeline', turns), turns, keys):.1f}"
+        for own, cpu in (("whole process", measures.cpu), ("without start-up", measures.net_cpu))
+        for label, keys in _ADK_PARTS.items()
     ]
+
+
+def _times_adk(measures: Measures, cpu: Sequence[float], turns: int, keys: Sequence[str]) -> float:
+    rates = measures.adk_rates(*keys)
+    return median(turns / seconds / rate for seconds, rate in zip(cpu, rates, strict=True))
 
 
 def _growth(measures: Measures, sizes: Sequence[int], written: dict[int, float]) -> list[str]:

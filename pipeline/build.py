@@ -1,14 +1,15 @@
 """Wires a run: sources, parsing, matching, scoring, metrics, sinks."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from typing import Any
 
 import apache_beam as beam
 from apache_beam.metrics.metric import Metrics
 from apache_beam.pvalue import PCollection
-from apache_beam.transforms.combiners import ToList
 
+from pipeline.directory import AGGREGATED, SINGLE_FILES
 from pipeline.settings import Settings
-from pipeline.sinks import AGGREGATED, Sink
+from pipeline.sinks import Sink
 from pipeline.sources import Source
 from schemas.case import EvalCase
 from schemas.failure import Failure
@@ -22,6 +23,7 @@ from transforms.parse import FAILURES, JoinSessions, ParseConversations, ParseEv
 from transforms.rows import failure_rows, turn_rows, version_rows
 from transforms.score_turns import RESULTS, SCORES, STATISTICS, ScoreTurns
 
+BY_VERSION, BY_TURN = SINGLE_FILES
 SESSIONS = "Sessions"
 REASONS = "turnwise.failures"
 VERSIONS = "turnwise.failures_by_version"
@@ -61,6 +63,7 @@ def build(root: beam.Pipeline, logs: Source, cases: Source | None, settings: Set
         count_unused_cases(eval_cases, used)
     rows = failures | "Failures" >> beam.Flatten() | "FailureRows" >> beam.Map(_counted, settings.run.run_id)
     sink.write_table(rows, "failures")
+    sink.finish(root)
 
 
 def _counted(failure: Failure, run_id: str) -> list[FailureRow]:
@@ -80,23 +83,37 @@ def _read_cases(
     return parsed.cases, [read_failures, parsed.failures]
 
 
-def merge_states(states: Iterable[MetricsState]) -> MetricsState:
-    """Adds up the sums of an app version."""
-    return MetricsFn().merge_accumulators(states)
-
-
 def _write_metrics(
     parts: "list[PCollection[tuple[str, MetricsState]]]", settings: Settings, sink: Sink
 ) -> None:
-    states, run_id = parts[0], settings.run.run_id
-    if len(parts) > 1:
-        states = parts | "AllMetrics" >> beam.Flatten() | "MergeMetrics" >> beam.CombinePerKey(merge_states)
-    by_version = states | "MetricsByAppVersion" >> beam.Map(version_rows, run_id)
-    sink.write_table(by_version, "metrics_by_app_version")
-    by_turn = states | "MetricsByTurn" >> beam.Map(turn_rows, run_id)
-    sink.write_table(by_turn, "metrics_by_turn")
-    aggregated = states | "AllVersions" >> ToList() | "AggregatedMetrics" >> beam.Map(aggregate_versions)
-    sink.write_document(aggregated, AGGREGATED)
+    states = parts | "AllMetrics" >> beam.Flatten() | "MetricsOfRun" >> beam.Map(_of_run)
+    gathered = states | "GatherMetrics" >> beam.GroupByKey()
+    metrics = gathered | "MetricRows" >> beam.ParDo(_MetricRowsFn(settings.run.run_id)).with_outputs(
+        BY_TURN, AGGREGATED, main=BY_VERSION
+    )
+    sink.write_table(metrics[BY_VERSION], BY_VERSION)
+    sink.write_table(metrics[BY_TURN], BY_TURN)
+    sink.write_document(metrics[AGGREGATED], AGGREGATED)
+
+
+def _of_run(entry: tuple[str, MetricsState]) -> tuple[str, tuple[str, MetricsState]]:
+    return "", entry
+
+
+class _MetricRowsFn(beam.DoFn):
+    """Turns the sums of all app versions into the tables and the document of a run."""
+
+    def __init__(self, run_id: str) -> None:
+        self._run_id = run_id
+
+    def process(self, element: tuple[str, Iterable[tuple[str, MetricsState]]]) -> Iterator[Any]:
+        versions: dict[str, MetricsState] = {}
+        for version, state in element[1]:
+            versions.setdefault(version, MetricsState()).merge(state)
+        for entry in versions.items():
+            yield version_rows(entry, self._run_id)
+            yield beam.pvalue.TaggedOutput(BY_TURN, turn_rows(entry, self._run_id))
+        yield beam.pvalue.TaggedOutput(AGGREGATED, aggregate_versions(list(versions.items())))
 
 
 def aggregate_versions(states: list[tuple[str, MetricsState]]) -> JsonObject:

@@ -1,60 +1,83 @@
-"""Rows as the bytes of a file."""
+"""Rows as the content of files."""
 
 import io
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
+from typing import Any, BinaryIO, Literal, Protocol
 
 from schemas.avro_schema import avro_schema, json_fields
 from schemas.values import JsonObject
 from transforms.wire import dump_json
 
+OutputFormat = Literal["jsonl", "avro"]
 
-class JsonLines:
+
+class RowWriter(Protocol):
+    """Writes the rows of one table into one open file."""
+
+    def write(self, rows: Sequence[JsonObject]) -> None:
+        """Adds rows."""
+
+    def finish(self) -> None:
+        """Completes the content; the file stays open."""
+
+
+class JsonLinesWriter:
     """Rows as JSON Lines; a row of the results table is the CES EvaluationResult itself."""
 
-    def __init__(self, table: str) -> None:
+    def __init__(self, file: BinaryIO, table: str) -> None:
         """Keeps what a line holds."""
-        self._column = "result" if table == "results" else None
+        self._file, self._column = file, "result" if table == "results" else None
 
-    def texts(self, rows: Sequence[JsonObject]) -> list[bytes]:
-        """Returns the lines of a list of rows as one text without the last line end; nothing for no rows."""
-        lines = [dump_json(row if self._column is None else row[self._column]) for row in rows]
-        return [b"\n".join(lines)] if lines else []
+    def write(self, rows: Sequence[JsonObject]) -> None:
+        """Adds one line a row."""
+        column = self._column
+        lines = [dump_json(row if column is None else row[column]) for row in rows]
+        if lines:
+            self._file.write(b"\n".join(lines) + b"\n")
 
-    def file(self, lists: Sequence[Sequence[JsonObject]]) -> bytes:
-        """Returns the whole content of a file."""
-        return b"".join(text + b"\n" for rows in lists for text in self.texts(rows))
+    def finish(self) -> None:
+        """Has nothing left to do."""
 
 
-class AvroRows:
+class AvroWriter:
     """Rows as Avro records; a column that holds a JSON object is its JSON text."""
 
-    def __init__(self, table: str) -> None:
-        """Keeps the table's schema."""
-        self._table, self._columns = table, json_fields(table)
+    def __init__(self, file: BinaryIO, table: str) -> None:
+        """Writes the header."""
+        from fastavro.write import Writer
 
-    def records(self, rows: Sequence[JsonObject]) -> Iterator[JsonObject]:
-        """Yields the records of a list of rows."""
+        self._columns = json_fields(table)
+        self._writer: Any = Writer(file, avro_schema(table), codec="deflate")
+
+    def write(self, rows: Sequence[JsonObject]) -> None:
+        """Adds one record a row."""
         for row in rows:
             texts = {
                 name: None if row[name] is None else dump_json(row[name]).decode() for name in self._columns
             }
-            yield {**row, **texts}
+            self._writer.write({**row, **texts})
 
-    def file(self, lists: Sequence[Sequence[JsonObject]]) -> bytes:
-        """Returns the whole content of a file."""
-        import fastavro
-
-        content = io.BytesIO()
-        fastavro.writer(
-            content, avro_schema(self._table), (row for rows in lists for row in self.records(rows))
-        )
-        return content.getvalue()
+    def finish(self) -> None:
+        """Writes the last block."""
+        self._writer.flush()
 
 
-class IndentedJson:
-    """A document as JSON that a person can read."""
+WRITERS: dict[OutputFormat, Callable[[BinaryIO, str], RowWriter]] = {
+    "jsonl": JsonLinesWriter,
+    "avro": AvroWriter,
+}
 
-    def file(self, document: JsonObject) -> bytes:
-        """Returns the whole content of a file."""
-        return json.dumps(document, indent=2, ensure_ascii=False).encode() + b"\n"
+
+def table_content(rows: Sequence[JsonObject], table: str, output_format: OutputFormat) -> bytes:
+    """Returns the whole content of a small table's file."""
+    content = io.BytesIO()
+    writer = WRITERS[output_format](content, table)
+    writer.write(rows)
+    writer.finish()
+    return content.getvalue()
+
+
+def document_content(document: JsonObject) -> bytes:
+    """Returns a document as JSON that a person can read."""
+    return json.dumps(document, indent=2, ensure_ascii=False).encode() + b"\n"

@@ -1,7 +1,6 @@
 """Runs a pipeline and accounts for everything that went in."""
 
 import gc
-import logging
 import sys
 from collections.abc import Sequence
 from importlib.metadata import version
@@ -13,11 +12,12 @@ from apache_beam.options.pipeline_options import GoogleCloudOptions, PipelineOpt
 from apache_beam.runners.runner import PipelineResult
 
 from pipeline.build import REASONS, VERSIONS, build
+from pipeline.directory import check_directory, clear_directory, read_rows, write_run_file
 from pipeline.live import show_progress
 from pipeline.lock import locked
 from pipeline.report import balance_text, version_table
 from pipeline.settings import Settings
-from pipeline.sinks import FileSink, check_directory, clear_directory, read_rows, write_run_file
+from pipeline.sinks import FileSink
 from pipeline.sources import FileSource, file_patterns
 from schemas.config import ConfigError
 from schemas.values import JsonObject
@@ -52,8 +52,6 @@ def run(settings: Settings, options: PipelineOptions) -> int:
     logs = FileSource(file_patterns("--input", settings.input), limit, "unread_records", spread)
     case_patterns = file_patterns("--eval_cases", settings.eval_cases)
     cases = FileSource(case_patterns, limit, "lost_cases") if case_patterns else None
-    # Beam warns of every table that stays empty.
-    logging.getLogger("apache_beam.io.filebasedsink").setLevel(logging.ERROR)
     pipeline = beam.Pipeline(options=options)
     build(pipeline, logs, cases, settings, FileSink(settings.output, settings.output_format))
     if _only_translates(options):

@@ -5,12 +5,10 @@ import gzip
 import json
 from collections.abc import Iterator
 from datetime import date, datetime
-from operator import attrgetter
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
 import apache_beam as beam
-from apache_beam.io import fileio
 from apache_beam.io.filesystem import CompressionTypes
 from apache_beam.io.filesystems import FileSystems
 from apache_beam.pvalue import PCollection
@@ -115,13 +113,8 @@ class FileSource:
 
     def read(self, root: beam.Pipeline, name: str) -> "tuple[PCollection[Record], PCollection[Failure]]":
         """Matches the globs and reads every file once, however many globs match it."""
-        files = (
-            root
-            | f"{name}Patterns" >> beam.Create(self._patterns, reshuffle=False)
-            | f"{name}Files" >> fileio.MatchAll(fileio.EmptyMatchTreatment.ALLOW)
-            | f"{name}Paths" >> beam.Map(attrgetter("path"))
-            | f"{name}DistinctPaths" >> beam.Distinct()
-        )
+        patterns = root | f"{name}Patterns" >> beam.Create([self._patterns], reshuffle=False)
+        files = patterns | f"{name}Files" >> beam.FlatMap(_matched_files)
         if self._is_distributed:
             files = files | f"{name}SpreadFiles" >> beam.Reshuffle()
         outputs = files | f"{name}Read" >> beam.ParDo(_ReadFn(self._limit, self._lost)).with_outputs(
@@ -131,6 +124,10 @@ class FileSource:
         if self._is_distributed:
             records = records | f"{name}SpreadRecords" >> beam.Reshuffle()
         return records, outputs[FAILURES]
+
+
+def _matched_files(patterns: list[str]) -> list[str]:
+    return sorted({file.path for found in FileSystems.match(patterns) for file in found.metadata_list})
 
 
 def read_records(path: str, limit: int) -> Iterator[Record | Failure]:

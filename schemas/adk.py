@@ -55,7 +55,11 @@ class Wire(BaseModel):
     """Base of google-adk's messages: camelCase or snake_case per key, unknown keys are errors."""
 
     model_config = ConfigDict(
-        alias_generator=to_camel, populate_by_name=True, extra="forbid", protected_namespaces=()
+        defer_build=True,
+        alias_generator=to_camel,
+        populate_by_name=True,
+        extra="forbid",
+        protected_namespaces=(),
     )
 
     @model_validator(mode="before")

@@ -2,13 +2,13 @@
 
 from typing import Literal
 
-from pydantic import Field
+import msgspec
 
 from schemas.conversation import Conversation, Expectation, ExpectedTurn, Rubric, Slim, ToolCall
 from schemas.values import JsonObject
 
 
-class CaseThresholds(Slim):
+class CaseThresholds(msgspec.Struct, frozen=True):
     """CES gates that hold for a whole case (defaults: the API's).
 
     Attributes:
@@ -62,25 +62,25 @@ class EvalCase(Slim):
     kind: Literal["golden", "scenario"] = "golden"
     dialect: Literal["ces", "adk", "turnwise"] = "turnwise"
     display_name: str | None = None
-    tags: list[str] = Field(default_factory=list)
+    tags: list[str] = []
     language: str | None = None
-    turns: list[ExpectedTurn] = Field(default_factory=list)
+    turns: list[ExpectedTurn] = []
     actions: list[ToolCall] | None = None
-    outputs: list[str] = Field(default_factory=list)
+    outputs: list[str] = []
     task: str | None = None
-    user_facts: list[UserFact] = Field(default_factory=list)
-    expectations: list[Expectation] = Field(default_factory=list)
-    evaluation_expectations: list[str] = Field(default_factory=list)
-    rubrics: list[Rubric] = Field(default_factory=list)
+    user_facts: list[UserFact] = []
+    expectations: list[Expectation] = []
+    evaluation_expectations: list[str] = []
+    rubrics: list[Rubric] = []
     user_goal: Literal["SATISFIED", "REJECTED", "IGNORED"] = "SATISFIED"
     user_goal_enabled: bool = True
-    user_behaviors: list[str] = Field(default_factory=list)
-    thresholds: CaseThresholds = Field(default_factory=CaseThresholds)
+    user_behaviors: list[str] = []
+    thresholds: CaseThresholds = CaseThresholds()
     similarity_enabled: bool = True
     tool_correctness_enabled: bool = True
     step_tool_correctness_enabled: bool = True
-    session_state: JsonObject = Field(default_factory=dict)
-    final_session_state: JsonObject = Field(default_factory=dict)
+    session_state: JsonObject = {}
+    final_session_state: JsonObject = {}
 
 
 def inline_case(conversation: Conversation) -> EvalCase | None:
@@ -88,14 +88,11 @@ def inline_case(conversation: Conversation) -> EvalCase | None:
     turns = [turn.expected for turn in conversation.turns]
     if conversation.expected is None and not any(turns):
         return None
-    outcome = conversation.expected
-    stated: JsonObject = {"eval_id": conversation.eval_id or conversation.conversation_id}
+    case = EvalCase(eval_id=conversation.eval_id or conversation.conversation_id)
     if any(turns):
-        stated["turns"] = [turn or ExpectedTurn() for turn in turns]
+        case.turns = [turn or ExpectedTurn() for turn in turns]
+    outcome = conversation.expected
     if outcome is not None:
-        rubrics = [Rubric(rubric_id=str(i), text=text) for i, text in enumerate(outcome.rubric)]
-        stated |= {"actions": outcome.actions, "outputs": outcome.outputs, "rubrics": rubrics}
-    return _EMPTY_CASE.model_copy(update=stated)
-
-
-_EMPTY_CASE = EvalCase(eval_id="")
+        case.rubrics = [Rubric(rubric_id=str(i), text=text) for i, text in enumerate(outcome.rubric)]
+        case.actions, case.outputs = outcome.actions, outcome.outputs
+    return case

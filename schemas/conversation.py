@@ -1,20 +1,18 @@
 """The canonical conversation: what every log format is converted to before anything is scored."""
 
-from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+import msgspec
+from msgspec import Meta
 
 from schemas.values import JsonObject, JsonValue
 
-Milliseconds = Annotated[float, Field(ge=0, le=3.15576e14, allow_inf_nan=False)]
+Milliseconds = Annotated[float, Meta(ge=0, le=3.15576e14)]
 """A length of time that a proto3 Duration can hold (10,000 years)."""
 
 
-class Slim(BaseModel):
+class Slim(msgspec.Struct):
     """Base of the canonical models: unknown keys are dropped, either no key or `null` means absent."""
-
-    model_config = ConfigDict(extra="ignore", arbitrary_types_allowed=False, revalidate_instances="never")
 
 
 class ToolCall(Slim):
@@ -65,7 +63,7 @@ class Span(Slim):
     resource: str | None = None
     start_time: str | None = None
     end_time: str | None = None
-    seconds: Annotated[float, Field(ge=-3.15576e11, le=3.15576e11, allow_inf_nan=False)] = 0.0
+    seconds: Annotated[float, Meta(ge=-3.15576e11, le=3.15576e11)] = 0.0
 
 
 class Usage(Slim):
@@ -93,8 +91,7 @@ class TurnThresholds(Slim):
     hallucination: Literal["ENABLED", "DISABLED"] | None = None
 
 
-@dataclass(slots=True)
-class Expectation:
+class Expectation(Slim):
     """One checkable requirement, of a golden turn or of a scenario.
 
     Attributes:
@@ -147,11 +144,11 @@ class ExpectedTurn(Slim):
     user: str | None = None
     response: str | None = None
     tool_calls: list[ToolCall] | None = None
-    intermediate_responses: list[str] = Field(default_factory=list)
-    scripted_transfers: list[str] = Field(default_factory=list)
-    expectations: list[Expectation] = Field(default_factory=list)
+    intermediate_responses: list[str] = []
+    scripted_transfers: list[str] = []
+    expectations: list[Expectation] = []
     thresholds: TurnThresholds | None = None
-    rubrics: list[Rubric] = Field(default_factory=list)
+    rubrics: list[Rubric] = []
     adk_text: str | None = None
 
 
@@ -180,15 +177,15 @@ class Turn(Slim):
     turn_index: int = 0
     user: str | None = None
     agent: str | None = None
-    tool_calls: list[ToolCall] = Field(default_factory=list)
-    tool_responses: list[ToolResponse] = Field(default_factory=list)
-    agent_messages: list[str] = Field(default_factory=list)
-    user_tool_calls: list[ToolCall] = Field(default_factory=list)
-    user_tool_responses: list[ToolResponse] = Field(default_factory=list)
-    transfers: list[str] = Field(default_factory=list)
-    variables: JsonObject = Field(default_factory=dict)
-    payloads: list[JsonObject] = Field(default_factory=list)
-    spans: list[Span] = Field(default_factory=list)
+    tool_calls: list[ToolCall] = []
+    tool_responses: list[ToolResponse] = []
+    agent_messages: list[str] = []
+    user_tool_calls: list[ToolCall] = []
+    user_tool_responses: list[ToolResponse] = []
+    transfers: list[str] = []
+    variables: JsonObject = {}
+    payloads: list[JsonObject] = []
+    spans: list[Span] = []
     timestamp: str | float | None = None
     latency_ms: Milliseconds | None = None
     model_ms: Milliseconds | None = None
@@ -209,8 +206,8 @@ class ExpectedOutcome(Slim):
     """
 
     actions: list[ToolCall] | None = None
-    outputs: list[str] = Field(default_factory=list)
-    rubric: list[str] = Field(default_factory=list)
+    outputs: list[str] = []
+    rubric: list[str] = []
 
 
 class Conversation(Slim):
@@ -237,10 +234,10 @@ class Conversation(Slim):
     language: str | None = None
     eval_id: str | None = None
     start_time: str | None = None
-    tags: list[str] = Field(default_factory=list)
-    turns: list[Turn] = Field(default_factory=list)
-    state: JsonObject = Field(default_factory=dict)
+    tags: list[str] = []
+    turns: list[Turn] = []
+    state: JsonObject = {}
     expected: ExpectedOutcome | None = None
-    labels: JsonObject = Field(default_factory=dict)
-    meta: JsonObject = Field(default_factory=dict)
-    revision: int = Field(default=0, ge=0, le=2**63 - 1)
+    labels: JsonObject = {}
+    meta: JsonObject = {}
+    revision: Annotated[int, Meta(ge=0, le=2**63 - 1)] = 0

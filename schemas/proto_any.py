@@ -1,5 +1,6 @@
 """google.protobuf.Any: a message that names its own type."""
 
+import importlib
 from typing import Annotated, Any
 
 from pydantic import PlainValidator, TypeAdapter, ValidationError, ValidationInfo
@@ -59,6 +60,9 @@ def _read_content(name: str, value: JsonObject, info: ValidationInfo) -> JsonObj
         if value.keys() != {"@type", "value"}:
             raise ValueError(f'"@type" and "value" are wanted for a {name}')
         return {"value": adapter.dump_python(adapter.validate_python(value["value"], context=info.context))}
+    if name not in MESSAGE_TYPES:
+        # Seldom needed, and 0.1 s of work: a module per part of the domain.
+        importlib.import_module("schemas.ces.messages")
     if name not in MESSAGE_TYPES:
         raise ValueError(f"unknown message type {name!r}")
     fields = {key: item for key, item in value.items() if key != "@type"}

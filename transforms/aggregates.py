@@ -64,10 +64,13 @@ def _turn_parts(index: int, turn: JsonObject) -> list[Part]:
             expectation = outcome.get("expectation")
             call = outcome.get("observedToolCall") if expectation is None else expectation.get("toolCall")
             if call is not None:
-                parts.append(((index, "tool", _tool_name(call)), *place))
-    parts += _score_parts(index, "semantic", turn.get("semanticSimilarityResult"))
-    parts += _score_parts(index, "hallucination", turn.get("hallucinationResult"))
-    parts += _latency_parts(index, turn.get("toolCallLatencies", ()))
+                parts.append(((index, "tool", _tool_name(call)), place[0], place[1]))
+    if "semanticSimilarityResult" in turn:
+        parts += _score_parts(index, "semantic", turn["semanticSimilarityResult"])
+    if "hallucinationResult" in turn:
+        parts += _score_parts(index, "hallucination", turn["hallucinationResult"])
+    if "toolCallLatencies" in turn:
+        parts += _latency_parts(index, turn["toolCallLatencies"])
     if "turnLatency" in turn:
         parts.append(((index, "turn_latency", ""), 1, duration_nanos(turn["turnLatency"])))
     return parts
@@ -86,8 +89,8 @@ def _tool_name(call: JsonObject) -> str:
     return f"{toolset.get('toolset', '')}/tools/{toolset.get('toolId', '')}"
 
 
-def _score_parts(turn: int, kind: Kind, judged: JsonObject | None) -> tuple[Part, ...]:
-    if judged is None or judged.get("score", -1) < 0:
+def _score_parts(turn: int, kind: Kind, judged: JsonObject) -> tuple[Part, ...]:
+    if judged.get("score", -1) < 0:
         return ()
     return (((turn, kind, ""), 1, judged["score"]),)
 

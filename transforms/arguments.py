@@ -97,6 +97,8 @@ def plain_text(value: JsonValue) -> str:
 
 def same_value(expected: JsonValue, actual: JsonValue) -> bool:
     """Compares two values of a Struct: numbers by value, and true and false are no numbers."""
+    if type(expected) is str:
+        return bool(expected == actual)
     if isinstance(expected, dict) and isinstance(actual, dict):
         return expected.keys() == actual.keys() and all(same_value(v, actual[k]) for k, v in expected.items())
     if isinstance(expected, list) and isinstance(actual, list):
@@ -229,7 +231,7 @@ def parameter_score(expected: JsonObject | None, actual: JsonObject | None) -> P
     parameters only in the actual call do not matter; an ignored parameter leaves the denominator.
     """
     wanted, given = expected or {}, actual or {}
-    if same_value(wanted, given):
+    if wanted == given and same_value(wanted, given):
         return ParameterScore(len(wanted), len(wanted))
     matched = total = undecided = 0
     wrong: list[str] = []

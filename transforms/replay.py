@@ -64,7 +64,7 @@ def replay_turn(case: EvalCase, expected: ExpectedTurn, actual: Turn | None, sta
         )
         replay.tool_score = called / len(counted)
         replay.ordered_score = ordered_share(counted, turn.tool_calls)
-        replay.tool_outcome = _tool_outcome(case, expected, replay.tool_score)
+        replay.tool_outcome = tool_outcome(case, expected, replay.tool_score)
     return replay
 
 
@@ -74,7 +74,8 @@ def tool_threshold(case: EvalCase, expected: ExpectedTurn) -> float:
     return case.thresholds.tool_invocation if own is None else own
 
 
-def _tool_outcome(case: EvalCase, expected: ExpectedTurn, score: float) -> Outcome | None:
+def tool_outcome(case: EvalCase, expected: ExpectedTurn, score: float) -> Outcome | None:
+    """Holds a turn's tool score against its gate; None where the check is switched off."""
     if not case.tool_correctness_enabled:
         return None
     return "PASS" if reaches(score, tool_threshold(case, expected)) else "FAIL"

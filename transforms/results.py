@@ -8,15 +8,13 @@ from hashlib import sha256
 from schemas.case import CaseThresholds, EvalCase
 from schemas.conversation import Span, ToolCall, ToolResponse
 from schemas.proto_scalars import float32
-from schemas.score import Outcome
 from schemas.values import JsonObject
 from transforms import wire
-from transforms.arguments import ParameterScore
 from transforms.conversation_case import ConversationCase, TurnPair
 from transforms.expectations import ExpectationOutcome
 from transforms.judged_results import with_judgements
 from transforms.judgements import Judgements
-from transforms.met_turns import met_turn
+from transforms.plain_turns import plain_turn
 from transforms.replay import TurnReplay
 from transforms.scenario import responses_by_call
 from transforms.scoring import ScoredConversation
@@ -87,13 +85,8 @@ def _error_info(verdict: Verdict, session_id: str) -> JsonObject:
     return {"errorType": "METRIC_CALCULATION_FAILURE", "errorMessage": message, "sessionId": session_id}
 
 
-def _thresholds(thresholds: CaseThresholds) -> JsonObject:
-    return _thresholds_message(thresholds.model_dump_json())
-
-
 @lru_cache(maxsize=1024)
-def _thresholds_message(text: str) -> JsonObject:
-    thresholds = CaseThresholds.model_validate_json(text)
+def _thresholds(thresholds: CaseThresholds) -> JsonObject:
     return {
         "goldenEvaluationMetricsThresholds": {
             "turnLevelMetricsThresholds": {
@@ -113,12 +106,12 @@ def _thresholds_message(text: str) -> JsonObject:
 def _turn_result(case: ConversationCase, pair: TurnPair) -> JsonObject:
     result: JsonObject = {"conversation": case.conversation.conversation_id}
     if pair.expected is not None or pair.label:
-        met = (
-            met_turn(case.case, pair.expected, pair.actual)
+        plain = (
+            plain_turn(case.case, pair.expected, pair.actual)
             if case.case and pair.expected and pair.actual
             else None
         )
-        result |= _replay_part(case.replay(pair)) if met is None else met
+        result |= _replay_part(case.replay(pair)) if plain is None else plain
     if pair.actual is not None:
         if pair.actual.latency_ms is not None:
             result["turnLatency"] = wire.duration(pair.actual.latency_ms / 1000)
@@ -157,30 +150,10 @@ def _expectation_outcome(outcome: ExpectationOutcome) -> JsonObject:
     if outcome.outcome:
         message["outcome"] = outcome.outcome
     if outcome.parameters is not None:
-        message["toolInvocationResult"] = _parameter_result(
+        message["toolInvocationResult"] = wire.parameter_result(
             outcome.parameters, outcome.parameter_outcome, outcome.observed is not None
         )
     return message
-
-
-@lru_cache(maxsize=4096)
-def _parameter_result(parameters: ParameterScore, outcome: Outcome | None, was_called: bool) -> JsonObject:
-    message: JsonObject = {}
-    if parameters.value is not None:
-        message["parameterCorrectnessScore"] = float32(parameters.value)
-    if outcome:
-        message["outcome"] = outcome
-    message["explanation"] = _explanation(parameters) if was_called else "The tool was not called."
-    return message
-
-
-def _explanation(parameters: ParameterScore) -> str:
-    if not parameters.total:
-        return "No parameters found."
-    text = f"{parameters.matched} of {parameters.total} parameters match"
-    if parameters.undecided:
-        text += f", {parameters.undecided} need a judge"
-    return text + (f"; wrong or missing: {', '.join(parameters.wrong)}." if parameters.wrong else ".")
 
 
 def _scenario_result(case: ConversationCase) -> JsonObject:

@@ -28,22 +28,34 @@ def pair_calls(expected: Sequence[ToolCall], actual: Sequence[ToolCall]) -> list
         For every expected call the index of its actual partner, or None.
     """
     if len(expected) == len(actual) and all(map(_equal, expected, actual)):
-        return list(range(len(expected)))
+        return [*range(len(expected))]
     partners: list[int | None] = [None] * len(expected)
-    for name in {call.name for call in expected}:
-        rows = [i for i, call in enumerate(expected) if call.name == name]
-        columns = [j for j, call in enumerate(actual) if call.name == name]
-        for i, column in zip(rows, _pair_of_one_name(expected, rows, actual, columns), strict=True):
-            partners[i] = None if column is None else columns[column]
+    actual_places = _places(actual)
+    for name, rows in _places(expected).items():
+        columns = actual_places.get(name)
+        if columns is not None:
+            found = _pair_of_one_name([expected[i] for i in rows], [actual[j] for j in columns])
+            for i, column in zip(rows, found, strict=True):
+                partners[i] = None if column is None else columns[column]
     return partners
 
 
-def _pair_of_one_name(
-    expected: Sequence[ToolCall], rows: list[int], actual: Sequence[ToolCall], columns: list[int]
-) -> list[int | None]:
-    if len(rows) * len(columns) > _MOST_PAIRS:
-        return _equal_then_in_order([expected[i] for i in rows], [actual[j] for j in columns])
-    return best_assignment([[_pair_weight(expected[i], actual[j]) for j in columns] for i in rows])
+def _places(calls: Sequence[ToolCall]) -> dict[str | None, list[int]]:
+    """Returns the places of the calls by their name."""
+    places: dict[str | None, list[int]] = {}
+    for place, call in enumerate(calls):
+        places.setdefault(call.name, []).append(place)
+    return places
+
+
+def _pair_of_one_name(expected: list[ToolCall], actual: list[ToolCall]) -> list[int | None]:
+    if len(expected) == len(actual) and all(map(_equal, expected, actual)):
+        return [*range(len(expected))]
+    if len(expected) == len(actual) == 1:
+        return [0 if same_tool(expected[0], actual[0]) else None]
+    if len(expected) * len(actual) > _MOST_PAIRS:
+        return _equal_then_in_order(expected, actual)
+    return best_assignment([[_pair_weight(want, made) for made in actual] for want in expected])
 
 
 def _equal_then_in_order(expected: list[ToolCall], actual: list[ToolCall]) -> list[int | None]:

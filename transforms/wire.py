@@ -6,8 +6,10 @@ import orjson
 from pydantic_core import to_json
 
 from schemas.conversation import Expectation, Span, ToolCall, ToolResponse
-from schemas.proto_scalars import nanos_duration, read_timestamp
+from schemas.proto_scalars import float32, nanos_duration, read_timestamp
+from schemas.score import Outcome
 from schemas.values import JsonObject, JsonValue
+from transforms.arguments import ParameterScore
 
 
 def dump_json(value: JsonValue) -> bytes:
@@ -35,7 +37,9 @@ def tool_reference(name: str | None, resource: str | None) -> JsonObject:
 
 def tool_call(call: ToolCall) -> JsonObject:
     """Returns a ToolCall."""
-    message = tool_reference(call.name, call.resource)
+    message: JsonObject = (
+        tool_reference(call.name, call.resource) if call.resource else {"tool": call.name or ""}
+    )
     if call.id:
         message["id"] = call.id
     if call.args is not None:
@@ -118,3 +122,24 @@ def span_latency(span: Span) -> JsonObject:
     else:
         message["resource"] = identifier
     return message
+
+
+@lru_cache(maxsize=4096)
+def parameter_result(parameters: ParameterScore, outcome: Outcome | None, was_called: bool) -> JsonObject:
+    """Returns a call's ToolInvocationResult."""
+    message: JsonObject = {}
+    if parameters.value is not None:
+        message["parameterCorrectnessScore"] = float32(parameters.value)
+    if outcome:
+        message["outcome"] = outcome
+    message["explanation"] = _explanation(parameters) if was_called else "The tool was not called."
+    return message
+
+
+def _explanation(parameters: ParameterScore) -> str:
+    if not parameters.total:
+        return "No parameters found."
+    text = f"{parameters.matched} of {parameters.total} parameters match"
+    if parameters.undecided:
+        text += f", {parameters.undecided} need a judge"
+    return text + (f"; wrong or missing: {', '.join(parameters.wrong)}." if parameters.wrong else ".")

@@ -8,6 +8,7 @@ import apache_beam as beam
 from apache_beam.testing import test_pipeline
 from apache_beam.testing.util import assert_that, equal_to
 from apache_beam.transforms.combiners import ToSet
+from msgspec.structs import replace
 
 from schemas.case import EvalCase
 from schemas.config import CesConfig, EvalConfig
@@ -263,7 +264,7 @@ def test_a_criterion_that_raises_is_a_failure_and_the_rest_counts() -> None:
     both.conversation.app_version = "v1"
     turn = both.conversation.turns[0]
     turn.expected = ExpectedTurn(response="hello", tool_calls=[])
-    both.conversation.turns.append(turn.model_copy())
+    both.conversation.turns.append(replace(turn))
     criteria = (
         RaisingTrajectory(threshold=1.0),
         *build_criteria(EvalConfig(criteria={"response_match_score": 1})),

@@ -33,14 +33,13 @@ DATAFLOW = [
     "--no_save_main_session",
 ]
 STEPS = [
-    *("LogsPatterns", "LogsFiles", "LogsPaths", "LogsDistinctPaths", "LogsSpreadFiles", "LogsRead"),
+    *("LogsPatterns", "LogsFiles", "LogsSpreadFiles", "LogsRead"),
     "LogsSpreadRecords",
     *("ParseConversations", "JoinSessions"),
-    *("CasesPatterns", "CasesFiles", "CasesPaths", "CasesDistinctPaths", "CasesRead", "ParseEvalCases"),
+    *("CasesPatterns", "CasesFiles", "CasesRead", "ParseEvalCases"),
     *("MatchCases", "ScoreTurns", "Metrics", "MatchCasesSessions", "ScoreTurnsSessions", "MetricsSessions"),
     *("GivenCases", "UsedCases0", "UsedCases1", "AllUses", "UsesOfCase", "CountUnusedCases"),
-    *("AllMetrics", "MergeMetrics"),
-    *("MetricsByAppVersion", "MetricsByTurn", "AllVersions", "AggregatedMetrics", "Failures", "FailureRows"),
+    *("AllMetrics", "MetricsOfRun", "GatherMetrics", "MetricRows", "Failures", "FailureRows"),
 ]
 
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from pydantic.alias_generators import to_camel
 
 from schemas import proto_any, proto_fields
-from schemas.ces import MESSAGES
+from schemas.ces.messages import MESSAGES
 from schemas.proto_json import MESSAGE_TYPES
 from schemas.proto_scalars import nanos_duration, nanos_timestamp
 

@@ -13,7 +13,6 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from schemas.ces import MESSAGES
 from schemas.ces.aggregates import HallucinationMetrics, MetricsByTurn, ToolMetrics
 from schemas.ces.case_parts import GoldenExpectation
 from schemas.ces.cases import Evaluation
@@ -26,6 +25,7 @@ from schemas.ces.conversations import (
     Span,
     ToolCall,
 )
+from schemas.ces.messages import MESSAGES
 from schemas.ces.result_parts import Outcome, OverallToolInvocationResult, SemanticSimilarityResult
 from schemas.ces.results import EvaluationResult, ScenarioResult, TurnReplayResult
 from schemas.ces.runs import EvaluationRun, RunEvaluationRequest

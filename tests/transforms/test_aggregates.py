@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemas.ces import MESSAGES
+from schemas.ces.messages import MESSAGES
 from transforms.aggregates import VersionSums, add_parts, add_sums, aggregated_metrics, result_parts
 
 SAMPLES = Path(__file__).parents[2] / "../shared/fixtures/ces/samples"

@@ -1,5 +1,6 @@
 import json
 
+import msgspec
 import pytest
 
 from schemas.case import EvalCase
@@ -17,8 +18,8 @@ def one_turn(**fields):
 
 def test_canonical_json_comes_back_unchanged():
     turn = {"user": "q", "agent": "a", "tool_calls": [{"name": "f", "args": {"x": None}}], "expected": {}}
-    conversation = Conversation.model_validate({"conversation_id": "c", "turns": [turn], "tags": ["t"]})
-    assert read_conversation(conversation.model_dump_json().encode()) == conversation
+    conversation = msgspec.convert({"conversation_id": "c", "turns": [turn], "tags": ["t"]}, Conversation)
+    assert read_conversation(msgspec.json.encode(conversation)) == conversation
 
 
 @pytest.mark.parametrize(
@@ -93,11 +94,11 @@ def test_the_users_actions_are_left_out():
         (b"", "EOF"),
         (b"{", "EOF"),
         (b"[]", "not a conversation: a JSON object is needed, not list"),
-        (b"{}", "not a conversation: conversation_id: Field required"),
-        (data(turns=[{"user": 5}]), "not a conversation: turns.0.user: Input should be a valid string"),
-        (data(turns=[{"tool_calls": ["f"]}]), r"turns.0.tool_calls.0: Input should be"),
-        (data(turns=[1, 2]), r"turns.0: Input should be .* \(and 1 more\)$"),
-        (data(expected={"actions": [1]}), "expected.actions.0: Input should be"),
+        (b"{}", "not a conversation: Object missing required field `conversation_id`"),
+        (data(turns=[{"user": 5}]), "not a conversation: turns.0.user: Expected `str \\| null`, got `int`"),
+        (data(turns=[{"tool_calls": ["f"]}]), "turns.0.tool_calls.0: Expected `object`, got `str`"),
+        (data(turns=[1, 2]), "turns.0: Expected `object`, got `int`"),
+        (data(expected={"actions": [1]}), "expected.actions.0: Expected `object`, got `int`"),
     ],
 )
 def test_refused(text, message):
@@ -108,7 +109,7 @@ def test_refused(text, message):
 
 def test_a_case_line():
     case = EvalCase(eval_id="e", task="Book.", actions=[ToolCall(name="book")])
-    assert read_case(case.model_dump_json().encode()) == case
+    assert read_case(msgspec.json.encode(case)) == case
 
 
 def test_a_conversation_that_expects_something_is_a_case():
@@ -129,9 +130,9 @@ def test_a_conversation_that_expects_something_is_a_case():
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (b'{"eval_id": 5}', "not an eval case: eval_id: Input should be a valid string"),
+        (b'{"eval_id": 5}', "not an eval case: eval_id: Expected `str`, got `int`"),
         (data(turns=[{"user": "a"}]), "conversation c expects nothing"),
-        (b"{}", "conversation_id: Field required"),
+        (b"{}", "missing required field `conversation_id`"),
     ],
 )
 def test_refused_cases(text, message):

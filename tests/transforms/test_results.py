@@ -6,7 +6,7 @@ from google.cloud import ces_v1beta
 from google.protobuf import json_format
 
 from schemas.case import CaseThresholds, EvalCase, UserFact
-from schemas.ces import MESSAGES
+from schemas.ces.messages import MESSAGES
 from schemas.config import CesConfig
 from schemas.conversation import (
     Conversation,

@@ -2,14 +2,12 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from functools import reduce
 from math import isfinite
-from operator import add
 from typing import ClassVar, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from schemas.score import Outcome, Score
+from schemas.score import Score
 from transforms.conversation_case import ConversationCase, TurnPair
 from transforms.judging.ask import Ask, JudgeModelOptions
 
@@ -54,13 +52,16 @@ class Criterion(BaseModel, ABC):
         """
         if not turns:
             return None
-        values = [score.value for score in turns if score.value is not None]
-        unscored = len(turns) - len(values)
-        if not values:
+        total, scored = 0.0, 0
+        for score in turns:
+            if score.value is not None:
+                total += score.value
+                scored += 1
+        if not scored:
             return Score(None, reason=turns[0].reason)
-        overall = self.gated(Score(reduce(add, values, 0.0) / len(values)))
-        if unscored:
-            overall.reason = f"{unscored} of {len(turns)} turns unscored: " + next(
+        overall = self.gated(Score(total / scored))
+        if scored < len(turns):
+            overall.reason = f"{len(turns) - scored} of {len(turns)} turns unscored: " + next(
                 s.reason or "" for s in turns if s.value is None
             )
             overall.outcome = "FAIL" if overall.outcome == "FAIL" else None
@@ -71,16 +72,16 @@ class Criterion(BaseModel, ABC):
 
         A value that is not finite (a broken clock in the log) leaves the score unscored.
         """
-        if score.value is not None and not isfinite(score.value):
-            score.value, score.outcome, score.reason = None, None, f"the value is {score.value}"
-        if score.outcome is None and score.value is not None and self.threshold is not None:
-            score.threshold = self.threshold
-            score.outcome = self._outcome(score.value, self.threshold)
+        value, threshold = score.value, self.threshold
+        if value is None:
+            return score
+        if not isfinite(value):
+            score.value, score.outcome, score.reason = None, None, f"the value is {value}"
+        elif threshold is not None and score.outcome is None:
+            score.threshold = threshold
+            passed = value >= threshold if self.gate == "at_least" else value <= threshold
+            score.outcome = "PASS" if passed else "FAIL"
         return score
-
-    def _outcome(self, value: float, threshold: float) -> Outcome:
-        passed = value >= threshold if self.gate == "at_least" else value <= threshold
-        return "PASS" if passed else "FAIL"
 
 
 class MeasuredCriterion(Criterion):

@@ -18,6 +18,7 @@ from transforms.expectations import JUDGE_NEEDED
 
 MATCH_TYPES = ("EXACT", "IN_ORDER", "ANY_ORDER", "SUPERSET", "SUBSET")
 T = TypeVar("T")
+_Key = tuple[str | None, JsonObject | None]
 
 
 class ToolTrajectory(MeasuredCriterion):
@@ -66,16 +67,18 @@ class ToolTrajectory(MeasuredCriterion):
         return self._compare(case.case.actions, made)
 
     def _compare(self, expected: Sequence[ToolCall], actual: Sequence[ToolCall]) -> Score:
-        wanted, made = [self._key(call) for call in expected], [self._key(call) for call in actual]
+        wanted, made = self._keys(expected), self._keys(actual)
         if wanted == made:
             return Score(1.0, details=credit(len(expected), len(expected), len(actual)))
         if self.argument_matchers or any(map(_has_directive, expected)):
             return self._compare_one_by_one(expected, actual)
-        hashable = [_hashed(key) for key in wanted], [_hashed(key) for key in made]
-        return self._score(expected, actual, *hashable, operator.eq, equal_matches(*hashable))
+        partners = _equal_partners(wanted, made)
+        return self._score(expected, actual, wanted, made, operator.eq, partners)
 
-    def _key(self, call: ToolCall) -> tuple[str | None, JsonObject | None]:
-        return call.name, None if self.ignore_args else call.args
+    def _keys(self, calls: Sequence[ToolCall]) -> list[_Key]:
+        if self.ignore_args:
+            return [(call.name, None) for call in calls]
+        return [(call.name, call.args) for call in calls]
 
     def _compare_one_by_one(self, expected: Sequence[ToolCall], actual: Sequence[ToolCall]) -> Score:
         """Compares with matchers and directives; a call that only a judge can compare counts both ways."""
@@ -107,20 +110,32 @@ class ToolTrajectory(MeasuredCriterion):
     ) -> Score:
         """Scores two lists whose elements stand for the calls and are compared by `same`."""
         matched = len(partners) - partners.count(None)
-        is_match = {
-            "EXACT": lambda: len(wanted) == len(made) and all(map(same, wanted, made)),
-            "IN_ORDER": lambda: _in_order(wanted, made, same),
-            "SUBSET": lambda: matched == len(made),
-        }.get(self.match_type, lambda: matched == len(wanted))
+        if self.match_type == "EXACT":
+            is_match = len(wanted) == len(made) and all(map(same, wanted, made))
+        elif self.match_type == "IN_ORDER":
+            is_match = _in_order(wanted, made, same)
+        else:
+            is_match = matched == len(made if self.match_type == "SUBSET" else wanted)
         details = credit(matched, len(wanted), len(made)) | _differences(expected, actual, partners)
-        return Score(float(is_match()), details=details)
+        return Score(float(is_match), details=details)
 
 
 def _has_directive(call: ToolCall) -> bool:
     return bool(call.args) and any(map(is_directive, (call.args or {}).values()))
 
 
-def _hashed(key: tuple[str | None, JsonObject | None]) -> Hashable:
+def _equal_partners(wanted: Sequence[_Key], made: Sequence[_Key]) -> list[int | None]:
+    """Pairs equal calls: first those at the same place, which needs no hashes, then the others."""
+    partners = [i if i < len(made) and want == made[i] else None for i, want in enumerate(wanted)]
+    rows = [i for i, partner in enumerate(partners) if partner is None]
+    columns = [j for j in range(len(made)) if j >= len(partners) or partners[j] is None]
+    found = equal_matches([_hashed(wanted[i]) for i in rows], [_hashed(made[j]) for j in columns])
+    for i, column in zip(rows, found, strict=True):
+        partners[i] = None if column is None else columns[column]
+    return partners
+
+
+def _hashed(key: _Key) -> Hashable:
     return key[0], frozen(key[1])
 
 

@@ -24,6 +24,7 @@ from schemas.values import JsonObject, JsonValue
 from transforms.formats import adk_content
 from transforms.formats.adk_content import adk_text, text, tool_calls, tool_responses
 from transforms.formats.problems import one_line_problems
+from transforms.formats.spellings import length
 
 
 def eval_cases(value: JsonValue) -> list[EvalCase]:
@@ -153,7 +154,7 @@ def _messages(between: list[str], final: str) -> list[str]:
 
 
 def _milliseconds(seconds: float | None) -> float | None:
-    return None if seconds is None else seconds * 1000.0
+    return None if seconds is None else length(seconds * 1000.0)
 
 
 def _rubrics(rubrics: Sequence[AdkRubric] | None) -> list[Rubric]:

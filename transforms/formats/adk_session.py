@@ -10,6 +10,7 @@ from schemas.values import JsonValue
 from transforms.formats.adk import invocation_turn, stated_app_version, turn_context
 from transforms.formats.adk_content import parts_of
 from transforms.formats.problems import one_line_problems
+from transforms.formats.spellings import length
 
 
 def session_conversation(value: JsonValue) -> Conversation:
@@ -57,7 +58,7 @@ def _turn(events: Sequence[Event], invocation: Invocation, index: int) -> Turn:
     times = [event.timestamp for event in events if event.timestamp is not None]
     if times:
         turn.timestamp = times[0]
-        turn.latency_ms = (times[-1] - times[0]) * 1000.0 if times[-1] > times[0] else None
+        turn.latency_ms = length((times[-1] - times[0]) * 1000.0) if times[-1] > times[0] else None
     turn.inference_calls = turn.inference_calls or None
     return turn
 

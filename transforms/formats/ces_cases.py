@@ -2,6 +2,8 @@
 
 from typing import Literal
 
+import msgspec
+
 from schemas import case as canonical
 from schemas.ces.case_parts import (
     Golden,
@@ -20,6 +22,7 @@ from schemas.ces.metric_settings import (
 from schemas.ces.sessions import SessionInput
 from schemas.config import CesConfig
 from schemas.conversation import Expectation, ExpectedTurn, Rubric, TurnThresholds
+from schemas.values import JsonObject
 from transforms.arguments import check_directives
 from transforms.formats.ces import tool_call, tool_response
 
@@ -63,29 +66,28 @@ def _thresholds(message: Evaluation, config: CesConfig) -> canonical.CaseThresho
     app = EvaluationMetricsThresholds.from_value(config.evaluation_metrics_thresholds)
     for level in (app, message.evaluation_metrics_threshold_override):
         if level is not None:
-            _apply(thresholds, level)
+            thresholds = msgspec.structs.replace(thresholds, **_stated(level))
     return thresholds
 
 
-def _apply(thresholds: canonical.CaseThresholds, level: EvaluationMetricsThresholds) -> None:
+def _stated(level: EvaluationMetricsThresholds) -> JsonObject:
+    """Returns the thresholds that one level states, by their names in `CaseThresholds`."""
     golden = level.golden_evaluation_metrics_thresholds
     turn = golden.turn_level_metrics_thresholds if golden else None
     call = golden.expectation_level_metrics_thresholds if golden else None
     matching = golden.tool_matching_settings if golden else None
-    if turn and turn.semantic_similarity_success_threshold is not None:
-        thresholds.semantic_similarity = turn.semantic_similarity_success_threshold
-    if turn and turn.overall_tool_invocation_correctness_threshold is not None:
-        thresholds.tool_invocation = turn.overall_tool_invocation_correctness_threshold
-    if call and call.tool_invocation_parameter_correctness_threshold is not None:
-        thresholds.parameter = call.tool_invocation_parameter_correctness_threshold
+    golden_behavior = level.golden_hallucination_metric_behavior or level.hallucination_metric_behavior
+    stated: JsonObject = {
+        "semantic_similarity": turn.semantic_similarity_success_threshold if turn else None,
+        "tool_invocation": turn.overall_tool_invocation_correctness_threshold if turn else None,
+        "parameter": call.tool_invocation_parameter_correctness_threshold if call else None,
+        "golden_hallucination": _BEHAVIORS.get(golden_behavior),
+        "scenario_hallucination": _BEHAVIORS.get(level.scenario_hallucination_metric_behavior),
+    }
     if matching and matching.extra_tool_call_behavior:
         allowed = matching.extra_tool_call_behavior == ExtraToolCallBehavior.ALLOW
-        thresholds.extra_tool_calls = "ALLOW" if allowed else "FAIL"
-    golden_behavior = level.golden_hallucination_metric_behavior or level.hallucination_metric_behavior
-    thresholds.golden_hallucination = _BEHAVIORS.get(golden_behavior, thresholds.golden_hallucination)
-    thresholds.scenario_hallucination = _BEHAVIORS.get(
-        level.scenario_hallucination_metric_behavior, thresholds.scenario_hallucination
-    )
+        stated["extra_tool_calls"] = "ALLOW" if allowed else "FAIL"
+    return {name: value for name, value in stated.items() if value is not None}
 
 
 def _add_switches(case: canonical.EvalCase, message: Evaluation) -> None:

@@ -7,7 +7,7 @@ from pydantic_core import from_json
 from schemas.conversation import Conversation, ToolCall, ToolResponse, Turn, Usage
 from schemas.values import JsonObject, JsonValue
 from transforms.formats.pairing import pair_responses
-from transforms.formats.problems import one_line_problems
+from transforms.formats.problems import canonical
 from transforms.formats.spellings import agent_actions, as_text, call_fields, error_mark, usage_fields
 
 SKIPPED_ROLES = ("system", "developer")
@@ -28,20 +28,18 @@ def chat_conversation(value: JsonValue, fallback_id: str) -> Conversation:
     messages = record.get("messages", record.get("traj"))
     if not isinstance(messages, list) or not all(isinstance(message, dict) for message in messages):
         raise ValueError("not a chat: no list of messages under messages or traj")
-    with one_line_problems("not a chat"):
-        return Conversation.model_validate(
-            {
-                "conversation_id": _conversation_id(record) or fallback_id,
-                "source": record.get("source") or "openai_chat",
-                "app_version": as_text(record.get("app_version")),
-                "language": record.get("language"),
-                "eval_id": as_text(record.get("eval_id")),
-                "turns": [_turn(group, i) for i, group in enumerate(_turn_groups(messages))],
-                "expected": _expected_outcome(record),
-                "labels": {"reward": record["reward"]} if record.get("reward") is not None else {},
-                "meta": {key: record[key] for key in ("task_id", "trial") if key in record},
-            }
-        )
+    fields = {
+        "conversation_id": _conversation_id(record) or fallback_id,
+        "source": record.get("source") or "openai_chat",
+        "app_version": as_text(record.get("app_version")),
+        "language": record.get("language"),
+        "eval_id": as_text(record.get("eval_id")),
+        "turns": [_turn(group, i) for i, group in enumerate(_turn_groups(messages))],
+        "expected": _expected_outcome(record),
+        "labels": {"reward": record["reward"]} if record.get("reward") is not None else {},
+        "meta": {key: record[key] for key in ("task_id", "trial") if key in record},
+    }
+    return canonical(Conversation, fields, "not a chat")
 
 
 def _conversation_id(record: JsonObject) -> str | None:
@@ -120,7 +118,7 @@ def _words(message: JsonObject) -> str:
 def _calls(message: JsonObject) -> list[ToolCall]:
     older = message.get("function_call")
     calls = message.get("tool_calls") or ([older] if older else [])
-    return [ToolCall.model_validate(call_fields(call)) for call in calls]
+    return [canonical(ToolCall, call_fields(call), "not a chat") for call in calls]
 
 
 def _responses(calls: Sequence[ToolCall], answers: Sequence[JsonObject]) -> list[ToolResponse]:

@@ -2,8 +2,34 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TypeVar
 
+import msgspec
 from pydantic import ValidationError
+
+from schemas.conversation import Conversation
+from schemas.values import JsonObject
+
+T = TypeVar("T")
+
+
+def canonical(kind: type[T], value: JsonObject, what: str) -> T:
+    """Makes a canonical model of a JSON object, in which made parts may stand.
+
+    Raises:
+        ValueError: A value has the wrong type; one line that opens with `what`.
+    """
+    try:
+        return msgspec.convert(value, kind, strict=False, from_attributes=True)
+    except msgspec.ValidationError as error:
+        said, _, path = str(error).partition(" - at `$")
+        place = path.rstrip("`").replace("[", ".").replace("]", "").removeprefix(".")
+        raise ValueError(f"{what}: {place}: {said}" if place else f"{what}: {said}") from None
+
+
+def checked(conversation: Conversation) -> Conversation:
+    """Returns a conversation whose values have the types of its fields; raises ValueError, one line."""
+    return canonical(Conversation, msgspec.to_builtins(conversation), "not a conversation")
 
 
 def problem(error: ValidationError) -> str:

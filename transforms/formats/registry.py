@@ -14,6 +14,7 @@ from schemas.values import JsonObject, JsonValue
 from transforms.formats import adk, adk_legacy, ces, ces_cases, turnwise
 from transforms.formats.adk_session import session_conversation
 from transforms.formats.openai_chat import chat_conversation
+from transforms.formats.problems import checked
 from transforms.formats.recognise import recognise
 
 T = TypeVar("T")
@@ -108,15 +109,21 @@ def _place(record: Record) -> str:
     return f"{PurePosixPath(record.source).name}:{record.position}"
 
 
-def _named(conversation: N, record: Record) -> N:
-    if isinstance(conversation, Conversation) and not conversation.conversation_id:
-        conversation.conversation_id = _place(record)
-    return conversation
+def _named(found: Conversation | ValueError, record: Record) -> Conversation | ValueError:
+    if isinstance(found, ValueError):
+        return found
+    if not found.conversation_id:
+        found.conversation_id = _place(record)
+    try:
+        return checked(found)
+    except ValueError as error:
+        return error
 
 
 def join_entries(session_id: str, entries: list[SessionEntry]) -> Conversation:
     """Joins the entries of one session, given in turn order, into a conversation."""
-    return ces.joined_conversation(session_id, [_object(from_json(entry.record.data)) for entry in entries])
+    values = [_object(from_json(entry.record.data)) for entry in entries]
+    return checked(ces.joined_conversation(session_id, values))
 
 
 class CaseReader:

@@ -3,7 +3,10 @@
 import json
 from collections.abc import Sequence
 
+import msgspec
+
 from schemas.arguments import decoded_arguments
+from schemas.conversation import Milliseconds
 from schemas.values import JsonObject, JsonValue
 
 ARGUMENTS = ("args", "arguments", "kwargs")
@@ -58,3 +61,11 @@ def error_mark(error: JsonValue) -> bool | str | None:
 def as_text(value: JsonValue) -> str | None:
     """Returns a name or id as text; None stays None."""
     return value if value is None or isinstance(value, str) else str(value)
+
+
+def length(milliseconds: JsonValue) -> float | None:
+    """Returns a length of time, or None if it is none that a Duration can hold."""
+    try:
+        return msgspec.convert(milliseconds, Milliseconds, strict=False)
+    except msgspec.ValidationError:
+        return None

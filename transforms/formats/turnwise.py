@@ -2,16 +2,16 @@
 
 from collections.abc import Callable, Sequence
 
-from pydantic import TypeAdapter, ValidationError
+import msgspec
 from pydantic_core import from_json
 
 from schemas.case import EvalCase, inline_case
-from schemas.conversation import Conversation, Milliseconds, ToolCall, Turn
-from schemas.values import JsonObject, JsonValue
-from transforms.formats.problems import one_line_problems
-from transforms.formats.spellings import agent_actions, as_text, call_fields, error_mark, usage_fields
+from schemas.conversation import Conversation, ToolCall, Turn
+from schemas.values import JsonObject
+from transforms.formats.problems import canonical
+from transforms.formats.spellings import agent_actions, as_text, call_fields, error_mark, length, usage_fields
 
-_MILLISECONDS: TypeAdapter[float] = TypeAdapter(Milliseconds)
+_DECODER = msgspec.json.Decoder(Conversation)
 
 
 def looks_canonical(data: bytes) -> bool:
@@ -31,10 +31,10 @@ def read_conversation(data: bytes) -> Conversation:
         ValueError: It is no conversation even so; one line with the path of the first problem.
     """
     try:
-        conversation = Conversation.model_validate_json(data)
+        conversation = _DECODER.decode(data)
         if _dropped_something(conversation, data):
             conversation = _repaired(data)
-    except ValidationError:
+    except (ValueError, RecursionError):
         conversation = _repaired(data)
     for i, turn in enumerate(conversation.turns):
         if turn.turn_index != i:
@@ -67,8 +67,7 @@ def read_case(data: bytes) -> EvalCase:
     """
     value = from_json(data)
     if isinstance(value, dict) and "conversation_id" not in value and "eval_id" in value:
-        with one_line_problems("not an eval case"):
-            return EvalCase.model_validate(value)
+        return canonical(EvalCase, value, "not an eval case")
     conversation = read_conversation(data)
     case = inline_case(conversation)
     if case is None:
@@ -106,8 +105,7 @@ def _repaired(data: bytes) -> Conversation:
     value = from_json(data)
     if not isinstance(value, dict):
         raise ValueError(f"not a conversation: a JSON object is needed, not {type(value).__name__}")
-    with one_line_problems("not a conversation"):
-        return Conversation.model_validate(_conversation(value))
+    return canonical(Conversation, _conversation(value), "not a conversation")
 
 
 def _conversation(value: JsonObject) -> JsonObject:
@@ -123,21 +121,13 @@ def _conversation(value: JsonObject) -> JsonObject:
 def _turn(value: JsonObject) -> JsonObject:
     fields = _present(value)
     for key in ("latency_ms", "model_ms", "tool_ms"):
-        if not _is_length(fields.get(key, 0)):
+        if key in fields and length(fields[key]) is None:
             del fields[key]
     _repair_each(fields, call_fields, "tool_calls", "user_tool_calls")
     _repair_each(fields, _response, "tool_responses", "user_tool_responses")
     _repair(fields, usage_fields, "usage")
     _repair(fields, _expected_turn, "expected")
     return fields
-
-
-def _is_length(value: JsonValue) -> bool:
-    try:
-        _MILLISECONDS.validate_python(value)
-    except ValidationError:
-        return False
-    return True
 
 
 def _expected_turn(value: JsonObject) -> JsonObject:

@@ -1,11 +1,12 @@
 from hypothesis import example, given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from schemas.case import CaseThresholds, EvalCase
 from schemas.conversation import Conversation, ExpectedTurn, ToolCall, Turn, TurnThresholds
 from schemas.record import Record
 from transforms.conversation_case import ConversationCase
-from transforms.met_turns import met_turn
+from transforms.plain_turns import plain_turn
 from transforms.results import RunInfo, evaluation_result
 from transforms.scoring import ScoredConversation
 from transforms.verdict import Verdict
@@ -47,7 +48,7 @@ def turns(draw):
 
 
 def replayed(case, expected, actual):
-    case = case.model_copy(update={"turns": [expected]})
+    case = replace(case, turns=[expected])
     matched = ConversationCase(Conversation(conversation_id="c", turns=[actual]), case, Record("f", 1, b""))
     result = evaluation_result(ScoredConversation(matched, [], []), Verdict(None), RUN)
     (turn,) = result["goldenResult"]["turnReplayResults"]
@@ -56,22 +57,21 @@ def replayed(case, expected, actual):
 
 @given(CASES, turns())
 @example(EvalCase(eval_id="e"), (ExpectedTurn(response="hello"), Turn(agent="hello", agent_messages=["bye"])))
-def test_a_met_turn_gives_what_checking_one_by_one_gives(case, both):
+def test_a_plain_turn_gives_what_checking_one_by_one_gives(case, both):
     """A payload is never expected: its own outcome comes last, and all others are checked one by one."""
     expected, actual = both
-    checked = replayed(case, expected, actual.model_copy(update={"payloads": [PAYLOAD]}))
+    checked = replayed(case, expected, replace(actual, payloads=[PAYLOAD]))
     assert checked["expectationOutcome"].pop() == {"observedPayload": PAYLOAD, "outcome": "SKIPPED"}
     if not checked["expectationOutcome"]:
         del checked["expectationOutcome"]
     assert replayed(case, expected, actual) == checked
 
 
-def test_which_turns_are_met():
+def test_which_turns_are_plain():
     case, call = EvalCase(eval_id="e"), ToolCall(name="a", args={"x": 1})
     expected = ExpectedTurn(response="hi", tool_calls=[call])
-    assert met_turn(case, expected, Turn(agent="hello", tool_calls=[call])) is not None
-    assert met_turn(case, expected, Turn(agent="hello", tool_calls=[call], payloads=[PAYLOAD])) is None
-    assert met_turn(case, expected, Turn(agent="hello", tool_calls=[call, call])) is None
-    assert met_turn(case, expected, Turn(tool_calls=[call])) is None
-    ces = case.model_copy(update={"dialect": "ces"})
-    assert met_turn(ces, expected, Turn(agent="hello", tool_calls=[call])) is None
+    assert plain_turn(case, expected, Turn(agent="hello", tool_calls=[call])) is not None
+    assert plain_turn(case, expected, Turn(agent="hello", tool_calls=[call], payloads=[PAYLOAD])) is None
+    assert plain_turn(case, expected, Turn(tool_calls=[call, call])) is not None
+    ces = replace(case, dialect="ces")
+    assert plain_turn(ces, expected, Turn(agent="hello", tool_calls=[call])) is None

@@ -1,0 +1,102 @@
+"""The result of a turn that expects only calls and one answer, made directly because most turns are such."""
+
+from functools import lru_cache
+
+from schemas.case import EvalCase
+from schemas.conversation import ExpectedTurn, ToolCall, Turn
+from schemas.proto_scalars import float32
+from schemas.score import Outcome
+from schemas.values import JsonObject
+from transforms import wire
+from transforms.arguments import ParameterScore, parameter_outcome, parameter_score
+from transforms.replay import tool_outcome
+from transforms.tools import ordered_share, pair_calls
+
+
+def plain_turn(case: EvalCase, expected: ExpectedTurn, actual: Turn) -> JsonObject | None:
+    """Returns what checking one by one would give for a turn of a case that is not CES's.
+
+    Returns:
+        The checks' part of a TurnReplayResult; None if the turn has CES expectations, payloads or several
+        messages, so that it must be checked one by one.
+    """
+    if case.dialect == "ces" or expected.expectations or actual.payloads:
+        return None
+    if actual.agent_messages and actual.agent_messages != [actual.agent]:
+        return None
+    wanted, made = expected.tool_calls or [], actual.tool_calls
+    keys = [(call.name, call.resource, call.args) for call in wanted]
+    is_met = keys == [(call.name, call.resource, call.args) for call in made]
+    partners = [*range(len(wanted))] if is_met else pair_calls(wanted, made)
+    outcomes = [
+        _missed_call(case, want) if j is None else _call_outcome(case, want, made[j])
+        for want, j in zip(wanted, partners, strict=True)
+    ]
+    if expected.response:
+        outcomes.append(_response_outcome(case, expected.response, actual.agent))
+    if len(made) > len(partners) or None in partners:
+        extra = (call for j, call in enumerate(made) if j not in partners)
+        outcomes += [{"observedToolCall": wire.tool_call(call), "outcome": "SKIPPED"} for call in extra]
+    result: JsonObject = {"expectationOutcome": outcomes} if outcomes else {}
+    if wanted:
+        share = (len(partners) - partners.count(None)) / len(partners)
+        ordered = 1.0 if is_met else ordered_share(wanted, made)
+        _add_tool_scores(result, share, ordered, tool_outcome(case, expected, share))
+    return result
+
+
+def _call_outcome(case: EvalCase, want: ToolCall, call: ToolCall) -> JsonObject:
+    if want.args == call.args:
+        gate, parameters = _met_parameters(len(want.args or ()), case.thresholds.parameter)
+    else:
+        score = parameter_score(want.args, call.args)
+        gate = parameter_outcome(score, case.thresholds.parameter)
+        parameters = wire.parameter_result(score, gate, True)
+    outcome: JsonObject = {
+        "expectation": {"toolCall": wire.tool_call(want)},
+        "observedToolCall": wire.tool_call(call),
+        "toolInvocationResult": parameters,
+    }
+    made = gate if case.step_tool_correctness_enabled else "PASS"
+    if made:
+        outcome["outcome"] = made
+    return outcome
+
+
+@lru_cache(maxsize=1024)
+def _met_parameters(count: int, threshold: float) -> tuple[Outcome | None, JsonObject]:
+    score = ParameterScore(count, count)
+    gate = parameter_outcome(score, threshold)
+    return gate, wire.parameter_result(score, gate, True)
+
+
+def _missed_call(case: EvalCase, want: ToolCall) -> JsonObject:
+    counts = case.tool_correctness_enabled or case.step_tool_correctness_enabled
+    outcome: Outcome = "FAIL" if counts else "SKIPPED"
+    missed = ParameterScore(0, max(1, len(want.args or ())))
+    return {
+        "expectation": {"toolCall": wire.tool_call(want)},
+        "outcome": outcome,
+        "toolInvocationResult": wire.parameter_result(missed, outcome, False),
+    }
+
+
+def _add_tool_scores(result: JsonObject, share: float, ordered: float, outcome: Outcome | None) -> None:
+    result["toolOrderedInvocationScore"] = float32(ordered)
+    overall: JsonObject = {"toolInvocationScore": float32(share)}
+    if outcome:
+        overall["outcome"] = outcome
+    result["overallToolInvocationResult"] = overall
+
+
+def _response_outcome(case: EvalCase, response: str, said: str | None) -> JsonObject:
+    outcome: JsonObject = {"expectation": {"agentResponse": wire.agent_message(response)}}
+    if said:
+        outcome["observedAgentResponse"] = wire.agent_message(said)
+    if response == said:
+        outcome["outcome"] = "PASS"
+    elif not case.similarity_enabled:
+        outcome["outcome"] = "SKIPPED"
+    elif not said:
+        outcome["outcome"] = "FAIL"
+    return outcome
