@@ -1,4 +1,5 @@
 import re
+from copy import copy
 
 import pytest
 
@@ -220,7 +221,7 @@ def test_what_has_no_claim_is_in_no_mean(words, value, outcome, judged, matched,
             words[max(map(int, re.findall(r": turn (\d+), tool call", question.prompt.evidence))) - 1]
         )
 
-    turns = [CALLED.model_copy() for _ in words]
+    turns = [copy(CALLED) for _ in words]
     overall = judged(Hallucination(threshold=1.0), matched(None, *turns), scripted(_script)).overall
     assert (overall.value, overall.outcome) == (value, outcome) if overall else value is None
 

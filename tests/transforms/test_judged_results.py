@@ -8,7 +8,7 @@ from google.cloud import ces_v1beta
 from google.protobuf import json_format
 
 from schemas.case import EvalCase
-from schemas.ces import MESSAGES
+from schemas.ces.messages import MESSAGES
 from schemas.config import CesConfig
 from schemas.conversation import Conversation, Expectation, ExpectedTurn, Rubric, ToolCall, ToolResponse, Turn
 from schemas.record import Record
