@@ -3,7 +3,6 @@ import pytest
 from schemas.conversation import Conversation, ToolCall, ToolResponse, Turn
 from transforms.formats.adk import eval_result_conversations
 from transforms.formats.adk_session import session_conversation
-from transforms.judging.evidence import fill
 from transforms.judging.render import (
     agent_sections,
     asked_sections,
@@ -12,6 +11,7 @@ from transforms.judging.render import (
     json_text,
     spoken_sections,
 )
+from transforms.judging.sections import fill
 
 LOOKUP = ToolCall(name="lookup", args={"편명": "AC123", "n": 1.5}, id="1")
 FOUND = ToolResponse(name="lookup", id="1", response={"상태": "취소", "s": "a\nb", "t": "날짜"})

@@ -5,8 +5,11 @@ import pytest
 
 from schemas.case import EvalCase
 from schemas.conversation import Expectation, ExpectedTurn, ToolCall, ToolResponse, Turn
+from schemas.score import Score
 from transforms.criteria.ces_hallucination import Hallucination
+from transforms.criteria.ces_scenario import UserGoalSatisfaction
 from transforms.criteria.hallucinations import Hallucinations
+from transforms.criteria.latency import TurnLatency
 
 LABELS = {
     "s": "supported",
@@ -224,6 +227,13 @@ def test_what_has_no_claim_is_in_no_mean(words, value, outcome, judged, matched,
     turns = [copy(CALLED) for _ in words]
     overall = judged(Hallucination(threshold=1.0), matched(None, *turns), scripted(_script)).overall
     assert (overall.value, overall.outcome) == (value, outcome) if overall else value is None
+
+
+@pytest.mark.parametrize(("value", "wanted"), [(1.0, True), (0.0, True), (-1.0, False), (None, True)])
+def test_which_scores_enter_means(value, wanted):
+    assert Hallucination().counts(Score(value)) is wanted
+    assert UserGoalSatisfaction().counts(Score(value)) is wanted
+    assert TurnLatency().counts(Score(value))
 
 
 SAMPLES = [

@@ -67,6 +67,10 @@ class Criterion(BaseModel, ABC):
             overall.outcome = "FAIL" if overall.outcome == "FAIL" else None
         return overall
 
+    def counts(self, score: Score) -> bool:
+        """Tells whether a score enters means; a value below the scale (CES's -1: no claim) does not."""
+        return score.value is None or self.scale is None or score.value >= self.scale[0]
+
     def gated(self, score: Score) -> Score:
         """Sets the outcome of a score that has none yet, by the criterion's threshold.
 

@@ -9,8 +9,8 @@ from schemas.values import JsonObject
 from transforms.conversation_case import ConversationCase
 from transforms.criteria.base import JudgedCriterion
 from transforms.judging.ask import Ask
-from transforms.judging.evidence import fill
 from transforms.judging.render import dialogue_sections, spoken_sections
+from transforms.judging.sections import fill
 from transforms.judging.statements import judge_statements, share, share_score, statement_sections
 
 EXPECTATIONS = """

@@ -12,9 +12,9 @@ from transforms.conversation_case import ConversationCase, TurnPair
 from transforms.criteria.base import JudgedCriterion
 from transforms.expectations import turn_texts
 from transforms.judging.ask import Ask, Question
-from transforms.judging.evidence import Section, fill
 from transforms.judging.quotes import quoted
 from transforms.judging.render import agent_sections, asked_sections, earlier_sections
+from transforms.judging.sections import Section, fill
 from transforms.judging.statements import Reply, left_out
 from transforms.judging.vote import ask_all
 
@@ -92,11 +92,11 @@ class Hallucination(JudgedCriterion):
 
     def gated(self, score: Score) -> Score:
         """Holds a score against the threshold; one without a claim is left as it is."""
-        return score if score.value == NO_CLAIM else super().gated(score)
+        return super().gated(score) if self.counts(score) else score
 
     def overall(self, turns: Sequence[Score]) -> Score | None:
         """Returns the share of the turns with claims that are justified, 0..1; None if no turn claims."""
-        return super().overall([score for score in turns if score.value != NO_CLAIM])
+        return super().overall([score for score in turns if self.counts(score)])
 
 
 def no_claim(explanation: str) -> Score:

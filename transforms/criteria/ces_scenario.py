@@ -11,9 +11,9 @@ from schemas.values import JsonObject
 from transforms.conversation_case import ConversationCase
 from transforms.criteria.base import JudgedCriterion
 from transforms.judging.ask import Ask, Question
-from transforms.judging.evidence import Section, fill
 from transforms.judging.quotes import quoted
 from transforms.judging.render import dialogue_sections
+from transforms.judging.sections import Section, fill
 from transforms.judging.statements import Reply, left_out, statement_sections, unjudged_reason
 from transforms.judging.vote import Answers, ask_all
 

@@ -12,8 +12,8 @@ from transforms.conversation_case import MISSING_TURN, ConversationCase, TurnPai
 from transforms.criteria.base import JudgedCriterion
 from transforms.expectations import ExpectationOutcome, turn_texts
 from transforms.judging.ask import Ask, Question
-from transforms.judging.evidence import Section, fill
 from transforms.judging.quotes import quoted
+from transforms.judging.sections import Section, fill
 from transforms.judging.statements import Reply, left_out
 from transforms.judging.vote import ask_all
 

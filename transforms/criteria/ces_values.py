@@ -10,7 +10,7 @@ from transforms.conversation_case import ConversationCase, TurnPair
 from transforms.criteria.base import JudgedCriterion
 from transforms.expectations import ExpectationOutcome
 from transforms.judging.ask import Ask
-from transforms.judging.evidence import Section, fill
+from transforms.judging.sections import Section, fill
 from transforms.judging.statements import judge_statements, share_score
 
 TASK = """

@@ -9,8 +9,8 @@ from transforms.conversation_case import EXTRA_TURN, ConversationCase, TurnPair
 from transforms.criteria.adk_judged import AdkJudged
 from transforms.criteria.base import turn_mismatch
 from transforms.judging.ask import Ask, Question
-from transforms.judging.evidence import Section, fill
 from transforms.judging.quotes import quoted
+from transforms.judging.sections import Section, fill
 from transforms.judging.statements import Reply, left_out
 from transforms.judging.vote import vote
 

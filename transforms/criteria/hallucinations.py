@@ -13,9 +13,9 @@ from transforms.conversation_case import ConversationCase, TurnPair
 from transforms.criteria.adk_judged import AdkJudged
 from transforms.expectations import turn_texts
 from transforms.judging.ask import Ask, Question
-from transforms.judging.evidence import fill
 from transforms.judging.quotes import quoted
 from transforms.judging.render import agent_sections, asked_sections, earlier_sections
+from transforms.judging.sections import fill
 from transforms.judging.sentences import Span, sentences
 from transforms.judging.statements import Reply, left_out, statement_sections, unjudged_reason
 from transforms.judging.vote import Ballot, Vote, vote_each

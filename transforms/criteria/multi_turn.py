@@ -7,8 +7,8 @@ from schemas.score import Score
 from transforms.conversation_case import ConversationCase
 from transforms.criteria.adk_judged import AdkJudged
 from transforms.judging.ask import Ask
-from transforms.judging.evidence import Section, fill
 from transforms.judging.render import agent_sections, dialogue_sections
+from transforms.judging.sections import Section, fill
 from transforms.judging.statements import judge_statements, share_score, statement_sections
 
 TASK = """

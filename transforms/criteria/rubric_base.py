@@ -11,7 +11,7 @@ from schemas.values import JsonObject
 from transforms.conversation_case import ConversationCase, TurnPair
 from transforms.criteria.adk_judged import AdkJudged
 from transforms.judging.ask import AdkOptions, Ask
-from transforms.judging.evidence import Section, fill
+from transforms.judging.sections import Section, fill
 from transforms.judging.statements import judge_statements, share, share_score
 
 

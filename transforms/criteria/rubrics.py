@@ -6,8 +6,8 @@ from schemas.score import Score
 from transforms.conversation_case import ConversationCase, TurnPair
 from transforms.criteria.rubric_base import RubricCriterion
 from transforms.judging.ask import Ask
-from transforms.judging.evidence import Section
 from transforms.judging.render import agent_sections, asked_sections, dialogue_sections, earlier_sections
+from transforms.judging.sections import Section
 
 _YES_OR_NO = """
 Answer for every rubric by its number: yes if it is fulfilled, or if its condition does not arise; no \

@@ -10,8 +10,8 @@ from transforms.conversation_case import ConversationCase, TurnPair
 from transforms.criteria.adk_judged import AdkJudged
 from transforms.expectations import turn_texts
 from transforms.judging.ask import Ask, Question
-from transforms.judging.evidence import Section, fill
 from transforms.judging.quotes import quoted, span
+from transforms.judging.sections import Section, fill
 from transforms.judging.statements import Reply, left_out, unjudged_reason
 from transforms.judging.vote import Ballot, Vote, vote_each
 

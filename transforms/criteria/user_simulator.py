@@ -11,9 +11,9 @@ from schemas.score import JudgeUse, Score
 from transforms.conversation_case import ConversationCase, TurnPair
 from transforms.criteria.adk_judged import AdkJudged
 from transforms.judging.ask import Ask, Question
-from transforms.judging.evidence import Section, fill
 from transforms.judging.quotes import quoted
 from transforms.judging.render import dialogue_sections, position
+from transforms.judging.sections import Section, fill
 from transforms.judging.statements import Reply, left_out, statement_sections
 from transforms.judging.vote import vote
 

@@ -4,7 +4,7 @@ import re
 from unicodedata import normalize
 
 from schemas.values import JsonObject
-from transforms.judging.evidence import neutral
+from transforms.judging.sections import neutral
 
 _MARKS = str.maketrans("", "", "\\\"'`*_“”„‘’«»")
 _ELLIPSIS = re.compile(r"\[?(?:\.\.\.|…)\]?")

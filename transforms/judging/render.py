@@ -7,7 +7,7 @@ from schemas.conversation import Conversation, ToolCall, ToolResponse, Turn
 from schemas.values import JsonObject, JsonValue
 from transforms.expectations import turn_texts
 from transforms.formats.pairing import pair_responses
-from transforms.judging.evidence import Section
+from transforms.judging.sections import Section
 from transforms.wire import dump_json
 
 APP_DETAILS = "app_details"

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import sentencex
 
-from transforms.judging.evidence import neutral
+from transforms.judging.sections import neutral
 
 _BULLET = re.compile(r"[ \t]*(?:(?P<sign>[-*+•‣◦·–—]|#{1,6})|[0-9]{1,3}[.)]|[A-Za-z][.)])[ \t]+")
 _END = re.compile(r"[.!?:;。！？：；۔؟।…][\"'”’)\]]*$")

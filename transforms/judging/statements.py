@@ -8,8 +8,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from schemas.score import Score
 from schemas.values import JsonObject
 from transforms.judging.ask import Ask, JudgeModelOptions, Prompt, Question
-from transforms.judging.evidence import Section
 from transforms.judging.quotes import quoted
+from transforms.judging.sections import Section
 from transforms.judging.vote import Ballot, Vote, vote_each
 
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from transforms.judging.evidence import MAX_EVIDENCE, MAX_SECTION, RULES, Section, fill, neutral
+from transforms.judging.sections import MAX_EVIDENCE, MAX_SECTION, RULES, Section, fill, neutral
 
 
 def filled(*texts):
