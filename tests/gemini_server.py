@@ -9,10 +9,12 @@ It prints one line, its port, and serves on the loopback until it is terminated:
     POST /token      an access token, as Google's OAuth server gives it for a service account
     POST /script     takes a list of rules (below) in place of the present one, and forgets all statistics
     GET  /stats      what was asked: requests, calls in flight, statuses, tokens; ?times=1: when, in seconds
+    GET  /last       path and body of the last request
 
 A request is answered with a valid instance of the `responseJsonSchema` it brings (the first value of every
 enum), or with the text "ok". The first rule that matches and is not spent changes that. A rule is an object:
 
+    count_tokens applies to :countTokens and not to :generateContent
     match       applies to requests that hold this text (in the JSON of the body)
     model       applies to requests to this model
     skip, every applies to the (skip + 1)-th match, and then to every so many-th one
@@ -77,6 +79,7 @@ class Server:
         self.statuses = Counter()
         self.models = Counter()
         self.times = []
+        self.last = {}
 
     async def script(self, request):
         self.reset(await request.json())
@@ -98,6 +101,9 @@ class Server:
         if request.query.get("times"):
             answer["times"] = self.times
         return web.json_response(answer)
+
+    async def last_request(self, _request):
+        return web.json_response(self.last)
 
     async def token(self, _request):
         return web.json_response({"access_token": "loopback", "expires_in": 3600, "token_type": "Bearer"})
@@ -150,6 +156,7 @@ class Server:
 
     async def generate(self, request, model):
         body = await request.text()
+        self.last = {"path": request.path, "text": body}
         rules = (r.spec for r in self.rules if not r.spec.get("count_tokens") and r.applies(body, model))
         rule = next(rules, {})
         if delay := self.delay_s + rule.get("delay_ms", 0) / 1000:
@@ -258,6 +265,7 @@ async def serve(options):
     app.router.add_post("/script", server.script)
     app.router.add_post("/token", server.token)
     app.router.add_get("/stats", server.stats)
+    app.router.add_get("/last", server.last_request)
     app.router.add_post("/{path:.*}/models/{call}", server.ask)
     runner = web.AppRunner(app, access_log=None, handler_cancellation=True)
     await runner.setup()

@@ -4,6 +4,7 @@ import asyncio
 import logging
 import sqlite3
 import threading
+import time
 from collections.abc import Sequence
 from contextlib import suppress
 from queue import Empty, SimpleQueue
@@ -12,6 +13,7 @@ from typing import NamedTuple
 from transforms.judging.cache_file import open_cache_file
 
 _LARGEST_BATCH = 500
+_GATHER_S = 0.005
 _LOG = logging.getLogger(__name__)
 
 
@@ -38,8 +40,8 @@ _Item = _Keep | _Look | None
 class ReplyCache:
     """Replies by question and number of the sample, for one event loop.
 
-    One thread does all reading and writing, whatever is waiting in one go, so that the event loop never waits
-    for a disk. A reply is in the file some milliseconds after it was put; a process that is killed loses no
+    One thread does all reading and writing, a few milliseconds' worth in one go, so that the event loop never
+    waits for a disk. A reply is in the file some milliseconds after it was put; a process that is killed loses no
     others. A file that fails later on costs calls, not the run: that is said once, and replies are asked for
     anew.
     """
@@ -79,6 +81,7 @@ class ReplyCache:
 
     def _batch(self) -> list[_Item]:
         batch = [self._queue.get()]
+        time.sleep(_GATHER_S)
         with suppress(Empty):
             while len(batch) < _LARGEST_BATCH:
                 batch.append(self._queue.get_nowait())
