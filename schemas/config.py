@@ -5,6 +5,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from schemas.judge_config import JudgeConfig
 from schemas.values import JsonObject
 
 DEFAULT_CRITERIA: JsonObject = {
@@ -43,6 +44,7 @@ class EvalConfig(BaseModel):
         criteria: Name -> threshold, or an object with the criterion's fields.
         adk_compat: Give google-adk 2.13's number wherever turnwise differs from it on purpose.
         ces: Settings of CES cases.
+        judge: Who judges, and how.
         user_simulator_config: google-adk's, for running agents; accepted and not used.
         live_model_config: google-adk's, for running agents; accepted and not used.
     """
@@ -52,6 +54,7 @@ class EvalConfig(BaseModel):
     criteria: JsonObject = Field(default_factory=lambda: dict(DEFAULT_CRITERIA))
     adk_compat: bool = False
     ces: CesConfig = CesConfig()
+    judge: JudgeConfig = JudgeConfig()
     user_simulator_config: JsonObject | None = None
     live_model_config: JsonObject | None = None
 

@@ -1,0 +1,89 @@
+"""What a judge did and what it cost, handed out in portions."""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from threading import Lock
+
+from schemas.judge_config import TokenPrices
+from transforms.judging.backend import FaultKind
+
+
+@dataclass(slots=True)
+class JudgeUsage:
+    """What was asked of one model.
+
+    Attributes:
+        calls: Calls that ended, well or not; one call may give several samples.
+        retries: Requests beyond the first one of each call.
+        latency_ms: Milliseconds of all calls together, retries included.
+        tokens_in: Tokens of the prompts.
+        tokens_out: Tokens of the answers, thoughts included.
+        samples: Samples that were given, usable or not.
+        cached: Samples that took no call: out of the cache, or equal to one in flight.
+        tokens_saved: Tokens that the cached ones had cost.
+        unusable: Kind of fault -> samples.
+    """
+
+    calls: int = 0
+    retries: int = 0
+    latency_ms: int = 0
+    tokens_in: int = 0
+    tokens_out: int = 0
+    samples: int = 0
+    cached: int = 0
+    tokens_saved: int = 0
+    unusable: Counter[FaultKind] = field(default_factory=Counter)
+
+    def cost(self, prices: TokenPrices) -> float:
+        """Returns the money it took."""
+        return (self.tokens_in * prices.input_per_million + self.tokens_out * prices.output_per_million) / 1e6
+
+
+class JudgeCounts:
+    """Usage by the model that was asked for, counted on one thread and taken on another."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._usage: dict[str, JudgeUsage] = {}
+
+    def take(self) -> dict[str, JudgeUsage]:
+        """Returns what was counted since the last time."""
+        with self._lock:
+            taken, self._usage = self._usage, {}
+        return taken
+
+    def add_retry(self, model: str) -> None:
+        """Counts a request that was sent again."""
+        with self._lock:
+            self._of(model).retries += 1
+
+    def add_call(self, model: str, seconds: float, tokens_in: int, tokens_out: int) -> None:
+        """Counts a call that ended."""
+        with self._lock:
+            usage = self._of(model)
+            usage.calls += 1
+            usage.latency_ms += round(seconds * 1000)
+            usage.tokens_in += tokens_in
+            usage.tokens_out += tokens_out
+
+    def add_sample(self, model: str, fault: FaultKind | None, saved: int | None) -> None:
+        """Counts a sample that was given; `saved` are the tokens it had cost if it was cached, else None."""
+        with self._lock:
+            usage = self._of(model)
+            usage.samples += 1
+            if fault:
+                usage.unusable[fault] += 1
+            if saved is not None:
+                usage.cached += 1
+                usage.tokens_saved += saved
+
+    def _of(self, model: str) -> JudgeUsage:
+        return self._usage.setdefault(model, JudgeUsage())
+
+
+def total_cost(usage: Mapping[str, JudgeUsage], prices: Mapping[str, TokenPrices]) -> float | None:
+    """Returns the money that all models took together; None if one was used that has no price."""
+    if any(model not in prices for model, each in usage.items() if each.calls):
+        return None
+    return sum(each.cost(prices[model]) for model, each in usage.items() if each.calls)

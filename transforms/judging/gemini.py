@@ -1,0 +1,180 @@
+"""Asks Gemini, through google-genai. Loading this module loads google-genai; nothing else does."""
+
+import asyncio
+import math
+import time
+from collections.abc import Callable
+from functools import lru_cache
+from urllib.request import getproxies
+
+import aiohttp
+from google import genai
+from google.auth.exceptions import GoogleAuthError, TransportError
+from google.genai import errors, types
+from pydantic import ValidationError
+
+from schemas.config import ConfigError
+from schemas.judge_config import JudgeConfig
+from transforms.judging.access import HOW_TO, Access
+from transforms.judging.attempts import PRESENT_CALL, Attempts, AttemptWatch, WaitTooLongError
+from transforms.judging.backend import (
+    AuthenticationError,
+    Fault,
+    OneCandidateError,
+    RawReply,
+    Recipe,
+    Request,
+    one_line,
+)
+from transforms.judging.gemini_reply import read_answer
+
+_CONFIGS_KEPT = 1024
+_CHECK_S = 30.0
+_LONGEST_BACKOFF_S = 60.0
+_BAD_KEYS = ("API_KEY_INVALID", "API key not valid", "API key expired")
+
+
+class Gemini:
+    """One client of the Gemini API or of Vertex AI, for one event loop; made at the first call.
+
+    Retries are the client's own (408, 429, 500, 502, 503, 504 and connections that fail), waiting at least as
+    long as the server asks to.
+    """
+
+    def __init__(self, config: JudgeConfig, access: Access, on_retry: Callable[[str], None]):
+        """Takes what is called with the model's name whenever a request is sent again."""
+        self._config = config
+        self._access = access
+        self._watch = AttemptWatch(on_retry)
+        self._session: aiohttp.ClientSession | None = None
+        self._client: genai.Client | None = None
+        self._settings = lru_cache(_CONFIGS_KEPT)(_settings)
+
+    async def generate(self, request: Request, count: int) -> list[RawReply]:
+        """Makes one call; see Backend."""
+        model = request.recipe.model
+        token = PRESENT_CALL.set(Attempts(model, time.monotonic() + self._config.timeout_s))
+        try:
+            body = await asyncio.wait_for(self._generate(request, count), self._config.timeout_s)
+        except Exception as error:
+            return [RawReply(None, self._fault(error, count), model)] * count
+        finally:
+            PRESENT_CALL.reset(token)
+        return read_answer(body, model, count)
+
+    async def check(self, model: str) -> None:
+        """Asks the API whether it lets us in and has the model, at no cost.
+
+        Raises:
+            ConfigError: It refuses the credentials, has no such model, or cannot be reached.
+        """
+        retries = types.HttpRetryOptions(attempts=2, initial_delay=self._config.retry_delay_s)
+        config = types.CountTokensConfig(http_options=types.HttpOptions(retry_options=retries))
+        limit = min(_CHECK_S, self._config.timeout_s)
+        try:
+            counting = self._opened().aio.models.count_tokens(model=model, contents="?", config=config)
+            await asyncio.wait_for(counting, limit)
+        except Exception as error:
+            fault = self._fault(error, 1)
+            unknown_model = isinstance(error, errors.APIError) and error.code == 404
+            if fault.kind in ("connection", "timeout") or (unknown_model and not self._access.base_url):
+                raise ConfigError(f"judge: model {model}: {fault.reason}") from None
+
+    async def aclose(self) -> None:
+        """Closes the connections."""
+        if self._client is not None:  # and kept: its finalizer starts a task wherever a loop is running
+            await self._client.aio.aclose()
+            self._client.close()
+        if self._session is not None:
+            await self._session.close()
+
+    async def _generate(self, request: Request, count: int) -> str:
+        response = await self._opened().aio.models.generate_content(
+            model=request.recipe.model,
+            contents=request.evidence,
+            config=self._settings(request.recipe, count),
+        )
+        http = response.sdk_http_response
+        return (http and http.body) or ""
+
+    def _opened(self) -> genai.Client:
+        if self._client is None:
+            self._session = _session(self._watch)
+            self._client = _client(self._config, self._access, self._session)
+        return self._client
+
+    def _fault(self, error: Exception, count: int) -> Fault:
+        if isinstance(error, asyncio.TimeoutError):
+            return Fault("timeout", f"no answer within {self._config.timeout_s:g} s")
+        if isinstance(error, WaitTooLongError):
+            return Fault("http", str(error))
+        if isinstance(error, errors.APIError):
+            return self._refusal(error, count)
+        if isinstance(error, GoogleAuthError) and not isinstance(error, TransportError):
+            raise AuthenticationError(f"judge: {self._clean(str(error))}; {HOW_TO}") from None
+        if isinstance(error, aiohttp.ClientError | OSError | TransportError):
+            return Fault("connection", self._clean(f"no connection: {type(error).__name__}: {error}"))
+        if isinstance(error, ValidationError):
+            first = error.errors(include_input=False, include_url=False)[0]
+            path = ".".join(str(part) for part in first["loc"])
+            return Fault("other", self._clean(f"generation settings: {path}: {first['msg']}"))
+        return Fault("other", self._clean(f"{type(error).__name__}: {error}"))
+
+    def _refusal(self, error: errors.APIError, count: int) -> Fault:
+        said = " ".join(str(each) for each in (error.status, error.message) if each)
+        reason = self._clean(f"HTTP {error.code} {said}")
+        if error.code in (401, 403) or (error.code == 400 and _is_bad_key(error)):
+            raise AuthenticationError(f"judge: the credentials are refused: {reason}") from None
+        if error.code == 400 and count > 1 and "candidate" in reason.lower():
+            raise OneCandidateError from None
+        return Fault("http", reason)
+
+    def _clean(self, text: str) -> str:
+        key = self._access.api_key
+        return one_line(text.replace(key, "[key]") if key else text)
+
+
+def _is_bad_key(error: errors.APIError) -> bool:
+    return any(word in str(error.details) for word in _BAD_KEYS)
+
+
+def _session(watch: AttemptWatch) -> aiohttp.ClientSession:
+    # With trust_env every request looks for proxies on two other threads, a third of its whole cost.
+    return aiohttp.ClientSession(
+        connector=aiohttp.TCPConnector(limit=0), trust_env=bool(getproxies()), middlewares=(watch,)
+    )
+
+
+def _client(config: JudgeConfig, access: Access, session: aiohttp.ClientSession) -> genai.Client:
+    retries = types.HttpRetryOptions(
+        attempts=config.max_attempts,
+        initial_delay=config.retry_delay_s,
+        max_delay=max(_LONGEST_BACKOFF_S, config.retry_delay_s),
+        jitter=config.retry_delay_s,
+    )
+    options = types.HttpOptions(
+        base_url=access.base_url,
+        timeout=math.ceil(config.timeout_s * 1000),
+        retry_options=retries,
+        aiohttp_client=session,
+    )
+    return genai.Client(
+        vertexai=access.vertexai,
+        api_key=access.api_key,
+        project=access.project,
+        location=access.location,
+        http_options=options,
+    )
+
+
+def _settings(recipe: Recipe, count: int) -> types.GenerateContentConfig:
+    values = {
+        **recipe.settings,
+        "system_instruction": recipe.instructions,
+        "response_mime_type": "application/json",
+        "response_json_schema": recipe.schema,
+        "candidate_count": count if count > 1 else None,
+        "automatic_function_calling": {"disable": True},
+        "should_return_http_response": True,
+    }
+    return types.GenerateContentConfig.model_validate(values)

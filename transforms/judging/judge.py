@@ -1,0 +1,204 @@
+"""Asks a model: out of the cache, together with equal questions, within the limits."""
+
+import asyncio
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from schemas.judge_config import JudgeConfig
+from transforms.judging.ask import Question, R, Sample
+from transforms.judging.backend import (
+    MAX_CANDIDATES,
+    AuthenticationError,
+    Backend,
+    Fault,
+    FaultKind,
+    OneCandidateError,
+    RawReply,
+    Request,
+)
+from transforms.judging.budget import Budget, estimated_tokens
+from transforms.judging.cache import KeptReply, ReplyCache
+from transforms.judging.counts import JudgeCounts
+from transforms.judging.limits import Pace
+from transforms.judging.replies import read_reply
+from transforms.judging.requests import Requests
+
+_SPENT = Fault("budget", "budget")
+
+
+@dataclass(slots=True)
+class _Answer:
+    sample: Sample[Any]
+    fault: FaultKind | None
+    saved: int
+
+
+_Flight = asyncio.Task[dict[int, _Answer]]
+
+
+class Judge:
+    """The way to a model, for one event loop.
+
+    A question goes out as one call per sample, all at once; or, with `candidates`, as one call for all of
+    them. An equal question that is asked meanwhile waits for the same answers.
+    """
+
+    def __init__(
+        self,
+        config: JudgeConfig,
+        backend: Backend,
+        requests: Requests,
+        counts: JudgeCounts,
+        pace: Pace,
+        concurrency: int,
+        cache: ReplyCache | None = None,
+    ):
+        """Takes its parts; `concurrency` is how many calls may be in flight."""
+        self._config = config
+        self._backend = backend
+        self._requests = requests
+        self._counts = counts
+        self._pace = pace
+        self._cache = cache
+        self._in_flight = asyncio.Semaphore(concurrency)
+        self._budget = Budget(config.max_calls, config.max_tokens)
+        self._flying: dict[tuple[bytes, int, type], _Flight] = {}
+        self._one_each: set[str] = set()
+        self._refused: str | None = None
+
+    async def __call__(self, question: Question[R], samples: range) -> list[Sample[R]]:
+        """Asks; see Ask.
+
+        Raises:
+            AuthenticationError: The credentials are refused, now or at an earlier question.
+        """
+        self._stop_if_refused()
+        model = self._requests.model(question.options)
+        try:
+            request = self._requests.make(question)
+        except ValueError as error:
+            fault = Fault("other", f"judge_model_config: {error}")
+            unusable = _Answer(Sample(None, fault.reason, model), fault.kind, 0)
+            return [self._given(model, unusable, False) for _ in samples]
+        given = []
+        for number, flight, is_own in self._board(question, request, samples):
+            answer = (await asyncio.shield(flight))[number]
+            given.append(self._given(model, answer, not is_own))
+        return given
+
+    async def aclose(self) -> None:
+        """Closes the connections, and the cache when it is written."""
+        await self._backend.aclose()
+        if self._cache is not None:
+            self._cache.close()
+
+    def _board(
+        self, question: Question[Any], request: Request, samples: range
+    ) -> list[tuple[int, _Flight, bool]]:
+        keys = {number: (request.key, number, question.reply_model) for number in samples}
+        new = [number for number in samples if keys[number] not in self._flying]
+        if new:
+            flight = asyncio.create_task(self._fly(question, request, new))
+            self._flying.update((keys[number], flight) for number in new)
+            flight.add_done_callback(lambda done: self._land(done, [keys[number] for number in new]))
+        return [(number, self._flying[keys[number]], number in new) for number in samples]
+
+    def _land(self, flight: _Flight, keys: list[tuple[bytes, int, type]]) -> None:
+        for key in keys:
+            del self._flying[key]
+        if not flight.cancelled():
+            flight.exception()  # nobody may be waiting for it any more
+
+    def _given(self, model: str, answer: _Answer, is_joined: bool) -> Sample[Any]:
+        sample = answer.sample
+        if is_joined:
+            sample = replace(sample, tokens_in=0, tokens_out=0, is_cached=sample.reply is not None)
+        self._counts.add_sample(model, answer.fault, answer.saved if sample.is_cached else None)
+        return sample
+
+    async def _fly(self, question: Question[Any], request: Request, numbers: list[int]) -> dict[int, _Answer]:
+        answers = await self._recall(question, request)
+        missing = [number for number in numbers if number not in answers]
+        if missing:
+            replies = await self._ask(request, len(missing))
+            answers.update(
+                (number, self._read(question, request, number, reply))
+                for number, reply in zip(missing, replies, strict=True)
+            )
+        return answers
+
+    async def _recall(self, question: Question[Any], request: Request) -> dict[int, _Answer]:
+        if self._cache is None:
+            return {}
+        answers = {}
+        for number, kept in (await self._cache.get(request.key)).items():
+            reply = read_reply(kept.text, question.reply_model)
+            if not isinstance(reply, Fault):
+                sample = Sample(reply, model=kept.model, is_cached=True)
+                answers[number] = _Answer(sample, None, kept.tokens_in + kept.tokens_out)
+        return answers
+
+    def _read(self, question: Question[Any], request: Request, number: int, raw: RawReply) -> _Answer:
+        cost = (raw.model, raw.tokens_in, raw.tokens_out)
+        reply = raw.fault if raw.text is None else read_reply(raw.text, question.reply_model)
+        if isinstance(reply, Fault):
+            return _Answer(Sample(None, reply.reason, *cost), reply.kind, 0)
+        if self._cache is not None and raw.text is not None:
+            self._cache.put(request.key, number, KeptReply(raw.text, *cost))
+        return _Answer(Sample(reply, None, *cost), None, raw.tokens_in + raw.tokens_out)
+
+    async def _ask(self, request: Request, count: int) -> list[RawReply]:
+        model = request.recipe.model
+        if count == 1:
+            return await self._call(request, 1)
+        if self._config.candidates and model not in self._one_each:
+            try:
+                return await self._calls(request, _portions(count, MAX_CANDIDATES))
+            except OneCandidateError:
+                self._one_each.add(model)
+        return await self._calls(request, _portions(count, 1))
+
+    async def _calls(self, request: Request, counts: Iterator[int]) -> list[RawReply]:
+        calls = await asyncio.gather(*(self._call(request, count) for count in counts))
+        return [reply for replies in calls for reply in replies]
+
+    async def _call(self, request: Request, count: int) -> list[RawReply]:
+        async with self._in_flight:
+            self._stop_if_refused()
+            expected = self._budget.reserve(estimated_tokens(request.recipe.instructions, request.evidence))
+            if expected is None:
+                return [RawReply(None, _SPENT, request.recipe.model)] * count
+            replies: list[RawReply] = []
+            try:
+                await self._pace.wait()
+                replies = await self._timed(request, count)
+            finally:
+                self._budget.settle(expected, sum(_tokens(replies)))
+            return replies
+
+    async def _timed(self, request: Request, count: int) -> list[RawReply]:
+        self._stop_if_refused()
+        start = time.perf_counter()
+        replies: list[RawReply] = []
+        try:
+            replies = await self._backend.generate(request, count)
+        except AuthenticationError as error:
+            self._refused = str(error)
+            raise
+        finally:
+            self._counts.add_call(request.recipe.model, time.perf_counter() - start, *_tokens(replies))
+        return replies
+
+    def _stop_if_refused(self) -> None:
+        if self._refused is not None:
+            raise AuthenticationError(self._refused)
+
+
+def _portions(total: int, largest: int) -> Iterator[int]:
+    return (min(largest, total - start) for start in range(0, total, largest))
+
+
+def _tokens(replies: Sequence[RawReply]) -> tuple[int, int]:
+    return sum(reply.tokens_in for reply in replies), sum(reply.tokens_out for reply in replies)

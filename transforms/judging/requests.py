@@ -1,0 +1,55 @@
+"""Turns questions into requests, and tells equal ones by a key."""
+
+from functools import lru_cache
+from hashlib import sha256
+from typing import Any
+
+import orjson
+from pydantic import BaseModel
+
+from schemas.judge_config import JudgeConfig, generation_settings
+from schemas.values import JsonObject
+from transforms.judging.ask import JudgeModelOptions, Question
+from transforms.judging.backend import Recipe, Request
+
+_KINDS_KEPT = 1024
+
+
+class Requests:
+    """Makes requests for one endpoint with one config.
+
+    The key of a request is a SHA-256 over the endpoint (a base URL of the user's own, else Google's API by
+    name), the model, the generation settings, the prompt's version, instructions and evidence, and the
+    answer's schema. The project and the region are left out: the same model serves them all.
+    """
+
+    def __init__(self, config: JudgeConfig, endpoint: str):
+        self._config = config
+        self._endpoint = endpoint
+        self._recipe = lru_cache(_KINDS_KEPT)(self._make_recipe)
+
+    def make(self, question: Question[Any]) -> Request:
+        """Returns the request of a question; raises ValueError if its generation settings are none."""
+        prompt, options = question.prompt, question.options
+        reply_model: type[BaseModel] = question.reply_model
+        own = orjson.dumps(options.judge_model_config, option=orjson.OPT_SORT_KEYS)
+        model = self.model(options)
+        recipe = self._recipe(model, own, prompt.version, prompt.instructions, reply_model)
+        evidence = prompt.evidence.encode("utf-8", "surrogatepass")
+        return Request(recipe, prompt.evidence, sha256(recipe.digest + evidence).digest())
+
+    def model(self, options: JudgeModelOptions) -> str:
+        """Returns the model that is to answer."""
+        return options.judge_model or self._config.model
+
+    def _make_recipe(
+        self, model: str, own: bytes, version: str, instructions: str, reply_model: type[BaseModel]
+    ) -> Recipe:
+        settings: JsonObject = {
+            **self._config.generation_config,
+            **generation_settings(orjson.loads(own) or {}),
+        }
+        schema = reply_model.model_json_schema()
+        parts = [self._endpoint, model, settings, version, instructions, schema]
+        digest = sha256(orjson.dumps(parts, option=orjson.OPT_SORT_KEYS)).digest()
+        return Recipe(model, instructions, schema, settings, digest)

@@ -1,0 +1,97 @@
+"""Puts a judge together from its settings, and tries it before a run."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from schemas.judge_config import JudgeConfig
+from transforms.judging.access import find_access
+from transforms.judging.ask import Ask
+from transforms.judging.cache import ReplyCache
+from transforms.judging.counts import JudgeCounts
+from transforms.judging.judge import Judge
+from transforms.judging.limits import Pace
+from transforms.judging.offline import LocalJudge, NoJudge
+from transforms.judging.requests import Requests
+
+
+@dataclass(frozen=True)
+class JudgeSettings:
+    """What a worker needs to know of the judge. It pickles, and holds no secret.
+
+    Attributes:
+        config: Its `backend` is given: `chosen_backend` says which, where the run is started.
+        concurrency: Calls in flight at most, per worker process.
+        run_id: Whose budget it is: another run has another judge.
+    """
+
+    config: JudgeConfig
+    concurrency: int = 64
+    run_id: str = ""
+
+    def key(self) -> str:
+        """Returns a text that equal settings have in common."""
+        return f"{self.run_id}\n{self.concurrency}\n{self.config.model_dump_json()}"
+
+
+class BuiltJudge(NamedTuple):
+    """A judge, and how it is closed."""
+
+    ask: Ask
+    aclose: Callable[[], Awaitable[None]]
+
+
+def build_judge(settings: JudgeSettings, environ: Mapping[str, str], counts: JudgeCounts) -> BuiltJudge:
+    """Returns the judge that the settings name; raises ConfigError for want of credentials or of a cache."""
+    config = settings.config
+    if config.backend != "gemini":
+        return BuiltJudge(LocalJudge() if config.backend == "local" else NoJudge(), _nothing)
+    from transforms.judging.gemini import Gemini  # it takes a second, which only those who need it wait for
+
+    access = find_access(config, environ)
+    pace = Pace(config.requests_per_minute)
+
+    def note_retry(model: str) -> None:
+        counts.add_retry(model)
+        pace.charge()
+
+    cache = ReplyCache(config.cache) if config.cache else None
+    requests = Requests(config, access.endpoint)
+    backend = Gemini(config, access, note_retry)
+    judge = Judge(config, backend, requests, counts, pace, settings.concurrency, cache)
+    return BuiltJudge(judge, judge.aclose)
+
+
+def check_judge(settings: JudgeSettings, environ: Mapping[str, str], models: Iterable[str] = ()) -> None:
+    """Finds out before a run, at no cost, whether the judge can work.
+
+    Args:
+        settings: What judge it is.
+        environ: Where credentials are found.
+        models: Models that criteria name, besides the config's.
+
+    Raises:
+        ConfigError: There are no credentials, or they are refused; a model does not exist; the API cannot be
+            reached; the cache cannot be used.
+    """
+    config = settings.config
+    if config.backend != "gemini":
+        return
+    if config.cache:
+        ReplyCache(config.cache).close()
+    asyncio.run(_check(config, environ, {config.model, *models}))
+
+
+async def _check(config: JudgeConfig, environ: Mapping[str, str], models: Iterable[str]) -> None:
+    from transforms.judging.gemini import Gemini
+
+    backend = Gemini(config, find_access(config, environ), lambda model: None)
+    try:
+        await asyncio.gather(*(backend.check(model) for model in models))
+    finally:
+        await backend.aclose()
+
+
+async def _nothing() -> None:
+    return None

@@ -1,0 +1,106 @@
+"""The judge of a process: one event loop, one client and one set of limits, shared by all that ask."""
+
+import asyncio
+import atexit
+import os
+from collections.abc import Coroutine, Mapping
+from concurrent.futures import Future
+from threading import Lock, Thread
+from typing import Any, TypeVar
+
+from transforms.judging.ask import Ask
+from transforms.judging.counts import JudgeCounts
+from transforms.judging.setting_up import JudgeSettings, build_judge
+
+T = TypeVar("T")
+
+
+class JudgeWorker:
+    """A judge and the thread its event loop runs on.
+
+    Attributes:
+        ask: The way to the judge, for coroutines that are given to `submit`.
+        counts: What it did so far.
+    """
+
+    def __init__(self, settings: JudgeSettings, environ: Mapping[str, str]):
+        """Starts the thread; raises ConfigError if there are no credentials or the cache cannot be used."""
+        self.counts = JudgeCounts()
+        judge = build_judge(settings, environ, self.counts)
+        self.ask: Ask = judge.ask
+        self._aclose = judge.aclose
+        self._lock = Lock()
+        self._is_closed = False
+        self._loop = asyncio.new_event_loop()
+        self._thread = Thread(target=self._run, name="turnwise-judge", daemon=True)
+        self._thread.start()
+
+    def submit(self, coroutine: Coroutine[Any, Any, T]) -> "Future[T]":
+        """Runs a coroutine on the judge's loop. Cancelling the future cancels it."""
+        with self._lock:
+            if self._is_closed:
+                coroutine.close()
+                raise RuntimeError("the judge is closed")
+            return asyncio.run_coroutine_threadsafe(coroutine, self._loop)
+
+    def close(self) -> None:
+        """Cancels whatever is running, closes connections and cache, and ends the thread."""
+        with self._lock:
+            if self._is_closed:
+                return
+            self._is_closed = True
+        asyncio.run_coroutine_threadsafe(self._shut(), self._loop)
+        self._thread.join()
+
+    def _run(self) -> None:
+        asyncio.set_event_loop(self._loop)
+        try:
+            self._loop.run_forever()
+        finally:
+            self._loop.close()
+
+    async def _shut(self) -> None:
+        try:
+            tasks = asyncio.all_tasks() - {asyncio.current_task()}
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            await self._aclose()
+            await self._loop.shutdown_default_executor()
+        finally:
+            self._loop.stop()
+
+
+_LOCK = Lock()
+_WORKERS: dict[tuple[int, str], JudgeWorker] = {}
+
+
+def open_judge(settings: JudgeSettings, environ: Mapping[str, str] | None = None) -> JudgeWorker:
+    """Returns this process's judge for these settings, made at the first time.
+
+    Args:
+        settings: What judge it is.
+        environ: Where credentials are found; None: the process's environment.
+
+    Raises:
+        ConfigError: There are no credentials, or the cache cannot be used.
+    """
+    key = (os.getpid(), settings.key())
+    with _LOCK:
+        worker = _WORKERS.get(key)
+        if worker is None:
+            worker = JudgeWorker(settings, os.environ if environ is None else environ)
+            _WORKERS[key] = worker
+    return worker
+
+
+def close_judges() -> None:
+    """Closes all judges of this process. What is still being asked is cancelled; no thread is left."""
+    with _LOCK:
+        workers = [worker for (pid, _), worker in _WORKERS.items() if pid == os.getpid()]
+        _WORKERS.clear()
+    for worker in workers:
+        worker.close()
+
+
+atexit.register(close_judges)
