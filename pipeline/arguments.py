@@ -16,6 +16,7 @@ LOG_FORMATS = (
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds turnwise's own options to a parser."""
     _add_input(parser.add_argument_group("what is read"))
+    _add_judge(parser.add_argument_group("who judges"))
     _add_output(parser.add_argument_group("what is written"))
     _add_gates(parser.add_argument_group("when the run itself fails (exit status 1)"))
 
@@ -41,6 +42,39 @@ def _add_input(group: argparse._ArgumentGroup) -> None:
 
 def _add_paths(group: argparse._ArgumentGroup, name: str, text: str) -> None:
     group.add_argument(name, nargs="+", action="extend", metavar="PATH", help=text)
+
+
+def _add_judge(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
+        "--judge",
+        choices=("gemini", "local", "none"),
+        help="default: gemini where the environment has credentials, else none",
+    )
+    group.add_argument("--judge_model", metavar="NAME", help="model, where a criterion names none")
+    group.add_argument(
+        "--judge_concurrency",
+        type=int,
+        default=64,
+        metavar="N",
+        help="calls in flight per worker (default: 64)",
+    )
+    group.add_argument(
+        "--judge_cache",
+        metavar="FILE",
+        help="SQLite file that keeps replies, or none (default: ~/.cache/turnwise/replies.sqlite)",
+    )
+    group.add_argument(
+        "--sample_rate",
+        type=float,
+        default=1.0,
+        metavar="SHARE",
+        help="share (0..1) of the conversations that are judged, the same ones in every run (default: 1)",
+    )
+    group.add_argument(
+        "--estimate",
+        action="store_true",
+        help="print what the judge would be asked and cost; ask and write nothing",
+    )
 
 
 def _add_output(group: argparse._ArgumentGroup) -> None:

@@ -17,6 +17,7 @@ from schemas.rows import FailureRow
 from schemas.values import JsonObject
 from transforms.aggregates import VersionSums, aggregated_metrics
 from transforms.formats.registry import CaseReader, LogReader
+from transforms.judge_turns import JudgeTurns
 from transforms.match import USED, MatchCases, count_unused_cases
 from transforms.metrics import MetricsFn, MetricsState
 from transforms.parse import FAILURES, JoinSessions, ParseConversations, ParseEvalCases
@@ -52,7 +53,7 @@ def build(root: beam.Pipeline, logs: Source, cases: Source | None, settings: Set
     states, used = [], []
     for part, conversations in parts.items():
         matched = conversations | f"MatchCases{part}" >> MatchCases(eval_cases)
-        scored = matched["matched"] | f"ScoreTurns{part}" >> ScoreTurns(settings.criteria, settings.run)
+        scored = matched["matched"] | f"ScoreTurns{part}" >> _scoring(settings)
         sink.write_table(scored[SCORES], "scores", part)
         sink.write_table(scored[RESULTS], "results", part)
         used.append(matched[USED])
@@ -64,6 +65,13 @@ def build(root: beam.Pipeline, logs: Source, cases: Source | None, settings: Set
     rows = failures | "Failures" >> beam.Flatten() | "FailureRows" >> beam.Map(_counted, settings.run.run_id)
     sink.write_table(rows, "failures")
     sink.finish(root)
+
+
+def _scoring(settings: Settings) -> "ScoreTurns | JudgeTurns":
+    selection = settings.selection
+    if selection.needs_judge:
+        return JudgeTurns(selection, settings.run, settings.judge)
+    return ScoreTurns(selection.measured, settings.run)
 
 
 def _counted(failure: Failure, run_id: str) -> list[FailureRow]:

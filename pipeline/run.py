@@ -1,6 +1,7 @@
 """Runs a pipeline and accounts for everything that went in."""
 
 import gc
+import os
 import sys
 from collections.abc import Sequence
 from importlib.metadata import version
@@ -13,15 +14,19 @@ from apache_beam.runners.runner import PipelineResult
 
 from pipeline.build import REASONS, VERSIONS, build
 from pipeline.directory import check_directory, clear_directory, read_rows, write_run_file
+from pipeline.judge_report import Usage, estimate_text, judge_document, judge_text, judge_usage
 from pipeline.live import show_progress
 from pipeline.lock import locked
 from pipeline.report import balance_text, version_table
 from pipeline.settings import Settings
-from pipeline.sinks import FileSink
-from pipeline.sources import FileSource, file_patterns
+from pipeline.sinks import FileSink, NullSink
+from pipeline.sources import FileSource, Source, file_patterns
 from schemas.config import ConfigError
 from schemas.values import JsonObject
 from transforms.counting import NAMESPACE
+from transforms.judging.backend import AuthenticationError
+from transforms.judging.setting_up import check_judge
+from transforms.judging.worker import close_judges
 
 _OBJECTS_BETWEEN_COLLECTIONS = 50_000
 _COUNTERS = (
@@ -53,22 +58,39 @@ def run(settings: Settings, options: PipelineOptions) -> int:
     case_patterns = file_patterns("--eval_cases", settings.eval_cases)
     cases = FileSource(case_patterns, limit, "lost_cases") if case_patterns else None
     pipeline = beam.Pipeline(options=options)
+    if settings.judge.only_estimates:
+        return _estimate(pipeline, logs, cases, settings)
     build(pipeline, logs, cases, settings, FileSink(settings.output, settings.output_format))
     if _only_translates(options):
         _translate(pipeline)
         print("the pipeline was translated; nothing was run")
         return 0
     check_directory(settings.output, settings.overwrite)
+    _try_judge(settings)
     _keep_inputs(settings)
     with locked(settings.output):
         check_directory(settings.output, settings.overwrite)
         clear_directory(settings.output)
         try:
             result = _run_to_the_end(pipeline)
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, AuthenticationError):
             clear_directory(settings.output)
             raise
-        return report(settings, run_counts(result))
+        return report(settings, run_counts(result), judge_usage(result))
+
+
+def _try_judge(settings: Settings) -> None:
+    """Raises ConfigError if the judge cannot work: before anything runs, at no cost."""
+    selection = settings.selection
+    if selection.judged or (selection.ces and settings.eval_cases):
+        named = {criterion.judge_model_options.judge_model for criterion in selection.judged}
+        check_judge(settings.judge, os.environ, filter(None, named))
+
+
+def _estimate(pipeline: beam.Pipeline, logs: Source, cases: Source | None, settings: Settings) -> int:
+    build(pipeline, logs, cases, settings, NullSink())
+    print(estimate_text(settings, judge_usage(_run_to_the_end(pipeline))))
+    return 0
 
 
 def _run_to_the_end(pipeline: beam.Pipeline) -> PipelineResult:
@@ -78,10 +100,14 @@ def _run_to_the_end(pipeline: beam.Pipeline) -> PipelineResult:
             result = pipeline.run()
             result.wait_until_finish()
             return result
+    except AuthenticationError as error:
+        raise AuthenticationError(str(error).partition(" [while running")[0]) from None
     except RuntimeError as error:
         if "KeyboardInterrupt" in str(error):
             raise KeyboardInterrupt from None
         raise
+    finally:
+        close_judges()
 
 
 def _keep_inputs(settings: Settings) -> None:
@@ -133,22 +159,27 @@ def _counted(result: PipelineResult, namespace: str) -> dict[str, int]:
     return dict(sorted(counts.items(), key=lambda entry: (-entry[1], entry[0])))
 
 
-def report(settings: Settings, counts: JsonObject) -> int:
+def report(settings: Settings, counts: JsonObject, usage: Usage) -> int:
     """Prints the table and the balance, writes `run.json` and returns the exit status."""
     rows = read_rows(settings.output, "metrics_by_app_version", settings.output_format)
     problems = gate_problems(settings, counts, rows)
-    names = [criterion.name for criterion in settings.criteria]
+    names = [criterion.name for criterion in (*settings.criteria, *settings.selection.ces)]
     print(version_table(rows, names, counts["failures_by_version"]) if rows else "no conversation was scored")
     print(f"\n{balance_text(counts)}")
+    judge = judge_text(settings, usage, rows)
+    if judge:
+        print(judge)
     print(f"files: {settings.output}")
     for problem in problems:
         print(f"turnwise: {problem}", file=sys.stderr)
     status = 1 if problems else 0
-    write_run_file(settings.output, _run_document(settings, counts, problems, status))
+    write_run_file(settings.output, _run_document(settings, counts, usage, problems, status))
     return status
 
 
-def _run_document(settings: Settings, counts: JsonObject, problems: Sequence[str], status: int) -> JsonObject:
+def _run_document(
+    settings: Settings, counts: JsonObject, usage: Usage, problems: Sequence[str], status: int
+) -> JsonObject:
     return {
         "run_id": settings.run.run_id,
         "create_time": settings.run.create_time,
@@ -164,6 +195,7 @@ def _run_document(settings: Settings, counts: JsonObject, problems: Sequence[str
             "python": sys.version.split()[0],
         },
         "counts": counts,
+        "judge": judge_document(settings, usage),
         "problems": list(problems),
         "exit_status": status,
     }

@@ -1,5 +1,6 @@
 """The options of a run, checked and typed."""
 
+import os
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from math import inf
@@ -7,10 +8,17 @@ from pathlib import Path
 from typing import Literal
 
 from schemas.config import ConfigError, EvalConfig
+from schemas.judge_config import BackendName, JudgeConfig
 from transforms.config import build_criteria, parse_config
 from transforms.criteria import CRITERIA, Criterion
+from transforms.judging.access import chosen_backend
+from transforms.judging.setting_up import JudgeSettings
 from transforms.results import RunInfo
 from transforms.rows import STATUS
+from transforms.selection import Selection, select
+
+_NO_JUDGE = JudgeSettings(JudgeConfig(backend="none"))
+_CACHE = ".cache/turnwise/replies.sqlite"
 
 
 @dataclass(frozen=True)
@@ -22,6 +30,8 @@ class Settings:
         max_failure_ratio: Largest share of lost records and conversations; None: no limit.
         fail_on: Criteria (or `evaluation_status`) on which a failed or undecided conversation fails the run.
         is_distributed: Whether other processes than this one do the work.
+        judge: Who judges.
+        sample_rate: Share of the conversations that are judged, 0..1.
     """
 
     run: RunInfo
@@ -37,6 +47,13 @@ class Settings:
     max_failure_ratio: float | None = None
     fail_on: tuple[str, ...] = field(default=())
     is_distributed: bool = False
+    judge: JudgeSettings = _NO_JUDGE
+    sample_rate: float = 1.0
+
+    @property
+    def selection(self) -> Selection:
+        """The criteria, by how they are scored."""
+        return select(self.criteria, self.judge.config.backend != "none", self.sample_rate)
 
 
 @dataclass(frozen=True)
@@ -54,13 +71,19 @@ class RawOptions:
     run_id: str | None
     max_failure_ratio: float | None
     fail_on: list[str] | None
+    judge: BackendName | None
+    judge_model: str | None
+    judge_concurrency: int
+    judge_cache: str | None
+    sample_rate: float
+    estimate: bool
 
 
 def check_options(options: RawOptions, is_distributed: bool) -> Settings:
     """Returns the settings that the options stand for; raises ConfigError for the first mistake."""
     if not options.input:
         raise ConfigError("--input is missing: name the conversation logs to score")
-    if not options.output:
+    if not options.output and not options.estimate:
         raise ConfigError("--output is missing: name a directory for the results")
     if options.max_failure_ratio is not None and not 0 <= options.max_failure_ratio <= 1:
         raise ConfigError(f"--max_failure_ratio must lie between 0 and 1, not {options.max_failure_ratio}")
@@ -70,14 +93,17 @@ def check_options(options: RawOptions, is_distributed: bool) -> Settings:
     criteria = build_criteria(config)
     started = datetime.now(timezone.utc)
     run_id = options.run_id or started.strftime("run-%Y%m%dT%H%M%S-%fZ")
+    judge = judge_settings(options, config.judge, run_id)
     return Settings(
         run=RunInfo(run_id, started.isoformat(timespec="milliseconds").replace("+00:00", "Z")),
         config=config,
         criteria=criteria,
+        judge=judge,
+        sample_rate=options.sample_rate,
         input=tuple(options.input),
         input_format=options.input_format,
         eval_cases=tuple(options.eval_cases or ()),
-        output=options.output,
+        output=options.output or "",
         output_format=options.output_format,
         overwrite=options.overwrite,
         max_record_bytes=int(options.max_record_mb * 1024 * 1024),
@@ -85,6 +111,22 @@ def check_options(options: RawOptions, is_distributed: bool) -> Settings:
         fail_on=_known_gates(options.fail_on or [], criteria),
         is_distributed=is_distributed,
     )
+
+
+def judge_settings(options: RawOptions, config: JudgeConfig, run_id: str) -> JudgeSettings:
+    """Returns who judges: the command line goes before the config; raises ConfigError."""
+    if options.judge_concurrency < 1:
+        raise ConfigError(f"--judge_concurrency must be 1 or more, not {options.judge_concurrency}")
+    if not 0 <= options.sample_rate <= 1:
+        raise ConfigError(f"--sample_rate must lie between 0 and 1, not {options.sample_rate}")
+    cache = options.judge_cache or config.cache or str(Path.home() / _CACHE)
+    stated = {
+        "backend": "gemini" if options.estimate else options.judge or chosen_backend(config, os.environ),
+        "model": options.judge_model or config.model,
+        "cache": None if cache == "none" else cache,
+    }
+    judge = config.model_copy(update=stated)
+    return JudgeSettings(judge, options.judge_concurrency, run_id, options.estimate)
 
 
 def read_config(path: str | None) -> EvalConfig:

@@ -35,6 +35,19 @@ class Sink(Protocol):
         """Adds the steps that come when everything is written."""
 
 
+class NullSink:
+    """Writes nothing, for runs that only count."""
+
+    def write_table(self, rows: "PCollection[Any]", table: str, part: str = "") -> None:
+        """Lets the rows go."""
+
+    def write_document(self, document: "PCollection[JsonObject]", name: str) -> None:
+        """Lets the document go."""
+
+    def finish(self, root: beam.Pipeline) -> None:
+        """Has nothing to do."""
+
+
 class _Written(NamedTuple):
     """What one bundle wrote of a table: a file, or, of a small table, the rows themselves."""
 

@@ -73,11 +73,13 @@ class MetricRow(TypedDict):
 class MetricsByAppVersionRow(MetricRow):
     """One criterion over an app version; the row of the criterion `evaluation_status` counts verdicts.
 
-    `conversations` and `turns` are those of the version, the same in all of its rows.
+    `conversations` and `turns` are those of the version, the same in all of its rows. `sampled_out` are the
+    conversations that a judge was not asked about because of a sample rate.
     """
 
     conversations: int
     turns: int
+    sampled_out: int
 
 
 class MetricsByTurnRow(MetricRow):

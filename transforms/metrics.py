@@ -1,5 +1,6 @@
 """Metrics of an app version: an additive state, and the one CombineFn over it."""
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -22,6 +23,7 @@ class ConversationStatistics(NamedTuple):
     status: Outcome | None
     scores: tuple[ScoreStatistic, ...]
     ces: list[Part]
+    sampled_out: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -35,6 +37,7 @@ class MetricsState:
         fails: Verdicts FAIL.
         tallies: (criterion, turn index) -> sums; turn index None: conversations as a whole.
         ces: Sums behind CES's AggregatedMetrics.
+        sampled_out: Judged criterion -> conversations that sampling left out.
     """
 
     conversations: int = 0
@@ -43,6 +46,7 @@ class MetricsState:
     fails: int = 0
     tallies: dict[tuple[str, int | None], Tally] = field(default_factory=dict)
     ces: Sums = field(default_factory=dict)
+    sampled_out: Counter[str] = field(default_factory=Counter)
 
     def add(self, statistics: ConversationStatistics) -> None:
         """Counts one conversation."""
@@ -59,6 +63,8 @@ class MetricsState:
             else:
                 tally.add(value, outcome, CRITERIA[criterion].unit == "seconds")
         add_parts(self.ces, statistics.ces)
+        if statistics.sampled_out:
+            self.sampled_out.update(statistics.sampled_out)
 
     def merge(self, other: "MetricsState") -> None:
         """Adds the sums of other conversations."""
@@ -69,12 +75,15 @@ class MetricsState:
         for key, tally in other.tallies.items():
             self.tallies.setdefault(key, Tally()).merge(tally)
         add_sums(self.ces, other.ces)
+        self.sampled_out.update(other.sampled_out)
 
     def criterion_tallies(self) -> dict[tuple[str, bool], Tally]:
         """Returns the sums by (criterion, whether of whole conversations), over all turns."""
         merged: dict[tuple[str, bool], Tally] = {}
         for (criterion, turn), tally in self.tallies.items():
             merged.setdefault((criterion, turn is None), Tally()).merge(tally)
+        for criterion in self.sampled_out:
+            merged.setdefault((criterion, True), Tally())
         return merged
 
 
@@ -90,7 +99,9 @@ def conversation_statistics(
             scores.append(ScoreStatistic(name, None, entry.overall.value, entry.overall.outcome))
         scores += [ScoreStatistic(name, turn, None, None, is_error=True) for turn in entry.errors]
     turns = len(scored.case.conversation.turns)
-    return ConversationStatistics(turns, verdict.status, tuple(scores), result_parts(result))
+    return ConversationStatistics(
+        turns, verdict.status, tuple(scores), result_parts(result), scored.sampled_out
+    )
 
 
 class MetricsFn(beam.CombineFn):

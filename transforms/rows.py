@@ -117,7 +117,7 @@ def version_rows(entry: tuple[str, MetricsState], run_id: str) -> list[MetricsBy
     rows = [_metric_row(run_id, version, STATUS, "conversation", _status_tally(state))]
     for (criterion, is_whole), tally in sorted(state.criterion_tallies().items(), key=lambda item: item[0]):
         rows.append(_metric_row(run_id, version, criterion, "conversation" if is_whole else "turn", tally))
-    return [{**row, **sizes} for row in rows]  # type: ignore[typeddict-item]
+    return [{**row, **sizes, "sampled_out": state.sampled_out[row["criterion"]]} for row in rows]
 
 
 def turn_rows(entry: tuple[str, MetricsState], run_id: str) -> list[MetricsByTurnRow]:

@@ -4,19 +4,19 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import apache_beam as beam
-from apache_beam.pvalue import DoOutputsTuple, PCollection
+from apache_beam.pvalue import DoOutputsTuple, PCollection, TaggedOutput
 
 from schemas.failure import Failure, record_failure
 from schemas.rows import ResultRow, ScoreRow
 from transforms.conversation_case import ConversationCase
 from transforms.counting import CountingDoFn
-from transforms.criteria.base import Criterion
+from transforms.criteria.base import MeasuredCriterion
 from transforms.metrics import ConversationStatistics, conversation_statistics
 from transforms.parse import FAILURES
 from transforms.progress import PROGRESS
 from transforms.results import RunInfo, evaluation_result
 from transforms.rows import result_row, score_rows
-from transforms.scoring import score_conversation
+from transforms.scoring import ScoredConversation, score_conversation
 from transforms.verdict import conversation_verdict
 
 STATISTICS = "statistics"
@@ -40,53 +40,81 @@ class EvaluatedConversation(NamedTuple):
     failures: list[Failure]
 
 
-def evaluate(case: ConversationCase, criteria: Sequence[Criterion], run: RunInfo) -> EvaluatedConversation:
-    """Scores a conversation and decides it."""
-    scored = score_conversation(case, criteria)
+def evaluate(
+    case: ConversationCase, criteria: Sequence[MeasuredCriterion], run: RunInfo
+) -> EvaluatedConversation:
+    """Scores a conversation by measured criteria and decides it."""
+    return decide(score_conversation(case, criteria), run)
+
+
+def decide(scored: ScoredConversation, run: RunInfo) -> EvaluatedConversation:
+    """Decides a scored conversation."""
     verdict = conversation_verdict(scored)
     result = evaluation_result(scored, verdict, run)
     statistics = conversation_statistics(scored, verdict, result)
     return EvaluatedConversation(
         list(score_rows(scored, run.run_id)),
         [result_row(scored, result)],
-        (case.conversation.app_version or "", statistics),
+        (scored.case.conversation.app_version or "", statistics),
         scored.failures,
     )
 
 
-class _ScoreFn(CountingDoFn):
-    def __init__(self, criteria: Sequence[Criterion], run: RunInfo) -> None:
+class ScoringDoFn(CountingDoFn):
+    """Gives the outputs of scored conversations."""
+
+    def __init__(self, run: RunInfo) -> None:
+        """Keeps the run that results belong to."""
         super().__init__()
-        self._criteria, self._run = criteria, run
+        self._run = run
+
+    def outputs(self, scored: ScoredConversation) -> Iterator[Any]:
+        """Yields everything that a scored conversation gives, or the failure to decide it."""
+        try:
+            evaluated = decide(scored, self._run)
+        except Exception as error:
+            yield self.lost(scored.case, error)
+            return
+        for failure in evaluated.failures:
+            yield TaggedOutput(FAILURES, failure)
+        self.count("results")
+        PROGRESS.conversations += 1
+        PROGRESS.turns += len(scored.case.conversation.turns)
+        yield TaggedOutput(SCORES, evaluated.scores)
+        yield TaggedOutput(RESULTS, evaluated.result)
+        yield TaggedOutput(STATISTICS, evaluated.statistics)
+
+    def lost(self, case: ConversationCase, error: Exception) -> Any:
+        """Returns the failure of a conversation that could not be scored, and counts it."""
+        self.count("lost_conversations")
+        failure = record_failure("score", error, case.record, case.conversation.conversation_id)
+        return TaggedOutput(FAILURES, failure)
+
+
+class _MeasureFn(ScoringDoFn):
+    def __init__(self, criteria: Sequence[MeasuredCriterion], run: RunInfo) -> None:
+        super().__init__(run)
+        self._criteria = tuple(criteria)
 
     def process(self, case: ConversationCase) -> Iterator[Any]:
         try:
-            evaluated = evaluate(case, self._criteria, self._run)
+            scored = score_conversation(case, self._criteria)
         except Exception as error:
-            self.count("lost_conversations")
-            failure = record_failure("score", error, case.record, case.conversation.conversation_id)
-            yield beam.pvalue.TaggedOutput(FAILURES, failure)
+            yield self.lost(case, error)
             return
-        for failure in evaluated.failures:
-            yield beam.pvalue.TaggedOutput(FAILURES, failure)
-        self.count("results")
-        PROGRESS.conversations += 1
-        PROGRESS.turns += len(case.conversation.turns)
-        yield beam.pvalue.TaggedOutput(SCORES, evaluated.scores)
-        yield beam.pvalue.TaggedOutput(RESULTS, evaluated.result)
-        yield evaluated.statistics
+        yield from self.outputs(scored)
 
 
 class ScoreTurns(beam.PTransform[PCollection[ConversationCase], DoOutputsTuple]):
-    """Fans every conversation out into turns and criteria, in one fused step."""
+    """Fans every conversation out into turns and measured criteria, in one fused step."""
 
-    def __init__(self, criteria: Sequence[Criterion], run: RunInfo) -> None:
+    def __init__(self, criteria: Sequence[MeasuredCriterion], run: RunInfo) -> None:
         """Keeps the criteria."""
         super().__init__()
-        self._criteria, self._run = tuple(criteria), run
+        self._criteria, self._run = criteria, run
 
     def expand(self, matched: "PCollection[ConversationCase]") -> Any:
         """Gives keyed statistics, lists of score rows, lists of result rows, and failures."""
-        return matched | "Score" >> beam.ParDo(_ScoreFn(self._criteria, self._run)).with_outputs(
-            SCORES, RESULTS, FAILURES, main=STATISTICS
+        return matched | "Score" >> beam.ParDo(_MeasureFn(self._criteria, self._run)).with_outputs(
+            STATISTICS, SCORES, RESULTS, FAILURES
         )

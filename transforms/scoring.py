@@ -9,6 +9,7 @@ from schemas.score import Score
 from transforms.conversation_case import ConversationCase
 from transforms.criteria.base import Criterion, JudgedCriterion, MeasuredCriterion
 from transforms.judging.ask import Ask
+from transforms.judging.backend import AuthenticationError
 
 
 @dataclass(slots=True)
@@ -31,11 +32,16 @@ class CriterionScores:
 
 @dataclass(slots=True)
 class ScoredConversation:
-    """A conversation, its case, and all its scores."""
+    """A conversation, its case, and all its scores.
+
+    Attributes:
+        sampled_out: Names of the judged criteria that sampling left out.
+    """
 
     case: ConversationCase
     scores: list[CriterionScores]
     failures: list[Failure]
+    sampled_out: tuple[str, ...] = ()
 
 
 def score_conversation(case: ConversationCase, criteria: Sequence[MeasuredCriterion]) -> ScoredConversation:
@@ -52,9 +58,12 @@ def score_conversation(case: ConversationCase, criteria: Sequence[MeasuredCriter
 async def judge_conversation(
     scored: ScoredConversation, criteria: Sequence[JudgedCriterion], ask: Ask
 ) -> None:
-    """Adds the scores of every judged criterion; all its questions are asked at once.
+    """Adds the scores of every judged criterion; all questions are asked at once.
 
     A criterion that raises becomes a failure, as a measured one does.
+
+    Raises:
+        AuthenticationError: The judge's credentials are refused, so that no question has an answer.
     """
     judged = (_judge(criterion, scored.case, scored.failures, ask) for criterion in criteria)
     scored.scores += await asyncio.gather(*judged)
@@ -87,6 +96,9 @@ async def _judge(
     *turns, whole = await asyncio.gather(
         *questions, criterion.judge_conversation(case, ask), return_exceptions=True
     )
+    for answer in (*turns, whole):
+        if isinstance(answer, AuthenticationError | asyncio.CancelledError):
+            raise answer
     for pair, score in zip(case.pairs, turns, strict=True):
         if isinstance(score, BaseException):
             _note(result, failures, score, case, pair.index)

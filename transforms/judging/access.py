@@ -68,6 +68,14 @@ def find_access(config: JudgeConfig, environ: Mapping[str, str]) -> Access:
     raise ConfigError(f"judge: no project for Vertex AI; {HOW_TO}")
 
 
+def find_endpoint(config: JudgeConfig, environ: Mapping[str, str]) -> str:
+    """Returns which service would answer; "gemini" where there are no credentials."""
+    try:
+        return find_access(config, environ).endpoint
+    except ConfigError:
+        return config.base_url or "gemini"
+
+
 def _api_key(environ: Mapping[str, str]) -> str | None:
     return (environ.get("GOOGLE_API_KEY") or environ.get("GEMINI_API_KEY") or "").strip() or None
 

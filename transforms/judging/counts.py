@@ -67,6 +67,15 @@ class JudgeCounts:
             usage.tokens_in += tokens_in
             usage.tokens_out += tokens_out
 
+    def add_estimate(self, model: str, calls: int, samples: int, tokens_in: int, tokens_out: int) -> None:
+        """Counts what a question would take: calls and tokens if votes agree, samples at the most."""
+        with self._lock:
+            usage = self._of(model)
+            usage.calls += calls
+            usage.samples += samples
+            usage.tokens_in += tokens_in
+            usage.tokens_out += tokens_out
+
     def add_sample(self, model: str, fault: FaultKind | None, saved: int | None) -> None:
         """Counts a sample that was given; `saved` are the tokens it had cost if it was cached, else None."""
         with self._lock:

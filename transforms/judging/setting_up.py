@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from schemas.judge_config import JudgeConfig
-from transforms.judging.access import find_access
+from transforms.judging.access import find_access, find_endpoint
 from transforms.judging.ask import Ask
 from transforms.judging.cache import ReplyCache
 from transforms.judging.counts import JudgeCounts
+from transforms.judging.estimate import Estimator
 from transforms.judging.judge import Judge
 from transforms.judging.limits import Pace
 from transforms.judging.offline import LocalJudge, NoJudge
@@ -24,15 +25,17 @@ class JudgeSettings:
         config: Its `backend` is given: `chosen_backend` says which, where the run is started.
         concurrency: Calls in flight at most, per worker process.
         run_id: Whose budget it is: another run has another judge.
+        only_estimates: Count what would be asked of a model, and ask nothing.
     """
 
     config: JudgeConfig
     concurrency: int = 64
     run_id: str = ""
+    only_estimates: bool = False
 
     def key(self) -> str:
         """Returns a text that equal settings have in common."""
-        return f"{self.run_id}\n{self.concurrency}\n{self.config.model_dump_json()}"
+        return f"{self.run_id}\n{self.concurrency}\n{self.only_estimates}\n{self.config.model_dump_json()}"
 
 
 class BuiltJudge(NamedTuple):
@@ -45,6 +48,11 @@ class BuiltJudge(NamedTuple):
 def build_judge(settings: JudgeSettings, environ: Mapping[str, str], counts: JudgeCounts) -> BuiltJudge:
     """Returns the judge that the settings name; raises ConfigError for want of credentials or of a cache."""
     config = settings.config
+    if settings.only_estimates:
+        endpoint = find_endpoint(config, environ)
+        cache = ReplyCache(config.cache) if config.cache else None
+        estimator = Estimator(config, Requests(config, endpoint), counts, cache)
+        return BuiltJudge(estimator, estimator.aclose)
     if config.backend != "gemini":
         return BuiltJudge(LocalJudge() if config.backend == "local" else NoJudge(), _nothing)
     from transforms.judging.gemini import Gemini  # it takes a second, which only those who need it wait for

@@ -1,0 +1,40 @@
+"""Finds out what a run would ask of a model, and asks nothing."""
+
+from schemas.judge_config import JudgeConfig
+from transforms.judging.ask import Question, R, Sample
+from transforms.judging.budget import estimated_tokens
+from transforms.judging.cache import ReplyCache
+from transforms.judging.counts import JudgeCounts
+from transforms.judging.requests import Requests
+
+ANSWER_TOKENS = 200
+"""Tokens that an answer is taken to have."""
+
+
+class Estimator:
+    """Counts what would be asked: as `calls` the fewest (votes that agree), as `samples` the most."""
+
+    def __init__(
+        self, config: JudgeConfig, requests: Requests, counts: JudgeCounts, cache: ReplyCache | None
+    ) -> None:
+        """Takes what a judge would take."""
+        self._candidates, self._requests = config.candidates, requests
+        self._counts, self._cache = counts, cache
+
+    async def __call__(self, question: Question[R], samples: range) -> list[Sample[R]]:
+        """Counts a question once, when it is asked for the first time."""
+        if samples.start == 0:
+            request = self._requests.make(question)
+            kept = await self._cache.get(request.key) if self._cache else {}
+            missing = sum(number not in kept for number in samples)
+            most = sum(number not in kept for number in range(question.options.num_samples))
+            calls = min(missing, 1) if self._candidates else missing
+            prompt = estimated_tokens(request.recipe.instructions, request.evidence)
+            model = request.recipe.model
+            self._counts.add_estimate(model, calls, most, prompt * calls, ANSWER_TOKENS * missing)
+        return [Sample(None, "only estimated")] * len(samples)
+
+    async def aclose(self) -> None:
+        """Closes the cache."""
+        if self._cache is not None:
+            self._cache.close()
