@@ -1,6 +1,7 @@
 """Whether a judge's quote stands in the text, and where."""
 
 import re
+from functools import lru_cache
 from unicodedata import normalize
 
 from schemas.values import JsonObject
@@ -44,5 +45,6 @@ def span(quote: str, text: str) -> tuple[int, int] | None:
     return match.span() if match else None
 
 
+@lru_cache(maxsize=16)
 def _flat(text: str) -> str:
     return " ".join(normalize("NFKC", text).translate(_MARKS).casefold().split())
