@@ -11,6 +11,7 @@ from schemas.score import Outcome
 from schemas.values import JsonObject
 from transforms.aggregates import Part, Sums, add_parts, add_sums, result_parts
 from transforms.criteria import CRITERIA
+from transforms.criteria.base import JudgedCriterion
 from transforms.scoring import ScoredConversation
 from transforms.statistics import ScoreStatistic, Tally
 from transforms.verdict import Verdict
@@ -94,13 +95,19 @@ def conversation_statistics(
     scores: list[ScoreStatistic] = []
     for entry in scored.scores:
         name = entry.criterion.name
-        scores += [ScoreStatistic(name, turn, score.value, score.outcome) for turn, score in entry.turns]
-        if entry.overall is not None:
+        turns = entry.turns
+        if isinstance(entry.criterion, JudgedCriterion):
+            turns = [(turn, score) for turn, score in turns if entry.criterion.counts(score)]
+        scores += [ScoreStatistic(name, turn, score.value, score.outcome) for turn, score in turns]
+        if entry.overall is not None and entry.criterion.counts(entry.overall):
             scores.append(ScoreStatistic(name, None, entry.overall.value, entry.overall.outcome))
         scores += [ScoreStatistic(name, turn, None, None, is_error=True) for turn in entry.errors]
-    turns = len(scored.case.conversation.turns)
     return ConversationStatistics(
-        turns, verdict.status, tuple(scores), result_parts(result), scored.sampled_out
+        len(scored.case.conversation.turns),
+        verdict.status,
+        tuple(scores),
+        result_parts(result),
+        scored.sampled_out,
     )
 
 

@@ -87,7 +87,7 @@ def _score_row(base: ScoreRow, criterion: str, turn: int | None, score: Score, t
         "reason": score.reason,
         "explanation": score.explanation,
         "details": score.details,
-        "judge": None if score.judge is None else asdict(score.judge),  # type: ignore[typeddict-item]
+        "judge": None if score.judge is None else asdict(score.judge),
         "event_time": time,
     }
 
@@ -117,7 +117,10 @@ def version_rows(entry: tuple[str, MetricsState], run_id: str) -> list[MetricsBy
     rows = [_metric_row(run_id, version, STATUS, "conversation", _status_tally(state))]
     for (criterion, is_whole), tally in sorted(state.criterion_tallies().items(), key=lambda item: item[0]):
         rows.append(_metric_row(run_id, version, criterion, "conversation" if is_whole else "turn", tally))
-    return [{**row, **sizes, "sampled_out": state.sampled_out[row["criterion"]]} for row in rows]
+    return [
+        {**row, **sizes, "sampled_out": state.sampled_out[row["criterion"]]}  # type: ignore[typeddict-item]
+        for row in rows
+    ]
 
 
 def turn_rows(entry: tuple[str, MetricsState], run_id: str) -> list[MetricsByTurnRow]:
