@@ -1,47 +1,28 @@
-"""Runs a pipeline and accounts for everything that went in."""
+"""Runs a pipeline."""
 
 import gc
 import os
-import sys
-from collections.abc import Sequence
-from importlib.metadata import version
 from pathlib import Path
 
 import apache_beam as beam
-from apache_beam.metrics.metric import MetricsFilter
 from apache_beam.options.pipeline_options import GoogleCloudOptions, PipelineOptions, TestOptions
 from apache_beam.runners.runner import PipelineResult
 
-from pipeline.build import REASONS, VERSIONS, build
-from pipeline.directory import check_directory, clear_directory, read_rows, write_run_file
-from pipeline.judge_report import Usage, estimate_text, judge_document, judge_text, judge_usage
+from pipeline.build import build
+from pipeline.directory import check_directory, clear_directory
+from pipeline.ending import report
+from pipeline.judge_report import estimate_text, judge_usage
 from pipeline.live import show_progress
 from pipeline.lock import locked
-from pipeline.report import balance_text, version_table
 from pipeline.settings import Settings
 from pipeline.sinks import FileSink, NullSink
 from pipeline.sources import FileSource, Source, file_patterns
 from schemas.config import ConfigError
-from schemas.values import JsonObject
-from transforms.counting import NAMESPACE
 from transforms.judging.backend import AuthenticationError
 from transforms.judging.setting_up import check_judge
 from transforms.judging.worker import close_judges
 
 _OBJECTS_BETWEEN_COLLECTIONS = 50_000
-_COUNTERS = (
-    "records",
-    "unread_records",
-    "parsed_records",
-    "lost_records",
-    "conversations",
-    "lost_conversations",
-    "results",
-    "cases",
-    "lost_cases",
-    "unused_cases",
-    "joined_entries",
-)
 
 
 def run(settings: Settings, options: PipelineOptions) -> int:
@@ -76,7 +57,7 @@ def run(settings: Settings, options: PipelineOptions) -> int:
         except (KeyboardInterrupt, AuthenticationError):
             clear_directory(settings.output)
             raise
-        return report(settings, run_counts(result), judge_usage(result))
+        return report(settings, result)
 
 
 def _try_judge(settings: Settings) -> None:
@@ -138,100 +119,3 @@ def _translate(pipeline: beam.Pipeline) -> None:
         pipeline.run()
     else:
         pipeline.to_runner_api()
-
-
-def run_counts(result: PipelineResult) -> JsonObject:
-    """Returns how many records, conversations and results there were, and how many were lost where."""
-    counters = result.metrics().query(MetricsFilter().with_namespace(NAMESPACE))["counters"]
-    found = dict.fromkeys(_COUNTERS, 0)
-    for counter in counters:
-        found[counter.key.metric.name] += counter.committed or 0
-    unread = found.pop("unread_records")
-    found["lost_records"] += unread
-    found["records"] += unread
-    return {**found, "failures": _counted(result, REASONS), "failures_by_version": _counted(result, VERSIONS)}
-
-
-def _counted(result: PipelineResult, namespace: str) -> dict[str, int]:
-    """Returns the counters of a namespace, the largest first."""
-    counters = result.metrics().query(MetricsFilter().with_namespace(namespace))["counters"]
-    counts = {counter.key.metric.name: counter.committed or 0 for counter in counters}
-    return dict(sorted(counts.items(), key=lambda entry: (-entry[1], entry[0])))
-
-
-def report(settings: Settings, counts: JsonObject, usage: Usage) -> int:
-    """Prints the table and the balance, writes `run.json` and returns the exit status."""
-    rows = read_rows(settings.output, "metrics_by_app_version", settings.output_format)
-    problems = gate_problems(settings, counts, rows)
-    names = [criterion.name for criterion in (*settings.criteria, *settings.selection.ces)]
-    print(version_table(rows, names, counts["failures_by_version"]) if rows else "no conversation was scored")
-    print(f"\n{balance_text(counts)}")
-    judge = judge_text(settings, usage, rows)
-    if judge:
-        print(judge)
-    print(f"files: {settings.output}")
-    for problem in problems:
-        print(f"turnwise: {problem}", file=sys.stderr)
-    status = 1 if problems else 0
-    write_run_file(settings.output, _run_document(settings, counts, usage, problems, status))
-    return status
-
-
-def _run_document(
-    settings: Settings, counts: JsonObject, usage: Usage, problems: Sequence[str], status: int
-) -> JsonObject:
-    return {
-        "run_id": settings.run.run_id,
-        "create_time": settings.run.create_time,
-        "input": list(settings.input),
-        "input_format": settings.input_format,
-        "eval_cases": list(settings.eval_cases),
-        "output_format": settings.output_format,
-        "config": settings.config.model_dump(mode="json"),
-        "criteria": {criterion.name: criterion.model_dump(mode="json") for criterion in settings.criteria},
-        "versions": {
-            "turnwise": version("turnwise"),
-            "apache-beam": beam.__version__,
-            "python": sys.version.split()[0],
-        },
-        "counts": counts,
-        "judge": judge_document(settings, usage),
-        "problems": list(problems),
-        "exit_status": status,
-    }
-
-
-def gate_problems(settings: Settings, counts: JsonObject, rows: Sequence[JsonObject]) -> list[str]:
-    """Returns why the run fails, one line each; empty: it does not."""
-    problems = []
-    if not _is_balanced(counts):
-        problems.append(f"the run lost track of something: {balance_text(counts)}")
-    lost = counts["lost_records"] + counts["lost_conversations"]
-    total = counts["lost_records"] + counts["conversations"]
-    limit = settings.max_failure_ratio
-    if limit is not None and total and lost / total > limit:
-        problems.append(
-            f"{lost} of {total} records and conversations failed, more than --max_failure_ratio {limit:g}"
-        )
-    return problems + [line for name in settings.fail_on for line in _gate(name, settings, counts, rows)]
-
-
-def _is_balanced(counts: JsonObject) -> bool:
-    conversations = counts["results"] + counts["lost_conversations"]
-    records = counts["parsed_records"] + counts["lost_records"]
-    return bool(conversations == counts["conversations"] and records == counts["records"])
-
-
-def _gate(name: str, settings: Settings, counts: JsonObject, rows: Sequence[JsonObject]) -> list[str]:
-    own = [row for row in rows if row["criterion"] == name and row["level"] == "conversation"]
-    failed = sum(row["fail_count"] for row in own)
-    undecided = sum(row["count"] - row["pass_count"] - row["fail_count"] for row in own)
-    undecided += sum(row["errors"] for row in rows if row["criterion"] == name)
-    undecided += counts["lost_cases"] + counts["unused_cases"]
-    if settings.max_failure_ratio is None:
-        undecided += counts["lost_records"] + counts["lost_conversations"]
-    if not sum(row["count"] for row in own):
-        return [f"{name}: nothing was scored"]
-    if not failed and not undecided:
-        return []
-    return [f"{name}: {failed} failed, {undecided} not decided"]

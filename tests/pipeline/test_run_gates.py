@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pipeline.run import gate_problems
+from pipeline.accounts import gate_problems
 from pipeline.settings import Settings
 from schemas.case import inline_case
 from schemas.config import EvalConfig

@@ -1,0 +1,81 @@
+"""Accounts for everything that went into a run, and says whether it failed."""
+
+from collections.abc import Sequence
+
+from apache_beam.metrics.metric import MetricsFilter
+from apache_beam.runners.runner import PipelineResult
+
+from pipeline.build import REASONS, VERSIONS
+from pipeline.report import balance_text
+from pipeline.settings import Settings
+from schemas.values import JsonObject
+from transforms.counting import NAMESPACE
+
+_COUNTERS = (
+    "records",
+    "unread_records",
+    "parsed_records",
+    "lost_records",
+    "conversations",
+    "lost_conversations",
+    "results",
+    "cases",
+    "lost_cases",
+    "unused_cases",
+    "joined_entries",
+)
+
+
+def run_counts(result: PipelineResult) -> JsonObject:
+    """Returns how many records, conversations and results there were, and how many were lost where."""
+    counters = result.metrics().query(MetricsFilter().with_namespace(NAMESPACE))["counters"]
+    found = dict.fromkeys(_COUNTERS, 0)
+    for counter in counters:
+        found[counter.key.metric.name] += counter.committed or 0
+    unread = found.pop("unread_records")
+    found["lost_records"] += unread
+    found["records"] += unread
+    return {**found, "failures": _counted(result, REASONS), "failures_by_version": _counted(result, VERSIONS)}
+
+
+def _counted(result: PipelineResult, namespace: str) -> dict[str, int]:
+    """Returns the counters of a namespace, the largest first."""
+    counters = result.metrics().query(MetricsFilter().with_namespace(namespace))["counters"]
+    counts = {counter.key.metric.name: counter.committed or 0 for counter in counters}
+    return dict(sorted(counts.items(), key=lambda entry: (-entry[1], entry[0])))
+
+
+def gate_problems(settings: Settings, counts: JsonObject, rows: Sequence[JsonObject]) -> list[str]:
+    """Returns why the run fails, one line each; empty: it does not."""
+    problems = []
+    if not _is_balanced(counts):
+        problems.append(f"the run lost track of something: {balance_text(counts)}")
+    lost = counts["lost_records"] + counts["lost_conversations"]
+    total = counts["lost_records"] + counts["conversations"]
+    limit = settings.max_failure_ratio
+    if limit is not None and total and lost / total > limit:
+        problems.append(
+            f"{lost} of {total} records and conversations failed, more than --max_failure_ratio {limit:g}"
+        )
+    return problems + [line for name in settings.fail_on for line in _gate(name, settings, counts, rows)]
+
+
+def _is_balanced(counts: JsonObject) -> bool:
+    conversations = counts["results"] + counts["lost_conversations"]
+    records = counts["parsed_records"] + counts["lost_records"]
+    return bool(conversations == counts["conversations"] and records == counts["records"])
+
+
+def _gate(name: str, settings: Settings, counts: JsonObject, rows: Sequence[JsonObject]) -> list[str]:
+    own = [row for row in rows if row["criterion"] == name and row["level"] == "conversation"]
+    failed = sum(row["fail_count"] for row in own)
+    undecided = sum(row["count"] - row["pass_count"] - row["fail_count"] for row in own)
+    undecided += sum(row["errors"] for row in rows if row["criterion"] == name)
+    undecided += counts["lost_cases"] + counts["unused_cases"]
+    if settings.max_failure_ratio is None:
+        undecided += counts["lost_records"] + counts["lost_conversations"]
+    if not sum(row["count"] for row in own):
+        return [f"{name}: nothing was scored"]
+    if not failed and not undecided:
+        return []
+    return [f"{name}: {failed} failed, {undecided} not decided"]

@@ -1,0 +1,58 @@
+"""The end of a run: what a person sees, `run.json`, and the exit status."""
+
+import sys
+from collections.abc import Sequence
+from importlib.metadata import version
+
+import apache_beam as beam
+from apache_beam.runners.runner import PipelineResult
+
+from pipeline.accounts import gate_problems, run_counts
+from pipeline.directory import read_rows, write_run_file
+from pipeline.judge_report import Usage, judge_document, judge_text, judge_usage
+from pipeline.report import balance_text, version_table
+from pipeline.settings import Settings
+from schemas.values import JsonObject
+
+
+def report(settings: Settings, result: PipelineResult) -> int:
+    """Prints the table and the balance, writes `run.json` and returns the exit status."""
+    counts, usage = run_counts(result), judge_usage(result)
+    rows = read_rows(settings.output, "metrics_by_app_version", settings.output_format)
+    problems = gate_problems(settings, counts, rows)
+    names = [criterion.name for criterion in (*settings.criteria, *settings.selection.ces)]
+    print(version_table(rows, names, counts["failures_by_version"]) if rows else "no conversation was scored")
+    print(f"\n{balance_text(counts)}")
+    judge = judge_text(settings, usage, rows)
+    if judge:
+        print(judge)
+    print(f"files: {settings.output}")
+    for problem in problems:
+        print(f"turnwise: {problem}", file=sys.stderr)
+    status = 1 if problems else 0
+    write_run_file(settings.output, _run_document(settings, counts, usage, problems, status))
+    return status
+
+
+def _run_document(
+    settings: Settings, counts: JsonObject, usage: Usage, problems: Sequence[str], status: int
+) -> JsonObject:
+    return {
+        "run_id": settings.run.run_id,
+        "create_time": settings.run.create_time,
+        "input": list(settings.input),
+        "input_format": settings.input_format,
+        "eval_cases": list(settings.eval_cases),
+        "output_format": settings.output_format,
+        "config": settings.config.model_dump(mode="json"),
+        "criteria": {criterion.name: criterion.model_dump(mode="json") for criterion in settings.criteria},
+        "versions": {
+            "turnwise": version("turnwise"),
+            "apache-beam": beam.__version__,
+            "python": sys.version.split()[0],
+        },
+        "counts": counts,
+        "judge": judge_document(settings, usage),
+        "problems": list(problems),
+        "exit_status": status,
+    }
