@@ -73,19 +73,38 @@ def settings(server):
     return make
 
 
-@pytest.fixture
-def open_worker(settings):
-    """Opens judges by the same arguments; closes them after the test."""
-    workers = []
-
-    def make(environ=None, **arguments):
-        worker = JudgeWorker(settings(**arguments), environ or {"GOOGLE_API_KEY": KEY})
-        workers.append(worker)
-        return worker
-
-    yield make
-    for worker in workers:
+@pytest.fixture(scope="session")
+def workers():
+    opened = {}
+    yield opened
+    for worker in opened.values():
         worker.close()
+
+
+@pytest.fixture
+def open_worker(settings, workers):
+    """Opens judges by the same arguments. Tests with equal arguments share one: a client takes its time."""
+
+    def make(key=KEY, **arguments):
+        wanted = settings(**arguments)
+        name = (key, wanted.key())
+        if name not in workers:
+            workers[name] = JudgeWorker(wanted, {"GOOGLE_API_KEY": key})
+        workers[name].counts.take()
+        return workers[name]
+
+    return make
+
+
+@pytest.fixture
+def close_worker(workers):
+    """Closes a judge, and writes its cache."""
+
+    def close(worker):
+        (name,) = [name for name, each in workers.items() if each is worker]
+        workers.pop(name).close()
+
+    return close
 
 
 @pytest.fixture
@@ -102,11 +121,14 @@ def question():
 
 
 @pytest.fixture
-def ask(open_worker, question):
-    """Asks one question of a new judge; returns its samples."""
+def ask(open_worker, close_worker, question):
+    """Asks one question of a judge, and closes it if it has a cache; returns the samples."""
 
     def make(samples=1, asked=None, **arguments):
         worker = open_worker(**arguments)
-        return worker.submit(worker.ask(asked or question(), range(samples))).result()
+        answers = worker.submit(worker.ask(asked or question(), range(samples))).result()
+        if "cache" in arguments:
+            close_worker(worker)
+        return answers
 
     return make
