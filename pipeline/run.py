@@ -63,9 +63,9 @@ def run(settings: Settings, options: PipelineOptions) -> int:
 def _try_judge(settings: Settings) -> None:
     """Raises ConfigError if the judge cannot work: before anything runs, at no cost."""
     selection = settings.selection
-    if selection.judged or (selection.ces and settings.eval_cases):
-        named = {criterion.judge_model_options.judge_model for criterion in selection.judged}
-        check_judge(settings.judge, os.environ, filter(None, named))
+    asked = (*selection.judged, *(selection.ces if settings.eval_cases else ()))
+    if asked:
+        check_judge(settings.judge, os.environ, [criterion.options for criterion in asked])
 
 
 def _estimate(pipeline: beam.Pipeline, logs: Source, cases: Source | None, settings: Settings) -> int:

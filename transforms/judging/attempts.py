@@ -14,7 +14,13 @@ from email.utils import parsedate_to_datetime
 from typing import Any
 
 import orjson
-from aiohttp import ClientHandlerType, ClientRequest, ClientResponse
+from aiohttp import (
+    ClientHandlerType,
+    ClientPayloadError,
+    ClientRequest,
+    ClientResponse,
+    ServerDisconnectedError,
+)
 
 _BUSY = (429, 503)
 
@@ -55,7 +61,11 @@ class AttemptWatch:
         self._on_retry = on_retry
 
     async def __call__(self, request: ClientRequest, handler: ClientHandlerType) -> ClientResponse:
-        """Sends a request in its time; raises WaitTooLongError if the server wants it too late."""
+        """Sends a request in its time, and reads the whole response.
+
+        Raises:
+            WaitTooLongError: The server does not want to be asked again before the call must have ended.
+        """
         call = PRESENT_CALL.get(None)
         if call is None:
             return await handler(request)
@@ -64,13 +74,17 @@ class AttemptWatch:
             self._on_retry(call.model)
         call.count += 1
         response = await handler(request)
+        try:
+            body = await response.read()
+        except ClientPayloadError as error:
+            raise ServerDisconnectedError(str(error)) from None  # one that the client retries
         if response.status in _BUSY:
-            await _note_wait(call, response)
+            _note_wait(call, response, body)
         return response
 
 
-async def _note_wait(call: Attempts, response: ClientResponse) -> None:
-    seconds = _seconds(response.headers.get("Retry-After")) or _retry_info(await response.read())
+def _note_wait(call: Attempts, response: ClientResponse, body: bytes) -> None:
+    seconds = _seconds(response.headers.get("Retry-After")) or _retry_info(body)
     call.not_before = time.monotonic() + seconds
     if seconds and call.not_before > call.deadline:
         raise WaitTooLongError(response.status, seconds)

@@ -40,10 +40,10 @@ _Item = _Keep | _Look | None
 class ReplyCache:
     """Replies by question and number of the sample, for one event loop.
 
-    One thread does all reading and writing, a few milliseconds' worth in one go, so that the event loop never
-    waits for a disk. A reply is in the file some milliseconds after it was put; a process that is killed loses no
-    others. A file that fails later on costs calls, not the run: that is said once, and replies are asked for
-    anew.
+    One thread does all reading and writing, a few milliseconds' worth in one go, so that the event loop
+    never waits for a disk. A reply is in the file some milliseconds after it was put; a process that is
+    killed loses no others. A file that fails later on costs calls, not the run: that is said once, and
+    replies are asked for anew.
     """
 
     def __init__(self, path: str):

@@ -15,6 +15,7 @@ from pydantic import ValidationError
 
 from schemas.config import ConfigError
 from schemas.judge_config import JudgeConfig
+from schemas.values import JsonObject
 from transforms.judging.access import HOW_TO, Access
 from transforms.judging.attempts import PRESENT_CALL, Attempts, AttemptWatch, WaitTooLongError
 from transforms.judging.backend import (
@@ -68,7 +69,7 @@ class Gemini:
         Raises:
             ConfigError: It refuses the credentials, has no such model, or cannot be reached.
         """
-        retries = types.HttpRetryOptions(attempts=2, initial_delay=self._config.retry_delay_s)
+        retries = _retries(self._config, 2)
         config = types.CountTokensConfig(http_options=types.HttpOptions(retry_options=retries))
         limit = min(_CHECK_S, self._config.timeout_s)
         try:
@@ -110,14 +111,12 @@ class Gemini:
             return Fault("http", str(error))
         if isinstance(error, errors.APIError):
             return self._refusal(error, count)
-        if isinstance(error, GoogleAuthError) and not isinstance(error, TransportError):
+        if isinstance(error, GoogleAuthError) and not (error.retryable or isinstance(error, TransportError)):
             raise AuthenticationError(f"judge: {self._clean(str(error))}; {HOW_TO}") from None
-        if isinstance(error, aiohttp.ClientError | OSError | TransportError):
+        if isinstance(error, aiohttp.ClientError | OSError | GoogleAuthError):
             return Fault("connection", self._clean(f"no connection: {type(error).__name__}: {error}"))
         if isinstance(error, ValidationError):
-            first = error.errors(include_input=False, include_url=False)[0]
-            path = ".".join(str(part) for part in first["loc"])
-            return Fault("other", self._clean(f"generation settings: {path}: {first['msg']}"))
+            return Fault("other", _wrong_setting(error))
         return Fault("other", self._clean(f"{type(error).__name__}: {error}"))
 
     def _refusal(self, error: errors.APIError, count: int) -> Fault:
@@ -134,6 +133,20 @@ class Gemini:
         return one_line(text.replace(key, "[key]") if key else text)
 
 
+def check_settings(settings: JsonObject) -> None:
+    """Raises ConfigError if generation settings are none of google-genai's."""
+    try:
+        types.GenerateContentConfig.model_validate(settings)
+    except ValidationError as error:
+        raise ConfigError(f"judge: {_wrong_setting(error)}") from None
+
+
+def _wrong_setting(error: ValidationError) -> str:
+    first = error.errors(include_input=False, include_url=False)[0]
+    path = ".".join(str(part) for part in first["loc"])
+    return one_line(f"generation settings: {path}: {first['msg']}")
+
+
 def _is_bad_key(error: errors.APIError) -> bool:
     return any(word in str(error.details) for word in _BAD_KEYS)
 
@@ -146,16 +159,10 @@ def _session(watch: AttemptWatch) -> aiohttp.ClientSession:
 
 
 def _client(config: JudgeConfig, access: Access, session: aiohttp.ClientSession) -> genai.Client:
-    retries = types.HttpRetryOptions(
-        attempts=config.max_attempts,
-        initial_delay=config.retry_delay_s,
-        max_delay=max(_LONGEST_BACKOFF_S, config.retry_delay_s),
-        jitter=config.retry_delay_s,
-    )
     options = types.HttpOptions(
         base_url=access.base_url,
         timeout=math.ceil(config.timeout_s * 1000),
-        retry_options=retries,
+        retry_options=_retries(config, config.max_attempts),
         aiohttp_client=session,
     )
     return genai.Client(
@@ -164,6 +171,15 @@ def _client(config: JudgeConfig, access: Access, session: aiohttp.ClientSession)
         project=access.project,
         location=access.location,
         http_options=options,
+    )
+
+
+def _retries(config: JudgeConfig, attempts: int) -> types.HttpRetryOptions:
+    return types.HttpRetryOptions(
+        attempts=attempts,
+        initial_delay=config.retry_delay_s,
+        max_delay=max(_LONGEST_BACKOFF_S, config.retry_delay_s),
+        jitter=config.retry_delay_s,
     )
 
 

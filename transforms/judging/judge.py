@@ -78,7 +78,7 @@ class Judge:
         model = self._requests.model(question.options)
         try:
             request = self._requests.make(question)
-        except ValueError as error:
+        except (TypeError, ValueError) as error:
             fault = Fault("other", f"judge_model_config: {error}")
             unusable = _Answer(Sample(None, fault.reason, model), fault.kind, 0)
             return [self._given(model, unusable, False) for _ in samples]

@@ -15,6 +15,11 @@ from transforms.judging.backend import Recipe, Request
 _KINDS_KEPT = 1024
 
 
+def merged_settings(config: JudgeConfig, own: JsonObject | None) -> JsonObject:
+    """Returns the generation settings of a criterion over the run's; raises ValueError if they are none."""
+    return {**config.generation_config, **generation_settings(own or {})}
+
+
 class Requests:
     """Makes requests for one endpoint with one config.
 
@@ -29,7 +34,7 @@ class Requests:
         self._recipe = lru_cache(_KINDS_KEPT)(self._make_recipe)
 
     def make(self, question: Question[Any]) -> Request:
-        """Returns the request of a question; raises ValueError if its generation settings are none."""
+        """Returns the request of a question; raises ValueError as `generation_settings` does."""
         prompt, options = question.prompt, question.options
         reply_model: type[BaseModel] = question.reply_model
         own = orjson.dumps(options.judge_model_config, option=orjson.OPT_SORT_KEYS)
@@ -45,10 +50,7 @@ class Requests:
     def _make_recipe(
         self, model: str, own: bytes, version: str, instructions: str, reply_model: type[BaseModel]
     ) -> Recipe:
-        settings: JsonObject = {
-            **self._config.generation_config,
-            **generation_settings(orjson.loads(own) or {}),
-        }
+        settings = merged_settings(self._config, orjson.loads(own))
         schema = reply_model.model_json_schema()
         parts = [self._endpoint, model, settings, version, instructions, schema]
         digest = sha256(orjson.dumps(parts, option=orjson.OPT_SORT_KEYS)).digest()

@@ -1,20 +1,22 @@
 """Puts a judge together from its settings, and tries it before a run."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from schemas.config import ConfigError
 from schemas.judge_config import JudgeConfig
+from schemas.values import JsonObject
 from transforms.judging.access import find_access, find_endpoint
-from transforms.judging.ask import Ask
+from transforms.judging.ask import Ask, JudgeModelOptions
 from transforms.judging.cache import ReplyCache
 from transforms.judging.counts import JudgeCounts
 from transforms.judging.estimate import Estimator
 from transforms.judging.judge import Judge
 from transforms.judging.limits import Pace
 from transforms.judging.offline import LocalJudge, NoJudge
-from transforms.judging.requests import Requests
+from transforms.judging.requests import Requests, merged_settings
 
 
 @dataclass(frozen=True)
@@ -71,34 +73,48 @@ def build_judge(settings: JudgeSettings, environ: Mapping[str, str], counts: Jud
     return BuiltJudge(judge, judge.aclose)
 
 
-def check_judge(settings: JudgeSettings, environ: Mapping[str, str], models: Iterable[str] = ()) -> None:
+def check_judge(
+    settings: JudgeSettings, environ: Mapping[str, str], options: Iterable[JudgeModelOptions] = ()
+) -> None:
     """Finds out before a run, at no cost, whether the judge can work.
 
     Args:
         settings: What judge it is.
         environ: Where credentials are found.
-        models: Models that criteria name, besides the config's.
+        options: What the judged criteria say of models and generation settings.
 
     Raises:
-        ConfigError: There are no credentials, or they are refused; a model does not exist; the API cannot be
-            reached; the cache cannot be used.
+        ConfigError: There are no credentials, or they are refused; a model does not exist, or a generation
+            setting; the API cannot be reached; the cache cannot be used.
     """
     config = settings.config
     if config.backend != "gemini":
         return
     if config.cache:
         ReplyCache(config.cache).close()
-    asyncio.run(_check(config, environ, {config.model, *models}))
+    asyncio.run(_check(config, environ, tuple(options)))
 
 
-async def _check(config: JudgeConfig, environ: Mapping[str, str], models: Iterable[str]) -> None:
-    from transforms.judging.gemini import Gemini
+async def _check(
+    config: JudgeConfig, environ: Mapping[str, str], options: Sequence[JudgeModelOptions]
+) -> None:
+    from transforms.judging.gemini import Gemini, check_settings
 
+    for own in [None, *(each.judge_model_config for each in options)]:
+        check_settings(_merged(config, own))
+    models = {each.judge_model or config.model for each in options} or {config.model}
     backend = Gemini(config, find_access(config, environ), lambda model: None)
     try:
-        await asyncio.gather(*(backend.check(model) for model in models))
+        await asyncio.gather(*(backend.check(model) for model in sorted(models)))
     finally:
         await backend.aclose()
+
+
+def _merged(config: JudgeConfig, own: JsonObject | None) -> JsonObject:
+    try:
+        return merged_settings(config, own)
+    except ValueError as error:
+        raise ConfigError(f"judge_model_config: {error}") from None
 
 
 async def _nothing() -> None:

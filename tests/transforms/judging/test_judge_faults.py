@@ -1,0 +1,273 @@
+import asyncio
+import time
+from datetime import datetime, timedelta, timezone
+from email.utils import format_datetime
+
+import pytest
+
+from schemas.config import ConfigError
+from transforms.judging.ask import JudgeModelOptions
+from transforms.judging.backend import AuthenticationError
+from transforms.judging.setting_up import check_judge
+
+QUOTA = {"message": "quota exceeded", "name": "RESOURCE_EXHAUSTED"}
+
+
+def used(worker):
+    (usage,) = worker.counts.take().values()
+    return usage
+
+
+FAULTS = [
+    (
+        {"status": 400, "message": "no such field\nin it", "name": "BAD"},
+        "http",
+        1,
+        "HTTP 400 BAD no such field in it",
+    ),
+    ({"status": 404, "message": "no such model"}, "http", 1, "HTTP 404 HTTP_404 no such model"),
+    ({"status": 429, **QUOTA}, "http", 3, "HTTP 429 RESOURCE_EXHAUSTED quota exceeded"),
+    ({"status": 408, "message": "late"}, "http", 3, "HTTP 408 HTTP_408 late"),
+    ({"status": 500, "message": "oops"}, "http", 3, "HTTP 500 HTTP_500 oops"),
+    (
+        {"status": 502, "body": "<html>bad gateway</html>"},
+        "http",
+        3,
+        "HTTP 502 Bad Gateway <html>bad gateway</html>",
+    ),
+    ({"status": 503, "message": "x" * 500}, "http", 3, f"HTTP 503 HTTP_503 {'x' * 181}…"),
+    ({"cut_body": 40}, "connection", 3, "no connection: ServerDisconnectedError: "),
+    ({"delay_ms": 600}, "timeout", 1, "no answer within 0.3 s"),
+    (
+        {"status": 429, "headers": {"Retry-After": "3600"}},
+        "http",
+        1,
+        "HTTP 429, to be tried again after 3600 s only",
+    ),
+    (
+        {"status": 503, "headers": {"Retry-After": "7"}},
+        "http",
+        1,
+        "HTTP 503, to be tried again after 7 s only",
+    ),
+    ({"block": "SAFETY"}, "blocked", 1, "the question was blocked: SAFETY"),
+    ({"finish": "MAX_TOKENS"}, "max_tokens", 1, "the answer was cut off"),
+    ({"candidates": 0}, "empty", 1, "the model gave no answer"),
+    ({"text": "{"}, "json", 1, "the reply is broken JSON"),
+    ({"text": "{}"}, "schema", 1, "the reply is outside the schema: quote: Field required"),
+]
+
+
+@pytest.mark.parametrize(("rule", "kind", "requests", "reason"), FAULTS)
+def test_faults(server, open_worker, question, rule, kind, requests, reason):
+    server.script(rule)
+    worker = open_worker(max_attempts=3, timeout_s=0.3 if "delay_ms" in rule else 5)
+    (sample,) = worker.submit(worker.ask(question(), range(1))).result()
+    assert sample.reply is None
+    assert sample.reason.startswith(reason)
+    assert len(sample.reason) <= 200
+    assert "\n" not in sample.reason
+    usage = used(worker)
+    assert (usage.calls, usage.retries, usage.samples) == (1, requests - 1, 1)
+    assert dict(usage.unusable) == {kind: 1}
+    assert server.stats()["requests"] == requests
+
+
+def test_a_server_that_is_not_there(ask):
+    (sample,) = ask(base_url="http://127.0.0.1:9", max_attempts=2)
+    assert sample.reason.startswith("no connection: ClientConnectorError: ")
+
+
+@pytest.mark.parametrize("status", [408, 429, 500, 503])
+def test_retried_until_it_works(server, open_worker, question, status):
+    server.script({"status": status, "times": 3})
+    worker = open_worker(max_attempts=4)
+    (sample,) = worker.submit(worker.ask(question(), range(1))).result()
+    assert sample.reply
+    usage = used(worker)
+    assert (usage.calls, usage.retries, dict(usage.unusable)) == (1, 3, {})
+
+
+def retry_info(seconds):
+    return {"details": [{"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": f"{seconds}s"}]}
+
+
+WAITS = [
+    ({"headers": {"Retry-After": "1"}}, 0.95),
+    (retry_info(0.7), 0.65),
+    ({"headers": {"Retry-After": format_datetime(datetime.now(timezone.utc) - timedelta(days=1))}}, 0.0),
+    ({"headers": {"Retry-After": "soon"}}, 0.0),
+    (retry_info("some"), 0.0),
+]
+
+
+@pytest.mark.parametrize(("wait", "seconds"), WAITS)
+def test_the_wait_a_server_asks_for(server, ask, wait, seconds):
+    server.script({"status": 429, "times": 1, **wait})
+    (sample,) = ask()
+    assert sample.reply
+    first, second = server.stats()["times"]
+    assert second - first >= seconds
+
+
+def test_a_date_that_is_too_far_away(server, ask):
+    server.script(
+        {
+            "status": 503,
+            "headers": {"Retry-After": format_datetime(datetime.now(timezone.utc) + timedelta(days=1))},
+        }
+    )
+    (sample,) = ask()
+    assert sample.reason.startswith("HTTP 503, to be tried again after 86")
+
+
+def test_a_storm_of_refusals(server, open_worker, question):
+    server.script(
+        {"status": 429, "every": 10, "headers": {"Retry-After": "1"}, **QUOTA},
+        {"finish": "MAX_TOKENS", "cut": 12, "every": 20},
+        {"status": 500, "every": 31},
+    )
+    worker = open_worker(max_attempts=6)
+
+    async def all_of_them():
+        return await asyncio.gather(*(worker.ask(question(), range(1)) for _ in range(200)))
+
+    samples = [sample for (sample,) in worker.submit(all_of_them()).result()]
+    usable = [sample for sample in samples if sample.reply]
+    cut_off = [sample for sample in samples if sample.reason and "MAX_TOKENS" in sample.reason]
+    statuses = server.stats()["statuses"]
+    assert len(usable) + len(cut_off) == len(samples) == 200
+    assert len(cut_off) == server.stats()["rules_used"][1] >= 9
+    usage = used(worker)
+    assert usage.retries == statuses["429"] + statuses["500"] >= 20
+    assert (usage.calls, usage.samples) == (200, 200)
+    assert statuses["200"] == 200
+
+
+def test_a_rate_limit_of_the_server_ends_as_reasons(server, question, open_worker):
+    server.script({"status": 429, **QUOTA})
+    worker = open_worker(max_attempts=2)
+
+    async def all_of_them():
+        return await asyncio.gather(*(worker.ask(question(), range(5)) for _ in range(20)))
+
+    samples = [sample for each in worker.submit(all_of_them()).result() for sample in each]
+    assert {sample.reason for sample in samples} == {"HTTP 429 RESOURCE_EXHAUSTED quota exceeded"}
+    assert server.stats()["requests"] == 200
+
+
+def test_the_time_out_holds_for_all_attempts_together(server, ask):
+    server.script({"status": 503, "delay_ms": 150})
+    start = time.monotonic()
+    (sample,) = ask(timeout_s=0.5, max_attempts=100)
+    assert sample.reason == "no answer within 0.5 s"
+    assert time.monotonic() - start < 5
+
+
+def test_one_bad_sample_leaves_the_others_alone(server, ask):
+    server.script({"text": "no JSON", "skip": 1, "times": 1})
+    samples = ask(samples=5)
+    assert [sample.reply is None for sample in samples].count(True) == 1
+    assert {sample.reason for sample in samples} == {None, "the reply is broken JSON"}
+
+
+UNFIT = [
+    ({"response_schema": {}}, "judge_model_config: response_schema is not a setting"),
+    ({"httpOptions": {"headers": {}}}, "judge_model_config: http_options is not a setting"),
+    ({"topK": 1, "top_k": 2}, "judge_model_config: a setting is given in two spellings"),
+    ({"temperature": "hot"}, "generation settings: temperature: "),
+    ({"temprature": 1}, "generation settings: temprature: "),
+]
+
+
+@pytest.mark.parametrize(("value", "reason"), UNFIT)
+def test_unfit_settings_of_a_criterion(server, ask, question, value, reason):
+    for sample in ask(samples=2, asked=question(judge_model_config=value)):
+        assert sample.reason.startswith(reason)
+    assert server.stats()["requests"] == 0
+
+
+REFUSED = [
+    {"status": 401, "message": "who?"},
+    {"status": 403, "message": "not you", "name": "PERMISSION_DENIED"},
+]
+
+
+@pytest.mark.parametrize("rule", REFUSED)
+def test_refused_credentials_stop_everything(server, open_worker, question, rule):
+    server.script({**rule, "delay_ms": 100})
+    worker = open_worker(concurrency=4, run_id=f"refused with {rule['status']}")
+
+    async def all_of_them():
+        asked = (worker.ask(question(), range(5)) for _ in range(50))
+        return await asyncio.gather(*asked, return_exceptions=True)
+
+    results = worker.submit(all_of_them()).result()
+    assert {type(each) for each in results} == {AuthenticationError}
+    assert {str(each) for each in results} == {str(results[0])}
+    assert str(results[0]).startswith(f"judge: the credentials are refused: HTTP {rule['status']} ")
+    with pytest.raises(AuthenticationError):
+        worker.submit(worker.ask(question(), range(1))).result()
+    assert server.stats()["requests"] <= 4
+
+
+def test_a_wrong_key(server, settings, open_worker, question):
+    with pytest.raises(
+        ConfigError, match=r"refused: HTTP 400 INVALID_ARGUMENT API key not valid: \[key\]"
+    ) as caught:
+        check_judge(settings(), {"GOOGLE_API_KEY": "a-wrong-key"})
+    assert "a-wrong-key" not in str(caught.value)
+    worker = open_worker(key="a-wrong-key")
+    with pytest.raises(AuthenticationError) as refused:
+        worker.submit(worker.ask(question(), range(1))).result()
+    assert "a-wrong-key" not in repr(refused.value)
+    assert server.stats()["requests"] == 1
+
+
+def test_a_check_costs_nothing(server, settings):
+    options = [JudgeModelOptions(), JudgeModelOptions(judge_model="gemini-other")]
+    check_judge(settings(), {"GEMINI_API_KEY": server.key}, options * 2)
+    stats = server.stats()
+    assert (stats["requests"], stats["count_tokens"]) == (0, 2)
+
+
+@pytest.mark.parametrize(("value", "reason"), UNFIT)
+def test_a_check_of_unfit_settings(server, settings, value, reason):
+    with pytest.raises(ConfigError) as caught:
+        check_judge(settings(), {"GEMINI_API_KEY": server.key}, [JudgeModelOptions(judge_model_config=value)])
+    assert str(caught.value).removeprefix("judge: ").startswith(reason)
+    assert server.stats()["count_tokens"] == 0
+    if "generation settings" in reason:
+        with pytest.raises(ConfigError):
+            check_judge(settings(generation_config=value), {"GEMINI_API_KEY": server.key})
+
+
+def test_a_check_of_a_server_that_is_not_there(server, settings):
+    with pytest.raises(ConfigError, match=r"^judge: model gemini-2.5-flash: no connection: "):
+        check_judge(settings(base_url="http://127.0.0.1:9"), {"GEMINI_API_KEY": "k"})
+
+
+@pytest.mark.parametrize("status", [404, 429, 501, 503])
+def test_a_check_lets_passing_trouble_pass(server, settings, status):
+    server.script({"count_tokens": True, "status": status})
+    check_judge(settings(), {"GEMINI_API_KEY": server.key})
+    assert server.stats()["count_tokens"] >= 1
+
+
+@pytest.mark.parametrize("status", [401, 403])
+def test_a_check_of_refused_credentials(server, settings, status):
+    server.script({"count_tokens": True, "status": status})
+    with pytest.raises(ConfigError, match=f"refused: HTTP {status}"):
+        check_judge(settings(), {"GEMINI_API_KEY": server.key})
+
+
+def test_a_check_without_credentials(settings):
+    with pytest.raises(ConfigError, match="no credentials for gemini; set GOOGLE_API_KEY"):
+        check_judge(settings(), {})
+    with pytest.raises(ConfigError, match="no project for Vertex AI"):
+        check_judge(settings(), {"GOOGLE_GENAI_USE_VERTEXAI": "true"})
+
+
+@pytest.mark.parametrize("backend", ["local", "none"])
+def test_other_judges_need_no_check(settings, backend):
+    check_judge(settings(backend=backend, base_url="http://127.0.0.1:9"), {})

@@ -1,0 +1,252 @@
+import asyncio
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from schemas.judge_config import TokenPrices
+from transforms.judging.budget import Budget, estimated_tokens
+from transforms.judging.counts import JudgeCounts, JudgeUsage, total_cost
+from transforms.judging.limits import Pace
+
+
+def ask_all(worker, questions, samples=1):
+    async def all_of_them():
+        return await asyncio.gather(*(worker.ask(each, range(samples)) for each in questions))
+
+    return worker.submit(all_of_them()).result()
+
+
+def used(worker):
+    (usage,) = worker.counts.take().values()
+    return usage
+
+
+@pytest.mark.parametrize("concurrency", [1, 7, 32])
+def test_calls_in_flight(server, open_worker, question, concurrency):
+    server.script({"delay_ms": 100})
+    worker = open_worker(concurrency=concurrency)
+    ask_all(worker, [question() for _ in range(concurrency)], samples=2)
+    stats = server.stats()
+    assert (stats["max_in_flight"], stats["requests"]) == (concurrency, 2 * concurrency)
+
+
+def test_all_samples_are_asked_for_at_once(server, ask):
+    server.script({"delay_ms": 100})
+    ask(samples=5)
+    assert server.stats()["max_in_flight"] == 5
+
+
+def test_a_rate(server, open_worker, question):
+    worker = open_worker(requests_per_minute=1200)
+    ask_all(worker, [question()])
+    ask_all(worker, [question() for _ in range(20)])
+    _, *times = server.stats()["times"]
+    assert len(times) == 20
+    assert times[-1] - times[0] >= 0.9 * 19 * 60 / 1200
+
+
+def test_retries_count_in_the_rate(server, open_worker, question):
+    server.script({"status": 429, "times": 10})
+    worker = open_worker(requests_per_minute=1200, max_attempts=20, concurrency=2)
+    ask_all(worker, [question() for _ in range(11)])
+    times = server.stats()["times"]
+    assert len(times) == 21
+    assert times[-1] - times[0] >= 15 * 60 / 1200
+
+
+@given(per_minute=st.floats(1, 1e6), requests=st.integers(1, 200))
+def test_turns_are_evenly_spaced(per_minute, requests):
+    pace = Pace(per_minute)
+    turns = [pace.charge() for _ in range(requests)]
+    assert turns == sorted(turns)
+    assert turns[-1] <= (requests - 1) * 60 / per_minute + 1e-6
+
+
+def test_without_a_rate_nobody_waits():
+    pace = Pace(None)
+    assert [pace.charge() for _ in range(5)] == [0.0] * 5
+
+
+def test_a_budget_in_calls(server, open_worker, question):
+    worker = open_worker(max_calls=7, concurrency=3)
+    samples = [sample for (sample,) in ask_all(worker, [question() for _ in range(20)])]
+    assert sum(sample.reply is not None for sample in samples) == 7
+    assert {sample.reason for sample in samples} == {None, "budget"}
+    assert server.stats()["requests"] == 7
+    usage = used(worker)
+    assert (usage.calls, dict(usage.unusable)) == (7, {"budget": 13})
+
+
+def test_a_budget_in_tokens(server, open_worker, question):
+    server.script({"usage": {"promptTokenCount": 90, "candidatesTokenCount": 10}})
+    worker = open_worker(max_tokens=1_000, concurrency=4)
+    samples = [sample for (sample,) in ask_all(worker, [question() for _ in range(40)])]
+    assert sum(sample.tokens_in + sample.tokens_out for sample in samples) == 1_000
+    assert {sample.reason for sample in samples if not sample.reply} == {"budget"}
+    assert server.stats()["requests"] == 10
+
+
+def test_what_is_cached_needs_no_budget(server, open_worker, close_worker, question, tmp_path):
+    asked = [question() for _ in range(5)]
+    cache = str(tmp_path / "replies.sqlite")
+    first = open_worker(cache=cache)
+    ask_all(first, asked)
+    close_worker(first)
+    worker = open_worker(cache=cache, max_calls=0)
+    *cached, (new,) = ask_all(worker, [*asked, question()])
+    assert all(sample.is_cached for (sample,) in cached)
+    assert new.reason == "budget"
+    assert server.stats()["requests"] == 5
+
+
+COSTS = st.lists(st.tuples(st.integers(0, 50), st.integers(0, 100)), max_size=60)
+
+
+@given(costs=COSTS, max_calls=st.integers(0, 40), max_tokens=st.integers(0, 2_000))
+def test_a_budget_one_call_at_a_time(costs, max_calls, max_tokens):
+    budget = Budget(max_calls, max_tokens)
+    calls = spent = 0
+    for prompt, answer in costs:
+        expected = budget.reserve(prompt)
+        if expected is None:
+            continue
+        assert spent + prompt <= max_tokens
+        budget.settle(expected, prompt + answer)
+        calls, spent = calls + 1, spent + prompt + answer
+    assert calls <= max_calls
+    assert spent <= max_tokens + 100
+
+
+@given(prompts=st.lists(st.integers(1, 50), max_size=60), max_tokens=st.integers(0, 2_000))
+def test_a_budget_with_all_calls_in_flight(prompts, max_tokens):
+    budget = Budget(None, max_tokens)
+    expected = [budget.reserve(prompt) for prompt in prompts]
+    assert sum(tokens for tokens in expected if tokens is not None) <= max_tokens
+
+
+@pytest.mark.parametrize(
+    ("texts", "tokens"), [((), 0), (("abcd",), 1), (("ab", "cdefgh"), 2), (("문의",), 1)]
+)
+def test_estimated_tokens(texts, tokens):
+    assert estimated_tokens(*texts) == tokens
+
+
+def test_equal_questions_in_flight_are_sent_once(server, open_worker, question):
+    server.script({"delay_ms": 100})
+    worker = open_worker()
+    results = ask_all(worker, [question("the same") for _ in range(6)], samples=3)
+    assert server.stats()["requests"] == 3
+    assert len({sample.reply.model_dump_json() for samples in results for sample in samples}) == 1
+    assert [sum(sample.is_cached for sample in samples) for samples in results] == [0, 3, 3, 3, 3, 3]
+    assert sum(sample.tokens_in for samples in results for sample in samples) == used(worker).tokens_in
+
+
+def test_overlapping_samples_in_flight_are_sent_once(server, open_worker, question):
+    server.script({"delay_ms": 100})
+    worker = open_worker()
+    asked = question("the same")
+
+    async def both():
+        return await asyncio.gather(worker.ask(asked, range(3)), worker.ask(asked, range(2, 5)))
+
+    first, second = worker.submit(both()).result()
+    assert [sample.is_cached for sample in first + second] == [False] * 3 + [True, False, False]
+    assert server.stats()["requests"] == 5
+
+
+def test_faults_in_flight_are_shared(server, open_worker, question):
+    server.script({"text": "no JSON", "delay_ms": 50})
+    worker = open_worker()
+    results = ask_all(worker, [question("the same") for _ in range(3)])
+    assert {sample.reason for (sample,) in results} == {"the reply is broken JSON"}
+    usage = used(worker)
+    assert (usage.calls, usage.cached, dict(usage.unusable)) == (1, 0, {"json": 3})
+
+
+def test_different_samples_are_different_questions(server, ask):
+    server.script({"values": {"verdict": "invalid"}, "times": 2})
+    verdicts = [sample.reply.verdict for sample in ask(samples=5)]
+    assert sorted(verdicts) == ["invalid"] * 2 + ["valid"] * 3
+
+
+def replies(*verdicts):
+    return [json.dumps({"quote": "x", "verdict": verdict}) for verdict in verdicts]
+
+
+def test_candidates_are_one_call(server, open_worker, question):
+    server.script({"texts": replies("valid", "invalid", "perhaps"), "usage": {"promptTokenCount": 11}})
+    worker = open_worker(candidates=True)
+    samples = worker.submit(worker.ask(question(), range(3))).result()
+    assert [sample.reply and sample.reply.verdict for sample in samples] == ["valid", "invalid", None]
+    assert [sample.tokens_in for sample in samples] == [4, 4, 3]
+    assert json.loads(server.last()["text"])["generationConfig"]["candidateCount"] == 3
+    usage = used(worker)
+    assert (usage.calls, usage.samples, usage.tokens_in) == (1, 3, 11)
+
+
+def test_candidates_are_eight_a_call_at_most(server, ask):
+    assert len([sample for sample in ask(samples=19, candidates=True) if sample.reply]) == 19
+    assert server.stats()["requests"] == 3
+
+
+def test_candidates_that_are_missing(server, ask):
+    server.script({"candidates": 2})
+    samples = ask(samples=4, candidates=True)
+    assert [sample.reason for sample in samples] == [None, None, *["the model gave no answer"] * 2]
+
+
+def test_a_model_without_candidates_is_asked_one_by_one(server, open_worker, question):
+    server.script({"match": "candidateCount", "status": 400, "message": "Multiple candidates is not enabled"})
+    worker = open_worker(candidates=True)
+    for requests in (6, 11):
+        assert all(sample.reply for sample in worker.submit(worker.ask(question(), range(5))).result())
+        assert server.stats()["requests"] == requests
+
+
+def test_candidates_are_cached_as_samples(server, ask, question, tmp_path):
+    asked = question("the same")
+    cache = str(tmp_path / "replies.sqlite")
+    ask(samples=3, asked=asked, cache=cache, candidates=True)
+    samples = ask(samples=5, asked=asked, cache=cache)
+    assert [sample.is_cached for sample in samples] == [True, True, True, False, False]
+    assert server.stats()["requests"] == 3
+
+
+def test_counts_are_handed_out_once(server, open_worker, question):
+    server.script({"usage": {"promptTokenCount": 9, "candidatesTokenCount": 4}, "delay_ms": 20})
+    worker = open_worker()
+    ask_all(worker, [question(), question(judge_model="other")], samples=2)
+    usage = worker.counts.take()
+    assert set(usage) == {"gemini-2.5-flash", "other"}
+    for each in usage.values():
+        assert (each.calls, each.samples, each.tokens_in, each.tokens_out) == (2, 2, 18, 8)
+        assert each.latency_ms >= 40
+    assert worker.counts.take() == {}
+
+
+def test_money():
+    prices = {"a": TokenPrices(input_per_million=2, output_per_million=10)}
+    usage = {"a": JudgeUsage(calls=1, tokens_in=500_000, tokens_out=100_000)}
+    assert total_cost(usage, prices) == pytest.approx(2.0)
+    assert total_cost({**usage, "b": JudgeUsage(samples=3, cached=3)}, prices) == pytest.approx(2.0)
+    assert total_cost({**usage, "b": JudgeUsage(calls=1)}, prices) is None
+    assert total_cost({}, prices) == 0
+
+
+def test_counts_of_several_threads_lose_nothing():
+    counts = JudgeCounts()
+
+    async def count():
+        calls = (
+            asyncio.to_thread(lambda: [counts.add_call("m", 0.001, 1, 2) for _ in range(500)])
+            for _ in range(4)
+        )
+        taken = asyncio.to_thread(lambda: [counts.take() for _ in range(200)])
+        *_, portions = await asyncio.gather(*calls, taken)
+        return [*portions, counts.take()]
+
+    portions = [portion["m"] for portion in asyncio.run(count()) if portion]
+    assert sum(usage.calls for usage in portions) == sum(usage.latency_ms for usage in portions) == 2_000
+    assert sum(usage.tokens_out for usage in portions) == 4_000

@@ -1,0 +1,286 @@
+import asyncio
+import json
+import logging
+import os
+import pickle
+import subprocess
+import sys
+import threading
+from concurrent.futures import CancelledError
+from pathlib import Path
+
+import pytest
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import rsa
+
+from schemas.config import ConfigError
+from schemas.judge_config import JudgeConfig
+from transforms.judging.access import chosen_backend, find_access
+from transforms.judging.ask import NO_JUDGE
+from transforms.judging.offline import LOCAL_MODEL
+from transforms.judging.worker import close_judges, open_judge
+
+ROOT = Path(__file__).parents[3]
+
+
+@pytest.fixture
+def environ(server):
+    yield {"GOOGLE_API_KEY": server.key}
+    close_judges()
+
+
+@pytest.fixture
+def new_threads():
+    before = set(threading.enumerate())
+    return lambda: [thread.name for thread in set(threading.enumerate()) - before]
+
+
+def test_a_process_has_one_judge_for_equal_settings(settings, environ, new_threads):
+    opened = []
+    threads = [
+        threading.Thread(target=lambda: opened.append(open_judge(settings(), environ))) for _ in range(8)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(opened) == 8
+    assert len({id(worker) for worker in opened}) == 1
+    assert new_threads() == ["turnwise-judge"]
+    again = pickle.loads(pickle.dumps(settings()))
+    assert open_judge(again, environ) is opened[0]
+
+
+@pytest.mark.parametrize("change", [{"concurrency": 3}, {"run_id": "another"}, {"max_calls": 3}])
+def test_other_settings_have_another_judge(settings, environ, change):
+    assert open_judge(settings(**change), environ) is not open_judge(settings(), environ)
+
+
+def test_many_threads_share_the_limit(server, settings, environ, question):
+    server.script({"delay_ms": 50})
+    questions = [question() for _ in range(12)]
+
+    def use(asked):
+        worker = open_judge(settings(concurrency=4), environ)
+        worker.submit(worker.ask(asked, range(2))).result()
+
+    threads = [threading.Thread(target=use, args=[asked]) for asked in questions]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    stats = server.stats()
+    assert (stats["max_in_flight"], stats["requests"]) == (4, 24)
+
+
+def test_closing_leaves_nothing_behind(server, settings, environ, question, tmp_path, new_threads):
+    server.script({"delay_ms": 60_000})
+    worker = open_judge(settings(cache=str(tmp_path / "replies.sqlite"), concurrency=3), environ)
+    asked = [worker.submit(worker.ask(question(), range(5))) for _ in range(10)]
+    while server.stats()["in_flight"] < 3:
+        pass
+    close_judges()
+    for future in asked:
+        with pytest.raises(CancelledError):
+            future.result(timeout=5)
+    assert new_threads() == []
+    while server.stats()["in_flight"]:
+        pass
+    assert server.stats()["broken_off"] == 3
+    coroutine = worker.ask(question(), range(1))
+    with pytest.raises(RuntimeError, match="the judge is closed"):
+        worker.submit(coroutine)
+    close_judges()
+    worker.close()
+
+
+def test_one_that_is_cancelled_does_not_hurt_those_that_wait_with_it(server, settings, environ, question):
+    server.script({"delay_ms": 300})
+    worker = open_judge(settings(), environ)
+    first = worker.submit(worker.ask(question("the same"), range(2)))
+    while server.stats()["in_flight"] < 2:
+        pass
+    second = worker.submit(worker.ask(question("the same"), range(2)))
+    assert first.cancel()
+    assert [sample.is_cached for sample in second.result()] == [True, True]
+    assert server.stats()["requests"] == 2
+
+
+def test_closing_ends_quietly(server, settings, environ, question, caplog):
+    caplog.set_level(logging.WARNING)
+    worker = open_judge(settings(), environ)
+    worker.submit(worker.ask(question(), range(1))).result()
+    close_judges()
+    assert caplog.records == []
+
+
+@pytest.mark.parametrize("backend", ["none", "local"])
+def test_judges_that_need_no_model(server, settings, environ, question, new_threads, backend):
+    worker = open_judge(settings(backend=backend), {})
+    (sample,) = worker.submit(worker.ask(question(), range(1))).result()
+    assert sample.reply is None
+    assert (sample.reason == NO_JUDGE) == (backend == "none")
+    assert (worker.counts.take(), server.stats()["requests"]) == ({}, 0)
+    close_judges()
+    assert new_threads() == []
+
+
+def test_the_local_judge_answers_what_it_can(settings, environ, question):
+    asked = question()
+    reply = asked.reply_model(quote="x", verdict="valid")
+    worker = open_judge(settings(backend="local"), {})
+    local = type(asked)(asked.prompt, asked.reply_model, asked.options, lambda: reply)
+    (sample,) = worker.submit(worker.ask(local, range(1))).result()
+    assert (sample.reply, sample.model) == (reply, LOCAL_MODEL)
+
+
+def test_a_judge_without_credentials_is_not_opened(settings, new_threads):
+    with pytest.raises(ConfigError, match="no credentials"):
+        open_judge(settings(), {})
+    assert new_threads() == []
+
+
+SECRET = "AIza-the-secret"
+
+
+def test_secrets_stay_where_they_are(server, settings, question, caplog):
+    caplog.set_level(logging.DEBUG)
+    access = find_access(JudgeConfig(), {"GOOGLE_API_KEY": SECRET})
+    assert access.api_key == SECRET
+    assert SECRET not in repr(access)
+    echoed = {"message": f"you said {SECRET}", "status": 400}
+    server.script({"count_tokens": True, **echoed}, echoed)
+    worker = open_judge(settings(), {"GOOGLE_API_KEY": SECRET})
+    with pytest.raises(ConfigError) as caught:
+        worker.submit(worker.ask(question(), range(1))).result()
+    close_judges()
+    shown = [str(caught.value), repr(caught.value), repr(worker), repr(settings()), caplog.text]
+    assert [text for text in shown if SECRET in text] == []
+    assert SECRET.encode() not in pickle.dumps(settings()) + pickle.dumps(caught.value)
+
+
+def test_an_echoed_secret_is_struck_out_of_a_reason(server, ask):
+    server.script({"status": 400, "message": f"header was {server.key}"})
+    (sample,) = ask()
+    assert sample.reason == "HTTP 400 HTTP_400 header was [key]"
+
+
+VERTEX = {"GOOGLE_GENAI_USE_VERTEXAI": "true"}
+CHOICES = [
+    ({}, {}, "none"),
+    ({}, {"GOOGLE_API_KEY": "k"}, "gemini"),
+    ({}, {"GEMINI_API_KEY": "k"}, "gemini"),
+    ({}, {"GOOGLE_API_KEY": " "}, "none"),
+    ({}, VERTEX, "gemini"),
+    ({}, {"GOOGLE_GENAI_USE_ENTERPRISE": "1"}, "gemini"),
+    ({}, {"GOOGLE_GENAI_USE_VERTEXAI": "false"}, "none"),
+    ({}, {"GOOGLE_CLOUD_PROJECT": "p", "GOOGLE_CLOUD_LOCATION": "l"}, "none"),
+    ({"project": "p"}, {}, "gemini"),
+    ({"backend": "none"}, {"GOOGLE_API_KEY": "k"}, "none"),
+    ({"backend": "local"}, {"GOOGLE_API_KEY": "k"}, "local"),
+    ({"backend": "gemini"}, {}, "gemini"),
+]
+
+
+@pytest.mark.parametrize(("config", "variables", "backend"), CHOICES)
+def test_the_backend_without_a_word(config, variables, backend):
+    assert chosen_backend(JudgeConfig(**config), variables) == backend
+
+
+ACCESS = [
+    ({}, {"GOOGLE_API_KEY": "a", "GEMINI_API_KEY": "b"}, (False, "a", None, None, None)),
+    ({}, {"GEMINI_API_KEY": " b\n"}, (False, "b", None, None, None)),
+    ({}, {"GEMINI_API_KEY": "b", "GOOGLE_GEMINI_BASE_URL": "http://g"}, (False, "b", None, None, "http://g")),
+    ({"project": "p"}, {"GOOGLE_API_KEY": "a"}, (True, None, "p", "global", None)),
+    (
+        {"project": "p", "location": "l"},
+        {"GOOGLE_VERTEX_BASE_URL": "http://v"},
+        (True, None, "p", "l", "http://v"),
+    ),
+    ({}, {**VERTEX, "GOOGLE_CLOUD_PROJECT": "q", "GOOGLE_CLOUD_LOCATION": "m"}, (True, None, "q", "m", None)),
+    ({}, {**VERTEX, "GOOGLE_API_KEY": "a"}, (True, "a", None, None, None)),
+]
+
+
+@pytest.mark.parametrize(("config", "variables", "wanted"), ACCESS)
+def test_the_way_to_gemini(config, variables, wanted):
+    access = find_access(JudgeConfig(**config), variables)
+    found = (access.vertexai, access.api_key, access.project, access.location, access.base_url)
+    assert found == wanted
+
+
+def python(code, **variables):
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("GOOGLE", "GEMINI"))}
+    command = [sys.executable, "-c", code]
+    run = subprocess.run(command, cwd=ROOT, env={**kept, **variables}, capture_output=True, text=True)
+    return run.stdout.strip(), run.stderr
+
+
+def test_google_genai_is_loaded_only_for_gemini():
+    code = """
+import sys
+from schemas.judge_config import JudgeConfig
+from transforms.judging.setting_up import JudgeSettings, check_judge
+from transforms.judging.worker import open_judge
+settings = JudgeSettings(JudgeConfig(backend="none"))
+check_judge(settings, {})
+open_judge(settings, {}).close()
+print("google.genai" in sys.modules, "aiohttp" in sys.modules)
+"""
+    assert python(code) == ("False False", "")
+
+
+VERTEX_RUN = """
+import os, sys
+from pydantic import BaseModel
+from schemas.config import ConfigError
+from schemas.judge_config import JudgeConfig
+from transforms.judging.ask import JudgeModelOptions, Prompt, Question
+from transforms.judging.setting_up import JudgeSettings, check_judge
+from transforms.judging.worker import open_judge
+class Reply(BaseModel):
+    verdict: bool
+config = JudgeConfig(backend="gemini", project="p", location="l", base_url=os.environ["SERVER"])
+try:
+    check_judge(JudgeSettings(config), os.environ)
+except ConfigError as error:
+    sys.exit(str(error))
+worker = open_judge(JudgeSettings(config))
+question = Question(Prompt("p/1", "Judge.", "It rains."), Reply, JudgeModelOptions())
+print(worker.submit(worker.ask(question, range(1))).result()[0].reply)
+"""
+
+
+def test_vertex_ai_with_a_service_account(server, tmp_path):
+    key = rsa.generate_private_key(65537, 2048)
+    pem = key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+    account = {
+        "type": "service_account",
+        "client_email": "a@p.example",
+        "private_key": pem.decode(),
+        "token_uri": f"{server.url}/token",
+    }
+    (tmp_path / "account.json").write_text(json.dumps(account))
+    credentials = str(tmp_path / "account.json")
+    out, err = python(VERTEX_RUN, SERVER=server.url, GOOGLE_APPLICATION_CREDENTIALS=credentials)
+    assert (out, err) == ("verdict=True", "")
+    model = "publishers/google/models/gemini-2.5-flash"
+    assert server.last()["path"] == f"/v1beta1/projects/p/locations/l/{model}:generateContent"
+
+
+def test_vertex_ai_without_credentials(server, tmp_path):
+    out, err = python(VERTEX_RUN, SERVER=server.url, HOME=str(tmp_path), NO_GCE_CHECK="true")
+    assert out == ""
+    assert err.startswith("judge: Your default credentials were not found.")
+    assert err.count("\n") == 1
+
+
+def test_a_coroutine_that_fails_says_so(settings, environ):
+    async def fail():
+        await asyncio.sleep(0)
+        raise KeyError("x")
+
+    with pytest.raises(KeyError):
+        open_judge(settings(), environ).submit(fail()).result()
