@@ -37,10 +37,11 @@ def workers():
 
 
 @pytest.fixture
-def open_worker(settings, workers):
+def open_worker(settings, workers, server):
     """Opens judges by the same arguments. Tests with equal arguments share one: a client takes its time."""
 
-    def make(key=KEY, **arguments):
+    def make(key=None, **arguments):
+        key = key or server.key
         wanted = settings(**arguments)
         name = (key, wanted.key())
         if name not in workers:
