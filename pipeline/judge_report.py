@@ -66,13 +66,12 @@ def judge_text(settings: Settings, usage: Usage, rows: Sequence[JsonObject]) -> 
     if config.backend == "none":
         undecided = sum(row["unscored"] for row in rows if row["criterion"] == STATUS)
         is_missed = settings.selection.judged or (undecided and settings.eval_cases)
-        return f"judge: none; what only a judge can tell is unscored ({HOW_TO}; or --judge local)" * bool(
-            is_missed
+        return (
+            f"judge: none, so judged criteria are unscored; {HOW_TO}" if is_missed else ""
         )
     if config.backend == "local":
-        return "judge: local, by rules and without a model; what it cannot tell is unscored" * bool(
-            settings.selection.needs_judge
-        )
+        is_asked = settings.selection.judged or settings.eval_cases
+        return "judge: local, rules and no model; what it cannot tell is unscored" if is_asked else ""
     lines = [f"judge: {model}: {_usage_text(own)}" for model, own in sorted(usage.items())]
     return "\n".join(lines + _money_lines("cost", usage, config))
 

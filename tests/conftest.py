@@ -1,6 +1,7 @@
 """A server that stands in for Gemini."""
 
 import json
+import os
 import subprocess
 import sys
 import urllib.request
@@ -10,6 +11,23 @@ import pytest
 
 SERVER = Path(__file__).parent / "gemini_server.py"
 KEY = "key-of-the-tests"
+CREDENTIALS = ("GOOGLE_API_KEY", "GEMINI_API_KEY", "GOOGLE_GENAI_USE_VERTEXAI", "GOOGLE_GENAI_USE_ENTERPRISE")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def without_credentials():
+    """Takes the developer's own credentials away, so that no test asks a real model."""
+    own = {name: os.environ.pop(name) for name in CREDENTIALS if name in os.environ}
+    yield
+    os.environ.update(own)
+
+
+@pytest.fixture
+def with_credentials(server):
+    """Gives the process the key of the server."""
+    os.environ["GOOGLE_API_KEY"] = server.key
+    yield
+    del os.environ["GOOGLE_API_KEY"]
 
 
 class Server:

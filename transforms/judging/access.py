@@ -8,7 +8,7 @@ from schemas.judge_config import BackendName, JudgeConfig
 
 HOW_TO = (
     "set GOOGLE_API_KEY, or judge.project (or GOOGLE_GENAI_USE_VERTEXAI=true and GOOGLE_CLOUD_PROJECT) "
-    "for Vertex AI"
+    "for Vertex AI, or take --judge local"
 )
 
 
