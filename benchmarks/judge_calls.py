@@ -83,9 +83,7 @@ def main(argv: Sequence[str]) -> None:
     with server(options.delay_ms) as port:
         reports = measure(port, options.calls, options.concurrency, options.rounds)
     print(summary(reports))
-    print(
-        f"own: CPU ms/call beyond the client's, median of each round's difference ({options.calls} calls)"
-    )
+    print(f"own: CPU ms/call beyond the client's, median of each round's difference ({options.calls} calls)")
     print(f"a fixed piece of work took {before:.3f} CPU s before and {yardstick():.3f} after")
 
 
