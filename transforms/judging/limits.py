@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from collections.abc import Callable
 
 
 class Pace:
@@ -11,8 +12,10 @@ class Pace:
     request that begins it).
     """
 
-    def __init__(self, per_minute: float | None):
+    def __init__(self, per_minute: float | None, clock: Callable[[], float] = time.monotonic):
+        """Takes the limit, None for no limit, and a clock that tells seconds."""
         self._interval = 60 / per_minute if per_minute else 0.0
+        self._clock = clock
         self._next = 0.0
 
     async def wait(self) -> None:
@@ -28,7 +31,7 @@ class Pace:
         """
         if not self._interval:
             return 0.0
-        now = time.monotonic()
+        now = self._clock()
         turn = max(now, self._next)
         self._next = turn + self._interval
         return turn - now
