@@ -1,0 +1,162 @@
+"""Numbers, dates and times by value, whatever their format and script.
+
+A key names a value: `#1200` a number, `#m3` a month, `#m3d5` a day of a month, `#t900` a time in minutes
+after midnight. What is ambiguous (`1.200`, `03/05/2024`) has one key for each of its readings.
+"""
+
+import re
+import unicodedata
+from typing import NamedTuple
+
+Keys = tuple[str, ...]
+
+_SEPARATORS = ".,٬٫．，'’"
+_SCALES = {
+    "k": 3,
+    **dict.fromkeys(("thousand", "tausend", "mille", "mil", "千", "천"), 3),
+    **dict.fromkeys(("万", "萬", "만"), 4),
+    **dict.fromkeys(("million", "millionen", "millions", "millones", "millón"), 6),
+    **dict.fromkeys(("億", "亿", "억"), 8),
+    **dict.fromkeys(("billion", "milliarden", "milliarde", "milliards", "milliard"), 9),
+    **dict.fromkeys(("兆", "조"), 12),
+}
+_SCALE_WORDS = "|".join(name for name in _SCALES if len(name) > 1)
+
+NUMERAL = (
+    r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}(?:T(?=\d)|(?![\d-]))"
+    r"|\d{1,2}\.\d{1,2}\.(?!\d)"
+    r"|\d{1,2}:\d\d(?::\d\d)?(?:\s?[AaPp]\.?[Mm]\b)?"
+    r"|\d{1,2}\s?[AaPp]\.?[Mm]\b"
+    r"|(?:\d{4}\s?[年년]\s?)?\d{1,2}\s?[月월]\s?\d{1,2}\s?[日일]"
+    rf"|\d{{1,64}}(?:[{_SEPARATORS}]\d{{1,64}}|[\u00a0\u2009\u202f]\d{{3}}(?!\d)){{0,7}}(?:\s?(?:[万萬만億亿억兆조千천]|(?i:{_SCALE_WORDS})\b)|[kK]\b)?"
+)
+"""Regular expression of what `read_numeral` reads."""
+
+_DIGITS = re.compile(r"\d+")
+_NO_DIGITS = re.compile(r"\D+")
+_CLOCK = re.compile(r"(\d{1,2})(?::(\d\d))?(?::\d\d)?\s?(?:([ap])\.?m)?", re.IGNORECASE)
+_SCALED = re.compile(r"(.*?)\s?([^\W\d]+)")
+_MINUTES_OF_HALF_A_DAY = 720
+
+
+class Numeral(NamedTuple):
+    """What a numeral says.
+
+    Attributes:
+        demands: What its claim demands of the evidence: at least one key of every tuple.
+        keys: What it gives as evidence.
+        parts: The keys by which it is like another numeral.
+    """
+
+    demands: tuple[Keys, ...]
+    keys: Keys
+    parts: Keys
+
+
+def read_numeral(token: str) -> Numeral:
+    """Reads what `NUMERAL` matches."""
+    text = _with_ascii_digits(token).lower()
+    if ":" in text or text.endswith("m"):
+        return _read_clock(text)
+    groups = _DIGITS.findall(text)
+    if "月" in text or "월" in text:
+        return _date([tuple(map(int, groups[-2:]))], groups[:-2])
+    if text.endswith("."):
+        return _read_short_date(text, groups)
+    days, years = _days(text, groups)
+    return _date(days, years) if days else _read_number(text)
+
+
+def _with_ascii_digits(token: str) -> str:
+    if token.isascii():
+        return token
+    return "".join(str(unicodedata.decimal(char)) if char.isdecimal() else char for char in token)
+
+
+def _read_clock(text: str) -> Numeral:
+    clock = _CLOCK.fullmatch(text)
+    if clock is None:
+        return _read_number(text)
+    hour, minute, half = int(clock[1]), int(clock[2] or 0), clock[3]
+    if half:
+        hour = hour % 12 + 12 * (half == "p")
+    minutes = 60 * hour + minute
+    exact = f"#t{minutes}"
+    hours = (f"#{hour}",) if minute == 0 else ()
+    late = (f"#t{minutes + _MINUTES_OF_HALF_A_DAY}",) if not half and 0 < hour < 12 else ()
+    said = (f"#{int(clock[1])}",) if minute == 0 else ()
+    return Numeral(((exact, *late, *hours),), (exact, *dict.fromkeys(hours + said)), (exact,))
+
+
+def _read_short_date(text: str, groups: list[str]) -> Numeral:
+    """Reads `05.03.`, which may also be a number at the end of a sentence."""
+    number, day = _read_number(text[:-1]), _date([(int(groups[1]), int(groups[0]))], [])
+    if not _is_day(int(groups[1]), int(groups[0])):
+        return number
+    return Numeral(((*day.demands[0], *number.keys),), day.keys + number.keys, day.parts)
+
+
+def _days(text: str, groups: list[str]) -> tuple[list[tuple[int, ...]], list[str]]:
+    """Finds the month and day, in every possible reading, the likelier first, and the year of a date."""
+    if len(groups) != 3 or not any(mark in text for mark in "-/."):
+        return [], []
+    if len(groups[0]) == 4:
+        year, readings = groups[0], [(int(groups[1]), int(groups[2]))]
+    elif len(groups[2]) == 4 and len(groups[0]) < 3:
+        first, second, year = int(groups[0]), int(groups[1]), groups[2]
+        readings = [(first, second), (second, first)] if "/" in text else [(second, first), (first, second)]
+    else:
+        return [], []
+    return [day for day in dict.fromkeys(readings) if _is_day(*day)], [year]
+
+
+def _is_day(month: int, day: int) -> bool:
+    return 1 <= month <= 12 and 1 <= day <= 31
+
+
+def _date(days: list[tuple[int, ...]], years: list[str]) -> Numeral:
+    found = tuple(f"#{int(year)}" for year in years)
+    exact = tuple(day_key(*day) for day in days)
+    parts = [key for month, day in days for key in (month_key(month), f"#{day}")]
+    return Numeral((exact, *((year,) for year in found)), (*exact, *parts, *found), (*parts[:2], *found))
+
+
+def month_key(month: int) -> str:
+    """Names a month, 1..12."""
+    return f"#m{month}"
+
+
+def day_key(month: int, day: int) -> str:
+    """Names a day of a month."""
+    return f"{month_key(month)}d{day}"
+
+
+def _read_number(text: str) -> Numeral:
+    scale, scaled = 0, _SCALED.fullmatch(text)
+    if scaled and scaled[2] in _SCALES:
+        text, scale = scaled[1], _SCALES[scaled[2]]
+    demands = tuple(
+        tuple(_number_key(whole, fraction, scale) for whole, fraction in readings)
+        for readings in _numbers(_DIGITS.findall(text), _NO_DIGITS.findall(text))
+    )
+    keys = tuple(key for readings in demands for key in readings)
+    return Numeral(demands, keys, tuple(readings[0] for readings in demands))
+
+
+def _number_key(whole: str, fraction: str, scale: int) -> str:
+    fraction = fraction.ljust(scale, "0")
+    whole, fraction = (whole + fraction[:scale]).lstrip("0"), fraction[scale:].rstrip("0")
+    return f"#{whole or 0}.{fraction}" if fraction else f"#{whole or 0}"
+
+
+def _numbers(runs: list[str], marks: list[str]) -> list[list[tuple[str, str]]]:
+    """Puts runs of digits together again: for every number its readings as (whole, fraction)."""
+    if not marks:
+        return [[(runs[0], "")]]
+    is_grouped = len(runs[0]) <= 3 and runs[0] != "0" and all(len(run) == 3 for run in runs[1:-1])
+    grouped, one_mark = ("".join(runs), ""), len(set(marks)) == 1
+    if is_grouped and len(marks) > 1 and marks[-1] not in marks[:-1]:
+        return [[("".join(runs[:-1]), runs[-1])]]
+    if is_grouped and one_mark and len(runs[-1]) == 3:
+        return [[grouped, (runs[0], runs[1])]] if len(runs) == 2 else [[grouped]]
+    return [[(runs[0], runs[1])]] if len(runs) == 2 else [[(run, "")] for run in runs]
