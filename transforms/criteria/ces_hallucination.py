@@ -12,9 +12,11 @@ from transforms.conversation_case import ConversationCase, TurnPair
 from transforms.criteria.base import JudgedCriterion
 from transforms.expectations import turn_texts
 from transforms.judging.ask import Ask, Question
+from transforms.judging.grounding import ground
 from transforms.judging.quotes import quoted
-from transforms.judging.render import agent_sections, asked_sections, earlier_sections
+from transforms.judging.render import agent_sections, asked_sections, earlier_sections, facts
 from transforms.judging.sections import Section, fill
+from transforms.judging.sentences import sentences
 from transforms.judging.statements import Reply, left_out
 from transforms.judging.vote import ask_all
 
@@ -35,6 +37,12 @@ common knowledge)."""
 
 Justification = Literal["justified", "not_justified", "no_claim"]
 _SCORES: dict[Justification, int] = {"not_justified": 0, "no_claim": NO_CLAIM, "justified": 1}
+
+
+_BY_LABELS: tuple[tuple[Justification, tuple[str, ...]], ...] = (
+    ("not_justified", ("unsupported", "contradictory")),
+    ("justified", ("supported",)),
+)
 
 
 class HallucinationReply(Reply):
@@ -65,13 +73,17 @@ class Hallucination(JudgedCriterion):
         answer = "\n".join(turn_texts(turn))
         if not answer.strip():
             return no_claim("The agent said nothing.")
-        sections = [
+        context = [
             *agent_sections(case.conversation, turn),
             *earlier_sections(case.conversation, turn),
             *asked_sections(case.conversation, turn),
-            Section("answer", answer),
         ]
-        return await self._ask(Question(fill(VERSION, TASK, sections), HallucinationReply, self.options), ask)
+        prompt = fill(VERSION, TASK, [*context, Section("answer", answer)])
+        language = case.conversation.language
+        question = Question(
+            prompt, HallucinationReply, self.options, lambda: local_reply(answer, language, facts(context))
+        )
+        return await self._ask(question, ask)
 
     async def _ask(self, question: Question[HallucinationReply], ask: Ask) -> Score:
         answers = await ask_all(ask, question)
@@ -97,6 +109,20 @@ class Hallucination(JudgedCriterion):
     def overall(self, turns: Sequence[Score]) -> Score | None:
         """Returns the share of the turns with claims that are justified, 0..1; None if no turn claims."""
         return super().overall([score for score in turns if self.counts(score)])
+
+
+def local_reply(answer: str, language: str | None, evidence: Sequence[str]) -> HallucinationReply:
+    """Judges an answer without a model: by its first sentence that lacks support, or else that has it."""
+    texts = [answer[start:end] for start, end in sentences(answer, language)]
+    verdicts = list(zip(texts, ground(texts, evidence), strict=True))
+    for verdict, labels in _BY_LABELS:
+        for text, (label, quote, reason) in verdicts:
+            if label in labels:
+                return HallucinationReply(
+                    claim_quote=text, context_quote=quote, reason=reason, verdict=verdict
+                )
+    reason = "No sentence claims anything."
+    return HallucinationReply(claim_quote="", context_quote="", reason=reason, verdict="no_claim")
 
 
 def no_claim(explanation: str) -> Score:

@@ -12,6 +12,7 @@ from transforms.conversation_case import MISSING_TURN, ConversationCase, TurnPai
 from transforms.criteria.base import JudgedCriterion
 from transforms.expectations import ExpectationOutcome, turn_texts
 from transforms.judging.ask import Ask, Question
+from transforms.judging.likeness import liken
 from transforms.judging.quotes import quoted
 from transforms.judging.sections import Section, fill
 from transforms.judging.statements import Reply, left_out
@@ -90,7 +91,8 @@ class SemanticSimilarity(JudgedCriterion):
 
     async def _ask(self, ask: Ask, expected: str, actual: str) -> Score:
         prompt = fill(VERSION, TASK, [Section("expected answer", expected), Section("actual answer", actual)])
-        answers = await ask_all(ask, Question(prompt, SimilarityReply, self.options))
+        question = Question(prompt, SimilarityReply, self.options, lambda: local_reply(expected, actual))
+        answers = await ask_all(ask, question)
         if not answers.replies:
             return Score(None, reason=answers.reason, judge=answers.use)
         scores = [reply.score for reply in answers.replies]
@@ -105,6 +107,14 @@ class SemanticSimilarity(JudgedCriterion):
         return Score(
             float(middle), label=LABELS[middle], explanation=reply.reason, details=details, judge=answers.use
         )
+
+
+def local_reply(expected: str, actual: str) -> SimilarityReply:
+    """Compares two texts without a model."""
+    found = liken(expected, actual)
+    return SimilarityReply(
+        expected_quote="", actual_quote=found.quote, reason=found.reason, score=found.score
+    )
 
 
 def similarity_threshold(case: EvalCase, expected: ExpectedTurn) -> int:

@@ -13,8 +13,9 @@ from transforms.conversation_case import ConversationCase, TurnPair
 from transforms.criteria.adk_judged import AdkJudged
 from transforms.expectations import turn_texts
 from transforms.judging.ask import Ask, Question
+from transforms.judging.grounding import ground
 from transforms.judging.quotes import quoted
-from transforms.judging.render import agent_sections, asked_sections, earlier_sections
+from transforms.judging.render import agent_sections, asked_sections, earlier_sections, facts
 from transforms.judging.sections import fill
 from transforms.judging.sentences import Span, sentences
 from transforms.judging.statements import Reply, left_out, statement_sections, unjudged_reason
@@ -77,13 +78,16 @@ class Hallucinations(AdkJudged):
         found = self._sentences(turn, case.conversation.language) if turn else []
         if turn is None or not found:
             return None
-        sections = [
+        context = [
             *agent_sections(case.conversation, turn),
             *earlier_sections(case.conversation, turn),
             *asked_sections(case.conversation, turn),
-            *statement_sections("sentence", [sentence.text for sentence in found]),
         ]
-        question = Question(fill(VERSION, TASK, sections), HallucinationsReply, self.options)
+        texts = [sentence.text for sentence in found]
+        prompt = fill(VERSION, TASK, [*context, *statement_sections("sentence", texts)])
+        question = Question(
+            prompt, HallucinationsReply, self.options, lambda: local_reply(texts, facts(context))
+        )
         return _score(found, await vote_each(ask, question, lambda r: _votes(r, len(found)), len(found)))
 
     def _sentences(self, turn: Turn, language: str | None) -> list[_Sentence]:
@@ -91,6 +95,21 @@ class Hallucinations(AdkJudged):
         return [
             _Sentence(i, text, span) for i, text in enumerate(messages) for span in sentences(text, language)
         ]
+
+
+def local_reply(texts: Sequence[str], evidence: Sequence[str]) -> HallucinationsReply:
+    """Labels sentences without a model."""
+    verdicts = [
+        SentenceVerdict(
+            number=number,
+            supporting_quote=quote if label == "supported" else "",
+            contradicting_quote=quote if label == "contradictory" else "",
+            reason=reason,
+            label=label,
+        )
+        for number, (label, quote, reason) in enumerate(ground(texts, evidence), 1)
+    ]
+    return HallucinationsReply(sentences=verdicts)
 
 
 def _votes(reply: HallucinationsReply, count: int) -> list[bool | None]:

@@ -88,6 +88,11 @@ def spoken_sections(conversation: Conversation) -> list[Section]:
     ]
 
 
+def facts(sections: Iterable[Section]) -> list[str]:
+    """Returns the texts of what can count as evidence: everything but the agent's own words."""
+    return [text for name, text in sections if text and not name.endswith((", agent", ", agent shows"))]
+
+
 def words(turn: Turn, number: int) -> list[Section]:
     """Renders what the agent said in a turn."""
     said = [Section(f"turn {number}, agent", text) for text in turn_texts(turn)]
