@@ -12,6 +12,32 @@ _BULLET = re.compile(r"[ \t]*(?:(?P<sign>[-*+•‣◦·–—]|#{1,6})|[0-9]{1,
 _END = re.compile(r"[.!?:;。！？：；۔؟।…][\"'”’)\]]*$")
 
 
+_ORDINAL = re.compile(r"(?:^|[^\w.])[0-9]{1,2}\.\s*$")
+_WITH_ORDINAL_DOTS = frozenset(
+    (
+        "bs",
+        "cs",
+        "da",
+        "de",
+        "et",
+        "fi",
+        "fo",
+        "hr",
+        "hu",
+        "is",
+        "lb",
+        "lv",
+        "nb",
+        "nn",
+        "no",
+        "pl",
+        "sk",
+        "sl",
+        "sr",
+    )
+)
+
+
 class Span(NamedTuple):
     """Where a sentence stands: code-point offsets, half open."""
 
@@ -84,14 +110,19 @@ def _is_whole(text: str, block: Span) -> bool:
 
 
 def _split(text: str, block: Span, language: str) -> Iterator[Span]:
-    """Splits a block; a bullet's sign is left off, a number stays with its first sentence."""
+    """Splits a block; a bullet's sign is left off, a number stays with its first sentence.
+
+    Where a dot makes an ordinal (`am 5. Mai`), a small number with one ends no sentence.
+    """
     marker = _BULLET.match(text, block.start, block.end)
     start = marker.end() if marker else block.start
     first = block.start if marker and not marker["sign"] else start
+    has_ordinals = language.split("-")[0].lower() in _WITH_ORDINAL_DOTS
     for sentence in sentencex.segment(language, text[start : block.end]):
-        end = start + len(sentence)
-        yield Span(first, end)
-        first = start = end
+        start += len(sentence)
+        if not (has_ordinals and _ORDINAL.search(sentence) and text[start : block.end].strip()):
+            yield Span(first, start)
+            first = start
 
 
 def _stripped(text: str, span: Span) -> Span:
