@@ -51,7 +51,9 @@ def missing_words(claim: Claim, known: Set[str]) -> list[str]:
 
 
 def _is_half_known(word: Word, known: Set[str]) -> bool:
-    return not word.is_content or sum([w if key in known else -w for key, w in word.features]) >= 0
+    if not word.is_content or known.isdisjoint(word.keys):
+        return not word.is_content
+    return sum([weight if key in known else -weight for key, weight in word.features]) >= 0
 
 
 def quoted(names: Iterable[str]) -> str:

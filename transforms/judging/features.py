@@ -20,8 +20,7 @@ Features = dict[str, float]
 
 WORD_WEIGHT = 4.0
 """Weight of a content word of an alphabet, and of a number."""
-GRAMMAR_WEIGHT = 0.5
-"""Weight of a function word of an alphabet."""
+_GRAMMAR_WEIGHT = 0.5
 _CHARACTER_WEIGHT = 1.5
 _GRAMMAR_CHARACTER_WEIGHT = 0.15
 _PAIR_SHARE = 0.5
@@ -73,7 +72,7 @@ def _add_characters(run: str, features: Features) -> bool:
 def _add_letters(said: str, features: Features) -> bool:
     word = _without_clitic(said)
     if _is_grammar(word):
-        _add(features, word, GRAMMAR_WEIGHT)
+        _add(features, word, _GRAMMAR_WEIGHT)
         return False
     if word in MONTHS:
         _add(features, month_key(MONTHS[word]), WORD_WEIGHT)

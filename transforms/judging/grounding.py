@@ -52,8 +52,7 @@ def ground(sentences: Sequence[str], evidence: Sequence[str]) -> list[GroundingV
 def _verdict(claim: Claim, known: Evidence) -> GroundingVerdict:
     if reason := nothing_claimed(claim):
         return GroundingVerdict("not_applicable", "", reason)
-    window, together = known.best_window(claim.content)
-    span = known.span(window, claim.content) if together else None
+    span, together = known.look_up(claim.content)
     quote = span.quote if span else ""
     if span and (reason := contradiction(claim, span, together, "The evidence")):
         return GroundingVerdict("contradictory", quote, reason)

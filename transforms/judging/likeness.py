@@ -58,7 +58,7 @@ def _compare(expected: str, actual: str) -> _Comparison:
     if _normal(expected) == _normal(actual):
         return _Comparison(1.0, actual.strip(), "The texts are the same.")
     wanted, said, known = read_claim(expected), read_claim(actual), Evidence([actual])
-    span = known.span(known.best_window(wanted.content)[0], wanted.content)
+    span, _ = known.look_up(wanted.content)
     figure, numbers = _overlap(wanted, said), missing_numbers(wanted, known.keys)
     if numbers:
         figure *= 1 - (1 - _ALL_NUMBERS_MISSING) * len(numbers) / len(wanted.demands)
@@ -88,8 +88,7 @@ def _overlap(wanted: Claim, said: Claim) -> float:
 def _contradiction(expected: str, known: Evidence) -> str | None:
     for sentence in _SENTENCE_END.split(expected):
         claim = read_claim(sentence)
-        window, together = known.best_window(claim.content)
-        span = known.span(window, claim.content) if together else None
+        span, together = known.look_up(claim.content)
         if span and (reason := contradiction(claim, span, together, "The answer")):
             return reason
     return None

@@ -8,9 +8,8 @@ POOL = "The pool is open 5 days a week. The sauna, which is not free, is open ev
 
 
 def look(claim, *pieces):
-    evidence, content = Evidence(pieces), read_claim(claim).content
-    window, weight = evidence.best_window(content)
-    return evidence.span(window, content), weight, sum(content.values())
+    content = read_claim(claim).content
+    return *Evidence(pieces).look_up(content), sum(content.values())
 
 
 def test_the_quote_is_the_sentence_that_says_most():
@@ -36,7 +35,7 @@ def test_neighbouring_words_are_found_wherever_they_stand(filler):
 
 def test_nothing_shared():
     assert look("The sauna is open.", "", "no such thing")[0] is None
-    assert Evidence([]).best_window({"x": 1.0}) == (0, 0.0)
+    assert Evidence([]).look_up({"x": 1.0}) == (None, 0.0)
 
 
 @pytest.mark.parametrize(
