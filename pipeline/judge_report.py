@@ -66,9 +66,7 @@ def judge_text(settings: Settings, usage: Usage, rows: Sequence[JsonObject]) -> 
     if config.backend == "none":
         undecided = sum(row["unscored"] for row in rows if row["criterion"] == STATUS)
         is_missed = settings.selection.judged or (undecided and settings.eval_cases)
-        return (
-            f"judge: none, so judged criteria are unscored; {HOW_TO}" if is_missed else ""
-        )
+        return f"judge: none, so judged criteria are unscored; {HOW_TO}" if is_missed else ""
     if config.backend == "local":
         is_asked = settings.selection.judged or settings.eval_cases
         return "judge: local, rules and no model; what it cannot tell is unscored" if is_asked else ""

@@ -39,12 +39,6 @@ Justification = Literal["justified", "not_justified", "no_claim"]
 _SCORES: dict[Justification, int] = {"not_justified": 0, "no_claim": NO_CLAIM, "justified": 1}
 
 
-_BY_LABELS: tuple[tuple[Justification, tuple[str, ...]], ...] = (
-    ("not_justified", ("unsupported", "contradictory")),
-    ("justified", ("supported",)),
-)
-
-
 class HallucinationReply(Reply):
     """Whether the claims of an answer are justified."""
 
@@ -112,17 +106,24 @@ class Hallucination(JudgedCriterion):
 
 
 def local_reply(answer: str, language: str | None, evidence: Sequence[str]) -> HallucinationReply:
-    """Judges an answer without a model: by its first sentence that lacks support, or else that has it."""
+    """Judges an answer without a model.
+
+    It is not justified for the first sentence with a number, date or identifier that the evidence does not
+    hold, or that contradicts it. Other words may justify a sentence and never refute it: an answer says in
+    prose, perhaps in another language, what tools say in fields.
+    """
     texts = [answer[start:end] for start, end in sentences(answer, language)]
     verdicts = list(zip(texts, ground(texts, evidence), strict=True))
-    for verdict, labels in _BY_LABELS:
-        for text, (label, quote, reason) in verdicts:
-            if label in labels:
-                return HallucinationReply(
-                    claim_quote=text, context_quote=quote, reason=reason, verdict=verdict
-                )
-    reason = "No sentence claims anything."
-    return HallucinationReply(claim_quote="", context_quote="", reason=reason, verdict="no_claim")
+    refuted = [found for found in verdicts if found[1].is_certain]
+    supported = [found for found in verdicts if found[1].label == "supported"]
+    if not refuted and not supported:
+        reason = "No sentence claims what the evidence could tell."
+        return HallucinationReply(claim_quote="", context_quote="", reason=reason, verdict="no_claim")
+    text, found = (refuted or supported)[0]
+    verdict: Justification = "not_justified" if refuted else "justified"
+    return HallucinationReply(
+        claim_quote=text, context_quote=found.quote, reason=found.reason, verdict=verdict
+    )
 
 
 def no_claim(explanation: str) -> Score:

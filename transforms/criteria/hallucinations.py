@@ -107,7 +107,7 @@ def local_reply(texts: Sequence[str], evidence: Sequence[str]) -> Hallucinations
             reason=reason,
             label=label,
         )
-        for number, (label, quote, reason) in enumerate(ground(texts, evidence), 1)
+        for number, (label, quote, reason, _) in enumerate(ground(texts, evidence), 1)
     ]
     return HallucinationsReply(sentences=verdicts)
 

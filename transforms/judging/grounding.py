@@ -26,11 +26,13 @@ class GroundingVerdict(NamedTuple):
         label: `not_applicable`: it claims nothing.
         quote: The words of the evidence that hold most of it; empty if none do.
         reason: One sentence for a reviewer.
+        is_certain: Whether numbers, dates, identifiers or a negation decided it, and not other words.
     """
 
     label: GroundingLabel
     quote: str
     reason: str
+    is_certain: bool = False
 
 
 def ground(sentences: Sequence[str], evidence: Sequence[str]) -> list[GroundingVerdict]:
@@ -55,9 +57,11 @@ def _verdict(claim: Claim, known: Evidence) -> GroundingVerdict:
     span, together = known.look_up(claim.content)
     quote = span.quote if span else ""
     if span and (reason := contradiction(claim, span, together, "The evidence")):
-        return GroundingVerdict("contradictory", quote, reason)
+        return GroundingVerdict("contradictory", quote, reason, is_certain=True)
     if missing := missing_numbers(claim, known.keys):
-        return GroundingVerdict("unsupported", quote, f"No evidence holds {quoted(missing)}.")
+        return GroundingVerdict(
+            "unsupported", quote, f"No evidence holds {quoted(missing)}.", is_certain=True
+        )
     covered, total = _covered(claim.weights, known), sum(claim.weights.values())
     scattered = (_covered(claim.content, known) - together) * min(1.0, WINDOW / len(claim.words))
     if covered - scattered / 2 + _CREDIT >= _COVERAGE * (total + _CREDIT):

@@ -27,6 +27,7 @@ NUMERAL = (
     r"|\d{1,2}\.\d{1,2}\.(?!\d)"
     r"|\d{1,2}:\d\d(?::\d\d)?(?:\s?[AaPp]\.?[Mm]\b)?"
     r"|\d{1,2}\s?[AaPp]\.?[Mm]\b"
+    r"|\d{1,2}\s?(?:[時时点시](?![間间간])(?:\s?\d{1,2}\s?[分분])?|Uhr\b(?:\s?\d\d\b)?|h\d\d\b)"
     r"|(?:\d{4}\s?[年년]\s?)?\d{1,2}\s?[月월]\s?\d{1,2}\s?[日일]"
     rf"|\d{{1,64}}(?:[{_SEPARATORS}]\d{{1,64}}|[\u00a0\u2009\u202f]\d{{3}}(?!\d)){{0,7}}(?:\s?(?:[万萬만億亿억兆조千천]|(?i:{_SCALE_WORDS})\b)|[kK]\b)?"
 )
@@ -34,6 +35,7 @@ NUMERAL = (
 
 _DIGITS = re.compile(r"\d+")
 _NO_DIGITS = re.compile(r"\D+")
+_HOUR_MARKS = ("時", "时", "点", "시", "uhr", "h")
 _CLOCK = re.compile(r"(\d{1,2})(?::(\d\d))?(?::\d\d)?\s?(?:([ap])\.?m)?", re.IGNORECASE)
 _SCALED = re.compile(r"(.*?)\s?([^\W\d]+)")
 _MINUTES_OF_HALF_A_DAY = 720
@@ -59,6 +61,8 @@ def read_numeral(token: str) -> Numeral:
     if ":" in text or text.endswith("m"):
         return _read_clock(text)
     groups = _DIGITS.findall(text)
+    if any(mark in text for mark in _HOUR_MARKS):
+        return _read_clock(":".join([groups[0], *(minute.zfill(2) for minute in groups[1:])]))
     if "月" in text or "월" in text:
         return _date([tuple(map(int, groups[-2:]))], groups[:-2])
     if text.endswith("."):
