@@ -11,7 +11,7 @@ from apache_beam.metrics.metric import MetricsFilter
 from apache_beam.options.pipeline_options import GoogleCloudOptions, PipelineOptions, TestOptions
 from apache_beam.runners.runner import PipelineResult
 
-from pipeline.build import REASONS, VERSIONS, build
+from pipeline.build import REASONS, VERSION_MARK, VERSIONS, build
 from pipeline.directory import check_directory, clear_directory, read_rows, write_run_file
 from pipeline.live import show_progress
 from pipeline.lock import locked
@@ -123,7 +123,12 @@ def run_counts(result: PipelineResult) -> JsonObject:
     unread = found.pop("unread_records")
     found["lost_records"] += unread
     found["records"] += unread
-    return {**found, "failures": _counted(result, REASONS), "failures_by_version": _counted(result, VERSIONS)}
+    return {**found, "failures": _counted(result, REASONS), "failures_by_version": _by_version(result)}
+
+
+def _by_version(result: PipelineResult) -> dict[str, int]:
+    counts = _counted(result, VERSIONS)
+    return {name.removeprefix(VERSION_MARK): count for name, count in counts.items()}
 
 
 def _counted(result: PipelineResult, namespace: str) -> dict[str, int]:

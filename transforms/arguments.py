@@ -99,9 +99,11 @@ def same_value(expected: JsonValue, actual: JsonValue) -> bool:
     """Compares two values of a Struct: numbers by value, and true and false are no numbers."""
     if type(expected) is str:
         return bool(expected == actual)
-    if isinstance(expected, dict) and isinstance(actual, dict):
-        return expected.keys() == actual.keys() and all(same_value(v, actual[k]) for k, v in expected.items())
-    if isinstance(expected, list) and isinstance(actual, list):
+    if type(expected) is dict and type(actual) is dict:
+        return expected.keys() == actual.keys() and all(
+            [same_value(value, actual[key]) for key, value in expected.items()]
+        )
+    if type(expected) is list and type(actual) is list:
         return len(expected) == len(actual) and all(map(same_value, expected, actual))
     return isinstance(expected, bool) == isinstance(actual, bool) and bool(expected == actual)
 
@@ -231,7 +233,7 @@ def parameter_score(expected: JsonObject | None, actual: JsonObject | None) -> P
     parameters only in the actual call do not matter; an ignored parameter leaves the denominator.
     """
     wanted, given = expected or {}, actual or {}
-    if wanted == given and same_value(wanted, given):
+    if same_value(wanted, given):
         return ParameterScore(len(wanted), len(wanted))
     matched = total = undecided = 0
     wrong: list[str] = []
