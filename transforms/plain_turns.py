@@ -50,7 +50,7 @@ def _is_met(want: ToolCall, call: ToolCall) -> bool:
 
 
 def _call_outcome(case: EvalCase, want: ToolCall, call: ToolCall, is_met: bool) -> JsonObject:
-    if is_met:
+    if is_met or same_value(want.args or {}, call.args or {}):
         gate, parameters = _met_parameters(len(want.args or ()), case.thresholds.parameter)
     else:
         score = parameter_score(want.args, call.args)
