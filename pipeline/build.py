@@ -28,6 +28,7 @@ BY_VERSION, BY_TURN = SINGLE_FILES
 SESSIONS = "Sessions"
 REASONS = "turnwise.failures"
 VERSIONS = "turnwise.failures_by_version"
+VERSION_MARK = "="
 _JOINED_FORMATS = ("auto", "ces_session_output")
 
 
@@ -76,8 +77,8 @@ def _scoring(settings: Settings) -> "ScoreTurns | JudgeTurns":
 
 def _counted(failure: Failure, run_id: str) -> list[FailureRow]:
     Metrics.counter(REASONS, f"{failure.stage}: {failure.error_type}").inc()
-    if failure.app_version is not None:
-        Metrics.counter(VERSIONS, failure.app_version).inc()
+    if failure.conversation_id is not None:
+        Metrics.counter(VERSIONS, f"{VERSION_MARK}{failure.app_version or ''}").inc()
     return failure_rows(failure, run_id)
 
 

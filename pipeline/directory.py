@@ -8,7 +8,7 @@ from uuid import uuid4
 
 from apache_beam.io.filesystems import FileSystems
 
-from pipeline.encoders import OutputFormat, document_content
+from pipeline.encoders import document_content
 from schemas.config import ConfigError
 from schemas.rows import TABLES
 from schemas.values import JsonObject
@@ -28,26 +28,25 @@ def partial_path(directory: str, name: str) -> str:
     return FileSystems.join(directory, f"{name}.{uuid4().hex}.partial")
 
 
-def write_whole(directory: str, name: str, content: bytes) -> None:
-    """Writes a file in one step: under a name of its own first, then renamed."""
+def write_partial(directory: str, name: str, content: bytes) -> str:
+    """Writes a file under a name of its own, and returns its path."""
     partial = partial_path(directory, name)
     with FileSystems.create(partial) as file:
         file.write(content)
-    FileSystems.rename([partial], [FileSystems.join(directory, name)])
+    return partial
 
 
-def publish_shards(directory: str, table: str, shards: Sequence[str], output_format: OutputFormat) -> None:
-    """Gives the written shards of a table their final names; those that have one already are left alone."""
-    names = [f"{table}-{i:05}-of-{len(shards):05}.{output_format}" for i in range(len(shards))]
-    places = [FileSystems.join(directory, name) for name in names]
-    waiting = [(shard, place) for shard, place in zip(shards, places, strict=True) if _waits(shard, place)]
+def publish(directory: str, files: Sequence[tuple[str, str]]) -> None:
+    """Gives written files (path, name) their final names; those that have one already are left alone."""
+    places = [(partial, FileSystems.join(directory, name)) for partial, name in files]
+    waiting = [(partial, place) for partial, place in places if _waits(partial, place)]
     if waiting:
-        FileSystems.rename([shard for shard, _ in waiting], [place for _, place in waiting])
+        FileSystems.rename([partial for partial, _ in waiting], [place for _, place in waiting])
 
 
-def _waits(shard: str, place: str) -> bool:
-    """Tells whether a shard is still to be renamed; an engine may repeat a step that was done in part."""
-    return FileSystems.exists(shard) or not FileSystems.exists(place)
+def _waits(partial: str, place: str) -> bool:
+    """Tells whether a file is still to be renamed; an engine may repeat a step that was done in part."""
+    return FileSystems.exists(partial) or not FileSystems.exists(place)
 
 
 def earlier_files(directory: str) -> list[str]:
@@ -86,7 +85,7 @@ def check_directory(directory: str, overwrite: bool) -> None:
 
 def write_run_file(directory: str, document: JsonObject) -> None:
     """Writes `run.json`, the last file of a run."""
-    write_whole(directory, RUN_FILE, document_content(document))
+    publish(directory, [(write_partial(directory, RUN_FILE, document_content(document)), RUN_FILE)])
 
 
 def read_rows(directory: str, table: str, output_format: str) -> list[JsonObject]:

@@ -21,7 +21,8 @@ def main(argv: Sequence[str]) -> int:
     """Runs one command.
 
     Returns:
-        0: done; 1: the run failed a gate of its own; 2: something the user must put right, said in one line.
+        0: done; 1: the run failed a gate of its own, or a disk or network failed it; 2: something the user
+        must put right, said in one line; 130: interrupted.
     """
     if not argv or argv[0] in ("-h", "--help"):
         print(_USAGE, end="")
@@ -38,6 +39,9 @@ def main(argv: Sequence[str]) -> int:
     except ConfigError as error:
         print(f"turnwise: {error}", file=sys.stderr)
         return 2
+    except OSError as error:
+        print(f"turnwise: {' '.join(str(error).split())}", file=sys.stderr)
+        return 1
     except KeyboardInterrupt:
         print("turnwise: interrupted", file=sys.stderr)
         return 130

@@ -14,8 +14,8 @@ from pipeline.directory import (
     SINGLE_FILES,
     clear_partial_files,
     partial_path,
-    publish_shards,
-    write_whole,
+    publish,
+    write_partial,
 )
 from pipeline.encoders import WRITERS, OutputFormat, RowWriter, document_content, table_content
 from schemas.rows import TABLES
@@ -131,21 +131,24 @@ class _PublishFn(beam.DoFn):
 
     def process(self, element: tuple[str, Iterable[_Written]]) -> None:
         written = sorted(element[1], key=lambda entry: entry[:2])
+        files: list[tuple[str, str]] = []
         for table in TABLES:
             parts = [part for part in written if part.table == table]
-            if table in SINGLE_FILES:
-                rows = [row for part in parts for row in part.rows]
-                content = table_content(rows, table, self._format)
-                write_whole(self._directory, f"{table}.{self._format}", content)
-            else:
-                shards = [part.shard for part in parts if part.shard] or [self._empty_shard(table)]
-                publish_shards(self._directory, table, shards, self._format)
+            files += self._single_file(table, parts) if table in SINGLE_FILES else self._shards(table, parts)
         aggregated = next((part.rows[0] for part in written if part.table == AGGREGATED), {})
-        write_whole(self._directory, f"{AGGREGATED}.json", document_content(aggregated))
+        name = f"{AGGREGATED}.json"
+        files.append((write_partial(self._directory, name, document_content(aggregated)), name))
+        publish(self._directory, files)
         clear_partial_files(self._directory)
 
-    def _empty_shard(self, table: str) -> str:
-        path = partial_path(self._directory, table)
-        with FileSystems.create(path) as file:
-            file.write(table_content([], table, self._format))
-        return path
+    def _single_file(self, table: str, parts: Sequence[_Written]) -> list[tuple[str, str]]:
+        name = f"{table}.{self._format}"
+        content = table_content([row for part in parts for row in part.rows], table, self._format)
+        return [(write_partial(self._directory, name, content), name)]
+
+    def _shards(self, table: str, parts: Sequence[_Written]) -> list[tuple[str, str]]:
+        shards = [part.shard for part in parts if part.shard]
+        if not shards:
+            shards = [write_partial(self._directory, table, table_content([], table, self._format))]
+        total = len(shards)
+        return [(shard, f"{table}-{i:05}-of-{total:05}.{self._format}") for i, shard in enumerate(shards)]

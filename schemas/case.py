@@ -1,11 +1,14 @@
 """The canonical eval case: what a conversation is held against."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
+from msgspec import Meta
 
 from schemas.conversation import Conversation, Expectation, ExpectedTurn, Rubric, Slim, ToolCall
 from schemas.values import JsonObject
+
+Share = Annotated[float, Meta(ge=0, le=1)]
 
 
 class CaseThresholds(msgspec.Struct, frozen=True):
@@ -21,9 +24,9 @@ class CaseThresholds(msgspec.Struct, frozen=True):
         scenario_hallucination: Whether a hallucination fails a scenario case.
     """
 
-    semantic_similarity: int = 3
-    tool_invocation: float = 1.0
-    parameter: float = 1.0
+    semantic_similarity: Annotated[int, Meta(ge=0, le=4)] = 3
+    tool_invocation: Share = 1.0
+    parameter: Share = 1.0
     extra_tool_calls: Literal["FAIL", "ALLOW"] = "FAIL"
     unexpected_response: Literal["FAIL", "ALLOW"] = "FAIL"
     golden_hallucination: Literal["ENABLED", "DISABLED"] = "DISABLED"

@@ -8,7 +8,7 @@ from schemas.proto_scalars import float32
 from schemas.score import Outcome
 from schemas.values import JsonObject
 from transforms import wire
-from transforms.arguments import ParameterScore, parameter_outcome, parameter_score
+from transforms.arguments import ParameterScore, parameter_outcome, parameter_score, same_value
 from transforms.replay import tool_outcome
 from transforms.tools import ordered_share, pair_calls
 
@@ -22,14 +22,13 @@ def plain_turn(case: EvalCase, expected: ExpectedTurn, actual: Turn) -> JsonObje
     """
     if case.dialect == "ces" or expected.expectations or actual.payloads:
         return None
-    if actual.agent_messages and actual.agent_messages != [actual.agent]:
+    if actual.agent_messages and not (actual.agent and actual.agent_messages == [actual.agent]):
         return None
     wanted, made = expected.tool_calls or [], actual.tool_calls
-    keys = [(call.name, call.resource, call.args) for call in wanted]
-    is_met = keys == [(call.name, call.resource, call.args) for call in made]
+    is_met = len(wanted) == len(made) and all(map(_is_met, wanted, made))
     partners = [*range(len(wanted))] if is_met else pair_calls(wanted, made)
     outcomes = [
-        _missed_call(case, want) if j is None else _call_outcome(case, want, made[j])
+        _missed_call(case, want) if j is None else _call_outcome(case, want, made[j], is_met)
         for want, j in zip(wanted, partners, strict=True)
     ]
     if expected.response:
@@ -45,8 +44,13 @@ def plain_turn(case: EvalCase, expected: ExpectedTurn, actual: Turn) -> JsonObje
     return result
 
 
-def _call_outcome(case: EvalCase, want: ToolCall, call: ToolCall) -> JsonObject:
-    if want.args == call.args:
+def _is_met(want: ToolCall, call: ToolCall) -> bool:
+    is_same_tool = want.name == call.name and want.resource == call.resource
+    return is_same_tool and same_value(want.args or {}, call.args or {})
+
+
+def _call_outcome(case: EvalCase, want: ToolCall, call: ToolCall, is_met: bool) -> JsonObject:
+    if is_met or same_value(want.args or {}, call.args or {}):
         gate, parameters = _met_parameters(len(want.args or ()), case.thresholds.parameter)
     else:
         score = parameter_score(want.args, call.args)

@@ -47,7 +47,10 @@ def _rfc3339(timestamp: str | float) -> str | None:
     if isinstance(timestamp, str):
         return timestamp
     seconds = timestamp / 1000 if abs(timestamp) >= _FIRST_MILLISECONDS else timestamp
-    return nanos_timestamp(round(seconds * 1e9)) if abs(seconds) < _FIRST_MILLISECONDS else None
+    try:
+        return nanos_timestamp(round(seconds * 1e9)) if abs(seconds) < _FIRST_MILLISECONDS else None
+    except ValueError:
+        return None
 
 
 def _base_row(case: ConversationCase, run_id: str) -> ScoreRow:

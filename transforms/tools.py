@@ -3,7 +3,7 @@
 from collections.abc import Hashable, Sequence
 
 from schemas.conversation import ToolCall, ToolResponse
-from transforms.arguments import frozen, parameter_score
+from transforms.arguments import frozen, parameter_score, same_value
 from transforms.assignment import best_assignment, common_subsequence, equal_matches
 
 _MOST_PAIRS = 40_000
@@ -30,25 +30,26 @@ def pair_calls(expected: Sequence[ToolCall], actual: Sequence[ToolCall]) -> list
     if len(expected) == len(actual) and all(map(_equal, expected, actual)):
         return [*range(len(expected))]
     partners: list[int | None] = [None] * len(expected)
-    actual_places = _places(actual)
-    for name, rows in _places(expected).items():
+    has_resources = any(call.resource for call in (*expected, *actual))
+    actual_places = _places(actual, has_resources)
+    for name, rows in _places(expected, has_resources).items():
         columns = actual_places.get(name)
         if columns is not None:
-            found = _pair_of_one_name([expected[i] for i in rows], [actual[j] for j in columns])
+            found = _pair_group([expected[i] for i in rows], [actual[j] for j in columns])
             for i, column in zip(rows, found, strict=True):
                 partners[i] = None if column is None else columns[column]
     return partners
 
 
-def _places(calls: Sequence[ToolCall]) -> dict[str | None, list[int]]:
-    """Returns the places of the calls by their name."""
+def _places(calls: Sequence[ToolCall], has_resources: bool) -> dict[str | None, list[int]]:
+    """Returns the places of the calls by their name; all together where a name does not tell tools apart."""
     places: dict[str | None, list[int]] = {}
     for place, call in enumerate(calls):
-        places.setdefault(call.name, []).append(place)
+        places.setdefault(None if has_resources else call.name, []).append(place)
     return places
 
 
-def _pair_of_one_name(expected: list[ToolCall], actual: list[ToolCall]) -> list[int | None]:
+def _pair_group(expected: list[ToolCall], actual: list[ToolCall]) -> list[int | None]:
     if len(expected) == len(actual) and all(map(_equal, expected, actual)):
         return [*range(len(expected))]
     if len(expected) == len(actual) == 1:
@@ -76,7 +77,7 @@ def _key(call: ToolCall) -> Hashable:
 
 
 def _equal(expected: ToolCall, actual: ToolCall) -> bool:
-    return expected.args == actual.args and same_tool(expected, actual)
+    return same_tool(expected, actual) and same_value(expected.args, actual.args)
 
 
 def _pair_weight(expected: ToolCall, actual: ToolCall) -> float:

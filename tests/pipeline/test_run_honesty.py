@@ -64,6 +64,19 @@ def test_failures_stand_beside_their_version(turnwise: Callable[..., Any], tmp_p
     assert done.document("run.json")["counts"]["failures_by_version"] == {"v2": 1}
 
 
+def test_failures_without_a_version_have_a_column_too(turnwise: Callable[..., Any], tmp_path: Path) -> None:
+    lost = {**GOOD, "eval_id": "?"}
+    log = write(
+        tmp_path / "log.jsonl", GOOD, {**lost, "app_version": ""}, {**lost, "app_version": None}, "broken"
+    )
+    cases = write(tmp_path / "cases.jsonl", CASE)
+    done = turnwise("run", "--input", log, "--eval_cases", cases, output=tmp_path / "out")
+    assert done.document("run.json")["counts"]["failures_by_version"] == {"": 2}
+    assert [line.split() for line in done.out.splitlines() if line.startswith("failures  ")] == [
+        ["failures", "2"]
+    ]
+
+
 def test_a_directory_holds_one_run_at_a_time(turnwise: Callable[..., Any], log: Path, tmp_path: Path) -> None:
     with locked(str(tmp_path / "out")):
         done = turnwise("run", "--input", log, "--overwrite", output=tmp_path / "out")

@@ -131,6 +131,25 @@ def test_a_conversation_that_expects_something_is_a_case():
     ("text", "message"),
     [
         (b'{"eval_id": 5}', "not an eval case: eval_id: Expected `str`, got `int`"),
+        (
+            b'{"eval_id": "e", "turnz": []}',
+            r"not an eval case: turnz: unknown field \(did you mean turns\?\)",
+        ),
+        (
+            b'{"eval_id": "e", "turns": [{"tool_calls": [{"name": "f", "arguments": {}}]}]}',
+            r"turns\.0\.tool_calls\.0\.arguments: unknown field",
+        ),
+        (
+            b'{"eval_id": "e", "thresholds": {"parameter": 5}}',
+            "thresholds.parameter: Expected `float` <= 1.0",
+        ),
+        (b'{"eval_id": "e", "thresholds": {"semantic_similarity": 9}}', "Expected `int` <= 4"),
+        (b'{"eval_id": "e", "expectations": [{"kind": "tool_call"}]}', "tool_call needs tool_call"),
+        (
+            b'{"eval_id": "e", "actions": [{"name": "f", "args": {"x": {"$matchType": "regexp", '
+            b'"$matchValue": "("}}}]}',
+            "regular expression",
+        ),
         (data(turns=[{"user": "a"}]), "conversation c expects nothing"),
         (b"{}", "missing required field `conversation_id`"),
     ],
@@ -138,6 +157,21 @@ def test_a_conversation_that_expects_something_is_a_case():
 def test_refused_cases(text, message):
     with pytest.raises(ValueError, match=message):
         read_case(text)
+
+
+def test_null_is_absent_in_a_case_but_not_in_arguments():
+    call = b'{"name": "f", "args": {"x": null}}'
+    text = b'{"eval_id": "e", "turns": [{"user": null, "tool_calls": [' + call + b']}], "tags": null}'
+    case = read_case(text)
+    assert (case.tags, case.turns[0].user, case.turns[0].tool_calls[0].args) == ([], None, {"x": None})
+
+
+def test_what_could_not_be_written_again_is_not_read():
+    deep = b'{"conversation_id": "c", "turns": [], "meta": {"x": ' + b"[" * 300 + b"]" * 300 + b"}}"
+    with pytest.raises(ValueError, match="recursion limit"):
+        read_conversation(deep)
+    wide = b'{"conversation_id": "c", "turns": [], "meta": {"x": [' + b",".join([b"[]"] * 300) + b"]}}"
+    assert len(read_conversation(wide).meta["x"]) == 300
 
 
 @pytest.mark.parametrize(

@@ -31,6 +31,17 @@ def test_calls_are_paired_by_tool_then_parameters_then_order(expected, actual, w
     assert pair_calls(calls(expected), calls(actual)) == wanted
 
 
+def test_calls_of_one_resource_are_paired_whatever_their_names():
+    expected = [ToolCall(name="book", resource="p/tools/1", args={"a": 1})]
+    actual = [ToolCall(name="Book a ride", resource="p/tools/1", args={"a": 2})]
+    assert pair_calls(expected, actual) == [0]
+
+
+def test_true_is_not_one_when_calls_are_paired():
+    one, true = ToolCall(name="pay", args={"on": 1}), ToolCall(name="pay", args={"on": True})
+    assert pair_calls([one, true], [true, one]) == [1, 0]
+
+
 def paged(pages):
     return [ToolCall(name="get", args={"page": page, "size": 10}) for page in pages]
 

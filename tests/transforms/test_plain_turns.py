@@ -16,7 +16,9 @@ TEXTS = st.sampled_from([None, "", "hello", "good morning"])
 CALLS = st.builds(
     ToolCall,
     name=st.sampled_from([None, "a", "b"]),
-    args=st.sampled_from([None, {}, {"x": 1}, {"x": 1, "y": [1, {}]}, {"x": {"$matchType": "ignore"}}]),
+    args=st.sampled_from(
+        [None, {}, {"x": 1}, {"x": 1, "y": [1, {}]}, {"x": True}, {"x": {"$matchType": "ignore"}}]
+    ),
     id=st.sampled_from([None, "1"]),
     resource=st.sampled_from([None, "p/tools/a", "p/toolsets/s/tools/a"]),
 )
@@ -38,7 +40,9 @@ def turns(draw):
     wanted, response = draw(st.lists(CALLS, max_size=3)), draw(TEXTS)
     made = draw(st.just(wanted) | st.lists(CALLS, max_size=3))
     said = draw(st.just(response) | TEXTS)
-    messages = draw(st.just([]) | st.just([said] if said else []) | st.lists(st.just("hello"), max_size=2))
+    messages = draw(
+        st.just([]) | st.just([""]) | st.just([said] if said else []) | st.lists(st.just("hello"), max_size=2)
+    )
     thresholds = draw(st.none() | st.builds(TurnThresholds, tool_invocation=st.sampled_from([None, 0.5])))
     expected = ExpectedTurn(
         response=response, tool_calls=draw(st.just(wanted) | st.none()), thresholds=thresholds

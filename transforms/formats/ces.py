@@ -8,6 +8,7 @@ from schemas.ces import conversations as ces
 from schemas.ces.sessions import SessionOutput
 from schemas.proto_scalars import duration_nanos, timestamp_nanos
 from schemas.values import JsonObject, JsonValue
+from transforms.formats.spellings import length
 
 _SPAN_TYPES: dict[str, Literal["TOOL", "LLM", "USER_CALLBACK", "GUARDRAIL"]] = {
     "Tool": "TOOL",
@@ -104,8 +105,8 @@ def _add_trace(turn: canonical.Turn, message: ces.ConversationTurn) -> None:
     spans = [span for span in _descendants(root) if span.name in _SPAN_TYPES]
     resources = {call.name: call.resource for call in turn.tool_calls}
     turn.spans = [_span(span, resources) for span in spans]
-    turn.model_ms = sum(_nanos(span) for span in spans if span.name == "LLM") / _MS
-    turn.tool_ms = sum(_nanos(span) for span in spans if span.name == "Tool") / _MS
+    turn.model_ms = length(sum(_nanos(span) for span in spans if span.name == "LLM") / _MS)
+    turn.tool_ms = length(sum(_nanos(span) for span in spans if span.name == "Tool") / _MS)
     models = [span.attributes or {} for span in spans if span.name == "LLM"]
     turn.inference_calls = len(models)
     turn.usage = _usage(models)

@@ -87,16 +87,16 @@ class LogReader:
         """
         hint = self.input_format
         if hint == "turnwise" or (hint == "auto" and turnwise.looks_canonical(record.data)):
-            return [turnwise.read_recording(record.data)]
+            return [_named(turnwise.read_recording(record.data), record)]
         value = from_json(record.data)
         name = recognise(value) if hint == "auto" else hint
         if name == "turnwise":
-            return [turnwise.read_recording(record.data)]
+            return [_named(turnwise.read_recording(record.data), record)]
         if name == "ces_session_output":
             return SessionEntry(*ces.entry_session(_object(value)), record)
         if name not in _LOG_FORMATS:
             raise _no_conversation(name)
-        return [_named(found, record) for found in _LOG_FORMATS[name](value, _place(record))]
+        return [_checked(found, record) for found in _LOG_FORMATS[name](value, _place(record))]
 
 
 def _object(value: JsonValue) -> JsonObject:
@@ -109,13 +109,15 @@ def _place(record: Record) -> str:
     return f"{PurePosixPath(record.source).name}:{record.position}"
 
 
-def _named(found: Conversation | ValueError, record: Record) -> Conversation | ValueError:
-    if isinstance(found, ValueError):
-        return found
-    if not found.conversation_id:
-        found.conversation_id = _place(record)
+def _named(conversation: Conversation, record: Record) -> Conversation:
+    if not conversation.conversation_id:
+        conversation.conversation_id = _place(record)
+    return conversation
+
+
+def _checked(found: Conversation | ValueError, record: Record) -> Conversation | ValueError:
     try:
-        return checked(found)
+        return found if isinstance(found, ValueError) else checked(_named(found, record))
     except ValueError as error:
         return error
 

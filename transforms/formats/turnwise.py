@@ -10,7 +10,10 @@ from schemas.conversation import Conversation, ToolCall, Turn
 from schemas.values import JsonObject
 from transforms.formats.problems import canonical
 from transforms.formats.spellings import agent_actions, as_text, call_fields, error_mark, length, usage_fields
+from transforms.formats.strict import strict_case
 
+# What is nested more deeply than this could be read and then not be written; the general parser refuses it.
+_DEEPEST = 200
 _DECODER = msgspec.json.Decoder(Conversation)
 
 
@@ -30,6 +33,8 @@ def read_conversation(data: bytes) -> Conversation:
     Raises:
         ValueError: It is no conversation even so; one line with the path of the first problem.
     """
+    if data.count(b"[") + data.count(b"{") > _DEEPEST:
+        from_json(data)
     try:
         conversation = _DECODER.decode(data)
         if _dropped_something(conversation, data):
@@ -67,7 +72,7 @@ def read_case(data: bytes) -> EvalCase:
     """
     value = from_json(data)
     if isinstance(value, dict) and "conversation_id" not in value and "eval_id" in value:
-        return canonical(EvalCase, value, "not an eval case")
+        return strict_case(value)
     conversation = read_conversation(data)
     case = inline_case(conversation)
     if case is None:
