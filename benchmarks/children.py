@@ -6,12 +6,13 @@ import subprocess
 import sys
 import time
 import venv
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 ROOT = Path(__file__).resolve().parents[1]
 ADK_VERSION = "2.13.0"
+ADK_ENVIRONMENT = Path.home() / ".cache" / "turnwise-benchmarks" / "adk"
 _PEER = Path(__file__).with_name("adk_peer.py")
 
 
@@ -23,11 +24,19 @@ class Cost(NamedTuple):
     peak_mb: float
 
 
-def measured(command: Sequence[str], log: Path) -> Cost:
-    """Runs a command in the repository's root to its end; exits with its output if it fails."""
+def measured(command: Sequence[str], log: Path, environ: Mapping[str, str] | None = None) -> Cost:
+    """Runs a command in the repository's root to its end; exits with its output if it fails.
+
+    Args:
+        command: What is run.
+        log: Where its output goes.
+        environ: Variables of its environment besides this process's.
+    """
     start = time.perf_counter()
     with log.open("wb") as output:
-        process = subprocess.Popen(command, cwd=ROOT, stdout=output, stderr=subprocess.STDOUT)
+        process = subprocess.Popen(
+            command, cwd=ROOT, env=os.environ | (environ or {}), stdout=output, stderr=subprocess.STDOUT
+        )
         _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     wall = time.perf_counter() - start

@@ -133,13 +133,17 @@ def write_turnwise(path: Path, turns: int) -> None:
 
 
 def write_adk(path: Path, turns: int) -> None:
-    """Writes the same cases for google-adk: `eval_set` (an EvalSet) and `inference_results`."""
+    """Writes the same cases for google-adk."""
+    path.write_text(json.dumps(adk_document(turns)), encoding="utf-8")
+
+
+def adk_document(turns: int) -> Json:
+    """Returns the same cases for google-adk: `eval_set` (an EvalSet) and `inference_results`."""
     entries = list(conversations(turns))
-    document = {
+    return {
         "eval_set": {"eval_set_id": EVAL_SET, "eval_cases": [_eval_case(entry) for entry in entries]},
         "inference_results": [_inference_result(entry) for entry in entries],
     }
-    path.write_text(json.dumps(document), encoding="utf-8")
 
 
 def _eval_case(entry: Json) -> Json:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.checks import equal_scores, equal_tables, output_mb
-from benchmarks.children import Cost, adk_python, adk_report, measured, yardstick
+from benchmarks.children import ADK_ENVIRONMENT, Cost, adk_python, adk_report, measured, yardstick
 from benchmarks.data import TURNS_EACH, write_adk, write_turnwise
 from benchmarks.summary import Measures, summary
 
@@ -22,7 +22,6 @@ ROUNDS = 3
 SMALL = 10_000
 CRITERIA = {"tool_trajectory_avg_score": 1.0, "response_match_score": 0.8}
 _RUN_ID = "benchmark"
-_ENVIRONMENT = Path.home() / ".cache" / "turnwise-benchmarks" / "adk"
 
 
 @dataclass
@@ -121,9 +120,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--adk_env",
         type=Path,
-        default=_ENVIRONMENT,
+        default=ADK_ENVIRONMENT,
         metavar="DIR",
-        help=f"environment of google-adk, made if missing (default: {_ENVIRONMENT})",
+        help=f"environment of google-adk, made if missing (default: {ADK_ENVIRONMENT})",
     )
     parser.add_argument("--no_adk", action="store_true", help="leave google-adk out")
     return parser

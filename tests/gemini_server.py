@@ -8,7 +8,7 @@ It prints one line, its port, and serves on the loopback until it is terminated:
     POST /{version}/models/{model}:generateContent and :countTokens, also below Vertex AI's longer paths
     POST /token      an access token, as Google's OAuth server gives it for a service account
     POST /script     takes a list of rules (below) in place of the present one, and forgets all statistics
-    GET  /stats      what was asked: requests, calls in flight, statuses, tokens; ?times=1: when, in seconds
+    GET  /stats      what was asked: requests, calls in flight, statuses, tokens, bytes; ?times=1: when, in s
     GET  /last       path and body of the last request
 
 A request is answered with a valid instance of the `responseJsonSchema` it brings (the first value of every
@@ -93,6 +93,7 @@ class Server:
             "count_tokens": self.counts["count_tokens"],
             "tokens_in": self.counts["tokens_in"],
             "tokens_out": self.counts["tokens_out"],
+            "bytes_in": self.counts["bytes_in"],
             "broken_off": self.counts["broken_off"],
             "statuses": dict(self.statuses),
             "models": dict(self.models),
@@ -157,6 +158,7 @@ class Server:
     async def generate(self, request, model):
         body = await request.text()
         self.last = {"path": request.path, "text": body}
+        self.counts["bytes_in"] += len(body.encode())
         rules = (r.spec for r in self.rules if not r.spec.get("count_tokens") and r.applies(body, model))
         rule = next(rules, {})
         if delay := self.delay_s + rule.get("delay_ms", 0) / 1000:
