@@ -28,7 +28,7 @@ prepare() {
 sample() {
   local data=pipeline/sample_data
   "$env/bin/turnwise" run --input $data/conversations --eval_cases $data/cases \
-    --config $data/config.json --output out/sample --overwrite
+    --config $data/config.json --judge local --output out/sample --overwrite
 }
 
 run_tests() {

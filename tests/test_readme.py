@@ -67,7 +67,7 @@ def test_the_sample_prints_the_quoted_rows(
 def sample_run_arguments() -> list[str]:
     data = ROOT / "pipeline/sample_data"
     script = (ROOT / "run_local.sh").read_text(encoding="utf-8")
-    names = ("input $data/conversations", "eval_cases $data/cases", "config $data/config.json")
+    names = ("input $data/conversations", "eval_cases $data/cases", "config $data/config.json", "judge local")
     assert all(f"--{name}" in script for name in names), "the sample runs with other arguments now"
     paths = [
         "--input",
@@ -77,7 +77,7 @@ def sample_run_arguments() -> list[str]:
         "--config",
         data / "config.json",
     ]
-    return ["run", *map(str, paths)]
+    return ["run", *map(str, paths), "--judge", "local"]
 
 
 def test_the_example_of_a_criterion_works() -> None:

@@ -79,7 +79,7 @@ class _JudgeFn(ScoringDoFn):
             yield from self._answered(self._waiting.popleft())
         for model, usage in self._judge.counts.take().items():
             count_usage(model, usage)
-        super().finish_bundle()
+        yield from super().finish_bundle()
 
     def _is_full(self) -> bool:
         return len(self._waiting) > _WAITING_PER_CALL * self._settings.concurrency
@@ -109,6 +109,6 @@ class JudgeTurns(beam.PTransform[PCollection[ConversationCase], DoOutputsTuple])
         self._selection, self._run, self._settings = selection, run, settings
 
     def expand(self, matched: "PCollection[ConversationCase]") -> Any:
-        """Gives keyed statistics, lists of score rows, lists of result rows, and failures."""
+        """Gives keyed sums, lists of score rows, lists of result rows, and failures."""
         judge = _JudgeFn(self._selection, self._run, self._settings)
         return matched | "Judge" >> beam.ParDo(judge).with_outputs(STATISTICS, SCORES, RESULTS, FAILURES)

@@ -112,15 +112,15 @@ def conversation_statistics(
 
 
 class MetricsFn(beam.CombineFn):
-    """Sums up ConversationStatistics; the accumulator is itself the output, to be merged or read."""
+    """Adds up sums; the accumulator is itself the output, to be merged or read."""
 
     def create_accumulator(self) -> MetricsState:
         """Returns the sums of no conversation."""
         return MetricsState()
 
-    def add_input(self, state: MetricsState, statistics: ConversationStatistics) -> MetricsState:
-        """Counts one conversation."""
-        state.add(statistics)
+    def add_input(self, state: MetricsState, sums: MetricsState) -> MetricsState:
+        """Adds the sums of a bundle."""
+        state.merge(sums)
         return state
 
     def merge_accumulators(self, states: Iterable[MetricsState]) -> MetricsState:

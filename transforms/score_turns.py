@@ -5,13 +5,14 @@ from typing import Any, NamedTuple
 
 import apache_beam as beam
 from apache_beam.pvalue import DoOutputsTuple, PCollection, TaggedOutput
+from apache_beam.transforms.window import GlobalWindows
 
 from schemas.failure import Failure, record_failure
 from schemas.rows import ResultRow, ScoreRow
 from transforms.conversation_case import ConversationCase
 from transforms.counting import CountingDoFn
 from transforms.criteria.base import MeasuredCriterion
-from transforms.metrics import ConversationStatistics, conversation_statistics
+from transforms.metrics import ConversationStatistics, MetricsState, conversation_statistics
 from transforms.parse import FAILURES
 from transforms.progress import PROGRESS
 from transforms.results import RunInfo, evaluation_result
@@ -61,12 +62,24 @@ def decide(scored: ScoredConversation, run: RunInfo) -> EvaluatedConversation:
 
 
 class ScoringDoFn(CountingDoFn):
-    """Gives the outputs of scored conversations."""
+    """Gives the outputs of scored conversations; what they add to the metrics is summed up over a bundle."""
 
     def __init__(self, run: RunInfo) -> None:
         """Keeps the run that results belong to."""
         super().__init__()
         self._run = run
+        self._sums: dict[str, MetricsState] = {}
+
+    def start_bundle(self) -> None:
+        """Starts with no sums."""
+        super().start_bundle()
+        self._sums = {}
+
+    def finish_bundle(self) -> Iterator[Any]:
+        """Yields the bundle's sums by app version."""
+        super().finish_bundle()
+        for entry in self._sums.items():
+            yield TaggedOutput(STATISTICS, GlobalWindows.windowed_value(entry))
 
     def outputs(self, scored: ScoredConversation) -> Iterator[Any]:
         """Yields everything that a scored conversation gives, or the failure to decide it."""
@@ -82,7 +95,11 @@ class ScoringDoFn(CountingDoFn):
         PROGRESS.turns += len(scored.case.conversation.turns)
         yield TaggedOutput(SCORES, evaluated.scores)
         yield TaggedOutput(RESULTS, evaluated.result)
-        yield TaggedOutput(STATISTICS, evaluated.statistics)
+        version, statistics = evaluated.statistics
+        sums = self._sums.get(version)
+        if sums is None:
+            sums = self._sums[version] = MetricsState()
+        sums.add(statistics)
 
     def lost(self, case: ConversationCase, error: Exception) -> Any:
         """Returns the failure of a conversation that could not be scored, and counts it."""
@@ -114,7 +131,7 @@ class ScoreTurns(beam.PTransform[PCollection[ConversationCase], DoOutputsTuple])
         self._criteria, self._run = criteria, run
 
     def expand(self, matched: "PCollection[ConversationCase]") -> Any:
-        """Gives keyed statistics, lists of score rows, lists of result rows, and failures."""
+        """Gives keyed sums, lists of score rows, lists of result rows, and failures."""
         return matched | "Score" >> beam.ParDo(_MeasureFn(self._criteria, self._run)).with_outputs(
             STATISTICS, SCORES, RESULTS, FAILURES
         )

@@ -234,12 +234,14 @@ def test_score_turns_gives_scores_results_statistics_and_failures() -> None:
         scores = scored[SCORES] | "Scores" >> beam.Map(
             lambda rows: [(r["conversation_id"], r["criterion"], r["turn_index"], r["value"]) for r in rows]
         )
-        added = scored[STATISTICS] | "Added" >> beam.Map(lambda s: (s[0], s[1].turns, s[1].status))
+        added = scored[STATISTICS] | "Added" >> beam.Map(
+            lambda s: (s[0], s[1].turns, s[1].passes, s[1].fails)
+        )
         lost = scored[FAILURES] | "Lost" >> beam.Map(lambda f: (f.stage, f.conversation_id, f.position))
         assert_that(told, equal_to([[("good", "PASS", True)]]), "IsTold")
         scored_rows = [("good", "tool_trajectory_avg_score", turn, 1.0) for turn in (0, None)]
         assert_that(scores, equal_to([scored_rows]), "IsScored")
-        assert_that(added, equal_to([("", 1, "PASS")]), "IsAdded")
+        assert_that(added, equal_to([("", 1, 1, 0)]), "IsAdded")
         assert_that(lost | beam.Distinct(), equal_to([("score", "hostile", 3)]), "IsLost")
 
 
@@ -273,13 +275,13 @@ def test_a_criterion_that_raises_is_a_failure_and_the_rest_counts() -> None:
         scored = (root | beam.Create([both]) | MatchCases(None))["matched"] | ScoreTurns(criteria, RUN)
         told = scored[SCORES] | "Told" >> beam.Map(summary)
         added = scored[STATISTICS] | "Added" >> beam.Map(
-            lambda s: (s[0], s[1].status, sum(score.is_error for score in s[1].scores))
+            lambda s: (s[0], s[1].passes + s[1].fails, sum(tally.errors for tally in s[1].tallies.values()))
         )
         lost = scored[FAILURES] | "Lost" >> beam.Map(
             lambda f: (f.stage, f.error_type, f.message, f.criterion, f.app_version, f.turn_index)
         )
         wholes = {"tool_trajectory_avg_score": (1.0, None, 1), "response_match_score": (1.0, "PASS", 2)}
         assert_that(told, equal_to([wholes]), "IsTold")
-        assert_that(added, equal_to([("v1", None, 1)]), "IsAdded")
+        assert_that(added, equal_to([("v1", 0, 1)]), "IsAdded")
         error = ("score", "ZeroDivisionError", "a fault of its own", "tool_trajectory_avg_score", "v1", 1)
         assert_that(lost, equal_to([error]), "IsLost")
