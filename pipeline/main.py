@@ -1,5 +1,6 @@
 """The command `turnwise`."""
 
+import gc
 import sys
 from collections.abc import Sequence
 
@@ -53,7 +54,12 @@ def _run(argv: Sequence[str]) -> int:
 
         command_parser().print_help()
         return 0
-    from pipeline.options import parse_options
-    from pipeline.run import run
+    # Modules and the graph are made of objects that live to the end: nothing to collect until they are there.
+    gc.disable()
+    try:
+        from pipeline.options import parse_options
+        from pipeline.run import run
 
-    return run(*parse_options(argv))
+        return run(*parse_options(argv))
+    finally:
+        gc.enable()

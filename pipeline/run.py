@@ -104,6 +104,7 @@ def _keep_inputs(settings: Settings) -> None:
 
 def calm_collector() -> None:
     """Makes the garbage collector run seldom: records live shortly and hold no cycles, modules live on."""
+    gc.enable()
     gc.freeze()
     gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS, 20, 20)
 
