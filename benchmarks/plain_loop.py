@@ -45,9 +45,8 @@ def score_file(logs: Path, output: Path, config: Path, run: RunInfo) -> dict[str
                 case = ConversationCase(conversation, index.find(conversation), record)
                 evaluated = evaluate(case, criteria, run)
                 scores.write(evaluated.scores)
-                results.write(evaluated.result)
-                version, statistics = evaluated.statistics
-                states.setdefault(version, MetricsState()).add(statistics)
+                results.write(evaluated.results)
+                evaluated.add_to(states)
     return states
 
 

@@ -3,28 +3,15 @@
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 import apache_beam as beam
 
-from schemas.score import Outcome
 from schemas.values import JsonObject
-from transforms.aggregates import Part, Sums, add_parts, add_sums, result_parts
-from transforms.criteria import CRITERIA
+from transforms.aggregates import Sums, add_parts, add_sums, result_parts
 from transforms.criteria.base import JudgedCriterion
-from transforms.scoring import ScoredConversation
-from transforms.statistics import ScoreStatistic, Tally
+from transforms.scoring import CriterionScores, ScoredConversation
+from transforms.statistics import Tally
 from transforms.verdict import Verdict
-
-
-class ConversationStatistics(NamedTuple):
-    """What one conversation adds to the metrics of its app version."""
-
-    turns: int
-    status: Outcome | None
-    scores: tuple[ScoreStatistic, ...]
-    ces: list[Part]
-    sampled_out: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -49,23 +36,35 @@ class MetricsState:
     ces: Sums = field(default_factory=dict)
     sampled_out: Counter[str] = field(default_factory=Counter)
 
-    def add(self, statistics: ConversationStatistics) -> None:
-        """Counts one conversation."""
+    def add(self, scored: ScoredConversation, verdict: Verdict, result: JsonObject) -> None:
+        """Counts one conversation, with its verdict and its EvaluationResult."""
         self.conversations += 1
-        self.turns += statistics.turns
-        self.passes += statistics.status == "PASS"
-        self.fails += statistics.status == "FAIL"
-        for criterion, turn, value, outcome, is_error in statistics.scores:
-            tally = self.tallies.get((criterion, turn))
-            if tally is None:
-                tally = self.tallies[criterion, turn] = Tally()
-            if is_error:
-                tally.errors += 1
-            else:
-                tally.add(value, outcome, CRITERIA[criterion].unit == "seconds")
-        add_parts(self.ces, statistics.ces)
-        if statistics.sampled_out:
-            self.sampled_out.update(statistics.sampled_out)
+        self.turns += len(scored.case.conversation.turns)
+        self.passes += verdict.status == "PASS"
+        self.fails += verdict.status == "FAIL"
+        for entry in scored.scores:
+            self._add_scores(entry)
+        add_parts(self.ces, result_parts(result))
+        if scored.sampled_out:
+            self.sampled_out.update(scored.sampled_out)
+
+    def _add_scores(self, entry: CriterionScores) -> None:
+        criterion = entry.criterion
+        in_seconds, may_not_count = criterion.unit == "seconds", isinstance(criterion, JudgedCriterion)
+        for turn, score in entry.turns:
+            if not may_not_count or criterion.counts(score):
+                self._tally(criterion.name, turn).add(score.value, score.outcome, in_seconds)
+        overall = entry.overall
+        if overall is not None and criterion.counts(overall):
+            self._tally(criterion.name, None).add(overall.value, overall.outcome, in_seconds)
+        for place in entry.errors:
+            self._tally(criterion.name, place).errors += 1
+
+    def _tally(self, criterion: str, turn: int | None) -> Tally:
+        tally = self.tallies.get((criterion, turn))
+        if tally is None:
+            tally = self.tallies[criterion, turn] = Tally()
+        return tally
 
     def merge(self, other: "MetricsState") -> None:
         """Adds the sums of other conversations."""
@@ -86,29 +85,6 @@ class MetricsState:
         for criterion in self.sampled_out:
             merged.setdefault((criterion, True), Tally())
         return merged
-
-
-def conversation_statistics(
-    scored: ScoredConversation, verdict: Verdict, result: JsonObject
-) -> ConversationStatistics:
-    """Returns what a scored conversation adds to the metrics."""
-    scores: list[ScoreStatistic] = []
-    for entry in scored.scores:
-        name = entry.criterion.name
-        turns = entry.turns
-        if isinstance(entry.criterion, JudgedCriterion):
-            turns = [(turn, score) for turn, score in turns if entry.criterion.counts(score)]
-        scores += [ScoreStatistic(name, turn, score.value, score.outcome) for turn, score in turns]
-        if entry.overall is not None and entry.criterion.counts(entry.overall):
-            scores.append(ScoreStatistic(name, None, entry.overall.value, entry.overall.outcome))
-        scores += [ScoreStatistic(name, turn, None, None, is_error=True) for turn in entry.errors]
-    return ConversationStatistics(
-        len(scored.case.conversation.turns),
-        verdict.status,
-        tuple(scores),
-        result_parts(result),
-        scored.sampled_out,
-    )
 
 
 class MetricsFn(beam.CombineFn):

@@ -7,18 +7,18 @@ import apache_beam as beam
 from apache_beam.pvalue import DoOutputsTuple, PCollection, TaggedOutput
 from apache_beam.transforms.window import GlobalWindows
 
-from schemas.failure import Failure, record_failure
+from schemas.failure import record_failure
 from schemas.rows import ResultRow, ScoreRow
 from transforms.conversation_case import ConversationCase
 from transforms.counting import CountingDoFn
 from transforms.criteria.base import MeasuredCriterion
-from transforms.metrics import ConversationStatistics, MetricsState, conversation_statistics
+from transforms.metrics import MetricsState
 from transforms.parse import FAILURES
 from transforms.progress import PROGRESS
 from transforms.results import RunInfo, evaluation_result
 from transforms.rows import result_row, score_rows
 from transforms.scoring import ScoredConversation, score_conversation
-from transforms.verdict import conversation_verdict
+from transforms.verdict import Verdict, conversation_verdict
 
 STATISTICS = "statistics"
 SCORES = "scores"
@@ -30,15 +30,21 @@ class EvaluatedConversation(NamedTuple):
 
     Attributes:
         scores: Its score rows.
-        result: Its one result row, in a list.
-        statistics: App version ("" if unknown) and what the conversation adds to its metrics.
-        failures: What could not be scored.
+        results: Its one result row, in a list.
     """
 
+    scored: ScoredConversation
+    verdict: Verdict
     scores: list[ScoreRow]
-    result: list[ResultRow]
-    statistics: tuple[str, ConversationStatistics]
-    failures: list[Failure]
+    results: list[ResultRow]
+
+    def add_to(self, sums: dict[str, MetricsState]) -> None:
+        """Adds the conversation to the sums of its app version ("" if unknown)."""
+        version = self.scored.case.conversation.app_version or ""
+        state = sums.get(version)
+        if state is None:
+            state = sums[version] = MetricsState()
+        state.add(self.scored, self.verdict, self.results[0]["result"])
 
 
 def evaluate(
@@ -52,13 +58,8 @@ def decide(scored: ScoredConversation, run: RunInfo) -> EvaluatedConversation:
     """Decides a scored conversation."""
     verdict = conversation_verdict(scored)
     result = evaluation_result(scored, verdict, run)
-    statistics = conversation_statistics(scored, verdict, result)
-    return EvaluatedConversation(
-        list(score_rows(scored, run.run_id)),
-        [result_row(scored, result)],
-        (scored.case.conversation.app_version or "", statistics),
-        scored.failures,
-    )
+    rows = list(score_rows(scored, run.run_id))
+    return EvaluatedConversation(scored, verdict, rows, [result_row(scored, result)])
 
 
 class ScoringDoFn(CountingDoFn):
@@ -88,18 +89,14 @@ class ScoringDoFn(CountingDoFn):
         except Exception as error:
             yield self.lost(scored.case, error)
             return
-        for failure in evaluated.failures:
+        for failure in scored.failures:
             yield TaggedOutput(FAILURES, failure)
         self.count("results")
         PROGRESS.conversations += 1
         PROGRESS.turns += len(scored.case.conversation.turns)
         yield TaggedOutput(SCORES, evaluated.scores)
-        yield TaggedOutput(RESULTS, evaluated.result)
-        version, statistics = evaluated.statistics
-        sums = self._sums.get(version)
-        if sums is None:
-            sums = self._sums[version] = MetricsState()
-        sums.add(statistics)
+        yield TaggedOutput(RESULTS, evaluated.results)
+        evaluated.add_to(self._sums)
 
     def lost(self, case: ConversationCase, error: Exception) -> Any:
         """Returns the failure of a conversation that could not be scored, and counts it."""

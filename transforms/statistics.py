@@ -102,13 +102,3 @@ class Tally:
             return self.total
         rank = max(ceil(share * self.scored), 1) - 1
         return self.sketch.get_quantile_value(min(1.0, (rank + 0.25) / (self.scored - 1)))
-
-
-class ScoreStatistic(NamedTuple):
-    """The figures of one score that metrics need; `turn_index` None: the whole conversation."""
-
-    criterion: str
-    turn_index: int | None
-    value: float | None
-    outcome: Outcome | None
-    is_error: bool = False

@@ -21,7 +21,7 @@ from transforms.config import build_criteria
 from transforms.conversation_case import ConversationCase
 from transforms.formats.registry import CaseReader, LogReader
 from transforms.match import CaseIndex
-from transforms.metrics import MetricsState, conversation_statistics
+from transforms.metrics import MetricsState
 from transforms.results import RunInfo, evaluation_result
 from transforms.rows import result_row, score_rows, turn_rows, version_rows
 from transforms.scoring import ScoredConversation, score_conversation
@@ -152,7 +152,7 @@ class Plain:
         self.states: dict[str, MetricsState] = {}
         for one in self.evaluated:
             state = self.states.setdefault(one.scored.case.conversation.app_version or "", MetricsState())
-            state.add(conversation_statistics(*one))
+            state.add(*one)
 
 
 @pytest.fixture(scope="module")

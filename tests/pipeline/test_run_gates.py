@@ -101,13 +101,13 @@ class Faulty(ResponseMatch):
 
 
 def metric_rows(names: list[str], said: str = "hello") -> list[Any]:
-    state = MetricsState()
+    states: dict[str, MetricsState] = {}
     for name in names:
         turn = Turn(user="hi", agent=said, expected=ExpectedTurn(response="hello"))
         conversation = Conversation(conversation_id=name, turns=[turn])
         case = ConversationCase(conversation, inline_case(conversation), Record("log", 1, b""))
-        state.add(evaluate(case, [Faulty()], RUN).statistics[1])
-    return list(version_rows(("", state), "run-1"))
+        evaluate(case, [Faulty()], RUN).add_to(states)
+    return list(version_rows(("", states[""]), "run-1"))
 
 
 def settings(**fields: Any) -> Settings:
