@@ -107,7 +107,7 @@ def metric_rows(names: list[str], said: str = "hello") -> list[Any]:
         conversation = Conversation(conversation_id=name, turns=[turn])
         case = ConversationCase(conversation, inline_case(conversation), Record("log", 1, b""))
         evaluate(case, [Faulty()], RUN).add_to(states)
-    return list(version_rows(("", states[""]), "run-1"))
+    return list(version_rows(("", states.get("", MetricsState())), "run-1"))
 
 
 def settings(**fields: Any) -> Settings:
