@@ -1,6 +1,7 @@
 """Runs a pipeline."""
 
 import gc
+import logging
 import os
 from pathlib import Path
 
@@ -76,6 +77,8 @@ def _estimate(pipeline: beam.Pipeline, logs: Source, cases: Source | None, setti
 
 def _run_to_the_end(pipeline: beam.Pipeline) -> PipelineResult:
     calm_collector()
+    # Beam logs, with its traceback, every error that it raises to us as well.
+    logging.getLogger("apache_beam.runners.common").setLevel(logging.CRITICAL)
     try:
         with show_progress():
             result = pipeline.run()

@@ -1,17 +1,33 @@
 """Whole runs with a judge: a real client that talks to a server that stands in for Gemini."""
 
 import json
+import signal
+import subprocess
+import sys
 import threading
+import time
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from schemas.case import inline_case
+from schemas.config import EvalConfig
+from schemas.judge_config import JudgeConfig
+from schemas.record import Record
+from transforms.config import build_criteria
+from transforms.conversation_case import ConversationCase
+from transforms.criteria.base import JudgedCriterion
+from transforms.formats.turnwise import read_conversation
 from transforms.judging.ask import NO_JUDGE
 from transforms.judging.offline import LOCAL_MODEL
+from transforms.judging.setting_up import JudgeSettings
+from transforms.judging.worker import JudgeWorker
+from transforms.scoring import judge_conversation, score_conversation
 from transforms.selection import hash_place
 
+ROOT = Path(__file__).parents[2]
 pytestmark = pytest.mark.usefixtures("with_credentials")
 MODEL = "gemini-2.5-flash"
 MATCH = "final_response_match_v2"
@@ -200,3 +216,41 @@ WRONG = [
 def test_wrong_settings_are_said_in_one_line(run: Any, options: Any, judge: Any, said: str) -> None:
     done = run(1, *options, **judge)
     assert done.status == 2 and done.err.count("\n") == 1 and said in done.err
+
+
+def test_the_run_gives_what_the_plain_functions_give(run: Any, server: Any) -> None:
+    server.script({"match": "order 2?", "values": {"verdict": "invalid"}}, {"match": "order 4?", "cut": 5})
+    done = run(6)
+    (criterion,) = build_criteria(EvalConfig(criteria={MATCH: 0.5}))
+    assert isinstance(criterion, JudgedCriterion)
+    config = JudgeConfig(backend="gemini", base_url=server.url, retry_delay_s=0.01)
+    worker = JudgeWorker(JudgeSettings(config), {"GOOGLE_API_KEY": server.key})
+    plain = []
+    for number in range(6):
+        recorded = read_conversation(json.dumps(conversation(number)).encode())
+        case = ConversationCase(recorded, inline_case(recorded), Record("log", number, b""))
+        scored = score_conversation(case, ())
+        worker.submit(judge_conversation(scored, [criterion], worker.ask)).result()
+        plain += [(score.value, score.outcome, score.reason) for _, score in scored.scores[0].turns]
+    worker.close()
+    assert [(row["value"], row["outcome"], row["reason"]) for row in turn_scores(done)] == plain
+    assert len({value for value, _, _ in plain}) == 3
+
+
+def test_an_interrupted_run_ends_at_once(server: Any, tmp_path: Path) -> None:
+    server.script({"delay_ms": 3000})
+    logs, config = tmp_path / "logs.jsonl", tmp_path / "config.json"
+    logs.write_text("".join(json.dumps(conversation(i)) + "\n" for i in range(500)), encoding="utf-8")
+    settings = {"criteria": {MATCH: 0.5}, "judge": {"base_url": server.url}}
+    config.write_text(json.dumps(settings), encoding="utf-8")
+    command = [sys.executable, "-m", "pipeline", "run", "--input", str(logs), "--config", str(config)]
+    command += ["--output", str(tmp_path / "out"), "--judge_cache", "none"]
+    run = subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 60
+    while server.stats()["requests"] < 64 and time.monotonic() < deadline:
+        time.sleep(0.05)
+    run.send_signal(signal.SIGINT)
+    _, err = run.communicate(timeout=30)
+    assert (run.returncode, err) == (130, "turnwise: interrupted\n")
+    assert server.stats()["requests"] < 300
+    assert [path for path in (tmp_path / "out").iterdir() if not path.name.startswith(".")] == []
