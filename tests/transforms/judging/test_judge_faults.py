@@ -1,5 +1,4 @@
 import asyncio
-import time
 from datetime import datetime, timedelta, timezone
 from email.utils import format_datetime
 
@@ -158,10 +157,9 @@ def test_a_rate_limit_of_the_server_ends_as_reasons(server, question, open_worke
 
 def test_the_time_out_holds_for_all_attempts_together(server, ask):
     server.script({"status": 503, "delay_ms": 150})
-    start = time.monotonic()
     (sample,) = ask(timeout_s=0.5, max_attempts=100)
     assert sample.reason == "no answer within 0.5 s"
-    assert time.monotonic() - start < 5
+    assert server.stats()["requests"] < 20
 
 
 def test_one_bad_sample_leaves_the_others_alone(server, ask):

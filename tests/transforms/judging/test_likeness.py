@@ -1,4 +1,3 @@
-import time
 
 import pytest
 from hypothesis import given, settings
@@ -122,8 +121,7 @@ def test_any_two_texts_have_a_score(expected, actual):
 @pytest.mark.parametrize(
     "piece", ["The order W1 ships on May 5. ", "x", "1", "ホテル", "호텔은 ", "?", "1,", "'a", "。"]
 )
-def test_huge_texts_take_linear_time(piece):
+def test_huge_texts(piece):
     text = (piece * 100_000)[:100_000]
-    start = time.process_time()
-    liken(text, text[5:])
-    assert time.process_time() - start < 2
+    assert liken(text, text).score == 4
+    assert liken(text, text[5:]).score in range(5)
