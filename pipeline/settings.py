@@ -119,6 +119,8 @@ def judge_settings(options: RawOptions, config: JudgeConfig, run_id: str) -> Jud
         raise ConfigError(f"--judge_concurrency must be 1 or more, not {options.judge_concurrency}")
     if not 0 <= options.sample_rate <= 1:
         raise ConfigError(f"--sample_rate must lie between 0 and 1, not {options.sample_rate}")
+    if options.estimate and (options.judge or config.backend or "gemini") != "gemini":
+        raise ConfigError("--estimate tells what a model would be asked; the judge that is named asks none")
     cache = options.judge_cache or config.cache or str(Path.home() / _CACHE)
     stated = {
         "backend": "gemini" if options.estimate else options.judge or chosen_backend(config, os.environ),

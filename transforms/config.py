@@ -1,8 +1,9 @@
 """Builds the criteria that a config names, and says in one line what is wrong with it."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from math import isfinite
+from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
 
@@ -79,10 +80,28 @@ def _first_problem(error: ValidationError, model: type[BaseModel]) -> str:
     first = error.errors()[0]
     path = ".".join(str(part) for part in first["loc"])
     if first["type"] == "extra_forbidden":
-        known = model.model_fields if len(first["loc"]) == 1 else []
+        known = _fields_at(model, first["loc"][:-1])
         return f"{path}: unknown field{_nearest(str(first['loc'][-1]), known)}"
     message = str(first["msg"]).removeprefix("Value error, ")
     return f"{path}: {message}" if path else message
+
+
+def _fields_at(model: type[BaseModel], path: Sequence[int | str]) -> list[str]:
+    """Returns the fields that there are at a place of a model; none where that cannot be told."""
+    for step in path:
+        field = model.model_fields.get(_snake(step)) if isinstance(step, str) else None
+        inner = [c for c in _classes(field.annotation) if issubclass(c, BaseModel)] if field else [model]
+        if not inner:
+            return []
+        model = inner[0]
+    return list(model.model_fields)
+
+
+def _classes(annotation: Any) -> list[type]:
+    """Returns the classes that an annotation is made of."""
+    if isinstance(annotation, type) and not get_args(annotation):
+        return [annotation]
+    return [found for part in get_args(annotation) for found in _classes(part)]
 
 
 def _nearest(name: str, known: Iterable[str]) -> str:

@@ -122,6 +122,14 @@ def test_an_estimate_asks_nothing_and_is_right(run: Any, server: Any, tmp_path: 
     assert usage(run(10))["calls"] == 30
 
 
+def test_an_estimate_counts_equal_questions_once(run: Any, server: Any, tmp_path: Path) -> None:
+    same = json.dumps({**conversation(0), "conversation_id": None})
+    logs = tmp_path / "same.jsonl"
+    logs.write_text("".join(same.replace("null", f'"c{i}"', 1) + "\n" for i in range(20)), encoding="utf-8")
+    done = run(1, "--estimate", "--input", str(logs))
+    assert done.out.startswith(f"{MODEL}: 3 calls if answers agree, 5 at the most;")
+
+
 def test_wrong_credentials_end_a_run_before_it_starts(run: Any, server: Any) -> None:
     server.script({"count_tokens": True, "status": 403, "message": "no permission"})
     done = run(3)
@@ -209,6 +217,8 @@ WRONG = [
         "judge.prices.m.input_per_million",
     ),
     (["--judge_cache", "/proc/none/x.sqlite"], {}, "/proc/none/x.sqlite"),
+    (["--estimate", "--judge", "local"], {}, "--estimate tells what a model would be asked"),
+    ([], {"modle": "x"}, "judge.modle: unknown field (did you mean model?)"),
 ]
 
 

@@ -74,6 +74,20 @@ def test_sentences_that_are_left_out_leave_the_turn_unscored(judged, matched, sc
     assert (result.overall.value, result.overall.outcome) == (None, None)
 
 
+@pytest.mark.parametrize(
+    ("said", "reason"),
+    [
+        ("Yes. " * 301, "301 sentences; at most 300 are judged"),
+        ("東京は三十五度です。" * 3000, "20000 characters"),
+    ],
+)
+def test_an_endless_answer_is_not_judged_by_sentences(said, reason, judged, matched, scripted):
+    ask = scripted([])
+    ((_, score),) = judged(Hallucinations(), matched(None, Turn(user="q", agent=said)), ask).turns
+    assert (score.value, ask.samples) == (None, 0)
+    assert reason in score.reason
+
+
 INVOCATIONS = [("s", "uu", 0.5), ("su", "s", 0.75), ("su", "X", 0.5)]
 
 

@@ -14,7 +14,7 @@ from transforms.expectations import ExpectationOutcome, turn_texts
 from transforms.judging.ask import Ask, Question
 from transforms.judging.likeness import liken
 from transforms.judging.quotes import quoted
-from transforms.judging.sections import Section, fill
+from transforms.judging.sections import MAX_SECTION, Section, fill
 from transforms.judging.statements import Reply, left_out
 from transforms.judging.vote import ask_all
 
@@ -111,7 +111,7 @@ class SemanticSimilarity(JudgedCriterion):
 
 def local_reply(expected: str, actual: str) -> SimilarityReply:
     """Compares two texts without a model."""
-    found = liken(expected, actual)
+    found = liken(expected[:MAX_SECTION], actual[:MAX_SECTION])
     return SimilarityReply(
         expected_quote="", actual_quote=found.quote, reason=found.reason, score=found.score
     )

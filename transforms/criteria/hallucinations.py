@@ -6,7 +6,6 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from schemas.conversation import Turn
 from schemas.score import Score
 from schemas.values import JsonObject
 from transforms.conversation_case import ConversationCase, TurnPair
@@ -16,8 +15,8 @@ from transforms.judging.ask import Ask, Question
 from transforms.judging.grounding import ground
 from transforms.judging.quotes import quoted
 from transforms.judging.render import agent_sections, asked_sections, earlier_sections, facts
-from transforms.judging.sections import fill
-from transforms.judging.sentences import Span, sentences
+from transforms.judging.sections import MAX_SECTION, fill
+from transforms.judging.sentences import MAX_SENTENCES, Span, sentences
 from transforms.judging.statements import Reply, left_out, statement_sections, unjudged_reason
 from transforms.judging.vote import Ballot, Vote, vote_each
 
@@ -75,9 +74,16 @@ class Hallucinations(AdkJudged):
     async def judge(self, case: ConversationCase, pair: TurnPair, ask: Ask) -> Score | None:
         """Labels every sentence of a recorded turn at once; None if there is no sentence."""
         turn = pair.actual
-        found = self._sentences(turn, case.conversation.language) if turn else []
-        if turn is None or not found:
+        if turn is None:
             return None
+        messages = turn_texts(turn) if self.evaluate_intermediate_nl_responses else [turn.agent or ""]
+        if max(map(len, messages), default=0) > MAX_SECTION:
+            return Score(None, f"an answer of more than {MAX_SECTION} characters is not judged by sentences")
+        found = _sentences(messages, case.conversation.language)
+        if not found:
+            return None
+        if len(found) > MAX_SENTENCES:
+            return Score(None, f"{len(found)} sentences; at most {MAX_SENTENCES} are judged")
         context = [
             *agent_sections(case.conversation, turn),
             *earlier_sections(case.conversation, turn),
@@ -90,11 +96,9 @@ class Hallucinations(AdkJudged):
         )
         return _score(found, await vote_each(ask, question, lambda r: _votes(r, len(found)), len(found)))
 
-    def _sentences(self, turn: Turn, language: str | None) -> list[_Sentence]:
-        messages = turn_texts(turn) if self.evaluate_intermediate_nl_responses else [turn.agent or ""]
-        return [
-            _Sentence(i, text, span) for i, text in enumerate(messages) for span in sentences(text, language)
-        ]
+
+def _sentences(messages: Sequence[str], language: str | None) -> list[_Sentence]:
+    return [_Sentence(i, text, span) for i, text in enumerate(messages) for span in sentences(text, language)]
 
 
 def local_reply(texts: Sequence[str], evidence: Sequence[str]) -> HallucinationsReply:

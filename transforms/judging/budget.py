@@ -1,6 +1,8 @@
 """How much a judge may still spend."""
 
 BYTES_PER_TOKEN = 4
+ANSWER_TOKENS = 200
+"""Tokens that an answer is taken to have before it is known."""
 
 
 def estimated_tokens(*texts: str) -> int:
@@ -12,7 +14,7 @@ class Budget:
     """Counts calls and tokens against their limits.
 
     What a call takes is known only afterwards, so calls in flight count with what they are expected to take:
-    the mean of the calls so far, at least their prompt.
+    the mean of the calls so far, at least their prompt; the first ones, their prompt and a usual answer.
     """
 
     def __init__(self, max_calls: int | None, max_tokens: int | None):
@@ -23,14 +25,20 @@ class Budget:
         self._tokens = 0
         self._expected = 0
 
-    def reserve(self, prompt_tokens: int) -> int | None:
+    def reserve(self, prompt_tokens: int, answers: int = 1) -> int | None:
         """Takes a call out of the budget.
+
+        Args:
+            prompt_tokens: Of its prompt.
+            answers: Answers that it asks for.
 
         Returns:
             The tokens it is expected to take, for `settle`; None: the budget is spent.
         """
-        mean = self._tokens // self._settled if self._settled else 0
-        expected = max(prompt_tokens, mean)
+        if self._settled:
+            expected = max(prompt_tokens, self._tokens // self._settled)
+        else:
+            expected = prompt_tokens + ANSWER_TOKENS * answers
         if self._max_calls is not None and self._calls >= self._max_calls:
             return None
         if self._max_tokens is not None and self._tokens + self._expected + expected > self._max_tokens:

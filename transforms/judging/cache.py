@@ -14,6 +14,7 @@ from transforms.judging.cache_file import open_cache_file
 
 _LARGEST_BATCH = 500
 _GATHER_S = 0.005
+_KINDS = (str, str, int, int)
 _LOG = logging.getLogger(__name__)
 
 
@@ -107,7 +108,8 @@ class ReplyCache:
         query = f"SELECT * FROM replies WHERE question IN ({marks})"
         try:
             for question, sample, *reply in self._connection.execute(query, questions):
-                found.setdefault(question, {})[sample] = KeptReply(*reply)
+                if tuple(map(type, reply)) == _KINDS:
+                    found.setdefault(question, {})[sample] = KeptReply(*reply)
         except sqlite3.Error as error:
             self._say(error)
         answers = [(answer, found.get(question, {})) for question, answer in looks]

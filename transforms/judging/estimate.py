@@ -2,13 +2,10 @@
 
 from schemas.judge_config import JudgeConfig
 from transforms.judging.ask import Question, R, Sample
-from transforms.judging.budget import estimated_tokens
+from transforms.judging.budget import ANSWER_TOKENS, estimated_tokens
 from transforms.judging.cache import ReplyCache
 from transforms.judging.counts import JudgeCounts
 from transforms.judging.requests import Requests
-
-ANSWER_TOKENS = 200
-"""Tokens that an answer is taken to have."""
 
 
 class Estimator:
@@ -20,11 +17,13 @@ class Estimator:
         """Takes what a judge would take."""
         self._candidates, self._requests = config.candidates, requests
         self._counts, self._cache = counts, cache
+        self._seen: set[bytes] = set()
 
     async def __call__(self, question: Question[R], samples: range) -> list[Sample[R]]:
-        """Counts a question once, when it is asked for the first time."""
-        if samples.start == 0:
-            request = self._requests.make(question)
+        """Counts a question once, however often it is asked."""
+        request = self._requests.make(question)
+        if request.key not in self._seen:
+            self._seen.add(request.key)
             kept = await self._cache.get(request.key) if self._cache else {}
             missing = sum(number not in kept for number in samples)
             most = sum(number not in kept for number in range(question.options.num_samples))

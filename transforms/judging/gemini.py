@@ -2,6 +2,7 @@
 
 import asyncio
 import math
+import re
 import time
 from collections.abc import Callable
 from functools import lru_cache
@@ -33,6 +34,10 @@ _CONFIGS_KEPT = 1024
 _CHECK_S = 30.0
 _LONGEST_BACKOFF_S = 60.0
 _BAD_KEYS = ("API_KEY_INVALID", "API key not valid", "API key expired")
+
+
+_OBJECT = re.compile(r"\s?ssl:<[^>]*>")
+"""A part of aiohttp's messages that says nothing and differs from run to run."""
 
 
 class Gemini:
@@ -130,6 +135,7 @@ class Gemini:
 
     def _clean(self, text: str) -> str:
         key = self._access.api_key
+        text = _OBJECT.sub("", text)
         return one_line(text.replace(key, "[key]") if key else text)
 
 

@@ -155,10 +155,21 @@ class Judge:
             return await self._call(request, 1)
         if self._config.candidates and model not in self._one_each:
             try:
-                return await self._calls(request, _portions(count, MAX_CANDIDATES))
+                return await self._candidates(request, count)
             except OneCandidateError:
                 self._one_each.add(model)
         return await self._calls(request, _portions(count, 1))
+
+    async def _candidates(self, request: Request, count: int) -> list[RawReply]:
+        """Asks for candidates, and one by one for those that a model silently leaves out."""
+        replies = await self._calls(request, _portions(count, MAX_CANDIDATES))
+        lacking = [i for i, reply in enumerate(replies) if reply.fault and reply.fault.kind == "empty"]
+        if lacking and len(lacking) < count:
+            self._one_each.add(request.recipe.model)
+            more = await self._calls(request, _portions(len(lacking), 1))
+            for i, reply in zip(lacking, more, strict=True):
+                replies[i] = reply
+        return replies
 
     async def _calls(self, request: Request, counts: Iterator[int]) -> list[RawReply]:
         calls = await asyncio.gather(*(self._call(request, count) for count in counts))
@@ -167,7 +178,8 @@ class Judge:
     async def _call(self, request: Request, count: int) -> list[RawReply]:
         async with self._in_flight:
             self._stop_if_refused()
-            expected = self._budget.reserve(estimated_tokens(request.recipe.instructions, request.evidence))
+            prompt = estimated_tokens(request.recipe.instructions, request.evidence)
+            expected = self._budget.reserve(prompt, count)
             if expected is None:
                 return [RawReply(None, _SPENT, request.recipe.model)] * count
             replies: list[RawReply] = []

@@ -38,6 +38,10 @@ _WITH_ORDINAL_DOTS = frozenset(
 )
 
 
+MAX_SENTENCES = 300
+"""An answer of more sentences, or of more than MAX_SECTION characters, is not judged sentence by sentence."""
+
+
 class Span(NamedTuple):
     """Where a sentence stands: code-point offsets, half open."""
 
