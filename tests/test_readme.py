@@ -86,7 +86,7 @@ def test_the_example_of_a_criterion_works() -> None:
         "from typing import ClassVar\n"
         "from schemas.score import Score\n"
         "from transforms.conversation_case import ConversationCase, TurnPair\n"
-        "from transforms.criteria.base import Criterion\n"
+        "from transforms.criteria.base import MeasuredCriterion\n"
     )
     scope: dict[str, Any] = {"__name__": "example"}
     exec(imports + code, scope)
