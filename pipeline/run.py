@@ -89,7 +89,9 @@ def _run_to_the_end(pipeline: beam.Pipeline) -> PipelineResult:
     except RuntimeError as error:
         if "KeyboardInterrupt" in str(error):
             raise KeyboardInterrupt from None
-        raise
+        # Beam wraps an error that it cannot make anew with its own words.
+        cause = error.__cause__ or error.__context__
+        raise (cause if isinstance(cause, OSError) else error) from None
     finally:
         close_judges()
 

@@ -1,5 +1,8 @@
 """A run that dies leaves nothing that looks like a whole run."""
 
+import shlex
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -16,6 +19,7 @@ from schemas.config import ConfigError, EvalConfig
 from transforms.config import build_criteria
 from transforms.results import RunInfo
 
+ROOT = Path(__file__).parents[2]
 CONFIG = EvalConfig()
 SETTINGS = Settings(
     run=RunInfo("run-1", "2026-11-21T00:00:00.000Z"), config=CONFIG, criteria=build_criteria(CONFIG)
@@ -61,3 +65,12 @@ def test_the_next_run_is_told_and_may_clear_up(crashed: Path) -> None:
             check_directory(str(crashed), overwrite=False)
     clear_directory(str(crashed))
     assert [path for path in crashed.rglob("*") if path.is_file()] == []
+
+
+def test_a_full_disk_is_said_in_one_line(sample: Path, tmp_path: Path) -> None:
+    """A limit on the size of files stands for the disk: the system refuses to write on in the same way."""
+    out, arguments = tmp_path / "out", ["-m", "pipeline", "run", "--input", str(sample / "conversations")]
+    command = shlex.join([sys.executable, *arguments, "--output", str(out), "--judge", "none"])
+    done = subprocess.run(["bash", "-c", f"ulimit -f 4; {command}"], capture_output=True, text=True, cwd=ROOT)
+    assert (done.returncode, done.stderr) == (1, "turnwise: [Errno 27] File too large\n")
+    assert [path.name for path in out.iterdir() if path.suffix != ".partial"] == []
