@@ -1,5 +1,6 @@
 """Runs commands as processes of their own and tells what they cost."""
 
+import argparse
 import json
 import os
 import subprocess
@@ -51,6 +52,17 @@ def yardstick() -> float:
     start = time.process_time()
     sum(number % 7 for number in range(4_000_000))
     return time.process_time() - start
+
+
+def add_adk_option(parser: argparse.ArgumentParser) -> None:
+    """Adds the option that says where google-adk's environment is."""
+    parser.add_argument(
+        "--adk_env",
+        type=Path,
+        default=ADK_ENVIRONMENT,
+        metavar="DIR",
+        help=f"environment of google-adk, made if missing (default: {ADK_ENVIRONMENT})",
+    )
 
 
 def adk_python(environment: Path) -> str:

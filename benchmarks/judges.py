@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks.children import ADK_ENVIRONMENT, adk_python, yardstick
+from benchmarks.children import add_adk_option, adk_python, yardstick
 from benchmarks.data import TURNS_EACH
 from benchmarks.judge_calls import server
 from benchmarks.judge_runs import CANDIDATES, FIRST, SECOND, JudgeBench, JudgedRun
@@ -75,13 +75,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--conversations", type=int, default=40, help="conversations that both judge (default: 40)"
     )
-    parser.add_argument(
-        "--adk_env",
-        type=Path,
-        default=ADK_ENVIRONMENT,
-        metavar="DIR",
-        help=f"environment of google-adk, made if missing (default: {ADK_ENVIRONMENT})",
-    )
+    add_adk_option(parser)
     parser.add_argument("--no_sizes", action="store_true", help="leave the runs that show memory out")
     return parser
 

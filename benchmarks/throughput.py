@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.checks import equal_scores, equal_tables, output_mb
-from benchmarks.children import ADK_ENVIRONMENT, Cost, adk_python, adk_report, measured, yardstick
+from benchmarks.children import Cost, add_adk_option, adk_python, adk_report, measured, yardstick
 from benchmarks.data import TURNS_EACH, write_adk, write_turnwise
 from benchmarks.summary import Measures, summary
 
@@ -117,13 +117,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--adk_turns", type=int, default=2_000, help="turns that google-adk scores (default: 2000)"
     )
-    parser.add_argument(
-        "--adk_env",
-        type=Path,
-        default=ADK_ENVIRONMENT,
-        metavar="DIR",
-        help=f"environment of google-adk, made if missing (default: {ADK_ENVIRONMENT})",
-    )
+    add_adk_option(parser)
     parser.add_argument("--no_adk", action="store_true", help="leave google-adk out")
     return parser
 

@@ -1,7 +1,6 @@
 """What the judge of a run did, or would do: for people, and for `run.json`."""
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from apache_beam.metrics.metric import MetricsFilter
 from apache_beam.runners.runner import PipelineResult
@@ -9,12 +8,11 @@ from apache_beam.runners.runner import PipelineResult
 from pipeline.settings import Settings
 from schemas.judge_config import JudgeConfig
 from schemas.values import JsonObject
-from transforms.judge_turns import JUDGE_USAGE
+from transforms.judge_turns import JUDGE_USAGE, UNUSABLE
 from transforms.judging.access import HOW_TO
 from transforms.judging.counts import JudgeUsage, total_cost
 from transforms.rows import STATUS
 
-_UNUSABLE = "unusable "
 Usage = dict[str, JudgeUsage]
 
 
@@ -25,8 +23,8 @@ def judge_usage(result: PipelineResult) -> Usage:
     for counter in counters:
         model, _, figure = counter.key.metric.name.rpartition("|")
         number, own = counter.committed or 0, usage.setdefault(model, JudgeUsage())
-        if figure.startswith(_UNUSABLE):
-            own.unusable[figure.removeprefix(_UNUSABLE)] += number
+        if figure.startswith(UNUSABLE):
+            own.unusable[figure.removeprefix(UNUSABLE)] += number
         else:
             setattr(own, figure, getattr(own, figure) + number)
     return usage
@@ -47,11 +45,13 @@ def judge_document(settings: Settings, usage: Usage) -> JsonObject:
 
 
 def _figures(usage: JudgeUsage) -> JsonObject:
-    figures: JsonObject = {
-        name: getattr(usage, name) for name in JudgeUsage.__slots__ if name != "latency_ms"
+    figures = usage.figures()
+    total = figures.pop("latency_ms")
+    return {
+        **figures,
+        "unusable": dict(usage.unusable),
+        "mean_latency_ms": total / usage.calls if usage.calls else None,
     }
-    mean = usage.latency_ms / usage.calls if usage.calls else None
-    return {**figures, "unusable": dict(usage.unusable), "mean_latency_ms": mean}
 
 
 def judge_text(settings: Settings, usage: Usage, rows: Sequence[JsonObject]) -> str:
@@ -83,8 +83,8 @@ def _usage_text(usage: JudgeUsage) -> str:
         parts.append(f"{usage.latency_ms / usage.calls / 1000:.1f} s each")
     if usage.retries:
         parts.append(f"{usage.retries:,} retries")
-    faults: Mapping[str, int] = Counter(usage.unusable)
-    return ", ".join([*parts, *(f"{number:,} unusable: {kind}" for kind, number in sorted(faults.items()))])
+    faults = sorted(usage.unusable.items())
+    return ", ".join([*parts, *(f"{number:,} unusable: {kind}" for kind, number in faults)])
 
 
 def estimate_text(settings: Settings, usage: Usage) -> str:

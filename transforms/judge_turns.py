@@ -23,6 +23,7 @@ from transforms.scoring import ScoredConversation, judge_conversation, score_con
 from transforms.selection import Selection
 
 JUDGE_USAGE = "turnwise.judge"
+UNUSABLE = "unusable "
 _WAITING_PER_CALL = 2
 
 
@@ -93,10 +94,9 @@ class _JudgeFn(ScoringDoFn):
 
 
 def count_usage(model: str, usage: JudgeUsage) -> None:
-    """Adds what was asked of a model to Beam's counters, `MODEL|FIGURE`."""
-    figures = {name: getattr(usage, name) for name in JudgeUsage.__slots__ if name != "unusable"}
-    figures |= {f"unusable {kind}": number for kind, number in usage.unusable.items()}
-    for name, number in figures.items():
+    """Adds what was asked of a model to Beam's counters, `MODEL|FIGURE` (a fault: `MODEL|unusable KIND`)."""
+    faults = {f"{UNUSABLE}{kind}": number for kind, number in usage.unusable.items()}
+    for name, number in (usage.figures() | faults).items():
         Metrics.counter(JUDGE_USAGE, f"{model}|{name}").inc(number)
 
 

@@ -35,6 +35,10 @@ class JudgeUsage:
     tokens_saved: int = 0
     unusable: Counter[FaultKind] = field(default_factory=Counter)
 
+    def figures(self) -> dict[str, int]:
+        """Returns all but `unusable` by name."""
+        return {name: getattr(self, name) for name in self.__slots__ if name != "unusable"}
+
     def cost(self, prices: TokenPrices) -> float:
         """Returns the money it took."""
         return (self.tokens_in * prices.input_per_million + self.tokens_out * prices.output_per_million) / 1e6
