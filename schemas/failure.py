@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from schemas.record import Record
+from schemas.record import Receipt, Record
 
 KEPT_RECORD_BYTES = 65_536
 
@@ -22,6 +22,7 @@ class Failure:
         criterion: Which criterion raised (`score` only).
         app_version: Version of the agent (`score` only).
         turn_index: 0-based turn (`score` only); None: the whole conversation.
+        receipts: Of a record that gives nothing else: what is done with when this failure is kept.
     """
 
     stage: str
@@ -34,6 +35,7 @@ class Failure:
     criterion: str | None = None
     app_version: str | None = None
     turn_index: int | None = None
+    receipts: tuple[Receipt, ...] = ()
 
 
 def record_failure(
@@ -48,4 +50,5 @@ def record_failure(
         position=record.position,
         record=record.data[:KEPT_RECORD_BYTES].decode("utf-8", "replace"),
         conversation_id=conversation_id,
+        receipts=record.settles(),
     )

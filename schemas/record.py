@@ -3,15 +3,39 @@
 from typing import NamedTuple
 
 
+class Receipt(NamedTuple):
+    """One of the parts that a record of a stream falls into; when all are kept, the record is done with.
+
+    Attributes:
+        source: As the record's.
+        position: As the record's.
+        part: 0-based.
+        parts: How many there are.
+    """
+
+    source: str
+    position: int
+    part: int = 0
+    parts: int = 1
+
+
 class Record(NamedTuple):
     """One JSON text of a source.
 
     Attributes:
         source: File (or topic) it was read from.
         position: 1-based line, or 1-based index inside a JSON array or an Avro file.
-        data: The record's UTF-8 JSON text.
+        data: The record's UTF-8 JSON text; of a joined one, the JSON array of its events.
+        receipts: In a stream, what is done with when the record's outcome is kept; empty: all of itself.
+        is_joined: Whether it stands for several events of one conversation.
     """
 
     source: str
     position: int
     data: bytes
+    receipts: tuple[Receipt, ...] = ()
+    is_joined: bool = False
+
+    def settles(self) -> tuple[Receipt, ...]:
+        """Returns what is done with when the record's outcome is kept."""
+        return self.receipts or (Receipt(self.source, self.position),)

@@ -110,7 +110,9 @@ def result_row(scored: ScoredConversation, result: JsonObject) -> ResultRow:
 
 def failure_rows(failure: Failure, run_id: str) -> list[FailureRow]:
     """Returns the one row of a failure."""
-    return [{"run_id": run_id, **asdict(failure)}]  # type: ignore[typeddict-item]
+    row = {"run_id": run_id, **asdict(failure)}
+    del row["receipts"]
+    return [row]  # type: ignore[list-item]
 
 
 def version_rows(entry: tuple[str, MetricsState], run_id: str) -> list[MetricsByAppVersionRow]:

@@ -1,0 +1,1 @@
+"""Sources of a stream in this process."""

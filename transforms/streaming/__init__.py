@@ -1,0 +1,1 @@
+"""Conversations as a stream: assembly of events, windows, revisions, alerts."""

@@ -1,0 +1,29 @@
+"""How a stream is cut: into conversations by sessions, into metrics by windows."""
+
+from dataclasses import dataclass
+from zlib import crc32
+
+
+@dataclass(frozen=True, slots=True)
+class StreamRules:
+    """The lengths of time of a stream, in seconds.
+
+    Attributes:
+        session_gap: Silence after which a conversation counts as ended, in event time.
+        window: Length of the metrics' windows, in event time.
+        allowed_lateness: How long after its end a window still takes conversations, and how long after its
+            closing a conversation still takes events, in event time.
+        pane_every: How often an open window's figures are given, in processing time.
+        slots: Number of keys that conversations are spread over; None: every conversation is a key. An engine
+            that visits all keys at every step needs few.
+    """
+
+    session_gap: float = 600.0
+    window: float = 3600.0
+    allowed_lateness: float = 86_400.0
+    pane_every: float = 60.0
+    slots: int | None = None
+
+    def key(self, name: str) -> str:
+        """Returns the key that a conversation's state is kept under."""
+        return name if self.slots is None else f"slot-{crc32(name.encode('utf-8', 'replace')) % self.slots}"
