@@ -18,7 +18,7 @@ from transforms.judging.setting_up import JudgeSettings
 from transforms.judging.worker import JudgeWorker, open_judge
 from transforms.parse import FAILURES
 from transforms.results import RunInfo
-from transforms.score_turns import RESULTS, SCORES, STATISTICS, ScoringDoFn
+from transforms.score_turns import RESULTS, SCORES, STATISTICS, BundleSums, Emission, ScoringDoFn
 from transforms.scoring import ScoredConversation, judge_conversation, score_conversation
 from transforms.selection import Selection
 
@@ -36,18 +36,22 @@ class _Waiting(NamedTuple):
     window: BoundedWindow
 
 
-class _JudgeFn(ScoringDoFn):
+class JudgeFn(ScoringDoFn):
     """Submits a conversation's questions and goes on; gives conversations in order when they are answered.
 
     So many conversations wait at most that the judge is always busy, whatever the size of a bundle.
     """
 
-    def __init__(self, selection: Selection, run: RunInfo, settings: JudgeSettings) -> None:
-        super().__init__(run)
+    def __init__(
+        self, selection: Selection, run: RunInfo, settings: JudgeSettings, emission: Emission
+    ) -> None:
+        """Keeps what to score by, who judges, and how conversations leave."""
+        super().__init__(run, emission)
         self._selection, self._settings = selection, settings
         self._waiting: deque[_Waiting] = deque()
 
     def start_bundle(self) -> None:
+        """Opens the judge."""
         super().start_bundle()
         self._waiting = deque()
         self._judge: JudgeWorker = open_judge(self._settings)
@@ -58,6 +62,7 @@ class _JudgeFn(ScoringDoFn):
         timestamp: Any = beam.DoFn.TimestampParam,
         window: Any = beam.DoFn.WindowParam,
     ) -> Iterator[Any]:
+        """Asks about a conversation, and yields those that are answered."""
         try:
             scored = score_conversation(case, self._selection.measured)
             judged = self._selection.of(case)
@@ -66,7 +71,7 @@ class _JudgeFn(ScoringDoFn):
             return
         scored.sampled_out = judged.sampled_out
         if not judged.asked:
-            yield from self.outputs(scored)
+            yield from self.outputs(scored, timestamp)
             return
         answered = self._judge.submit(judge_conversation(scored, judged.asked, self._judge.ask))
         self._waiting.append(_Waiting(answered, scored, timestamp, window))
@@ -76,6 +81,7 @@ class _JudgeFn(ScoringDoFn):
                 break
 
     def finish_bundle(self) -> Iterator[Any]:
+        """Waits for all answers."""
         while self._waiting:
             yield from self._answered(self._waiting.popleft())
         for model, usage in self._judge.counts.take().items():
@@ -88,7 +94,7 @@ class _JudgeFn(ScoringDoFn):
     def _answered(self, waiting: _Waiting) -> Iterator[Any]:
         """Waits for a conversation's answers; raises AuthenticationError if the judge refuses to answer."""
         waiting.answered.result()
-        for output in self.outputs(waiting.scored):
+        for output in self.outputs(waiting.scored, waiting.timestamp):
             value = WindowedValue(output.value, waiting.timestamp, (waiting.window,))
             yield TaggedOutput(output.tag, value)
 
@@ -110,5 +116,5 @@ class JudgeTurns(beam.PTransform[PCollection[ConversationCase], DoOutputsTuple])
 
     def expand(self, matched: "PCollection[ConversationCase]") -> Any:
         """Gives keyed sums, lists of score rows, lists of result rows, and failures."""
-        judge = _JudgeFn(self._selection, self._run, self._settings)
+        judge = JudgeFn(self._selection, self._run, self._settings, BundleSums())
         return matched | "Judge" >> beam.ParDo(judge).with_outputs(STATISTICS, SCORES, RESULTS, FAILURES)

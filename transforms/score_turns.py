@@ -1,11 +1,12 @@
 """Scores conversations and gives what the sinks and the metrics are made of."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import apache_beam as beam
 from apache_beam.pvalue import DoOutputsTuple, PCollection, TaggedOutput
 from apache_beam.transforms.window import GlobalWindows
+from apache_beam.utils.timestamp import Timestamp
 
 from schemas.failure import record_failure
 from schemas.rows import ResultRow, ScoreRow
@@ -62,41 +63,73 @@ def decide(scored: ScoredConversation, run: RunInfo) -> EvaluatedConversation:
     return EvaluatedConversation(scored, verdict, rows, [result_row(scored, result)])
 
 
-class ScoringDoFn(CountingDoFn):
-    """Gives the outputs of scored conversations; what they add to the metrics is summed up over a bundle."""
+class Emission(Protocol):
+    """How evaluated conversations leave the step that scored them."""
 
-    def __init__(self, run: RunInfo) -> None:
-        """Keeps the run that results belong to."""
-        super().__init__()
-        self._run = run
+    def start(self) -> None:
+        """Forgets a bundle that did not end."""
+
+    def give(self, evaluated: EvaluatedConversation, timestamp: Timestamp | None) -> Iterator[Any]:
+        """Yields what leaves at once."""
+
+    def finish(self) -> Iterator[Any]:
+        """Yields what leaves with the bundle."""
+
+
+class BundleSums:
+    """Rows leave at once, to their tables; what a bundle adds to the metrics is summed up over it."""
+
+    def __init__(self) -> None:
+        """Starts with no sums."""
         self._sums: dict[str, MetricsState] = {}
 
-    def start_bundle(self) -> None:
+    def start(self) -> None:
         """Starts with no sums."""
-        super().start_bundle()
         self._sums = {}
 
-    def finish_bundle(self) -> Iterator[Any]:
+    def give(self, evaluated: EvaluatedConversation, timestamp: Timestamp | None) -> Iterator[Any]:
+        """Yields the rows and the failures of criteria."""
+        for failure in evaluated.scored.failures:
+            yield TaggedOutput(FAILURES, failure)
+        yield TaggedOutput(SCORES, evaluated.scores)
+        yield TaggedOutput(RESULTS, evaluated.results)
+        evaluated.add_to(self._sums)
+
+    def finish(self) -> Iterator[Any]:
         """Yields the bundle's sums by app version."""
-        super().finish_bundle()
         for entry in self._sums.items():
             yield TaggedOutput(STATISTICS, GlobalWindows.windowed_value(entry))
 
-    def outputs(self, scored: ScoredConversation) -> Iterator[Any]:
+
+class ScoringDoFn(CountingDoFn):
+    """Decides scored conversations and lets them leave."""
+
+    def __init__(self, run: RunInfo, emission: Emission) -> None:
+        """Keeps the run that results belong to, and how they leave."""
+        super().__init__()
+        self._run, self._emission = run, emission
+
+    def start_bundle(self) -> None:
+        """Starts with nothing scored."""
+        super().start_bundle()
+        self._emission.start()
+
+    def finish_bundle(self) -> Iterator[Any]:
+        """Yields what leaves with the bundle."""
+        super().finish_bundle()
+        yield from self._emission.finish()
+
+    def outputs(self, scored: ScoredConversation, timestamp: Timestamp | None = None) -> Iterator[Any]:
         """Yields everything that a scored conversation gives, or the failure to decide it."""
         try:
             evaluated = decide(scored, self._run)
         except Exception as error:
             yield self.lost(scored.case, error)
             return
-        for failure in scored.failures:
-            yield TaggedOutput(FAILURES, failure)
         self.count("results")
         PROGRESS.conversations += 1
         PROGRESS.turns += len(scored.case.conversation.turns)
-        yield TaggedOutput(SCORES, evaluated.scores)
-        yield TaggedOutput(RESULTS, evaluated.results)
-        evaluated.add_to(self._sums)
+        yield from self._emission.give(evaluated, timestamp)
 
     def lost(self, case: ConversationCase, error: Exception) -> Any:
         """Returns the failure of a conversation that could not be scored, and counts it."""
@@ -107,7 +140,7 @@ class ScoringDoFn(CountingDoFn):
 
 class _MeasureFn(ScoringDoFn):
     def __init__(self, criteria: Sequence[MeasuredCriterion], run: RunInfo) -> None:
-        super().__init__(run)
+        super().__init__(run, BundleSums())
         self._criteria = tuple(criteria)
 
     def process(self, case: ConversationCase) -> Iterator[Any]:

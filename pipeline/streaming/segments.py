@@ -1,0 +1,104 @@
+"""Files that grow: JSON Lines, of which only what was committed counts."""
+
+import os
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import BinaryIO, NamedTuple
+
+from schemas.values import JsonObject
+from transforms.wire import dump_json
+
+TABLES = ("scores", "results", "failures")
+_NAME = re.compile(r"(scores|results|failures)-(\d{5})\.jsonl")
+_LARGEST = 256 * 1024 * 1024
+
+
+class SegmentId(NamedTuple):
+    """One file of a table."""
+
+    table: str
+    number: int
+
+    @property
+    def name(self) -> str:
+        """Name of the file."""
+        return f"{self.table}-{self.number:05}.jsonl"
+
+
+class Span(NamedTuple):
+    """Where rows stand."""
+
+    segment: SegmentId
+    offset: int
+    length: int
+
+
+class Segments:
+    """The growing files of an output directory.
+
+    What stands beyond the committed lengths was never finished, and is cut off when the files are opened.
+    """
+
+    def __init__(self, directory: Path, committed: Mapping[SegmentId, int]) -> None:
+        """Opens the files as they were committed; files that were not are removed."""
+        self._directory = directory
+        self._lengths: dict[SegmentId, int] = dict(committed)
+        for path in directory.iterdir():
+            found = _NAME.fullmatch(path.name)
+            if found and SegmentId(found[1], int(found[2])) not in self._lengths:
+                path.unlink()
+        self._files = {table: self._open(self._last(table)) for table in TABLES}
+
+    def _last(self, table: str) -> SegmentId:
+        return max((s for s in self._lengths if s.table == table), default=SegmentId(table, 0))
+
+    def _open(self, segment: SegmentId) -> BinaryIO:
+        path = self._directory / segment.name
+        length = self._lengths.setdefault(segment, 0)
+        file = path.open("r+b" if path.exists() else "w+b")
+        file.truncate(length)
+        file.seek(length)
+        return file
+
+    @property
+    def lengths(self) -> Mapping[SegmentId, int]:
+        """Length of every file in bytes, with what was written and not yet committed."""
+        return self._lengths
+
+    def append(self, table: str, rows: Sequence[JsonObject]) -> Span | None:
+        """Writes rows at the end of a table; None: there were none."""
+        if not rows:
+            return None
+        segment = self._last(table)
+        if self._lengths[segment] >= _LARGEST:
+            segment = SegmentId(table, segment.number + 1)
+            self._sync_one(table)
+            self._files[table].close()
+            self._files[table] = self._open(segment)
+        text = b"\n".join(map(dump_json, rows)) + b"\n"
+        self._files[table].write(text)
+        span = Span(segment, self._lengths[segment], len(text))
+        self._lengths[segment] += len(text)
+        return span
+
+    def sync(self) -> None:
+        """Brings everything that was written to the disk; raises OSError."""
+        for table in TABLES:
+            self._sync_one(table)
+
+    def _sync_one(self, table: str) -> None:
+        self._files[table].flush()
+        os.fsync(self._files[table].fileno())
+
+    def read(self, spans: Iterable[Span]) -> Iterable[bytes]:
+        """Yields the content of spans."""
+        for span in spans:
+            with (self._directory / span.segment.name).open("rb") as file:
+                file.seek(span.offset)
+                yield file.read(span.length)
+
+    def close(self) -> None:
+        """Closes the files."""
+        for file in self._files.values():
+            file.close()

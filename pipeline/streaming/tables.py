@@ -1,0 +1,50 @@
+"""The database beside the output of a stream: how far it has come, and what each conversation added."""
+
+import sqlite3
+from pathlib import Path
+
+PROGRESS_FILE = "progress.sqlite"
+FORMAT = "1"
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS segments (
+    "table" TEXT, number INTEGER, length INTEGER NOT NULL, PRIMARY KEY ("table", number));
+CREATE TABLE IF NOT EXISTS conversations (
+    name TEXT PRIMARY KEY, conversation_id TEXT NOT NULL, revision INTEGER NOT NULL, digest BLOB NOT NULL,
+    event_time REAL NOT NULL, app_version TEXT NOT NULL, statistics BLOB NOT NULL, changed INTEGER NOT NULL);
+CREATE INDEX IF NOT EXISTS by_change ON conversations (changed);
+CREATE TABLE IF NOT EXISTS spans (
+    name TEXT, "table" TEXT, number INTEGER NOT NULL, start INTEGER NOT NULL, length INTEGER NOT NULL,
+    PRIMARY KEY (name, "table"));
+CREATE TABLE IF NOT EXISTS sessions (
+    session_id TEXT PRIMARY KEY, revision INTEGER NOT NULL, closed_at REAL NOT NULL, events BLOB NOT NULL);
+CREATE INDEX IF NOT EXISTS by_closing ON sessions (closed_at);
+CREATE TABLE IF NOT EXISTS sources (
+    source TEXT PRIMARY KEY, through INTEGER NOT NULL DEFAULT 0, note TEXT, is_kept INTEGER NOT NULL DEFAULT 0);
+CREATE TABLE IF NOT EXISTS beyond (source TEXT, position INTEGER, PRIMARY KEY (source, position));
+CREATE TABLE IF NOT EXISTS lost (
+    source TEXT, position INTEGER, part INTEGER, PRIMARY KEY (source, position, part));
+CREATE TABLE IF NOT EXISTS counts (name TEXT PRIMARY KEY, number INTEGER NOT NULL);
+"""
+
+
+def open_database(directory: Path) -> sqlite3.Connection:
+    """Opens the database, made at the first time; every commit reaches the disk before it returns.
+
+    Raises:
+        ValueError: It is of another format, or no database.
+    """
+    connection = sqlite3.connect(directory / PROGRESS_FILE, check_same_thread=False, isolation_level=None)
+    try:
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = FULL")
+        connection.executescript(_SCHEMA)
+        connection.execute("INSERT OR IGNORE INTO meta VALUES ('format', ?)", (FORMAT,))
+        found = connection.execute("SELECT value FROM meta WHERE name = 'format'").fetchone()[0]
+    except sqlite3.DatabaseError as error:
+        connection.close()
+        raise ValueError(f"{PROGRESS_FILE}: {error}") from None
+    if found != FORMAT:
+        connection.close()
+        raise ValueError(f"{PROGRESS_FILE}: its format {found} is not known")
+    return connection

@@ -1,0 +1,71 @@
+"""Scores the conversations of a stream; each leaves at once and whole."""
+
+from collections.abc import Iterator, Sequence
+from time import time
+from typing import Any
+
+import apache_beam as beam
+from apache_beam.pvalue import DoOutputsTuple, PCollection, TaggedOutput
+from apache_beam.utils.timestamp import Timestamp
+
+from transforms.conversation_case import ConversationCase
+from transforms.criteria.base import MeasuredCriterion
+from transforms.judge_turns import JudgeFn
+from transforms.judging.setting_up import JudgeSettings
+from transforms.parse import FAILURES
+from transforms.results import RunInfo
+from transforms.score_turns import EvaluatedConversation, ScoringDoFn
+from transforms.scoring import score_conversation
+from transforms.selection import Selection
+from transforms.streaming.outcome import scored_outcome
+
+OUTCOMES = "outcomes"
+
+
+class _Outcomes:
+    """Every conversation leaves as one outcome."""
+
+    def __init__(self, run_id: str) -> None:
+        self._run_id = run_id
+
+    def start(self) -> None:
+        """Has nothing to forget."""
+
+    def give(self, evaluated: EvaluatedConversation, timestamp: Timestamp | None) -> Iterator[Any]:
+        """Yields the outcome."""
+        seconds = time() if timestamp is None else timestamp.micros / 1e6
+        yield TaggedOutput(OUTCOMES, scored_outcome(evaluated, seconds, self._run_id))
+
+    def finish(self) -> Iterator[Any]:
+        """Has kept nothing back."""
+        return iter(())
+
+
+class _MeasureFn(ScoringDoFn):
+    def __init__(self, criteria: Sequence[MeasuredCriterion], run: RunInfo) -> None:
+        super().__init__(run, _Outcomes(run.run_id))
+        self._criteria = tuple(criteria)
+
+    def process(self, case: ConversationCase, timestamp: Any = beam.DoFn.TimestampParam) -> Iterator[Any]:
+        try:
+            scored = score_conversation(case, self._criteria)
+        except Exception as error:
+            yield self.lost(case, error)
+            return
+        yield from self.outputs(scored, timestamp)
+
+
+class ScoreArrivals(beam.PTransform[PCollection[ConversationCase], DoOutputsTuple]):
+    """Fans every conversation out into turns and criteria, measured and judged, in one step."""
+
+    def __init__(self, selection: Selection, run: RunInfo, judge: JudgeSettings) -> None:
+        """Keeps what to score by, and who judges."""
+        super().__init__()
+        self._selection, self._run, self._judge = selection, run, judge
+
+    def expand(self, matched: "PCollection[ConversationCase]") -> Any:
+        """Gives outcomes, and the failures of conversations that could not be scored."""
+        step: ScoringDoFn = _MeasureFn(self._selection.measured, self._run)
+        if self._selection.needs_judge:
+            step = JudgeFn(self._selection, self._run, self._judge, _Outcomes(self._run.run_id))
+        return matched | "Score" >> beam.ParDo(step).with_outputs(OUTCOMES, FAILURES)
