@@ -1,6 +1,6 @@
 """The records that are on their way through a local pipeline."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from threading import Lock
 
 from schemas.arrival import Arrival
@@ -33,9 +33,9 @@ class Ledger:
         """Returns a record that is on its way; raises KeyError if it is not."""
         return self._arrivals[place]
 
-    def keep(self, receipts: Iterable[Receipt]) -> Sequence[Place]:
-        """Takes note of what is on disk; returns the records that are thereby done with, and tells the feed."""
-        done = []
+    def completed(self, receipts: Iterable[Receipt]) -> list[Place]:
+        """Takes note of parts that are being kept, and returns the records that are thereby whole."""
+        whole = []
         with self._lock:
             for receipt in receipts:
                 place = (receipt.source, receipt.position)
@@ -43,12 +43,16 @@ class Ledger:
                 parts.add(receipt.part)
                 if len(parts) >= receipt.parts:
                     del self._kept_parts[place]
-                    if self._arrivals.pop(place, None) is not None:
-                        done.append(place)
+                    whole.append(place)
+        return whole
+
+    def release(self, places: Iterable[Place]) -> None:
+        """Lets go of records whose outcomes are on the disk, and tells the feed."""
+        with self._lock:
+            done = [place for place in places if self._arrivals.pop(place, None) is not None]
             self.settled += len(done)
         if done:
             self._settle(done)
-        return done
 
     @property
     def waiting(self) -> int:

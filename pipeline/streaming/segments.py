@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
@@ -12,6 +12,7 @@ from transforms.wire import dump_json
 TABLES = ("scores", "results", "failures")
 _NAME = re.compile(r"(scores|results|failures)-(\d{5})\.jsonl")
 _LARGEST = 256 * 1024 * 1024
+_COPIED_AT_ONCE = 1024 * 1024
 
 
 class SegmentId(NamedTuple):
@@ -91,14 +92,30 @@ class Segments:
         self._files[table].flush()
         os.fsync(self._files[table].fileno())
 
-    def read(self, spans: Iterable[Span]) -> Iterable[bytes]:
-        """Yields the content of spans."""
-        for span in spans:
-            with (self._directory / span.segment.name).open("rb") as file:
-                file.seek(span.offset)
-                yield file.read(span.length)
+    def rewrite(self, segment: SegmentId, dead: Sequence[tuple[int, int]]) -> SegmentId:
+        """Copies a file without its dead spans (start, length; in order) under the table's next number."""
+        self._files[segment.table].flush()
+        new = SegmentId(segment.table, self._last(segment.table).number + 1)
+        path = self._directory / segment.name
+        with path.open("rb") as source, (self._directory / new.name).open("wb") as target:
+            for start, end in _between(dead, self._lengths[segment]):
+                source.seek(start)
+                while start < end:
+                    start += target.write(source.read(min(end - start, _COPIED_AT_ONCE)))
+            self._lengths[new] = target.tell()
+        del self._lengths[segment]
+        self._files[segment.table].close()
+        self._files[segment.table] = self._open(new)
+        return new
 
     def close(self) -> None:
         """Closes the files."""
         for file in self._files.values():
             file.close()
+
+
+def _between(dead: Sequence[tuple[int, int]], length: int) -> list[tuple[int, int]]:
+    """Returns (start, end) of what lies between the dead spans of a file."""
+    starts = [0, *(start + size for start, size in dead)]
+    ends = [*(start for start, _ in dead), length]
+    return [(start, end) for start, end in zip(starts, ends, strict=True) if start < end]

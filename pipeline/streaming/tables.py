@@ -16,11 +16,14 @@ CREATE INDEX IF NOT EXISTS by_change ON conversations (changed);
 CREATE TABLE IF NOT EXISTS spans (
     name TEXT, "table" TEXT, number INTEGER NOT NULL, start INTEGER NOT NULL, length INTEGER NOT NULL,
     PRIMARY KEY (name, "table"));
+CREATE TABLE IF NOT EXISTS dead (
+    "table" TEXT, number INTEGER, start INTEGER, length INTEGER NOT NULL,
+    PRIMARY KEY ("table", number, start));
 CREATE TABLE IF NOT EXISTS sessions (
     session_id TEXT PRIMARY KEY, revision INTEGER NOT NULL, closed_at REAL NOT NULL, events BLOB NOT NULL);
 CREATE INDEX IF NOT EXISTS by_closing ON sessions (closed_at);
 CREATE TABLE IF NOT EXISTS sources (
-    source TEXT PRIMARY KEY, through INTEGER NOT NULL DEFAULT 0, note TEXT, is_kept INTEGER NOT NULL DEFAULT 0);
+    source TEXT PRIMARY KEY, through INTEGER NOT NULL DEFAULT 0, note TEXT);
 CREATE TABLE IF NOT EXISTS beyond (source TEXT, position INTEGER, PRIMARY KEY (source, position));
 CREATE TABLE IF NOT EXISTS lost (
     source TEXT, position INTEGER, part INTEGER, PRIMARY KEY (source, position, part));

@@ -1,0 +1,171 @@
+"""Drives a local pipeline: hands it what a feed gives, moves its time on, and ends it."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from threading import Event
+from time import monotonic, sleep, time
+from typing import Any
+
+from apache_beam.portability.api.beam_runner_api_pb2 import TestStreamPayload
+from apache_beam.utils.timestamp import MAX_TIMESTAMP
+
+from pipeline.feeds.feed import Feed, Item
+from pipeline.streaming.ledger import Ledger
+from pipeline.streaming.store import Store
+from pipeline.streaming.watermark import Watermark
+from schemas.arrival import Arrival
+from schemas.failure import record_failure
+from schemas.record import Record
+from transforms.progress import PROGRESS
+from transforms.streaming.outcome import failed_outcome
+from transforms.streaming.times import record_time
+from transforms.wire import dump_json
+
+_BUNDLE = 100
+_IN_FLIGHT = 4 * _BUNDLE
+_PAUSE = 0.02
+_TICK = 0.2
+_STALLED_AFTER = 120.0
+_Message = TestStreamPayload.Event
+
+
+class StalledError(RuntimeError):
+    """Records went into the pipeline and nothing came of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """When a stream ends by itself; None: it does not.
+
+    Attributes:
+        seconds: Since its start.
+        conversations: Scored or lost, since its start.
+    """
+
+    seconds: float | None = None
+    conversations: int | None = None
+
+
+class Engine:
+    """The reader that Beam's TestStream asks for events.
+
+    Attributes:
+        problem: Why the stream ended early; None: it did not.
+    """
+
+    def __init__(self, feed: Feed, ledger: Ledger, store: Store, limits: Limits, session_gap: float, run_id: str):
+        """Keeps what to read and when to end."""
+        self._feed, self._ledger, self._store = feed, ledger, store
+        self._limits, self._session_gap, self._run_id = limits, session_gap, run_id
+        self._stop, self._watermark = Event(), Watermark()
+        self._started = self._ticked = monotonic()
+        self._scored_before = self._scored()
+        self.problem: Exception | None = None
+
+    def stop(self) -> None:
+        """Lets the stream end: nothing more is read, and what was read is scored."""
+        self._stop.set()
+
+    def read_multiple(self, labels: Sequence[Any]) -> Iterator[_Message]:
+        """Yields the events of the whole stream, as Beam's service for TestStream asks for them."""
+        try:
+            yield from self._live()
+            yield from self._drain()
+        except Exception as error:
+            self.problem = error
+        yield _watermark_message(MAX_TIMESTAMP.micros / 1e6)
+
+    def _live(self) -> Iterator[_Message]:
+        while not self._is_ending():
+            room = self._room()
+            items = self._feed.poll(room) if room > 0 else ()
+            if items:
+                yield from self._given(items)
+            else:
+                sleep(_PAUSE)
+            yield from self._tick()
+
+    def _is_ending(self) -> bool:
+        seconds, conversations = self._limits.seconds, self._limits.conversations
+        if self._stop.is_set() or (self._feed.is_finished and not self._ledger.in_flight):
+            return True
+        if seconds is not None and monotonic() - self._started >= seconds:
+            return True
+        return conversations is not None and self._scored() - self._scored_before >= conversations
+
+    def _scored(self) -> int:
+        counts = self._store.counts
+        return counts["results"] + counts["replaced"] + counts["lost_conversations"]
+
+    def _room(self) -> int:
+        """Returns how many records may be read now."""
+        room = min(_BUNDLE, _IN_FLIGHT - self._ledger.in_flight)
+        if self._limits.conversations is None:
+            return room
+        wanted = self._limits.conversations - (self._scored() - self._scored_before)
+        return min(room, wanted - self._ledger.in_flight)
+
+    def _given(self, items: Iterable[Item]) -> Iterator[_Message]:
+        """Takes on items: those that could not be read are failures, the others go into the pipeline."""
+        elements, unread = [], []
+        for item in items:
+            arrival = self._arrival(item)
+            if not self._ledger.add(arrival):
+                continue
+            if item.error is not None:
+                failure = record_failure("read", item.error, Record(item.source, item.position, item.data))
+                unread.append(failed_outcome(failure, self._run_id))
+                continue
+            self._watermark.see(arrival.event_time)
+            elements.append(_element(arrival))
+        if unread:
+            self._store.commit(unread, self._ledger)
+        if elements:
+            yield _Message(element_event=_Message.AddElements(elements=elements))
+
+    def _arrival(self, item: Item) -> Arrival:
+        seconds = item.event_time
+        if seconds is None and item.error is None:
+            seconds = record_time(item.data)
+        when = time() if seconds is None else seconds
+        return Arrival(item.source, item.position, item.data, when, self._watermark.value)
+
+    def _tick(self) -> Iterator[_Message]:
+        """Moves the pipeline's clock and its watermark on."""
+        now = monotonic()
+        if now - self._ticked < _TICK:
+            return
+        if self._watermark.advance():
+            yield _watermark_message(self._watermark.value)
+        milliseconds = int((now - self._ticked) * 1000)
+        yield _Message(processing_time_event=_Message.AdvanceProcessingTime(advance_duration=milliseconds))
+        self._ticked += milliseconds / 1000
+
+    def _drain(self) -> Iterator[_Message]:
+        """Lets everything that was read come out: first what is on its way, then open sessions."""
+        if self._limits.conversations is None:
+            yield from self._given(self._feed.last_items())
+        yield from self._until_none(lambda: self._ledger.in_flight)
+        self._watermark.pass_over(self._session_gap)
+        yield _watermark_message(self._watermark.value)
+        yield from self._until_none(lambda: self._ledger.waiting)
+
+    def _until_none(self, waiting: Any) -> Iterator[_Message]:
+        settled, moved_at = self._ledger.settled, monotonic()
+        while waiting():
+            sleep(_PAUSE)
+            yield from self._tick()
+            if self._ledger.settled != settled:
+                settled, moved_at = self._ledger.settled, monotonic()
+            elif monotonic() - moved_at > _STALLED_AFTER:
+                raise StalledError(f"nothing came of {waiting()} records; they will be read again")
+
+
+def _element(arrival: Arrival) -> TestStreamPayload.TimestampedElement:
+    """Returns an element that only names the record: the pipeline runs in this process."""
+    place = dump_json([arrival.source, arrival.position])
+    return TestStreamPayload.TimestampedElement(encoded_element=place, timestamp=int(arrival.event_time * 1e6))
+
+
+def _watermark_message(seconds: float) -> _Message:
+    return _Message(watermark_event=_Message.AdvanceWatermark(new_watermark=int(seconds * 1e6)))

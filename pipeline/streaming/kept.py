@@ -1,0 +1,119 @@
+"""What is kept of every conversation, so that it counts once and can be counted again."""
+
+import sqlite3
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from transforms.packing import packed, unpacked
+
+from pipeline.streaming.segments import SegmentId, Span
+from transforms.streaming.outcome import Contribution, Outcome
+
+
+class Known(NamedTuple):
+    """What is known of a conversation that was kept."""
+
+    revision: int
+    digest: bytes
+    event_time: float
+
+    def gives_way_to(self, other: Contribution) -> bool:
+        """Tells whether another outcome of the same name replaces this one."""
+        if other.revision != self.revision:
+            return other.revision > self.revision
+        return other.digest != self.digest
+
+
+class KeptConversations:
+    """The conversations of a stream's database; its methods run inside a transaction of the store."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        """Continues the numbering of changes."""
+        self._connection = connection
+        found = connection.execute("SELECT coalesce(max(changed), 0) FROM conversations").fetchone()
+        self._changes = int(found[0])
+
+    def known(self, name: str) -> Known | None:
+        """Returns what was kept under a name."""
+        query = "SELECT revision, digest, event_time FROM conversations WHERE name = ?"
+        row = self._connection.execute(query, (name,)).fetchone()
+        return Known(*row) if row else None
+
+    def keep(self, outcome: Outcome, contribution: Contribution, spans: Sequence[Span]) -> None:
+        """Writes down a conversation in place of what was kept under its name; its window stays the first."""
+        self._changes += 1
+        self._connection.execute(
+            "INSERT INTO conversations VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (name) DO UPDATE SET "
+            "revision = excluded.revision, digest = excluded.digest, app_version = excluded.app_version, "
+            "statistics = excluded.statistics, changed = excluded.changed",
+            (
+                contribution.name,
+                outcome.conversation_id,
+                contribution.revision,
+                contribution.digest,
+                contribution.event_time,
+                contribution.app_version,
+                packed(contribution.statistics),
+                self._changes,
+            ),
+        )
+        self._place(contribution.name, spans)
+        if outcome.events:
+            self._connection.execute(
+                "INSERT OR REPLACE INTO sessions VALUES (?, ?, ?, ?)",
+                (outcome.conversation_id, contribution.revision, contribution.event_time, outcome.events),
+            )
+
+    def _place(self, name: str, spans: Sequence[Span]) -> None:
+        """Notes where a conversation's rows stand; where they stood before is dead."""
+        self._connection.execute(
+            'INSERT INTO dead SELECT "table", number, start, length FROM spans WHERE name = ?', (name,)
+        )
+        self._connection.execute("DELETE FROM spans WHERE name = ?", (name,))
+        self._connection.executemany(
+            "INSERT INTO spans VALUES (?, ?, ?, ?, ?)",
+            [(name, *span.segment, span.offset, span.length) for span in spans],
+        )
+
+    def forget_sessions(self, before: float) -> None:
+        """Drops the events of sessions whose last event is older than a time (seconds since the epoch)."""
+        self._connection.execute("DELETE FROM sessions WHERE closed_at < ?", (before,))
+
+    def contributions(self) -> Iterator[Contribution]:
+        """Yields what every conversation adds to the metrics, those that changed last at the end."""
+        rows = self._connection.execute(
+            "SELECT name, revision, digest, event_time, app_version, statistics FROM conversations "
+            "ORDER BY changed"
+        )
+        for *fields, statistics in rows:
+            yield Contribution(*fields, unpacked(statistics), is_restored=True)
+
+    def sessions(self) -> list[tuple[str, int, float, bytes]]:
+        """Returns (session id, revision, time of the last event, events) of closed sessions."""
+        query = "SELECT session_id, revision, closed_at, events FROM sessions"
+        return list(self._connection.execute(query))
+
+    def segments_with_dead_rows(self) -> list[SegmentId]:
+        """Returns the files that hold rows of replaced conversations."""
+        return [
+            SegmentId(*row) for row in self._connection.execute('SELECT DISTINCT "table", number FROM dead')
+        ]
+
+    def dead_spans(self, segment: SegmentId) -> list[tuple[int, int]]:
+        """Returns (start, length) of a file's dead rows, in order."""
+        query = 'SELECT start, length FROM dead WHERE "table" = ? AND number = ? ORDER BY start'
+        return list(self._connection.execute(query, segment))
+
+    def move(self, old: SegmentId, new: SegmentId) -> None:
+        """Notes that a file was rewritten without its dead rows, under another number."""
+        dead = self.dead_spans(old)
+        query = 'SELECT name, start FROM spans WHERE "table" = ? AND number = ? ORDER BY start'
+        moved, shift, passed = [], 0, 0
+        for name, start in self._connection.execute(query, old).fetchall():
+            while passed < len(dead) and dead[passed][0] < start:
+                shift += dead[passed][1]
+                passed += 1
+            moved.append((new.number, start - shift, name, old.table))
+        update = 'UPDATE spans SET number = ?, start = ? WHERE name = ? AND "table" = ?'
+        self._connection.executemany(update, moved)
+        self._connection.execute('DELETE FROM dead WHERE "table" = ? AND number = ?', old)
