@@ -13,16 +13,31 @@ LOG_FORMATS = (
 )
 
 
+_STREAM_LENGTHS = (
+    ("--session_gap", "S", "silence that ends a conversation whose events come one by one (default: 600)"),
+    ("--window", "S", "length of the metrics' windows (default: 3600)"),
+    ("--allowed_lateness", "S", "how late a window or a conversation still grows (default: 86400)"),
+    ("--pane_every", "S", "how often the figures of an open window are written (default: 60)"),
+    ("--max_run_time", "S", "end after this time"),
+)
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds turnwise's own options to a parser."""
     _add_input(parser.add_argument_group("what is read"))
     _add_judge(parser.add_argument_group("who judges"))
     _add_output(parser.add_argument_group("what is written"))
+    _add_stream(parser.add_argument_group("a stream (with --streaming); lengths of time in seconds"))
     _add_gates(parser.add_argument_group("when the run itself fails (exit status 1)"))
 
 
 def _add_input(group: argparse._ArgumentGroup) -> None:
-    _add_paths(group, "--input", "conversation logs: files, directories or globs")
+    _add_paths(
+        group,
+        "--input",
+        "conversation logs: files, directories or globs; of a stream also - (standard input), "
+        "pubsub:projects/P/subscriptions/S, kafka://HOST:PORT/TOPIC?group=G",
+    )
     group.add_argument(
         "--input_format",
         choices=LOG_FORMATS,
@@ -84,6 +99,22 @@ def _add_output(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--run_id", metavar="ID", help="name of the run (default: made from its start time)")
 
 
+def _add_stream(group: argparse._ArgumentGroup) -> None:
+    for name, metavar, text in _STREAM_LENGTHS:
+        group.add_argument(name, type=float, metavar=metavar, help=text)
+    group.add_argument("--stop_after", type=int, metavar="N", help="end after so many conversations")
+    group.add_argument(
+        "--alerts",
+        metavar="URI",
+        help="where alerts go: a file, http(s)://..., pubsub:projects/P/topics/T (default: DIR/alerts.jsonl)",
+    )
+    group.add_argument(
+        "--timestamp_attribute",
+        metavar="NAME",
+        help="attribute of Pub/Sub messages that tells the event time",
+    )
+
+
 def _add_gates(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--max_failure_ratio",
@@ -109,4 +140,7 @@ def command_parser() -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     add_arguments(parser)
+    parser.add_argument(
+        "--streaming", action="store_true", help="score conversations as they arrive, until stopped"
+    )
     return parser

@@ -15,10 +15,21 @@ from pipeline.settings import Settings
 from schemas.values import JsonObject
 
 
-def report(settings: Settings, result: PipelineResult) -> int:
-    """Prints the table and the balance, writes `run.json` and returns the exit status."""
-    counts, usage = run_counts(result), judge_usage(result)
+def report_batch(settings: Settings, result: PipelineResult) -> int:
+    """Reports on a run that has read everything; returns the exit status."""
     rows = read_rows(settings.output, "metrics_by_app_version", settings.output_format)
+    return report(settings, run_counts(result), judge_usage(result), rows)
+
+
+def report(settings: Settings, counts: JsonObject, usage: Usage, rows: Sequence[JsonObject]) -> int:
+    """Prints the table and the balance, writes `run.json` and returns the exit status.
+
+    Args:
+        settings: What the run was asked to do.
+        counts: What was read, scored and lost.
+        usage: What judges were asked.
+        rows: Rows of `metrics_by_app_version` over the whole run.
+    """
     problems = gate_problems(settings, counts, rows)
     names = [criterion.name for criterion in (*settings.criteria, *settings.selection.ces)]
     print(version_table(rows, names, counts["failures_by_version"]) if rows else "no conversation was scored")

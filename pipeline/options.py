@@ -2,7 +2,9 @@
 
 import argparse
 from collections.abc import Sequence
+from dataclasses import fields
 from difflib import get_close_matches
+from typing import Any
 
 from apache_beam.options.pipeline_options import DirectOptions, PipelineOptions, SetupOptions, StandardOptions
 from apache_beam.options.pipeline_options_validator import PipelineOptionsValidator
@@ -10,10 +12,12 @@ from apache_beam.runners.runner import create_runner
 
 from pipeline.arguments import add_arguments
 from pipeline.settings import RawOptions, Settings, check_options
+from pipeline.stream_settings import RawStreamOptions
 from schemas.config import ConfigError
 
 # Beam's own DirectRunner would first try to download another engine.
 _IN_PROCESS = "FnApiRunner"
+_STREAMS_IN_PROCESS = "BundleBasedDirectRunner"
 
 
 class EvalOptions(PipelineOptions):
@@ -36,12 +40,20 @@ def parse_options(argv: Sequence[str]) -> tuple[Settings, PipelineOptions]:
     own = vars(_own_parser().parse_known_args(list(argv))[0])
     standard = options.view_as(StandardOptions)
     runner = standard.runner or "DirectRunner"
-    standard.runner = _IN_PROCESS if runner.lower() == "directrunner" else runner
-    is_alone = standard.runner == _IN_PROCESS and options.view_as(DirectOptions).direct_num_workers == 1
-    settings = check_options(RawOptions(**own), is_distributed=not is_alone)
+    in_process = _STREAMS_IN_PROCESS if standard.streaming else _IN_PROCESS
+    standard.runner = in_process if runner.lower() == "directrunner" else runner
+    is_alone = standard.runner == in_process and options.view_as(DirectOptions).direct_num_workers == 1
+    raw, stream = _split(own)
+    settings = check_options(raw, stream, not is_alone, bool(standard.streaming))
     options.view_as(SetupOptions).save_main_session = False
     _check_runner(options, standard.runner)
     return settings, options
+
+
+def _split(own: dict[str, Any]) -> tuple[RawOptions, RawStreamOptions]:
+    """Tells the options of every run and those of a stream apart."""
+    stream = {field.name: own.pop(field.name) for field in fields(RawStreamOptions)}
+    return RawOptions(**own), RawStreamOptions(**stream)
 
 
 def _check_runner(options: PipelineOptions, name: str) -> None:

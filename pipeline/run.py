@@ -11,7 +11,7 @@ from apache_beam.runners.runner import PipelineResult
 
 from pipeline.build import build
 from pipeline.directory import check_directory, clear_directory
-from pipeline.ending import report
+from pipeline.ending import report_batch
 from pipeline.judge_report import estimate_text, judge_usage
 from pipeline.live import show_progress
 from pipeline.lock import locked
@@ -58,7 +58,7 @@ def run(settings: Settings, options: PipelineOptions) -> int:
         except (KeyboardInterrupt, AuthenticationError):
             clear_directory(settings.output)
             raise
-        return report(settings, result)
+        return report_batch(settings, result)
 
 
 def _try_judge(settings: Settings) -> None:

@@ -7,6 +7,7 @@ from math import inf
 from pathlib import Path
 from typing import Literal
 
+from pipeline.stream_settings import RawStreamOptions, StreamSettings, check_stream
 from schemas.config import ConfigError, EvalConfig
 from schemas.judge_config import BackendName, JudgeConfig
 from transforms.config import build_criteria, parse_config
@@ -18,6 +19,8 @@ from transforms.rows import STATUS
 from transforms.selection import Selection, select
 
 _NO_JUDGE = JudgeSettings(JudgeConfig(backend="none"))
+# A local engine visits every key at every step of time.
+_LOCAL_SLOTS = 32
 _CACHE = ".cache/turnwise/replies.sqlite"
 
 
@@ -32,6 +35,8 @@ class Settings:
         is_distributed: Whether other processes than this one do the work.
         judge: Who judges.
         sample_rate: Share of the conversations that are judged, 0..1.
+        is_streaming: Whether it goes on as conversations arrive.
+        stream: How, if it does.
     """
 
     run: RunInfo
@@ -49,6 +54,8 @@ class Settings:
     is_distributed: bool = False
     judge: JudgeSettings = _NO_JUDGE
     sample_rate: float = 1.0
+    is_streaming: bool = False
+    stream: StreamSettings = StreamSettings()
 
     @property
     def selection(self) -> Selection:
@@ -79,7 +86,9 @@ class RawOptions:
     estimate: bool
 
 
-def check_options(options: RawOptions, is_distributed: bool) -> Settings:
+def check_options(
+    options: RawOptions, stream: RawStreamOptions, is_distributed: bool, is_streaming: bool
+) -> Settings:
     """Returns the settings that the options stand for; raises ConfigError for the first mistake."""
     if not options.input:
         raise ConfigError("--input is missing: name the conversation logs to score")
@@ -89,6 +98,8 @@ def check_options(options: RawOptions, is_distributed: bool) -> Settings:
         raise ConfigError(f"--max_failure_ratio must lie between 0 and 1, not {options.max_failure_ratio}")
     if not 0 < options.max_record_mb < inf:
         raise ConfigError(f"--max_record_mb must be a number above 0, not {options.max_record_mb}")
+    if is_streaming and (options.estimate or options.output_format != "jsonl"):
+        raise ConfigError("--estimate and --output_format avro are for runs that end, not for --streaming")
     config = read_config(options.config)
     criteria = build_criteria(config)
     started = datetime.now(timezone.utc)
@@ -110,6 +121,8 @@ def check_options(options: RawOptions, is_distributed: bool) -> Settings:
         max_failure_ratio=options.max_failure_ratio,
         fail_on=_known_gates(options.fail_on or [], criteria),
         is_distributed=is_distributed,
+        is_streaming=is_streaming,
+        stream=check_stream(stream, is_streaming, None if is_distributed else _LOCAL_SLOTS),
     )
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from apache_beam.portability.api.beam_runner_api_pb2 import TestStreamPayload
 from apache_beam.utils.timestamp import MAX_TIMESTAMP
+from transforms.streaming.times import record_time
 
 from pipeline.feeds.feed import Feed, Item
 from pipeline.streaming.ledger import Ledger
@@ -16,9 +17,7 @@ from pipeline.streaming.watermark import Watermark
 from schemas.arrival import Arrival
 from schemas.failure import record_failure
 from schemas.record import Record
-from transforms.progress import PROGRESS
 from transforms.streaming.outcome import failed_outcome
-from transforms.streaming.times import record_time
 from transforms.wire import dump_json
 
 _BUNDLE = 100
@@ -53,7 +52,9 @@ class Engine:
         problem: Why the stream ended early; None: it did not.
     """
 
-    def __init__(self, feed: Feed, ledger: Ledger, store: Store, limits: Limits, session_gap: float, run_id: str):
+    def __init__(
+        self, feed: Feed, ledger: Ledger, store: Store, limits: Limits, session_gap: float, run_id: str
+    ):
         """Keeps what to read and when to end."""
         self._feed, self._ledger, self._store = feed, ledger, store
         self._limits, self._session_gap, self._run_id = limits, session_gap, run_id
@@ -164,7 +165,9 @@ class Engine:
 def _element(arrival: Arrival) -> TestStreamPayload.TimestampedElement:
     """Returns an element that only names the record: the pipeline runs in this process."""
     place = dump_json([arrival.source, arrival.position])
-    return TestStreamPayload.TimestampedElement(encoded_element=place, timestamp=int(arrival.event_time * 1e6))
+    return TestStreamPayload.TimestampedElement(
+        encoded_element=place, timestamp=int(arrival.event_time * 1e6)
+    )
 
 
 def _watermark_message(seconds: float) -> _Message:

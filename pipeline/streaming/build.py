@@ -1,0 +1,110 @@
+"""Wires a stream: the same parsing, matching and scoring as a batch, between a source and sinks that go on."""
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import apache_beam as beam
+from apache_beam.pvalue import PCollection
+from apache_beam.transforms.window import TimestampedValue
+from schemas.alert import Alert
+from transforms.streaming.alerts import RaiseAlerts
+from transforms.streaming.assemble import AssembleConversations
+from transforms.streaming.latest import CountOnce
+from transforms.streaming.parse import ParseArrivals
+from transforms.streaming.windowed import WindowedMetrics, WindowMetrics
+
+from pipeline.build import read_cases
+from pipeline.settings import Settings
+from pipeline.sources import Source
+from pipeline.streaming.restore import Restored, WindowSum
+from schemas.arrival import Arrival
+from schemas.failure import Failure
+from transforms.formats.registry import LogReader
+from transforms.match import MatchCases
+from transforms.parse import FAILURES
+from transforms.streaming.outcome import Contribution, Outcome, failed_outcome, ignored_outcome
+from transforms.streaming.score import OUTCOMES, ScoreArrivals
+
+
+class StreamSinks(Protocol):
+    """Takes what a stream gives, as it comes."""
+
+    def keep(self, outcomes: "PCollection[Outcome]") -> None:
+        """Adds the steps that keep outcomes."""
+
+    def show(self, metrics: "PCollection[WindowMetrics]") -> None:
+        """Adds the steps that keep the metrics of windows."""
+
+    def alert(self, alerts: "PCollection[Alert]") -> None:
+        """Adds the steps that send alerts."""
+
+
+def build_stream(
+    root: beam.Pipeline,
+    arrivals: "PCollection[Arrival]",
+    unread: "Sequence[PCollection[Failure]]",
+    cases: Source | None,
+    settings: Settings,
+    sinks: StreamSinks,
+    restored: Restored | None = None,
+) -> None:
+    """Adds a whole stream to a pipeline.
+
+    Args:
+        root: The pipeline.
+        arrivals: The records, timestamped by event time.
+        unread: What the source could not read.
+        cases: Where eval cases come from; None: conversations stand alone or bring their cases along.
+        settings: What the stream was asked to do.
+        sinks: Where outcomes, metrics and alerts go.
+        restored: What an earlier process left; None: nothing.
+    """
+    rules = settings.stream.rules
+    parsed = arrivals | "ParseArrivals" >> ParseArrivals(LogReader(settings.input_format))
+    sessions = None if restored is None else root | "Sessions" >> _given(restored.sessions)
+    assembled = parsed.entries | "AssembleConversations" >> AssembleConversations(rules, sessions)
+    eval_cases, failures = read_cases(root, cases, settings)
+    conversations = (parsed.conversations, assembled.conversations) | "Conversations" >> beam.Flatten()
+    matched = conversations | "MatchCases" >> MatchCases(eval_cases)
+    scoring = ScoreArrivals(settings.selection, settings.run, settings.judge)
+    scored = matched["matched"] | "ScoreArrivals" >> scoring
+    failures += [*unread, parsed.failures, assembled.failures, matched[FAILURES], scored[FAILURES]]
+    lost = failures | "Failures" >> beam.Flatten() | "Lost" >> beam.Map(failed_outcome, settings.run.run_id)
+    ignored = assembled.ignored | "Ignored" >> beam.Map(ignored_outcome)
+    sinks.keep((scored[OUTCOMES], lost, ignored) | "Outcomes" >> beam.Flatten())
+    _add_metrics(root, scored[OUTCOMES], settings, sinks, restored)
+
+
+def _given(values: Sequence[Any]) -> beam.Create:
+    return beam.Create(list(values), reshuffle=False)
+
+
+def _add_metrics(
+    root: beam.Pipeline,
+    outcomes: "PCollection[Outcome]",
+    settings: Settings,
+    sinks: StreamSinks,
+    restored: Restored | None,
+) -> None:
+    rules = settings.stream.rules
+    contributions = outcomes | "Contributions" >> beam.Map(_contribution)
+    sums = None
+    if restored is not None:
+        earlier = root | "EarlierConversations" >> _given(restored.contributions)
+        contributions = (contributions, earlier) | "AllContributions" >> beam.Flatten()
+        sums = root | "EarlierSums" >> _given(restored.sums) | "SumsInWindows" >> beam.Map(_in_window)
+    deltas = contributions | "CountOnce" >> CountOnce(rules)
+    metrics = deltas | "WindowedMetrics" >> WindowedMetrics(rules, sums)
+    sinks.show(metrics)
+    if settings.config.alerts:
+        sinks.alert(metrics | "RaiseAlerts" >> RaiseAlerts(rules, settings.config.alerts))
+
+
+def _contribution(outcome: Outcome) -> Contribution:
+    contribution = outcome.contribution
+    assert contribution is not None
+    return contribution
+
+
+def _in_window(entry: WindowSum) -> TimestampedValue:
+    return TimestampedValue((entry.app_version, entry.state), entry.start)

@@ -1,0 +1,33 @@
+"""What the steps of a local pipeline share with the feed and the files: found by the output's name."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from pipeline.streaming.alert_sinks import AlertSink
+from pipeline.streaming.ledger import Ledger
+from pipeline.streaming.metrics_files import MetricsFiles
+from pipeline.streaming.store import Store
+
+
+@dataclass(frozen=True)
+class Desk:
+    """The places where a local stream's records come from and its outcomes go to."""
+
+    store: Store
+    ledger: Ledger
+    metrics: MetricsFiles
+    alerts: AlertSink
+
+
+_DESKS: dict[str, Desk] = {}
+
+
+def open_desk(name: str, desk: Desk) -> Callable[[], None]:
+    """Lets the steps of this process find a desk; returns what takes it away again."""
+    _DESKS[name] = desk
+    return lambda: _DESKS.pop(name, None) and None
+
+
+def find_desk(name: str) -> Desk:
+    """Returns an open desk; raises KeyError if this process has none of that name."""
+    return _DESKS[name]

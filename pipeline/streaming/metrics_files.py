@@ -1,0 +1,84 @@
+"""The metrics files of a local stream: one row per window, replaced by its newer figures."""
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from threading import Lock
+
+from transforms.streaming.windowed import WindowMetrics
+
+from pipeline.build import aggregate_versions
+from pipeline.directory import AGGREGATED, SINGLE_FILES
+from pipeline.encoders import document_content, table_content
+from schemas.values import JsonObject
+from transforms.metrics import MetricsState
+from transforms.rows import turn_rows, version_rows
+
+BY_VERSION, BY_TURN = SINGLE_FILES
+_Key = tuple[str, str | None]
+
+
+class MetricsFiles:
+    """Keeps the rows of all windows and writes them as a whole, so that what stands in the files is the truth."""
+
+    def __init__(self, directory: Path, run_id: str) -> None:
+        """Starts with the rows that the files hold."""
+        self._directory, self._run_id, self._lock = directory, run_id, Lock()
+        self._rows = {table: _grouped(_read(directory / f"{table}.jsonl")) for table in SINGLE_FILES}
+        self._is_changed = True
+
+    def put(self, metrics: WindowMetrics) -> None:
+        """Replaces the rows of a window and app version."""
+        entry = (metrics.app_version, metrics.state)
+        with self._lock:
+            window = metrics.columns(self._next_revision(metrics))
+            for table, rows in (
+                (BY_VERSION, version_rows(entry, self._run_id, window)),
+                (BY_TURN, turn_rows(entry, self._run_id, window)),
+            ):
+                self._rows[table][window["window_start"], metrics.app_version or None] = rows
+            self._is_changed = True
+
+    def window_rows(self) -> list[JsonObject]:
+        """Returns the rows by app version of the newest window."""
+        with self._lock:
+            newest = max((key[0] for key in self._rows[BY_VERSION]), default=None)
+            return [row for key, rows in self._rows[BY_VERSION].items() if key[0] == newest for row in rows]
+
+    def write(self, totals: dict[str, MetricsState]) -> None:
+        """Writes what has changed; raises OSError."""
+        with self._lock:
+            if not self._is_changed:
+                return
+            self._is_changed = False
+            for table in SINGLE_FILES:
+                rows = [row for _, found in sorted(self._rows[table].items(), key=_place) for row in found]
+                self._replace(f"{table}.jsonl", table_content(rows, table, "jsonl"))
+            self._replace(f"{AGGREGATED}.json", document_content(aggregate_versions(list(totals.items()))))
+
+    def _replace(self, name: str, content: bytes) -> None:
+        partial = self._directory / f".{name}.partial"
+        partial.write_bytes(content)
+        partial.replace(self._directory / name)
+
+    def _next_revision(self, metrics: WindowMetrics) -> int:
+        """Returns a number above every earlier one of the window, those of earlier processes included."""
+        key = (metrics.columns(0)["window_start"], metrics.app_version or None)
+        return max([metrics.index, *(row["revision"] + 1 for row in self._rows[BY_VERSION].get(key, ()))])
+
+
+def _read(path: Path) -> list[JsonObject]:
+    if not path.exists():
+        return []
+    return [json.loads(line) for line in path.read_bytes().splitlines()]
+
+
+def _grouped(rows: Iterable[JsonObject]) -> dict[_Key, list[JsonObject]]:
+    groups: dict[_Key, list[JsonObject]] = {}
+    for row in rows:
+        groups.setdefault((row["window_start"], row["app_version"]), []).append(row)
+    return groups
+
+
+def _place(entry: tuple[_Key, list[JsonObject]]) -> tuple[str, str]:
+    return entry[0][0], entry[0][1] or ""
