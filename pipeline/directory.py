@@ -16,8 +16,10 @@ from schemas.values import JsonObject
 SINGLE_FILES = ("metrics_by_app_version", "metrics_by_turn")
 AGGREGATED = "aggregated_metrics"
 RUN_FILE = "run.json"
+PROGRESS_FILE = "progress.sqlite"
+ALERTS_FILE = "alerts.jsonl"
 _OURS = re.compile(
-    r"(scores|results|failures)-\d{5}-of-\d{5}\.(jsonl|avro)"
+    r"(scores|results|failures)-\d{5}(-of-\d{5})?\.(jsonl|avro)|progress\.sqlite(-wal|-shm)?|alerts\.jsonl"
     r"|(metrics_by_app_version|metrics_by_turn)\.(jsonl|avro)|aggregated_metrics\.json|run\.json"
     r"|[a-z_.]+\.[0-9a-f]{32}\.partial"
 )
@@ -51,7 +53,7 @@ def _waits(partial: str, place: str) -> bool:
 
 def earlier_files(directory: str) -> list[str]:
     """Returns the files of an earlier run in a directory, and what an unfinished run left behind."""
-    names = [f"{name}*" for name in (*TABLES, AGGREGATED, RUN_FILE)]
+    names = [f"{name}*" for name in (*TABLES, AGGREGATED, RUN_FILE, PROGRESS_FILE, ALERTS_FILE)]
     found = FileSystems.match([FileSystems.join(directory, name) for name in names])
     paths = [file.path for result in found for file in result.metadata_list]
     return [path for path in paths if _OURS.fullmatch(path.rsplit("/", 1)[-1])]

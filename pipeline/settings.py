@@ -55,7 +55,7 @@ class Settings:
     judge: JudgeSettings = _NO_JUDGE
     sample_rate: float = 1.0
     is_streaming: bool = False
-    stream: StreamSettings = StreamSettings()
+    stream: StreamSettings = field(default_factory=StreamSettings)
 
     @property
     def selection(self) -> Selection:

@@ -1,6 +1,6 @@
 """The options of a stream, checked and typed."""
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from math import inf
 
 from schemas.config import ConfigError
@@ -19,7 +19,7 @@ class StreamSettings:
         timestamp_attribute: Attribute of Pub/Sub messages that tells the event time.
     """
 
-    rules: StreamRules = StreamRules()
+    rules: StreamRules = field(default_factory=StreamRules)
     max_run_time: float | None = None
     stop_after: int | None = None
     alerts: str | None = None

@@ -17,6 +17,7 @@ from transforms.judging.counts import JudgeUsage
 from transforms.judging.setting_up import JudgeSettings
 from transforms.judging.worker import JudgeWorker, open_judge
 from transforms.parse import FAILURES
+from transforms.progress import PROGRESS
 from transforms.results import RunInfo
 from transforms.score_turns import RESULTS, SCORES, STATISTICS, BundleSums, Emission, ScoringDoFn
 from transforms.scoring import ScoredConversation, judge_conversation, score_conversation
@@ -86,6 +87,7 @@ class JudgeFn(ScoringDoFn):
             yield from self._answered(self._waiting.popleft())
         for model, usage in self._judge.counts.take().items():
             count_usage(model, usage)
+            PROGRESS.judged.setdefault(model, JudgeUsage()).add(usage)
         yield from super().finish_bundle()
 
     def _is_full(self) -> bool:

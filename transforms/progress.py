@@ -1,14 +1,25 @@
-"""How far this process has come, for a live display beside the run."""
+"""How far this process has come, for a display beside the run."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+from transforms.judging.counts import JudgeUsage
 
 
 @dataclass(slots=True)
 class Progress:
-    """Conversations and turns scored so far in this process."""
+    """What was done so far in this process.
+
+    Attributes:
+        conversations: Scored.
+        turns: Scored.
+        held: Events that wait in open sessions.
+        judged: Model -> what was asked of it.
+    """
 
     conversations: int = 0
     turns: int = 0
+    held: int = 0
+    judged: dict[str, JudgeUsage] = field(default_factory=dict)
 
 
 PROGRESS = Progress()

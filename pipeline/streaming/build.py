@@ -1,4 +1,4 @@
-"""Wires a stream: the same parsing, matching and scoring as a batch, between a source and sinks that go on."""
+"""Wires a stream: parsing, matching and scoring as in a batch, between a source and sinks that go on."""
 
 from collections.abc import Sequence
 from typing import Any, Protocol

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from transforms.packing import packed, unpacked
 
 from pipeline.streaming.segments import SegmentId, Span
+from transforms.metrics import MetricsState
 from transforms.streaming.outcome import Contribution, Outcome
 
 
@@ -15,7 +16,13 @@ class Known(NamedTuple):
 
     revision: int
     digest: bytes
-    event_time: float
+    app_version: str
+    packed: bytes
+
+    @property
+    def statistics(self) -> MetricsState:
+        """What it added to the metrics."""
+        return unpacked(self.packed)
 
     def gives_way_to(self, other: Contribution) -> bool:
         """Tells whether another outcome of the same name replaces this one."""
@@ -35,7 +42,7 @@ class KeptConversations:
 
     def known(self, name: str) -> Known | None:
         """Returns what was kept under a name."""
-        query = "SELECT revision, digest, event_time FROM conversations WHERE name = ?"
+        query = "SELECT revision, digest, app_version, statistics FROM conversations WHERE name = ?"
         row = self._connection.execute(query, (name,)).fetchone()
         return Known(*row) if row else None
 

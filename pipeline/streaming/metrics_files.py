@@ -19,7 +19,7 @@ _Key = tuple[str, str | None]
 
 
 class MetricsFiles:
-    """Keeps the rows of all windows and writes them as a whole, so that what stands in the files is the truth."""
+    """Keeps the rows of all windows and writes them as a whole, the newest figures of each."""
 
     def __init__(self, directory: Path, run_id: str) -> None:
         """Starts with the rows that the files hold."""

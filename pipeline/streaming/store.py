@@ -20,14 +20,15 @@ _READING = ("read", "parse")
 class Store:
     """The directory of a stream.
 
-    Rows are appended to `scores-*`, `results-*` and `failures-*`, and brought to the disk; then one transaction
-    says how long these files are, which conversations they hold and which records are settled. A process that
-    dies in between leaves rows that do not count and that the next one cuts off.
+    Rows are appended to `scores-*`, `results-*` and `failures-*`, and brought to the disk; then one
+    transaction says how long these files are, which conversations they hold and which records are settled.
+    A process that dies in between leaves rows that do not count and that the next one cuts off.
 
     Attributes:
         book: How far sources were read.
         conversations: What is kept of conversations.
         counts: What was kept so far, over all processes.
+        totals: App version ("": unknown) -> what all kept conversations add to the metrics.
     """
 
     def __init__(self, directory: Path) -> None:
@@ -39,11 +40,12 @@ class Store:
         self.book = SourceBook(self._connection, self._lock)
         self.conversations = KeptConversations(self._connection)
         self.counts = Counter(dict(self._connection.execute("SELECT name, number FROM counts")))
+        self.totals: dict[str, MetricsState] = {}
         self._problem: BaseException | None = None
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
-        """Commits what the body did; after a failure nothing can be kept until the directory is opened anew."""
+        """Commits what the body did; after a failure nothing is kept any more."""
         with self._lock:
             if self._problem is not None:
                 raise self._problem
@@ -100,6 +102,9 @@ class Store:
             self.counts["repeated"] += 1
             return
         self.counts["replaced" if known else "results"] += 1
+        if known is not None:
+            self._total(known.app_version).merge(known.statistics, -1)
+        self._total(contribution.app_version).merge(contribution.statistics)
         self._count_failures(outcome.failures)
         rows: Mapping[str, Sequence[JsonObject]] = {
             "scores": outcome.scores,
@@ -108,6 +113,9 @@ class Store:
         }
         spans = [span for table in TABLES if (span := self._segments.append(table, rows[table]))]
         self.conversations.keep(outcome, contribution, spans)
+
+    def _total(self, app_version: str) -> MetricsState:
+        return self.totals.setdefault(app_version, MetricsState())
 
     def _is_first_loss(self, outcome: Outcome) -> bool:
         """Tells whether a lost record is lost for the first time; sources may give a record again."""

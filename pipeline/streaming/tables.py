@@ -3,7 +3,8 @@
 import sqlite3
 from pathlib import Path
 
-PROGRESS_FILE = "progress.sqlite"
+from pipeline.directory import PROGRESS_FILE
+
 FORMAT = "1"
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value TEXT NOT NULL);

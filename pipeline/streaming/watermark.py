@@ -9,8 +9,8 @@ _SLACK = 5.0
 class Watermark:
     """The event time before which nothing more is expected.
 
-    It follows the latest event time that was seen, 5 s behind; while nothing comes it moves on as the clock does,
-    so that open sessions end. It never passes the present: an event of the future does not make others late.
+    It follows the latest event time that was seen, 5 s behind; while nothing comes it moves on as the clock
+    does, so that open sessions end. It never passes the present: an event of the future makes no others late.
     """
 
     def __init__(self, now: Callable[[], float] = time, clock: Callable[[], float] = monotonic) -> None:

@@ -39,6 +39,12 @@ class JudgeUsage:
         """Returns all but `unusable` by name."""
         return {name: getattr(self, name) for name in self.__slots__ if name != "unusable"}
 
+    def add(self, other: "JudgeUsage") -> None:
+        """Adds what was asked elsewhere."""
+        for name, number in other.figures().items():
+            setattr(self, name, getattr(self, name) + number)
+        self.unusable.update(other.unusable)
+
     def cost(self, prices: TokenPrices) -> float:
         """Returns the money it took."""
         return (self.tokens_in * prices.input_per_million + self.tokens_out * prices.output_per_million) / 1e6
