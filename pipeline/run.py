@@ -43,25 +43,26 @@ def run(settings: Settings, options: PipelineOptions) -> int:
     if settings.judge.only_estimates:
         return _estimate(pipeline, logs, cases, settings)
     build(pipeline, logs, cases, settings, FileSink(settings.output, settings.output_format))
-    if _only_translates(options):
-        _translate(pipeline)
+    if only_translates(options):
+        translate(pipeline)
         print("the pipeline was translated; nothing was run")
         return 0
     check_directory(settings.output, settings.overwrite)
-    _try_judge(settings)
-    _keep_inputs(settings)
+    try_judge(settings)
+    keep_inputs(settings)
     with locked(settings.output):
         check_directory(settings.output, settings.overwrite)
         clear_directory(settings.output)
         try:
-            result = _run_to_the_end(pipeline)
+            with show_progress():
+                result = run_to_the_end(pipeline)
         except (KeyboardInterrupt, AuthenticationError):
             clear_directory(settings.output)
             raise
         return report_batch(settings, result)
 
 
-def _try_judge(settings: Settings) -> None:
+def try_judge(settings: Settings) -> None:
     """Raises ConfigError if the judge cannot work: before anything runs, at no cost."""
     selection = settings.selection
     asked = (*selection.judged, *(selection.ces if settings.eval_cases else ()))
@@ -71,19 +72,21 @@ def _try_judge(settings: Settings) -> None:
 
 def _estimate(pipeline: beam.Pipeline, logs: Source, cases: Source | None, settings: Settings) -> int:
     build(pipeline, logs, cases, settings, NullSink())
-    print(estimate_text(settings, judge_usage(_run_to_the_end(pipeline))))
+    with show_progress():
+        result = run_to_the_end(pipeline)
+    print(estimate_text(settings, judge_usage(result)))
     return 0
 
 
-def _run_to_the_end(pipeline: beam.Pipeline) -> PipelineResult:
+def run_to_the_end(pipeline: beam.Pipeline) -> PipelineResult:
+    """Runs a pipeline and waits for its end; raises what made it fail."""
     calm_collector()
     # Beam logs, with its traceback, every error that it raises to us as well.
     logging.getLogger("apache_beam.runners.common").setLevel(logging.CRITICAL)
     try:
-        with show_progress():
-            result = pipeline.run()
-            result.wait_until_finish()
-            return result
+        result = pipeline.run()
+        result.wait_until_finish()
+        return result
     except AuthenticationError as error:
         raise AuthenticationError(str(error).partition(" [while running")[0]) from None
     except RuntimeError as error:
@@ -96,7 +99,7 @@ def _run_to_the_end(pipeline: beam.Pipeline) -> PipelineResult:
         close_judges()
 
 
-def _keep_inputs(settings: Settings) -> None:
+def keep_inputs(settings: Settings) -> None:
     """Raises ConfigError if --overwrite could remove what is to be read."""
     output = Path(settings.output).resolve()
     for path in (*settings.input, *settings.eval_cases):
@@ -114,12 +117,12 @@ def calm_collector() -> None:
     gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS, 20, 20)
 
 
-def _only_translates(options: PipelineOptions) -> bool:
+def only_translates(options: PipelineOptions) -> bool:
     is_template = options.view_as(GoogleCloudOptions).template_location is not None
     return is_template or bool(options.view_as(TestOptions).dry_run)
 
 
-def _translate(pipeline: beam.Pipeline) -> None:
+def translate(pipeline: beam.Pipeline) -> None:
     """Translates a pipeline without running it; of Beam's runners only Dataflow's can do that itself."""
     if type(pipeline.runner).__name__ == "DataflowRunner":
         pipeline.run()

@@ -12,6 +12,7 @@ from pipeline.streaming.ledger import Ledger
 from pipeline.streaming.segments import TABLES, SegmentId, Segments
 from pipeline.streaming.tables import open_database
 from schemas.values import JsonObject
+from transforms.metrics import MetricsState
 from transforms.streaming.outcome import Outcome
 
 _READING = ("read", "parse")

@@ -1,0 +1,157 @@
+"""Runs a stream in this process."""
+
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from hashlib import sha256
+from pathlib import Path
+
+import apache_beam as beam
+from apache_beam.options.pipeline_options import PipelineOptions
+from apache_beam.testing.test_stream_service import TestStreamServiceController
+
+from pipeline.directory import ALERTS_FILE, PROGRESS_FILE, check_directory, clear_directory
+from pipeline.ending import report
+from pipeline.feeds.feed import Feed
+from pipeline.feeds.open import FeedOptions, open_feed
+from pipeline.lock import locked
+from pipeline.run import keep_inputs, only_translates, run_to_the_end, translate, try_judge
+from pipeline.settings import Settings
+from pipeline.sources import FileSource, Source, file_patterns
+from pipeline.streaming.alert_sinks import open_alert_sink
+from pipeline.streaming.build import build_stream
+from pipeline.streaming.counts import stream_counts
+from pipeline.streaming.desk import Desk, open_desk
+from pipeline.streaming.engine import Engine, Limits
+from pipeline.streaming.ledger import Ledger
+from pipeline.streaming.live import Watcher
+from pipeline.streaming.local_steps import LocalStream
+from pipeline.streaming.metrics_files import MetricsFiles
+from pipeline.streaming.restore import Restored, restore
+from pipeline.streaming.signals import drained_by_signal
+from pipeline.streaming.store import Store
+from schemas.config import ConfigError
+from transforms.progress import PROGRESS
+from transforms.rows import version_rows
+
+
+def run_stream(settings: Settings, options: PipelineOptions) -> int:
+    """Scores conversations as they arrive, until it is told to end.
+
+    An output directory that holds a stream is continued where it stopped.
+
+    Returns:
+        Exit status: 0, or 1 if a gate of the run was missed.
+
+    Raises:
+        ConfigError: Something the user must put right; nothing was run.
+        OSError: The source or the output failed.
+    """
+    check_stream_directory(settings)
+    try_judge(settings)
+    keep_inputs(settings)
+    with locked(settings.output), ExitStack() as stack:
+        if settings.overwrite:
+            clear_directory(settings.output)
+        store = _opened_store(settings, stack)
+        settings = _continued(settings, store)
+        feed = open_feed(settings.input, _feed_options(settings), store.book)
+        stack.callback(feed.close)
+        _stream(settings, options, store, feed)
+        store.compact()
+        return _report(settings, store)
+
+
+def check_stream_directory(settings: Settings) -> None:
+    """Raises ConfigError if a directory cannot be used, or holds something else than a stream."""
+    is_stream = (Path(settings.output) / PROGRESS_FILE).is_file()
+    check_directory(settings.output, settings.overwrite or is_stream)
+    output = Path(settings.output).resolve()
+    for path in settings.input:
+        if "://" not in path and path != "-" and Path(path).resolve() in (output, *output.parents):
+            raise ConfigError(f"--output {settings.output}: lies in the input {path}, which is watched")
+
+
+def _opened_store(settings: Settings, stack: ExitStack) -> Store:
+    try:
+        store = Store(Path(settings.output))
+    except ValueError as error:
+        raise ConfigError(f"--output {settings.output}: {error}") from None
+    stack.callback(store.close)
+    return store
+
+
+def _continued(settings: Settings, store: Store) -> Settings:
+    """Returns the settings under the name and time of the stream's first process; raises ConfigError."""
+    text = settings.config.model_dump_json() + repr(settings.stream.rules.window)
+    digest = sha256(text.encode()).hexdigest()
+    if store.meta("config", digest) != digest:
+        raise ConfigError(
+            f"--output {settings.output}: holds a stream with another config or window; --overwrite replaces it"
+        )
+    run_id = store.meta("run_id", settings.run.run_id)
+    create_time = store.meta("create_time", settings.run.create_time)
+    return replace(settings, run=replace(settings.run, run_id=run_id, create_time=create_time))
+
+
+def _feed_options(settings: Settings) -> FeedOptions:
+    return FeedOptions(settings.max_record_bytes, settings.stream.timestamp_attribute, settings.run.run_id)
+
+
+def _stream(settings: Settings, options: PipelineOptions, store: Store, feed: Feed) -> None:
+    """Runs the pipeline to its end; raises what ended it early."""
+    stream, directory = settings.stream, Path(settings.output)
+    ledger = Ledger(feed.settle)
+    restored = restore(store.conversations, stream.rules)
+    store.totals = restored.totals
+    alerts = open_alert_sink(stream.alerts, directory / ALERTS_FILE)
+    desk = Desk(store, ledger, MetricsFiles(directory, settings.run.run_id), alerts)
+    limits = Limits(stream.max_run_time, stream.stop_after)
+    engine = Engine(feed, ledger, store, limits, stream.rules.session_gap, settings.run.run_id)
+    with ExitStack() as stack:
+        stack.callback(open_desk(settings.output, desk))
+        endpoint = stack.enter_context(_served(engine))
+        pipeline = _pipeline(settings, options, endpoint, restored)
+        stack.enter_context(drained_by_signal(engine.stop))
+        stack.enter_context(Watcher(desk, feed, engine).watching())
+        run_to_the_end(pipeline)
+    desk.metrics.write(store.totals)
+    if engine.problem is not None:
+        raise engine.problem
+
+
+@contextmanager
+def _served(engine: Engine) -> Iterator[str]:
+    """Serves an engine's events on a socket that only this user can reach; yields its address."""
+    directory = tempfile.mkdtemp(prefix="turnwise-")
+    service = TestStreamServiceController(engine, endpoint=f"unix:{directory}/events")
+    service.start()
+    try:
+        yield service.endpoint
+    finally:
+        service.stop()
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+def _pipeline(
+    settings: Settings, options: PipelineOptions, endpoint: str, restored: Restored
+) -> beam.Pipeline:
+    pipeline = beam.Pipeline(options=options)
+    local = LocalStream(settings.output, endpoint)
+    arrivals = local.read(pipeline)
+    build_stream(pipeline, arrivals, [], case_source(settings), settings, local, restored)
+    return pipeline
+
+
+def case_source(settings: Settings) -> Source | None:
+    """Returns where eval cases come from; None: none were given."""
+    patterns = file_patterns("--eval_cases", settings.eval_cases)
+    return FileSource(patterns, settings.max_record_bytes, "lost_cases") if patterns else None
+
+
+def _report(settings: Settings, store: Store) -> int:
+    run_id = settings.run.run_id
+    rows = [row for entry in sorted(store.totals.items()) for row in version_rows(entry, run_id)]
+    return report(settings, stream_counts(store.counts), PROGRESS.judged, rows)
