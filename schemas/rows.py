@@ -45,6 +45,9 @@ class MetricRow(TypedDict):
     `mean_low` and `mean_high` are the mean if
     everything unscored stood at the bottom, or at the top, of the criterion's scale. `pass_rate_low` and
     `pass_rate_high` bound the pass rate with 95 % confidence (Wilson). Quantiles are of latencies only.
+    A stream's rows are those of one window: `window_start` and `window_end` in RFC 3339, the end exclusive,
+    `pane` `EARLY`, `ON_TIME`, `LATE` or `UNKNOWN`, and `revision`, which counts how often the window gave
+    figures, from 0. All four are null in a batch.
     """
 
     run_id: str
@@ -68,6 +71,10 @@ class MetricRow(TypedDict):
     p50: float | None
     p90: float | None
     p99: float | None
+    window_start: str | None
+    window_end: str | None
+    pane: str | None
+    revision: int | None
 
 
 class MetricsByAppVersionRow(MetricRow):

@@ -41,9 +41,12 @@ def add_parts(sums: Sums, parts: Iterable[Part]) -> None:
             pair[1] += second
 
 
-def add_sums(sums: Sums, more: Sums) -> None:
-    """Adds sums to sums, in place."""
-    add_parts(sums, ((key, first, second) for key, (first, second) in more.items()))
+def add_sums(sums: Sums, more: Sums, sign: int = 1) -> None:
+    """Adds sums to sums, in place, or takes them back (`sign` -1); a pair that falls to nothing goes."""
+    add_parts(sums, ((key, sign * first, sign * second) for key, (first, second) in more.items()))
+    for key in more:
+        if sums[key] == [0, 0]:
+            del sums[key]
 
 
 def result_parts(result: JsonObject) -> list[Part]:

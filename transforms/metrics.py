@@ -66,16 +66,28 @@ class MetricsState:
             tally = self.tallies[criterion, turn] = Tally()
         return tally
 
-    def merge(self, other: "MetricsState") -> None:
-        """Adds the sums of other conversations."""
-        self.conversations += other.conversations
-        self.turns += other.turns
-        self.passes += other.passes
-        self.fails += other.fails
+    def merge(self, other: "MetricsState", sign: int = 1) -> None:
+        """Adds the sums of other conversations, or takes them back (`sign` -1).
+
+        What falls to nothing goes, so that adding and taking back leaves no trace.
+        """
+        self.conversations += sign * other.conversations
+        self.turns += sign * other.turns
+        self.passes += sign * other.passes
+        self.fails += sign * other.fails
         for key, tally in other.tallies.items():
-            self.tallies.setdefault(key, Tally()).merge(tally)
-        add_sums(self.ces, other.ces)
-        self.sampled_out.update(other.sampled_out)
+            self._merge_tally(key, tally, sign)
+        add_sums(self.ces, other.ces, sign)
+        for criterion, number in other.sampled_out.items():
+            self.sampled_out[criterion] += sign * number
+            if not self.sampled_out[criterion]:
+                del self.sampled_out[criterion]
+
+    def _merge_tally(self, key: tuple[str, int | None], tally: Tally, sign: int) -> None:
+        mine = self._tally(*key)
+        mine.merge(tally, sign)
+        if mine.is_empty:
+            del self.tallies[key]
 
     def criterion_tallies(self) -> dict[tuple[str, bool], Tally]:
         """Returns the sums by (criterion, whether of whole conversations), over all turns."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import asdict
+from typing import NamedTuple
 
 from schemas.failure import Failure
 from schemas.proto_scalars import nanos_timestamp
@@ -12,11 +13,27 @@ from transforms.conversation_case import ConversationCase
 from transforms.criteria import CRITERIA
 from transforms.metrics import MetricsState
 from transforms.scoring import ScoredConversation
-from transforms.statistics import Tally, wilson_interval
+from transforms.statistics import ONE, Tally, wilson_interval
 
 STATUS = "evaluation_status"
 # As seconds, the year 5138; as milliseconds, March 1973.
 _FIRST_MILLISECONDS = 1e11
+
+
+class RowWindow(NamedTuple):
+    """The window that metrics are of.
+
+    Attributes:
+        start: Seconds since the epoch.
+        end: Seconds since the epoch, exclusive.
+        pane: `EARLY`, `ON_TIME`, `LATE` or `UNKNOWN`.
+        revision: How often the window gave figures before.
+    """
+
+    start: float
+    end: float
+    pane: str
+    revision: int
 
 
 def score_rows(scored: ScoredConversation, run_id: str) -> Iterator[ScoreRow]:
@@ -115,25 +132,31 @@ def failure_rows(failure: Failure, run_id: str) -> list[FailureRow]:
     return [row]  # type: ignore[list-item]
 
 
-def version_rows(entry: tuple[str, MetricsState], run_id: str) -> list[MetricsByAppVersionRow]:
+def version_rows(
+    entry: tuple[str, MetricsState], run_id: str, window: RowWindow | None = None
+) -> list[MetricsByAppVersionRow]:
     """Returns an app version's ("": unknown) row of verdicts, then one per criterion and level."""
     version, state = entry
+    base = _metric_base(run_id, version, window)
     sizes = {"conversations": state.conversations, "turns": state.turns}
-    rows = [_metric_row(run_id, version, STATUS, "conversation", _status_tally(state))]
+    rows = [_metric_row(base, STATUS, "conversation", _status_tally(state))]
     for (criterion, is_whole), tally in sorted(state.criterion_tallies().items(), key=lambda item: item[0]):
-        rows.append(_metric_row(run_id, version, criterion, "conversation" if is_whole else "turn", tally))
+        rows.append(_metric_row(base, criterion, "conversation" if is_whole else "turn", tally))
     return [
         {**row, **sizes, "sampled_out": state.sampled_out[row["criterion"]]}  # type: ignore[typeddict-item]
         for row in rows
     ]
 
 
-def turn_rows(entry: tuple[str, MetricsState], run_id: str) -> list[MetricsByTurnRow]:
+def turn_rows(
+    entry: tuple[str, MetricsState], run_id: str, window: RowWindow | None = None
+) -> list[MetricsByTurnRow]:
     """Returns an app version's ("": unknown) rows per turn index and criterion."""
     version, state = entry
+    base = _metric_base(run_id, version, window)
     turns = [(turn, name, tally) for (name, turn), tally in state.tallies.items() if turn is not None]
     return [
-        {**_metric_row(run_id, version, name, "turn", tally), "turn_index": turn}
+        {**_metric_row(base, name, "turn", tally), "turn_index": turn}
         for turn, name, tally in sorted(turns, key=lambda item: item[:2])
     ]
 
@@ -143,21 +166,39 @@ def _status_tally(state: MetricsState) -> Tally:
     return Tally(
         scored=decided,
         unscored=state.conversations - decided,
-        total=float(state.passes),
-        squares=float(state.passes),
+        total=state.passes * ONE,
+        squares=state.passes * ONE**2,
         passes=state.passes,
         fails=state.fails,
     )
 
 
-def _metric_row(run_id: str, app_version: str, criterion: str, level: str, tally: Tally) -> MetricRow:
+class _MetricBase(NamedTuple):
+    """What all metric rows of an app version (and window) share."""
+
+    run_id: str
+    app_version: str | None
+    window_start: str | None = None
+    window_end: str | None = None
+    pane: str | None = None
+    revision: int | None = None
+
+
+def _metric_base(run_id: str, version: str, window: RowWindow | None) -> _MetricBase:
+    if window is None:
+        return _MetricBase(run_id, version or None)
+    start, end = _rfc3339(window.start), _rfc3339(window.end)
+    return _MetricBase(run_id, version or None, start, end, window.pane, window.revision)
+
+
+def _metric_row(base: _MetricBase, criterion: str, level: str, tally: Tally) -> MetricRow:
     kind = CRITERIA.get(criterion)
     scale = kind.scale if kind else (0.0, 1.0)
     gated = tally.passes + tally.fails
     interval = wilson_interval(tally.passes, gated)
     return {
-        "run_id": run_id,
-        "app_version": app_version or None,
+        "run_id": base.run_id,
+        "app_version": base.app_version,
         "criterion": criterion,
         "level": level,
         "unit": kind.unit if kind else "score",
@@ -177,4 +218,8 @@ def _metric_row(run_id: str, app_version: str, criterion: str, level: str, tally
         "p50": tally.quantile(0.5),
         "p90": tally.quantile(0.9),
         "p99": tally.quantile(0.99),
+        "window_start": base.window_start,
+        "window_end": base.window_end,
+        "pane": base.pane,
+        "revision": base.revision,
     }

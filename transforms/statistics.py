@@ -1,15 +1,17 @@
 """Additive statistics: what the metrics are sums of."""
 
 from dataclasses import dataclass
-from math import ceil, sqrt
+from math import ceil, copysign, sqrt
 from typing import NamedTuple
 
-from ddsketch import DDSketch
-
 from schemas.score import Outcome
+from transforms.quantiles import Bins, add_bins, add_value, value_at
 
 _Z95 = 1.959963984540054
-SKETCH_ACCURACY = 0.001
+_LIMIT = 1e15
+_FLOAT_ONE = 2.0**100
+ONE = 1 << 100
+"""Values are summed as whole numbers of 2^-100: such sums are exact in any order, and can be taken back."""
 
 
 class Interval(NamedTuple):
@@ -29,6 +31,11 @@ def wilson_interval(passes: int, count: int) -> Interval | None:
     return Interval(max(0.0, centre - half), min(1.0, centre + half))
 
 
+def _whole(value: float) -> int:
+    """Returns a value as a number of 2^-100, cut off there; beyond 1e15, as 1e15."""
+    return int((value if -_LIMIT < value < _LIMIT else copysign(_LIMIT, value)) * _FLOAT_ONE)
+
+
 @dataclass(slots=True)
 class Tally:
     """Sums over the scores of one criterion; two tallies add up to the tally of all their scores.
@@ -37,21 +44,21 @@ class Tally:
         scored: Scores with a value.
         unscored: Scores without one.
         errors: Times the criterion raised.
-        total: Sum of the values.
-        squares: Sum of their squares.
+        total: Sum of the values, in 2^-100.
+        squares: Sum of their squares, in 2^-200.
         passes: Outcomes PASS.
         fails: Outcomes FAIL.
-        sketch: Quantiles of the values within 0.1 % (DDSketch), for latencies; None elsewhere.
+        sketch: Counts of the values for quantiles, for latencies; None elsewhere.
     """
 
     scored: int = 0
     unscored: int = 0
     errors: int = 0
-    total: float = 0.0
-    squares: float = 0.0
+    total: int = 0
+    squares: int = 0
     passes: int = 0
     fails: int = 0
-    sketch: DDSketch | None = None
+    sketch: Bins | None = None
 
     def add(self, value: float | None, outcome: Outcome | None, with_quantiles: bool = False) -> None:
         """Counts one score."""
@@ -62,43 +69,63 @@ class Tally:
         if value is None:
             self.unscored += 1
             return
+        whole = _whole(value)
         self.scored += 1
-        self.total += value
-        self.squares += value * value
+        self.total += whole
+        self.squares += whole * whole
         if with_quantiles:
-            self.sketch = self.sketch or DDSketch(SKETCH_ACCURACY)
-            self.sketch.add(value)
+            if self.sketch is None:
+                self.sketch = {}
+            add_value(self.sketch, value)
 
-    def merge(self, other: "Tally") -> None:
-        """Adds another tally to this one."""
-        for name in ("scored", "unscored", "errors", "total", "squares", "passes", "fails"):
-            setattr(self, name, getattr(self, name) + getattr(other, name))
+    def merge(self, other: "Tally", sign: int = 1) -> None:
+        """Adds another tally to this one, or takes it back (`sign` -1)."""
+        self.scored += sign * other.scored
+        self.unscored += sign * other.unscored
+        self.errors += sign * other.errors
+        self.total += sign * other.total
+        self.squares += sign * other.squares
+        self.passes += sign * other.passes
+        self.fails += sign * other.fails
         if other.sketch is not None:
-            self.sketch = self.sketch or DDSketch(SKETCH_ACCURACY)
-            self.sketch.merge(other.sketch)
+            bins = {} if self.sketch is None else self.sketch
+            add_bins(bins, other.sketch, sign)
+            self.sketch = bins or None
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it says nothing, because nothing was added or all of it was taken back."""
+        counts = self.scored or self.unscored or self.errors or self.passes or self.fails
+        return not (counts or self.total or self.squares or self.sketch)
 
     @property
     def mean(self) -> float | None:
         """Mean of the values; None without any."""
-        return self.total / self.scored if self.scored else None
+        return self.total / (self.scored * ONE) if self.scored else None
+
+    @property
+    def variance(self) -> float | None:
+        """Sample variance; None below two values."""
+        count = self.scored
+        if count < 2:
+            return None
+        return (count * self.squares - self.total**2) / (count * (count - 1) * ONE**2)
 
     @property
     def stddev(self) -> float | None:
         """Sample standard deviation; None below two values."""
-        if self.scored < 2:
-            return None
-        return sqrt(max(0.0, (self.squares - self.total**2 / self.scored) / (self.scored - 1)))
+        variance = self.variance
+        return None if variance is None else sqrt(variance)
 
     def mean_if_unscored(self, value: float) -> float | None:
         """Mean if everything unscored had this value; None if there is nothing at all."""
         count = self.scored + self.unscored
-        return (self.total + value * self.unscored) / count if count else None
+        return (self.total + _whole(value) * self.unscored) / (count * ONE) if count else None
 
     def quantile(self, share: float) -> float | None:
         """Smallest value that at least `share` of the values do not exceed; None without a sketch."""
         if self.sketch is None:
             return None
         if self.scored == 1:
-            return self.total
-        rank = max(ceil(share * self.scored), 1) - 1
-        return self.sketch.get_quantile_value(min(1.0, (rank + 0.25) / (self.scored - 1)))
+            return self.total / ONE
+        return value_at(self.sketch, max(ceil(share * self.scored), 1) - 1)

@@ -180,7 +180,7 @@ def test_versions_are_sorted_and_the_draft_has_no_id():
 KEYS = st.tuples(
     st.none() | st.integers(0, 2), st.sampled_from(["tool", "semantic", "turn_latency"]), st.just("")
 )
-PARTS = st.lists(st.tuples(KEYS, st.integers(0, 5), st.integers(0, 10**12)), max_size=8)
+PARTS = st.lists(st.tuples(KEYS, st.integers(1, 5), st.integers(0, 10**12)), max_size=8)
 
 
 @given(st.lists(PARTS, min_size=3, max_size=3))

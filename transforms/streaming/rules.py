@@ -24,6 +24,11 @@ class StreamRules:
     pane_every: float = 60.0
     slots: int | None = None
 
+    @property
+    def window_lateness(self) -> float:
+        """How long after its end a window takes changes; conversations close a session gap after they end."""
+        return self.allowed_lateness + self.session_gap
+
     def key(self, name: str) -> str:
         """Returns the key that a conversation's state is kept under."""
         return name if self.slots is None else f"slot-{crc32(name.encode('utf-8', 'replace')) % self.slots}"

@@ -1,0 +1,214 @@
+"""Counts every conversation once: what came twice adds nothing, a revision replaces what it revises."""
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import apache_beam as beam
+import msgspec
+from apache_beam.coders import Coder
+from apache_beam.pvalue import PCollection
+from apache_beam.transforms.timeutil import TimeDomain
+from apache_beam.transforms.userstate import ReadModifyWriteStateSpec, TimerSpec, on_timer
+from apache_beam.transforms.window import GlobalWindow
+from apache_beam.utils.timestamp import Timestamp
+from apache_beam.utils.windowed_value import WindowedValue
+
+from transforms.metrics import MetricsState
+from transforms.packing import packed, unpacked
+from transforms.streaming.outcome import Contribution
+from transforms.streaming.rules import StreamRules
+
+HORIZON = 32_000
+"""Conversations that are remembered over all slots; beyond it, those that were counted longest ago go."""
+
+
+class Known(msgspec.Struct, frozen=True, array_like=True):
+    """What is remembered of a conversation that was counted.
+
+    Attributes:
+        revision: As the contribution's.
+        digest: As the contribution's.
+        event_time: Of the first contribution of that name; it names the window.
+        app_version: As the contribution's.
+        statistics: Its sums, packed.
+        is_restored: Whether one of its contributions stands in the sums from before a restart.
+    """
+
+    revision: int
+    digest: bytes
+    event_time: float
+    app_version: str
+    statistics: bytes
+    is_restored: bool
+
+
+class Change(NamedTuple):
+    """Sums that are added to (`sign` 1) or taken back from (-1) the window of a time."""
+
+    sign: int
+    event_time: float
+    app_version: str
+    statistics: MetricsState
+
+
+def revise(known: Known | None, new: Contribution) -> tuple[Known, list[Change]]:
+    """Returns what is known of a conversation after a contribution, and what that changes in the sums.
+
+    The order in which restored contributions and new ones come does not matter.
+    """
+    if known is None:
+        return _remembered(new), [] if new.is_restored else [_change(new)]
+    if new.is_restored:
+        return (known, []) if known.is_restored else _found_counted(known, new)
+    if new.revision < known.revision or _is_same(known, new):
+        return known, []
+    taking_back = Change(-1, known.event_time, known.app_version, unpacked(known.statistics))
+    new = new._replace(event_time=known.event_time, is_restored=known.is_restored)
+    return _remembered(new), [taking_back, _change(new)]
+
+
+def _found_counted(known: Known, restored: Contribution) -> tuple[Known, list[Change]]:
+    """Returns what is known and what changes once a conversation proves to be counted before a restart."""
+    statistics = unpacked(known.statistics)
+    changes = [Change(-1, known.event_time, known.app_version, statistics)]
+    if known.revision < restored.revision or _is_same(known, restored):
+        return _remembered(restored), changes
+    known = msgspec.structs.replace(known, event_time=restored.event_time, is_restored=True)
+    changes += [
+        _change(restored, sign=-1),
+        Change(1, known.event_time, known.app_version, statistics),
+    ]
+    return known, changes
+
+
+def _is_same(known: Known, other: Contribution) -> bool:
+    return known.revision == other.revision and known.digest == other.digest
+
+
+def _remembered(found: Contribution) -> Known:
+    statistics = packed(found.statistics)
+    return Known(
+        found.revision, found.digest, found.event_time, found.app_version, statistics, found.is_restored
+    )
+
+
+def _change(found: Contribution, sign: int = 1) -> Change:
+    return Change(sign, found.event_time, found.app_version, found.statistics)
+
+
+class _Slot(msgspec.Struct, frozen=True, array_like=True):
+    """What is remembered under one key.
+
+    Attributes:
+        wake: When the next one is to be forgotten, seconds since the epoch; None: nothing to forget.
+        known: Name -> conversation, those that were counted longest ago first.
+    """
+
+    wake: float | None = None
+    known: dict[str, Known] = {}
+
+
+class _SlotCoder(Coder):
+    """Keeps a slot as MessagePack."""
+
+    def encode(self, value: _Slot) -> bytes:
+        return msgspec.msgpack.encode(value)
+
+    def decode(self, encoded: bytes) -> _Slot:
+        return msgspec.msgpack.decode(encoded, type=_Slot)
+
+    def is_deterministic(self) -> bool:
+        return False
+
+
+class _CountOnceFn(beam.DoFn):
+    SLOT = ReadModifyWriteStateSpec("slot", _SlotCoder())
+    FORGET = TimerSpec("forget", TimeDomain.WATERMARK)
+
+    def __init__(self, rules: StreamRules) -> None:
+        self._rules = rules
+        self._limit = None if rules.slots is None else max(1, HORIZON // rules.slots)
+
+    def start_bundle(self) -> None:
+        self._sums: dict[tuple[str, Timestamp], MetricsState] = {}
+
+    def process(
+        self,
+        element: tuple[str, Contribution],
+        slot: Any = beam.DoFn.StateParam(SLOT),
+        forget: Any = beam.DoFn.TimerParam(FORGET),
+    ) -> None:
+        before: _Slot = slot.read() or _Slot()
+        new = element[1]
+        old = before.known.get(new.name)
+        known, changes = revise(old, new)
+        if known is old:
+            return
+        for change in changes:
+            place = change.app_version, self._window_start(change.event_time)
+            self._sums.setdefault(place, MetricsState()).merge(change.statistics, change.sign)
+        entries = {name: entry for name, entry in before.known.items() if name != new.name}
+        entries[new.name] = known
+        if self._limit is not None and len(entries) > self._limit:
+            del entries[next(iter(entries))]
+        end = self._forget_at(known)
+        wake = end if before.wake is None else min(before.wake, end)
+        if wake != before.wake:
+            forget.set(wake)
+        slot.write(_Slot(wake, entries))
+
+    @on_timer(FORGET)
+    def forget(
+        self,
+        time: Any = beam.DoFn.TimestampParam,
+        slot: Any = beam.DoFn.StateParam(SLOT),
+        forget: Any = beam.DoFn.TimerParam(FORGET),
+    ) -> None:
+        """Forgets conversations whose windows cannot change any more."""
+        known = (slot.read() or _Slot()).known
+        left = {name: entry for name, entry in known.items() if self._forget_at(entry) > time}
+        wake = min(map(self._forget_at, left.values()), default=None)
+        if wake is None:
+            slot.clear()
+        else:
+            forget.set(wake)
+            slot.write(_Slot(wake, left))
+
+    def finish_bundle(self) -> Iterator[WindowedValue]:
+        """Yields what the bundle changed, one entry an app version and window."""
+        for (version, start), change in self._sums.items():
+            if change != MetricsState():
+                yield WindowedValue((version, change), start, (GlobalWindow(),))
+
+    def _window_start(self, event_time: float) -> Timestamp:
+        time = Timestamp.of(event_time)
+        return Timestamp(micros=time.micros - time.micros % round(self._rules.window * 1e6))
+
+    def _forget_at(self, known: Known) -> float:
+        rules = self._rules
+        return float(self._window_start(known.event_time)) + rules.window + rules.window_lateness
+
+
+class CountOnce(beam.PTransform[PCollection[Contribution], PCollection[tuple[str, MetricsState]]]):
+    """Turns contributions into (app version, change of the sums), at the start of the window it belongs to.
+
+    A contribution that was counted before a restart is remembered and not counted. A conversation is
+    forgotten when its window cannot change any more, and, where rules have slots, when more than `HORIZON`
+    came after it.
+    """
+
+    def __init__(self, rules: StreamRules) -> None:
+        """Keeps the lengths of time."""
+        super().__init__()
+        self._rules = rules
+
+    def expand(self, contributions: "PCollection[Contribution]") -> "PCollection[tuple[str, MetricsState]]":
+        """Keys by conversation or slot, and compares."""
+        keyed = contributions | "KeyContributions" >> beam.Map(_keyed, self._rules)
+        return keyed | "CountOnce" >> beam.ParDo(_CountOnceFn(self._rules)).with_output_types(
+            tuple[str, MetricsState]
+        )
+
+
+def _keyed(contribution: Contribution, rules: StreamRules) -> tuple[str, Contribution]:
+    return rules.key(contribution.name), contribution

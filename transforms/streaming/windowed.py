@@ -1,0 +1,109 @@
+"""Metrics in event-time windows."""
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import apache_beam as beam
+from apache_beam.pvalue import PCollection
+from apache_beam.transforms.timeutil import TimeDomain
+from apache_beam.transforms.trigger import AccumulationMode, AfterCount, AfterProcessingTime, AfterWatermark
+from apache_beam.transforms.userstate import ReadModifyWriteStateSpec, TimerSpec, on_timer
+from apache_beam.transforms.window import FixedWindows
+from apache_beam.utils.windowed_value import PaneInfoTiming
+
+from transforms.metrics import MetricsFn, MetricsState
+from transforms.packing import StateCoder
+from transforms.rows import RowWindow
+from transforms.streaming.rules import StreamRules
+
+
+class WindowMetrics(NamedTuple):
+    """All that one app version adds up to in one window, so far. Its sums must not be changed in place.
+
+    Attributes:
+        window_start: Seconds since the epoch.
+        window_end: Seconds since the epoch, exclusive.
+        app_version: "": unknown.
+        pane: `EARLY`, `ON_TIME`, `LATE` or `UNKNOWN`, as the engine says. Beam's local engine calls the pane
+            at the end of a window LATE where an early one came before it.
+        revision: How often the window gave figures before; it starts anew with the process.
+        state: The sums.
+    """
+
+    window_start: float
+    window_end: float
+    app_version: str
+    pane: str
+    revision: int
+    state: MetricsState
+
+    @property
+    def row_window(self) -> RowWindow:
+        """What its rows say about the window."""
+        return RowWindow(self.window_start, self.window_end, self.pane, self.revision)
+
+
+class _AddUpFn(beam.DoFn):
+    """Adds the panes of a window up; the engine need not keep the elements of earlier panes."""
+
+    SUMS = ReadModifyWriteStateSpec("sums", StateCoder())
+    FORGET = TimerSpec("forget", TimeDomain.WATERMARK)
+
+    def __init__(self, lateness: float) -> None:
+        self._lateness = lateness
+
+    def process(
+        self,
+        element: tuple[str, MetricsState],
+        window: Any = beam.DoFn.WindowParam,
+        pane: Any = beam.DoFn.PaneInfoParam,
+        sums: Any = beam.DoFn.StateParam(SUMS),
+        forget: Any = beam.DoFn.TimerParam(FORGET),
+    ) -> Iterator[WindowMetrics]:
+        state, before = MetricsState(), sums.read()
+        for part in (before, element[1]):
+            if part is not None:
+                state.merge(part)
+        sums.write(state)
+        if before is None:
+            forget.set(window.max_timestamp() + self._lateness)
+        timing = PaneInfoTiming.to_string(pane.timing)
+        yield WindowMetrics(float(window.start), float(window.end), element[0], timing, pane.index, state)
+
+    @on_timer(FORGET)
+    def forget(self, sums: Any = beam.DoFn.StateParam(SUMS)) -> None:
+        """Lets the sums of a window go that cannot change any more."""
+        sums.clear()
+
+
+class WindowedMetrics(beam.PTransform[PCollection[tuple[str, MetricsState]], PCollection[WindowMetrics]]):
+    """Adds changes up by app version and window, and gives the sums again and again as they grow.
+
+    A window gives its sums every `pane_every` seconds while it is open and something changed, when the
+    watermark passes its end, and after that at every change. Changes that come later than `window_lateness`
+    after its end are dropped.
+    """
+
+    def __init__(
+        self, rules: StreamRules, restored: "PCollection[tuple[str, MetricsState]] | None" = None
+    ) -> None:
+        """Keeps the lengths of time, and sums from before a restart, each timestamped in its window."""
+        super().__init__()
+        self._rules, self._restored = rules, restored
+
+    def expand(self, changes: "PCollection[tuple[str, MetricsState]]") -> "PCollection[WindowMetrics]":
+        """Windows, combines the changes of each pane, and adds the panes up."""
+        if self._restored is not None:
+            changes = (changes, self._restored) | "WithRestored" >> beam.Flatten()
+        rules = self._rules
+        windowed = changes | "Window" >> beam.WindowInto(
+            FixedWindows(rules.window),
+            trigger=AfterWatermark(early=AfterProcessingTime(rules.pane_every), late=AfterCount(1)),
+            accumulation_mode=AccumulationMode.DISCARDING,
+            allowed_lateness=rules.window_lateness,
+        )
+        return (
+            windowed
+            | "SumPane" >> beam.CombinePerKey(MetricsFn()).with_output_types(tuple[str, MetricsState])
+            | "AddUp" >> beam.ParDo(_AddUpFn(rules.window_lateness))
+        )
