@@ -31,8 +31,11 @@ def report(settings: Settings, counts: JsonObject, usage: Usage, rows: Sequence[
         rows: Rows of `metrics_by_app_version` over the whole run.
     """
     problems = gate_problems(settings, counts, rows)
-    names = [criterion.name for criterion in (*settings.criteria, *settings.selection.ces)]
-    print(version_table(rows, names, counts["failures_by_version"]) if rows else "no conversation was scored")
+    print(
+        version_table(rows, settings.criteria_names, counts["failures_by_version"])
+        if rows
+        else "no conversation was scored"
+    )
     print(f"\n{balance_text(counts)}")
     judge = judge_text(settings, usage, rows)
     if judge:

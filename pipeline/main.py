@@ -60,6 +60,11 @@ def _run(argv: Sequence[str]) -> int:
         from pipeline.options import parse_options
         from pipeline.run import run
 
-        return run(*parse_options(argv))
+        settings, options = parse_options(argv)
+        if settings.is_streaming:
+            from pipeline.streaming.run import run_stream
+
+            return run_stream(settings, options)
+        return run(settings, options)
     finally:
         gc.enable()

@@ -58,6 +58,11 @@ class Settings:
     stream: StreamSettings = field(default_factory=StreamSettings)
 
     @property
+    def criteria_names(self) -> list[str]:
+        """Names of all criteria that may be scored, those of CES cases at the end."""
+        return [criterion.name for criterion in (*self.criteria, *self.selection.ces)]
+
+    @property
     def selection(self) -> Selection:
         """The criteria, by how they are scored."""
         return select(self.criteria, self.judge.config.backend != "none", self.sample_rate)

@@ -13,12 +13,14 @@ class Progress:
         conversations: Scored.
         turns: Scored.
         held: Events that wait in open sessions.
+        asking: Calls of judges in flight.
         judged: Model -> what was asked of it.
     """
 
     conversations: int = 0
     turns: int = 0
     held: int = 0
+    asking: int = 0
     judged: dict[str, JudgeUsage] = field(default_factory=dict)
 
 

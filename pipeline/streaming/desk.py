@@ -18,6 +18,11 @@ class Desk:
     metrics: MetricsFiles
     alerts: AlertSink
 
+    def write_metrics(self) -> None:
+        """Writes the metrics files if something changed; raises OSError."""
+        with self.store.lock:
+            self.metrics.write(self.store.totals)
+
 
 _DESKS: dict[str, Desk] = {}
 

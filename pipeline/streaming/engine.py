@@ -67,13 +67,18 @@ class Engine:
         """Lets the stream end: nothing more is read, and what was read is scored."""
         self._stop.set()
 
+    def fail(self, problem: Exception) -> None:
+        """Lets the stream end because of a problem outside the pipeline."""
+        self.problem = self.problem or problem
+        self._stop.set()
+
     def read_multiple(self, labels: Sequence[Any]) -> Iterator[_Message]:
         """Yields the events of the whole stream, as Beam's service for TestStream asks for them."""
         try:
             yield from self._live()
             yield from self._drain()
         except Exception as error:
-            self.problem = error
+            self.fail(error)
         yield _watermark_message(MAX_TIMESTAMP.micros / 1e6)
 
     def _live(self) -> Iterator[_Message]:

@@ -4,10 +4,9 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from transforms.packing import packed, unpacked
-
 from pipeline.streaming.segments import SegmentId, Span
 from transforms.metrics import MetricsState
+from transforms.packing import packed, unpacked
 from transforms.streaming.outcome import Contribution, Outcome
 
 

@@ -8,11 +8,11 @@ from apache_beam.coders import BytesCoder
 from apache_beam.pvalue import PCollection
 from apache_beam.testing.test_stream import TestStream
 from schemas.alert import Alert
-from transforms.streaming.windowed import WindowMetrics
 
 from pipeline.streaming.desk import find_desk
 from schemas.arrival import Arrival
 from transforms.streaming.outcome import Outcome
+from transforms.streaming.windowed import WindowMetrics
 
 
 class _TakeFn(beam.DoFn):

@@ -5,14 +5,13 @@ from collections.abc import Iterable
 from pathlib import Path
 from threading import Lock
 
-from transforms.streaming.windowed import WindowMetrics
-
 from pipeline.build import aggregate_versions
 from pipeline.directory import AGGREGATED, SINGLE_FILES
 from pipeline.encoders import document_content, table_content
 from schemas.values import JsonObject
 from transforms.metrics import MetricsState
 from transforms.rows import turn_rows, version_rows
+from transforms.streaming.windowed import WindowMetrics
 
 BY_VERSION, BY_TURN = SINGLE_FILES
 _Key = tuple[str, str | None]
@@ -31,12 +30,12 @@ class MetricsFiles:
         """Replaces the rows of a window and app version."""
         entry = (metrics.app_version, metrics.state)
         with self._lock:
-            window = metrics.columns(self._next_revision(metrics))
-            for table, rows in (
-                (BY_VERSION, version_rows(entry, self._run_id, window)),
-                (BY_TURN, turn_rows(entry, self._run_id, window)),
-            ):
-                self._rows[table][window["window_start"], metrics.app_version or None] = rows
+            window = metrics.row_window
+            by_version = version_rows(entry, self._run_id, window)
+            key = (by_version[0]["window_start"] or "", metrics.app_version or None)
+            window = window._replace(revision=self._next_revision(key, window.revision))
+            self._rows[BY_VERSION][key] = version_rows(entry, self._run_id, window)
+            self._rows[BY_TURN][key] = turn_rows(entry, self._run_id, window)
             self._is_changed = True
 
     def window_rows(self) -> list[JsonObject]:
@@ -61,10 +60,9 @@ class MetricsFiles:
         partial.write_bytes(content)
         partial.replace(self._directory / name)
 
-    def _next_revision(self, metrics: WindowMetrics) -> int:
+    def _next_revision(self, key: _Key, revision: int) -> int:
         """Returns a number above every earlier one of the window, those of earlier processes included."""
-        key = (metrics.columns(0)["window_start"], metrics.app_version or None)
-        return max([metrics.index, *(row["revision"] + 1 for row in self._rows[BY_VERSION].get(key, ()))])
+        return max([revision, *(row["revision"] + 1 for row in self._rows[BY_VERSION].get(key, ()))])
 
 
 def _read(path: Path) -> list[JsonObject]:

@@ -17,7 +17,7 @@ from pipeline.ending import report
 from pipeline.feeds.feed import Feed
 from pipeline.feeds.open import FeedOptions, open_feed
 from pipeline.lock import locked
-from pipeline.run import keep_inputs, only_translates, run_to_the_end, translate, try_judge
+from pipeline.run import keep_inputs, run_to_the_end, try_judge
 from pipeline.settings import Settings
 from pipeline.sources import FileSource, Source, file_patterns
 from pipeline.streaming.alert_sinks import open_alert_sink
@@ -115,9 +115,9 @@ def _stream(settings: Settings, options: PipelineOptions, store: Store, feed: Fe
         endpoint = stack.enter_context(_served(engine))
         pipeline = _pipeline(settings, options, endpoint, restored)
         stack.enter_context(drained_by_signal(engine.stop))
-        stack.enter_context(Watcher(desk, feed, engine).watching())
+        stack.enter_context(Watcher(desk, feed, engine, settings.criteria_names).watching())
         run_to_the_end(pipeline)
-    desk.metrics.write(store.totals)
+    desk.write_metrics()
     if engine.problem is not None:
         raise engine.problem
 

@@ -28,17 +28,18 @@ class Store:
     Attributes:
         book: How far sources were read.
         conversations: What is kept of conversations.
+        lock: Held by whoever looks at the counts or totals as a whole.
         counts: What was kept so far, over all processes.
         totals: App version ("": unknown) -> what all kept conversations add to the metrics.
     """
 
     def __init__(self, directory: Path) -> None:
         """Opens the directory's database and files; raises ValueError or OSError."""
-        self._lock, self._directory = RLock(), directory
+        self.lock, self._directory = RLock(), directory
         self._connection = open_database(directory)
         rows = self._connection.execute('SELECT "table", number, length FROM segments')
         self._segments = Segments(directory, {SegmentId(t, n): length for t, n, length in rows})
-        self.book = SourceBook(self._connection, self._lock)
+        self.book = SourceBook(self._connection, self.lock)
         self.conversations = KeptConversations(self._connection)
         self.counts = Counter(dict(self._connection.execute("SELECT name, number FROM counts")))
         self.totals: dict[str, MetricsState] = {}
@@ -47,7 +48,7 @@ class Store:
     @contextmanager
     def _transaction(self) -> Iterator[None]:
         """Commits what the body did; after a failure nothing is kept any more."""
-        with self._lock:
+        with self.lock:
             if self._problem is not None:
                 raise self._problem
             self._connection.execute("BEGIN IMMEDIATE")
@@ -68,7 +69,7 @@ class Store:
 
     def meta(self, name: str, value: str) -> str:
         """Returns what the first process of this directory stated under a name; it is `value` if none did."""
-        with self._lock:
+        with self.lock:
             self._connection.execute("INSERT OR IGNORE INTO meta VALUES (?, ?)", (name, value))
             found = self._connection.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
         return str(found[0])
@@ -150,6 +151,6 @@ class Store:
 
     def close(self) -> None:
         """Closes files and database."""
-        with self._lock:
+        with self.lock:
             self._segments.close()
             self._connection.close()

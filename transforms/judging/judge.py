@@ -24,6 +24,7 @@ from transforms.judging.counts import JudgeCounts
 from transforms.judging.limits import Pace
 from transforms.judging.replies import read_reply
 from transforms.judging.requests import Requests
+from transforms.progress import PROGRESS
 
 _SPENT = Fault("budget", "budget")
 
@@ -194,12 +195,14 @@ class Judge:
         self._stop_if_refused()
         start = time.perf_counter()
         replies: list[RawReply] = []
+        PROGRESS.asking += 1
         try:
             replies = await self._backend.generate(request, count)
         except AuthenticationError as error:
             self._refused = str(error)
             raise
         finally:
+            PROGRESS.asking -= 1
             self._counts.add_call(request.recipe.model, time.perf_counter() - start, *_tokens(replies))
         return replies
 
