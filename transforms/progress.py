@@ -5,10 +5,15 @@ from dataclasses import dataclass
 
 @dataclass(slots=True)
 class Progress:
-    """Conversations and turns scored so far in this process."""
+    """Conversations and turns scored so far in this process.
+
+    Attributes:
+        held: Events that wait in open sessions.
+    """
 
     conversations: int = 0
     turns: int = 0
+    held: int = 0
 
 
 PROGRESS = Progress()
