@@ -8,8 +8,10 @@ LOG_FORMATS = (
     "ces_conversation",
     "ces_session_output",
     "adk_session",
+    "adk_event",
     "adk_eval_result",
     "openai_chat",
+    "turn_event",
 )
 
 

@@ -16,6 +16,7 @@ from schemas.failure import Failure
 from schemas.rows import FailureRow
 from schemas.values import JsonObject
 from transforms.aggregates import VersionSums, aggregated_metrics
+from transforms.formats.events import EVENT_FORMATS
 from transforms.formats.registry import CaseReader, LogReader
 from transforms.judge_turns import JudgeTurns
 from transforms.match import USED, MatchCases, count_unused_cases
@@ -29,7 +30,7 @@ SESSIONS = "Sessions"
 REASONS = "turnwise.failures"
 VERSIONS = "turnwise.failures_by_version"
 VERSION_MARK = "="
-_JOINED_FORMATS = ("auto", "ces_session_output")
+_JOINED_FORMATS = ("auto", *EVENT_FORMATS)
 
 
 def build(root: beam.Pipeline, logs: Source, cases: Source | None, settings: Settings, sink: Sink) -> None:
@@ -48,7 +49,7 @@ def build(root: beam.Pipeline, logs: Source, cases: Source | None, settings: Set
     failures += [read_failures, parsed.failures]
     parts = {"": parsed.conversations}
     if settings.input_format in _JOINED_FORMATS:
-        joined = parsed.entries | "JoinSessions" >> JoinSessions()
+        joined = parsed.events | "JoinSessions" >> JoinSessions()
         parts[SESSIONS] = joined.conversations
         failures.append(joined.failures)
     states, used = [], []

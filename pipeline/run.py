@@ -118,6 +118,7 @@ def calm_collector() -> None:
 
 
 def only_translates(options: PipelineOptions) -> bool:
+    """Tells whether a pipeline is to be translated for a runner and not run."""
     is_template = options.view_as(GoogleCloudOptions).template_location is not None
     return is_template or bool(options.view_as(TestOptions).dry_run)
 

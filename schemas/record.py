@@ -26,7 +26,8 @@ class Record(NamedTuple):
         source: File (or topic) it was read from.
         position: 1-based line, or 1-based index inside a JSON array or an Avro file.
         data: The record's UTF-8 JSON text; of a joined one, the JSON array of its events.
-        receipts: In a stream, what is done with when the record's outcome is kept; empty: all of itself.
+        receipts: In a stream, what is done with when the record's outcome is kept; empty: all of itself, or
+            nothing of a joined one.
         is_joined: Whether it stands for several events of one conversation.
     """
 
@@ -38,4 +39,4 @@ class Record(NamedTuple):
 
     def settles(self) -> tuple[Receipt, ...]:
         """Returns what is done with when the record's outcome is kept."""
-        return self.receipts or (Receipt(self.source, self.position),)
+        return self.receipts if self.receipts or self.is_joined else (Receipt(self.source, self.position),)

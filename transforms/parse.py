@@ -9,12 +9,13 @@ from apache_beam.pvalue import PCollection
 from schemas.case import EvalCase
 from schemas.conversation import Conversation
 from schemas.failure import Failure, record_failure
-from schemas.record import Record
+from schemas.record import Receipt, Record
 from transforms.counting import CountingDoFn
-from transforms.formats.registry import CaseReader, LogReader, SessionEntry, join_entries
+from transforms.formats.events import ConversationEvent, distinct, in_order, join_events
+from transforms.formats.registry import CaseReader, LogReader
 
 FAILURES = "failures"
-ENTRIES = "entries"
+EVENTS = "events"
 
 
 class LoggedConversation(NamedTuple):
@@ -25,37 +26,63 @@ class LoggedConversation(NamedTuple):
 
 
 class Parsed(NamedTuple):
-    """What a parser gives: conversations, entries of sessions still to be joined, failures."""
+    """What a parser gives: conversations, events of conversations still to be joined, failures."""
 
     conversations: "PCollection[LoggedConversation]"
-    entries: "PCollection[tuple[str, SessionEntry]]"
+    events: "PCollection[tuple[str, ConversationEvent]]"
     failures: "PCollection[Failure]"
 
 
-class _ParseConversationFn(CountingDoFn):
+class ParsingDoFn(CountingDoFn):
+    """A DoFn that reads records."""
+
     def __init__(self, reader: LogReader) -> None:
+        """Keeps the reader."""
         super().__init__()
         self._reader = reader
 
-    def process(self, record: Record) -> Iterator[Any]:
+    def outputs(self, record: Record, watermark: float = 0.0) -> Iterator[Any]:
+        """Yields what a record holds.
+
+        Of several conversations in one record each has its own receipt. An event is told the watermark.
+        """
         self.count("records")
         try:
             found = self._reader.read(record)
+            if not found:
+                raise ValueError("the record holds no conversation")
         except Exception as error:
             self.count("lost_records")
             yield beam.pvalue.TaggedOutput(FAILURES, record_failure("parse", error, record))
             return
         self.count("parsed_records")
-        if isinstance(found, SessionEntry):
-            yield beam.pvalue.TaggedOutput(ENTRIES, (found.session_id, found))
+        if isinstance(found, ConversationEvent):
+            event = found._replace(watermark=watermark) if watermark else found
+            yield beam.pvalue.TaggedOutput(EVENTS, (event.session_id, event))
             return
         self.count("conversations", len(found))
-        for one in found:
+        for part, one in enumerate(found):
+            own = record if len(found) == 1 else _part_of(record, part, len(found))
             if isinstance(one, ValueError):
                 self.count("lost_conversations")
-                yield beam.pvalue.TaggedOutput(FAILURES, record_failure("parse", one, record))
+                yield beam.pvalue.TaggedOutput(FAILURES, record_failure("parse", one, own))
             else:
-                yield LoggedConversation(one, record)
+                yield LoggedConversation(one, own)
+
+
+def _part_of(record: Record, part: int, parts: int) -> Record:
+    return record._replace(receipts=(Receipt(record.source, record.position, part, parts),))
+
+
+def parse_with(fn: ParsingDoFn, records: "PCollection[Any]") -> Parsed:
+    """Returns what a DoFn reads from records."""
+    outputs = records | "Parse" >> beam.ParDo(fn).with_outputs(EVENTS, FAILURES, main="conversations")
+    return Parsed(outputs["conversations"], outputs[EVENTS], outputs[FAILURES])
+
+
+class _ParseConversationFn(ParsingDoFn):
+    def process(self, record: Record) -> Iterator[Any]:
+        return self.outputs(record)
 
 
 class ParseConversations(beam.PTransform[PCollection[Record], Parsed]):
@@ -68,41 +95,38 @@ class ParseConversations(beam.PTransform[PCollection[Record], Parsed]):
 
     def expand(self, records: "PCollection[Record]") -> Any:
         """Splits the records into what they hold."""
-        outputs = records | "Parse" >> beam.ParDo(_ParseConversationFn(self._reader)).with_outputs(
-            ENTRIES, FAILURES, main="conversations"
-        )
-        return Parsed(outputs["conversations"], outputs[ENTRIES], outputs[FAILURES])
+        return parse_with(_ParseConversationFn(self._reader), records)
 
 
 class _JoinFn(CountingDoFn):
-    def process(self, element: tuple[str, Iterable[SessionEntry]]) -> Iterator[Any]:
-        session_id, entries = element[0], sorted(element[1])
+    def process(self, element: tuple[str, Iterable[ConversationEvent]]) -> Iterator[Any]:
+        session_id, given = element[0], list(element[1])
+        self.count("conversations")
         try:
-            conversation = join_entries(session_id, entries)
+            events = in_order(distinct(given))
+            conversation = join_events(session_id, events)
         except Exception as error:
-            self.count("conversations")
             self.count("lost_conversations")
-            for entry in entries:
+            for event in given:
                 yield beam.pvalue.TaggedOutput(
-                    FAILURES, record_failure("parse", error, entry.record, session_id)
+                    FAILURES, record_failure("parse", error, event.record, session_id)
                 )
             return
-        self.count("conversations")
-        self.count("joined_entries", len(entries))
-        yield LoggedConversation(conversation, entries[0].record)
+        self.count("joined_entries", len(given))
+        yield LoggedConversation(conversation, events[0].record)
 
 
-class JoinSessions(beam.PTransform[PCollection[tuple[str, SessionEntry]], Parsed]):
-    """Joins the log entries of each session into one conversation, in turn order."""
+class JoinSessions(beam.PTransform[PCollection[tuple[str, ConversationEvent]], Parsed]):
+    """Joins the events of each conversation into one, in turn order, each event once."""
 
-    def expand(self, entries: "PCollection[tuple[str, SessionEntry]]") -> Any:
-        """Groups the entries by session."""
+    def expand(self, events: "PCollection[tuple[str, ConversationEvent]]") -> Any:
+        """Groups the events by session."""
         outputs = (
-            entries
+            events
             | "GroupBySession" >> beam.GroupByKey()
             | "Join" >> beam.ParDo(_JoinFn()).with_outputs(FAILURES, main="conversations")
         )
-        return Parsed(outputs["conversations"], entries, outputs[FAILURES])
+        return Parsed(outputs["conversations"], events, outputs[FAILURES])
 
 
 class ParsedCases(NamedTuple):

@@ -5,7 +5,6 @@ from dataclasses import asdict
 from typing import NamedTuple
 
 from schemas.failure import Failure
-from schemas.proto_scalars import nanos_timestamp
 from schemas.rows import FailureRow, MetricRow, MetricsByAppVersionRow, MetricsByTurnRow, ResultRow, ScoreRow
 from schemas.score import Score
 from schemas.values import JsonObject
@@ -13,11 +12,14 @@ from transforms.conversation_case import ConversationCase
 from transforms.criteria import CRITERIA
 from transforms.metrics import MetricsState
 from transforms.scoring import ScoredConversation
+<<<<<<< HEAD
 from transforms.statistics import ONE, Tally, wilson_interval
+=======
+from transforms.statistics import Tally, wilson_interval
+from transforms.times import rfc3339
+>>>>>>> i4a
 
 STATUS = "evaluation_status"
-# As seconds, the year 5138; as milliseconds, March 1973.
-_FIRST_MILLISECONDS = 1e11
 
 
 class RowWindow(NamedTuple):
@@ -54,20 +56,9 @@ def score_rows(scored: ScoredConversation, run_id: str) -> Iterator[ScoreRow]:
 def _turn_times(case: ConversationCase) -> list[str | None]:
     start = case.conversation.start_time
     return [
-        start if p.actual is None or p.actual.timestamp is None else _rfc3339(p.actual.timestamp)
+        start if p.actual is None or p.actual.timestamp is None else rfc3339(p.actual.timestamp)
         for p in case.pairs
     ]
-
-
-def _rfc3339(timestamp: str | float) -> str | None:
-    """Returns the log's text as it is, or its seconds (or milliseconds) since the epoch as a text."""
-    if isinstance(timestamp, str):
-        return timestamp
-    seconds = timestamp / 1000 if abs(timestamp) >= _FIRST_MILLISECONDS else timestamp
-    try:
-        return nanos_timestamp(round(seconds * 1e9)) if abs(seconds) < _FIRST_MILLISECONDS else None
-    except ValueError:
-        return None
 
 
 def _base_row(case: ConversationCase, run_id: str) -> ScoreRow:

@@ -8,8 +8,6 @@ from apache_beam.pvalue import PCollection
 from apache_beam.transforms.window import TimestampedValue
 from schemas.alert import Alert
 from transforms.streaming.alerts import RaiseAlerts
-from transforms.streaming.assemble import AssembleConversations
-from transforms.streaming.parse import ParseArrivals
 
 from pipeline.build import read_cases
 from pipeline.settings import Settings
@@ -20,8 +18,10 @@ from schemas.failure import Failure
 from transforms.formats.registry import LogReader
 from transforms.match import MatchCases
 from transforms.parse import FAILURES
+from transforms.streaming.assemble import AssembleConversations
 from transforms.streaming.latest import CountOnce
 from transforms.streaming.outcome import Contribution, Outcome, failed_outcome, ignored_outcome
+from transforms.streaming.parse import ParseArrivals
 from transforms.streaming.score import OUTCOMES, ScoreArrivals
 from transforms.streaming.windowed import WindowedMetrics, WindowMetrics
 

@@ -3,10 +3,9 @@
 from collections import deque
 from typing import NamedTuple
 
-from transforms.streaming.assemble import RestoredSession
-
 from pipeline.streaming.kept import KeptConversations
 from transforms.metrics import MetricsState
+from transforms.streaming.assemble import RestoredSession
 from transforms.streaming.latest import HORIZON
 from transforms.streaming.outcome import Contribution
 from transforms.streaming.rules import StreamRules

@@ -89,7 +89,7 @@ def _continued(settings: Settings, store: Store) -> Settings:
     digest = sha256(text.encode()).hexdigest()
     if store.meta("config", digest) != digest:
         raise ConfigError(
-            f"--output {settings.output}: holds a stream with another config or window; --overwrite replaces it"
+            f"--output {settings.output}: holds a stream of another config or window; --overwrite replaces it"
         )
     run_id = store.meta("run_id", settings.run.run_id)
     create_time = store.meta("create_time", settings.run.create_time)

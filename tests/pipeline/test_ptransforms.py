@@ -71,11 +71,11 @@ def test_parse_conversations_splits_conversations_entries_and_failures() -> None
     with pipeline() as root:
         parsed = root | beam.Create(records) | ParseConversations(LogReader())
         whole = parsed.conversations | "Whole" >> beam.Map(describe_conversation)
-        entries = parsed.entries | "Entries" >> beam.MapTuple(lambda key, found: (key, found.turn_index))
+        entries = parsed.events | "Entries" >> beam.MapTuple(lambda key, found: (key, found.turn_index))
         failures = parsed.failures | "Failed" >> beam.Map(describe_failure)
         lost = [("parse", "log.jsonl", r.position, r.data.decode()) for r in records[2:]]
         assert_that(whole, equal_to([("c1", 2, "log.jsonl", 1)]), "IsWhole")
-        assert_that(entries, equal_to([("s1", 1)]), "IsEntry")
+        assert_that(entries, equal_to([("s1", 0)]), "IsEntry")
         assert_that(failures, equal_to(lost), "IsLost")
 
 
@@ -92,7 +92,7 @@ def test_join_sessions_orders_turns_and_keeps_sessions_apart() -> None:
         parsed = (
             root | beam.Create([*records, record(broken, 4, "b.jsonl")]) | ParseConversations(LogReader())
         )
-        joined = parsed.entries | JoinSessions()
+        joined = parsed.events | JoinSessions()
         told = joined.conversations | "Told" >> beam.Map(
             lambda found: (
                 found.conversation.conversation_id,

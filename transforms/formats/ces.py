@@ -182,6 +182,12 @@ def entry_session(value: JsonObject) -> tuple[str, int]:
     return session, int(payload.get("turnIndex") or payload.get("turn_index") or 0)
 
 
+def ends_session(value: JsonObject) -> bool:
+    """Tells whether a log entry says that its session ended."""
+    payload = _payload(value)
+    return payload.get("endSession", payload.get("end_session")) is not None
+
+
 def _payload(value: JsonObject) -> JsonObject:
     payload = value.get("jsonPayload", value)
     return payload if isinstance(payload, dict) else {}

@@ -42,6 +42,19 @@ def _is_conversation(record: JsonObject) -> bool:
     return "conversation_id" in record and "turns" in record
 
 
+def _is_turn_event(record: JsonObject) -> bool:
+    marks = {"turn", "turn_index", "event_id", "event_time", "end"}
+    return "conversation_id" in record and bool(record.keys() & marks) and not _is_chat(record)
+
+
+def _is_adk_event(record: JsonObject) -> bool:
+    """Tells an event in an envelope, the bare end of a session, or an event that names its session."""
+    if not record.keys() & {"session_id", "sessionId"}:
+        return False
+    flat = "author" in record and record.keys() & {"content", "actions", "invocation_id", "invocationId"}
+    return bool(isinstance(record.get("event"), dict) or "end" in record or flat)
+
+
 def _is_case(record: JsonObject) -> bool:
     return "eval_id" in record and bool(
         record.keys() & {"kind", "dialect", "turns", "task", "actions", "rubrics"}
@@ -123,11 +136,13 @@ def _name(record: JsonObject) -> str:
 
 TESTS: tuple[tuple[str, Callable[[JsonObject], bool]], ...] = (
     ("turnwise", _is_conversation),
+    ("turn_event", _is_turn_event),
     ("adk_eval_set", _is_adk_eval_set),
     ("adk_eval_case", _is_adk_eval_case),
     ("adk_eval_result", _is_adk_eval_result),
     ("adk_case_result", _is_adk_case_result),
     ("adk_session", _is_adk_session),
+    ("adk_event", _is_adk_event),
     ("ces_evaluation_result", _is_ces_evaluation_result),
     ("ces_evaluation", _is_ces_evaluation),
     ("ces_session_output", _is_ces_session_output),

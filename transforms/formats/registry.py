@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from pathlib import PurePosixPath
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 from pydantic_core import from_json
 
@@ -10,27 +10,16 @@ from schemas.case import EvalCase
 from schemas.config import CesConfig
 from schemas.conversation import Conversation
 from schemas.record import Record
-from schemas.values import JsonObject, JsonValue
+from schemas.values import JsonValue
 from transforms.formats import adk, adk_legacy, ces, ces_cases, turnwise
 from transforms.formats.adk_session import session_conversation
+from transforms.formats.events import EVENT_FORMATS, ConversationEvent, read_event
 from transforms.formats.openai_chat import chat_conversation
 from transforms.formats.problems import checked
 from transforms.formats.recognise import recognise
 
 T = TypeVar("T")
 N = TypeVar("N", Conversation, Conversation | ValueError)
-
-
-class SessionEntry(NamedTuple):
-    """One entry of a session's log, to be joined with the session's other entries.
-
-    Attributes:
-        turn_index: 1-based, as the log counts.
-    """
-
-    session_id: str
-    turn_index: int
-    record: Record
 
 
 def _no_conversation(name: str) -> ValueError:
@@ -79,30 +68,26 @@ class LogReader:
         """Keeps the format."""
         self.input_format = input_format
 
-    def read(self, record: Record) -> Sequence[Conversation | ValueError] | SessionEntry:
-        """Returns the conversations of a record (an error in place of one that is bad), or the session entry.
+    def read(self, record: Record) -> Sequence[Conversation | ValueError] | ConversationEvent:
+        """Returns the conversations of a record (an error in place of one that is bad), or the event it is.
 
         Raises:
             ValueError: It cannot be read; one line.
         """
         hint = self.input_format
         if hint == "turnwise" or (hint == "auto" and turnwise.looks_canonical(record.data)):
-            return [_named(turnwise.read_recording(record.data), record)]
+            conversation = turnwise.read_recording(record.data)
+            if conversation.turns or hint == "turnwise":
+                return [_named(conversation, record)]
         value = from_json(record.data)
         name = recognise(value) if hint == "auto" else hint
         if name == "turnwise":
             return [_named(turnwise.read_recording(record.data), record)]
-        if name == "ces_session_output":
-            return SessionEntry(*ces.entry_session(_object(value)), record)
+        if name in EVENT_FORMATS:
+            return read_event(name, value, record)
         if name not in _LOG_FORMATS:
             raise _no_conversation(name)
         return [_checked(found, record) for found in _LOG_FORMATS[name](value, _place(record))]
-
-
-def _object(value: JsonValue) -> JsonObject:
-    if not isinstance(value, dict):
-        raise ValueError(f"a JSON object is needed, not {type(value).__name__}")
-    return value
 
 
 def _place(record: Record) -> str:
@@ -120,12 +105,6 @@ def _checked(found: Conversation | ValueError, record: Record) -> Conversation |
         return found if isinstance(found, ValueError) else checked(_named(found, record))
     except ValueError as error:
         return error
-
-
-def join_entries(session_id: str, entries: list[SessionEntry]) -> Conversation:
-    """Joins the entries of one session, given in turn order, into a conversation."""
-    values = [_object(from_json(entry.record.data)) for entry in entries]
-    return checked(ces.joined_conversation(session_id, values))
 
 
 class CaseReader:

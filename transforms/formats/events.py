@@ -1,0 +1,132 @@
+"""Events of conversations: logs that grow while people talk, joined into whole conversations."""
+
+from collections.abc import Callable, Iterable, Sequence
+from hashlib import blake2b
+from math import inf
+from typing import NamedTuple
+
+from pydantic_core import from_json
+
+from schemas.conversation import Conversation
+from schemas.record import Record
+from schemas.values import JsonObject, JsonValue
+from transforms.formats import adk_event, ces, turn_event
+from transforms.formats.problems import checked
+from transforms.formats.spellings import as_text
+from transforms.times import value_time
+
+UNNUMBERED = -1
+_LARGEST_INDEX = 2**31 - 1
+_DIGEST_BYTES = 16
+
+
+class ConversationEvent(NamedTuple):
+    """One event of a conversation, to be joined with its other events.
+
+    Attributes:
+        session_id: Id of the conversation.
+        turn_index: 0-based; -1: unknown.
+        event_time: Its own time, seconds since the epoch; None: it does not say.
+        event_id: The record's own id, or else a digest of its text: equal ones are the same event twice.
+        is_end: Whether it says that the conversation ended.
+        kind: Name of its format.
+        record: The raw record.
+        watermark: The source's watermark when it was read; 0.0: unknown.
+    """
+
+    session_id: str
+    turn_index: int
+    event_time: float | None
+    event_id: str
+    is_end: bool
+    kind: str
+    record: Record
+    watermark: float = 0.0
+
+
+class _Kind(NamedTuple):
+    """What the events of a format tell, and how they are joined; `own_id` is what only this one calls id."""
+
+    place: Callable[[JsonObject], tuple[str, int]]
+    is_end: Callable[[JsonObject], bool]
+    own_id: Callable[[JsonObject], JsonValue]
+    join: Callable[[str, Sequence[JsonObject]], Conversation]
+
+
+def _ces_place(value: JsonObject) -> tuple[str, int]:
+    session_id, one_based = ces.entry_session(value)
+    return session_id, one_based - 1
+
+
+def _ces_id(value: JsonObject) -> JsonValue:
+    return value.get("insertId")
+
+
+def _no_id(value: JsonObject) -> JsonValue:
+    return None
+
+
+_KINDS = {
+    "ces_session_output": _Kind(_ces_place, ces.ends_session, _ces_id, ces.joined_conversation),
+    "adk_event": _Kind(adk_event.place, adk_event.is_end, adk_event.own_id, adk_event.joined_conversation),
+    "turn_event": _Kind(turn_event.place, turn_event.is_end, _no_id, turn_event.joined_conversation),
+}
+
+EVENT_FORMATS = tuple(_KINDS)
+"""Names of the formats whose records are events."""
+
+
+def read_event(name: str, value: JsonValue, record: Record) -> ConversationEvent:
+    """Returns the event that a parsed record of an event format is.
+
+    Raises:
+        ValueError: It names no conversation, or is otherwise no such event; one line.
+    """
+    if not isinstance(value, dict):
+        raise ValueError(f"a JSON object is needed, not {type(value).__name__}")
+    kind = _KINDS[name]
+    session_id, turn_index = kind.place(value)
+    if not UNNUMBERED <= turn_index <= _LARGEST_INDEX:
+        raise ValueError(f"there is no turn {turn_index}")
+    event_id = as_text(value.get("event_id")) or as_text(kind.own_id(value)) or _digest(record.data)
+    time = value_time(value)
+    return ConversationEvent(session_id, turn_index, time, event_id, kind.is_end(value), name, record)
+
+
+def _digest(data: bytes) -> str:
+    return blake2b(data.strip(), digest_size=_DIGEST_BYTES).hexdigest()
+
+
+def in_order(events: Iterable[ConversationEvent]) -> list[ConversationEvent]:
+    """Returns events by turn index, then time, then place in their source."""
+    return sorted(events, key=_order)
+
+
+def _order(event: ConversationEvent) -> tuple[int, float, str, int]:
+    time = event.event_time
+    return event.turn_index, -inf if time is None else time, event.record.source, event.record.position
+
+
+def distinct(events: Iterable[ConversationEvent]) -> list[ConversationEvent]:
+    """Returns each event once; of several with one id the one that stands first in its source."""
+    found: dict[str, ConversationEvent] = {}
+    for event in sorted(events, key=_place):
+        found.setdefault(event.event_id, event)
+    return list(found.values())
+
+
+def _place(event: ConversationEvent) -> tuple[str, int]:
+    return event.record.source, event.record.position
+
+
+def join_events(session_id: str, events: Sequence[ConversationEvent]) -> Conversation:
+    """Joins the events of one conversation, given in order, into a conversation.
+
+    Raises:
+        ValueError: They are of several formats, or cannot be read; one line.
+    """
+    kinds = sorted({event.kind for event in events})
+    if len(kinds) > 1:
+        raise ValueError(f"events of one conversation in several formats: {', '.join(kinds)}")
+    values = [from_json(event.record.data) for event in events]
+    return checked(_KINDS[kinds[0]].join(session_id, values))

@@ -1,0 +1,205 @@
+"""Gathers the events of conversations by sessions, in state with timers."""
+
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+import apache_beam as beam
+import msgspec
+from apache_beam.pvalue import PCollection, TaggedOutput
+from apache_beam.transforms.timeutil import TimeDomain
+from apache_beam.transforms.userstate import ReadModifyWriteStateSpec, TimerSpec, on_timer
+from apache_beam.transforms.window import TimestampedValue
+from apache_beam.utils.timestamp import MAX_TIMESTAMP, Timestamp
+
+from schemas.failure import Failure, record_failure
+from schemas.record import Receipt, Record
+from transforms.counting import CountingDoFn
+from transforms.formats.events import ConversationEvent
+from transforms.formats.registry import LogReader
+from transforms.parse import FAILURES, LoggedConversation
+from transforms.progress import PROGRESS
+from transforms.streaming.assembly import RestoredSession, Session
+from transforms.streaming.rules import StreamRules
+from transforms.streaming.sessions import Added, Sessions
+
+IGNORED = "ignored"
+_ENCODE = msgspec.msgpack.Encoder().encode
+_DECODE = msgspec.msgpack.Decoder(Sessions).decode
+
+
+class _AsTheyAre(beam.coders.Coder):
+    """Leaves state to the step: bytes for an engine that keeps bytes, the object itself in this process."""
+
+    def encode(self, value: Any) -> Any:
+        return value
+
+    def decode(self, encoded: Any) -> Any:
+        return encoded
+
+    def is_deterministic(self) -> bool:
+        return False
+
+
+_SESSIONS = ReadModifyWriteStateSpec("sessions", _AsTheyAre())
+_CLOSING = TimerSpec("closing", TimeDomain.WATERMARK)
+
+
+class Assembled(NamedTuple):
+    """What assembly gives: conversations, failures, and what is done with because it adds nothing."""
+
+    conversations: "PCollection[LoggedConversation]"
+    failures: "PCollection[Failure]"
+    ignored: "PCollection[tuple[Receipt, ...]]"
+
+
+class _AssembleFn(CountingDoFn):
+    """Keeps the sessions of a key.
+
+    Where keys are slots (`StreamRules.slots`), the engine is in this process and keeps state by reference: a
+    slot is large, and encoding it for every event would cost more than all else. It is copied once a bundle, so
+    that a bundle that fails leaves no trace.
+    """
+
+    def __init__(self, rules: StreamRules, reader: LogReader) -> None:
+        super().__init__()
+        self._rules, self._reader = rules, reader
+        self._own: dict[str, Sessions] = {}
+        self._held = 0
+
+    def start_bundle(self) -> None:
+        super().start_bundle()
+        self._own, self._held = {}, 0
+
+    def finish_bundle(self) -> None:
+        super().finish_bundle()
+        PROGRESS.held += self._held
+        self._own, self._held = {}, 0
+
+    def process(
+        self,
+        element: tuple[str, Any],
+        timestamp: Timestamp = beam.DoFn.TimestampParam,
+        state: Any = beam.DoFn.StateParam(_SESSIONS),
+        timer: Any = beam.DoFn.TimerParam(_CLOSING),
+    ) -> Iterator[Any]:
+        key, entry = element
+        sessions = self._sessions(key, state)
+        try:
+            added = self._add(sessions, entry, timestamp)
+        except Exception as error:
+            yield TaggedOutput(FAILURES, _failure(error, entry))
+        else:
+            self._held += added.held
+            if added.ignored:
+                yield TaggedOutput(IGNORED, added.ignored)
+        self._write(sessions, state, timer)
+
+    def _add(self, sessions: Sessions, entry: Any, timestamp: Timestamp) -> Added:
+        if isinstance(entry, RestoredSession):
+            return sessions.restore(entry, self._reader, self._rules)
+        return sessions.add(entry, timestamp.micros / 1e6, self._reader, self._rules)
+
+    @on_timer(_CLOSING)
+    def close(
+        self,
+        key: Any = beam.DoFn.KeyParam,
+        timestamp: Timestamp = beam.DoFn.TimestampParam,
+        state: Any = beam.DoFn.StateParam(_SESSIONS),
+        timer: Any = beam.DoFn.TimerParam(_CLOSING),
+    ) -> Iterator[Any]:
+        sessions = self._sessions(key, state)
+        for name, session in sessions.take_due(timestamp.micros / 1e6):
+            self._held -= len(session.fresh)
+            for output in self._closed(sessions, name, session):
+                yield TimestampedValue(output, session.last_time)
+        self._write(sessions, state, timer)
+
+    def _closed(self, sessions: Sessions, name: str, session: Session) -> Iterator[Any]:
+        self.count("conversations")
+        try:
+            conversation, record = sessions.close(name, session, self._rules)
+        except Exception as error:
+            self.count("lost_conversations")
+            for event in session.fresh.values():
+                yield TaggedOutput(FAILURES, record_failure("parse", error, event.record, name))
+            return
+        self.count("joined_entries", len(session.fresh))
+        yield LoggedConversation(conversation, record)
+
+    def _sessions(self, key: str, state: Any) -> Sessions:
+        """Returns the sessions of a key, which this bundle may change."""
+        own = self._own.get(key)
+        if own is None:
+            kept = state.read()
+            if kept is None:
+                own = Sessions()
+            else:
+                own = kept.copy() if isinstance(kept, Sessions) else _DECODE(kept)
+            self._own[key] = own
+        return own
+
+    def _write(self, sessions: Sessions, state: Any, timer: Any) -> None:
+        visit = sessions.next_visit(self._rules)
+        if visit < MAX_TIMESTAMP.seconds():
+            timer.set(Timestamp(visit))
+        if sessions.is_empty():
+            state.clear()
+        else:
+            state.write(sessions if self._rules.slots is not None else _ENCODE(sessions))
+
+
+def _failure(error: Exception, entry: Any) -> Failure:
+    if isinstance(entry, RestoredSession):
+        return record_failure(
+            "assemble", error, Record("", 0, entry.events, is_joined=True), entry.session_id
+        )
+    return record_failure("assemble", error, entry.record, entry.session_id)
+
+
+class _KeyFn(beam.DoFn):
+    def __init__(self, rules: StreamRules) -> None:
+        self._rules = rules
+
+    def process(self, entry: Any) -> Iterable[tuple[str, Any]]:
+        yield self._rules.key(entry.session_id), entry
+
+
+class _KeyEventFn(_KeyFn):
+    def process(self, entry: tuple[str, ConversationEvent]) -> Iterable[tuple[str, Any]]:
+        yield self._rules.key(entry[0]), entry[1]
+
+
+class AssembleConversations(beam.PTransform[PCollection[tuple[str, ConversationEvent]], Assembled]):
+    """Turns events, timestamped by their time, into conversations.
+
+    A conversation is given when its session closes: at the gap after its last event, or at once when an event
+    says that it ended. An event that comes later gives it again, with a higher revision. Its timestamp is the
+    time of its last event. An event that cannot be taken, and events that make no conversation, are failures.
+    """
+
+    def __init__(
+        self,
+        rules: StreamRules,
+        restored: "PCollection[RestoredSession] | None" = None,
+        reader: LogReader | None = None,
+    ) -> None:
+        """Keeps what rules the assembly.
+
+        Args:
+            rules: Gap, lateness and keys.
+            restored: Sessions that an earlier process closed; None: there are none.
+            reader: Reads the events of restored and closed sessions again; None: recognises their format.
+        """
+        super().__init__()
+        self._rules, self._restored, self._reader = rules, restored, reader or LogReader()
+
+    def expand(self, events: "PCollection[tuple[str, ConversationEvent]]") -> Any:
+        """Keys events and restored sessions alike."""
+        keyed = events | "KeyEvents" >> beam.ParDo(_KeyEventFn(self._rules))
+        if self._restored is not None:
+            known = self._restored | "KeyRestored" >> beam.ParDo(_KeyFn(self._rules))
+            keyed = (keyed, known) | "WithRestored" >> beam.Flatten()
+        outputs = keyed | "Assemble" >> beam.ParDo(_AssembleFn(self._rules, self._reader)).with_outputs(
+            FAILURES, IGNORED, main="conversations"
+        )
+        return Assembled(outputs["conversations"], outputs[FAILURES], outputs[IGNORED])

@@ -1,0 +1,211 @@
+"""One conversation in the making: its events, and when it closes."""
+
+from collections.abc import Mapping, Sequence
+from math import ceil
+from typing import NamedTuple
+
+import msgspec
+from msgspec.structs import replace
+from pydantic_core import from_json
+
+from schemas.conversation import Conversation
+from schemas.record import Receipt, Record
+from transforms.formats.events import ConversationEvent, in_order, join_events
+from transforms.formats.registry import LogReader
+from transforms.streaming.rules import StreamRules
+from transforms.wire import dump_json
+
+MAX_EVENTS = 2_000
+MAX_BYTES = 16 * 1024 * 1024
+AT_ONCE = 0.0
+# Deadlines are rounded up by this share of the gap, so that many sessions close in one step.
+_STEPS = 64
+_RAW = msgspec.json.Decoder(list[msgspec.Raw])
+
+
+class SessionFullError(ValueError):
+    """A conversation has more events than are kept."""
+
+
+class LateEventError(ValueError):
+    """An event came after its conversation was forgotten."""
+
+
+class RestoredSession(NamedTuple):
+    """A conversation that was closed before the process was started anew.
+
+    Attributes:
+        session_id: Its id.
+        revision: Of the result that was given.
+        events: JSON array of its raw event records, in joined order.
+        closed_at: When it was closed, seconds since the epoch, in event time.
+    """
+
+    session_id: str
+    revision: int
+    events: bytes
+    closed_at: float
+
+
+class ClosedSession(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """A conversation that was given on, kept for events that come late.
+
+    Attributes:
+        revision: Of the result that was given; -1: it could not be joined.
+        events: JSON array of its raw event records, in joined order.
+        closed_at: Seconds since the epoch, in event time.
+    """
+
+    revision: int
+    events: bytes
+    closed_at: float
+
+
+class Session(msgspec.Struct, frozen=True, array_like=True):
+    """The events of one conversation that is not closed.
+
+    Attributes:
+        fresh: Events by id that no result has been given for, in the order of arrival.
+        settled: Events by id that an earlier closing gave on.
+        revision: Of the result that the next closing gives.
+        size: Bytes of all events.
+        last_time: Time of the last event, seconds since the epoch.
+        is_ended: Whether an event said that the conversation ended.
+        closes_at: When the session closes unless something more comes, in event time.
+    """
+
+    fresh: dict[str, ConversationEvent] = {}
+    settled: dict[str, ConversationEvent] = {}
+    revision: int = 0
+    size: int = 0
+    last_time: float = 0.0
+    is_ended: bool = False
+    closes_at: float = AT_ONCE
+
+    def add(self, event: ConversationEvent, time: float, rules: StreamRules) -> "Session":
+        """Returns the session with one more event; itself, if the event was settled before.
+
+        An event that waits already is not added again, but what its repetition settles waits with it.
+
+        Args:
+            event: The event.
+            time: When it happened, as the stream has it, seconds since the epoch.
+            rules: They hold the gap.
+
+        Raises:
+            SessionFullError: There is no room for it.
+        """
+        if event.event_id in self.settled:
+            return self
+        waiting = self.fresh.get(event.event_id)
+        if waiting is not None:
+            if len(waiting.record.receipts) >= MAX_EVENTS:
+                return self
+            return replace(self, fresh={**self.fresh, event.event_id: _repeated(waiting, event)})
+        size = self.size + len(event.record.data)
+        if len(self.fresh) + len(self.settled) >= MAX_EVENTS or size > MAX_BYTES:
+            raise SessionFullError(
+                f"the session is full: it has {len(self.fresh) + len(self.settled)} events,"
+                f" {self.size} bytes (at most {MAX_EVENTS} and {MAX_BYTES})"
+            )
+        return replace(
+            self,
+            fresh={**self.fresh, event.event_id: event},
+            size=size,
+            last_time=max(self.last_time, time),
+            is_ended=self.is_ended or event.is_end,
+            closes_at=self._deadline(event, time, rules),
+        )
+
+    def _deadline(self, event: ConversationEvent, time: float, rules: StreamRules) -> float:
+        """Returns when the session closes with this event.
+
+        A session that was closed before is given no time beyond the gap after its last event.
+        """
+        if event.is_end or self.is_ended:
+            return AT_ONCE
+        last = max(self.last_time, time)
+        start = last if self.settled else max(last, event.watermark)
+        return max(self.closes_at, rounded_up(start + rules.session_gap, rules.session_gap))
+
+    def joined(self, session_id: str) -> tuple[Conversation, Record]:
+        """Returns the whole conversation, and the record that stands for its events.
+
+        Raises:
+            ValueError: The events make no conversation; one line.
+        """
+        events = in_order([*self.settled.values(), *self.fresh.values()])
+        conversation = join_events(session_id, events)
+        conversation.revision = self.revision
+        first = next((event.record for event in events if event.event_id in self.fresh), events[0].record)
+        receipts = tuple(receipt for event in self.fresh.values() for receipt in event.record.settles())
+        record = Record(first.source, first.position, json_array(events), receipts, is_joined=True)
+        return conversation, record
+
+
+def _repeated(waiting: ConversationEvent, again: ConversationEvent) -> ConversationEvent:
+    receipts: tuple[Receipt, ...] = (*waiting.record.settles(), *again.record.settles())
+    return waiting._replace(record=waiting.record._replace(receipts=tuple(dict.fromkeys(receipts))))
+
+
+def rounded_up(time: float, length: float) -> float:
+    """Returns the next multiple of a small share of `length` that is not before `time`."""
+    step = length / _STEPS
+    return ceil(time / step) * step if step > 0 else time
+
+
+def json_array(events: Sequence[ConversationEvent]) -> bytes:
+    """Returns the JSON array of events' raw records."""
+    return b"[" + b",".join(event.record.data.strip() for event in events) + b"]"
+
+
+def reopened(closed: ClosedSession, reader: LogReader) -> Session:
+    """Returns a closed session, opened for more events.
+
+    Raises:
+        ValueError: Its events cannot be read by this reader.
+    """
+    settled = events_of(closed.events, reader)
+    return Session(
+        settled=settled,
+        revision=closed.revision + 1,
+        size=sum(len(event.record.data) for event in settled.values()),
+        last_time=max((event.event_time or 0.0 for event in settled.values()), default=0.0),
+        is_ended=any(event.is_end for event in settled.values()),
+    )
+
+
+def events_of(array: bytes, reader: LogReader) -> dict[str, ConversationEvent]:
+    """Returns the events of a JSON array by their ids; the place of each is its index, in no source.
+
+    Raises:
+        ValueError: Something in it is no event.
+    """
+    found: dict[str, ConversationEvent] = {}
+    for index, data in enumerate(_elements(array)):
+        event = reader.read(Record("", index, data))
+        if not isinstance(event, ConversationEvent):
+            raise ValueError("a kept session holds something that is no event")
+        found[event.event_id] = event
+    return found
+
+
+def _elements(array: bytes) -> list[bytes]:
+    try:
+        return [bytes(raw) for raw in _RAW.decode(array)]
+    except msgspec.DecodeError:
+        return [dump_json(value) for value in from_json(array)]
+
+
+def united(session: Session, others: Mapping[str, ConversationEvent], revision: int) -> Session:
+    """Returns a session together with events that were given on under `revision`; it counts on from there."""
+    settled = {**others, **session.settled}
+    fresh = {key: event for key, event in session.fresh.items() if key not in others}
+    return replace(
+        session,
+        fresh=fresh,
+        settled=settled,
+        revision=max(session.revision, revision + 1),
+        size=sum(len(event.record.data) for event in (*settled.values(), *fresh.values())),
+        is_ended=any(event.is_end for event in (*settled.values(), *fresh.values())),
+    )

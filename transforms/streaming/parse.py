@@ -1,0 +1,31 @@
+"""Arrivals of a stream to conversations, and to events of conversations."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import apache_beam as beam
+from apache_beam.pvalue import PCollection
+
+from schemas.arrival import Arrival
+from schemas.record import Record
+from transforms.formats.registry import LogReader
+from transforms.parse import Parsed, ParsingDoFn, parse_with
+
+
+class _ParseArrivalFn(ParsingDoFn):
+    def process(self, arrival: Arrival) -> Iterator[Any]:
+        record = Record(arrival.source, arrival.position, arrival.data)
+        return self.outputs(record, arrival.watermark)
+
+
+class ParseArrivals(beam.PTransform[PCollection[Arrival], Parsed]):
+    """Turns arrivals into conversations and events, with the arrivals' timestamps."""
+
+    def __init__(self, reader: LogReader) -> None:
+        """Keeps the reader, which knows the log format or recognises it."""
+        super().__init__()
+        self._reader = reader
+
+    def expand(self, arrivals: "PCollection[Arrival]") -> Any:
+        """Splits the arrivals into what they hold."""
+        return parse_with(_ParseArrivalFn(self._reader), arrivals)

@@ -1,0 +1,208 @@
+"""All the sessions that are kept under one key: open ones, closed ones, and the names of forgotten ones."""
+
+from math import inf
+from typing import NamedTuple
+
+import msgspec
+from msgspec.structs import replace
+
+from schemas.conversation import Conversation
+from schemas.record import Receipt, Record
+from transforms.formats.events import ConversationEvent, in_order
+from transforms.formats.registry import LogReader
+from transforms.streaming.assembly import (
+    AT_ONCE,
+    ClosedSession,
+    LateEventError,
+    RestoredSession,
+    Session,
+    events_of,
+    json_array,
+    reopened,
+    united,
+)
+from transforms.streaming.rules import StreamRules
+
+MAX_KEPT_BYTES = 32 * 1024 * 1024
+MAX_KEPT = 20_000
+FORGOTTEN_SECONDS = 30 * 86_400.0
+
+
+class Added(NamedTuple):
+    """What became of an event.
+
+    Attributes:
+        held: Events that wait now and did not before.
+        ignored: What is done with, because it adds nothing.
+    """
+
+    held: int
+    ignored: tuple[Receipt, ...] = ()
+
+
+class Sessions(msgspec.Struct, array_like=True):
+    """Sessions by id. It changes; an engine is handed a copy.
+
+    A closed session is kept for the allowed lateness, the longest-closed ones for less when they are more than
+    `MAX_KEPT` or larger than `MAX_KEPT_BYTES`. Then its id is kept for `FORGOTTEN_SECONDS`, of `MAX_KEPT`
+    sessions at most.
+
+    Attributes:
+        open: Sessions that take events.
+        closed: Sessions that were given on, the longest-closed first.
+        forgotten: When a session was forgotten, seconds since the epoch, the first one first.
+        closed_bytes: Size of the closed sessions.
+        due: No open session closes earlier, seconds since the epoch.
+        now: The latest watermark known.
+    """
+
+    open: dict[str, Session] = {}
+    closed: dict[str, ClosedSession] = {}
+    forgotten: dict[str, float] = {}
+    closed_bytes: int = 0
+    due: float = inf
+    now: float = 0.0
+
+    def copy(self) -> "Sessions":
+        """Returns the same sessions, to be changed apart from these."""
+        return replace(self, open=dict(self.open), closed=dict(self.closed), forgotten=dict(self.forgotten))
+
+    def add(self, event: ConversationEvent, time: float, reader: LogReader, rules: StreamRules) -> Added:
+        """Takes an event.
+
+        Raises:
+            LateEventError: Its conversation was forgotten.
+            SessionFullError: There is no room for it.
+            ValueError: The conversation's earlier events cannot be read.
+        """
+        name = event.session_id
+        self.now = max(self.now, event.watermark)
+        self._forget(rules)
+        if name in self.forgotten:
+            raise LateEventError("the event came after its conversation was forgotten")
+        session = self.open.get(name)
+        if session is None:
+            closed = self.closed.get(name)
+            session = Session() if closed is None else reopened(closed, reader)
+        grown = session.add(event, time, rules)
+        if grown is session:
+            return Added(0, event.record.settles())
+        self._open(name, grown)
+        return Added(len(grown.fresh) - len(session.fresh))
+
+    def restore(self, restored: RestoredSession, reader: LogReader, rules: StreamRules) -> Added:
+        """Takes a session that was closed before the process was started anew; `held` is 0 or less.
+
+        Raises:
+            ValueError: Its events cannot be read.
+        """
+        name = restored.session_id
+        session, own = self.open.get(name), self.closed.get(name)
+        if session is None and own is None:
+            self._keep(name, _closed(restored), rules)
+            return Added(0)
+        others = events_of(restored.events, reader)
+        if session is None:
+            return self._restore_beside_closed(restored, others, reader, rules)
+        known = [event for key, event in session.fresh.items() if key in others]
+        whole = united(session, others, restored.revision)
+        if whole.fresh or session.settled:
+            self._open(name, whole if whole.fresh else replace(whole, closes_at=AT_ONCE))
+        else:
+            del self.open[name]
+            self._keep(name, _closed(restored), rules)
+        return Added(-len(known), tuple(one for event in known for one in event.record.settles()))
+
+    def _restore_beside_closed(
+        self,
+        restored: RestoredSession,
+        others: dict[str, ConversationEvent],
+        reader: LogReader,
+        rules: StreamRules,
+    ) -> Added:
+        """Has a session that was given on already given on again, with what was restored."""
+        own = self.closed[restored.session_id]
+        session = reopened(own, reader)
+        if session.settled.keys() == others.keys():
+            revision = max(own.revision, restored.revision)
+            self._keep(restored.session_id, replace(own, revision=revision), rules)
+        else:
+            self._open(restored.session_id, united(session, others, restored.revision))
+        return Added(0)
+
+    def take_due(self, now: float) -> list[tuple[str, Session]]:
+        """Takes out the sessions that close by a time; each is to be handed to `close`."""
+        self.now = max(self.now, now)
+        due = [(name, session) for name, session in self.open.items() if session.closes_at <= self.now]
+        for name, _ in due:
+            del self.open[name]
+        self.due = min((session.closes_at for session in self.open.values()), default=inf)
+        return due
+
+    def close(self, name: str, session: Session, rules: StreamRules) -> tuple[Conversation, Record]:
+        """Joins a session that is due, and keeps it for what comes late.
+
+        Raises:
+            ValueError: Its events make no conversation. What was given on earlier is still kept; if nothing
+                was, the events are kept, so that a later event may mend them.
+        """
+        try:
+            conversation, record = session.joined(name)
+        except Exception:
+            left = in_order((session.settled or session.fresh).values())
+            revision = session.revision - 1
+            self._keep(name, ClosedSession(revision, json_array(left), self._closing_time(session)), rules)
+            raise
+        closed = ClosedSession(session.revision, record.data, self._closing_time(session))
+        self._keep(name, closed, rules)
+        return conversation, record
+
+    def next_visit(self, rules: StreamRules) -> float:
+        """Returns when there is something to do, seconds since the epoch; infinity: never.
+
+        Where many sessions share a key, what is to be forgotten waits for the next event or closing.
+        """
+        if rules.slots is not None:
+            return self.due
+        closed = (one.closed_at + rules.allowed_lateness for one in self.closed.values())
+        forgotten = (time + FORGOTTEN_SECONDS for time in self.forgotten.values())
+        return min(self.due, *closed, *forgotten, inf)
+
+    def is_empty(self) -> bool:
+        """Tells whether nothing is kept."""
+        return not (self.open or self.closed or self.forgotten)
+
+    def _closing_time(self, session: Session) -> float:
+        return max(self.now, session.last_time)
+
+    def _open(self, name: str, session: Session) -> None:
+        closed = self.closed.pop(name, None)
+        if closed is not None:
+            self.closed_bytes -= len(closed.events)
+        self.open[name] = session
+        self.due = min(self.due, session.closes_at)
+
+    def _keep(self, name: str, closed: ClosedSession, rules: StreamRules) -> None:
+        earlier = self.closed.pop(name, None)
+        self.closed_bytes += len(closed.events) - (len(earlier.events) if earlier else 0)
+        self.closed[name] = closed
+        self._forget(rules)
+
+    def _forget(self, rules: StreamRules) -> None:
+        while self.closed:
+            name, first = next(iter(self.closed.items()))
+            is_many = len(self.closed) > MAX_KEPT or self.closed_bytes > MAX_KEPT_BYTES
+            if not is_many and first.closed_at + rules.allowed_lateness > self.now:
+                break
+            del self.closed[name]
+            self.closed_bytes -= len(first.events)
+            self.forgotten[name] = self.now
+        while self.forgotten:
+            name = next(iter(self.forgotten))
+            if len(self.forgotten) <= MAX_KEPT and self.forgotten[name] + FORGOTTEN_SECONDS > self.now:
+                break
+            del self.forgotten[name]
+
+
+def _closed(restored: RestoredSession) -> ClosedSession:
+    return ClosedSession(restored.revision, restored.events, restored.closed_at)
