@@ -7,7 +7,6 @@ from transforms.judging.counts import JudgeUsage
 
 @dataclass(slots=True)
 class Progress:
-<<<<<<< HEAD
     """What was done so far in this process.
 
     Attributes:
@@ -16,22 +15,13 @@ class Progress:
         held: Events that wait in open sessions.
         asking: Calls of judges in flight.
         judged: Model -> what was asked of it.
-=======
-    """Conversations and turns scored so far in this process.
-
-    Attributes:
-        held: Events that wait in open sessions.
->>>>>>> i4a
     """
 
     conversations: int = 0
     turns: int = 0
     held: int = 0
-<<<<<<< HEAD
     asking: int = 0
     judged: dict[str, JudgeUsage] = field(default_factory=dict)
-=======
->>>>>>> i4a
 
 
 PROGRESS = Progress()

@@ -12,12 +12,8 @@ from transforms.conversation_case import ConversationCase
 from transforms.criteria import CRITERIA
 from transforms.metrics import MetricsState
 from transforms.scoring import ScoredConversation
-<<<<<<< HEAD
 from transforms.statistics import ONE, Tally, wilson_interval
-=======
-from transforms.statistics import Tally, wilson_interval
 from transforms.times import rfc3339
->>>>>>> i4a
 
 STATUS = "evaluation_status"
 
