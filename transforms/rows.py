@@ -174,7 +174,7 @@ class _MetricBase(NamedTuple):
 def _metric_base(run_id: str, version: str, window: RowWindow | None) -> _MetricBase:
     if window is None:
         return _MetricBase(run_id, version or None)
-    start, end = _rfc3339(window.start), _rfc3339(window.end)
+    start, end = rfc3339(window.start), rfc3339(window.end)
     return _MetricBase(run_id, version or None, start, end, window.pane, window.revision)
 
 

@@ -106,5 +106,5 @@ def _contribution(outcome: Outcome) -> Contribution:
     return contribution
 
 
-def _in_window(entry: WindowSum) -> TimestampedValue:
+def _in_window(entry: WindowSum) -> Any:
     return TimestampedValue((entry.app_version, entry.state), entry.start)

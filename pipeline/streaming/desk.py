@@ -30,7 +30,11 @@ _DESKS: dict[str, Desk] = {}
 def open_desk(name: str, desk: Desk) -> Callable[[], None]:
     """Lets the steps of this process find a desk; returns what takes it away again."""
     _DESKS[name] = desk
-    return lambda: _DESKS.pop(name, None) and None
+
+    def close() -> None:
+        _DESKS.pop(name, None)
+
+    return close
 
 
 def find_desk(name: str) -> Desk:

@@ -4,11 +4,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from threading import Event
 from time import monotonic, sleep, time
-from typing import Any
+from typing import Any, TypeAlias
 
 from apache_beam.portability.api.beam_runner_api_pb2 import TestStreamPayload
 from apache_beam.utils.timestamp import MAX_TIMESTAMP
-from transforms.streaming.times import record_time
 
 from pipeline.feeds.feed import Feed, Item
 from pipeline.streaming.ledger import Ledger
@@ -18,6 +17,7 @@ from schemas.arrival import Arrival
 from schemas.failure import record_failure
 from schemas.record import Record
 from transforms.streaming.outcome import failed_outcome
+from transforms.streaming.times import record_time
 from transforms.wire import dump_json
 
 _BUNDLE = 100
@@ -25,7 +25,7 @@ _IN_FLIGHT = 4 * _BUNDLE
 _PAUSE = 0.02
 _TICK = 0.2
 _STALLED_AFTER = 120.0
-_Message = TestStreamPayload.Event
+_Message: TypeAlias = TestStreamPayload.Event
 
 
 class StalledError(RuntimeError):

@@ -34,8 +34,8 @@ class MetricsFiles:
             by_version = version_rows(entry, self._run_id, window)
             key = (by_version[0]["window_start"] or "", metrics.app_version or None)
             window = window._replace(revision=self._next_revision(key, window.revision))
-            self._rows[BY_VERSION][key] = version_rows(entry, self._run_id, window)
-            self._rows[BY_TURN][key] = turn_rows(entry, self._run_id, window)
+            self._rows[BY_VERSION][key] = [*map(dict, version_rows(entry, self._run_id, window))]
+            self._rows[BY_TURN][key] = [*map(dict, turn_rows(entry, self._run_id, window))]
             self._is_changed = True
 
     def window_rows(self) -> list[JsonObject]:

@@ -153,5 +153,5 @@ def case_source(settings: Settings) -> Source | None:
 
 def _report(settings: Settings, store: Store) -> int:
     run_id = settings.run.run_id
-    rows = [row for entry in sorted(store.totals.items()) for row in version_rows(entry, run_id)]
+    rows = [dict(row) for entry in sorted(store.totals.items()) for row in version_rows(entry, run_id)]
     return report(settings, stream_counts(store.counts), PROGRESS.judged, rows)
