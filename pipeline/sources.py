@@ -25,11 +25,11 @@ from transforms.wire import dump_json
 SUFFIXES = (".json", ".jsonl", ".ndjson", ".json.gz", ".jsonl.gz", ".ndjson.gz", ".avro")
 
 
-_OTHER_SUFFIXES = (".yaml", ".yml", ".csv", ".tsv", ".md", ".html", ".xml", ".parquet", ".zip", ".py")
+OTHER_SUFFIXES = (".yaml", ".yml", ".csv", ".tsv", ".md", ".html", ".xml", ".parquet", ".zip", ".py")
 _LINES_TRIED = 3
 _LARGEST_ARRAY = 1 << 30
-_GZIP_MAGIC = b"\x1f\x8b"
-_BOM = b"\xef\xbb\xbf"
+GZIP_MAGIC = b"\x1f\x8b"
+BOM = b"\xef\xbb\xbf"
 
 
 class OversizedRecordError(ValueError):
@@ -67,7 +67,7 @@ def _patterns_of(path: str) -> list[str]:
         path = glob.escape(path) if Path(path).is_file() else path
         if not FileSystems.match([path], limits=[1])[0].metadata_list:
             raise ValueError("no such file")
-        if Path(path).suffix.lower() in _OTHER_SUFFIXES:
+        if Path(path).suffix.lower() in OTHER_SUFFIXES:
             raise ValueError(f"is none of {', '.join(SUFFIXES)}")
         return [path]
     found = [f"{glob.escape(path)}/**{suffix}" for suffix in SUFFIXES]
@@ -147,7 +147,7 @@ def read_records(path: str, limit: int) -> Iterator[Record | Failure]:
 
 def _open(path: str) -> BinaryIO | gzip.GzipFile:
     file = FileSystems.open(path, compression_type=CompressionTypes.UNCOMPRESSED)
-    is_gzip = file.read(len(_GZIP_MAGIC)) == _GZIP_MAGIC
+    is_gzip = file.read(len(GZIP_MAGIC)) == GZIP_MAGIC
     file.seek(0)
     return gzip.GzipFile(fileobj=file) if is_gzip else file
 
@@ -156,7 +156,7 @@ def _line_records(path: str, file: BinaryIO | gzip.GzipFile, limit: int) -> Iter
     position = 0
     while line := file.readline(limit + 2):
         position += 1
-        line = line.removeprefix(_BOM) if position == 1 else line
+        line = line.removeprefix(BOM) if position == 1 else line
         if len(line) > limit + 1:
             yield _oversized(path, position, line, limit)
             while line and not line.endswith(b"\n"):
@@ -165,9 +165,14 @@ def _line_records(path: str, file: BinaryIO | gzip.GzipFile, limit: int) -> Iter
             yield Record(path, position, line.rstrip(b"\r\n"))
 
 
+def oversized_error(limit: int) -> OversizedRecordError:
+    """Returns what is said of a record that is larger than `limit` bytes."""
+    return OversizedRecordError(f"the record is larger than {limit / 1024 / 1024:g} MB")
+
+
 def _oversized(path: str, position: int, start: bytes, limit: int) -> Failure:
-    error = OversizedRecordError(f"the record is larger than {limit / 1024 / 1024:g} MB")
-    return record_failure("read", error, Record(path, position, start[:KEPT_RECORD_BYTES]))
+    record = Record(path, position, start[:KEPT_RECORD_BYTES])
+    return record_failure("read", oversized_error(limit), record)
 
 
 def _document_records(path: str, file: BinaryIO | gzip.GzipFile, limit: int) -> Iterator[Record | Failure]:
@@ -177,7 +182,7 @@ def _document_records(path: str, file: BinaryIO | gzip.GzipFile, limit: int) -> 
     elif len(text) > limit:
         yield _oversized(path, 1, text, limit)
         return
-    text = text.removeprefix(_BOM)
+    text = text.removeprefix(BOM)
     elements = _elements(text)
     if elements is not None:
         yield from (_element(path, position, element, limit) for position, element in enumerate(elements, 1))

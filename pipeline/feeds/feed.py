@@ -14,6 +14,8 @@ class Item(NamedTuple):
         event_time: Seconds since the epoch, where the source itself tells (a message attribute); None: the
             record has to tell.
         error: Why it could not be read; None: it could.
+        published: When the source took it, seconds since the epoch: the event time of a record that has none;
+            None: the source does not tell.
     """
 
     source: str
@@ -21,6 +23,7 @@ class Item(NamedTuple):
     data: bytes
     event_time: float | None = None
     error: Exception | None = None
+    published: float | None = None
 
 
 class Done(NamedTuple):
@@ -28,6 +31,10 @@ class Done(NamedTuple):
 
     through: int = 0
     beyond: frozenset[int] = frozenset()
+
+    def __contains__(self, position: object) -> bool:
+        """Tells whether a position is settled."""
+        return isinstance(position, int) and (position <= self.through or position in self.beyond)
 
 
 class ProgressBook(Protocol):
@@ -39,11 +46,14 @@ class ProgressBook(Protocol):
     def done(self, source: str) -> Done:
         """Returns what earlier processes settled of a source, and has it kept from now on."""
 
+    def skip(self, source: str, positions: Iterable[int]) -> None:
+        """Takes positions as settled that hold nothing, such as blank lines, so that `through` can go on."""
+
     def note(self, source: str) -> str | None:
         """Returns what was remembered about a source; None: nothing."""
 
     def remember(self, source: str, note: str) -> None:
-        """Keeps a note about a source, such as what its file looked like."""
+        """Keeps a note about a source (or another key of the feed's), such as what its file looked like."""
 
 
 class Feed(Protocol):
