@@ -16,11 +16,11 @@ LOG_FORMATS = (
 
 
 _STREAM_LENGTHS = (
-    ("--session_gap", "S", "silence that ends a conversation whose events come one by one (default: 600)"),
-    ("--window", "S", "length of the metrics' windows (default: 3600)"),
-    ("--allowed_lateness", "S", "how late a window or a conversation still grows (default: 86400)"),
-    ("--pane_every", "S", "how often the figures of an open window are written (default: 60)"),
-    ("--max_run_time", "S", "end after this time"),
+    ("--session_gap", float, "silence that ends a conversation whose events come one by one (default: 600)"),
+    ("--window", float, "length of the metrics' windows (default: 3600)"),
+    ("--allowed_lateness", float, "how late a window or a conversation still grows (default: 86400)"),
+    ("--pane_every", int, "how often the figures of an open window are written (default: 60)"),
+    ("--max_run_time", float, "end after this time"),
 )
 
 
@@ -102,8 +102,8 @@ def _add_output(group: argparse._ArgumentGroup) -> None:
 
 
 def _add_stream(group: argparse._ArgumentGroup) -> None:
-    for name, metavar, text in _STREAM_LENGTHS:
-        group.add_argument(name, type=float, metavar=metavar, help=text)
+    for name, kind, text in _STREAM_LENGTHS:
+        group.add_argument(name, type=kind, metavar="S", help=text)
     group.add_argument("--stop_after", type=int, metavar="N", help="end after so many conversations")
     group.add_argument(
         "--alerts",

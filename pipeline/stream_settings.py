@@ -33,7 +33,7 @@ class RawStreamOptions:
     session_gap: float | None
     window: float | None
     allowed_lateness: float | None
-    pane_every: float | None
+    pane_every: int | None
     max_run_time: float | None
     stop_after: int | None
     alerts: str | None

@@ -19,6 +19,7 @@ class SourceBook:
         self._beyond: defaultdict[str, set[int]] = defaultdict(set)
         self._notes: dict[str, str] = {}
         self._kept: set[str] = set()
+        self._empty: defaultdict[str, set[int]] = defaultdict(set)
         for source, through, note in connection.execute("SELECT source, through, note FROM sources"):
             self._through[source] = through
             if note is not None:
@@ -31,6 +32,11 @@ class SourceBook:
         with self._lock:
             self._kept.add(source)
             return Done(self._through.get(source, 0), frozenset(self._beyond[source]))
+
+    def skip(self, source: str, positions: Iterable[int]) -> None:
+        """Takes positions as settled that hold nothing; it is written down with what is settled next."""
+        with self._lock:
+            self._empty[source].update(positions)
 
     def note(self, source: str) -> str | None:
         """Returns what was remembered about a source."""
@@ -48,7 +54,7 @@ class SourceBook:
 
     def settle(self, places: Iterable[Place]) -> None:
         """Writes down settled places, inside the transaction that is open; raises sqlite3.Error."""
-        by_source: defaultdict[str, set[int]] = defaultdict(set)
+        by_source, self._empty = self._empty, defaultdict(set)
         for source, position in places:
             if source in self._kept:
                 by_source[source].add(position)

@@ -62,7 +62,7 @@ def build_stream(
     rules = settings.stream.rules
     parsed = arrivals | "ParseArrivals" >> ParseArrivals(LogReader(settings.input_format))
     sessions = None if restored is None else root | "Sessions" >> _given(restored.sessions)
-    assembled = parsed.entries | "AssembleConversations" >> AssembleConversations(rules, sessions)
+    assembled = parsed.events | "AssembleConversations" >> AssembleConversations(rules, sessions)
     eval_cases, failures = read_cases(root, cases, settings)
     conversations = (parsed.conversations, assembled.conversations) | "Conversations" >> beam.Flatten()
     matched = conversations | "MatchCases" >> MatchCases(eval_cases)
@@ -96,7 +96,7 @@ def _add_metrics(
     deltas = contributions | "CountOnce" >> CountOnce(rules)
     metrics = deltas | "WindowedMetrics" >> WindowedMetrics(rules, sums)
     sinks.show(metrics)
-    if settings.config.alerts:
+    if getattr(settings.config,"alerts",None):
         sinks.alert(metrics | "RaiseAlerts" >> RaiseAlerts(rules, settings.config.alerts))
 
 

@@ -6,7 +6,7 @@ from threading import Event
 from time import monotonic, sleep, time
 from typing import Any, TypeAlias
 
-from apache_beam.portability.api.beam_runner_api_pb2 import TestStreamPayload
+from apache_beam.portability.api import beam_runner_api_pb2
 from apache_beam.utils.timestamp import MAX_TIMESTAMP
 
 from pipeline.feeds.feed import Feed, Item
@@ -25,6 +25,7 @@ _IN_FLIGHT = 4 * _BUNDLE
 _PAUSE = 0.02
 _TICK = 0.2
 _STALLED_AFTER = 120.0
+TestStreamPayload = beam_runner_api_pb2.TestStreamPayload
 _Message: TypeAlias = TestStreamPayload.Event
 
 
@@ -79,7 +80,7 @@ class Engine:
             yield from self._drain()
         except Exception as error:
             self.fail(error)
-        yield _watermark_message(MAX_TIMESTAMP.micros / 1e6)
+        yield _watermark_message(MAX_TIMESTAMP.micros)
 
     def _live(self) -> Iterator[_Message]:
         while not self._is_ending():
@@ -132,7 +133,7 @@ class Engine:
     def _arrival(self, item: Item) -> Arrival:
         seconds = item.event_time
         if seconds is None and item.error is None:
-            seconds = record_time(item.data)
+            seconds = record_time(item.data) or item.published
         when = time() if seconds is None else seconds
         return Arrival(item.source, item.position, item.data, when, self._watermark.value)
 
@@ -142,7 +143,7 @@ class Engine:
         if now - self._ticked < _TICK:
             return
         if self._watermark.advance():
-            yield _watermark_message(self._watermark.value)
+            yield _watermark_message(self._watermark.micros)
         milliseconds = int((now - self._ticked) * 1000)
         yield _Message(processing_time_event=_Message.AdvanceProcessingTime(advance_duration=milliseconds))
         self._ticked += milliseconds / 1000
@@ -153,7 +154,7 @@ class Engine:
             yield from self._given(self._feed.last_items())
         yield from self._until_none(lambda: self._ledger.in_flight)
         self._watermark.pass_over(self._session_gap)
-        yield _watermark_message(self._watermark.value)
+        yield _watermark_message(self._watermark.micros)
         yield from self._until_none(lambda: self._ledger.waiting)
 
     def _until_none(self, waiting: Any) -> Iterator[_Message]:
@@ -175,5 +176,5 @@ def _element(arrival: Arrival) -> TestStreamPayload.TimestampedElement:
     )
 
 
-def _watermark_message(seconds: float) -> _Message:
-    return _Message(watermark_event=_Message.AdvanceWatermark(new_watermark=int(seconds * 1e6)))
+def _watermark_message(micros: int) -> _Message:
+    return _Message(watermark_event=_Message.AdvanceWatermark(new_watermark=micros))

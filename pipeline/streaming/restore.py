@@ -8,7 +8,7 @@ from transforms.metrics import MetricsState
 from transforms.streaming.latest import HORIZON
 from transforms.streaming.outcome import Contribution
 from transforms.streaming.rules import StreamRules
-from transforms.streaming.sessions import RestoredSession
+from transforms.streaming.assembly import RestoredSession
 
 
 class WindowSum(NamedTuple):

@@ -5,13 +5,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from threading import RLock
+from typing import Any
 
 from pipeline.streaming.book import SourceBook
 from pipeline.streaming.kept import KeptConversations
 from pipeline.streaming.ledger import Ledger
 from pipeline.streaming.segments import TABLES, SegmentId, Segments
 from pipeline.streaming.tables import open_database
-from schemas.values import JsonObject
+from schemas.rows import FailureRow
 from transforms.metrics import MetricsState
 from transforms.streaming.outcome import Outcome
 
@@ -108,7 +109,7 @@ class Store:
             self._total(known.app_version).merge(known.statistics, -1)
         self._total(contribution.app_version).merge(contribution.statistics)
         self._count_failures(outcome.failures)
-        rows: Mapping[str, Sequence[JsonObject]] = {
+        rows: Mapping[str, Sequence[Any]] = {
             "scores": outcome.scores,
             "results": outcome.results,
             "failures": outcome.failures,
@@ -126,7 +127,7 @@ class Store:
         new = sum(self._connection.execute(insert, part).rowcount for part in parts)
         return new > 0 or not parts
 
-    def _count_failures(self, failures: Iterable[JsonObject], lost: bool = False) -> None:
+    def _count_failures(self, failures: Iterable[FailureRow], lost: bool = False) -> None:
         for row in failures:
             self.counts[f"failure {row['stage']}: {row['error_type']}"] += 1
             if row["conversation_id"] is not None:

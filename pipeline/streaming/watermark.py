@@ -37,6 +37,11 @@ class Watermark:
         self.value = found
         return True
 
+    @property
+    def micros(self) -> int:
+        """The same in microseconds."""
+        return int(self.value * 1e6)
+
     def pass_over(self, seconds: float) -> None:
         """Moves on by a length of time, at the end of a stream, so that what waits for silence goes on."""
         self.value += seconds + _SLACK
