@@ -96,7 +96,7 @@ def _add_metrics(
     deltas = contributions | "CountOnce" >> CountOnce(rules)
     metrics = deltas | "WindowedMetrics" >> WindowedMetrics(rules, sums)
     sinks.show(metrics)
-    if getattr(settings.config,"alerts",None):
+    if settings.config.alerts:
         sinks.alert(metrics | "RaiseAlerts" >> RaiseAlerts(rules, settings.config.alerts))
 
 

@@ -111,7 +111,7 @@ class Store:
         self._count_failures(outcome.failures)
         rows: Mapping[str, Sequence[Any]] = {
             "scores": outcome.scores,
-            "results": outcome.results,
+            "results": [row["result"] for row in outcome.results],
             "failures": outcome.failures,
         }
         spans = [span for table in TABLES if (span := self._segments.append(table, rows[table]))]
