@@ -5,6 +5,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from schemas.alert_config import AlertRule
 from schemas.judge_config import JudgeConfig
 from schemas.values import JsonObject
 
@@ -45,6 +46,7 @@ class EvalConfig(BaseModel):
         adk_compat: Give google-adk 2.13's number wherever turnwise differs from it on purpose.
         ces: Settings of CES cases.
         judge: Who judges, and how.
+        alerts: What is said about the windows of a stream; a batch run has none.
         user_simulator_config: google-adk's, for running agents; accepted and not used.
         live_model_config: google-adk's, for running agents; accepted and not used.
     """
@@ -55,6 +57,7 @@ class EvalConfig(BaseModel):
     adk_compat: bool = False
     ces: CesConfig = CesConfig()
     judge: JudgeConfig = JudgeConfig()
+    alerts: list[AlertRule] = Field(default_factory=list)
     user_simulator_config: JsonObject | None = None
     live_model_config: JsonObject | None = None
 

@@ -12,7 +12,7 @@ class Failure:
     """One thing that went wrong; the rest of the run went on.
 
     Attributes:
-        stage: `read`, `parse`, `parse_case`, `assemble`, `match` or `score`.
+        stage: `read`, `parse`, `parse_case`, `assemble`, `match`, `score` or `alert`.
         error_type: Class of the error.
         message: What was wrong, in one line.
         source: File the record came from.

@@ -7,11 +7,13 @@ from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
 
+from schemas.alert_config import AlertRule
 from schemas.ces.metric_settings import EvaluationMetricsThresholds
 from schemas.config import ConfigError, EvalConfig, load_json_object
 from schemas.proto_json import WireError
 from schemas.values import JsonObject, JsonValue
 from transforms.criteria import CRITERIA, Criterion
+from transforms.rows import STATUS
 
 
 def parse_config(text: str, name: str = "config") -> EvalConfig:
@@ -28,7 +30,34 @@ def parse_config(text: str, name: str = "config") -> EvalConfig:
         raise ConfigError(f"{name}: {_first_problem(error, EvalConfig)}") from None
     except WireError as error:
         raise ConfigError(f"{name}: ces.evaluation_metrics_thresholds: {error}") from None
+    _check_alerts(config, name)
     return config
+
+
+def _check_alerts(config: EvalConfig, name: str) -> None:
+    """Refuses rules that could never say anything, and names that stand twice."""
+    names: set[str] = set()
+    for index, rule in enumerate(config.alerts):
+        problem = _alert_problem(rule, config.criteria)
+        if problem is None and rule.name in names:
+            problem = f"name: {rule.name!r} stands twice"
+        if problem is not None:
+            raise ConfigError(f"{name}: alerts.{index}.{problem}")
+        names.add(rule.name)
+
+
+def _alert_problem(rule: AlertRule, criteria: JsonObject) -> str | None:
+    if rule.criterion == STATUS:
+        if rule.level == "turn":
+            return f"level: {STATUS} is of whole conversations"
+    elif rule.criterion not in CRITERIA:
+        return f"criterion: {rule.criterion!r} is unknown{_nearest(rule.criterion, [*CRITERIA, STATUS])}"
+    elif rule.criterion not in criteria:
+        return f"criterion: {rule.criterion} is not among the config's criteria"
+    is_timed = rule.criterion != STATUS and CRITERIA[rule.criterion].unit == "seconds"
+    if rule.measure in ("p50", "p90", "p99") and not is_timed:
+        return f"measure: {rule.measure} is of latencies only, and {rule.criterion} is none"
+    return None
 
 
 def build_criteria(config: EvalConfig) -> tuple[Criterion, ...]:

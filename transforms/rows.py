@@ -126,7 +126,7 @@ def version_rows(
     version, state = entry
     base = _metric_base(run_id, version, window)
     sizes = {"conversations": state.conversations, "turns": state.turns}
-    rows = [_metric_row(base, STATUS, "conversation", _status_tally(state))]
+    rows = [_metric_row(base, STATUS, "conversation", status_tally(state))]
     for (criterion, is_whole), tally in sorted(state.criterion_tallies().items(), key=lambda item: item[0]):
         rows.append(_metric_row(base, criterion, "conversation" if is_whole else "turn", tally))
     return [
@@ -148,7 +148,8 @@ def turn_rows(
     ]
 
 
-def _status_tally(state: MetricsState) -> Tally:
+def status_tally(state: MetricsState) -> Tally:
+    """Returns the verdicts as sums: PASS counts 1, FAIL 0, an undecided conversation is unscored."""
     decided = state.passes + state.fails
     return Tally(
         scored=decided,

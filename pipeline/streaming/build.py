@@ -6,18 +6,18 @@ from typing import Any, Protocol
 import apache_beam as beam
 from apache_beam.pvalue import PCollection
 from apache_beam.transforms.window import TimestampedValue
-from schemas.alert import Alert
-from transforms.streaming.alerts import RaiseAlerts
 
 from pipeline.build import read_cases
 from pipeline.settings import Settings
 from pipeline.sources import Source
 from pipeline.streaming.restore import Restored, WindowSum
+from schemas.alert import Alert
 from schemas.arrival import Arrival
 from schemas.failure import Failure
 from transforms.formats.registry import LogReader
 from transforms.match import MatchCases
 from transforms.parse import FAILURES
+from transforms.streaming.alerts import RaiseAlerts
 from transforms.streaming.assemble import AssembleConversations
 from transforms.streaming.latest import CountOnce
 from transforms.streaming.outcome import Contribution, Outcome, failed_outcome, ignored_outcome

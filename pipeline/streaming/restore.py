@@ -5,10 +5,10 @@ from typing import NamedTuple
 
 from pipeline.streaming.kept import KeptConversations
 from transforms.metrics import MetricsState
+from transforms.streaming.assembly import RestoredSession
 from transforms.streaming.latest import HORIZON
 from transforms.streaming.outcome import Contribution
 from transforms.streaming.rules import StreamRules
-from transforms.streaming.assembly import RestoredSession
 
 
 class WindowSum(NamedTuple):

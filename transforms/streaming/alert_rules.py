@@ -1,0 +1,162 @@
+"""What a rule says about a window."""
+
+from fnmatch import fnmatchcase
+from hashlib import sha256
+from typing import NamedTuple
+
+from schemas.alert import Alert
+from schemas.alert_config import AlertRule, Level
+from schemas.proto_scalars import nanos_timestamp
+from transforms.criteria import CRITERIA
+from transforms.metrics import MetricsState
+from transforms.rows import STATUS, status_tally
+from transforms.significance import Sample, lower_mean, lower_share
+from transforms.statistics import Tally
+from transforms.streaming.windowed import WindowMetrics
+
+_QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99}
+
+
+class _Finding(NamedTuple):
+    """What of a rule holds."""
+
+    kind: str
+    threshold: float
+    baseline_value: float | None = None
+    baseline_count: int | None = None
+    p_value: float | None = None
+
+
+def evaluate(rule: AlertRule, window: WindowMetrics, baseline: MetricsState | None) -> Alert | None:
+    """Returns the alert of a rule on a window; None: the rule does not hold, or too little is known.
+
+    A drop is looked for at the end of a window, not in every early pane: testing again and again finds
+    something by chance.
+
+    Args:
+        rule: The rule.
+        window: The window's sums.
+        baseline: The sums of the windows before it that the rule's `drop` asks for; None: there are none.
+    """
+    if not fnmatchcase(window.app_version, rule.app_version):
+        return None
+    level, tally = _tally(window.state, rule)
+    value, count = _measured(rule, tally)
+    if value is None or (rule.measure != "count" and count < rule.min_count):
+        return None
+    is_open = window.pane == "EARLY"
+    finding = _out_of_bounds(rule, value, is_open)
+    if finding is None and not is_open:
+        finding = _dropped(rule, level, tally, baseline)
+    return None if finding is None else _alert(rule, window, level, value, count, finding)
+
+
+def _tally(state: MetricsState, rule: AlertRule) -> tuple[Level, Tally]:
+    """Returns the sums that a rule is about, and their level."""
+    if rule.criterion == STATUS:
+        return "conversation", status_tally(state)
+    if rule.level is not None:
+        return rule.level, _level_tally(state, rule.criterion, rule.level)
+    whole = _level_tally(state, rule.criterion, "conversation")
+    if not whole.is_empty:
+        return "conversation", whole
+    return "turn", _level_tally(state, rule.criterion, "turn")
+
+
+def _level_tally(state: MetricsState, criterion: str, level: Level) -> Tally:
+    merged = Tally()
+    for (name, turn), tally in state.tallies.items():
+        if name == criterion and (turn is None) == (level == "conversation"):
+            merged.merge(tally)
+    return merged
+
+
+def _measured(rule: AlertRule, tally: Tally) -> tuple[float | None, int]:
+    """Returns a figure and how many values it is made of."""
+    decided, everything = tally.passes + tally.fails, tally.scored + tally.unscored
+    if rule.measure == "pass_rate":
+        return (tally.passes / decided if decided else None), decided
+    if rule.measure == "unscored_rate":
+        return (tally.unscored / everything if everything else None), everything
+    if rule.measure == "count":
+        return everything, everything
+    if rule.measure == "mean":
+        return tally.mean, tally.scored
+    return tally.quantile(_QUANTILES[rule.measure]), tally.scored
+
+
+def _out_of_bounds(rule: AlertRule, value: float, is_open: bool) -> _Finding | None:
+    """Holds a figure against `below` and `above`; that a window counts little is known at its end only."""
+    if rule.above is not None and value > rule.above:
+        return _Finding("above", rule.above)
+    if rule.below is None or value >= rule.below or (is_open and rule.measure == "count"):
+        return None
+    return _Finding("below", rule.below)
+
+
+def _dropped(rule: AlertRule, level: Level, tally: Tally, baseline: MetricsState | None) -> _Finding | None:
+    """Holds a figure against the windows before."""
+    if rule.drop is None or baseline is None:
+        return None
+    base = (
+        status_tally(baseline) if rule.criterion == STATUS else _level_tally(baseline, rule.criterion, level)
+    )
+    value, count = _measured(rule, base)
+    if value is None or count < rule.min_count:
+        return None
+    p_value = _p_value(rule, tally, base)
+    if p_value is None or p_value > rule.drop.significance:
+        return None
+    return _Finding("drop", rule.drop.significance, value, count, p_value)
+
+
+def _p_value(rule: AlertRule, tally: Tally, base: Tally) -> float | None:
+    """Returns how likely so bad a window is if it is no worse than the base; None: it cannot be told."""
+    if rule.measure == "pass_rate":
+        return lower_share(tally.passes, tally.passes + tally.fails, base.passes, base.passes + base.fails)
+    now, before = _sample(tally), _sample(base)
+    if now is None or before is None:
+        return None
+    kind = CRITERIA.get(rule.criterion)
+    is_cost = kind is not None and kind.gate == "at_most"
+    return lower_mean(before, now) if is_cost else lower_mean(now, before)
+
+
+def _sample(tally: Tally) -> Sample | None:
+    mean, variance = tally.mean, tally.variance
+    return None if mean is None or variance is None else Sample(tally.scored, mean, variance)
+
+
+def _alert(
+    rule: AlertRule, window: WindowMetrics, level: Level, value: float, count: int, finding: _Finding
+) -> Alert:
+    start, end = _time(window.window_start), _time(window.window_end)
+    key = "\0".join((rule.name, window.app_version, start, end)).encode("utf-8", "replace")
+    return Alert(
+        name=f"alerts/a-{sha256(key).hexdigest()[:24]}",
+        rule=rule.name,
+        window_start=start,
+        window_end=end,
+        app_version=window.app_version or None,
+        criterion=rule.criterion,
+        level=level,
+        measure=rule.measure,
+        value=value,
+        count=count,
+        **finding._asdict(),
+        message=f"{rule.name}: {rule.measure} of {rule.criterion} ({level}s) is {value:.4g} over {count}, "
+        f"{_why(finding)}; app version {window.app_version or '(none)'}, {start} to {end}",
+    )
+
+
+def _why(finding: _Finding) -> str:
+    if finding.kind != "drop":
+        return f"{finding.kind} {finding.threshold:.4g}"
+    return (
+        f"worse than {finding.baseline_value:.4g} over {finding.baseline_count} before "
+        f"(p = {finding.p_value:.2g}, at most {finding.threshold:.2g} called for)"
+    )
+
+
+def _time(seconds: float) -> str:
+    return nanos_timestamp(round(seconds * 1e9))

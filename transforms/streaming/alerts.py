@@ -1,0 +1,115 @@
+"""Alerts: rules held against the windows of a stream, once per window and rule."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from math import ceil
+from typing import Any
+
+import apache_beam as beam
+import msgspec
+from apache_beam.coders import Coder
+from apache_beam.pvalue import PCollection
+from apache_beam.transforms.userstate import ReadModifyWriteStateSpec
+from apache_beam.transforms.window import GlobalWindows
+
+from schemas.alert import Alert
+from schemas.alert_config import AlertRule
+from transforms.metrics import MetricsState
+from transforms.packing import packed, unpacked
+from transforms.streaming.alert_rules import evaluate
+from transforms.streaming.rules import StreamRules
+from transforms.streaming.windowed import WindowMetrics
+
+MAX_WINDOWS = 1000
+"""Windows of an app version that are remembered at most."""
+
+
+class _Window(msgspec.Struct, frozen=True, array_like=True):
+    """A window that was seen: the packed sums that rules may need later, and the names of rules that held."""
+
+    sums: bytes
+    raised: tuple[str, ...]
+
+
+_Windows = dict[float, _Window]
+"""Start -> window."""
+
+
+class _WindowsCoder(Coder):
+    """Keeps windows as MessagePack."""
+
+    def encode(self, value: _Windows) -> bytes:
+        return msgspec.msgpack.encode(value)
+
+    def decode(self, encoded: bytes) -> _Windows:
+        return msgspec.msgpack.decode(encoded, type=_Windows)
+
+    def is_deterministic(self) -> bool:
+        return False
+
+
+class _RaiseFn(beam.DoFn):
+    WINDOWS = ReadModifyWriteStateSpec("windows", _WindowsCoder())
+
+    def __init__(self, rules: StreamRules, alert_rules: Sequence[AlertRule]) -> None:
+        self._rules = tuple(alert_rules)
+        drops = [rule for rule in self._rules if rule.drop]
+        self._needed = frozenset(rule.criterion for rule in drops)
+        before = max((rule.drop.baseline for rule in drops if rule.drop), default=0)
+        open_at_once = ceil(rules.window_lateness / rules.window) + 2
+        self._kept = min(MAX_WINDOWS, before + open_at_once)
+
+    def process(
+        self, element: tuple[str, WindowMetrics], windows: Any = beam.DoFn.StateParam(WINDOWS)
+    ) -> Iterator[Alert]:
+        window, seen = element[1], windows.read() or {}
+        start = window.window_start
+        raised = seen[start].raised if start in seen else ()
+        for rule in self._rules:
+            if rule.name not in raised:
+                alert = evaluate(rule, window, _baseline(rule, seen, start))
+                if alert is not None:
+                    raised = (*raised, rule.name)
+                    yield alert
+        seen = {**seen, start: _Window(packed(_part(window.state, self._needed)), raised)}
+        windows.write({time: seen[time] for time in sorted(seen)[-self._kept :]})
+
+
+def _part(state: MetricsState, criteria: frozenset[str]) -> MetricsState:
+    """Returns what a baseline is made of: verdicts, and sums of some criteria, without quantiles."""
+    tallies = {key: replace(t, sketch=None) for key, t in state.tallies.items() if key[0] in criteria}
+    return MetricsState(state.conversations, 0, state.passes, state.fails, tallies)
+
+
+def _baseline(rule: AlertRule, seen: Mapping[float, _Window], start: float) -> MetricsState | None:
+    """Returns the sums of the last windows before one; None: there are none, or the rule needs none."""
+    if rule.drop is None:
+        return None
+    merged, found = MetricsState(), 0
+    for time in sorted((time for time in seen if time < start), reverse=True):
+        state = unpacked(seen[time].sums)
+        if state.conversations:
+            merged.merge(state)
+            found += 1
+        if found == rule.drop.baseline:
+            break
+    return merged if found else None
+
+
+class RaiseAlerts(beam.PTransform[PCollection[WindowMetrics], PCollection[Alert]]):
+    """Holds every pane of a window against the rules; what a rule says of a window is said once."""
+
+    def __init__(self, rules: StreamRules, alert_rules: Sequence[AlertRule]) -> None:
+        """Keeps the lengths of time and the rules."""
+        super().__init__()
+        self._rules, self._alert_rules = rules, alert_rules
+
+    def expand(self, windows: "PCollection[WindowMetrics]") -> "PCollection[Alert]":
+        """Keys by app version; windows are compared with each other, so they share one global window."""
+        keyed = windows | "KeyWindows" >> beam.Map(_keyed)
+        together = keyed | "AllWindows" >> beam.WindowInto(GlobalWindows())
+        return together | "Raise" >> beam.ParDo(_RaiseFn(self._rules, self._alert_rules))
+
+
+def _keyed(window: WindowMetrics) -> tuple[str, WindowMetrics]:
+    return window.app_version, window
