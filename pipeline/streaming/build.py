@@ -1,6 +1,7 @@
 """Wires a stream: parsing, matching and scoring as in a batch, between a source and sinks that go on."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, Protocol
 
 import apache_beam as beam
@@ -11,7 +12,7 @@ from pipeline.build import read_cases
 from pipeline.settings import Settings
 from pipeline.sources import Source
 from pipeline.streaming.restore import Restored, WindowSum
-from schemas.alert import Alert
+from pipeline.streaming.send_alerts import SendAlerts
 from schemas.arrival import Arrival
 from schemas.failure import Failure
 from transforms.formats.registry import LogReader
@@ -22,21 +23,25 @@ from transforms.streaming.assemble import AssembleConversations
 from transforms.streaming.latest import CountOnce
 from transforms.streaming.outcome import Contribution, Outcome, failed_outcome, ignored_outcome
 from transforms.streaming.parse import ParseArrivals
+from transforms.streaming.rules import StreamRules
 from transforms.streaming.score import OUTCOMES, ScoreArrivals
 from transforms.streaming.windowed import WindowedMetrics, WindowMetrics
 
 
 class StreamSinks(Protocol):
-    """Takes what a stream gives, as it comes."""
+    """Takes what a stream gives, as it comes.
+
+    Attributes:
+        alerts_path: File that alerts stand in, if they go nowhere else; None: there is no such place.
+    """
+
+    alerts_path: Path | None
 
     def keep(self, outcomes: "PCollection[Outcome]") -> None:
         """Adds the steps that keep outcomes."""
 
     def show(self, metrics: "PCollection[WindowMetrics]") -> None:
         """Adds the steps that keep the metrics of windows."""
-
-    def alert(self, alerts: "PCollection[Alert]") -> None:
-        """Adds the steps that send alerts."""
 
 
 def build_stream(
@@ -68,25 +73,24 @@ def build_stream(
     matched = conversations | "MatchCases" >> MatchCases(eval_cases)
     scoring = ScoreArrivals(settings.selection, settings.run, settings.judge)
     scored = matched["matched"] | "ScoreArrivals" >> scoring
+    metrics = _metrics(root, scored[OUTCOMES], settings.stream.rules, restored)
+    sinks.show(metrics)
     failures += [*unread, parsed.failures, assembled.failures, matched[FAILURES], scored[FAILURES]]
+    if settings.config.alerts:
+        alerts = metrics | "RaiseAlerts" >> RaiseAlerts(rules, settings.config.alerts)
+        failures.append(alerts | "SendAlerts" >> SendAlerts(settings.stream.alerts, sinks.alerts_path))
     lost = failures | "Failures" >> beam.Flatten() | "Lost" >> beam.Map(failed_outcome, settings.run.run_id)
     ignored = assembled.ignored | "Ignored" >> beam.Map(ignored_outcome)
     sinks.keep((scored[OUTCOMES], lost, ignored) | "Outcomes" >> beam.Flatten())
-    _add_metrics(root, scored[OUTCOMES], settings, sinks, restored)
 
 
 def _given(values: Sequence[Any]) -> beam.Create:
     return beam.Create(list(values), reshuffle=False)
 
 
-def _add_metrics(
-    root: beam.Pipeline,
-    outcomes: "PCollection[Outcome]",
-    settings: Settings,
-    sinks: StreamSinks,
-    restored: Restored | None,
-) -> None:
-    rules = settings.stream.rules
+def _metrics(
+    root: beam.Pipeline, outcomes: "PCollection[Outcome]", rules: StreamRules, restored: Restored | None
+) -> "PCollection[WindowMetrics]":
     contributions = outcomes | "Contributions" >> beam.Map(_contribution)
     sums = None
     if restored is not None:
@@ -94,10 +98,7 @@ def _add_metrics(
         contributions = (contributions, earlier) | "AllContributions" >> beam.Flatten()
         sums = root | "EarlierSums" >> _given(restored.sums) | "SumsInWindows" >> beam.Map(_in_window)
     deltas = contributions | "CountOnce" >> CountOnce(rules)
-    metrics = deltas | "WindowedMetrics" >> WindowedMetrics(rules, sums)
-    sinks.show(metrics)
-    if settings.config.alerts:
-        sinks.alert(metrics | "RaiseAlerts" >> RaiseAlerts(rules, settings.config.alerts))
+    return deltas | "WindowedMetrics" >> WindowedMetrics(rules, sums)
 
 
 def _contribution(outcome: Outcome) -> Contribution:

@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from pipeline.streaming.alert_sinks import AlertSink
 from pipeline.streaming.ledger import Ledger
 from pipeline.streaming.metrics_files import MetricsFiles
 from pipeline.streaming.store import Store
@@ -16,7 +15,6 @@ class Desk:
     store: Store
     ledger: Ledger
     metrics: MetricsFiles
-    alerts: AlertSink
 
     def write_metrics(self) -> None:
         """Writes the metrics files if something changed; raises OSError."""

@@ -91,8 +91,9 @@ class KeptConversations:
             "SELECT name, revision, digest, event_time, app_version, statistics FROM conversations "
             "ORDER BY changed"
         )
-        for *fields, statistics in rows:
-            yield Contribution(*fields, unpacked(statistics), is_restored=True)
+        for name, revision, digest, event_time, app_version, statistics in rows:
+            state = unpacked(statistics)
+            yield Contribution(name, revision, digest, event_time, app_version, state, is_restored=True)
 
     def sessions(self) -> list[tuple[str, int, float, bytes]]:
         """Returns (session id, revision, time of the last event, events) of closed sessions."""

@@ -7,8 +7,8 @@ import apache_beam as beam
 from apache_beam.coders import BytesCoder
 from apache_beam.pvalue import PCollection
 from apache_beam.testing.test_stream import TestStream
-from schemas.alert import Alert
 
+from pipeline.directory import ALERTS_FILE
 from pipeline.streaming.desk import find_desk
 from schemas.arrival import Arrival
 from transforms.streaming.outcome import Outcome
@@ -52,20 +52,13 @@ class _ShowFn(beam.DoFn):
         find_desk(self._desk).metrics.put(metrics)
 
 
-class _AlertFn(beam.DoFn):
-    def __init__(self, desk: str) -> None:
-        self._desk = desk
-
-    def process(self, alert: Alert) -> None:
-        find_desk(self._desk).alerts.send([alert])
-
-
 class LocalStream:
     """A stream's source and sinks in this process."""
 
     def __init__(self, desk: str, endpoint: str) -> None:
         """Keeps where the shared things are, and where the engine is asked for events."""
         self._desk, self._endpoint = desk, endpoint
+        self.alerts_path: Path | None = Path(desk) / ALERTS_FILE
 
     def read(self, root: beam.Pipeline) -> "PCollection[Arrival]":
         """Adds the steps that give the records the engine announces."""
@@ -79,7 +72,3 @@ class LocalStream:
     def show(self, metrics: "PCollection[WindowMetrics]") -> None:
         """Adds the step that writes the metrics of windows."""
         _ = metrics | "Show" >> beam.ParDo(_ShowFn(self._desk))
-
-    def alert(self, alerts: "PCollection[Alert]") -> None:
-        """Adds the step that sends alerts."""
-        _ = alerts | "SendAlerts" >> beam.ParDo(_AlertFn(self._desk))

@@ -38,6 +38,11 @@ class MetricsFiles:
             self._rows[BY_TURN][key] = [*map(dict, turn_rows(entry, self._run_id, window))]
             self._is_changed = True
 
+    def conversations(self) -> int:
+        """Returns how many conversations all windows hold."""
+        with self._lock:
+            return sum(rows[0]["conversations"] for rows in self._rows[BY_VERSION].values())
+
     def window_rows(self) -> list[JsonObject]:
         """Returns the rows by app version of the newest window."""
         with self._lock:

@@ -57,6 +57,7 @@ def run_stream(settings: Settings, options: PipelineOptions) -> int:
             clear_directory(settings.output)
         store = _opened_store(settings, stack)
         settings = _continued(settings, store)
+        open_alert_sink(settings.stream.alerts, Path(settings.output) / ALERTS_FILE)
         feed = open_feed(settings.input, _feed_options(settings), store.book)
         stack.callback(feed.close)
         _stream(settings, options, store, feed)
@@ -106,8 +107,7 @@ def _stream(settings: Settings, options: PipelineOptions, store: Store, feed: Fe
     ledger = Ledger(feed.settle)
     restored = restore(store.conversations, stream.rules)
     store.totals = restored.totals
-    alerts = open_alert_sink(stream.alerts, directory / ALERTS_FILE)
-    desk = Desk(store, ledger, MetricsFiles(directory, settings.run.run_id), alerts)
+    desk = Desk(store, ledger, MetricsFiles(directory, settings.run.run_id))
     limits = Limits(stream.max_run_time, stream.stop_after)
     engine = Engine(feed, ledger, store, limits, stream.rules.session_gap, settings.run.run_id)
     with ExitStack() as stack:

@@ -98,7 +98,7 @@ class Store:
         if contribution is None:
             if outcome.failures and self._is_first_loss(outcome):
                 self._count_failures(outcome.failures, lost=True)
-                self._segments.append("failures", outcome.failures)
+                self._segments.append("failures", [dict(row) for row in outcome.failures])
             return
         known = self.conversations.known(contribution.name)
         if known is not None and not known.gives_way_to(contribution):

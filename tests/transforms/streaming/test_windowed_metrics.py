@@ -3,7 +3,6 @@
 from itertools import count
 
 import apache_beam as beam
-import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.testing.test_stream import TestStream
 from apache_beam.transforms.window import TimestampedValue
@@ -27,7 +26,9 @@ class _CollectFn(beam.DoFn):
     def process(self, pane):
         state = pane.state
         criteria = sorted({name for name, _ in state.tallies})
-        GIVEN[self._run].append((pane.window_start, pane.app_version, pane.pane, state.conversations, criteria))
+        GIVEN[self._run].append(
+            (pane.window_start, pane.app_version, pane.pane, state.conversations, criteria)
+        )
 
 
 def contribution(name, time, *, revision=0, digest=b"a", version="v1", criterion="c", is_restored=False):
@@ -65,16 +66,35 @@ def panes(*events, restored=(), sums=(), rules=RULES):
 
 def test_x():
     got = panes(
-        contribution("a", 5), ("wait", 61), contribution("b", 6), ("mark", 50), contribution("b", 7), ("mark", 120),
-        contribution("c", 9), contribution("d", 130), contribution("c", 9, revision=1, criterion="d"), ("mark", 315), contribution("e", 7), ("mark", 600), contribution("f", 5),
+        contribution("a", 5),
+        ("wait", 61),
+        contribution("b", 6),
+        ("mark", 50),
+        contribution("b", 7),
+        ("mark", 120),
+        contribution("c", 9),
+        contribution("d", 130),
+        contribution("c", 9, revision=1, criterion="d"),
+        ("mark", 315),
+        contribution("e", 7),
+        ("mark", 600),
+        contribution("f", 5),
     )
-    for g in got: print(g)
+    for g in got:
+        print(g)
     assert 0
+
+
 def test_y():
-    s=contribution("r", 5).statistics
+    s = contribution("r", 5).statistics
     got = panes(
-        contribution("a", 5), ("wait", 61), contribution("r", 6, revision=3), ("mark", 50), 
-        restored=[contribution("r",5,is_restored=True)], sums=[(("v1", s),5)],
+        contribution("a", 5),
+        ("wait", 61),
+        contribution("r", 6, revision=3),
+        ("mark", 50),
+        restored=[contribution("r", 5, is_restored=True)],
+        sums=[(("v1", s), 5)],
     )
-    for g in got: print(g)
+    for g in got:
+        print(g)
     assert 0
