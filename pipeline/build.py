@@ -45,7 +45,7 @@ def build(root: beam.Pipeline, logs: Source, cases: Source | None, settings: Set
     """
     records, read_failures = logs.read(root, "Logs")
     parsed = records | "ParseConversations" >> ParseConversations(LogReader(settings.input_format))
-    eval_cases, failures = read_cases(root, cases, settings)
+    eval_cases, failures = _read_cases(root, cases, settings)
     failures += [read_failures, parsed.failures]
     parts = {"": parsed.conversations}
     if settings.input_format in _JOINED_FORMATS:
@@ -83,10 +83,9 @@ def _counted(failure: Failure, run_id: str) -> list[FailureRow]:
     return failure_rows(failure, run_id)
 
 
-def read_cases(
+def _read_cases(
     root: beam.Pipeline, cases: Source | None, settings: Settings
 ) -> "tuple[PCollection[EvalCase] | None, list[PCollection[Failure]]]":
-    """Adds the steps that read eval cases; gives the cases (None: there is no source) and what was lost."""
     if cases is None:
         return None, []
     records, read_failures = cases.read(root, "Cases")

@@ -114,7 +114,7 @@ class FileSource:
     def read(self, root: beam.Pipeline, name: str) -> "tuple[PCollection[Record], PCollection[Failure]]":
         """Matches the globs and reads every file once, however many globs match it."""
         patterns = root | f"{name}Patterns" >> beam.Create([self._patterns], reshuffle=False)
-        files = patterns | f"{name}Files" >> beam.FlatMap(_matched_files)
+        files = patterns | f"{name}Files" >> beam.FlatMap(matched_files)
         if self._is_distributed:
             files = files | f"{name}SpreadFiles" >> beam.Reshuffle()
         outputs = files | f"{name}Read" >> beam.ParDo(_ReadFn(self._limit, self._lost)).with_outputs(
@@ -126,7 +126,8 @@ class FileSource:
         return records, outputs[FAILURES]
 
 
-def _matched_files(patterns: list[str]) -> list[str]:
+def matched_files(patterns: list[str]) -> list[str]:
+    """Returns the files that globs match, each once, in order of their names."""
     return sorted({file.path for found in FileSystems.match(patterns) for file in found.metadata_list})
 
 

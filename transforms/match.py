@@ -63,7 +63,7 @@ class _MatchFn(CountingDoFn):
     def __init__(self) -> None:
         super().__init__()
         self._index = CaseIndex(None)
-        self._cases: Sequence[EvalCase] | None = None
+        self._cases: Sequence[EvalCase] | CaseIndex | None = None
 
     def start_bundle(self) -> None:
         super().start_bundle()
@@ -74,9 +74,12 @@ class _MatchFn(CountingDoFn):
         for eval_id in self._used:
             yield beam.pvalue.TaggedOutput(USED, GlobalWindows.windowed_value(eval_id))
 
-    def process(self, logged: LoggedConversation, cases: Sequence[EvalCase] | None = None) -> Iterator[Any]:
+    def process(
+        self, logged: LoggedConversation, cases: Sequence[EvalCase] | CaseIndex | None = None
+    ) -> Iterator[Any]:
         if cases is not self._cases:
-            self._cases, self._index = cases, CaseIndex(cases)
+            self._cases = cases
+            self._index = cases if isinstance(cases, CaseIndex) else CaseIndex(cases)
         conversation, record = logged
         try:
             case = self._index.find(conversation)
@@ -93,15 +96,15 @@ class _MatchFn(CountingDoFn):
 class MatchCases(beam.PTransform[PCollection[LoggedConversation], DoOutputsTuple]):
     """Puts every conversation beside its case; an unknown case is a failure."""
 
-    def __init__(self, cases: "PCollection[EvalCase] | None") -> None:
-        """Keeps the cases; None: none were given."""
+    def __init__(self, cases: "PCollection[EvalCase] | CaseIndex | None") -> None:
+        """Keeps the cases: those of a step, or an index made before anything runs; None: none were given."""
         super().__init__()
         self._cases = cases
 
     def expand(self, conversations: "PCollection[LoggedConversation]") -> Any:
-        """Reads the cases as a side input."""
-        side_input = () if self._cases is None else (beam.pvalue.AsList(self._cases),)
-        return conversations | "Match" >> beam.ParDo(_MatchFn(), *side_input).with_outputs(
+        """Reads the cases of a step as a side input."""
+        cases = beam.pvalue.AsList(self._cases) if isinstance(self._cases, PCollection) else self._cases
+        return conversations | "Match" >> beam.ParDo(_MatchFn(), cases).with_outputs(
             USED, FAILURES, main="matched"
         )
 

@@ -157,16 +157,21 @@ class _ParseCaseFn(CountingDoFn):
                 yield case.eval_id, (record, case)
 
 
+def first_case(eval_id: str, entries: Iterable[tuple[Record, EvalCase]]) -> tuple[EvalCase, list[Failure]]:
+    """Returns the first of several cases with one id, and the failures of the others."""
+    found = sorted(entries, key=lambda entry: entry[0][:2])
+    first, case = found[0]
+    error = ValueError(f"eval id {eval_id!r} stands already at {first.source}:{first.position}")
+    return case, [record_failure("parse_case", error, record) for record, _ in found[1:]]
+
+
 class _FirstCaseFn(CountingDoFn):
     def process(self, element: tuple[str, Iterable[tuple[Record, EvalCase]]]) -> Iterator[Any]:
-        eval_id, found = element[0], sorted(element[1], key=lambda entry: entry[0][:2])
-        yield found[0][1]
-        first = found[0][0]
-        for record, _ in found[1:]:
-            self.count("cases", -1)
-            self.count("lost_cases")
-            error = ValueError(f"eval id {eval_id!r} stands already at {first.source}:{first.position}")
-            yield beam.pvalue.TaggedOutput(FAILURES, record_failure("parse_case", error, record))
+        case, failures = first_case(*element)
+        yield case
+        self.count("cases", -len(failures))
+        self.count("lost_cases", len(failures))
+        yield from (beam.pvalue.TaggedOutput(FAILURES, failure) for failure in failures)
 
 
 class ParseEvalCases(beam.PTransform[PCollection[Record], ParsedCases]):

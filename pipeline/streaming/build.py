@@ -8,9 +8,8 @@ import apache_beam as beam
 from apache_beam.pvalue import PCollection
 from apache_beam.transforms.window import TimestampedValue
 
-from pipeline.build import read_cases
 from pipeline.settings import Settings
-from pipeline.sources import Source
+from pipeline.streaming.cases import Cases
 from pipeline.streaming.restore import Restored, WindowSum
 from pipeline.streaming.send_alerts import SendAlerts
 from schemas.arrival import Arrival
@@ -48,7 +47,7 @@ def build_stream(
     root: beam.Pipeline,
     arrivals: "PCollection[Arrival]",
     unread: "Sequence[PCollection[Failure]]",
-    cases: Source | None,
+    cases: Cases | None,
     settings: Settings,
     sinks: StreamSinks,
     restored: Restored | None = None,
@@ -59,7 +58,7 @@ def build_stream(
         root: The pipeline.
         arrivals: The records, timestamped by event time.
         unread: What the source could not read.
-        cases: Where eval cases come from; None: conversations stand alone or bring their cases along.
+        cases: The eval cases; None: conversations stand alone or bring their cases along.
         settings: What the stream was asked to do.
         sinks: Where outcomes, metrics and alerts go.
         restored: What an earlier process left; None: nothing.
@@ -68,14 +67,16 @@ def build_stream(
     parsed = arrivals | "ParseArrivals" >> ParseArrivals(LogReader(settings.input_format))
     sessions = None if restored is None else root | "Sessions" >> _given(restored.sessions)
     assembled = parsed.events | "AssembleConversations" >> AssembleConversations(rules, sessions)
-    eval_cases, failures = read_cases(root, cases, settings)
+    failures = [*unread, parsed.failures, assembled.failures]
+    if cases is not None and cases.failures:
+        failures.append(root | "CaseFailures" >> _given(cases.failures))
     conversations = (parsed.conversations, assembled.conversations) | "Conversations" >> beam.Flatten()
-    matched = conversations | "MatchCases" >> MatchCases(eval_cases)
+    matched = conversations | "MatchCases" >> MatchCases(None if cases is None else cases.by_id)
     scoring = ScoreArrivals(settings.selection, settings.run, settings.judge)
     scored = matched["matched"] | "ScoreArrivals" >> scoring
     metrics = _metrics(root, scored[OUTCOMES], settings.stream.rules, restored)
     sinks.show(metrics)
-    failures += [*unread, parsed.failures, assembled.failures, matched[FAILURES], scored[FAILURES]]
+    failures += [matched[FAILURES], scored[FAILURES]]
     if settings.config.alerts:
         alerts = metrics | "RaiseAlerts" >> RaiseAlerts(rules, settings.config.alerts)
         failures.append(alerts | "SendAlerts" >> SendAlerts(settings.stream.alerts, sinks.alerts_path))

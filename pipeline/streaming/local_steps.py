@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 
 import apache_beam as beam
 from apache_beam.coders import BytesCoder

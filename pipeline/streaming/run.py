@@ -19,9 +19,9 @@ from pipeline.feeds.open import FeedOptions, open_feed
 from pipeline.lock import locked
 from pipeline.run import keep_inputs, run_to_the_end, try_judge
 from pipeline.settings import Settings
-from pipeline.sources import FileSource, Source, file_patterns
 from pipeline.streaming.alert_sinks import open_alert_sink
 from pipeline.streaming.build import build_stream
+from pipeline.streaming.cases import read_cases
 from pipeline.streaming.counts import stream_counts
 from pipeline.streaming.desk import Desk, open_desk
 from pipeline.streaming.engine import Engine, Limits
@@ -141,14 +141,8 @@ def _pipeline(
     pipeline = beam.Pipeline(options=options)
     local = LocalStream(settings.output, endpoint)
     arrivals = local.read(pipeline)
-    build_stream(pipeline, arrivals, [], case_source(settings), settings, local, restored)
+    build_stream(pipeline, arrivals, [], read_cases(settings), settings, local, restored)
     return pipeline
-
-
-def case_source(settings: Settings) -> Source | None:
-    """Returns where eval cases come from; None: none were given."""
-    patterns = file_patterns("--eval_cases", settings.eval_cases)
-    return FileSource(patterns, settings.max_record_bytes, "lost_cases") if patterns else None
 
 
 def _report(settings: Settings, store: Store) -> int:

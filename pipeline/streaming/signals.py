@@ -13,7 +13,7 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 @contextmanager
 def drained_by_signal(stop: Callable[[], None]) -> Iterator[None]:
     """Calls `stop` at the first signal while the body runs; the second ends the process with status 130."""
-    received = []
+    received: list[int] = []
 
     def handle(number: int, frame: FrameType | None) -> None:
         if received:

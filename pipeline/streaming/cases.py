@@ -1,0 +1,61 @@
+"""The eval cases of a stream: read before it starts, so that no conversation comes too early for them."""
+
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from pipeline.settings import Settings
+from pipeline.sources import file_patterns, matched_files, read_records
+from schemas.case import EvalCase
+from schemas.failure import Failure, record_failure
+from schemas.record import Record
+from transforms.formats.registry import CaseReader
+from transforms.match import CaseIndex
+from transforms.parse import first_case
+
+
+class Cases(NamedTuple):
+    """Eval cases, and what could not be read of them."""
+
+    by_id: CaseIndex
+    failures: list[Failure]
+
+
+def read_cases(settings: Settings) -> Cases | None:
+    """Reads all eval cases; None: none were given. Raises ConfigError if a path names nothing."""
+    if not settings.eval_cases:
+        return None
+    paths = matched_files(file_patterns("--eval_cases", settings.eval_cases))
+    found: defaultdict[str, list[tuple[Record, EvalCase]]] = defaultdict(list)
+    failures: list[Failure] = []
+    reader = CaseReader(settings.config.ces)
+    for path in paths:
+        for record in _records(path, settings.max_record_bytes):
+            if isinstance(record, Failure):
+                failures.append(record)
+                continue
+            for case in _cases(reader, record):
+                if isinstance(case, Failure):
+                    failures.append(case)
+                else:
+                    found[case.eval_id].append((record, case))
+    firsts = [first_case(eval_id, entries) for eval_id, entries in found.items()]
+    failures += [failure for _, repeated in firsts for failure in repeated]
+    return Cases(CaseIndex([case for case, _ in firsts]), failures)
+
+
+def _records(path: str, limit: int) -> Iterator[Record | Failure]:
+    try:
+        yield from read_records(path, limit)
+    except Exception as error:
+        yield record_failure("parse_case", error, Record(path, 0, b""))
+
+
+def _cases(reader: CaseReader, record: Record) -> Iterator[EvalCase | Failure]:
+    try:
+        found = reader.read(record)
+    except Exception as error:
+        yield record_failure("parse_case", error, record)
+        return
+    for case in found:
+        yield record_failure("parse_case", case, record) if isinstance(case, ValueError) else case
