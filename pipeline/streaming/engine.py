@@ -144,9 +144,9 @@ class Engine:
             return
         if self._watermark.advance():
             yield _watermark_message(self._watermark.micros)
-        milliseconds = int((now - self._ticked) * 1000)
-        yield _Message(processing_time_event=_Message.AdvanceProcessingTime(advance_duration=milliseconds))
-        self._ticked += milliseconds / 1000
+        micros = int((now - self._ticked) * 1e6)
+        yield _Message(processing_time_event=_Message.AdvanceProcessingTime(advance_duration=micros))
+        self._ticked = now
 
     def _drain(self) -> Iterator[_Message]:
         """Lets everything that was read come out: first what is on its way, then open sessions."""
