@@ -20,8 +20,8 @@ from transforms.streaming.outcome import failed_outcome
 from transforms.streaming.times import record_time
 from transforms.wire import dump_json
 
-_BUNDLE = 100
-_IN_FLIGHT = 4 * _BUNDLE
+_BUNDLE = 400
+_IN_FLIGHT = 2 * _BUNDLE
 _PAUSE = 0.02
 _TICK = 0.2
 _STALLED_AFTER = 120.0
