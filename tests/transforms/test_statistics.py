@@ -188,3 +188,30 @@ def test_quantiles_are_kept_on_demand():
     made.add(1.0, "PASS")
     assert made.sketch is None
     assert (made.scored, made.passes, made.mean) == (1, 1, 1.0)
+
+
+@given(SCORES, SCORES)
+def test_what_is_taken_back_leaves_no_trace(scores, others):
+    made = tally(scores)
+    made.merge(tally(others))
+    made.merge(tally(others), -1)
+    assert made == tally(scores)
+    made.merge(tally(scores), -1)
+    assert made.is_empty and made == Tally()
+
+
+@given(st.lists(st.floats(-1e6, 1e6), max_size=30), st.randoms())
+def test_sums_do_not_depend_on_the_order(values, random):
+    shuffled = random.sample(values, len(values))
+    assert tally([(value, None) for value in values]) == tally([(value, None) for value in shuffled])
+
+
+@pytest.mark.parametrize("value", [0.1, 0.001, 1 / 3, 1e-9, 1e9, 123456.789, -0.7])
+def test_equal_values_have_themselves_as_mean_and_do_not_spread(value):
+    made = tally([(value, None)] * 7)
+    assert (made.mean, made.stddev) == (value, 0.0)
+
+
+def test_values_without_measure_are_cut_off():
+    made = tally([(1e300, None), (-1e300, None), (1e15, None)])
+    assert made.mean == pytest.approx(1e15 / 3)

@@ -147,7 +147,8 @@ class _CountOnceFn(beam.DoFn):
         for change in changes:
             place = change.app_version, self._window_start(change.event_time)
             self._sums.setdefault(place, MetricsState()).merge(change.statistics, change.sign)
-        entries = {name: entry for name, entry in before.known.items() if name != new.name}
+        entries = before.known.copy()
+        entries.pop(new.name, None)
         entries[new.name] = known
         if self._limit is not None and len(entries) > self._limit:
             del entries[next(iter(entries))]

@@ -105,5 +105,6 @@ class WindowedMetrics(beam.PTransform[PCollection[tuple[str, MetricsState]], PCo
         return (
             windowed
             | "SumPane" >> beam.CombinePerKey(MetricsFn()).with_output_types(tuple[str, MetricsState])
-            | "AddUp" >> beam.ParDo(_AddUpFn(rules.window_lateness))
+            | "AddUp"
+            >> beam.ParDo(_AddUpFn(rules.window_lateness)).with_input_types(tuple[str, MetricsState])
         )

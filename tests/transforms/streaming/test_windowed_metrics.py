@@ -1,14 +1,18 @@
 """Contributions through CountOnce and WindowedMetrics, in event time, on the local streaming engine."""
 
+from dataclasses import replace
 from itertools import count
 
 import apache_beam as beam
+import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
-from apache_beam.testing.test_stream import TestStream
+from apache_beam.testing import test_stream
 from apache_beam.transforms.window import TimestampedValue
 
 from transforms.metrics import MetricsState
-from transforms.streaming.latest import CountOnce
+from transforms.rows import turn_rows, version_rows
+from transforms.statistics import Tally
+from transforms.streaming.latest import HORIZON, CountOnce
 from transforms.streaming.outcome import Contribution
 from transforms.streaming.rules import StreamRules
 from transforms.streaming.windowed import WindowedMetrics
@@ -24,77 +28,164 @@ class _CollectFn(beam.DoFn):
         self._run = run
 
     def process(self, pane):
-        state = pane.state
-        criteria = sorted({name for name, _ in state.tallies})
-        GIVEN[self._run].append(
-            (pane.window_start, pane.app_version, pane.pane, state.conversations, criteria)
-        )
+        GIVEN[self._run].append(pane)
 
 
 def contribution(name, time, *, revision=0, digest=b"a", version="v1", criterion="c", is_restored=False):
-    state = MetricsState(conversations=1, turns=1)
-    state._tally(criterion, None).add(0.1, "PASS")
+    tally = Tally()
+    tally.add(0.1, "PASS", True)
+    state = MetricsState(conversations=1, turns=1, tallies={(criterion, None): tally, (criterion, 0): tally})
     return Contribution(name, revision, digest, time, version, state, is_restored)
 
 
 def panes(*events, restored=(), sums=(), rules=RULES):
-    """Runs events (contributions, or ("mark", watermark) or ("wait", seconds)) and returns the panes."""
+    """Runs contributions (one a bundle, or a list of them), ("mark", watermark) and ("wait", seconds)."""
     run = next(RUNS)
     GIVEN[run] = []
-    stream = TestStream()
+    stream = test_stream.TestStream()
     for event in events:
-        if isinstance(event, Contribution):
-            stream = stream.add_elements([TimestampedValue(event, event.event_time)])
-        elif event[0] == "mark":
+        if isinstance(event, tuple) and event[0] == "mark":
             stream = stream.advance_watermark_to(event[1])
-        elif event[0] == "wait":
+        elif isinstance(event, tuple) and event[0] == "wait":
             stream = stream.advance_processing_time(event[1])
         else:
-            stream = stream.add_elements([TimestampedValue(one, one.event_time) for one in event[1]])
+            bundle = event if isinstance(event, list) else [event]
+            stream = stream.add_elements([TimestampedValue(one, one.event_time) for one in bundle])
     with beam.Pipeline(options=OPTIONS) as root:
         arriving = root | "Stream" >> stream.advance_watermark_to_infinity()
+        old = None
         if restored:
             known = root | "Restored" >> beam.Create(list(restored))
             arriving = (arriving, known) | "All" >> beam.Flatten()
-        old = None
-        if sums:
             old = root | "Sums" >> beam.Create(list(sums)) | "SumTimes" >> beam.MapTuple(TimestampedValue)
         changes = arriving | "Once" >> CountOnce(rules)
         _ = changes | "Metrics" >> WindowedMetrics(rules, old) | beam.ParDo(_CollectFn(run))
     return GIVEN.pop(run)
 
 
-def test_x():
-    got = panes(
-        contribution("a", 5),
-        ("wait", 61),
-        contribution("b", 6),
-        ("mark", 50),
-        contribution("b", 7),
-        ("mark", 120),
-        contribution("c", 9),
-        contribution("d", 130),
-        contribution("c", 9, revision=1, criterion="d"),
-        ("mark", 315),
-        contribution("e", 7),
-        ("mark", 600),
-        contribution("f", 5),
-    )
-    for g in got:
-        print(g)
-    assert 0
+def brief(given):
+    return [(p.window_start, p.app_version, p.pane, p.state.conversations) for p in given]
 
 
-def test_y():
-    s = contribution("r", 5).statistics
-    got = panes(
-        contribution("a", 5),
-        ("wait", 61),
-        contribution("r", 6, revision=3),
-        ("mark", 50),
-        restored=[contribution("r", 5, is_restored=True)],
-        sums=[(("v1", s), 5)],
+def last(given):
+    return {(p.window_start, p.app_version): p.state.conversations for p in given if p.state.conversations}
+
+
+def mark(time):
+    return ("mark", time)
+
+
+def wait(seconds):
+    return ("wait", seconds)
+
+
+def test_early_on_time_and_late_panes_hold_everything_so_far():
+    given = panes(
+        *(contribution("a", 5), wait(61), contribution("b", 6), mark(50)),
+        *(mark(120), contribution("c", 9), contribution("d", 130)),
     )
-    for g in got:
-        print(g)
-    assert 0
+    assert [(start, pane, n) for start, _, pane, n in brief(given)] == [
+        (0.0, "EARLY", 1),
+        (0.0, "ON_TIME", 2),
+        (0.0, "LATE", 3),
+        (100.0, "ON_TIME", 1),
+    ]
+    assert [pane.revision for pane in given] == [0, 1, 2, 0]
+    assert {pane.window_end - pane.window_start for pane in given} == {100.0}
+
+
+def test_nothing_new_gives_no_early_pane():
+    given = panes(contribution("a", 5), wait(61), wait(61), wait(61), mark(120))
+    assert [pane.pane for pane in given] == ["EARLY", "ON_TIME"]
+
+
+def test_app_versions_and_windows_are_apart():
+    given = panes([contribution("a", 5), contribution("b", 99.9999), contribution("c", 100, version="v2")])
+    assert last(given) == {(0.0, "v1"): 2, (100.0, "v2"): 1}
+
+
+TWICE = [
+    ("in one bundle", [[contribution("a", 5), contribution("a", 5)]]),
+    ("in two", [contribution("a", 5), contribution("a", 5)]),
+    ("after the end of the window", [contribution("a", 5), mark(150), contribution("a", 5)]),
+]
+
+
+@pytest.mark.parametrize("events", [case[1] for case in TWICE], ids=[case[0] for case in TWICE])
+@pytest.mark.parametrize("slots", [None, 1, 4])
+def test_what_comes_twice_counts_once(events, slots):
+    given = panes(*events, rules=replace(RULES, slots=slots))
+    assert [pane.state for pane in given] == [contribution("a", 5).statistics]
+
+
+def test_a_revision_takes_back_what_it_revises():
+    given = panes(
+        *(contribution("a", 5), contribution("b", 5), mark(150)),
+        contribution("a", 160, revision=1, criterion="d"),
+    )
+    assert brief(given) == [(0.0, "v1", "ON_TIME", 2), (0.0, "v1", "LATE", 2)]
+    before, after = (pane.state for pane in given)
+    assert {name: t.scored for (name, turn), t in before.tallies.items() if turn is None} == {"c": 2}
+    assert {name: t.scored for (name, turn), t in after.tallies.items() if turn is None} == {"c": 1, "d": 1}
+
+
+def test_a_revision_may_change_the_app_version():
+    given = panes(contribution("a", 5), mark(150), contribution("a", 5, revision=1, version="v2"))
+    assert last(given[:1]) == {(0.0, "v1"): 1}
+    assert {(p.app_version, p.state == MetricsState()) for p in given[1:]} == {("v1", True), ("v2", False)}
+
+
+def test_a_window_takes_conversations_until_its_lateness_and_a_session_gap_are_over():
+    given = panes(
+        *(contribution("a", 5), mark(120), mark(309), contribution("b", 6)),
+        *(mark(311), contribution("c", 7)),
+    )
+    assert [pane.state.conversations for pane in given] == [1, 2]
+
+
+def test_conversations_are_forgotten_with_their_window():
+    given = panes(
+        *(contribution("a", 5), contribution("b", 250), mark(320)),
+        *(contribution("a", 260), contribution("b", 250)),
+    )
+    assert last(given) == {(0.0, "v1"): 1, (200.0, "v1"): 2}
+
+
+def test_restored_sums_count_and_restored_conversations_do_not():
+    old = contribution("r", 5, is_restored=True)
+    given = panes(
+        *(contribution("a", 6), contribution("r", 5), contribution("s", 5, revision=1, criterion="d")),
+        restored=[old, old._replace(name="s")],
+        sums=[(("v1", old.statistics), 5), (("v1", old.statistics), 5)],
+    )
+    (pane,) = (pane for pane in given if pane.pane == "ON_TIME")
+    assert pane.state.conversations == 3
+    assert {name: t.scored for (name, turn), t in pane.state.tallies.items() if turn is None} == {"c": 2, "d": 1}
+
+
+def test_rows_name_their_window():
+    pane = panes(contribution("a", 3605))[-1]._replace(window_start=3600.0, window_end=7200.0)
+    rows = [
+        *version_rows((pane.app_version, pane.state), "r", pane.row_window),
+        *turn_rows((pane.app_version, pane.state), "r", pane.row_window),
+    ]
+    assert [(row["criterion"], row["level"]) for row in rows] == [
+        ("evaluation_status", "conversation"),
+        ("c", "turn"),
+        ("c", "conversation"),
+        ("c", "turn"),
+    ]
+    assert {(row["window_start"], row["window_end"], row["pane"], row["revision"]) for row in rows} == {
+        ("1970-01-01T01:00:00Z", "1970-01-01T02:00:00Z", "ON_TIME", 0)
+    }
+    for row in version_rows((pane.app_version, pane.state), "r"):
+        assert (row["window_start"], row["window_end"], row["pane"], row["revision"]) == (None,) * 4
+
+
+def test_the_number_of_conversations_that_are_remembered_is_bounded():
+    rules = replace(RULES, slots=8000)
+    key = rules.key("a")
+    names = [name for name in map(str, range(100_000)) if rules.key(name) == key][: HORIZON // 8000 + 1]
+    contributions = [contribution(name, 5) for name in names]
+    given = panes(contributions, [contributions[-1]], [contributions[0]], rules=rules)
+    assert last(given) == {(0.0, "v1"): len(names) + 1}

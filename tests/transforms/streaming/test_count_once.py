@@ -1,0 +1,99 @@
+"""What a contribution changes, without an engine."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from transforms.metrics import MetricsState
+from transforms.statistics import Tally
+from transforms.streaming.latest import revise
+from transforms.streaming.outcome import Contribution
+
+
+def contribution(revision=0, digest="a", time=0.0, is_restored=False):
+    """The version and the sums are those of the record: equal digests have equal ones."""
+    tally = Tally()
+    tally.add(ord(digest) + revision / 10, "PASS", True)
+    state = MetricsState(1, 2, 1, 0, {(f"criterion {digest}", None): tally})
+    version = "v1" if digest < "c" else "v2"
+    return Contribution("n", revision, digest.encode(), time, version, state, is_restored)
+
+
+def sums_after(*contributions):
+    """Adds up what comes, beginning with the sums that a restart gives back."""
+    sums, known = {}, None
+
+    def add(sign, time, version, state):
+        place = sums.setdefault((version, time), MetricsState())
+        place.merge(state, sign)
+        if place == MetricsState():
+            del sums[version, time]
+
+    for one in contributions:
+        if one.is_restored:
+            add(1, one.event_time, one.app_version, one.statistics)
+    for one in contributions:
+        known, changes = revise(known, one)
+        for change in changes:
+            add(*change)
+    return sums
+
+
+A, B, C = contribution(), contribution(digest="b", time=5.0), contribution(digest="c", time=9.0)
+CASES = [
+    ("once", [A], A, 0.0),
+    ("the same twice", [A, A, A], A, 0.0),
+    ("another of the same revision", [A, B], B, 0.0),
+    ("there and back", [A, B, A], A, 0.0),
+    ("a higher revision", [A, contribution(1, "b", 5.0)], contribution(1, "b"), 0.0),
+    ("a lower one", [contribution(2, "a", 5.0), contribution(1, "b", 0.0)], contribution(2, "a"), 5.0),
+    ("another app version", [A, C], C, 0.0),
+    ("three", [A, contribution(1, "b", 70.0), contribution(2, "c", 90.0)], contribution(2, "c"), 0.0),
+]
+
+
+@pytest.mark.parametrize(("contributions", "winner", "time"), [case[1:] for case in CASES])
+def test_one_counts_in_the_window_of_the_first(contributions, winner, time):
+    assert sums_after(*contributions) == {(winner.app_version, time): winner.statistics}
+
+
+def restored(*fields):
+    return contribution(*fields)._replace(is_restored=True)
+
+
+RESTORED = [
+    ("alone", restored(0, "a", 3.0), [], contribution(0, "a")),
+    ("read again", restored(0, "a", 3.0), [contribution(0, "a", 4.0)], contribution(0, "a")),
+    ("revised", restored(0, "a", 3.0), [contribution(1, "c", 4.0)], contribution(1, "c")),
+    ("an old one", restored(2, "c", 3.0), [contribution(1, "a", 4.0)], contribution(2, "c")),
+    (
+        "read again and revised",
+        restored(0, "a", 3.0),
+        [contribution(0, "a", 4.0), contribution(1, "b", 6.0)],
+        contribution(1, "b"),
+    ),
+]
+
+
+@pytest.mark.parametrize("place", [0, 1, 2])
+@pytest.mark.parametrize(("old", "new", "winner"), [case[1:] for case in RESTORED])
+def test_what_was_counted_before_a_restart(old, new, winner, place):
+    contributions = [*new[:place], old, *new[place:]]
+    assert sums_after(*contributions) == {(winner.app_version, 3.0): winner.statistics}
+
+
+ANY = st.builds(contribution, st.integers(0, 2), st.sampled_from("abcd"), st.sampled_from([0.0, 100.0]))
+
+
+@given(st.lists(ANY, min_size=1, max_size=6))
+def test_exactly_one_is_counted(contributions):
+    highest = max(one.revision for one in contributions)
+    last = [one for one in contributions if one.revision == highest][-1]
+    assert sums_after(*contributions) == {(last.app_version, contributions[0].event_time): last.statistics}
+
+
+@given(st.lists(ANY, max_size=5), ANY.map(lambda one: one._replace(is_restored=True)))
+def test_it_does_not_matter_when_a_restored_one_comes(contributions, old):
+    first = sums_after(old, *contributions)
+    for place in range(1, len(contributions) + 1):
+        assert sums_after(*contributions[:place], old, *contributions[place:]) == first
