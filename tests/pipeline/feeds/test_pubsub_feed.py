@@ -1,0 +1,207 @@
+"""The real client library against a server of the tests."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from pipeline.feeds.messages import attribute_time, message_position
+from pipeline.feeds.pubsub import PubSubFeed
+from schemas.config import ConfigError
+
+pubsub_v1 = pytest.importorskip("google.cloud.pubsub_v1")
+if os.name == "nt":
+    pytest.skip("the server takes a signal", allow_module_level=True)
+
+ROOT = Path(__file__).parents[3]
+TOPIC = "projects/p/topics/t"
+LIMIT = 1000
+
+CONSUMER = """
+import sys, time
+from pipeline.feeds.pubsub import PubSubFeed
+feed = PubSubFeed(sys.argv[1], 1000)
+while True:
+    for item in feed.poll(100):
+        if b'"keep"' in item.data:
+            feed.settle([(item.source, item.position)])
+        print(item.data.decode(), flush=True)
+    time.sleep(0.01)
+"""
+
+
+@pytest.fixture(scope="module")
+def service():
+    """The server; the environment leads all clients to it."""
+    earlier = os.environ.get("PUBSUB_EMULATOR_HOST")
+    command = [sys.executable, str(ROOT / "tests/pubsub_server.py")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        os.environ["PUBSUB_EMULATOR_HOST"] = f"127.0.0.1:{int(process.stdout.readline())}"
+        publisher = pubsub_v1.PublisherClient()
+        publisher.create_topic(name=TOPIC)
+        process.publish = lambda data, **attributes: publisher.publish(TOPIC, data, **attributes).result(10)
+        process.subscriber = pubsub_v1.SubscriberClient()
+        yield process
+        process.subscriber.close()
+        process.terminate()
+    if earlier is None:
+        del os.environ["PUBSUB_EMULATOR_HOST"]
+    else:
+        os.environ["PUBSUB_EMULATOR_HOST"] = earlier
+
+
+@pytest.fixture
+def subscription(service, request):
+    name = f"projects/p/subscriptions/{abs(hash(request.node.name))}"
+    service.subscriber.create_subscription(name=name, topic=TOPIC)
+    yield name
+    service.subscriber.delete_subscription(subscription=name)
+
+
+def wait_for(feed, number, seconds=30):
+    items, until = [], time.monotonic() + seconds
+    while len(items) < number and time.monotonic() < until:
+        items += feed.poll(1000)
+        time.sleep(0.01)
+    return items
+
+
+def settle(feed, items):
+    feed.settle([(item.source, item.position) for item in items])
+
+
+def is_waiting(service, subscription):
+    """Whether messages wait on the server that nobody has acknowledged."""
+    service.send_signal(signal.SIGUSR1)
+    time.sleep(0.2)
+    return bool(service.subscriber.pull(subscription=subscription, max_messages=9).received_messages)
+
+
+def test_a_message_is_acknowledged_when_it_is_settled(service, subscription):
+    feed = PubSubFeed(f"pubsub:{subscription}", LIMIT, timestamp_attribute="at")
+    service.publish(b'{"n":1}', at="2026-01-02T03:04:05.5Z")
+    service.publish(b'{"n":2}', at="1767323045500")
+    service.publish(b"x" * 2 * LIMIT, at="yesterday")
+    items = wait_for(feed, 3)
+    by_time = sorted(items, key=lambda item: item.position)
+    assert [item.event_time for item in by_time] == [1767323045.5, 1767323045.5, None]
+    assert [item.data[:7] for item in by_time] == [b'{"n":1}', b'{"n":2}', b"xxxxxxx"]
+    assert [item.error is None for item in by_time] == [True, True, False]
+    assert all(item.source == subscription and abs(item.published - time.time()) < 600 for item in items)
+    settle(feed, by_time[1:])
+    feed.close()
+    again = PubSubFeed(f"pubsub:{subscription}", LIMIT)
+    (redelivered,) = wait_for(again, 1)
+    assert redelivered[:3] == by_time[0][:3], "given back at once, under the same position"
+    settle(again, [redelivered])
+    again.close()
+    assert not is_waiting(service, subscription)
+
+
+def test_what_is_delivered_twice_is_given_once(service, subscription):
+    feed = PubSubFeed(f"pubsub:{subscription}", LIMIT)
+    service.publish(b"{}")
+    (item,) = wait_for(feed, 1)
+    service.send_signal(signal.SIGUSR1)
+    assert wait_for(feed, 1, seconds=1) == [], "it is being worked on"
+    settle(feed, [item])
+    time.sleep(0.5)
+    assert not is_waiting(service, subscription), "the later delivery was acknowledged"
+    assert wait_for(feed, 1, seconds=0.5) == []
+    feed.close()
+
+
+def test_a_consumer_that_is_killed_loses_nothing(service, subscription):
+    command = [sys.executable, "-c", CONSUMER, f"pubsub:{subscription}"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as consumer:
+        for number in range(10):
+            text = '{"n":%d,"keep":1}' if number % 2 else '{"n":%d}'
+            service.publish((text % number).encode())
+        lines = {consumer.stdout.readline() for _ in range(10)}
+        time.sleep(1)
+        consumer.send_signal(signal.SIGKILL)
+    assert len(lines) == 10
+    service.send_signal(signal.SIGUSR1)
+    feed = PubSubFeed(f"pubsub:{subscription}", LIMIT)
+    items = wait_for(feed, 5)
+    assert {item.data for item in items} == {f'{{"n":{number}}}'.encode() for number in range(0, 10, 2)}
+    settle(feed, items)
+    feed.close()
+    assert not is_waiting(service, subscription)
+
+
+def test_a_topic_is_read_through_a_subscription_of_its_own(service):
+    def own():
+        found = service.subscriber.list_subscriptions(project="projects/p")
+        return [one.name for one in found if "/turnwise-" in one.name]
+
+    feed = PubSubFeed(f"pubsub:{TOPIC}", LIMIT)
+    (name,) = own()
+    service.publish(b'{"n":1}')
+    (item,) = wait_for(feed, 1)
+    assert (item.source, item.data) == (TOPIC, b'{"n":1}')
+    settle(feed, [item])
+    feed.close()
+    assert own() == [] and name
+
+
+def test_a_subscription_that_goes_away_ends_the_feed(service):
+    name = "projects/p/subscriptions/short-lived"
+    service.subscriber.create_subscription(name=name, topic=TOPIC)
+    feed = PubSubFeed(f"pubsub:{name}", LIMIT)
+    service.subscriber.delete_subscription(subscription=name)
+    with pytest.raises(OSError, match="NotFound"):
+        wait_for(feed, 1)
+    feed.close()
+
+
+@pytest.mark.parametrize(
+    ("uri", "said"),
+    [
+        ("pubsub:projects/p/subscriptions/none", "NotFound: .*subscriptions/none"),
+        ("pubsub:projects/p/topics/none", "NotFound: .*topics/none"),
+        ("pubsub:projects/p/subscriptions/forbidden", "PermissionDenied"),
+        ("pubsub:projects/p/topics/forbidden", "PermissionDenied"),
+        ("pubsub:projects/p/things/none", "use pubsub:"),
+        ("pubsub:", "use pubsub:"),
+    ],
+)
+def test_what_must_be_put_right(service, uri, said):
+    with pytest.raises(ConfigError, match=said) as raised:
+        PubSubFeed(uri, LIMIT)
+    assert "\n" not in str(raised.value)
+
+
+def test_nobody_answers(service):
+    present = os.environ["PUBSUB_EMULATOR_HOST"]
+    os.environ["PUBSUB_EMULATOR_HOST"] = "127.0.0.1:1"
+    try:
+        with pytest.raises(ConfigError, match="ServiceUnavailable"):
+            PubSubFeed("pubsub:projects/p/subscriptions/s", LIMIT)
+    finally:
+        os.environ["PUBSUB_EMULATOR_HOST"] = present
+
+
+@pytest.mark.parametrize(
+    ("text", "position"),
+    [("17", 17), (str(2**63 - 1), 2**63 - 1), ("0", 0)],
+)
+def test_numeric_ids_are_positions(text, position):
+    assert message_position(text) == position
+
+
+@pytest.mark.parametrize("text", [str(2**63), "a", "", "-1", "\u0661", "1.5", "\ud800"])
+def test_other_ids_are_digested(text):
+    assert 0 < message_position(text) < 2**63 and message_position(text) == message_position(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [("1500", 1.5), ("1970-01-01T00:00:01.5Z", 1.5), ("", None), (None, None), ("x", None), ("-5", None)],
+)
+def test_times_in_attributes(text, seconds):
+    assert attribute_time(text) == seconds
