@@ -160,7 +160,10 @@ def test_restored_sums_count_and_restored_conversations_do_not():
     )
     (pane,) = (pane for pane in given if pane.pane == "ON_TIME")
     assert pane.state.conversations == 3
-    assert {name: t.scored for (name, turn), t in pane.state.tallies.items() if turn is None} == {"c": 2, "d": 1}
+    assert {name: t.scored for (name, turn), t in pane.state.tallies.items() if turn is None} == {
+        "c": 2,
+        "d": 1,
+    }
 
 
 def test_rows_name_their_window():
