@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # turnwise on this machine: its own environment, then one of
 #   ./run_local.sh            score the bundled sample conversations
+#   ./run_local.sh stream     score them as they arrive, one by one over half a minute
 #   ./run_local.sh run ...    turnwise run ... (see ./run_local.sh run --help)
 #   ./run_local.sh test       lint, types and tests
 set -euo pipefail
@@ -25,10 +26,34 @@ prepare() {
   echo "$wanted" > "$env/.prepared"
 }
 
-sample() {
-  local data=pipeline/sample_data
-  "$env/bin/turnwise" run --input $data/conversations --eval_cases $data/cases \
-    --config $data/config.json --judge local --output out/sample --overwrite
+data=pipeline/sample_data
+
+score() {
+  "$env/bin/turnwise" run --eval_cases $data/cases --config $data/config.json --judge local --overwrite "$@"
+}
+
+# Puts files and lines into a directory one by one, over half a minute.
+drop() {
+  local file line
+  sleep 3
+  for file in "$1"/*.json; do
+    cp "$file" "$2/.${file##*/}" && mv "$2/.${file##*/}" "$2/${file##*/}"
+    sleep 1
+  done
+  for file in "$1"/*.jsonl; do
+    while IFS= read -r line || [ -n "$line" ]; do
+      printf '%s\n' "$line" >> "$2/${file##*/}"
+      sleep 0.55
+    done < "$file"
+  done
+}
+
+stream() {
+  rm -rf out/arriving
+  mkdir -p out/arriving
+  drop $data/conversations out/arriving &
+  trap "kill $! 2> /dev/null || true" EXIT
+  score --streaming --input out/arriving --output out/stream --pane_every 2 --stop_after 60 --max_run_time 120
 }
 
 run_tests() {
@@ -40,7 +65,8 @@ run_tests() {
 
 prepare
 case "${1:-}" in
-  "") sample ;;
+  "") score --input $data/conversations --output out/sample ;;
+  stream) stream ;;
   test) shift; run_tests "$@" ;;
   *) turnwise=$PWD/$env/bin/turnwise; cd "$caller"; exec "$turnwise" "$@" ;;
 esac

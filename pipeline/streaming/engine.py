@@ -21,7 +21,6 @@ from transforms.streaming.times import record_time
 from transforms.wire import dump_json
 
 _BUNDLE = 400
-_IN_FLIGHT = 2 * _BUNDLE
 _PAUSE = 0.02
 _TICK = 0.2
 _STALLED_AFTER = 120.0
@@ -61,7 +60,7 @@ class Engine:
         self._limits, self._session_gap, self._run_id = limits, session_gap, run_id
         self._stop, self._watermark = Event(), Watermark()
         self._started = self._ticked = monotonic()
-        self._scored_before = self._scored()
+        self._scored_before, self._latest = self._scored(), 0
         self.problem: Exception | None = None
 
     def stop(self) -> None:
@@ -105,12 +104,16 @@ class Engine:
         return counts["results"] + counts["replaced"] + counts["lost_conversations"]
 
     def _room(self) -> int:
-        """Returns how many records may be read now."""
-        room = min(_BUNDLE, _IN_FLIGHT - self._ledger.in_flight)
+        """Returns how many records may be read now: none while two bundles are on their way.
+
+        A bundle costs the engine some time whatever its size, so what arrives meanwhile makes up the next.
+        """
+        if self._ledger.in_flight > self._latest:
+            return 0
         if self._limits.conversations is None:
-            return room
+            return _BUNDLE
         wanted = self._limits.conversations - (self._scored() - self._scored_before)
-        return min(room, wanted - self._ledger.in_flight)
+        return min(_BUNDLE, wanted - self._ledger.in_flight)
 
     def _given(self, items: Iterable[Item]) -> Iterator[_Message]:
         """Takes on items: those that could not be read are failures, the others go into the pipeline."""
@@ -127,6 +130,7 @@ class Engine:
             elements.append(_element(arrival))
         if unread:
             self._store.commit(unread, self._ledger)
+        self._latest = len(elements)
         if elements:
             yield _Message(element_event=_Message.AddElements(elements=elements))
 

@@ -1,0 +1,150 @@
+"""Measures a stream from a watched directory: how much it takes, how soon results come, and whether it grows.
+
+Usage: python -m benchmarks.stream [--minutes M] [--rate N] [--backlog N]
+"""
+
+import argparse
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from statistics import quantiles
+
+from benchmarks.children import ROOT, measured
+from benchmarks.data import TURNS_EACH, conversation, write_turnwise
+from benchmarks.throughput import CRITERIA
+
+_LOOK_EVERY = 0.01
+_MEMORY_EVERY = 30.0
+_MB = 1024 * 1024
+
+
+class Results:
+    """The growing results of a stream, read as they come."""
+
+    def __init__(self, directory: Path) -> None:
+        """Starts at the beginning of the first file."""
+        self._path, self._read = directory / "results-00000.jsonl", 0
+
+    def new(self) -> list[str]:
+        """Returns the conversations of the lines that are whole by now."""
+        if not self._path.exists():
+            return []
+        with self._path.open("rb") as file:
+            file.seek(self._read)
+            lines = file.read().split(b"\n")
+        self._read += sum(len(line) + 1 for line in lines[:-1])
+        return [json.loads(line)["displayName"].rsplit(" - ", 1)[-1] for line in lines[:-1]]
+
+
+def command(directory: Path, *more: str) -> list[str]:
+    """Returns the command that watches `in` and writes `out`."""
+    paths = ["--input", str(directory / "in"), "--output", str(directory / "out")]
+    config = ["--config", str(directory / "config.json")]
+    return [sys.executable, "-m", "pipeline", "run", "--streaming", *paths, *config, *more]
+
+
+@contextmanager
+def scratch() -> Iterator[Path]:
+    """Yields a directory with a config and an empty input."""
+    with tempfile.TemporaryDirectory(prefix="turnwise-stream-") as name:
+        directory = Path(name)
+        (directory / "in").mkdir()
+        (directory / "config.json").write_text(json.dumps({"criteria": CRITERIA}))
+        yield directory
+
+
+def backlog(turns: int) -> None:
+    """Prints how fast a stream works off what has piled up."""
+    with scratch() as directory:
+        write_turnwise(directory / "in" / "logs.jsonl", turns)
+        cost = measured(command(directory, "--stop_after", str(turns // TURNS_EACH)), directory / "log")
+    print(
+        f"backlog of {turns:,} turns: {turns / cost.wall:,.0f} turns/s, "
+        f"{turns / cost.cpu:,.0f} turns per CPU s, peak {cost.peak_mb:.0f} MB"
+    )
+
+
+def steady(rate: float, minutes: float) -> None:
+    """Prints how soon results come at a steady rate, and how memory and files grow."""
+    with scratch() as directory, (directory / "log").open("wb") as log:
+        stream = command(directory, "--pane_every", "10")
+        process = subprocess.Popen(stream, cwd=ROOT, stdout=log, stderr=log)
+        try:
+            delays = _feed(directory, process.pid, rate, minutes * 60)
+        finally:
+            process.send_signal(signal.SIGTERM)
+            status = process.wait()
+        if status:
+            sys.exit((directory / "log").read_text(errors="replace"))
+    marks = quantiles(delays, n=100)
+    print(
+        f"{rate:g} conversations/s for {minutes:g} minutes, {len(delays):,} results: from the line to its result "
+        f"p50 {marks[49]:.2f} s, p90 {marks[89]:.2f} s, p99 {marks[98]:.2f} s"
+    )
+
+
+def _feed(directory: Path, pid: int, rate: float, seconds: float) -> list[float]:
+    """Writes one conversation after another and waits for their results; returns the delays in seconds."""
+    results, written, delays = Results(directory / "out"), dict[str, float](), []
+    _warm_up(directory, results)
+    start = looked = time.monotonic()
+    count, cpu = 1, _cpu(pid)
+    with (directory / "in" / "logs.jsonl").open("a") as file:
+        while time.monotonic() - start < seconds or written:
+            now = time.monotonic()
+            while count - 1 < (now - start) * rate and now - start < seconds:
+                entry = conversation(count)
+                file.write(json.dumps(entry) + "\n")
+                file.flush()
+                written[entry["conversation_id"]] = time.monotonic()
+                count += 1
+            seen = time.monotonic()
+            delays += [seen - written.pop(name) for name in results.new()]
+            if now - looked >= _MEMORY_EVERY:
+                used, looked = _cpu(pid) - cpu, now
+                print(f"  {now - start:5.0f} s: {_memory(pid):6.1f} MB, {used / (now - start):.2f} cores")
+            time.sleep(_LOOK_EVERY)
+    return delays
+
+
+def _warm_up(directory: Path, results: Results) -> None:
+    """Waits for the result of a first conversation: start-up is not measured."""
+    (directory / "in" / "first.jsonl").write_text(json.dumps(conversation(0)) + "\n")
+    while not results.new():
+        time.sleep(_LOOK_EVERY)
+
+
+def _memory(pid: int) -> float:
+    pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE") / _MB
+
+
+def _cpu(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def main() -> None:
+    """Runs both measurements."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0], allow_abbrev=False)
+    parser.add_argument("--minutes", type=float, default=30.0, help="of the steady rate (default: 30)")
+    parser.add_argument("--rate", type=float, default=50.0, help="conversations a second (default: 50)")
+    parser.add_argument(
+        "--backlog", type=int, default=40_000, help="turns that have piled up (default: 40,000)"
+    )
+    options = parser.parse_args()
+    if not Path("/proc/self/statm").exists():
+        sys.exit("this benchmark reads /proc, which is not here")
+    backlog(options.backlog)
+    steady(options.rate, options.minutes)
+
+
+if __name__ == "__main__":
+    main()
