@@ -42,6 +42,8 @@ class _AsTheyAre(beam.coders.Coder):
 
 _SESSIONS = ReadModifyWriteStateSpec("sessions", _AsTheyAre())
 _CLOSING = TimerSpec("closing", TimeDomain.WATERMARK)
+_STATE: Any = beam.DoFn.StateParam(_SESSIONS)
+_TIMER: Any = beam.DoFn.TimerParam(_CLOSING)
 
 
 class Assembled(NamedTuple):
@@ -56,8 +58,8 @@ class _AssembleFn(CountingDoFn):
     """Keeps the sessions of a key.
 
     Where keys are slots (`StreamRules.slots`), the engine is in this process and keeps state by reference: a
-    slot is large, and encoding it for every event would cost more than all else. It is copied once a bundle, so
-    that a bundle that fails leaves no trace.
+    slot is large, and encoding it for every event would cost more than all else. It is copied once a bundle,
+    so that a bundle that fails leaves no trace.
     """
 
     def __init__(self, rules: StreamRules, reader: LogReader) -> None:
@@ -78,9 +80,9 @@ class _AssembleFn(CountingDoFn):
     def process(
         self,
         element: tuple[str, Any],
-        timestamp: Timestamp = beam.DoFn.TimestampParam,
-        state: Any = beam.DoFn.StateParam(_SESSIONS),
-        timer: Any = beam.DoFn.TimerParam(_CLOSING),
+        timestamp: Any = beam.DoFn.TimestampParam,
+        state: Any = _STATE,
+        timer: Any = _TIMER,
     ) -> Iterator[Any]:
         key, entry = element
         sessions = self._sessions(key, state)
@@ -103,9 +105,9 @@ class _AssembleFn(CountingDoFn):
     def close(
         self,
         key: Any = beam.DoFn.KeyParam,
-        timestamp: Timestamp = beam.DoFn.TimestampParam,
-        state: Any = beam.DoFn.StateParam(_SESSIONS),
-        timer: Any = beam.DoFn.TimerParam(_CLOSING),
+        timestamp: Any = beam.DoFn.TimestampParam,
+        state: Any = _STATE,
+        timer: Any = _TIMER,
     ) -> Iterator[Any]:
         sessions = self._sessions(key, state)
         for name, session in sessions.take_due(timestamp.micros / 1e6):
@@ -130,12 +132,7 @@ class _AssembleFn(CountingDoFn):
         """Returns the sessions of a key, which this bundle may change."""
         own = self._own.get(key)
         if own is None:
-            kept = state.read()
-            if kept is None:
-                own = Sessions()
-            else:
-                own = kept.copy() if isinstance(kept, Sessions) else _DECODE(kept)
-            self._own[key] = own
+            own = self._own[key] = _opened(state.read())
         return own
 
     def _write(self, sessions: Sessions, state: Any, timer: Any) -> None:
@@ -148,12 +145,16 @@ class _AssembleFn(CountingDoFn):
             state.write(sessions if self._rules.slots is not None else _ENCODE(sessions))
 
 
+def _opened(kept: Any) -> Sessions:
+    if kept is None:
+        return Sessions()
+    return kept.copy() if isinstance(kept, Sessions) else _DECODE(kept)
+
+
 def _failure(error: Exception, entry: Any) -> Failure:
-    if isinstance(entry, RestoredSession):
-        return record_failure(
-            "assemble", error, Record("", 0, entry.events, is_joined=True), entry.session_id
-        )
-    return record_failure("assemble", error, entry.record, entry.session_id)
+    is_restored = isinstance(entry, RestoredSession)
+    record = Record("", 0, entry.events, is_joined=True) if is_restored else entry.record
+    return record_failure("assemble", error, record, entry.session_id)
 
 
 class _KeyFn(beam.DoFn):

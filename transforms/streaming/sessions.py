@@ -43,9 +43,9 @@ class Added(NamedTuple):
 class Sessions(msgspec.Struct, array_like=True):
     """Sessions by id. It changes; an engine is handed a copy.
 
-    A closed session is kept for the allowed lateness, the longest-closed ones for less when they are more than
-    `MAX_KEPT` or larger than `MAX_KEPT_BYTES`. Then its id is kept for `FORGOTTEN_SECONDS`, of `MAX_KEPT`
-    sessions at most.
+    A closed session is kept for the allowed lateness, the longest-closed ones for less when they are more
+    than `MAX_KEPT` or larger than `MAX_KEPT_BYTES`. Then its id is kept for `FORGOTTEN_SECONDS`, of
+    `MAX_KEPT` sessions at most.
 
     Attributes:
         open: Sessions that take events.
