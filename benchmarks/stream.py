@@ -85,8 +85,8 @@ def steady(rate: float, minutes: float) -> None:
             sys.exit((directory / "log").read_text(errors="replace"))
     marks = quantiles(delays, n=100)
     print(
-        f"{rate:g} conversations/s for {minutes:g} minutes, {len(delays):,} results: from the line to its result "
-        f"p50 {marks[49]:.2f} s, p90 {marks[89]:.2f} s, p99 {marks[98]:.2f} s"
+        f"{rate:g} conversations/s for {minutes:g} minutes, {len(delays):,} results: "
+        f"from the line to its result p50 {marks[49]:.2f} s, p90 {marks[89]:.2f} s, p99 {marks[98]:.2f} s"
     )
 
 
