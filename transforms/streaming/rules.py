@@ -13,7 +13,7 @@ class StreamRules:
         window: Length of the metrics' windows, in event time.
         allowed_lateness: How long after its end a window still takes conversations, and how long after its
             closing a conversation still takes events, in event time.
-        pane_every: How often an open window's figures are given, in processing time.
+        pane_every: How often an open window's figures are given, in processing time; whole seconds.
         slots: Number of keys that conversations are spread over; None: every conversation is a key. An engine
             that visits all keys at every step needs few.
     """

@@ -18,7 +18,7 @@ from transforms.streaming.rules import StreamRules
 from transforms.streaming.windowed import WindowedMetrics
 
 OPTIONS = PipelineOptions(["--runner=BundleBasedDirectRunner", "--streaming"])
-RULES = StreamRules(session_gap=10, window=100, allowed_lateness=200, pane_every=60, slots=4)
+RULES = StreamRules(session_gap=10.0, window=100.0, allowed_lateness=200.0, pane_every=60.0, slots=4)
 GIVEN = {}
 RUNS = count()
 
@@ -160,7 +160,10 @@ def test_restored_sums_count_and_restored_conversations_do_not():
     )
     (pane,) = (pane for pane in given if pane.pane == "ON_TIME")
     assert pane.state.conversations == 3
-    assert {name: t.scored for (name, turn), t in pane.state.tallies.items() if turn is None} == {"c": 2, "d": 1}
+    assert {name: t.scored for (name, turn), t in pane.state.tallies.items() if turn is None} == {
+        "c": 2,
+        "d": 1,
+    }
 
 
 def test_rows_name_their_window():
