@@ -101,8 +101,8 @@ class _Slot(msgspec.Struct, frozen=True, array_like=True):
 
     Attributes:
         wake: When the next one is to be forgotten, seconds since the epoch; None: nothing to forget.
-        known: Name -> packed conversation, those that were counted longest ago first. They stay packed because
-            engines read and write a slot as a whole, for every contribution.
+        known: Name -> packed conversation, longest ago first. They stay packed because engines read and write
+            a slot as a whole, for every contribution.
     """
 
     wake: float | None = None
