@@ -124,7 +124,7 @@ def endpoint():
 def test_a_webhook_gets_one_post_an_alert(endpoint):
     WebhookAlertSink(endpoint.url, pause=0).send([ALERT, OTHER])
     assert [path for path, _, _ in endpoint.asked] == ["/hook/SECRET?key=SECRET"] * 2
-    path, headers, row = endpoint.asked[0]
+    _, headers, row = endpoint.asked[0]
     assert (headers["Content-Type"], headers["Idempotency-Key"]) == ("application/json", "alerts/a-1")
     assert (row["name"], row["message"], row["p_value"]) == ("alerts/a-1", ALERT.message, None)
 
@@ -169,7 +169,7 @@ def test_a_webhook_that_is_not_there(url):
 def test_a_webhook_that_is_silent():
     with socket.create_server(("127.0.0.1", 0)) as silent:
         url = f"http://127.0.0.1:{silent.getsockname()[1]}/"
-        with pytest.raises(AlertError, match="TimeoutError|timeout"):
+        with pytest.raises(AlertError, match="TimeoutError"):
             WebhookAlertSink(url, timeout=0.05, pause=0).send([ALERT])
 
 
