@@ -14,7 +14,7 @@ from schemas.config import ConfigError
 if TYPE_CHECKING:
     from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
 
-_START_SECONDS = 10.0
+_START_ATTEMPTS = 10
 _MOST_AT_ONCE = 10_000
 _POLL_INTERVAL_MS = 3_600_000
 
@@ -55,17 +55,30 @@ class KafkaFeed:
         consumer = None
         try:
             consumer = Consumer(_settings(self._uri, self._note_error))
-            found = consumer.list_topics(self._uri.topic, timeout=_START_SECONDS).topics[self._uri.topic]
-            if found.error is not None:
-                raise KafkaException(found.error)
+            self._find_topic(consumer)
             consumer.subscribe([self._uri.topic], on_assign=self._assign, on_revoke=self._revoke)
         except KafkaException as error:
             if consumer is not None:
-                consumer.poll(0)
                 consumer.close()
             reason = self._last_error or error.args[0].str()
             raise ConfigError(f"--input kafka://{self._uri.brokers}/{self._uri.topic}: {reason}") from None
         return consumer
+
+    def _find_topic(self, consumer: "Consumer") -> None:
+        """Raises KafkaException if there is no such topic, or nobody answers."""
+        from confluent_kafka import KafkaException
+
+        for attempt in range(_START_ATTEMPTS):
+            try:
+                found = consumer.list_topics(self._uri.topic, timeout=1.0).topics[self._uri.topic]
+            except KafkaException:
+                consumer.poll(0)
+                if self._last_error or attempt == _START_ATTEMPTS - 1:
+                    raise
+            else:
+                if found.error is not None:
+                    raise KafkaException(found.error)
+                return
 
     def _note_error(self, error: "KafkaError") -> None:
         from confluent_kafka import KafkaError

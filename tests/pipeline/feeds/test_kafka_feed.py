@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.feeds.kafka import KafkaFeed
-from pipeline.feeds.kafka_uri import parse_kafka_uri
+from pipeline.feeds.kafka_uri import parse_kafka_uri, sasl_password
 from pipeline.feeds.offsets import OffsetTracker
 from schemas.config import ConfigError
 
@@ -111,7 +111,7 @@ def test_a_consumer_that_joins_takes_partitions_over(broker):
 @pytest.mark.parametrize(
     ("uri", "said"),
     [
-        ("kafka://127.0.0.1:1/t?socket.connection.setup.timeout.ms=1000", "Connect|failed|refused"),
+        ("kafka://127.0.0.1:1/t", "Connect|failed|refused"),
         ("kafka://{address}/unknown", "[Uu]nknown topic"),
         ("kafka://{address}/a?nonsense=1", "nonsense"),
         ("kafka://{address}/a?session.timeout.ms=soon", "session.timeout.ms"),
@@ -149,16 +149,14 @@ def test_a_uri_is_read():
     assert parse_kafka_uri("kafka://a:1/t").group == "turnwise"
 
 
-def test_the_password_comes_from_the_environment(broker):
-    """With a password and a mechanism, the client tries to log in, which the mock broker refuses."""
-    os.environ["KAFKA_SASL_PASSWORD"] = "hush"
+@pytest.mark.parametrize("password", ["hush", None])
+def test_the_password_comes_from_the_environment(password):
+    if password:
+        os.environ["KAFKA_SASL_PASSWORD"] = password
     try:
-        more = "&security.protocol=SASL_PLAINTEXT&sasl.mechanism=PLAIN&sasl.username=me"
-        with pytest.raises(ConfigError) as raised:
-            KafkaFeed(broker.uri("a", more=more), LIMIT)
+        assert sasl_password() == ({"sasl.password": password} if password else {})
     finally:
-        del os.environ["KAFKA_SASL_PASSWORD"]
-    assert "hush" not in str(raised.value)
+        os.environ.pop("KAFKA_SASL_PASSWORD", None)
 
 
 @given(st.lists(st.integers(1, 5), max_size=30), st.data())
