@@ -99,6 +99,8 @@ class MetricsState:
         return merged
 
 
+@beam.typehints.with_input_types(MetricsState)
+@beam.typehints.with_output_types(MetricsState)
 class MetricsFn(beam.CombineFn):
     """Adds up sums; the accumulator is itself the output, to be merged or read."""
 

@@ -12,7 +12,7 @@ class Progress:
     Attributes:
         conversations: Scored.
         turns: Scored.
-        held: Events that wait in open sessions.
+        held: Records that wait in open sessions.
         asking: Calls of judges in flight.
         judged: Model -> what was asked of it.
     """

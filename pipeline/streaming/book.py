@@ -7,6 +7,7 @@ from threading import RLock
 
 from pipeline.feeds.feed import Done
 from pipeline.streaming.ledger import Place
+from pipeline.streaming.tables import disk_errors
 
 
 class SourceBook:
@@ -43,8 +44,8 @@ class SourceBook:
         return self._notes.get(source)
 
     def remember(self, source: str, note: str) -> None:
-        """Keeps a note about a source."""
-        with self._lock:
+        """Keeps a note about a source; raises OSError."""
+        with self._lock, disk_errors():
             self._notes[source] = note
             self._connection.execute(
                 "INSERT INTO sources (source, note) VALUES (?, ?) "
@@ -53,7 +54,7 @@ class SourceBook:
             )
 
     def settle(self, places: Iterable[Place]) -> None:
-        """Writes down settled places, inside the transaction that is open; raises sqlite3.Error."""
+        """Writes down settled places, inside the transaction that is open."""
         by_source, self._empty = self._empty, defaultdict(set)
         for source, position in places:
             if source in self._kept:

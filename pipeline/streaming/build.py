@@ -16,6 +16,7 @@ from schemas.arrival import Arrival
 from schemas.failure import Failure
 from transforms.formats.registry import LogReader
 from transforms.match import MatchCases
+from transforms.metrics import MetricsState
 from transforms.parse import FAILURES
 from transforms.streaming.alerts import RaiseAlerts
 from transforms.streaming.assemble import AssembleConversations
@@ -97,7 +98,8 @@ def _metrics(
     if restored is not None:
         earlier = root | "EarlierConversations" >> _given(restored.contributions)
         contributions = (contributions, earlier) | "AllContributions" >> beam.Flatten()
-        sums = root | "EarlierSums" >> _given(restored.sums) | "SumsInWindows" >> beam.Map(_in_window)
+        in_windows = beam.Map(_in_window).with_output_types(tuple[str, MetricsState])
+        sums = root | "EarlierSums" >> _given(restored.sums) | "SumsInWindows" >> in_windows
     deltas = contributions | "CountOnce" >> CountOnce(rules)
     return deltas | "WindowedMetrics" >> WindowedMetrics(rules, sums)
 

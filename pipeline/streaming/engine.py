@@ -53,11 +53,11 @@ class Engine:
     """
 
     def __init__(
-        self, feed: Feed, ledger: Ledger, store: Store, limits: Limits, session_gap: float, run_id: str
+        self, feed: Feed, ledger: Ledger, store: Store, limits: Limits, longest_wait: float, run_id: str
     ):
         """Keeps what to read and when to end."""
         self._feed, self._ledger, self._store = feed, ledger, store
-        self._limits, self._session_gap, self._run_id = limits, session_gap, run_id
+        self._limits, self._longest_wait, self._run_id = limits, longest_wait, run_id
         self._stop, self._watermark = Event(), Watermark()
         self._started = self._ticked = monotonic()
         self._scored_before, self._latest = self._scored(), 0
@@ -135,10 +135,12 @@ class Engine:
             yield _Message(element_event=_Message.AddElements(elements=elements))
 
     def _arrival(self, item: Item) -> Arrival:
+        """Takes an item on; what a clock that is ahead calls the future happens now."""
         seconds = item.event_time
         if seconds is None and item.error is None:
             seconds = record_time(item.data) or item.published
-        when = time() if seconds is None else seconds
+        now = time()
+        when = now if seconds is None else min(seconds, now)
         return Arrival(item.source, item.position, item.data, when, self._watermark.value)
 
     def _tick(self) -> Iterator[_Message]:
@@ -157,7 +159,7 @@ class Engine:
         if self._limits.conversations is None:
             yield from self._given(self._feed.last_items())
         yield from self._until_none(lambda: self._ledger.in_flight)
-        self._watermark.pass_over(self._session_gap)
+        self._watermark.pass_over(self._longest_wait)
         yield _watermark_message(self._watermark.micros)
         yield from self._until_none(lambda: self._ledger.waiting)
 

@@ -34,11 +34,17 @@ class Ledger:
         return self._arrivals[place]
 
     def completed(self, receipts: Iterable[Receipt]) -> list[Place]:
-        """Takes note of parts that are being kept, and returns the records that are thereby whole."""
+        """Takes note of parts that are being kept, and returns the records that are thereby whole.
+
+        Parts of what is not on its way are none of its business: what is no record of the stream, such as an
+        eval case, or what was whole before.
+        """
         whole = []
         with self._lock:
             for receipt in receipts:
                 place = (receipt.source, receipt.position)
+                if place not in self._arrivals:
+                    continue
                 parts = self._kept_parts.setdefault(place, set())
                 parts.add(receipt.part)
                 if len(parts) >= receipt.parts:

@@ -1,17 +1,19 @@
 """The metrics files of a local stream: one row per window, replaced by its newer figures."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from pathlib import Path
 from threading import Lock
 
 from pipeline.build import aggregate_versions
 from pipeline.directory import AGGREGATED, SINGLE_FILES
 from pipeline.encoders import document_content, table_content
+from pipeline.streaming.restore import WindowSum
 from schemas.values import JsonObject
 from transforms.metrics import MetricsState
 from transforms.rows import turn_rows, version_rows
 from transforms.streaming.windowed import WindowMetrics
+from transforms.times import rfc3339
 
 BY_VERSION, BY_TURN = SINGLE_FILES
 _Key = tuple[str, str | None]
@@ -20,10 +22,17 @@ _Key = tuple[str, str | None]
 class MetricsFiles:
     """Keeps the rows of all windows and writes them as a whole, the newest figures of each."""
 
-    def __init__(self, directory: Path, run_id: str) -> None:
-        """Starts with the rows that the files hold."""
+    def __init__(self, directory: Path, run_id: str, known: Iterable[WindowSum]) -> None:
+        """Starts with the rows that the files hold.
+
+        Args:
+            directory: Where they stand.
+            run_id: Name of the run.
+            known: What earlier processes counted; a row of anything else was overtaken by a revision.
+        """
         self._directory, self._run_id, self._lock = directory, run_id, Lock()
-        self._rows = {table: _grouped(_read(directory / f"{table}.jsonl")) for table in SINGLE_FILES}
+        keys = {(rfc3339(one.start) or "", one.app_version or None) for one in known}
+        self._rows = {table: _grouped(_read(directory / f"{table}.jsonl"), keys) for table in SINGLE_FILES}
         self._is_changed = True
 
     def put(self, metrics: WindowMetrics) -> None:
@@ -76,10 +85,12 @@ def _read(path: Path) -> list[JsonObject]:
     return [json.loads(line) for line in path.read_bytes().splitlines()]
 
 
-def _grouped(rows: Iterable[JsonObject]) -> dict[_Key, list[JsonObject]]:
+def _grouped(rows: Iterable[JsonObject], keys: Container[_Key]) -> dict[_Key, list[JsonObject]]:
     groups: dict[_Key, list[JsonObject]] = {}
     for row in rows:
-        groups.setdefault((row["window_start"], row["app_version"]), []).append(row)
+        key = (row["window_start"], row["app_version"])
+        if key in keys:
+            groups.setdefault(key, []).append(row)
     return groups
 
 

@@ -107,9 +107,9 @@ def _stream(settings: Settings, options: PipelineOptions, store: Store, feed: Fe
     ledger = Ledger(feed.settle)
     restored = restore(store.conversations, stream.rules)
     store.totals = restored.totals
-    desk = Desk(store, ledger, MetricsFiles(directory, settings.run.run_id))
+    desk = Desk(store, ledger, MetricsFiles(directory, settings.run.run_id, restored.sums))
     limits = Limits(stream.max_run_time, stream.stop_after)
-    engine = Engine(feed, ledger, store, limits, stream.rules.session_gap, settings.run.run_id)
+    engine = Engine(feed, ledger, store, limits, stream.rules.longest_wait, settings.run.run_id)
     with ExitStack() as stack:
         stack.callback(open_desk(settings.output, desk))
         endpoint = stack.enter_context(_served(engine))

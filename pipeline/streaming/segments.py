@@ -103,6 +103,8 @@ class Segments:
                 while start < end:
                     start += target.write(source.read(min(end - start, _COPIED_AT_ONCE)))
             self._lengths[new] = target.tell()
+            target.flush()
+            os.fsync(target.fileno())
         del self._lengths[segment]
         self._files[segment.table].close()
         self._files[segment.table] = self._open(new)

@@ -11,7 +11,7 @@ from pipeline.streaming.book import SourceBook
 from pipeline.streaming.kept import KeptConversations
 from pipeline.streaming.ledger import Ledger
 from pipeline.streaming.segments import TABLES, SegmentId, Segments
-from pipeline.streaming.tables import open_database
+from pipeline.streaming.tables import disk_errors, open_database
 from schemas.rows import FailureRow
 from transforms.metrics import MetricsState
 from transforms.streaming.outcome import Outcome
@@ -49,7 +49,7 @@ class Store:
     @contextmanager
     def _transaction(self) -> Iterator[None]:
         """Commits what the body did; after a failure nothing is kept any more."""
-        with self.lock:
+        with self.lock, disk_errors():
             if self._problem is not None:
                 raise self._problem
             self._connection.execute("BEGIN IMMEDIATE")
@@ -70,7 +70,7 @@ class Store:
 
     def meta(self, name: str, value: str) -> str:
         """Returns what the first process of this directory stated under a name; it is `value` if none did."""
-        with self.lock:
+        with self.lock, disk_errors():
             self._connection.execute("INSERT OR IGNORE INTO meta VALUES (?, ?)", (name, value))
             found = self._connection.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
         return str(found[0])
@@ -81,8 +81,7 @@ class Store:
         An outcome that is kept already, or an older revision of one, is not kept twice.
 
         Raises:
-            OSError: The files cannot be written.
-            sqlite3.Error: The database cannot be written.
+            OSError: The files or the database cannot be written.
         """
         with self._transaction():
             for outcome in outcomes:

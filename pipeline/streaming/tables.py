@@ -1,6 +1,8 @@
 """The database beside the output of a stream: how far it has come, and what each conversation added."""
 
 import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from pipeline.directory import PROGRESS_FILE
@@ -30,6 +32,15 @@ CREATE TABLE IF NOT EXISTS lost (
     source TEXT, position INTEGER, part INTEGER, PRIMARY KEY (source, position, part));
 CREATE TABLE IF NOT EXISTS counts (name TEXT PRIMARY KEY, number INTEGER NOT NULL);
 """
+
+
+@contextmanager
+def disk_errors() -> Iterator[None]:
+    """Makes what the database says of its disk an OSError."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise OSError(f"{PROGRESS_FILE}: {error}") from error
 
 
 def open_database(directory: Path) -> sqlite3.Connection:

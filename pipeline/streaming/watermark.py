@@ -43,5 +43,5 @@ class Watermark:
         return int(self.value * 1e6)
 
     def pass_over(self, seconds: float) -> None:
-        """Moves on by a length of time, at the end of a stream, so that what waits for silence goes on."""
-        self.value += seconds + _SLACK
+        """Moves on to a length of time after the latest event, at the end of a stream."""
+        self.value = max(self.value, self._latest or 0.0) + seconds

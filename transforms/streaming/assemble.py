@@ -111,7 +111,7 @@ class _AssembleFn(CountingDoFn):
     ) -> Iterator[Any]:
         sessions = self._sessions(key, state)
         for name, session in sessions.take_due(timestamp.micros / 1e6):
-            self._held -= len(session.fresh)
+            self._held -= sum(len(event.record.settles()) for event in session.fresh.values())
             for output in self._closed(sessions, name, session):
                 yield TimestampedValue(output, session.last_time)
         self._write(sessions, state, timer)

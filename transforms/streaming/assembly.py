@@ -18,8 +18,6 @@ from transforms.wire import dump_json
 MAX_EVENTS = 2_000
 MAX_BYTES = 16 * 1024 * 1024
 AT_ONCE = 0.0
-# Deadlines are rounded up by this share of the gap, so that many sessions close in one step.
-_STEPS = 64
 _RAW = msgspec.json.Decoder(list[msgspec.Raw])
 
 
@@ -126,7 +124,7 @@ class Session(msgspec.Struct, frozen=True, array_like=True):
             return AT_ONCE
         last = max(self.last_time, time)
         start = last if self.settled else max(last, event.watermark)
-        return max(self.closes_at, rounded_up(start + rules.session_gap, rules.session_gap))
+        return max(self.closes_at, rounded_up(start + rules.session_gap, rules.closing_step))
 
     def joined(self, session_id: str) -> tuple[Conversation, Record]:
         """Returns the whole conversation, and the record that stands for its events.
@@ -148,9 +146,8 @@ def _repeated(waiting: ConversationEvent, again: ConversationEvent) -> Conversat
     return waiting._replace(record=waiting.record._replace(receipts=tuple(dict.fromkeys(receipts))))
 
 
-def rounded_up(time: float, length: float) -> float:
-    """Returns the next multiple of a small share of `length` that is not before `time`."""
-    step = length / _STEPS
+def rounded_up(time: float, step: float) -> float:
+    """Returns the next multiple of `step` that is not before `time`."""
     return ceil(time / step) * step if step > 0 else time
 
 

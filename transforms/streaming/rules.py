@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from zlib import crc32
 
+_ROUNDED_UP = 1 / 64
+
 
 @dataclass(frozen=True, slots=True)
 class StreamRules:
@@ -25,9 +27,22 @@ class StreamRules:
     slots: int | None = None
 
     @property
+    def closing_step(self) -> float:
+        """What session deadlines are rounded up to a multiple of, so that many close in one step."""
+        return self.session_gap * _ROUNDED_UP
+
+    @property
+    def longest_wait(self) -> float:
+        """How long after its last event a conversation is closed at the latest."""
+        return self.session_gap + 2 * self.closing_step
+
+    @property
     def window_lateness(self) -> float:
-        """How long after its end a window takes changes; conversations close a session gap after they end."""
-        return self.allowed_lateness + self.session_gap
+        """How long after its end a window takes changes.
+
+        A conversation closes a wait after its end, and a stream that is ended passes over another one at once.
+        """
+        return self.allowed_lateness + 2 * self.longest_wait
 
     def key(self, name: str) -> str:
         """Returns the key that a conversation's state is kept under."""

@@ -32,7 +32,7 @@ class Added(NamedTuple):
     """What became of an event.
 
     Attributes:
-        held: Events that wait now and did not before.
+        held: Records that wait now and did not before.
         ignored: What is done with, because it adds nothing.
     """
 
@@ -88,7 +88,9 @@ class Sessions(msgspec.Struct, array_like=True):
         if grown is session:
             return Added(0, event.record.settles())
         self._open(name, grown)
-        return Added(len(grown.fresh) - len(session.fresh))
+        before = session.fresh.get(event.event_id)
+        held = len(grown.fresh[event.event_id].record.settles())
+        return Added(held if before is None else held - len(before.record.settles()))
 
     def restore(self, restored: RestoredSession, reader: LogReader, rules: StreamRules) -> Added:
         """Takes a session that was closed before the process was started anew; `held` is 0 or less.
@@ -111,7 +113,8 @@ class Sessions(msgspec.Struct, array_like=True):
         else:
             del self.open[name]
             self._keep(name, _closed(restored), rules)
-        return Added(-len(known), tuple(one for event in known for one in event.record.settles()))
+        settled = tuple(one for event in known for one in event.record.settles())
+        return Added(-len(settled), settled)
 
     def _restore_beside_closed(
         self,

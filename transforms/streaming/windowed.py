@@ -106,7 +106,7 @@ class WindowedMetrics(beam.PTransform[PCollection[tuple[str, MetricsState]], PCo
         )
         return (
             windowed
-            | "SumPane" >> beam.CombinePerKey(MetricsFn()).with_output_types(tuple[str, MetricsState])
+            | "SumPane" >> beam.CombinePerKey(MetricsFn())
             | "AddUp"
             >> beam.ParDo(_AddUpFn(rules.window_lateness)).with_input_types(tuple[str, MetricsState])
         )
