@@ -6,6 +6,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from schemas.judge_config import JudgeConfig
+from schemas.tools import ToolSetting
 from schemas.values import JsonObject
 
 DEFAULT_CRITERIA: JsonObject = {
@@ -45,6 +46,7 @@ class EvalConfig(BaseModel):
         adk_compat: Give google-adk 2.13's number wherever turnwise differs from it on purpose.
         ces: Settings of CES cases.
         judge: Who judges, and how.
+        tools: What tools do: name, or glob -> effect, or an object.
         user_simulator_config: google-adk's, for running agents; accepted and not used.
         live_model_config: google-adk's, for running agents; accepted and not used.
     """
@@ -55,6 +57,7 @@ class EvalConfig(BaseModel):
     adk_compat: bool = False
     ces: CesConfig = CesConfig()
     judge: JudgeConfig = JudgeConfig()
+    tools: dict[str, ToolSetting] = Field(default_factory=dict)
     user_simulator_config: JsonObject | None = None
     live_model_config: JsonObject | None = None
 
