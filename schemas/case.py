@@ -91,12 +91,24 @@ class EvalCase(Slim):
     tools: list[ToolDeclaration] = []
 
 
+def stated_case(conversation: Conversation) -> str | None:
+    """Returns the name of the case that a conversation is a run of; None: none is stated.
+
+    Where no case is named, one of several trials (`meta.trial`) is a run of its task (`meta.task_id`, of
+    `meta.domain` if that is given).
+    """
+    meta = conversation.meta
+    if conversation.eval_id is not None or "trial" not in meta or meta.get("task_id") is None:
+        return conversation.eval_id
+    return "-".join(str(meta[key]) for key in ("domain", "task_id") if meta.get(key) is not None)
+
+
 def inline_case(conversation: Conversation) -> EvalCase | None:
     """Returns the case that a record brought along, or None if it expects nothing."""
     turns = [turn.expected for turn in conversation.turns]
     if conversation.expected is None and not any(turns):
         return None
-    case = EvalCase(eval_id=conversation.eval_id or conversation.conversation_id)
+    case = EvalCase(eval_id=stated_case(conversation) or conversation.conversation_id)
     if any(turns):
         case.turns = [turn or ExpectedTurn() for turn in turns]
     outcome = conversation.expected

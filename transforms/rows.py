@@ -10,11 +10,11 @@ from schemas.score import Score
 from schemas.values import JsonObject
 from transforms.conversation_case import ConversationCase
 from transforms.criteria import CRITERIA
+from transforms.metrics import STATUS as STATUS
 from transforms.metrics import MetricsState
 from transforms.scoring import ScoredConversation
 from transforms.statistics import Tally, wilson_interval
 
-STATUS = "evaluation_status"
 # As seconds, the year 5138; as milliseconds, March 1973.
 _FIRST_MILLISECONDS = 1e11
 
@@ -116,14 +116,21 @@ def failure_rows(failure: Failure, run_id: str) -> list[FailureRow]:
 def version_rows(entry: tuple[str, MetricsState], run_id: str) -> list[MetricsByAppVersionRow]:
     """Returns an app version's ("": unknown) row of verdicts, then one per criterion and level."""
     version, state = entry
-    sizes = {"conversations": state.conversations, "turns": state.turns}
     rows = [_metric_row(run_id, version, STATUS, "conversation", _status_tally(state))]
     for (criterion, is_whole), tally in sorted(state.criterion_tallies().items(), key=lambda item: item[0]):
         rows.append(_metric_row(run_id, version, criterion, "conversation" if is_whole else "turn", tally))
-    return [
-        {**row, **sizes, "sampled_out": state.sampled_out[row["criterion"]]}  # type: ignore[typeddict-item]
-        for row in rows
-    ]
+    return [_version_row(row, state) for row in rows]
+
+
+def _version_row(row: MetricRow, state: MetricsState) -> MetricsByAppVersionRow:
+    criterion = row["criterion"]
+    return {
+        **row,
+        "conversations": state.conversations,
+        "turns": state.turns,
+        "sampled_out": state.sampled_out[criterion],
+        "repeats": state.repeats.figures(criterion) if row["level"] == "conversation" else None,
+    }
 
 
 def turn_rows(entry: tuple[str, MetricsState], run_id: str) -> list[MetricsByTurnRow]:

@@ -21,8 +21,8 @@ class FinalState(MeasuredCriterion):
     """Share of the expected paths of the session state that hold the expected value, 0..1.
 
     An object is compared path by path and a list as one value, as `tool_effects_v1` compares arguments; what
-    is not expected does not matter. A case's `final_session_state` is held against the state at the end of the
-    conversation, CES's updated variables against that after their turn.
+    is not expected does not matter. A case's `final_session_state` is held against the state at the end of
+    the conversation, CES's updated variables against that after their turn.
     """
 
     name: ClassVar[str] = "final_state_v1"
@@ -40,14 +40,17 @@ class FinalState(MeasuredCriterion):
 
     def score_conversation(self, case: ConversationCase) -> Score | None:
         """Compares the state at the end with the one that the case expects."""
-        wanted = case.case.final_session_state if case.case else {}
-        if not wanted:
+        golden = case.case
+        if golden is None or not golden.final_session_state:
             return None
-        state = _state_at_end(case.conversation)
-        return _compare(wanted, state) if state else Score(None, reason=NO_STATE)
+        shown = _state_shown(case.conversation)
+        if not shown:
+            return Score(None, reason=NO_STATE)
+        return _compare(golden.final_session_state, golden.session_state | shown)
 
 
-def _state_at_end(conversation: Conversation) -> JsonObject:
+def _state_shown(conversation: Conversation) -> JsonObject:
+    """Returns what the log shows of the state at the end: the changes of the turns, and the state itself."""
     state: JsonObject = {}
     for turn in conversation.turns:
         state |= turn.variables

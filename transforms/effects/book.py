@@ -50,6 +50,11 @@ class ToolBook:
             self._declared.setdefault(tool.name, tool)
         self._known: dict[str, ToolEffect] = {}
 
+    @property
+    def declared(self) -> list[str]:
+        """Names of the declared tools."""
+        return list(self._declared)
+
     def effect(self, name: str) -> ToolEffect:
         """Returns what a tool does."""
         known = self._known.get(name)
