@@ -7,10 +7,10 @@ from importlib.metadata import version
 import apache_beam as beam
 from apache_beam.runners.runner import PipelineResult
 
-from pipeline.accounts import gate_problems, run_counts
+from pipeline.accounts import gate_problems, guessed_tools, run_counts
 from pipeline.directory import read_rows, write_run_file
 from pipeline.judge_report import Usage, judge_document, judge_text, judge_usage
-from pipeline.report import balance_text, version_table
+from pipeline.report import balance_text, guesses_text, version_table
 from pipeline.settings import Settings
 from schemas.values import JsonObject
 
@@ -26,11 +26,15 @@ def report(settings: Settings, result: PipelineResult) -> int:
     judge = judge_text(settings, usage, rows)
     if judge:
         print(judge)
+    guesses = guessed_tools(result)
+    if guesses:
+        print(guesses_text(guesses))
     print(f"files: {settings.output}")
     for problem in problems:
         print(f"turnwise: {problem}", file=sys.stderr)
     status = 1 if problems else 0
-    write_run_file(settings.output, _run_document(settings, counts, usage, problems, status))
+    document = _run_document(settings, counts, usage, problems, status)
+    write_run_file(settings.output, document | {"guessed_tools": guesses})
     return status
 
 

@@ -42,8 +42,7 @@ def list_tools(argv: Sequence[str]) -> int:
     options = _parser().parse_args(argv)
     config = read_config(options.config)
     listing = _Listing(sort_settings(config.tools), LogReader(options.input_format), CaseReader(config.ces))
-    _each_record(options.log, listing.add_log, listing.problems)
-    _each_record(options.eval_cases or [], listing.add_cases, listing.problems)
+    _each_record(options.log, listing.add, listing.problems)
     print(_text(listing.tools))
     guessed = sum(tool.is_guess for tool in listing.tools.values())
     print(f"{len(listing.tools)} tools, {guessed} of them guessed by name", file=sys.stderr)
@@ -60,7 +59,7 @@ def _parser() -> _Parser:
         allow_abbrev=False,
     )
     parser.add_argument(
-        "log", nargs="+", metavar="LOG", help="conversation logs: files, directories or globs"
+        "log", nargs="+", metavar="LOG", help="logs or eval cases: files, directories or globs"
     )
     parser.add_argument("--input_format", choices=LOG_FORMATS, default="auto", help="of the log records")
     parser.add_argument(
@@ -95,9 +94,13 @@ class _Listing:
         self.problems: list[str] = []
         self.was_read = False
 
-    def add_log(self, record: Record) -> None:
-        """Adds the tools of a log record."""
-        found = self._logs.read(record)
+    def add(self, record: Record) -> None:
+        """Adds the tools of a record of logs or of eval cases; raises ValueError if it is neither."""
+        try:
+            found = self._logs.read(record)
+        except ValueError as error:
+            self._add_cases(record, error)
+            return
         if isinstance(found, SessionEntry):
             found = [join_entries(found.session_id, [found])]
         for conversation in self._good(found):
@@ -105,9 +108,12 @@ class _Listing:
             book = open_book(self._settings, conversation, case)
             self._add(book, [*_calls_made(conversation), *_calls_expected(case)])
 
-    def add_cases(self, record: Record) -> None:
-        """Adds the tools of a record of eval cases."""
-        for case in self._good(self._cases.read(record)):
+    def _add_cases(self, record: Record, no_log: ValueError) -> None:
+        try:
+            found = self._cases.read(record)
+        except ValueError:
+            raise no_log from None
+        for case in self._good(found):
             self._add(ToolBook(self._settings, case.tools), _calls_expected(case))
 
     def _good(self, found: Iterable[T | ValueError]) -> Iterator[T]:

@@ -1,5 +1,6 @@
 """What a person sees at the end of a run."""
 
+from collections import Counter
 from collections.abc import Sequence
 
 from schemas.values import JsonObject
@@ -106,3 +107,10 @@ def balance_text(counts: JsonObject) -> str:
         most = list(counts["failures"].items())[:_REASONS_SHOWN]
         lines.append("failures: " + ", ".join(f"{count} {reason}" for reason, count in most))
     return "\n".join(lines)
+
+
+def guesses_text(guesses: JsonObject) -> str:
+    """Returns the line about tools of which nobody says what they do."""
+    by_effect = Counter(tool["effect"] for tool in guesses.values())
+    counts = ", ".join(f"{number} {effect}" for effect, number in sorted(by_effect.items()))
+    return f"tools: the effect of {len(guesses)} is guessed by name ({counts}); `turnwise tools` lists them"

@@ -12,6 +12,7 @@ from schemas.rows import ResultRow, ScoreRow
 from transforms.conversation_case import ConversationCase
 from transforms.counting import CountingDoFn
 from transforms.criteria.base import MeasuredCriterion
+from transforms.guesses import GuessCounts
 from transforms.metrics import MetricsState
 from transforms.parse import FAILURES
 from transforms.progress import PROGRESS
@@ -70,15 +71,17 @@ class ScoringDoFn(CountingDoFn):
         super().__init__()
         self._run = run
         self._sums: dict[str, MetricsState] = {}
+        self._guesses = GuessCounts()
 
     def start_bundle(self) -> None:
         """Starts with no sums."""
         super().start_bundle()
-        self._sums = {}
+        self._sums, self._guesses = {}, GuessCounts()
 
     def finish_bundle(self) -> Iterator[Any]:
         """Yields the bundle's sums by app version."""
         super().finish_bundle()
+        self._guesses.hand_over()
         for entry in self._sums.items():
             yield TaggedOutput(STATISTICS, GlobalWindows.windowed_value(entry))
 
@@ -97,6 +100,7 @@ class ScoringDoFn(CountingDoFn):
         yield TaggedOutput(SCORES, evaluated.scores)
         yield TaggedOutput(RESULTS, evaluated.results)
         evaluated.add_to(self._sums)
+        self._guesses.add(scored)
 
     def lost(self, case: ConversationCase, error: Exception) -> Any:
         """Returns the failure of a conversation that could not be scored, and counts it."""

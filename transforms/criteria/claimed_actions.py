@@ -93,9 +93,12 @@ def _middle(answers: Answers[ClaimedActionsReply], case: ConversationCase, book:
             reason = f"{missed} of {len(reply.claims)} quotes are not the agent's words"
     if not scores:
         return Score(None, reason=reason, judge=answers.use)
+    called = (call for turn in case.conversation.turns for call in turn.tool_calls)
+    guessed = book.guesses(map(called_tool, called))
+    guesses: JsonObject = {"guessed": guessed} if guessed else {}
     score = sorted(scores, key=lambda score: score.value or 0.0)[(len(scores) - 1) // 2]
     score.judge = answers.use
-    score.details = {**(score.details or {}), **left_out(answers.question.prompt)}
+    score.details = {**(score.details or {}), **guesses, **left_out(answers.question.prompt)}
     return score
 
 

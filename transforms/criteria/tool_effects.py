@@ -1,6 +1,6 @@
 """tool_effects_v1: did the conversation change what it was to change, and nothing else."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import ClassVar, NamedTuple
 
 from pydantic import Field
@@ -100,10 +100,10 @@ class ToolEffects(MeasuredCriterion, KnowsTools):
         matching.matched.extend(users.matched)
         matching.missing.extend(users.missing)
         matching.wrong.extend(users.wrong)
-        value = _f1(matching, book)
-        score = Score(
-            value, explanation=summary(matching), details=_details(matching, destructive, work, value)
-        )
+        details = _details(matching, compare, work)
+        if destructive:
+            details["destructive"] = listed(destructive)
+        score = Score(_f1(matching, book), explanation=summary(matching, compare), details=details)
         if destructive and self.threshold is not None:
             score.threshold, score.outcome = self.threshold, "FAIL"
             score.reason = f"destructive and not expected: {', '.join(listed(destructive))}"
@@ -131,14 +131,8 @@ def _work(
         users_expected,
         once(users.succeeded, book),
         done.failed,
-        _guesses([*(expected or []), *by_user, *made], book),
+        book.guesses(map(called_tool, [*(expected or []), *by_user, *made])),
     )
-
-
-def _guesses(calls: Iterable[ToolCall], book: ToolBook) -> dict[str, str]:
-    """Returns the tools of some calls whose effect is guessed, with the guess."""
-    found = {name: book.effect(name) for name in map(called_tool, calls)}
-    return {name: tool.effect for name, tool in found.items() if tool.is_guess}
 
 
 def _unexpected(matching: Matching) -> list[ToolCall]:
@@ -160,16 +154,15 @@ def _weight(calls: Sequence[ToolCall], book: ToolBook) -> float:
     return sum(HANDOFF_WEIGHT if book.effect_of(call).effect == "handoff" else 1.0 for call in calls)
 
 
-def _details(matching: Matching, destructive: Sequence[ToolCall], work: _Work, f1: float) -> JsonObject:
+def _details(matching: Matching, compare: Comparison, work: _Work) -> JsonObject:
     matched, wrong = len(matching.matched), len(matching.wrong)
     details: JsonObject = {
         "expected": matched + wrong + len(matching.missing),
         "actual": matched + wrong + len(matching.extra),
-        "f1": f1,
         "matched": listed(matching.matched),
         "missing": listed(matching.missing),
         "extra": listed(matching.extra),
-        "wrong_arguments": wrong_details(matching.wrong),
+        "wrong_arguments": wrong_details(matching.wrong, compare),
     }
-    more = {"destructive": listed(destructive), "failed": listed(work.failed), "guessed": work.guesses}
+    more = {"failed": listed(work.failed), "guessed": work.guesses}
     return details | {name: value for name, value in more.items() if value}

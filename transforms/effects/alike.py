@@ -14,7 +14,7 @@ from transforms.assignment import count_matches, equal_matches
 from transforms.effects.moments import moments, same_moment
 
 _LONGEST_NUMBER = 40
-_MOST_PAIRS = 250_000
+_MOST_PAIRS = 20_000
 _NODE_LENGTH = 4
 _LONGEST_KEPT = 256
 _PROSE = ("prose",)
@@ -95,7 +95,7 @@ def pair_alike(expected: Sequence[JsonValue], actual: Sequence[JsonValue]) -> li
     used = set(partners)
     rows = [i for i, partner in enumerate(partners) if partner is None]
     columns = [j for j in range(len(actual)) if j not in used]
-    size = sum(_nodes(expected[i]) for i in rows) * sum(_nodes(actual[j]) for j in columns)
+    size = sum(nodes(expected[i]) for i in rows) * sum(nodes(actual[j]) for j in columns)
     if 0 < size <= _MOST_PAIRS:
         found = count_matches([expected[i] for i in rows], [actual[j] for j in columns], alike)
         for i, column in zip(rows, found, strict=True):
@@ -103,26 +103,36 @@ def pair_alike(expected: Sequence[JsonValue], actual: Sequence[JsonValue]) -> li
     return partners
 
 
-def _nodes(value: JsonValue) -> int:
+def nodes(value: JsonValue) -> int:
     """Returns of how many parts a value is made; comparing two takes at most the product of theirs."""
     if isinstance(value, dict):
-        return 1 + sum(map(_nodes, value.values()))
+        return 1 + sum(map(nodes, value.values()))
     if isinstance(value, list):
-        return 1 + sum(map(_nodes, value))
+        return 1 + sum(map(nodes, value))
     return (
         1 + len(value) // _NODE_LENGTH if isinstance(value, str) and value.lstrip()[:1] in ("{", "[") else 1
     )
 
 
 def key_of(value: JsonValue) -> Hashable:
-    """Returns a hashable value that two values share only if they are alike."""
+    """Returns a hashable value that two values share only if they are alike; most that are alike share it."""
     if isinstance(value, dict):
         return frozenset((key, key_of(item)) for key, item in value.items() if not is_empty(item))
     if isinstance(value, list):
         return ("list", *sorted(map(repr, map(key_of, value))))
-    if isinstance(value, str):
-        return _PROSE if is_prose(value) else plain(value)
-    return type(value).__name__, value
+    if isinstance(value, bool):
+        return value, "truth"
+    number = amount(value)
+    if number is not None:
+        return number
+    return _key_of_text(value) if isinstance(value, str) else repr(value)
+
+
+def _key_of_text(text: str) -> Hashable:
+    if is_prose(text):
+        return _PROSE
+    read = moments(plain(text))
+    return read[0].key if len(read) == 1 else plain(text)
 
 
 def _structure(value: JsonValue) -> JsonValue:

@@ -66,6 +66,11 @@ class ToolBook:
         """Returns what a call does; a tool that calls another one does what that one does."""
         return self.effect(called_tool(call))
 
+    def guesses(self, names: Iterable[str]) -> dict[str, str]:
+        """Returns those tools whose effect is guessed, with the guess."""
+        found = {name: self.effect(name) for name in names}
+        return {name: tool.effect for name, tool in found.items() if tool.is_guess}
+
     def _look_up(self, name: str) -> ToolEffect:
         declared = self._declared.get(name)
         guess = guess_effect(name, declared.description if declared else None)

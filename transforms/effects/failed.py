@@ -9,7 +9,7 @@ from schemas.values import JsonObject, JsonValue
 
 _DEEPEST = 4
 _MOST_PARTS = 20
-_LONGEST_TEXT = 2_000
+_LONGEST_TEXT = 500
 _ERROR_KEYS = ("error", "errors", "exception", "errormessage", "errorcode", "errortype", "iserror")
 _SUCCESS_KEYS = ("success", "succeeded", "successful", "ok", "issuccess")
 _STATUS_KEYS = ("status", "statuscode", "httpstatus", "httpstatuscode", "responsecode")

@@ -33,6 +33,14 @@ class Moment(NamedTuple):
     offset: int | None
 
     @property
+    def key(self) -> tuple[str, str]:
+        """A name that only equal moments share."""
+        instant = self.instant
+        if instant is not None:
+            return "moment", str(instant.timestamp())
+        return "moment", str((self.day, self.clock or (time() if self.day else None)))
+
+    @property
     def instant(self) -> datetime | None:
         """The point in time, if the text says day, time and offset."""
         if self.day is None or self.clock is None or self.offset is None:

@@ -7,12 +7,12 @@ from schemas.conversation import ToolCall
 from schemas.values import JsonValue
 from transforms.arguments import frozen
 from transforms.assignment import best_assignment, count_matches, equal_matches
-from transforms.effects.alike import key_of
+from transforms.effects.alike import key_of, nodes
 from transforms.effects.book import ToolBook
-from transforms.effects.calls import Comparison, Difference
+from transforms.effects.calls import Comparison
 from transforms.tools import same_tool
 
-_MOST_COMPARED = 4_096
+_MOST_COMPARED = 250_000
 _MOST_DESCRIBED = 256
 
 
@@ -21,7 +21,6 @@ class Wrong(NamedTuple):
 
     expected: ToolCall
     actual: ToolCall
-    differences: list[Difference]
 
 
 class Matching(NamedTuple):
@@ -43,8 +42,8 @@ class Matching(NamedTuple):
 def match_calls(expected: Sequence[ToolCall], actual: Sequence[ToolCall], compare: Comparison) -> Matching:
     """Pairs as many calls as possible that do the same, then the rest by what they share.
 
-    The work is bounded: of hundreds of calls of one tool only equal spellings find each other, and what is
-    left is paired in order.
+    The work is bounded: of hundreds of calls of one tool only those find each other that differ in nothing
+    but the spelling of single values, and what is left is paired in order.
     """
     matching = Matching([], [], [], [])
     made = _by_name(actual)
@@ -65,18 +64,21 @@ def _by_name(calls: Sequence[ToolCall]) -> dict[str | None, list[ToolCall]]:
 def _match_tool(
     wanted: list[ToolCall], made: list[ToolCall], compare: Comparison, matching: Matching
 ) -> None:
-    is_many = len(wanted) * len(made) > _MOST_COMPARED
+    is_many = _nodes(wanted) * _nodes(made) > _MOST_COMPARED
     for pair in (_equal_ones, _alike_ones) if is_many else (_doing_the_same,):
         partners = pair(wanted, made, compare)
         matching.matched.extend(call for call, j in zip(wanted, partners, strict=True) if j is not None)
         wanted, made = _left(wanted, made, partners)
-    partners = _described(wanted, made, compare)
-    for want, j in zip(wanted, partners, strict=True):
-        if j is not None:
-            matching.wrong.append(Wrong(want, made[j], compare.differences(want, made[j])))
+    partners = _in_place_of(wanted, made, None if is_many else compare)
+    pairs = zip(wanted, partners, strict=True)
+    matching.wrong.extend(Wrong(want, made[j]) for want, j in pairs if j is not None)
     wanted, made = _left(wanted, made, partners)
     matching.missing.extend(wanted)
     matching.extra.extend(made)
+
+
+def _nodes(calls: list[ToolCall]) -> int:
+    return sum(nodes(call.args or {}) for call in calls)
 
 
 def _left(
@@ -112,11 +114,13 @@ def _doing_the_same(wanted: list[ToolCall], made: list[ToolCall], compare: Compa
     return count_matches(wanted, made, lambda want, call: _is_done(want, call, compare))
 
 
-def _described(wanted: list[ToolCall], made: list[ToolCall], compare: Comparison) -> list[int | None]:
-    """Puts beside what is missing what was done instead: the call with the fewest differences."""
+def _in_place_of(
+    wanted: list[ToolCall], made: list[ToolCall], compare: Comparison | None
+) -> list[int | None]:
+    """Puts beside what is missing the call with the fewest differences; without `compare`, the next call."""
     if not wanted or not made:
         return [None] * len(wanted)
-    if len(wanted) * len(made) > _MOST_DESCRIBED:
+    if compare is None or len(wanted) * len(made) > _MOST_DESCRIBED:
         return [i if i < len(made) else None for i in range(len(wanted))]
     return best_assignment([[_likeness(want, call, compare) for call in made] for want in wanted])
 

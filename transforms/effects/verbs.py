@@ -34,7 +34,7 @@ IDEMPOTENT = _words("""
 
 REPEATABLE = _words("""
     add alert append apply begin bid book build buy charge checkin checkout claim clone comment commit
-    compensate copy cp create credit debit decrement deliver deploy deposit dial dispatch donate draw
+    compensate copy cd cp create credit debit decrement deliver deploy deposit dial dispatch donate draw
     duplicate echo email enrol enroll extend file fork forward import increment initiate insert invite
     issue launch log make merge message notify order pay phone place play post print purchase push raise
     rate reboot recharge record redeem refuel refund register reimburse reissue remind renew reply

@@ -1,12 +1,16 @@
 """Calls and their differences, in words a reviewer can read."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TypeVar
 
 from schemas.conversation import ToolCall
 from schemas.values import JsonObject, JsonValue
+from transforms.effects.calls import Comparison
 from transforms.effects.pairing import Matching, Wrong
 
+T = TypeVar("T")
 MOST_LISTED = 50
 _LONGEST_VALUE = 160
 _SHOWN = 3
@@ -36,19 +40,19 @@ def listed(calls: Sequence[ToolCall]) -> list[str]:
     return [*map(call_text, calls[:MOST_LISTED]), *more]
 
 
-def wrong_details(wrong: Sequence[Wrong]) -> list[JsonObject]:
+def wrong_details(wrong: Sequence[Wrong], compare: Comparison) -> list[JsonObject]:
     """Returns what differs between expected calls and those made in their place; of very many the first."""
     return [
         {
             "expected": call_text(each.expected),
             "actual": call_text(each.actual),
-            "arguments": [difference._asdict() for difference in each.differences],
+            "arguments": [d._asdict() for d in compare.differences(each.expected, each.actual)],
         }
         for each in wrong[:MOST_LISTED]
     ]
 
 
-def summary(matching: Matching) -> str:
+def summary(matching: Matching, compare: Comparison) -> str:
     """Returns what happened in one or a few sentences."""
     wanted = len(matching.matched) + len(matching.missing) + len(matching.wrong)
     if not (matching.missing or matching.extra or matching.wrong):
@@ -58,9 +62,9 @@ def summary(matching: Matching) -> str:
             else "Nothing was to be changed, and nothing was."
         )
     parts = [f"{len(matching.matched)} of {_changes(wanted)} made." if wanted else "No change was expected."]
-    parts += _sentence("Missing", list(map(call_text, matching.missing)))
-    parts += _sentence("Not expected", list(map(call_text, matching.extra)))
-    parts += _sentence("Wrong arguments", list(map(_wrong_text, matching.wrong)))
+    parts += _sentence("Missing", matching.missing, call_text)
+    parts += _sentence("Not expected", matching.extra, call_text)
+    parts += _sentence("Wrong arguments", matching.wrong, partial(_wrong_text, compare))
     return " ".join(parts)
 
 
@@ -68,14 +72,14 @@ def _changes(number: int) -> str:
     return f"{number} expected change{'s' * (number != 1)}"
 
 
-def _sentence(head: str, texts: list[str]) -> list[str]:
-    more = f"; and {len(texts) - _SHOWN} more" if len(texts) > _SHOWN else ""
-    return [f"{head}: {'; '.join(texts[:_SHOWN])}{more}."] if texts else []
+def _sentence(head: str, things: Sequence[T], text: Callable[[T], str]) -> list[str]:
+    more = f"; and {len(things) - _SHOWN} more" if len(things) > _SHOWN else ""
+    return [f"{head}: {'; '.join(map(text, things[:_SHOWN]))}{more}."] if things else []
 
 
-def _wrong_text(wrong: Wrong) -> str:
+def _wrong_text(compare: Comparison, wrong: Wrong) -> str:
     found = (
         f"{d.parameter} is {value_text(d.actual)} instead of {value_text(d.expected)}"
-        for d in wrong.differences
+        for d in compare.differences(wrong.expected, wrong.actual)
     )
     return f"{wrong.actual.name}: {', '.join(found)}"
