@@ -54,9 +54,9 @@ def alike(expected: JsonValue, actual: JsonValue) -> bool:
     """
     if type(expected) is type(actual) and expected == actual:
         return True
-    if is_empty(expected) or is_empty(actual):
-        return _is_nothing(expected) and _is_nothing(actual)
     left, right = _structure(expected), _structure(actual)
+    if is_empty(left) or is_empty(right):
+        return _is_nothing(left) and _is_nothing(right)
     if isinstance(left, dict) and isinstance(right, dict):
         return objects_alike(left, right)
     if isinstance(left, list) and isinstance(right, list):
@@ -67,10 +67,10 @@ def alike(expected: JsonValue, actual: JsonValue) -> bool:
 
 
 def is_empty(value: JsonValue) -> bool:
-    """Tells whether a value says no more than its absence: null, false, an empty text, list or object."""
-    return (
-        value is None or value is False or (isinstance(value, str) and not value.strip()) or value in ([], {})
-    )
+    """Tells whether a value says no more than its absence: null, false, an empty text or list, only such."""
+    if isinstance(value, dict):
+        return all(map(is_empty, value.values()))
+    return value is None or value is False or value == [] or (isinstance(value, str) and not value.strip())
 
 
 def _is_nothing(value: JsonValue) -> bool:

@@ -14,7 +14,7 @@ from transforms.effects.wording import call_text
 from transforms.expectations import turn_texts
 from transforms.formats.pairing import pair_responses
 from transforms.judging.quotes import span
-from transforms.wire import dump_json
+from transforms.judging.render import json_text
 
 Verdict = Literal["done", "not_done", "too_early"]
 
@@ -94,7 +94,7 @@ def _has_effect(call: ToolCall, response: ToolResponse | None, book: ToolBook) -
 
 
 def _action(place: int, call: ToolCall, response: ToolResponse | None) -> Action:
-    text = dump_json([call.name, call.args, response.response if response else None]).decode()
+    text = json_text([call.name, call.args, response.response if response else None])
     return Action(place, called_tool(call), call, plain(text))
 
 

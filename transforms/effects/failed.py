@@ -22,7 +22,7 @@ _BAD_STATUS = re.compile(
     r"|unauthori[sz]ed|aborted|time[d ]?[ _-]?out|[45]\d\d\b.*"
 )
 _OPENING = re.compile(
-    r"[\W_]*(?:errors?\b(?![ -]?free)|[\w.]*(?:error|exception)\b ?[:(]|(?:\w+ )?(?:error|failure)\b"
+    r"[\W_]*(?:(?:\w+ )?(?:errors?|failure)\b(?![ -]?free)|[\w.]*(?:error|exception)\b ?[:(]"
     r"|exception\b|traceback \(|fail(?:ed|ure)?\b|fatal\b|invalid\b|forbidden\b|unauthori[sz]ed\b|bad request"
     r"|(?:access|permission) denied|no such\b|not found\b|insufficient\b"
     r"|not (?:allowed|permitted|possible|authori[sz]ed)\b|http\S* [45]\d\d\b"
