@@ -19,7 +19,7 @@ READING = _words("""
 """Verbs that change nothing. The list is closed: a name without any known verb is no read."""
 
 IDEMPOTENT = _words("""
-    accept activate adjust amend approve archive assign attach authorise authorize ban block cancel cd
+    accept activate adjust amend approve archive assign attach authorise authorize ban block cancel
     change clear close complete configure confirm connect correct deactivate decline delete deny
     deregister destroy detach disable discard disconnect dismiss downgrade drop edit enable erase
     exchange expire fix flag follow forfeit freeze grant hide install kick kill like link lock login
@@ -33,12 +33,12 @@ IDEMPOTENT = _words("""
 """Verbs of writes that, done twice with the same arguments, leave what they left the first time."""
 
 REPEATABLE = _words("""
-    add alert append apply begin bid book build buy charge checkin checkout claim clone comment commit
-    compensate copy cd cp create credit debit decrement deliver deploy deposit dial dispatch donate draw
-    duplicate echo email enrol enroll extend file fork forward import increment initiate insert invite
-    issue launch log make merge message notify order pay phone place play post print purchase push raise
-    rate reboot recharge record redeem refuel refund register reimburse reissue remind renew reply
-    report request reseat reserve respond restart return review roll schedule sell send share ship
+    add alert append apply begin bid book build buy cd charge checkin checkout claim clone comment
+    commit compensate copy cp create credit debit decrement deliver deploy deposit dial dispatch donate
+    draw duplicate echo email enrol enroll extend file fork forward import increment initiate insert
+    invite issue launch log make merge message notify order pay phone place play post print purchase
+    push raise rate reboot recharge record redeem refuel refund register reimburse reissue remind renew
+    reply report request reseat reserve respond restart return review roll schedule sell send share ship
     signup sms spend submit text toggle topup trade transfer trigger tweet upload vote wire withdraw
     write
 """)
