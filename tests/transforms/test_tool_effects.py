@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from schemas.case import EvalCase, inline_case
-from schemas.conversation import ExpectedTurn, ToolCall, ToolResponse, Turn
+from schemas.conversation import Expectation, ExpectedTurn, ToolCall, ToolResponse, Turn
 from schemas.tools import ToolDeclaration
 from transforms.config import build_criteria, parse_config
 from transforms.expectations import JUDGE_NEEDED
@@ -87,7 +87,7 @@ def test_what_a_conversation_changed(expected, actual, value, passes, whole):
 
 
 def test_the_details_can_be_read(whole):
-    details = whole("add:1 add:2 cancel:3 send:4", "add:1 add:9 send:4! cancel:3 drop:5").details
+    details = whole("add:1 add:2 cancel:3 send:4", "get_y add:1 add:9 send:4! cancel:3 drop:5").details
     assert details == {
         "expected": 4,
         "actual": 4,
@@ -103,7 +103,7 @@ def test_the_details_can_be_read(whole):
         ],
         "destructive": ["drop(x: 5)"],
         "failed": ["send(x: 4)"],
-        "guessed": dict.fromkeys(("add", "cancel", "drop", "send"), "write"),
+        "guessed": {**dict.fromkeys(("add", "cancel", "drop", "send"), "write"), "get_y": "read"},
     }
 
 
@@ -166,6 +166,19 @@ def test_a_turn_that_destroys_fails_the_conversation(matched):
     result = turns_of(matched, ["add:1", "add:2"], ["add:1", "add:2 drop:1"], built(threshold=0.5))
     assert result.overall.value > 0.5
     assert result.overall.outcome == "FAIL"
+
+
+def test_calls_that_are_named_and_not_checked_may_be_made(matched):
+    named = Expectation("tool_call", tool_call=ToolCall("drop", {"x": "1"}), skip=True)
+    golden = EvalCase(eval_id="e", turns=[ExpectedTurn(tool_calls=calls("add:1"), expectations=[named])])
+    for made, wanted in (("add:1", 1.0), ("add:1 drop:1", 1.0), ("add:1 drop:1 drop:2", 2 / 3)):
+        overall = score_conversation(matched(golden, turn_of(made)), [built()]).scores[0].overall
+        assert overall.value == pytest.approx(wanted)
+
+
+def test_without_a_threshold_nothing_fails(matched):
+    overall = turns_of(matched, ["add:1"], ["drop:1"], built(threshold=None)).overall
+    assert (overall.value, overall.outcome) == (0.0, None)
 
 
 def test_turns_that_one_side_lacks_change_nothing(matched):

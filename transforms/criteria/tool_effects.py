@@ -5,7 +5,7 @@ from typing import ClassVar, NamedTuple
 
 from pydantic import Field
 
-from schemas.conversation import ToolCall, Turn
+from schemas.conversation import ExpectedTurn, ToolCall, Turn
 from schemas.score import Score
 from schemas.values import JsonObject
 from transforms.arguments import ArgumentMatcher, is_directive
@@ -24,9 +24,10 @@ HANDOFF_WEIGHT = 0.5
 
 
 class _Work(NamedTuple):
-    """What was to be changed and what was, by the agent and with the user's own tools."""
+    """What was to be changed, what may be, and what was, by the agent and with the user's own tools."""
 
     expected: list[ToolCall]
+    optional: list[ToolCall]
     actual: list[ToolCall]
     users_expected: list[ToolCall]
     users_actual: list[ToolCall]
@@ -58,8 +59,8 @@ class ToolEffects(MeasuredCriterion, KnowsTools):
         expected = pair.expected.tool_calls if pair.expected else None
         if expected is None and not (pair.label == EXTRA_TURN and _states_calls(case)):
             return None
-        turns = [pair.actual] if pair.actual else []
-        score = self._compare(self.book(case), expected or [], [], turns)
+        book, turns = self.book(case), [pair.actual] if pair.actual else []
+        score = self._compare(_work(book, expected or [], [], turns, _optional(pair.expected)), book)
         score.label = pair.label
         return score
 
@@ -68,23 +69,19 @@ class ToolEffects(MeasuredCriterion, KnowsTools):
         golden = case.case
         if golden is None or (golden.actions is None and not golden.user_actions):
             return None
-        return self._compare(self.book(case), golden.actions, golden.user_actions, case.conversation.turns)
+        book, turns = self.book(case), case.conversation.turns
+        return self._compare(_work(book, golden.actions, golden.user_actions, turns, []), book)
 
     def overall(self, turns: Sequence[Score]) -> Score | None:
         """Returns the mean over the turns; it fails if one did something destructive and unexpected."""
         overall = super().overall(turns)
-        if overall is not None and any((score.details or {}).get("destructive") for score in turns):
+        if overall is not None and any(
+            s.outcome == "FAIL" and "destructive" in (s.details or {}) for s in turns
+        ):
             overall.outcome, overall.reason = "FAIL", "a turn did something destructive that was not expected"
         return overall
 
-    def _compare(
-        self,
-        book: ToolBook,
-        expected: Sequence[ToolCall] | None,
-        by_user: Sequence[ToolCall],
-        turns: Sequence[Turn],
-    ) -> Score:
-        work = _work(book, expected, by_user, turns)
+    def _compare(self, work: _Work, book: ToolBook) -> Score:
         score = self._score(work, book, False)
         if any(map(_has_directive, work.expected)):
             best = self._score(work, book, True)
@@ -95,6 +92,7 @@ class ToolEffects(MeasuredCriterion, KnowsTools):
     def _score(self, work: _Work, book: ToolBook, undecided: bool) -> Score:
         compare = Comparison(self.argument_matchers, self.ordered_lists, undecided)
         matching = match_calls(work.expected, work.actual, compare)
+        matching.extra[:] = match_calls(work.optional, matching.extra, compare).extra
         destructive = [call for call in _unexpected(matching) if book.effect_of(call).destructive]
         users = match_calls(work.users_expected, work.users_actual, compare)
         matching.matched.extend(users.matched)
@@ -118,20 +116,30 @@ def _has_directive(call: ToolCall) -> bool:
     return any(map(is_directive, (call.args or {}).values()))
 
 
+def _optional(expected: ExpectedTurn | None) -> list[ToolCall]:
+    """Returns the calls that a golden turn names and does not check."""
+    return [e.tool_call for e in (expected.expectations if expected else ()) if e.skip and e.tool_call]
+
+
 def _work(
-    book: ToolBook, expected: Sequence[ToolCall] | None, by_user: Sequence[ToolCall], turns: Sequence[Turn]
+    book: ToolBook,
+    expected: Sequence[ToolCall] | None,
+    by_user: Sequence[ToolCall],
+    turns: Sequence[Turn],
+    optional: list[ToolCall],
 ) -> _Work:
     done = agents_work(turns if expected is not None else [], book)
     users_expected = once(changes(by_user, book), book)
     users = users_work(turns if users_expected else [], book)
-    made = [*done.succeeded, *done.failed, *users.succeeded]
+    called = [call for turn in turns for call in turn.tool_calls]
     return _Work(
         once(changes(expected or [], book), book),
+        optional,
         once(done.succeeded, book),
         users_expected,
         once(users.succeeded, book),
         done.failed,
-        book.guesses(map(called_tool, [*(expected or []), *by_user, *made])),
+        book.guesses(map(called_tool, [*(expected or []), *by_user, *called, *users.succeeded])),
     )
 
 

@@ -11,7 +11,7 @@ from pydantic_core import from_json
 
 from schemas.values import JsonObject, JsonValue
 from transforms.assignment import count_matches, equal_matches
-from transforms.effects.moments import moments, same_moment
+from transforms.effects.moments import Moment, epoch_moment, moments, same_moment
 
 _LONGEST_NUMBER = 40
 _MOST_PAIRS = 20_000
@@ -150,13 +150,18 @@ def _scalars_alike(left: JsonValue, right: JsonValue) -> bool:
     if isinstance(left, str) and isinstance(right, str) and (is_prose(left) or is_prose(right)):
         return True
     if isinstance(left, bool) or isinstance(right, bool):
-        first, second = _truth(left), _truth(right)
-        return first is not None and first == second
-    first_amount, second_amount = amount(left), amount(right)
-    if first_amount and second_amount:
-        return _same_amount(first_amount, second_amount)
-    first_text, second_text = plain(left), plain(right)
-    return first_text == second_text or same_moment(moments(first_text), moments(second_text))
+        truth = _truth(left)
+        return truth is not None and truth == _truth(right)
+    first, second = amount(left), amount(right)
+    if first and second:
+        return _same_amount(first, second)
+    return plain(left) == plain(right) or same_moment(_moments(left, first), _moments(right, second))
+
+
+def _moments(value: JsonValue, number: Amount | None) -> tuple[Moment, ...]:
+    if number is None:
+        return moments(plain(value))
+    return () if number.currency else epoch_moment(number.value) or moments(plain(value))
 
 
 def _truth(value: JsonValue) -> bool | None:

@@ -33,8 +33,9 @@ def guess_effect(name: str, description: str | None = None) -> ToolEffect:
     """Guesses what a tool does from the verb of its name.
 
     A prefix (`server__`, `service.`) counts only if the rest says nothing. A name without a known verb is
-    read if it ends in a noun of what is known (`order_status`); else the first word of the description
-    decides, and without it the tool writes: verbs that read are few, verbs that write are not.
+    read if it ends in a noun of what is known (`order_status`) or turns one thing into another
+    (`litre_to_gallon`); else the first word of the description decides, and without it the tool writes: verbs
+    that read are few, verbs that write are not.
 
     Args:
         name: In camelCase, snake_case, kebab-case, in any language.
@@ -69,7 +70,8 @@ def _read(words: Sequence[str]) -> Reading | None:
         return _read(words[1:])
     verb = _verb(words)
     if verb is None:
-        return Reading("read", "") if last in verbs.INFORMATION | verbs.READING or _runs_on(head) else None
+        is_known = last in verbs.INFORMATION | verbs.READING or "to" in words[1:-1]
+        return Reading("read", "") if is_known or _runs_on(head) else None
     joined = (b for a, b in pairwise(words) if a in verbs.JOINING and b in WRITING)
     if verb in verbs.READING:
         verb = next(joined, verb)

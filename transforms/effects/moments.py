@@ -8,6 +8,7 @@ from typing import NamedTuple
 from transforms.judging.closed_classes import MONTHS
 
 _LONGEST = 48
+_FIRST_SECONDS, _FIRST_MILLISECONDS = 1e9, 1e10
 _TIME = re.compile(
     r"(?:^|[t\s,])(?:at )?(\d{1,2})(?::(\d\d)(?::(\d\d)(?:[.,]\d+)?)?)?\s?(?:([ap])\.?m\.?)?"
     r"\s?(z|utc|gmt|[+-]\d\d:?\d\d)?$"
@@ -73,6 +74,15 @@ def _read(text: str) -> tuple[Moment, ...]:
     clock, rest = _clock(found), lower[: found.start()].rstrip(" ,")
     readings: tuple[date | None, ...] = _days(rest) if rest else (None,)
     return tuple(Moment(day, clock, _offset(found[5])) for day in readings) if clock else ()
+
+
+def epoch_moment(number: float) -> tuple[Moment, ...]:
+    """Reads a number as seconds or milliseconds since 1970, from 2001 to 2286; none if it can be neither."""
+    seconds = number / 1000 if number >= _FIRST_MILLISECONDS else number
+    if not _FIRST_SECONDS <= seconds < _FIRST_MILLISECONDS:
+        return ()
+    moment = datetime.fromtimestamp(int(seconds), timezone.utc)
+    return (Moment(moment.date(), moment.time(), 0),)
 
 
 def same_moment(left: tuple[Moment, ...], right: tuple[Moment, ...]) -> bool:

@@ -86,10 +86,12 @@ FACTS = _words("""
 """What is known of a thing: `order_status` names what it returns, though one can order."""
 
 INFORMATION = FACTS | _words("""
-    calculator calendar catalog catalogue checker converter data database datastore db definition
-    documentation faq faqs finder forecast inventory kb knowledge list lists lookup menu metrics name
-    names news now options pricing quote quotes reader report reports result results retriever schedule
-    schema search state temperature today transactions translator usage viewer weather
+    analysis calculation calculator calendar caption catalog catalogue checker comparison context
+    conversion converter data database datastore db definition dictionary documentation encyclopedia
+    estimate faq faqs finder forecast inventory kb knowledge list lists lookup menu metrics name names
+    news now options pricing quote quotes reader recognition report reports result results retriever
+    schedule schema search searcher state temperature today transactions translation translator usage
+    validation verification viewer weather wiki wikipedia
 """)
 """What is known: a name that holds no verb and ends in one of them says what it returns."""
 

@@ -111,6 +111,8 @@ def _dropped_something(conversation: Conversation, data: bytes) -> bool:
     if any(tool.effect is None for tool in conversation.tools):
         return True
     unsure = _lacks_arguments(actions)
+    if conversation.expected:
+        unsure = unsure or _lacks_arguments(conversation.expected.user_actions)
     for turn in conversation.turns:
         usage, expected = turn.usage, turn.expected
         if usage is not None and usage.input_tokens is None and usage.output_tokens is None:
@@ -167,6 +169,7 @@ def _expected_turn(value: JsonObject) -> JsonObject:
 
 def _outcome(value: JsonObject) -> JsonObject:
     fields = _present(value)
+    _repair_each(fields, call_fields, "user_actions")
     if isinstance(fields.get("actions"), list):
         stated = fields["actions"]
         fields["actions"] = agent_actions(stated)

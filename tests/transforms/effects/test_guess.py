@@ -8,6 +8,8 @@ from transforms.effects import verbs
 from transforms.effects.guess import guess_effect, words_of
 
 READ = """
+    litre_to_gallon timestampToDate sentiment_analysis identity_verification wikipedia
+    trading_get_login_status
     get_order_details getCurrentTime ListInvoices KB_search customer_lookup order_status orderStatus
     exchange_rate find-user-id search.web mcp__shop__list_items shop.get_price
     default_api:get_weather check_stock calculateBMI think weather website_datastore price_list
