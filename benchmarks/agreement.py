@@ -40,3 +40,10 @@ def _correlation(first: Sequence[float], second: Sequence[float]) -> float:
     pairs = [(x - means[0], y - means[1]) for x, y in zip(first, second, strict=True)]
     squares = sum(x * x for x, _ in pairs) * sum(y * y for _, y in pairs)
     return sum(x * y for x, y in pairs) / squares**0.5 if squares else 0.0
+
+
+def area_under_curve(figures: Sequence[float], labelled: Sequence[bool]) -> float:
+    """Gives the chance that a true thing has the higher figure than a false one, a tie counted half, 0..1."""
+    ranks, positives = _ranks(figures), sum(labelled)
+    above = sum(rank for rank, label in zip(ranks, labelled, strict=True) if label)
+    return (above - positives * (positives - 1) / 2) / (positives * (len(labelled) - positives))

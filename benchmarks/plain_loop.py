@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.build import aggregate_versions
+from pipeline.config_file import read_config
 from pipeline.directory import AGGREGATED
 from pipeline.encoders import JsonLinesWriter, document_content, table_content
 from pipeline.run import calm_collector
-from pipeline.settings import read_config
 from schemas.record import Record
 from transforms.config import build_criteria
 from transforms.conversation_case import ConversationCase

@@ -1,6 +1,6 @@
 """Accounts for everything that went into a run, and says whether it failed."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from apache_beam.metrics.metric import MetricsFilter
 from apache_beam.runners.runner import PipelineResult
@@ -10,6 +10,7 @@ from pipeline.report import balance_text
 from pipeline.settings import Settings
 from schemas.values import JsonObject
 from transforms.counting import NAMESPACE
+from transforms.guesses import GUESSED_TOOLS
 
 _COUNTERS = (
     "records",
@@ -48,6 +49,17 @@ def _counted(result: PipelineResult, namespace: str) -> dict[str, int]:
     counters = result.metrics().query(MetricsFilter().with_namespace(namespace))["counters"]
     counts = {counter.key.metric.name: counter.committed or 0 for counter in counters}
     return dict(sorted(counts.items(), key=lambda entry: (-entry[1], entry[0])))
+
+
+def guessed_tools(result: PipelineResult) -> JsonObject:
+    """Returns the tools whose effect was guessed, with the guess and in how many conversations it counted."""
+    return guesses_by_tool(_counted(result, GUESSED_TOOLS))
+
+
+def guesses_by_tool(counted: Mapping[str, int]) -> JsonObject:
+    """Returns counts by `EFFECT|TOOL` as an object by tool."""
+    split = ((key.partition("|"), number) for key, number in counted.items())
+    return {name: {"effect": effect, "conversations": number} for (effect, _, name), number in split}
 
 
 def gate_problems(settings: Settings, counts: JsonObject, rows: Sequence[JsonObject]) -> list[str]:

@@ -9,6 +9,7 @@ from uuid import uuid4
 from apache_beam.io.filesystems import FileSystems
 
 from pipeline.encoders import document_content
+from schemas.avro_schema import json_fields
 from schemas.config import ConfigError
 from schemas.rows import TABLES
 from schemas.values import JsonObject
@@ -96,5 +97,11 @@ def read_rows(directory: str, table: str, output_format: str) -> list[JsonObject
         if output_format == "avro":
             import fastavro
 
-            return [row for row in fastavro.reader(file) if isinstance(row, dict)]
+            return [_decoded(row, table) for row in fastavro.reader(file) if isinstance(row, dict)]
         return [json.loads(line) for line in file.read().splitlines()]
+
+
+def _decoded(row: JsonObject, table: str) -> JsonObject:
+    """Returns an Avro row whose JSON texts are read."""
+    texts = {name: row[name] for name in json_fields(table)}
+    return row | {name: None if text is None else json.loads(text) for name, text in texts.items()}

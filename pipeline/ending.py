@@ -3,14 +3,15 @@
 import sys
 from collections.abc import Sequence
 from importlib.metadata import version
+from typing import NamedTuple
 
 import apache_beam as beam
 from apache_beam.runners.runner import PipelineResult
 
-from pipeline.accounts import gate_problems, run_counts
+from pipeline.accounts import gate_problems, guessed_tools, run_counts
 from pipeline.directory import read_rows, write_run_file
 from pipeline.judge_report import Usage, judge_document, judge_text, judge_usage
-from pipeline.report import balance_text, version_table
+from pipeline.report import balance_text, guesses_text, version_table
 from pipeline.settings import Settings
 from schemas.values import JsonObject
 
@@ -18,18 +19,32 @@ from schemas.values import JsonObject
 def report_batch(settings: Settings, result: PipelineResult) -> int:
     """Reports on a run that has read everything; returns the exit status."""
     rows = read_rows(settings.output, "metrics_by_app_version", settings.output_format)
-    return report(settings, run_counts(result), judge_usage(result), rows)
+    return report(settings, Figures(run_counts(result), judge_usage(result), guessed_tools(result)), rows)
 
 
-def report(settings: Settings, counts: JsonObject, usage: Usage, rows: Sequence[JsonObject]) -> int:
+class Figures(NamedTuple):
+    """What a run did, beside its metrics.
+
+    Attributes:
+        counts: What was read, scored and lost.
+        usage: What judges were asked.
+        guesses: The tools whose effect was guessed.
+    """
+
+    counts: JsonObject
+    usage: Usage
+    guesses: JsonObject
+
+
+def report(settings: Settings, figures: Figures, rows: Sequence[JsonObject]) -> int:
     """Prints the table and the balance, writes `run.json` and returns the exit status.
 
     Args:
         settings: What the run was asked to do.
-        counts: What was read, scored and lost.
-        usage: What judges were asked.
+        figures: What it did.
         rows: Rows of `metrics_by_app_version` over the whole run.
     """
+    counts, usage, guesses = figures
     problems = gate_problems(settings, counts, rows)
     print(
         version_table(rows, settings.criteria_names, counts["failures_by_version"])
@@ -40,11 +55,14 @@ def report(settings: Settings, counts: JsonObject, usage: Usage, rows: Sequence[
     judge = judge_text(settings, usage, rows)
     if judge:
         print(judge)
+    if guesses:
+        print(guesses_text(guesses))
     print(f"files: {settings.output}")
     for problem in problems:
         print(f"turnwise: {problem}", file=sys.stderr)
     status = 1 if problems else 0
-    write_run_file(settings.output, _run_document(settings, counts, usage, problems, status))
+    document = _run_document(settings, counts, usage, problems, status)
+    write_run_file(settings.output, document | {"guessed_tools": guesses})
     return status
 
 

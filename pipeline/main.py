@@ -16,6 +16,7 @@ _USAGE = """usage: turnwise COMMAND [options]
 
 commands:
   run    score recorded conversations (turnwise run --help)
+  tools  list the tools that logs speak of, and what they do (turnwise tools --help)
 """
 
 
@@ -40,8 +41,12 @@ def main(argv: Sequence[str]) -> int:
         print(version("turnwise"))
         return 0
     try:
+        if argv[0] == "tools":
+            from pipeline.list_tools import list_tools
+
+            return list_tools(argv[1:])
         if argv[0] != "run":
-            raise ConfigError(f"unknown command {argv[0]} (there is: run)")
+            raise ConfigError(f"unknown command {argv[0]} (there are: run, tools)")
         return _run(argv[1:])
     except ConfigError as error:
         print(f"turnwise: {error}", file=sys.stderr)

@@ -1,5 +1,6 @@
 """What a person sees at the end of a run."""
 
+from collections import Counter
 from collections.abc import Sequence
 
 from schemas.values import JsonObject
@@ -26,6 +27,8 @@ def version_table(rows: Sequence[JsonObject], criteria: Sequence[str], failures:
     lines.append(["conversations", *(str(row["conversations"]) if row else "" for row in status)])
     lines.append(["turns", *(str(row["turns"]) if row else "" for row in status)])
     lines.append(["pass rate", *(_pass_rate(row) for row in status)])
+    if any(_repeated(row) for row in status):
+        lines.append(["pass^k, pass@k", *map(_repeats, status)])
     lines.append(["not decided", *(str(row["unscored"]) if row else "" for row in status)])
     for name in (name for name in criteria if name in measured):
         lines.append([name, *(_mean(_row_of(by_key, version, name)) for version in versions)])
@@ -51,6 +54,21 @@ def _pass_rate(row: JsonObject | None) -> str:
         return "-"
     low, high = row["pass_rate_low"], row["pass_rate_high"]
     return f"{row['pass_rate']:.0%} ({row['pass_count']} of {row['scored']}, {low:.0%} to {high:.0%})"
+
+
+def _repeated(row: JsonObject | None) -> JsonObject | None:
+    """Returns what is known of cases that ran at least twice each."""
+    repeats = row["repeats"] if row else None
+    return repeats if repeats and repeats["runs"] > 1 else None
+
+
+def _repeats(row: JsonObject | None) -> str:
+    repeats = _repeated(row)
+    if repeats is None:
+        return "-"
+    hat, at = repeats["pass_hat_k"][-1], repeats["pass_at_k"][-1]
+    shown = (f"{each['value']:.0%} ({each['low']:.0%} to {each['high']:.0%})" for each in (hat, at))
+    return f"k={hat['k']}: {', '.join(shown)}"
 
 
 def _mean(row: JsonObject | None) -> str:
@@ -89,3 +107,10 @@ def balance_text(counts: JsonObject) -> str:
         most = list(counts["failures"].items())[:_REASONS_SHOWN]
         lines.append("failures: " + ", ".join(f"{count} {reason}" for reason, count in most))
     return "\n".join(lines)
+
+
+def guesses_text(guesses: JsonObject) -> str:
+    """Returns the line about tools of which nobody says what they do."""
+    by_effect = Counter(tool["effect"] for tool in guesses.values())
+    counts = ", ".join(f"{number} {effect}" for effect, number in sorted(by_effect.items()))
+    return f"tools: the effect of {len(guesses)} is guessed by name ({counts}); `turnwise tools` lists them"

@@ -7,10 +7,11 @@ from math import inf
 from pathlib import Path
 from typing import Literal
 
+from pipeline.config_file import read_config
 from pipeline.stream_settings import RawStreamOptions, StreamSettings, check_stream
 from schemas.config import ConfigError, EvalConfig
 from schemas.judge_config import BackendName, JudgeConfig
-from transforms.config import build_criteria, parse_config
+from transforms.config import build_criteria
 from transforms.criteria import CRITERIA, Criterion
 from transforms.judging.access import chosen_backend
 from transforms.judging.setting_up import JudgeSettings
@@ -147,19 +148,6 @@ def judge_settings(options: RawOptions, config: JudgeConfig, run_id: str) -> Jud
     }
     judge = config.model_copy(update=stated)
     return JudgeSettings(judge, options.judge_concurrency, run_id, options.estimate)
-
-
-def read_config(path: str | None) -> EvalConfig:
-    """Reads a config file; None gives the default config."""
-    if path is None:
-        return EvalConfig()
-    try:
-        text = Path(path).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(
-            f"--config {path}: {getattr(error, 'strerror', None) or 'not UTF-8 text'}"
-        ) from None
-    return parse_config(text, path)
 
 
 def _known_gates(names: list[str], criteria: tuple[Criterion, ...]) -> tuple[str, ...]:

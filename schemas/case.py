@@ -6,6 +6,7 @@ import msgspec
 from msgspec import Meta
 
 from schemas.conversation import Conversation, Expectation, ExpectedTurn, Rubric, Slim, ToolCall
+from schemas.tools import ToolDeclaration
 from schemas.values import JsonObject
 
 Share = Annotated[float, Meta(ge=0, le=1)]
@@ -48,6 +49,7 @@ class EvalCase(Slim):
         dialect: Whose rules decide the verdict.
         turns: Expected turns of a golden case.
         actions: Calls that must have been made by the end; None: nothing is stated.
+        user_actions: Calls of their own tools that the user must have made by the end.
         outputs: Texts that the agent must have said by the end.
         expectations: What must occur anywhere in a scenario's conversation.
         evaluation_expectations: Statements (or names of them) about the whole conversation, for a judge.
@@ -59,6 +61,7 @@ class EvalCase(Slim):
         step_tool_correctness_enabled: False: the parameter check of calls is switched off for the case.
         session_state: Session state that the conversation starts with.
         final_session_state: Session state that it should end with.
+        tools: Tools that the case declares.
     """
 
     eval_id: str
@@ -84,6 +87,20 @@ class EvalCase(Slim):
     step_tool_correctness_enabled: bool = True
     session_state: JsonObject = {}
     final_session_state: JsonObject = {}
+    user_actions: list[ToolCall] = []
+    tools: list[ToolDeclaration] = []
+
+
+def stated_case(conversation: Conversation) -> str | None:
+    """Returns the name of the case that a conversation is a run of; None: none is stated.
+
+    Where no case is named, one of several trials (`meta.trial`) is a run of its task (`meta.task_id`, of
+    `meta.domain` if that is given).
+    """
+    meta = conversation.meta
+    if conversation.eval_id is not None or "trial" not in meta or meta.get("task_id") is None:
+        return conversation.eval_id
+    return "-".join(str(meta[key]) for key in ("domain", "task_id") if meta.get(key) is not None)
 
 
 def inline_case(conversation: Conversation) -> EvalCase | None:
@@ -91,11 +108,12 @@ def inline_case(conversation: Conversation) -> EvalCase | None:
     turns = [turn.expected for turn in conversation.turns]
     if conversation.expected is None and not any(turns):
         return None
-    case = EvalCase(eval_id=conversation.eval_id or conversation.conversation_id)
+    case = EvalCase(eval_id=stated_case(conversation) or conversation.conversation_id)
     if any(turns):
         case.turns = [turn or ExpectedTurn() for turn in turns]
     outcome = conversation.expected
     if outcome is not None:
         case.rubrics = [Rubric(rubric_id=str(i), text=text) for i, text in enumerate(outcome.rubric)]
         case.actions, case.outputs = outcome.actions, outcome.outputs
+        case.user_actions, case.final_session_state = outcome.user_actions, outcome.final_session_state
     return case

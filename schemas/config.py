@@ -7,6 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from schemas.alert_config import AlertRule
 from schemas.judge_config import JudgeConfig
+from schemas.tools import ToolSetting
 from schemas.values import JsonObject
 
 DEFAULT_CRITERIA: JsonObject = {
@@ -47,6 +48,7 @@ class EvalConfig(BaseModel):
         ces: Settings of CES cases.
         judge: Who judges, and how.
         alerts: What is said about the windows of a stream; a batch run has none.
+        tools: What tools do: name, or glob -> effect, or an object.
         user_simulator_config: google-adk's, for running agents; accepted and not used.
         live_model_config: google-adk's, for running agents; accepted and not used.
     """
@@ -58,6 +60,7 @@ class EvalConfig(BaseModel):
     ces: CesConfig = CesConfig()
     judge: JudgeConfig = JudgeConfig()
     alerts: list[AlertRule] = Field(default_factory=list)
+    tools: dict[str, ToolSetting] = Field(default_factory=dict)
     user_simulator_config: JsonObject | None = None
     live_model_config: JsonObject | None = None
 

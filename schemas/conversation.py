@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
+from schemas.tools import ToolDeclaration
 from schemas.values import JsonObject, JsonValue
 
 Milliseconds = Annotated[float, Meta(ge=0, le=3.15576e14)]
@@ -23,12 +24,14 @@ class ToolCall(Slim):
         args: Arguments; None where the log states none.
         id: Links the call with its response; may repeat inside a conversation.
         resource: Full resource name where the log has one (a toolset tool: `{toolset}/tools/{toolId}`).
+        compare_args: Of an expected call: the arguments that matter (tau2's field); None: all.
     """
 
     name: str | None = None
     args: JsonObject | None = None
     id: str | None = None
     resource: str | None = None
+    compare_args: list[str] | None = None
 
 
 class ToolResponse(Slim):
@@ -203,11 +206,15 @@ class ExpectedOutcome(Slim):
         actions: Calls that must have been made by the end; None: nothing is stated.
         outputs: Texts that must have been said.
         rubric: Statements about the conversation, for a judge.
+        user_actions: Calls of their own tools that the user must have made by the end.
+        final_session_state: Session state that it should end with.
     """
 
     actions: list[ToolCall] | None = None
     outputs: list[str] = []
     rubric: list[str] = []
+    user_actions: list[ToolCall] = []
+    final_session_state: JsonObject = {}
 
 
 class Conversation(Slim):
@@ -223,6 +230,7 @@ class Conversation(Slim):
         tags: Free labels.
         state: Session state at the end, where the log has it.
         expected: What the record wants of the whole conversation.
+        tools: Tools that the record declares.
         labels: The log's own verdicts (a reward, a rating).
         meta: Everything else worth keeping.
         revision: Counts the versions of a conversation that grew after it was scored.
@@ -240,4 +248,5 @@ class Conversation(Slim):
     expected: ExpectedOutcome | None = None
     labels: JsonObject = {}
     meta: JsonObject = {}
+    tools: list[ToolDeclaration] = []
     revision: Annotated[int, Meta(ge=0, le=2**63 - 1)] = 0

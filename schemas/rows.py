@@ -81,12 +81,14 @@ class MetricsByAppVersionRow(MetricRow):
     """One criterion over an app version; the row of the criterion `evaluation_status` counts verdicts.
 
     `conversations` and `turns` are those of the version, the same in all of its rows. `sampled_out` are the
-    conversations that a judge was not asked about because of a sample rate.
+    conversations that a judge was not asked about because of a sample rate. `repeats` holds
+    pass^k and pass@k over the runs of each case with 95 % intervals (Wilson, over the cases).
     """
 
     conversations: int
     turns: int
     sampled_out: int
+    repeats: JsonObject | None
 
 
 class MetricsByTurnRow(MetricRow):

@@ -64,16 +64,20 @@ def build_criteria(config: EvalConfig) -> tuple[Criterion, ...]:
     """Returns the criteria of a config in its order; raises ConfigError for a wrong name, field or value."""
     if not config.criteria:
         raise ConfigError("config: criteria: names no criterion")
-    return tuple(_criterion(name, value, config.adk_compat) for name, value in config.criteria.items())
+    return tuple(_criterion(name, value, config) for name, value in config.criteria.items())
 
 
-def _criterion(name: str, value: JsonValue, adk_compat: bool) -> Criterion:
+def _criterion(name: str, value: JsonValue, config: EvalConfig) -> Criterion:
     kind = CRITERIA.get(name)
     if kind is None:
         raise ConfigError(f"config: criteria.{name}: unknown criterion{_nearest(name, CRITERIA)}")
     fields = _snake_fields(name, value) if isinstance(value, dict) else _threshold(name, value)
-    if adk_compat and "adk_compat" in kind.model_fields:
+    if config.adk_compat and "adk_compat" in kind.model_fields:
         fields.setdefault("adk_compat", True)
+    if "tools" in fields:
+        raise ConfigError(f"config: criteria.{name}.tools: `tools` stands beside `criteria`, for all of them")
+    if "tools" in kind.model_fields:
+        fields["tools"] = config.tools
     try:
         return kind.model_validate(fields)
     except ValidationError as error:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from schemas.case import EvalCase
+from schemas.case import EvalCase, stated_case
 from schemas.conversation import Conversation, ExpectedTurn, Turn
 from schemas.record import Record
 from schemas.values import JsonObject
@@ -61,6 +61,12 @@ class ConversationCase:
             state = self.states[pair.index] if expected.expectations else {}
             replay = self._replays[pair.index] = replay_turn(self.case, expected, pair.actual, state)
         return replay
+
+    @property
+    def run_of(self) -> str | None:
+        """The name of the case that the conversation is a run of; None: it has no case, or a nameless one."""
+        named = self.case is not None and stated_case(self.conversation) is not None
+        return self.case.eval_id if self.case is not None and named else None
 
     @cached_property
     def scenario_outcomes(self) -> list[ExpectationOutcome]:

@@ -9,9 +9,13 @@ import apache_beam as beam
 from schemas.values import JsonObject
 from transforms.aggregates import Sums, add_parts, add_sums, result_parts
 from transforms.criteria.base import JudgedCriterion
+from transforms.repeats import Repeats
 from transforms.scoring import CriterionScores, ScoredConversation
 from transforms.statistics import Tally
 from transforms.verdict import Verdict
+
+STATUS = "evaluation_status"
+"""Stands in the place of a criterion's name where verdicts are counted."""
 
 
 @dataclass(slots=True)
@@ -26,6 +30,7 @@ class MetricsState:
         tallies: (criterion, turn index) -> sums; turn index None: conversations as a whole.
         ces: Sums behind CES's AggregatedMetrics.
         sampled_out: Judged criterion -> conversations that sampling left out.
+        repeats: Runs by case.
     """
 
     conversations: int = 0
@@ -35,6 +40,7 @@ class MetricsState:
     tallies: dict[tuple[str, int | None], Tally] = field(default_factory=dict)
     ces: Sums = field(default_factory=dict)
     sampled_out: Counter[str] = field(default_factory=Counter)
+    repeats: Repeats = field(default_factory=Repeats)
 
     def add(self, scored: ScoredConversation, verdict: Verdict, result: JsonObject) -> None:
         """Counts one conversation, with its verdict and its EvaluationResult."""
@@ -47,6 +53,10 @@ class MetricsState:
         add_parts(self.ces, result_parts(result))
         if scored.sampled_out:
             self.sampled_out.update(scored.sampled_out)
+        eval_id = scored.case.run_of
+        if eval_id is not None:
+            overall = ((e.criterion.name, e.overall.outcome) for e in scored.scores if e.overall)
+            self.repeats.add(eval_id, [(STATUS, verdict.status), *overall])
 
     def _add_scores(self, entry: CriterionScores) -> None:
         criterion = entry.criterion
@@ -78,6 +88,7 @@ class MetricsState:
         for key, tally in other.tallies.items():
             self._merge_tally(key, tally, sign)
         add_sums(self.ces, other.ces, sign)
+        self.repeats.merge(other.repeats, sign)
         for criterion, number in other.sampled_out.items():
             self.sampled_out[criterion] += sign * number
             if not self.sampled_out[criterion]:

@@ -9,6 +9,7 @@ from apache_beam.coders.typecoders import registry
 from transforms.aggregates import Kind
 from transforms.metrics import MetricsState
 from transforms.quantiles import Bins
+from transforms.repeats import Repeats
 from transforms.statistics import Tally
 
 _VERSION = 1
@@ -50,6 +51,8 @@ class _State(msgspec.Struct, array_like=True):
     tallies: list[_Tally]
     ces: list[_Pair]
     sampled_out: dict[str, int]
+    repeats: dict[str, dict[str, tuple[int, int]]]
+    are_repeats_full: bool
 
 
 def packed(state: MetricsState) -> bytes:
@@ -64,6 +67,8 @@ def packed(state: MetricsState) -> bytes:
             [_packed_tally(*key, tally) for key, tally in state.tallies.items()],
             [_Pair(*key, _bytes(first), _bytes(second)) for key, (first, second) in state.ces.items()],
             state.sampled_out,
+            state.repeats.cases,
+            state.repeats.is_full,
         )
     )
 
@@ -85,6 +90,7 @@ def unpacked(data: bytes) -> MetricsState:
         {(tally.criterion, tally.turn): _unpacked_tally(tally) for tally in found.tallies},
         {(pair.turn, pair.kind, pair.tool): [_int(pair.first), _int(pair.second)] for pair in found.ces},
         Counter(found.sampled_out),
+        Repeats(found.repeats, found.are_repeats_full),
     )
 
 

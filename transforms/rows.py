@@ -10,12 +10,11 @@ from schemas.score import Score
 from schemas.values import JsonObject
 from transforms.conversation_case import ConversationCase
 from transforms.criteria import CRITERIA
+from transforms.metrics import STATUS as STATUS
 from transforms.metrics import MetricsState
 from transforms.scoring import ScoredConversation
 from transforms.statistics import ONE, Tally, wilson_interval
 from transforms.times import rfc3339
-
-STATUS = "evaluation_status"
 
 
 class RowWindow(NamedTuple):
@@ -125,14 +124,21 @@ def version_rows(
     """Returns an app version's ("": unknown) row of verdicts, then one per criterion and level."""
     version, state = entry
     base = _metric_base(run_id, version, window)
-    sizes = {"conversations": state.conversations, "turns": state.turns}
     rows = [_metric_row(base, STATUS, "conversation", status_tally(state))]
     for (criterion, is_whole), tally in sorted(state.criterion_tallies().items(), key=lambda item: item[0]):
         rows.append(_metric_row(base, criterion, "conversation" if is_whole else "turn", tally))
-    return [
-        {**row, **sizes, "sampled_out": state.sampled_out[row["criterion"]]}  # type: ignore[typeddict-item]
-        for row in rows
-    ]
+    return [_version_row(row, state) for row in rows]
+
+
+def _version_row(row: MetricRow, state: MetricsState) -> MetricsByAppVersionRow:
+    criterion = row["criterion"]
+    return {
+        **row,
+        "conversations": state.conversations,
+        "turns": state.turns,
+        "sampled_out": state.sampled_out[criterion],
+        "repeats": state.repeats.figures(criterion) if row["level"] == "conversation" else None,
+    }
 
 
 def turn_rows(

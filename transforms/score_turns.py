@@ -13,6 +13,7 @@ from schemas.rows import ResultRow, ScoreRow
 from transforms.conversation_case import ConversationCase
 from transforms.counting import CountingDoFn
 from transforms.criteria.base import MeasuredCriterion
+from transforms.guesses import GuessCounts
 from transforms.metrics import MetricsState
 from transforms.parse import FAILURES
 from transforms.progress import PROGRESS
@@ -108,15 +109,18 @@ class ScoringDoFn(CountingDoFn):
         """Keeps the run that results belong to, and how they leave."""
         super().__init__()
         self._run, self._emission = run, emission
+        self._guesses = GuessCounts()
 
     def start_bundle(self) -> None:
         """Starts with nothing scored."""
         super().start_bundle()
         self._emission.start()
+        self._guesses = GuessCounts()
 
     def finish_bundle(self) -> Iterator[Any]:
         """Yields what leaves with the bundle."""
         super().finish_bundle()
+        self._guesses.hand_over()
         yield from self._emission.finish()
 
     def outputs(self, scored: ScoredConversation, timestamp: Timestamp | None = None) -> Iterator[Any]:
@@ -129,6 +133,7 @@ class ScoringDoFn(CountingDoFn):
         self.count("results")
         PROGRESS.conversations += 1
         PROGRESS.turns += len(scored.case.conversation.turns)
+        self._guesses.add(scored)
         yield from self._emission.give(evaluated, timestamp)
 
     def lost(self, case: ConversationCase, error: Exception) -> Any:

@@ -21,7 +21,7 @@ class Interval(NamedTuple):
     high: float
 
 
-def wilson_interval(passes: int, count: int) -> Interval | None:
+def wilson_interval(passes: float, count: int) -> Interval | None:
     """Returns the 95 % Wilson score interval of a pass rate; None without any trial."""
     if not count:
         return None

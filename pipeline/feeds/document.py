@@ -7,7 +7,8 @@ from os import stat_result
 
 from pipeline.feeds.feed import Done, Item
 from pipeline.feeds.watched import GIVEN_UP_SECONDS, QUIET_SECONDS, Labels, WatchedFile
-from pipeline.sources import OversizedRecordError, read_records
+from pipeline.records import OversizedRecordError
+from pipeline.sources import read_records
 from schemas.failure import Failure
 from schemas.record import Record
 

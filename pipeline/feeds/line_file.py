@@ -9,7 +9,7 @@ from typing import BinaryIO
 from pipeline.feeds.feed import Done, Item
 from pipeline.feeds.splitting import LineSplitter, OversizedLine
 from pipeline.feeds.watched import GIVEN_UP_SECONDS, Labels, WatchedFile
-from pipeline.sources import BOM, GZIP_MAGIC, oversized_error
+from pipeline.records import BOM, GZIP_MAGIC, oversized_error
 
 _CHUNK = 1 << 18
 _BUDGET = 1 << 23

@@ -9,7 +9,7 @@ from typing import BinaryIO
 
 from pipeline.feeds.feed import Item, ProgressBook
 from pipeline.feeds.splitting import LineSplitter, OversizedLine
-from pipeline.sources import BOM, oversized_error
+from pipeline.records import BOM, oversized_error
 
 _CHUNK = 1 << 16
 _HELD_BYTES = 1 << 24

@@ -3,7 +3,7 @@
 from hashlib import blake2b
 
 from pipeline.feeds.feed import Item
-from pipeline.sources import oversized_error
+from pipeline.records import oversized_error
 from schemas.failure import KEPT_RECORD_BYTES
 from schemas.proto_scalars import timestamp_nanos
 

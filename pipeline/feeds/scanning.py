@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from apache_beam.io.filesystems import FileSystems
 
-from pipeline.sources import OTHER_SUFFIXES, SUFFIXES
+from pipeline.records import OTHER_SUFFIXES, SUFFIXES
 from schemas.config import ConfigError
 
 _UNFINISHED = (".tmp", ".part", ".partial", ".swp", "~")

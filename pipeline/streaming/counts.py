@@ -2,9 +2,10 @@
 
 from collections.abc import Mapping
 
+from pipeline.accounts import guesses_by_tool
 from schemas.values import JsonObject
 
-_FAILURE, _VERSION = "failure ", "version "
+_FAILURE, _VERSION, _GUESS = "failure ", "version ", "guess "
 _PLAIN = ("records", "lost_records", "lost_conversations", "results", "lost_cases", "replaced", "repeated")
 
 
@@ -20,6 +21,11 @@ def stream_counts(counts: Mapping[str, int]) -> JsonObject:
     failures = _named(counts, _FAILURE)
     found["failures"] = dict(sorted(failures.items(), key=lambda entry: (-entry[1], entry[0])))
     return {**found, "cases": 0, "unused_cases": 0, "failures_by_version": _named(counts, _VERSION)}
+
+
+def stream_guesses(counts: Mapping[str, int]) -> JsonObject:
+    """Returns the tools whose effect was guessed, as every run reports them."""
+    return guesses_by_tool(_named(counts, _GUESS))
 
 
 def _named(counts: Mapping[str, int], prefix: str) -> dict[str, int]:

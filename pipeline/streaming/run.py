@@ -13,7 +13,7 @@ from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.testing.test_stream_service import TestStreamServiceController
 
 from pipeline.directory import ALERTS_FILE, PROGRESS_FILE, check_directory, clear_directory
-from pipeline.ending import report
+from pipeline.ending import Figures, report
 from pipeline.feeds.feed import Feed
 from pipeline.feeds.open import FeedOptions, open_feed
 from pipeline.lock import locked
@@ -22,7 +22,7 @@ from pipeline.settings import Settings
 from pipeline.streaming.alert_sinks import open_alert_sink
 from pipeline.streaming.build import build_stream
 from pipeline.streaming.cases import read_cases
-from pipeline.streaming.counts import stream_counts
+from pipeline.streaming.counts import stream_counts, stream_guesses
 from pipeline.streaming.desk import Desk, open_desk
 from pipeline.streaming.engine import Engine, Limits
 from pipeline.streaming.ledger import Ledger
@@ -148,4 +148,5 @@ def _pipeline(
 def _report(settings: Settings, store: Store) -> int:
     run_id = settings.run.run_id
     rows = [dict(row) for entry in sorted(store.totals.items()) for row in version_rows(entry, run_id)]
-    return report(settings, stream_counts(store.counts), PROGRESS.judged, rows)
+    figures = Figures(stream_counts(store.counts), PROGRESS.judged, stream_guesses(store.counts))
+    return report(settings, figures, rows)

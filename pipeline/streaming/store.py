@@ -108,6 +108,7 @@ class Store:
             self._total(known.app_version).merge(known.statistics, -1)
         self._total(contribution.app_version).merge(contribution.statistics)
         self._count_failures(outcome.failures)
+        self.counts.update(f"guess {guess}" for guess in outcome.guesses)
         rows: Mapping[str, Sequence[Any]] = {
             "scores": outcome.scores,
             "results": [row["result"] for row in outcome.results],

@@ -43,6 +43,7 @@ PER_CONVERSATION = [
     "multi_turn_task_success_v1",
     "multi_turn_trajectory_quality_v1",
     "multi_turn_tool_use_quality_v1",
+    "claimed_actions_v1",
     "evaluation_expectations",
     "scenario_rubrics",
     "scenario_expectations",
@@ -104,7 +105,7 @@ def built(name, **fields):
 
 def test_all_of_them_are_tested():
     assert {name for name, kind in CRITERIA.items() if issubclass(kind, JudgedCriterion)} == set(ALL)
-    assert {criterion.name for criterion in CES_CRITERIA} == set(PER_TURN[7:] + PER_CONVERSATION[4:])
+    assert {criterion.name for criterion in CES_CRITERIA} == set(PER_TURN[7:] + PER_CONVERSATION[5:])
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -236,10 +237,10 @@ def test_strange_records_raise_nothing(name, case, judged, matched):
 def odd_reply(model):
     """Builds a reply that fits its schema and nothing else."""
     values = {"number": 99, "quote": "\ud800…", "reason": "", "score": 0, "grade": 1, "label": "disputed"}
-    values |= {"category": "harassment"}
+    values |= {"category": "harassment", "turn": 99}
     fields = {}
     for name, field in model.model_fields.items():
-        if name in ("verdicts", "sentences", "ratings", "rubrics"):
+        if name in ("verdicts", "sentences", "ratings", "rubrics", "claims"):
             (entry,) = field.annotation.__args__
             fields[name] = [odd_reply(entry)] * 2
         elif name == "verdict":

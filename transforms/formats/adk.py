@@ -25,6 +25,7 @@ from transforms.formats import adk_content
 from transforms.formats.adk_content import adk_text, text, tool_calls, tool_responses
 from transforms.formats.problems import one_line_problems
 from transforms.formats.spellings import length
+from transforms.formats.tool_declarations import APP_DETAILS, context_tools
 
 
 def eval_cases(value: JsonValue) -> list[EvalCase]:
@@ -105,7 +106,7 @@ def turn_context(invocations: Sequence[Invocation]) -> JsonObject:
         `app_details` and `grounding` (`transforms.judging.render` reads them); what no turn states is absent.
     """
     context: JsonObject = {
-        "app_details": [_agents(invocation.app_details) for invocation in invocations],
+        APP_DETAILS: [_agents(invocation.app_details) for invocation in invocations],
         "grounding": [_grounding(invocation.intermediate_data) for invocation in invocations],
     }
     return {key: by_turn for key, by_turn in context.items() if any(by_turn)}
@@ -177,6 +178,7 @@ def _eval_case(case: AdkEvalCase) -> EvalCase:
         rubrics=_rubrics(case.rubrics),
         session_state=case.session_input.state if case.session_input else {},
         final_session_state=case.final_session_state or {},
+        tools=context_tools(turn_context(case.conversation or []).get(APP_DETAILS)),
     )
 
 
@@ -211,6 +213,7 @@ def _result_conversation(result: EvalCaseResult, conversation_id: str) -> Conver
     state = state if isinstance(state, dict) else {}
     metrics = {metric.metric_name: metric.score for metric in result.overall_eval_metric_results}
     recorded = [pair.actual_invocation for pair in result.eval_metric_result_per_invocation]
+    context = turn_context(recorded)
     return Conversation(
         conversation_id=conversation_id,
         source="adk",
@@ -219,7 +222,8 @@ def _result_conversation(result: EvalCaseResult, conversation_id: str) -> Conver
         turns=[_result_turn(pair, i) for i, pair in enumerate(result.eval_metric_result_per_invocation)],
         state=state,
         labels={"final_eval_status": result.final_eval_status.name, "metrics": metrics},
-        meta={"eval_set_id": result.eval_set_id, "user_id": result.user_id, **turn_context(recorded)},
+        meta={"eval_set_id": result.eval_set_id, "user_id": result.user_id, **context},
+        tools=context_tools(context.get(APP_DETAILS)),
     )
 
 

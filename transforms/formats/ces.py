@@ -9,6 +9,7 @@ from schemas.ces.sessions import SessionOutput
 from schemas.proto_scalars import duration_nanos, timestamp_nanos
 from schemas.values import JsonObject, JsonValue
 from transforms.formats.spellings import length
+from transforms.formats.tool_declarations import declared_tools
 
 _SPAN_TYPES: dict[str, Literal["TOOL", "LLM", "USER_CALLBACK", "GUARDRAIL"]] = {
     "Tool": "TOOL",
@@ -21,7 +22,7 @@ _MS = 1_000_000
 
 
 def conversation(value: JsonObject) -> canonical.Conversation:
-    """Converts a CES Conversation, read leniently; `evaluation` (no CES field) may name its case."""
+    """Converts a CES Conversation, read leniently; `evaluation` and `tools`, no CES fields, are read too."""
     message = ces.Conversation.from_value(value, lenient=True)
     turns = message.turns or ([ces.ConversationTurn(messages=message.messages)] if message.messages else [])
     return canonical.Conversation(
@@ -33,6 +34,7 @@ def conversation(value: JsonObject) -> canonical.Conversation:
         start_time=message.start_time,
         turns=[_turn(index, turn) for index, turn in enumerate(turns)],
         meta={"deployment": message.deployment} if message.deployment else {},
+        tools=declared_tools(value.get("tools")),
     )
 
 

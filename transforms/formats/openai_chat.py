@@ -8,7 +8,15 @@ from schemas.conversation import Conversation, ToolCall, ToolResponse, Turn, Usa
 from schemas.values import JsonObject, JsonValue
 from transforms.formats.pairing import pair_responses
 from transforms.formats.problems import canonical
-from transforms.formats.spellings import agent_actions, as_text, call_fields, error_mark, usage_fields
+from transforms.formats.spellings import (
+    agent_actions,
+    as_text,
+    call_fields,
+    error_mark,
+    usage_fields,
+    users_actions,
+)
+from transforms.formats.tool_declarations import declared_tools
 
 SKIPPED_ROLES = ("system", "developer")
 TOOL_ROLES = ("tool", "function")
@@ -37,6 +45,7 @@ def chat_conversation(value: JsonValue, fallback_id: str) -> Conversation:
         "turns": [_turn(group, i) for i, group in enumerate(_turn_groups(messages))],
         "expected": _expected_outcome(record),
         "labels": {"reward": record["reward"]} if record.get("reward") is not None else {},
+        "tools": declared_tools(record.get("tools") or record.get("functions")),
         "meta": {key: record[key] for key in ("task_id", "trial") if key in record},
     }
     return canonical(Conversation, fields, "not a chat")
@@ -55,7 +64,11 @@ def _expected_outcome(record: JsonObject) -> JsonObject | None:
     actions = task.get("actions") if isinstance(task, dict) else None
     if task is None or not isinstance(actions, list):
         return None
-    return {"actions": agent_actions(actions), "outputs": task.get("outputs") or []}
+    return {
+        "actions": agent_actions(actions),
+        "user_actions": users_actions(actions),
+        "outputs": task.get("outputs") or [],
+    }
 
 
 def _turn_groups(messages: Sequence[JsonObject]) -> list[list[JsonObject]]:

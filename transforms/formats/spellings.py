@@ -27,16 +27,26 @@ def call_fields(call: JsonValue) -> JsonValue:
         "args": decoded_arguments(stated),
         "id": as_text(call.get("id")),
         "resource": call.get("resource"),
+        "compare_args": _names(call.get("compare_args")),
     }
+
+
+def _names(value: JsonValue) -> list[str] | None:
+    return [name for name in value if isinstance(name, str)] if isinstance(value, list) else None
 
 
 def agent_actions(actions: Sequence[JsonValue]) -> list[JsonValue]:
     """Returns expected actions as calls' fields; those that the user is to make are left out."""
-    return [
-        call_fields(action)
-        for action in actions
-        if not isinstance(action, dict) or action.get("requestor") != "user"
-    ]
+    return [call_fields(action) for action in actions if not _is_users(action)]
+
+
+def users_actions(actions: Sequence[JsonValue]) -> list[JsonValue]:
+    """Returns the expected actions that the user is to make, as calls' fields."""
+    return [call_fields(action) for action in actions if _is_users(action)]
+
+
+def _is_users(action: JsonValue) -> bool:
+    return isinstance(action, dict) and action.get("requestor") == "user"
 
 
 def usage_fields(usage: JsonObject) -> JsonObject:

@@ -9,8 +9,17 @@ from schemas.case import EvalCase, inline_case
 from schemas.conversation import Conversation, ToolCall, Turn
 from schemas.values import JsonObject
 from transforms.formats.problems import canonical
-from transforms.formats.spellings import agent_actions, as_text, call_fields, error_mark, length, usage_fields
+from transforms.formats.spellings import (
+    agent_actions,
+    as_text,
+    call_fields,
+    error_mark,
+    length,
+    usage_fields,
+    users_actions,
+)
 from transforms.formats.strict import strict_case
+from transforms.formats.tool_declarations import APP_DETAILS, context_tools, declared_tools, is_foreign
 
 # What is nested more deeply than this could be read and then not be written; the general parser refuses it.
 _DEEPEST = 200
@@ -27,8 +36,8 @@ def read_conversation(data: bytes) -> Conversation:
 
     What does not validate as it stands is repaired: null lists and null fields count as absent, ids may be
     numbers, arguments JSON texts (`schemas.arguments`), usage in OpenAI's spelling and error marks
-    of any shape; expected actions that the user is to make, and lengths of time that are no finite number in
-    range, are left out.
+    of any shape, declared tools of any form; expected actions that the user is to make are kept apart, and
+    lengths of time that are no finite number in range are left out.
 
     Raises:
         ValueError: It is no conversation even so; one line with the path of the first problem.
@@ -44,6 +53,8 @@ def read_conversation(data: bytes) -> Conversation:
     for i, turn in enumerate(conversation.turns):
         if turn.turn_index != i:
             turn.turn_index = i
+    if APP_DETAILS in conversation.meta:
+        conversation.tools += context_tools(conversation.meta[APP_DETAILS])
     return conversation
 
 
@@ -72,15 +83,24 @@ def read_case(data: bytes) -> EvalCase:
     """
     value = from_json(data)
     if isinstance(value, dict) and "conversation_id" not in value and "eval_id" in value:
-        return strict_case(value)
+        return strict_case(_with_canonical_tools(value))
     conversation = read_conversation(data)
     case = inline_case(conversation)
     if case is None:
         raise ValueError(f"conversation {conversation.conversation_id} expects nothing: no eval case")
     for expected, turn in zip(case.turns, conversation.turns, strict=False):
         expected.user = turn.user if expected.user is None else expected.user
-    case.language, case.tags = conversation.language, conversation.tags
+    case.language, case.tags, case.tools = conversation.language, conversation.tags, conversation.tools
     return case
+
+
+def _with_canonical_tools(value: JsonObject) -> JsonObject:
+    """Returns a case whose tools are in the canonical form, as far as they were in another known one."""
+    if not isinstance(value.get("tools"), list):
+        return value
+    tools = [declared_tools([tool]) if is_foreign(tool) else [tool] for tool in value["tools"]]
+    made = [msgspec.to_builtins(tool) for found in tools for tool in found]
+    return {**value, "tools": made}
 
 
 def _dropped_something(conversation: Conversation, data: bytes) -> bool:
@@ -88,7 +108,11 @@ def _dropped_something(conversation: Conversation, data: bytes) -> bool:
     actions = conversation.expected.actions if conversation.expected else None
     if actions and b'"requestor"' in data:
         return True
+    if any(tool.effect is None for tool in conversation.tools):
+        return True
     unsure = _lacks_arguments(actions)
+    if conversation.expected:
+        unsure = unsure or _lacks_arguments(conversation.expected.user_actions)
     for turn in conversation.turns:
         usage, expected = turn.usage, turn.expected
         if usage is not None and usage.input_tokens is None and usage.output_tokens is None:
@@ -120,6 +144,8 @@ def _conversation(value: JsonObject) -> JsonObject:
             fields[key] = as_text(fields[key])
     _repair_each(fields, _turn, "turns")
     _repair(fields, _outcome, "expected")
+    if "tools" in fields:
+        fields["tools"] = declared_tools(fields["tools"])
     return fields
 
 
@@ -143,8 +169,11 @@ def _expected_turn(value: JsonObject) -> JsonObject:
 
 def _outcome(value: JsonObject) -> JsonObject:
     fields = _present(value)
+    _repair_each(fields, call_fields, "user_actions")
     if isinstance(fields.get("actions"), list):
-        fields["actions"] = agent_actions(fields["actions"])
+        stated = fields["actions"]
+        fields["actions"] = agent_actions(stated)
+        fields["user_actions"] = fields.get("user_actions") or users_actions(stated)
     return fields
 
 

@@ -7,11 +7,10 @@ from schemas.conversation import Conversation, ToolCall, ToolResponse, Turn
 from schemas.values import JsonObject, JsonValue
 from transforms.expectations import turn_texts
 from transforms.formats.pairing import pair_responses
+from transforms.formats.tool_declarations import APP_DETAILS
 from transforms.judging.sections import Section
 from transforms.wire import dump_json
 
-APP_DETAILS = "app_details"
-"""Key of `Conversation.meta`: for every turn null or `{agent: {instructions, tool_declarations}}`."""
 GROUNDING = "grounding"
 """Key of `Conversation.meta`: for every turn null or the sources that the model itself looked up."""
 

@@ -6,6 +6,7 @@ from typing import NamedTuple
 from schemas.failure import Failure
 from schemas.record import Receipt
 from schemas.rows import FailureRow, ResultRow, ScoreRow
+from transforms.guesses import guessed_tools
 from transforms.metrics import MetricsState
 from transforms.rows import failure_rows
 from transforms.score_turns import EvaluatedConversation
@@ -46,6 +47,7 @@ class Outcome(NamedTuple):
         failures: Failure rows.
         receipts: The records (or parts) that are done with when this is kept.
         events: Of a conversation joined from events, the JSON array of them; else empty.
+        guesses: Tools whose effect was guessed, `EFFECT|TOOL`.
     """
 
     conversation_id: str | None
@@ -55,6 +57,7 @@ class Outcome(NamedTuple):
     failures: list[FailureRow]
     receipts: tuple[Receipt, ...]
     events: bytes = b""
+    guesses: tuple[str, ...] = ()
 
 
 def scored_outcome(evaluated: EvaluatedConversation, event_time: float, run_id: str) -> Outcome:
@@ -79,6 +82,7 @@ def scored_outcome(evaluated: EvaluatedConversation, event_time: float, run_id: 
         failures=[row for failure in scored.failures for row in failure_rows(failure, run_id)],
         receipts=record.settles(),
         events=record.data if record.is_joined else b"",
+        guesses=tuple(f"{effect}|{name}" for name, effect in guessed_tools(scored).items()),
     )
 
 

@@ -1,0 +1,115 @@
+"""How well trajectory criteria tell successful conversations from failed ones, on recorded rewards.
+
+Usage: python -m benchmarks.effects [FILE...]
+
+A file holds canonical conversations (JSON Lines) with `labels.reward` and the expected actions of the whole
+conversation. Without a file, the recordings beside the repository are taken. The figure is the area under the
+ROC curve (AUC) of a criterion's value against reward 1; 0.5 is chance.
+"""
+
+import random
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from benchmarks.agreement import area_under_curve
+from schemas.case import inline_case
+from schemas.conversation import Conversation
+from schemas.record import Record
+from transforms.conversation_case import ConversationCase
+from transforms.criteria.base import MeasuredCriterion
+from transforms.criteria.tool_effects import ToolEffects
+from transforms.criteria.trajectory import ToolTrajectory
+from transforms.formats.turnwise import read_conversation
+
+DATA = Path(__file__).parents[1] / "../shared/data"
+RECORDINGS = ("tau_bench_airline_gpt-4o.jsonl", "tau2_airline_gpt-4.1_vs_ft.jsonl")
+CRITERIA: dict[str, MeasuredCriterion] = {
+    "EXACT": ToolTrajectory(match_type="EXACT"),
+    "IN_ORDER": ToolTrajectory(match_type="IN_ORDER"),
+    "ANY_ORDER": ToolTrajectory(match_type="ANY_ORDER"),
+    "names only (ANY_ORDER, ignore_args)": ToolTrajectory(match_type="ANY_ORDER", ignore_args=True),
+    "effects (tool_effects_v1)": ToolEffects(),
+}
+_ROUNDS = 1_000
+
+
+class Run(NamedTuple):
+    """One recorded run of a task."""
+
+    task: str
+    conversation: Conversation
+    succeeded: bool
+
+
+class Figure(NamedTuple):
+    """An AUC with the bounds that 95 % of the samples of tasks keep to."""
+
+    value: float
+    low: float
+    high: float
+
+
+def read_runs(path: Path) -> list[Run]:
+    """Reads the runs that have a reward."""
+    with path.open("rb") as lines:
+        found = [read_conversation(line) for line in lines if line.strip()]
+    rewards = [(conversation, conversation.labels.get("reward")) for conversation in found]
+    return [
+        Run(str(conversation.meta.get("task_id", i)), conversation, reward >= 1)
+        for i, (conversation, reward) in enumerate(rewards)
+        if reward is not None
+    ]
+
+
+def value_of(criterion: MeasuredCriterion, conversation: Conversation) -> float:
+    """Gives the value of a whole conversation; 0 where there is none."""
+    case = ConversationCase(conversation, inline_case(conversation), Record("", 1, b""))
+    score = criterion.score_conversation(case)
+    return (score.value if score else None) or 0.0
+
+
+def figure_of(criterion: MeasuredCriterion, runs: Sequence[Run]) -> Figure:
+    """Measures a criterion; the bounds are of samples of tasks, because runs of one task are alike."""
+    pairs: dict[str, list[tuple[float, bool]]] = {}
+    for run in runs:
+        pairs.setdefault(run.task, []).append((value_of(criterion, run.conversation), run.succeeded))
+    tasks, samples = list(pairs.values()), []
+    draw = random.Random(0)
+    for _ in range(_ROUNDS):
+        sample = [pair for _ in tasks for pair in draw.choice(tasks)]
+        if len({succeeded for _, succeeded in sample}) == 2:
+            samples.append(_auc(sample))
+    samples.sort()
+    bounds = samples[round(0.025 * (len(samples) - 1))], samples[round(0.975 * (len(samples) - 1))]
+    return Figure(_auc([pair for task in tasks for pair in task]), *bounds)
+
+
+def _auc(pairs: Sequence[tuple[float, bool]]) -> float:
+    return area_under_curve([value for value, _ in pairs], [succeeded for _, succeeded in pairs])
+
+
+def main(paths: Sequence[str]) -> int:
+    """Prints the table."""
+    files = [Path(path) for path in paths] or [DATA / name for name in RECORDINGS]
+    missing = [str(file) for file in files if not file.is_file()]
+    if missing:
+        print(f"no such file: {', '.join(missing)}", file=sys.stderr)
+        return 2
+    sets = {file.name: read_runs(file) for file in files}
+    sizes = [
+        f"{name}: {len(runs)} runs, {sum(r.succeeded for r in runs)} passed" for name, runs in sets.items()
+    ]
+    print(f"| AUC against reward | {' | '.join(sizes)} |\n|---{'|---' * len(sets)}|")
+    for name, criterion in CRITERIA.items():
+        figures = [figure_of(criterion, runs) for runs in sets.values()]
+        cells = [f"{f.value:.2f} ({f.low:.2f} to {f.high:.2f})" for f in figures]
+        print(f"| {name} | {' | '.join(cells)} |", flush=True)
+    print("\nReward is itself made of state (the database at the end), and so are effects: expect less where")
+    print("success is judged by what was said.")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

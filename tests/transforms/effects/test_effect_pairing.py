@@ -1,0 +1,112 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from schemas.conversation import ToolCall
+from transforms.assignment import count_matches
+from transforms.effects.book import ToolBook, sort_settings
+from transforms.effects.calls import Comparison
+from transforms.effects.pairing import match_calls, once
+
+BOOK = ToolBook(sort_settings({}))
+
+
+def call(text):
+    """`book:1,2` -> book({"x": 1, "y": 2})."""
+    name, _, values = text.partition(":")
+    return ToolCall(name, dict(zip("xyz", values.split(","), strict=False)) if values else {})
+
+
+def matched(expected, actual):
+    found = match_calls([call(t) for t in expected.split()], [call(t) for t in actual.split()], Comparison())
+    return tuple(len(part) for part in found)
+
+
+@pytest.mark.parametrize(
+    ("expected", "actual", "wanted"),
+    [
+        ("", "", (0, 0, 0, 0)),
+        ("a:1 a:2", "a:2 a:1", (2, 0, 0, 0)),
+        ("a:1", "", (0, 1, 0, 0)),
+        ("", "a:1", (0, 0, 1, 0)),
+        ("a:1", "b:1", (0, 1, 1, 0)),
+        ("a:1", "a:2", (0, 0, 0, 1)),
+        ("a:1 a:1", "a:1", (1, 1, 0, 0)),
+        ("a:1", "a:1 a:1", (1, 0, 1, 0)),
+        ("a:1 a:2 a:3", "a:3 a:9", (1, 1, 0, 1)),
+    ],
+)
+def test_what_becomes_of_calls(expected, actual, wanted):
+    assert matched(expected, actual) == wanted
+
+
+def test_a_wrong_call_stands_beside_the_expected_one_that_it_is_most_like():
+    wanted = [call("a:1,1,1"), call("a:2,2,2")]
+    (first, second) = match_calls(wanted, [call("a:2,2,9"), call("a:1,9,9")], Comparison()).wrong
+    assert [(w.expected.args["x"], w.actual.args["x"]) for w in (first, second)] == [("1", "1"), ("2", "2")]
+
+
+def test_as_many_as_possible_are_matched():
+    """The first expected call could take either, the second only one."""
+    loose = ToolCall("a", {"x": 1, "y": 2}, compare_args=["x"])
+    strict = ToolCall("a", {"x": 1, "y": 2})
+    made = [ToolCall("a", {"x": 1, "y": 2}), ToolCall("a", {"x": 1, "y": 3})]
+    for order in ([loose, strict], [strict, loose]):
+        assert len(match_calls(order, made, Comparison()).matched) == 2
+
+
+CALLS = st.lists(
+    st.builds(lambda n, x: ToolCall(n, {"x": x}), st.sampled_from("ab"), st.integers(0, 3)), max_size=7
+)
+
+
+@given(CALLS, CALLS)
+def test_every_call_is_accounted_for_once(expected, actual):
+    found = match_calls(expected, actual, Comparison())
+    most = count_matches(expected, actual, lambda e, a: e.name == a.name and e.args == a.args)
+    assert len(found.matched) == len(most) - most.count(None)
+    assert len(expected) == len(found.matched) + len(found.missing) + len(found.wrong)
+    assert len(actual) == len(found.matched) + len(found.extra) + len(found.wrong)
+
+
+@pytest.mark.parametrize("spell", [str, float, lambda i: f" {i}.0 ", lambda i: i])
+def test_a_thousand_calls_of_one_tool(spell):
+    wanted = [ToolCall("add", {"x": i, "at": "2024-05-20"}) for i in range(1000)]
+    made = [ToolCall("add", {"x": spell(i), "at": "May 20, 2024"}) for i in reversed(range(1001))]
+    found = match_calls(wanted, made, Comparison())
+    assert (len(found.matched), len(found.missing), len(found.extra), len(found.wrong)) == (1000, 0, 1, 0)
+
+
+def test_a_thousand_calls_that_all_differ():
+    wanted, made = ([ToolCall("add", {"x": [i, {"y": side}]}) for i in range(1000)] for side in "ab")
+    assert len(match_calls(wanted, made, Comparison()).wrong) == 1000
+
+
+def test_what_is_idempotent_counts_once():
+    names = (
+        "set:1",
+        "set:1",
+        "set:2",
+        "set:1",
+        "add:1",
+        "add:1",
+        "transfer_to_agent:A",
+        "transfer_to_agent:a",
+    )
+    made = list(map(call, names))
+    kept = [(c.name, c.args["x"]) for c in once(made, BOOK)]
+    assert kept == [("set", "1"), ("set", "2"), ("add", "1"), ("add", "1"), ("transfer_to_agent", "A")]
+
+
+def test_the_order_in_a_list_makes_two_calls_of_it():
+    made = [
+        ToolCall("set", {"x": [1, 2]}),
+        ToolCall("set", {"x": [2, 1]}),
+        ToolCall("set", {"x": ["1", 2.0]}),
+    ]
+    assert len(once(made, BOOK)) == 2
+
+
+def test_a_hand_off_told_in_other_words_is_the_same():
+    texts = ("The user wants to have their money back.", "A customer who would like a refund is waiting.")
+    assert len(once([ToolCall("transfer_to_human", {"summary": text}) for text in texts], BOOK)) == 1

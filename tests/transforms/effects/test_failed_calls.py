@@ -1,0 +1,116 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from schemas.conversation import ToolResponse
+from transforms.effects.failed import has_failed
+
+FAILED = [
+    "Error: x",
+    "ERROR executing",
+    "error",
+    "❌ Error: boom",
+    "[ERROR] boom",
+    "ValueError: bad",
+    "requests.exceptions.HTTPError: 404",
+    "Traceback (most recent call last):\n  File",
+    "Failed to cancel",
+    "Payment failed",
+    "Booking failed: seat taken",
+    "User not found",
+    "not found",
+    "Order cannot be cancelled",
+    "404 Not Found",
+    "HTTP 500",
+    "500 Internal Server Error",
+    "API Error (500)",
+    "Invalid amount",
+    "Unable to process",
+    "Permission denied",
+    "Insufficient funds",
+    "오류: 없음",
+    "Fehler: x",
+    {"error": "x"},
+    {"error": {"code": 4}},
+    {"Error_Message": "x"},
+    {"errors": ["a"]},
+    {"isError": True, "content": []},
+    {"content": [{"type": "text", "text": "Error: x"}]},
+    {"status": "error", "message": "m"},
+    {"status": 404},
+    {"status": "404 Not Found"},
+    {"statusCode": "500"},
+    {"success": False},
+    {"ok": "false"},
+    {"result": "Error: nope"},
+    {"result": {"error": "x"}},
+    {"response": {"status": "failed"}},
+    {"detail": "Not found"},
+    ["Error: a"],
+    '{"error": "x"}',
+    '{"result": "{\\"error\\": \\"x\\"}"}',
+]
+SUCCEEDED = [
+    None,
+    "",
+    "ok",
+    5,
+    True,
+    {},
+    [],
+    "Transfer successful",
+    "Reservation cancelled; refund not allowed",
+    "Done. It cannot be undone.",
+    "No errors found",
+    "0 errors",
+    "Error-free run",
+    "Completed with 0 failed",
+    "404",
+    "{not json",
+    {"error": None},
+    {"error": ""},
+    {"error": "none"},
+    {"error": False},
+    {"errors": []},
+    {"error_code": 0},
+    {"status": "cancelled"},
+    {"status": "pending"},
+    {"status": 200},
+    {"status": "success", "message": "not found duplicates"},
+    {"success": True, "result": "Error in the name of a book"},
+    {"order": {"status": "failed"}},
+    {"id": "404"},
+    {"result": None},
+    ["a", "Error: b"],
+]
+
+
+@pytest.mark.parametrize("answer", FAILED)
+def test_answers_that_say_the_call_failed(answer):
+    assert has_failed(ToolResponse(response=answer))
+
+
+@pytest.mark.parametrize("answer", SUCCEEDED)
+def test_answers_that_do_not(answer):
+    assert not has_failed(ToolResponse(response=answer))
+
+
+@pytest.mark.parametrize(("mark", "wanted"), [(True, True), ("boom", True), (False, False), ("", False)])
+def test_the_mark_of_the_log(mark, wanted):
+    assert has_failed(ToolResponse(response="fine", error=mark)) is wanted
+
+
+def test_without_an_answer_a_call_has_succeeded():
+    assert not has_failed(None)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=9), inner, max_size=3),
+    max_leaves=10,
+)
+
+
+@given(JSON)
+def test_every_answer_can_be_read(answer):
+    assert has_failed(ToolResponse(response=answer)) in (True, False)

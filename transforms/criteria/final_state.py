@@ -1,0 +1,95 @@
+"""final_state_v1: does the session state hold what it is to hold."""
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+from schemas.conversation import Conversation
+from schemas.score import Score
+from schemas.values import JsonObject, JsonValue
+from transforms.arguments import is_directive, value_matches
+from transforms.conversation_case import ConversationCase, TurnPair
+from transforms.criteria.base import MeasuredCriterion
+from transforms.effects.alike import alike
+from transforms.effects.wording import value_text
+from transforms.expectations import JUDGE_NEEDED
+
+NO_STATE = "the log shows no session state"
+_SHOWN = 3
+
+
+class FinalState(MeasuredCriterion):
+    """Share of the expected paths of the session state that hold the expected value, 0..1.
+
+    An object is compared path by path and a list as one value, as `tool_effects_v1` compares arguments; what
+    is not expected does not matter. A case's `final_session_state` is held against the state at the end of
+    the conversation, CES's updated variables against that after their turn.
+    """
+
+    name: ClassVar[str] = "final_state_v1"
+
+    threshold: float | None = 1.0
+
+    def score(self, case: ConversationCase, pair: TurnPair) -> Score | None:
+        """Compares the variables after a turn with those that its golden turn expects."""
+        stated = pair.expected.expectations if pair.expected else []
+        wanted: JsonObject = {}
+        for expectation in stated:
+            if expectation.kind == "updated_variables" and not expectation.skip:
+                wanted |= expectation.variables or {}
+        return _compare(wanted, case.states[pair.index]) if wanted else None
+
+    def score_conversation(self, case: ConversationCase) -> Score | None:
+        """Compares the state at the end with the one that the case expects."""
+        golden = case.case
+        if golden is None or not golden.final_session_state:
+            return None
+        shown = _state_shown(case.conversation)
+        if not shown:
+            return Score(None, reason=NO_STATE)
+        return _compare(golden.final_session_state, golden.session_state | shown)
+
+
+def _state_shown(conversation: Conversation) -> JsonObject:
+    """Returns what the log shows of the state at the end: the changes of the turns, and the state itself."""
+    state: JsonObject = {}
+    for turn in conversation.turns:
+        state |= turn.variables
+    return state | conversation.state
+
+
+def _compare(wanted: JsonObject, state: JsonObject) -> Score:
+    paths = list(_paths(wanted, state, ""))
+    verdicts = [_verdict(expected, actual) for _, expected, actual in paths]
+    differing = [path for path, verdict in zip(paths, verdicts, strict=True) if verdict is False]
+    details = {
+        "expected": len(paths),
+        "matched": verdicts.count(True),
+        "differing": [{"path": path, "expected": want, "actual": found} for path, want, found in differing],
+    }
+    if None in verdicts:
+        return Score(None, reason=JUDGE_NEEDED, details=details)
+    return Score(verdicts.count(True) / len(paths), explanation=_summary(differing), details=details)
+
+
+def _paths(wanted: JsonObject, state: JsonValue, prefix: str) -> Iterator[tuple[str, JsonValue, JsonValue]]:
+    """Yields every path of the expected state with its expected and its actual value."""
+    for key, value in wanted.items():
+        found = state.get(key) if isinstance(state, dict) else None
+        if isinstance(value, dict) and value and not is_directive(value):
+            yield from _paths(value, found, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}", value, found
+
+
+def _verdict(wanted: JsonValue, found: JsonValue) -> bool | None:
+    return value_matches(wanted, found) if is_directive(wanted) else alike(wanted, found)
+
+
+def _summary(differing: list[tuple[str, JsonValue, JsonValue]]) -> str:
+    if not differing:
+        return "The state is as expected."
+    parts = [
+        f"{path} is {value_text(found)} instead of {value_text(want)}" for path, want, found in differing
+    ]
+    more = f", and {len(parts) - _SHOWN} more" if len(parts) > _SHOWN else ""
+    return f"{', '.join(parts[:_SHOWN])}{more}."

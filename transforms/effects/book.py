@@ -1,0 +1,128 @@
+"""What the tools of one conversation do: by the config, by declarations, or by a guess."""
+
+from collections.abc import Iterable, Mapping
+from fnmatch import fnmatchcase
+from typing import NamedTuple
+
+from schemas.case import EvalCase
+from schemas.conversation import Conversation, ToolCall
+from schemas.tools import ToolDeclaration, ToolEffect, ToolSetting
+from schemas.values import JsonValue
+from transforms.effects.guess import guess_effect, words_of
+
+CONFIG = "config"
+_CALLING = frozenset(("call", "execute", "invoke", "perform", "run", "use"))
+_TOOL_WORDS = frozenset(("action", "api", "command", "function", "method", "operation", "skill", "tool"))
+_GLOB_MARKS = frozenset("*?[")
+
+
+class Settings(NamedTuple):
+    """The config's tools.
+
+    Attributes:
+        names: By full name.
+        globs: By a pattern of names, in the order of the config.
+    """
+
+    names: Mapping[str, ToolSetting]
+    globs: tuple[tuple[str, ToolSetting], ...]
+
+
+def sort_settings(tools: Mapping[str, ToolSetting]) -> Settings:
+    """Tells names from globs (`*`, `?`, `[...]`)."""
+    globs = tuple((name, tool) for name, tool in tools.items() if _GLOB_MARKS & set(name))
+    return Settings({name: tool for name, tool in tools.items() if not _GLOB_MARKS & set(name)}, globs)
+
+
+class ToolBook:
+    """Looks up what tools do; every tool once.
+
+    What the config says goes before what the log or the case declares, and that before the guess, for each
+    of effect, idempotence and destructiveness alone. In the config a full name goes before globs; of those
+    the first that fits counts.
+    """
+
+    def __init__(self, settings: Settings, declared: Iterable[ToolDeclaration] = ()) -> None:
+        """Takes the declarations in the order in which they count."""
+        self._settings = settings
+        self._declared: dict[str, ToolDeclaration] = {}
+        for tool in declared:
+            self._declared.setdefault(tool.name, tool)
+        self._known: dict[str, ToolEffect] = {}
+
+    @property
+    def declared(self) -> list[str]:
+        """Names of the declared tools."""
+        return list(self._declared)
+
+    def effect(self, name: str) -> ToolEffect:
+        """Returns what a tool does."""
+        known = self._known.get(name)
+        if known is None:
+            known = self._known[name] = self._look_up(name)
+        return known
+
+    def effect_of(self, call: ToolCall) -> ToolEffect:
+        """Returns what a call does; a tool that calls another one does what that one does."""
+        return self.effect(called_tool(call))
+
+    def guesses(self, names: Iterable[str]) -> dict[str, str]:
+        """Returns those tools whose effect is guessed, with the guess."""
+        found = {name: self.effect(name) for name in names}
+        return {name: tool.effect for name, tool in found.items() if tool.is_guess}
+
+    def _look_up(self, name: str) -> ToolEffect:
+        declared = self._declared.get(name)
+        guess = guess_effect(name, declared.description if declared else None)
+        setting = self._settings.names.get(name) or self._glob(name)
+        if declared is not None:
+            guess = _over(guess, declared.effect, declared.idempotent, declared.destructive, declared.origin)
+        if setting is not None:
+            guess = _over(guess, setting.effect, setting.idempotent, setting.destructive, CONFIG)
+        return guess
+
+    def _glob(self, name: str) -> ToolSetting | None:
+        return next((tool for glob, tool in self._settings.globs if fnmatchcase(name, glob)), None)
+
+
+def _over(
+    base: ToolEffect, effect: str | None, idempotent: bool | None, destructive: bool | None, source: str
+) -> ToolEffect:
+    """Returns an effect with all that a nearer source says in place of its own."""
+    if effect is not None and effect != base.effect:
+        base = base._replace(idempotent=effect != "write", destructive=False)
+    stated = {"effect": effect, "idempotent": idempotent, "destructive": destructive}
+    fields = {name: value for name, value in stated.items() if value is not None}
+    return base._replace(**fields, **({"source": source} if effect is not None else {}))  # type: ignore[arg-type]
+
+
+def open_book(settings: Settings, conversation: Conversation, case: EvalCase | None) -> ToolBook:
+    """Returns the tools of a conversation and its case."""
+    return ToolBook(settings, [*conversation.tools, *(case.tools if case else ())])
+
+
+def called_tool(call: ToolCall) -> str:
+    """Returns the name of the tool that does the work.
+
+    It is the call's own, unless that is a tool to call tools (`call_tool`, `execute_action`) and an argument
+    whose name speaks of a tool's name (`tool_name`, `action`) holds one.
+    """
+    name = call.name or ""
+    words = words_of(name)
+    if len(words) < 2 or words[0] not in _CALLING or words[-1] not in _TOOL_WORDS:
+        return name
+    named = (v for key, v in (call.args or {}).items() if _speaks_of_a_tool(key) and _is_name(v))
+    return next(named, name)
+
+
+def _speaks_of_a_tool(parameter: str) -> bool:
+    words = words_of(parameter)
+    return bool(words) and (words == ["name"] or words[-1] in _TOOL_WORDS or _names_a_tool(words))
+
+
+def _names_a_tool(words: list[str]) -> bool:
+    return words[-1] in ("name", "id") and not _TOOL_WORDS.isdisjoint(words)
+
+
+def _is_name(value: JsonValue) -> bool:
+    return isinstance(value, str) and bool(value) and not any(map(str.isspace, value))

@@ -1,0 +1,108 @@
+"""Whether two calls of a tool do the same, and what differs."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from schemas.conversation import ToolCall
+from schemas.values import JsonObject, JsonValue
+from transforms.arguments import ArgumentMatcher, is_directive, value_matches
+from transforms.effects.alike import alike, pair_alike
+
+ANY_TOOL = "*"
+
+
+class Difference(NamedTuple):
+    """A parameter whose values differ; several names: lists that belong together, whose pairs differ."""
+
+    parameter: str
+    expected: JsonValue
+    actual: JsonValue
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """How arguments are compared where the common rules do not do.
+
+    Attributes:
+        matchers: Tool or `*` -> parameter -> matcher.
+        ordered: Tool or `*` -> parameters whose lists are compared in order.
+        undecided: What counts for a value that only a judge can compare.
+    """
+
+    matchers: Mapping[str, Mapping[str, ArgumentMatcher]] = field(default_factory=dict)
+    ordered: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    undecided: bool = False
+
+    def differences(self, expected: ToolCall, actual: ToolCall) -> list[Difference]:
+        """Returns what differs in the arguments of two calls of one tool; empty: they do the same.
+
+        An expected call that states no arguments is met by any. One that lists `compare_args` is compared in
+        those alone.
+        """
+        if expected.args is None or expected.args == actual.args:
+            return []
+        wanted, given = expected.args, actual.args or {}
+        if expected.compare_args is not None:
+            wanted = {name: wanted.get(name) for name in expected.compare_args}
+            given = {name: value for name, value in given.items() if name in wanted}
+        return self._compare(expected.name or "", wanted, given)
+
+    def _compare(self, tool: str, wanted: JsonObject, given: JsonObject) -> list[Difference]:
+        matchers = {**self.matchers.get(ANY_TOOL, {}), **self.matchers.get(tool, {})}
+        ordered = {*self.ordered.get(ANY_TOOL, ()), *self.ordered.get(tool, ())}
+        free = {name for name in wanted if name not in matchers and name not in ordered}
+        together = [group for group in _parallel_lists(wanted, free) if _all_lists(group, given)]
+        found = [difference for group in together for difference in _rows_differ(group, wanted, given)]
+        done = {name for group in together for name in group}
+        for name in (name for name in (*wanted, *(n for n in given if n not in wanted)) if name not in done):
+            want, value = wanted.get(name), given.get(name)
+            if not self._is_met(want, value, name in given, matchers.get(name), name in ordered):
+                found.append(Difference(name, want, value))
+        return found
+
+    def _is_met(
+        self,
+        want: JsonValue,
+        value: JsonValue,
+        is_given: bool,
+        matcher: ArgumentMatcher | None,
+        ordered: bool,
+    ) -> bool:
+        if matcher is not None and matcher.match == "ignore":
+            return True
+        if is_directive(want):
+            verdict = value_matches(want, value) if is_given else want["$matchType"] == "ignore"
+            return self.undecided if verdict is None else verdict
+        if matcher is not None and is_given and want is not None:
+            return matcher.matches(want, value)
+        if ordered and isinstance(want, list) and isinstance(value, list):
+            return len(want) == len(value) and all(map(alike, want, value))
+        return alike(want, value)
+
+
+def _parallel_lists(wanted: JsonObject, names: set[str]) -> list[list[str]]:
+    """Groups the lists of plain values of one length, two or more: their entries belong together."""
+    by_length: dict[int, list[str]] = {}
+    for name, value in wanted.items():
+        if name in names and _is_plain_list(value) and len(value) > 1:
+            by_length.setdefault(len(value), []).append(name)
+    return [group for group in by_length.values() if len(group) > 1]
+
+
+def _is_plain_list(value: JsonValue) -> bool:
+    return isinstance(value, list) and not any(isinstance(item, dict | list) for item in value)
+
+
+def _all_lists(group: Sequence[str], given: JsonObject) -> bool:
+    lengths = {len(given[name]) if _is_plain_list(given.get(name)) else -1 for name in group}
+    return len(lengths) == 1 and -1 not in lengths
+
+
+def _rows_differ(group: Sequence[str], wanted: JsonObject, given: JsonObject) -> list[Difference]:
+    rows = [dict(zip(group, row, strict=True)) for row in zip(*(wanted[n] for n in group), strict=True)]
+    made = [dict(zip(group, row, strict=True)) for row in zip(*(given[n] for n in group), strict=True)]
+    if len(rows) == len(made) and None not in pair_alike(rows, made):
+        return []
+    alone = [Difference(n, wanted[n], given[n]) for n in group if not alike(wanted[n], given[n])]
+    return alone or [Difference(" with ".join(group), rows, made)]
