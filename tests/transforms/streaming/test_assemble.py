@@ -80,13 +80,14 @@ class Collect(beam.DoFn):
 
     def process(self, element: Any) -> None:
         FOUND[self.name].append(element)
+        FOUND["held"].append(PROGRESS.held)
 
 
 def run(
     log: Log, rules: StreamRules = RULES, restored: list[RestoredSession] | None = None
 ) -> dict[str, list[Any]]:
     """Runs a stream to its end and returns all that assembly gave."""
-    FOUND.update(conversations=[], failures=[], ignored=[])
+    FOUND.update(conversations=[], failures=[], ignored=[], held=[])
     options = PipelineOptions(["--runner=BundleBasedDirectRunner", "--streaming"])
     held = PROGRESS.held
     with beam.Pipeline(options=options) as root:
@@ -138,6 +139,15 @@ def test_an_explicit_end_does_not_wait() -> None:
         ("b", 0, ["b0"], [2], T),
     ]
     check(log, wanted)
+
+
+def test_events_that_wait_are_told() -> None:
+    held = PROGRESS.held
+    found = run(
+        Log().watermark(T).bundle(("a", 0, T), ("a", 1, T), ("a", 1, T)).bundle(("b", 0, T), end=True)
+    )
+    assert [row[0] for row in found["conversations"]] == ["b", "a"]
+    assert [count - held for count in found["held"]] == [2, 0]
 
 
 def test_the_end_of_the_stream_closes_everything() -> None:
@@ -304,7 +314,7 @@ def test_a_batch_run_over_a_log_of_events_equals_the_stream() -> None:
     ]
     assert_that(joined.conversations | "Told" >> beam.Map(content), equal_to(wanted), "Batch")
     batch.run().wait_until_finish()
-    FOUND.update(conversations=[])
+    FOUND.update(conversations=[], held=[])
     with beam.Pipeline(options=options) as root:
         stream = root | TestStream().add_elements(arrivals).advance_watermark_to_infinity()
         found = (stream | ParseArrivals(LogReader())).events | AssembleConversations(RULES)
@@ -313,13 +323,14 @@ def test_a_batch_run_over_a_log_of_events_equals_the_stream() -> None:
 
 
 def test_assembly_on_an_engine_that_keeps_bytes() -> None:
-    FOUND.update(conversations=[])
+    FOUND.update(conversations=[], held=[])
     arrivals = [arrival(i, text("ab"[i % 2], i // 2), T + i) for i in range(6)]
     with beam.Pipeline(runner="FnApiRunner") as root:
-        stamped = (
-            root | beam.Create(arrivals) | beam.Map(lambda one: TimestampedValue(one.value, one.timestamp))
+        given = root | beam.Create([(one.value, one.timestamp) for one in arrivals])
+        parsed = (
+            given | beam.MapTuple(TimestampedValue).with_output_types(Arrival) | ParseArrivals(LogReader())
         )
-        found = (stamped | ParseArrivals(LogReader())).events | AssembleConversations(StreamRules())
+        found = parsed.events | AssembleConversations(StreamRules())
         _ = found.conversations | "Told" >> beam.Map(content) | beam.ParDo(Collect("conversations"))
     last = dict(sorted(FOUND["conversations"], key=lambda row: len(row[1])))
     assert last == {"a": ["a0", "a1", "a2"], "b": ["b0", "b1", "b2"]}
