@@ -67,7 +67,7 @@ def _text_seconds(text: str) -> float | None:
     spelling = text.strip().replace(" ", "T", 1)
     for candidate in (spelling, f"{spelling}Z"):
         try:
-            return timestamp_nanos(candidate) / 1e9
+            return timestamp_nanos(candidate) / 1_000_000_000
         except ValueError:
             continue
     return epoch_seconds(float(spelling))

@@ -66,9 +66,17 @@ def _no_id(value: JsonObject) -> JsonValue:
     return None
 
 
+def _joined_entries(session_id: str, values: Sequence[JsonObject]) -> Conversation:
+    return checked(ces.joined_conversation(session_id, values))
+
+
+def _joined_session(session_id: str, values: Sequence[JsonObject]) -> Conversation:
+    return checked(adk_event.joined_conversation(session_id, values))
+
+
 _KINDS = {
-    "ces_session_output": _Kind(_ces_place, ces.ends_session, _ces_id, ces.joined_conversation),
-    "adk_event": _Kind(adk_event.place, adk_event.is_end, adk_event.own_id, adk_event.joined_conversation),
+    "ces_session_output": _Kind(_ces_place, ces.ends_session, _ces_id, _joined_entries),
+    "adk_event": _Kind(adk_event.place, adk_event.is_end, adk_event.own_id, _joined_session),
     "turn_event": _Kind(turn_event.place, turn_event.is_end, _no_id, turn_event.joined_conversation),
 }
 
@@ -129,4 +137,4 @@ def join_events(session_id: str, events: Sequence[ConversationEvent]) -> Convers
     if len(kinds) > 1:
         raise ValueError(f"events of one conversation in several formats: {', '.join(kinds)}")
     values = [from_json(event.record.data) for event in events]
-    return checked(_KINDS[kinds[0]].join(session_id, values))
+    return _KINDS[kinds[0]].join(session_id, values)

@@ -1,6 +1,7 @@
 """Gathers the events of conversations by sessions, in state with timers."""
 
 from collections.abc import Iterable, Iterator
+from math import ceil
 from typing import Any, NamedTuple
 
 import apache_beam as beam
@@ -110,10 +111,9 @@ class _AssembleFn(CountingDoFn):
         timer: Any = _TIMER,
     ) -> Iterator[Any]:
         sessions = self._sessions(key, state)
-        for name, session in sessions.take_due(timestamp.micros / 1e6):
+        for name, session in sessions.take_due(timestamp.micros / 1e6, self._rules):
             self._held -= sum(len(event.record.settles()) for event in session.fresh.values())
-            for output in self._closed(sessions, name, session):
-                yield TimestampedValue(output, session.last_time)
+            yield from self._closed(sessions, name, session)
         self._write(sessions, state, timer)
 
     def _closed(self, sessions: Sessions, name: str, session: Session) -> Iterator[Any]:
@@ -123,10 +123,11 @@ class _AssembleFn(CountingDoFn):
         except Exception as error:
             self.count("lost_conversations")
             for event in session.fresh.values():
-                yield TaggedOutput(FAILURES, record_failure("parse", error, event.record, name))
+                failure = record_failure("parse", error, event.record, name)
+                yield TaggedOutput(FAILURES, TimestampedValue(failure, session.last_time))
             return
         self.count("joined_entries", len(session.fresh))
-        yield LoggedConversation(conversation, record)
+        yield TimestampedValue(LoggedConversation(conversation, record), session.last_time)
 
     def _sessions(self, key: str, state: Any) -> Sessions:
         """Returns the sessions of a key, which this bundle may change."""
@@ -138,11 +139,16 @@ class _AssembleFn(CountingDoFn):
     def _write(self, sessions: Sessions, state: Any, timer: Any) -> None:
         visit = sessions.next_visit(self._rules)
         if visit < MAX_TIMESTAMP.seconds():
-            timer.set(Timestamp(visit))
+            timer.set(firing_time(visit))
         if sessions.is_empty():
             state.clear()
         else:
             state.write(sessions if self._rules.slots is not None else _ENCODE(sessions))
+
+
+def firing_time(visit: float) -> Timestamp:
+    """Returns a timer's time that is not before a visit: rounded down, it would fire for ever."""
+    return Timestamp(micros=ceil(visit * 1e6) + 1)
 
 
 def _opened(kept: Any) -> Sessions:

@@ -10,12 +10,14 @@ from schemas.arrival import Arrival
 from schemas.record import Record
 from transforms.formats.registry import LogReader
 from transforms.parse import Parsed, ParsingDoFn, parse_with
+from transforms.times import epoch_seconds
 
 
 class _ParseArrivalFn(ParsingDoFn):
     def process(self, arrival: Arrival) -> Iterator[Any]:
         record = Record(arrival.source, arrival.position, arrival.data)
-        return self.outputs(record, arrival.watermark)
+        is_known = epoch_seconds(arrival.watermark) == arrival.watermark
+        return self.outputs(record, arrival.watermark if is_known else 0.0)
 
 
 class ParseArrivals(beam.PTransform[PCollection[Arrival], Parsed]):

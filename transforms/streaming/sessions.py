@@ -133,9 +133,10 @@ class Sessions(msgspec.Struct, array_like=True):
             self._open(restored.session_id, united(session, others, restored.revision))
         return Added(0)
 
-    def take_due(self, now: float) -> list[tuple[str, Session]]:
+    def take_due(self, now: float, rules: StreamRules) -> list[tuple[str, Session]]:
         """Takes out the sessions that close by a time; each is to be handed to `close`."""
         self.now = max(self.now, now)
+        self._forget(rules)
         due = [(name, session) for name, session in self.open.items() if session.closes_at <= self.now]
         for name, _ in due:
             del self.open[name]
@@ -163,7 +164,8 @@ class Sessions(msgspec.Struct, array_like=True):
     def next_visit(self, rules: StreamRules) -> float:
         """Returns when there is something to do, seconds since the epoch; infinity: never.
 
-        Where many sessions share a key, what is to be forgotten waits for the next event or closing.
+        What it names is done by `take_due` at that time. Where many sessions share a key, what is to be
+        forgotten waits for the next event or closing.
         """
         if rules.slots is not None:
             return self.due

@@ -1,0 +1,391 @@
+import json
+from math import inf
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from schemas.record import Receipt, Record
+from transforms.formats.registry import LogReader
+from transforms.streaming import assembly, sessions
+from transforms.streaming.assembly import (
+    AT_ONCE,
+    LateEventError,
+    RestoredSession,
+    Session,
+    SessionFullError,
+    json_array,
+    rounded_up,
+)
+from transforms.streaming.rules import StreamRules
+from transforms.streaming.sessions import Added, Sessions
+
+T = 1_000_000.0
+GAP = 640.0
+RULES = StreamRules(session_gap=GAP, allowed_lateness=10_000.0, slots=1)
+READER = LogReader()
+
+
+def event(index, said="a", position=None, at=None, watermark=0.0, session="c", **fields):
+    turn = {"user": "q", "agent": said}
+    value = {"conversation_id": session, "turn_index": index, "turn": turn, **fields}
+    value |= {} if at is None else {"event_time": at}
+    place = index + 1 if position is None else position
+    found = READER.read(Record("log", place, json.dumps(value).encode()))
+    return found._replace(watermark=watermark)
+
+
+def add(kept, *events, at=T):
+    return [kept.add(one, at, READER, RULES) for one in events]
+
+
+def close(kept, now=T + 4 * GAP):
+    """Closes what is due; returns (id, revision, what was said, positions that are settled)."""
+    given_on = []
+    for name, session in kept.take_due(now, RULES):
+        conversation, record = kept.close(name, session, RULES)
+        said = [turn.agent for turn in conversation.turns]
+        assert record.is_joined
+        positions = [receipt.position for receipt in record.settles()]
+        given_on.append((name, conversation.revision, said, positions))
+    return given_on
+
+
+def restored(revision, *events, at=T, session="c"):
+    return RestoredSession(session, revision, json_array(events), at)
+
+
+@pytest.mark.parametrize(
+    ("events", "closes_at"),
+    [
+        ([(T, 0.0)], T + GAP),
+        ([(T, T - 50)], T + GAP),
+        ([(T, T + 300)], T + 300 + GAP),
+        ([(T, 0.0), (T + 100, 0.0)], T + 100 + GAP),
+        ([(T + 100, 0.0), (T, 0.0)], T + 100 + GAP),
+        ([(T, T + 300), (T + 100, T)], T + 300 + GAP),
+        ([(T + 0.5, 0.0)], T + 10 + GAP),
+    ],
+)
+def test_when_a_session_closes(events, closes_at):
+    session = Session()
+    for index, (time, watermark) in enumerate(events):
+        session = session.add(event(index, watermark=watermark), time, RULES)
+    assert session.closes_at == closes_at
+    assert session.last_time == max(time for time, _ in events)
+
+
+@pytest.mark.parametrize(
+    ("time", "length", "wanted"),
+    [(0.0, 640.0, 0.0), (1.0, 640.0, 10.0), (10.0, 640.0, 10.0), (7.3, 0.0, 7.3)],
+)
+def test_deadlines_are_rounded_up(time, length, wanted):
+    assert rounded_up(time, length) == wanted
+
+
+def test_adding_leaves_the_session_as_it_was():
+    first = Session().add(event(0), T, RULES)
+    second = first.add(event(1), T, RULES)
+    assert (len(first.fresh), len(second.fresh)) == (1, 2)
+    assert second.size == first.size + len(event(1).record.data)
+
+
+def test_an_explicit_end_closes_at_once():
+    session = Session().add(event(0), T, RULES).add(event(1, end=True), T + 5, RULES)
+    assert session.closes_at == AT_ONCE
+    assert session.add(event(2), T + 9, RULES).closes_at == AT_ONCE
+
+
+def test_nothing_is_due_before_the_gap():
+    kept = Sessions()
+    add(kept, event(0), event(1))
+    assert (kept.due, kept.next_visit(RULES)) == (T + GAP, T + GAP)
+    assert close(kept, T + GAP - 1) == []
+    assert close(kept, T + GAP) == [("c", 0, ["a", "a"], [1, 2])]
+    assert (kept.due, list(kept.closed), kept.open) == (inf, ["c"], {})
+
+
+def test_a_known_watermark_closes_what_is_due():
+    kept = Sessions()
+    add(kept, event(0))
+    add(kept, event(0, session="other", watermark=T + GAP, end=True))
+    assert sorted(close(kept, AT_ONCE)) == [("c", 0, ["a"], [1]), ("other", 0, ["a"], [1])]
+
+
+def test_out_of_order_events_are_joined_by_turn():
+    kept = Sessions()
+    add(kept, event(2, "c"), event(0, "a"), event(1, "b"))
+    assert [row[:3] for row in close(kept)] == [("c", 0, ["a", "b", "c"])]
+
+
+def test_the_record_of_a_joined_conversation():
+    kept = Sessions()
+    events = [event(1, "b", 7), event(0, "a", 9)]
+    add(kept, *events)
+    ((name, session),) = kept.take_due(T + GAP, RULES)
+    _, record = kept.close(name, session, RULES)
+    assert record[:2] == ("log", 9)
+    assert json.loads(record.data) == [json.loads(one.record.data) for one in reversed(events)]
+    assert set(record.receipts) == {Receipt("log", 7), Receipt("log", 9)}
+
+
+def test_what_the_repetition_of_a_waiting_event_settles_waits_with_it():
+    kept = Sessions()
+    assert add(kept, event(0, position=1), event(0, position=1), event(0, position=8)) == [
+        Added(1),
+        Added(0),
+        Added(0),
+    ]
+    assert close(kept) == [("c", 0, ["a"], [1, 8])]
+
+
+def test_the_repetition_of_a_settled_event_is_ignored():
+    kept = Sessions()
+    add(kept, event(0))
+    close(kept, T + GAP)
+    assert add(kept, event(0, position=8)) == [Added(0, (Receipt("log", 8),))]
+    assert close(kept) == []
+    assert list(kept.closed) == ["c"]
+
+
+def test_repetitions_are_bounded():
+    session = Session().add(event(0), T, RULES)
+    for position in range(assembly.MAX_EVENTS + 5):
+        session = session.add(event(0, position=position + 10), T, RULES)
+    (waiting,) = session.fresh.values()
+    assert len(waiting.record.receipts) == assembly.MAX_EVENTS
+
+
+@pytest.mark.parametrize("is_ended", [False, True])
+def test_late_events_revise_together(is_ended):
+    kept = Sessions()
+    add(kept, event(0, "a"), event(3, "d", end=is_ended))
+    now = T if is_ended else T + GAP
+    assert close(kept, now) == [("c", 0, ["a", "d"], [1, 4])]
+    assert add(kept, event(1, "b"), event(2, "c")) == [Added(1), Added(1)]
+    assert close(kept, now) == [("c", 1, ["a", "b", "c", "d"], [2, 3])]
+    add(kept, event(1, "B", 9, at=T))
+    assert close(kept, now) == [("c", 2, ["a", "B", "c", "d"], [9])]
+
+
+def test_a_conversation_that_goes_on_after_the_gap_waits_again():
+    kept = Sessions()
+    add(kept, event(0))
+    close(kept, T + GAP)
+    add(kept, event(1, "b"), at=T + 2 * GAP)
+    assert close(kept, T + 2 * GAP) == []
+    assert close(kept, T + 3 * GAP) == [("c", 1, ["a", "b"], [2])]
+
+
+def test_an_end_before_a_missing_event():
+    kept = Sessions()
+    add(kept, event(1, "b", end=True))
+    assert close(kept, T) == [("c", 0, ["b"], [2])]
+    add(kept, event(0, "a"))
+    assert close(kept, T) == [("c", 1, ["a", "b"], [1])]
+
+
+def test_an_event_after_the_lateness_is_refused_and_the_rest_goes_on():
+    kept = Sessions()
+    add(kept, event(0))
+    close(kept, T + GAP)
+    late = T + GAP + RULES.allowed_lateness
+    add(kept, event(0, session="other", watermark=late - 1))
+    add(kept, event(1, "b"))
+    assert [row[1] for row in close(kept, late - 1)] == [1]
+    kept.take_due(late - 1 + RULES.allowed_lateness, RULES)
+    with pytest.raises(LateEventError, match="came after its conversation was forgotten"):
+        add(kept, event(2))
+    assert (kept.closed, kept.closed_bytes, list(kept.forgotten)) == ({}, 0, ["c"])
+    kept.take_due(late - 1 + RULES.allowed_lateness + sessions.FORGOTTEN_SECONDS, RULES)
+    assert add(kept, event(2)) == [Added(1)]
+
+
+def test_a_full_session_refuses_events_and_keeps_what_it_has():
+    session = Session()
+    for index in range(assembly.MAX_EVENTS):
+        session = session.add(event(index, position=1), T, RULES)
+    with pytest.raises(SessionFullError, match="the session is full: it has 2000 events"):
+        session.add(event(9999), T, RULES)
+    assert len(session.fresh) == assembly.MAX_EVENTS
+    large = Session().add(event(0, "x" * (assembly.MAX_BYTES - 1000)), T, RULES)
+    with pytest.raises(SessionFullError, match="full: it has 1 events"):
+        large.add(event(1, "x" * 1000), T, RULES)
+
+
+def test_closed_sessions_are_bounded():
+    kept = Sessions()
+    for number in range(3):
+        add(kept, event(0, "x" * (sessions.MAX_KEPT_BYTES // 3), session=str(number), end=True))
+        close(kept, T)
+    assert (list(kept.closed), list(kept.forgotten)) == (["1", "2"], ["0"])
+    assert kept.closed_bytes == sum(len(one.events) for one in kept.closed.values())
+    for number in range(sessions.MAX_KEPT + 5):
+        kept.restore(restored(0, session=f"r{number}"), READER, RULES)
+    assert len(kept.closed) == sessions.MAX_KEPT
+    assert list(kept.forgotten) == ["0", "1", "2", *(f"r{number}" for number in range(5))]
+    for number in range(sessions.MAX_KEPT):
+        kept.restore(restored(0, session=f"s{number}"), READER, RULES)
+    assert len(kept.forgotten) == sessions.MAX_KEPT
+
+
+def close_failing(kept):
+    ((name, session),) = kept.take_due(T + GAP, RULES)
+    with pytest.raises(ValueError, match="agent: Expected"):
+        kept.close(name, session, RULES)
+
+
+def test_a_later_event_may_mend_a_conversation_that_could_not_be_joined():
+    kept = Sessions()
+    add(kept, event(0), event(1, 5, at=T))
+    close_failing(kept)
+    add(kept, event(1, "b", 9, at=T + 1))
+    assert close(kept, T + GAP) == [("c", 0, ["a", "b"], [9])]
+
+
+def test_an_event_that_spoils_a_conversation_is_not_kept():
+    kept = Sessions()
+    add(kept, event(0))
+    close(kept, T + GAP)
+    add(kept, event(1, 5))
+    close_failing(kept)
+    add(kept, event(1, "b"))
+    assert close(kept, T + GAP) == [("c", 1, ["a", "b"], [2])]
+
+
+def test_an_event_after_a_restart():
+    kept = Sessions()
+    assert kept.restore(restored(4, event(0), event(2, "c")), READER, RULES) == Added(0)
+    assert add(kept, event(0, position=8)) == [Added(0, (Receipt("log", 8),))]
+    add(kept, event(1, "b"))
+    assert close(kept, T + GAP) == [("c", 5, ["a", "b", "c"], [2])]
+
+
+def test_a_session_that_is_restored_while_new_events_wait():
+    kept = Sessions()
+    add(kept, event(0, position=8), event(1, "b"))
+    found = kept.restore(restored(4, event(0), event(2, "c")), READER, RULES)
+    assert found == Added(-1, (Receipt("log", 8),))
+    assert close(kept) == [("c", 5, ["a", "b", "c"], [2])]
+
+
+def test_a_session_that_is_restored_while_its_own_events_come_again():
+    kept = Sessions()
+    add(kept, event(0))
+    assert kept.restore(restored(4, event(0)), READER, RULES) == Added(-1, (Receipt("log", 1),))
+    assert (close(kept), kept.closed["c"].revision, kept.open) == ([], 4, {})
+
+
+def test_a_session_that_is_restored_after_new_events_were_given_on():
+    kept = Sessions()
+    add(kept, event(1, "b", end=True))
+    assert [row[1] for row in close(kept, T)] == [0]
+    assert kept.restore(restored(4, event(0), event(2, "c")), READER, RULES) == Added(0)
+    assert kept.due == AT_ONCE
+    assert close(kept, T) == [("c", 5, ["a", "b", "c"], [])]
+
+
+def test_a_session_that_is_restored_after_it_was_given_on_anew():
+    kept = Sessions()
+    add(kept, event(0, end=True))
+    close(kept, T)
+    assert kept.restore(restored(4, event(0, end=True)), READER, RULES) == Added(0)
+    assert (close(kept), kept.closed["c"].revision) == ([], 4)
+
+
+def test_a_restored_session_that_is_damaged():
+    kept = Sessions()
+    kept.restore(RestoredSession("c", 0, b'[{"conversation_id": "c", "turns": []}]', T), READER, RULES)
+    with pytest.raises(ValueError, match="something that is no event"):
+        add(kept, event(0))
+
+
+def test_raw_records_are_restored_to_the_byte():
+    data = [
+        b'{"conversation_id": "c",  "turn": {"user": "\\u00e9"}}',
+        b'\n{"conversation_id":"c","end":true}\n',
+    ]
+    events = [READER.read(Record("log", i, text)) for i, text in enumerate(data)]
+    found = assembly.events_of(json_array(events), READER)
+    assert [one.record.data for one in found.values()] == [text.strip() for text in data]
+    assert list(found) == [one.event_id for one in events]
+    odd = READER.read(Record("log", 1, b'{"conversation_id": "c", "event_id": "e", "turn": {"state": NaN}}'))
+    assert next(iter(assembly.events_of(json_array([odd, *events]), READER))) == "e"
+
+
+def test_state_comes_back_from_its_encoding():
+    kept = Sessions()
+    kept.restore(restored(4, event(0, session="r"), session="r"), READER, RULES)
+    add(kept, event(0), event(1, "b", at=T), event(0, position=7))
+    add(kept, event(0, session="closed", end=True))
+    close(kept, T)
+    kept.forgotten["f"] = T
+    again = msgspec.msgpack.decode(msgspec.msgpack.encode(kept), type=Sessions)
+    assert again == kept
+    assert close(again) == close(kept)
+
+
+def test_a_copy_is_changed_apart():
+    kept = Sessions()
+    add(kept, event(0))
+    copy = kept.copy()
+    add(copy, event(1), event(0, session="other"))
+    close(copy)
+    assert (len(kept.open["c"].fresh), list(kept.open), kept.closed) == (1, ["c"], {})
+
+
+@pytest.mark.parametrize(("slots", "wanted"), [(None, T + GAP + RULES.allowed_lateness), (4, inf)])
+def test_only_a_key_of_its_own_is_visited_to_be_forgotten(slots, wanted):
+    kept = Sessions()
+    add(kept, event(0))
+    close(kept, T + GAP)
+    rules = StreamRules(session_gap=GAP, allowed_lateness=RULES.allowed_lateness, slots=slots)
+    assert kept.next_visit(rules) == wanted
+    assert not kept.is_empty()
+
+
+EVENTS = [
+    event(0, "a", 1, at=T),
+    event(1, "b", 2, at=T + 1),
+    event(1, "B", 3, at=T + 2),
+    event(2, "c", 4, at=T + 2, app_version="v"),
+    event(3, "d", 5, end=True),
+]
+
+
+@given(st.permutations(EVENTS), st.lists(st.sampled_from(EVENTS)), st.sets(st.integers(0, 9)), st.data())
+def test_any_order_any_repetition_and_any_closing_end_in_the_same_conversation(order, again, closings, data):
+    kept, seen, settled, given_on = Sessions(), order + again, [], []
+    seen = data.draw(st.permutations(seen))
+    for step, one in enumerate(seen):
+        added = kept.add(one, T, READER, RULES)
+        settled += added.ignored
+        if step in closings:
+            given_on += close(kept, T + GAP)
+    given_on += close(kept)
+    revisions = [row[1] for row in given_on]
+    assert revisions == list(range(len(given_on)))
+    assert given_on[-1][2] == ["a", "B", "c", "d"]
+    positions = [p for row in given_on for p in row[3]] + [receipt.position for receipt in settled]
+    assert {*positions} == {1, 2, 3, 4, 5}
+
+
+@given(st.permutations(EVENTS), st.sets(st.sampled_from(range(5)), min_size=1), st.integers(0, 9), st.data())
+def test_a_restart_at_any_moment_ends_in_the_same_conversation(order, earlier, moment, data):
+    before = Sessions()
+    add(before, *(EVENTS[i] for i in sorted(earlier)))
+    ((_, revision, said, _),) = close(before)
+    back = restored(revision, *(EVENTS[i] for i in sorted(earlier)))
+    kept, rows = Sessions(), [(revision, said)]
+    closings = data.draw(st.sets(st.integers(0, 9)))
+    for step, one in enumerate([*order[:moment], back, *order[moment:]]):
+        if one is back:
+            kept.restore(one, READER, RULES)
+        else:
+            kept.add(one, T, READER, RULES)
+        rows += [row[1:3] for row in (close(kept, T + GAP) if step in closings else ())]
+    rows += [row[1:3] for row in close(kept)]
+    highest = max(row[0] for row in rows)
+    assert [row for row in rows if row[0] == highest][-1][1] == ["a", "B", "c", "d"]
+    assert kept.closed["c"].revision == highest
