@@ -14,7 +14,8 @@ from pipeline.feeds import kafka_uri, subscription
 from pipeline.feeds.kafka_uri import parse_kafka_uri
 from pipeline.feeds.messages import attribute_time, message_position
 from pipeline.feeds.subscription import pubsub_name
-from pipeline.sources import SUFFIXES, oversized_error, read_records
+from pipeline.records import SUFFIXES, oversized_error
+from pipeline.sources import read_records
 from schemas.arrival import Arrival
 from schemas.config import ConfigError
 from schemas.failure import Failure, record_failure
@@ -34,14 +35,12 @@ class ConnectorOptions(NamedTuple):
         time_of: Returns a record's event time, seconds since the epoch; None: it tells none.
         max_record_bytes: A larger record is a failure.
         timestamp_attribute: Attribute of a Pub/Sub message that holds its event time; None: the record tells.
-        id_attribute: Attribute of a Pub/Sub message by which Dataflow drops what is delivered twice.
         scan_seconds: How often files are looked for.
     """
 
     time_of: TimeOf
     max_record_bytes: int
     timestamp_attribute: str | None = None
-    id_attribute: str | None = None
     scan_seconds: float = 10.0
 
 
@@ -110,7 +109,6 @@ def _pubsub(uri: str, options: ConnectorOptions) -> "beam.PTransform[Any, Any]":
         return ReadFromPubSub(
             topic=name if is_topic else None,
             subscription=None if is_topic else name,
-            id_label=options.id_attribute,
             with_attributes=True,
             timestamp_attribute=options.timestamp_attribute,
         )

@@ -8,9 +8,10 @@ from pipeline.settings import Settings
 from pipeline.streaming.alert_sinks import open_alert_sink
 from pipeline.streaming.build import build_stream
 from pipeline.streaming.cases import read_cases
-from pipeline.streaming.connectors import read_arrivals
+from pipeline.streaming.connectors import ConnectorOptions, read_arrivals
 from pipeline.streaming.shared_files import SharedFiles
 from schemas.config import ConfigError
+from transforms.streaming.times import record_time
 
 
 def run_distributed(settings: Settings, options: PipelineOptions) -> int:
@@ -34,7 +35,8 @@ def run_distributed(settings: Settings, options: PipelineOptions) -> int:
     if settings.config.alerts:
         open_alert_sink(stream.alerts, None)
     pipeline = beam.Pipeline(options=options)
-    arrivals, unread = read_arrivals(pipeline, settings)
+    connectors = ConnectorOptions(record_time, settings.max_record_bytes, stream.timestamp_attribute)
+    arrivals, unread = read_arrivals(pipeline, settings.input, connectors)
     sinks = SharedFiles(settings.output, settings.run.run_id)
     build_stream(pipeline, arrivals, [unread], read_cases(settings), settings, sinks)
     if only_translates(options):

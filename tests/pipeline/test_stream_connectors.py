@@ -31,7 +31,7 @@ def time_of(data):
         return None
 
 
-OPTIONS = ConnectorOptions(time_of, LIMIT, timestamp_attribute="at", id_attribute="id")
+OPTIONS = ConnectorOptions(time_of, LIMIT, timestamp_attribute="at")
 
 
 def given(step, element):
@@ -112,7 +112,7 @@ def test_a_stream_is_translated_for_dataflow(dataflow):
     transforms = dataflow.runner.proto_pipeline.components.transforms.values()
     reads = [one.spec.payload for one in transforms if one.spec.urn == "beam:transform:pubsub_read:v1"]
     assert len(reads) == 2
-    assert all(b"at" in payload and b"id" in payload for payload in reads)
+    assert all(b"at" in payload for payload in reads)
     assert any(b"projects/some-project/subscriptions/s" in payload for payload in reads)
     assert any(b"projects/some-project/topics/t" in payload for payload in reads)
     names = {one.unique_name for one in transforms}
