@@ -40,7 +40,7 @@ class StreamRules:
     def window_lateness(self) -> float:
         """How long after its end a window takes changes.
 
-        A conversation closes a wait after its end, and a stream that is ended passes over another one at once.
+        A conversation closes a wait after its end; a stream that is ended passes over another one at once.
         """
         return self.allowed_lateness + 2 * self.longest_wait
 
