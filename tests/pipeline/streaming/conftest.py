@@ -1,0 +1,212 @@
+"""Streams as a person starts them, in a process of their own, and the parts that their files are made of."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import IO, Any
+
+import pytest
+
+from pipeline.streaming.ledger import Ledger
+from pipeline.streaming.store import Store
+from schemas.arrival import Arrival
+from schemas.record import Receipt
+from transforms.metrics import MetricsState
+from transforms.statistics import Tally
+from transforms.streaming.outcome import Contribution, Outcome
+
+ROOT = Path(__file__).parents[3]
+PATIENCE = 60
+
+
+class Stream:
+    """A stream's process, and what stands in its directory."""
+
+    def __init__(self, output: Path, arguments: Sequence[str | Path], **process: Any) -> None:
+        command = [sys.executable, "-m", "pipeline", "run", "--streaming", "--output", str(output)]
+        given: dict[str, Any] = {
+            "stdin": subprocess.DEVNULL,
+            "stdout": subprocess.PIPE,
+            "stderr": subprocess.PIPE,
+        }
+        self.directory = output
+        self.process = subprocess.Popen(
+            [*command, *map(str, arguments)], cwd=ROOT, **{**given, **process}, text=True
+        )
+        self.out, self.err, self.status = "", "", -1
+
+    @property
+    def stdin(self) -> IO[str]:
+        assert self.process.stdin is not None
+        return self.process.stdin
+
+    def signal(self, number: int = signal.SIGTERM) -> "Stream":
+        self.process.send_signal(number)
+        return self
+
+    def finish(self) -> "Stream":
+        """Waits for its end."""
+        self.out, self.err = self.process.communicate(timeout=PATIENCE)
+        self.status = self.process.returncode
+        return self
+
+    def kill(self) -> "Stream":
+        return self.signal(signal.SIGKILL).finish()
+
+    def until(self, is_so: Callable[[], Any]) -> "Stream":
+        """Waits until something is so, as long as the process lives."""
+        deadline = time.monotonic() + PATIENCE
+        while not is_so():
+            assert self.process.poll() is None, self.process.communicate()
+            assert time.monotonic() < deadline, f"it did not come to pass; {self.directory}"
+            time.sleep(0.01)
+        return self
+
+    def until_rows(self, table: str, number: int) -> "Stream":
+        """Waits until so many rows stand in a table."""
+        return self.until(lambda: self.count(table) >= number)
+
+    def count(self, table: str) -> int:
+        return sum(path.read_bytes().count(b"\n") for path in self.directory.glob(f"{table}-*.jsonl"))
+
+    def rows(self, table: str) -> list[dict[str, Any]]:
+        paths = sorted(self.directory.glob(f"{table}*.jsonl"))
+        return [json.loads(line) for path in paths for line in path.read_bytes().splitlines()]
+
+    def document(self, name: str) -> Any:
+        return json.loads((self.directory / name).read_bytes())
+
+    def windows(self) -> dict[tuple[str, str | None], dict[str, Any]]:
+        """Returns the rows of verdicts by window and app version."""
+        rows = [r for r in self.rows("metrics_by_app_version") if r["criterion"] == "evaluation_status"]
+        found = {(row["window_start"], row["app_version"]): row for row in rows}
+        assert len(found) == len(rows), "one row a window and version"
+        return found
+
+
+@pytest.fixture(scope="module")
+def stream() -> Iterator[Callable[..., Stream]]:
+    """Returns a function that starts a stream; what still runs at the end is killed."""
+    started: list[Stream] = []
+
+    def start(output: Path, *arguments: str | Path, **process: Any) -> Stream:
+        started.append(Stream(output, arguments, **process))
+        return started[-1]
+
+    yield start
+    for one in started:
+        if one.process.poll() is None:
+            one.process.kill()
+            one.process.wait()
+
+
+@pytest.fixture(scope="session")
+def moment() -> Callable[[float], str]:
+    """Returns a function that writes seconds since the epoch as RFC 3339."""
+    return lambda seconds: datetime.fromtimestamp(seconds, timezone.utc).isoformat().replace("+00:00", "Z")
+
+
+@pytest.fixture(scope="session")
+def drop() -> Callable[[Path, str | bytes], None]:
+    """Returns a function that lets a file appear whole."""
+
+    def move(path: Path, text: str | bytes) -> None:
+        partial = path.with_name(f".{path.name}.partial")
+        partial.write_bytes(text.encode() if isinstance(text, str) else text)
+        os.replace(partial, path)
+
+    return move
+
+
+def _statistics(version: str, value: float = 1.0) -> MetricsState:
+    tally = Tally()
+    tally.add(value, "PASS")
+    return MetricsState(conversations=1, turns=2, passes=1, tallies={("c", None): tally})
+
+
+def _outcome(
+    name: str,
+    position: int = 1,
+    *,
+    revision: int = 0,
+    digest: bytes = b"a",
+    version: str = "v1",
+    event_time: float = 7200.0,
+    size: int = 1,
+    events: bytes = b"",
+    failures: int = 0,
+    is_scored: bool = True,
+) -> Outcome:
+    """Returns the outcome of a conversation of the file `logs`, with so many score rows."""
+    rows: list[Any] = [{"name": name, "revision": revision, "row": n} for n in range(size)]
+    lost = {
+        "stage": "score" if is_scored else "parse",
+        "error_type": "ValueError",
+        "conversation_id": name if is_scored else None,
+        "app_version": version if is_scored else None,
+    }
+    found: list[Any] = [{**lost, "revision": revision} for _ in range(failures)]
+    receipts = (Receipt("logs", position),)
+    if not is_scored:
+        return Outcome(None, None, [], [], found, receipts)
+    statistics = _statistics(version)
+    contribution = Contribution(name, revision, digest, event_time, version, statistics)
+    result: list[Any] = [{"result": {"name": name, "revision": revision}}]
+    return Outcome(name, contribution, rows, result, found, receipts, events)
+
+
+@pytest.fixture(scope="session")
+def new_outcome() -> Callable[..., Outcome]:
+    return _outcome
+
+
+class Kept:
+    """A store and its ledger, in a directory that can be opened again."""
+
+    def __init__(self, directory: Path) -> None:
+        directory.mkdir(exist_ok=True)
+        self.directory = directory
+        self.settled: list[tuple[str, int]] = []
+        self.open()
+
+    def open(self) -> "Kept":
+        self.ledger = Ledger(self.settled.extend)
+        self.store = Store(self.directory)
+        self.store.book.done("logs")
+        return self
+
+    def reopen(self) -> "Kept":
+        self.store.close()
+        return self.open()
+
+    def commit(self, *outcomes: Outcome) -> None:
+        for outcome in outcomes:
+            for receipt in outcome.receipts:
+                self.ledger.add(Arrival(receipt.source, receipt.position, b"{}", 0.0))
+        self.store.commit(outcomes, self.ledger)
+
+    def rows(self, table: str) -> list[dict[str, Any]]:
+        paths = sorted(self.directory.glob(f"{table}-*.jsonl"))
+        return [json.loads(line) for path in paths for line in path.read_bytes().splitlines()]
+
+    def live_rows(self, table: str) -> list[tuple[str, int]]:
+        """Returns (name, revision) of a table's rows, in order."""
+        return sorted((row["name"], row["revision"]) for row in self.rows(table))
+
+    def state(self) -> tuple[Any, ...]:
+        """Returns all that is to be the same when it is opened again."""
+        contributions = list(self.store.conversations.contributions())
+        return self.store.counts, contributions, self.store.conversations.sessions(), self.rows("scores")
+
+
+@pytest.fixture
+def kept(tmp_path: Path) -> Iterator[Kept]:
+    one = Kept(tmp_path / "kept")
+    yield one
+    one.store.close()

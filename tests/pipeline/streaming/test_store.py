@@ -1,0 +1,289 @@
+"""What a stream keeps: rows and progress in one step, or none of both."""
+
+import random
+import shutil
+import sqlite3
+
+import pytest
+
+from pipeline.feeds.feed import Done
+from pipeline.streaming.counts import stream_counts
+from pipeline.streaming.restore import restore
+from pipeline.streaming.segments import SegmentId
+from schemas.record import Receipt
+from transforms.metrics import MetricsState
+from transforms.streaming.outcome import failed_outcome, ignored_outcome
+from transforms.streaming.rules import StreamRules
+
+
+def results(kept):
+    return sorted((row["name"], row["revision"]) for row in kept.rows("results"))
+
+
+def test_what_is_committed_stands_in_the_files_and_is_settled(kept, new_outcome):
+    kept.commit(new_outcome("a", 1, size=3), new_outcome("b", 2, failures=1))
+    assert results(kept) == [("a", 0), ("b", 0)]
+    assert (len(kept.rows("scores")), len(kept.rows("failures"))) == (4, 1)
+    assert kept.settled == [("logs", 1), ("logs", 2)]
+    assert kept.store.book.done("logs") == Done(2)
+    assert kept.store.totals["v1"].conversations == 2
+    assert {
+        name: kept.store.counts[name] for name in ("results", "records", "failure score: ValueError")
+    } == {**{"results": 2, "records": 2, "failure score: ValueError": 1}}
+
+
+def test_reopening_gives_the_same(kept, new_outcome):
+    kept.commit(new_outcome("a", 1, events=b"[1]"), new_outcome("b", 2, failures=2), new_outcome("c", 4))
+    kept.commit(
+        new_outcome("a", 5, revision=1, events=b"[1,2]"), new_outcome("-", 6, is_scored=False, failures=1)
+    )
+    before, counts = kept.state(), stream_counts(kept.store.counts)
+    kept.reopen()
+    assert kept.state() == before and stream_counts(kept.store.counts) == counts
+    assert kept.store.book.done("logs") == Done(2, frozenset({4, 5, 6}))
+
+
+def test_a_repeated_outcome_is_settled_and_not_kept_twice(kept, new_outcome):
+    kept.commit(new_outcome("a", 1))
+    kept.commit(new_outcome("a", 2))
+    kept.reopen().commit(new_outcome("a", 3))
+    assert results(kept) == [("a", 0)] and kept.live_rows("scores") == [("a", 0)]
+    assert (kept.store.counts["results"], kept.store.counts["repeated"]) == (1, 2)
+    assert kept.store.book.done("logs") == Done(3)
+
+
+def test_twice_in_one_commit_is_once(kept, new_outcome):
+    kept.commit(new_outcome("a", 1), new_outcome("a", 2))
+    assert results(kept) == [("a", 0)] and kept.store.counts["repeated"] == 1
+
+
+REPLACED = [
+    ("a higher revision", {"revision": 1}, {"revision": 3, "digest": b"b"}),
+    ("the same revision of another record", {}, {"digest": b"b"}),
+    ("a higher revision of the same record", {}, {"revision": 1}),
+]
+GIVES_WAY = pytest.mark.parametrize(
+    ("first", "second"), [case[1:] for case in REPLACED], ids=[case[0] for case in REPLACED]
+)
+
+
+@GIVES_WAY
+def test_a_replaced_outcome_counts_no_more(kept, new_outcome, first, second):
+    kept.commit(new_outcome("a", 1, version="v1", **first), new_outcome("b", 2))
+    kept.commit(new_outcome("a", 3, version="v2", **second))
+    assert (kept.store.counts["results"], kept.store.counts["replaced"]) == (2, 1)
+    assert {version: state.conversations for version, state in kept.store.totals.items()} == {
+        "v1": 1,
+        "v2": 1,
+    }
+    kept.store.compact()
+    assert results(kept) == [("a", second.get("revision", 0)), ("b", 0)]
+    (contribution,) = [c for c in kept.store.conversations.contributions() if c.name == "a"]
+    assert (contribution.app_version, contribution.digest) == ("v2", second.get("digest", b"a"))
+
+
+@GIVES_WAY
+def test_an_older_revision_changes_nothing(kept, new_outcome, first, second):
+    if first.get("revision", 0) == second.get("revision", 0):
+        pytest.skip("of two equal revisions the later one counts")
+    kept.commit(new_outcome("a", 1, **second))
+    before = kept.state()[1:]
+    kept.commit(new_outcome("a", 2, **first))
+    assert kept.state()[1:] == before and kept.store.counts["repeated"] == 1
+    assert kept.store.book.done("logs") == Done(2)
+
+
+def test_a_revision_stays_in_the_window_of_the_first(kept, new_outcome):
+    kept.commit(new_outcome("a", 1, event_time=100.0))
+    kept.commit(new_outcome("a", 2, revision=1, event_time=90_000.0))
+    (contribution,) = kept.store.conversations.contributions()
+    assert (contribution.event_time, contribution.revision) == (100.0, 1)
+
+
+def test_a_lost_record_is_lost_once(kept, new_outcome):
+    lost = new_outcome("-", 1, is_scored=False, failures=1)
+    kept.commit(lost)
+    kept.commit(lost)
+    kept.reopen().commit(lost, new_outcome("-", 2, is_scored=False, failures=1))
+    assert len(kept.rows("failures")) == 2
+    assert kept.store.counts["lost_records"] == 2
+
+
+def test_parts_of_one_record_are_lost_each(kept, new_outcome):
+    parts = [
+        new_outcome("-", 1, is_scored=False, failures=1)._replace(receipts=(Receipt("logs", 1, part, 3),))
+        for part in range(3)
+    ]
+    kept.commit(parts[0], parts[1])
+    assert kept.settled == [] and kept.store.book.done("logs") == Done()
+    kept.commit(parts[1], parts[2])
+    assert kept.settled == [("logs", 1)] and len(kept.rows("failures")) == 3
+    assert kept.store.counts["records"] == 1
+
+
+def test_what_is_ignored_is_settled(kept):
+    kept.commit(ignored_outcome((Receipt("logs", 1), Receipt("logs", 2))))
+    assert kept.store.book.done("logs") == Done(2) and kept.rows("failures") == []
+    assert stream_counts(kept.store.counts)["records"] == 2
+
+
+def test_an_eval_case_that_is_lost_is_no_record(kept):
+    from schemas.failure import record_failure
+    from schemas.record import Record
+
+    failure = record_failure("parse_case", ValueError("no case"), Record("cases", 1, b"{}"))
+    for _ in range(2):
+        kept.store.commit([failed_outcome(failure, "run")], kept.ledger)
+        kept.reopen()
+    counts = stream_counts(kept.store.counts)
+    assert (counts["lost_cases"], counts["records"], counts["lost_records"]) == (1, 0, 0)
+
+
+def test_compaction_leaves_exactly_the_live_rows_and_can_go_on(kept, new_outcome):
+    """Many rounds of random revisions, with compactions and reopenings between them."""
+    chance, live = random.Random(4), {}
+    for position in range(1, 300):
+        name, size = f"c{chance.randrange(40)}", chance.randrange(4)
+        revision = live[name][0] + 1 if name in live else 0
+        kept.commit(new_outcome(name, position, revision=revision, size=size, failures=chance.randrange(2)))
+        live[name] = (revision, size)
+        if chance.random() < 0.05:
+            kept.store.compact()
+        if chance.random() < 0.05:
+            kept.reopen()
+    kept.store.compact()
+    expected = sorted((name, revision) for name, (revision, size) in live.items() for _ in range(size))
+    assert kept.live_rows("scores") == expected
+    assert results(kept) == sorted((name, revision) for name, (revision, _) in live.items())
+    assert all(row["revision"] == live[row["conversation_id"]][0] for row in kept.rows("failures"))
+    assert kept.store.totals == {} or kept.store.totals["v1"].conversations <= len(live)
+    restored = restore(kept.store.conversations, StreamRules())
+    assert restored.totals["v1"].conversations == len(live)
+
+
+def test_compaction_without_dead_rows_touches_nothing(kept, new_outcome):
+    kept.commit(new_outcome("a", 1))
+    before = sorted(path.name for path in kept.directory.glob("*.jsonl"))
+    kept.store.compact()
+    assert sorted(path.name for path in kept.directory.glob("*.jsonl")) == before
+
+
+def test_lost_rows_survive_a_compaction(kept, new_outcome):
+    kept.commit(new_outcome("-", 1, is_scored=False, failures=1), new_outcome("a", 2, failures=1))
+    kept.commit(new_outcome("a", 3, revision=1, failures=1))
+    kept.store.compact()
+    assert [(row["stage"], row["revision"]) for row in kept.rows("failures")] == [("parse", 0), ("score", 1)]
+
+
+@pytest.fixture
+def broken(kept, new_outcome):
+    """A store in which one thing was kept, and whose next write fails."""
+    kept.commit(new_outcome("a", 1))
+    broken_row = new_outcome("b", 2)
+    broken_row.failures.append(
+        {"stage": "score", "error_type": "E", "conversation_id": None, "bad": object()}
+    )
+    with pytest.raises(ValueError):
+        kept.commit(new_outcome("c", 3), broken_row)
+    return kept
+
+
+def test_after_a_failure_nothing_is_kept_any_more(broken, new_outcome):
+    with pytest.raises(ValueError):
+        broken.commit(new_outcome("d", 4))
+    with pytest.raises(ValueError):
+        broken.store.compact()
+    assert broken.settled == [("logs", 1)]
+
+
+def test_nothing_half_written_counts_after_reopening(broken, new_outcome):
+    broken.reopen()
+    assert results(broken) == [("a", 0)] and broken.live_rows("scores") == [("a", 0)]
+    assert (broken.store.counts["results"], broken.store.book.done("logs")) == (1, Done(1))
+    broken.commit(new_outcome("b", 2), new_outcome("c", 3))
+    assert results(broken) == [("a", 0), ("b", 0), ("c", 0)]
+
+
+def test_a_directory_as_a_crash_leaves_it(kept, new_outcome, tmp_path):
+    """The files as they stand between the rows and the transaction, and during a compaction."""
+    kept.commit(new_outcome("a", 1, size=2), new_outcome("b", 2))
+    kept.commit(new_outcome("a", 3, revision=1))
+    crashed = tmp_path / "crashed"
+    shutil.copytree(kept.directory, crashed)
+    for path in crashed.glob("*.jsonl"):
+        path.write_bytes(path.read_bytes() + b'{"name": "half')
+    (crashed / "scores-00001.jsonl").write_bytes(b'{"name": "a"}\n')
+    again = type(kept)(crashed)
+    assert again.state() == kept.state()
+    again.store.compact()
+    assert results(again) == [("a", 1), ("b", 0)]
+    again.store.close()
+
+
+def test_a_database_that_cannot_be_written_is_an_error_of_the_disk(kept, new_outcome):
+    other = sqlite3.connect(kept.directory / "progress.sqlite", isolation_level=None)
+    other.execute("DROP TABLE lost")
+    other.close()
+    with pytest.raises(OSError, match=r"progress\.sqlite: no such table: lost"):
+        kept.commit(new_outcome("-", 1, is_scored=False, failures=1))
+
+
+def test_what_the_first_process_stated_stands(kept):
+    assert kept.store.meta("run_id", "first") == "first"
+    assert kept.reopen().store.meta("run_id", "second") == "first"
+
+
+@pytest.mark.parametrize(
+    ("content", "said"), [(b"no database at all, but text" * 50, "not a database"), ("UPDATE", "format 99")]
+)
+def test_another_format_is_refused(kept, new_outcome, tmp_path, content, said):
+    folder = tmp_path / "other"
+    folder.mkdir()
+    path = folder / "progress.sqlite"
+    if isinstance(content, bytes):
+        path.write_bytes(content)
+    else:
+        shutil.copy(kept.directory / "progress.sqlite", path)
+        with sqlite3.connect(path) as connection:
+            connection.execute("CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value TEXT NOT NULL)")
+            connection.execute("INSERT OR REPLACE INTO meta VALUES ('format', '99')")
+        connection.close()
+    with pytest.raises(ValueError, match=said):
+        type(kept)(folder)
+
+
+def test_sums_of_what_is_kept_are_restored(kept, new_outcome):
+    rules = StreamRules(window=100.0, session_gap=7.0)
+    kept.commit(
+        *(new_outcome("a", 1, event_time=205.0), new_outcome("b", 2, event_time=299.9, version="v2")),
+        *(new_outcome("c", 3, event_time=300.0), new_outcome("d", 4, event_time=250.0, events=b"[4]")),
+    )
+    kept.commit(new_outcome("a", 5, event_time=999.0, revision=1))
+    restored = restore(kept.reopen().store.conversations, rules)
+    assert [c.name for c in restored.contributions] == ["b", "c", "d", "a"], "what changed last stands last"
+    assert all(c.is_restored for c in restored.contributions)
+    sums = {(one.start, one.app_version): one.state.conversations for one in restored.sums}
+    assert sums == {(200.0, "v1"): 2, (200.0, "v2"): 1, (300.0, "v1"): 1}
+    assert {v: state.conversations for v, state in restored.totals.items()} == {"v1": 3, "v2": 1}
+    assert restored.sessions == [("d", 0, b"[4]", 257.0)]
+    merged = MetricsState()
+    for contribution in restored.contributions:
+        merged.merge(contribution.statistics)
+    total = MetricsState()
+    for state in restored.totals.values():
+        total.merge(state)
+    assert merged == total
+
+
+def test_nothing_is_restored_of_nothing(kept):
+    assert restore(kept.store.conversations, StreamRules()) == ([], [], [], {})
+
+
+def test_a_full_table_goes_on_in_another_file(kept, new_outcome):
+    kept.commit(new_outcome("a", 1))
+    kept.commit(new_outcome("a", 2, revision=1))
+    kept.store.compact()
+    kept.commit(new_outcome("b", 3))
+    names = sorted(path.name for path in kept.directory.glob("scores-*"))
+    assert names == [SegmentId("scores", 1).name]
+    assert kept.reopen().live_rows("scores") == [("a", 1), ("b", 0)]
