@@ -65,9 +65,10 @@ def build_stream(
         restored: What an earlier process left; None: nothing.
     """
     rules = settings.stream.rules
-    parsed = arrivals | "ParseArrivals" >> ParseArrivals(LogReader(settings.input_format))
+    reader = LogReader(settings.input_format)
+    parsed = arrivals | "ParseArrivals" >> ParseArrivals(reader)
     sessions = None if restored is None else root | "Sessions" >> _given(restored.sessions)
-    assembled = parsed.events | "AssembleConversations" >> AssembleConversations(rules, sessions)
+    assembled = parsed.events | "AssembleConversations" >> AssembleConversations(rules, sessions, reader)
     failures = [*unread, parsed.failures, assembled.failures]
     if cases is not None and cases.failures:
         failures.append(root | "CaseFailures" >> _given(cases.failures))

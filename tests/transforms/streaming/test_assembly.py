@@ -77,11 +77,11 @@ def test_when_a_session_closes(events, closes_at):
 
 
 @pytest.mark.parametrize(
-    ("time", "length", "wanted"),
-    [(0.0, 640.0, 0.0), (1.0, 640.0, 10.0), (10.0, 640.0, 10.0), (7.3, 0.0, 7.3)],
+    ("time", "step", "wanted"),
+    [(0.0, 10.0, 0.0), (1.0, 10.0, 10.0), (10.0, 10.0, 10.0), (7.3, 0.0, 7.3)],
 )
-def test_deadlines_are_rounded_up(time, length, wanted):
-    assert rounded_up(time, length) == wanted
+def test_deadlines_are_rounded_up(time, step, wanted):
+    assert rounded_up(time, step) == wanted
 
 
 def test_adding_leaves_the_session_as_it_was():
@@ -135,7 +135,7 @@ def test_what_the_repetition_of_a_waiting_event_settles_waits_with_it():
     assert add(kept, event(0, position=1), event(0, position=1), event(0, position=8)) == [
         Added(1),
         Added(0),
-        Added(0),
+        Added(1),
     ]
     assert close(kept) == [("c", 0, ["a"], [1, 8])]
 
