@@ -1,0 +1,59 @@
+"""`./run_local.sh stream` ends by itself and leaves what a batch run leaves."""
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pipeline.main import main
+
+ROOT = Path(__file__).parents[1]
+SAMPLE = ROOT / "pipeline/sample_data"
+OF_THE_RUN = ("run_id", "createTime", "evaluationRun", "source", "repeats")
+
+
+def rows(directory: Path, table: str) -> list[str]:
+    """Returns the rows of a table, without what differs from run to run, in one order."""
+    found = [json.loads(line) for path in directory.glob(f"{table}*") for line in path.open()]
+    return sorted(json.dumps(without(row), sort_keys=True) for row in found)
+
+
+def without(row: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in row.items() if name not in OF_THE_RUN}
+
+
+@pytest.mark.skipif(not (ROOT / ".venv/.prepared").exists(), reason="run_local.sh has made no environment")
+def test_the_stream_leaves_what_the_batch_leaves(tmp_path: Path) -> None:
+    ran = subprocess.run(
+        ["bash", str(ROOT / "run_local.sh"), "stream"],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=150,
+    )
+    assert ran.returncode == 0, ran.stderr
+    assert "47 records = 46 parsed + 1 failed; 60 conversations = 59 results + 1 failed" in ran.stdout
+    arguments = ["--input", str(SAMPLE / "conversations"), "--eval_cases", str(SAMPLE / "cases")]
+    arguments += ["--config", str(SAMPLE / "config.json"), "--judge", "local", "--output", str(tmp_path)]
+    assert main(["run", *arguments]) == 0
+    stream = ROOT / "out/stream"
+    for table in ("scores-", "results-", "failures-"):
+        assert rows(stream, table) == rows(tmp_path, table) != []
+    assert json.loads((stream / "aggregated_metrics.json").read_text()) == json.loads(
+        (tmp_path / "aggregated_metrics.json").read_text()
+    )
+    assert counted(stream) == counted(tmp_path)
+
+
+def counted(directory: Path) -> dict[tuple[str, str, str], tuple[int, ...]]:
+    """Returns the counts of `metrics_by_app_version`, over all windows."""
+    sums: dict[tuple[str, str, str], tuple[int, ...]] = {}
+    for line in (directory / "metrics_by_app_version.jsonl").open():
+        row = json.loads(line)
+        key = (row["app_version"] or "", row["criterion"], row["level"])
+        figures = [row[name] for name in ("count", "scored", "pass_count", "fail_count")]
+        before = sums.get(key, (0,) * len(figures))
+        sums[key] = tuple(a + b for a, b in zip(before, figures, strict=True))
+    return sums
