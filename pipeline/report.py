@@ -103,6 +103,11 @@ def balance_text(counts: JsonObject) -> str:
     if counts["lost_cases"] or counts["unused_cases"]:
         untried = f"{counts['unused_cases']} without a recording"
         lines.append(f"eval cases: {counts['cases']} read, {untried}, {counts['lost_cases']} failed")
+    if counts.get("late_conversations"):
+        late = counts["late_conversations"]
+        lines.append(
+            f"{late} conversations came too late for the metrics of their windows (--allowed_lateness)"
+        )
     if counts["failures"]:
         most = list(counts["failures"].items())[:_REASONS_SHOWN]
         lines.append("failures: " + ", ".join(f"{count} {reason}" for reason, count in most))

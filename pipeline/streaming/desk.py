@@ -16,6 +16,12 @@ class Desk:
     ledger: Ledger
     metrics: MetricsFiles
 
+    def late_conversations(self) -> int:
+        """Returns how many kept conversations stand in no window, because they came too late for theirs."""
+        with self.store.lock:
+            kept = sum(state.conversations for state in self.store.totals.values())
+        return kept - self.metrics.conversations()
+
     def write_metrics(self) -> None:
         """Writes the metrics files if something changed; raises OSError."""
         with self.store.lock:

@@ -74,6 +74,7 @@ class Engine:
 
     def read_multiple(self, labels: Sequence[Any]) -> Iterator[_Message]:
         """Yields the events of the whole stream, as Beam's service for TestStream asks for them."""
+        self._started = self._ticked = monotonic()
         try:
             yield from self._live()
             yield from self._drain()

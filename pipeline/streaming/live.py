@@ -103,7 +103,9 @@ class Watcher:
 
     def _show(self) -> None:
         width, height = os.get_terminal_size(sys.stderr.fileno())
-        lines = [line[: width - 1] for line in view(self._snapshot(), self._criteria)][: height - 1]
+        lines = view(self._snapshot(), self._criteria)
+        if width and height:
+            lines = [line[: width - 1] for line in lines[: height - 1]]
         up = f"\x1b[{self._shown}F" if self._shown else ""
         sys.stderr.write(up + "".join(f"{line}\x1b[K\n" for line in lines) + _CLEAR_BELOW)
         sys.stderr.flush()

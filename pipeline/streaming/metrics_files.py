@@ -64,10 +64,11 @@ class MetricsFiles:
             if not self._is_changed:
                 return
             self._is_changed = False
+            versions = sorted(totals.items(), key=lambda entry: entry[0])
             for table in SINGLE_FILES:
                 rows = [row for _, found in sorted(self._rows[table].items(), key=_place) for row in found]
                 self._replace(f"{table}.jsonl", table_content(rows, table, "jsonl"))
-            self._replace(f"{AGGREGATED}.json", document_content(aggregate_versions(list(totals.items()))))
+            self._replace(f"{AGGREGATED}.json", document_content(aggregate_versions(versions)))
 
     def _replace(self, name: str, content: bytes) -> None:
         partial = self._directory / f".{name}.partial"

@@ -60,9 +60,9 @@ def run_stream(settings: Settings, options: PipelineOptions) -> int:
         open_alert_sink(settings.stream.alerts, Path(settings.output) / ALERTS_FILE)
         feed = open_feed(settings.input, _feed_options(settings), store.book)
         stack.callback(feed.close)
-        _stream(settings, options, store, feed)
+        late = _stream(settings, options, store, feed)
         store.compact()
-        return _report(settings, store)
+        return _report(settings, store, late)
 
 
 def check_stream_directory(settings: Settings) -> None:
@@ -101,8 +101,12 @@ def _feed_options(settings: Settings) -> FeedOptions:
     return FeedOptions(settings.max_record_bytes, settings.stream.timestamp_attribute)
 
 
-def _stream(settings: Settings, options: PipelineOptions, store: Store, feed: Feed) -> None:
-    """Runs the pipeline to its end; raises what ended it early."""
+def _stream(settings: Settings, options: PipelineOptions, store: Store, feed: Feed) -> int:
+    """Runs the pipeline to its end; raises what ended it early.
+
+    Returns:
+        How many conversations came too late for the metrics of their windows.
+    """
     stream, directory = settings.stream, Path(settings.output)
     ledger = Ledger(feed.settle)
     restored = restore(store.conversations, stream.rules)
@@ -120,6 +124,7 @@ def _stream(settings: Settings, options: PipelineOptions, store: Store, feed: Fe
     desk.write_metrics()
     if engine.problem is not None:
         raise engine.problem
+    return desk.late_conversations()
 
 
 @contextmanager
@@ -145,8 +150,9 @@ def _pipeline(
     return pipeline
 
 
-def _report(settings: Settings, store: Store) -> int:
+def _report(settings: Settings, store: Store, late: int) -> int:
     run_id = settings.run.run_id
     rows = [dict(row) for entry in sorted(store.totals.items()) for row in version_rows(entry, run_id)]
-    figures = Figures(stream_counts(store.counts), PROGRESS.judged, stream_guesses(store.counts))
+    counts = {**stream_counts(store.counts), "late_conversations": late}
+    figures = Figures(counts, PROGRESS.judged, stream_guesses(store.counts))
     return report(settings, figures, rows)

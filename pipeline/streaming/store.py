@@ -8,7 +8,7 @@ from threading import RLock
 from typing import Any
 
 from pipeline.streaming.book import SourceBook
-from pipeline.streaming.kept import KeptConversations
+from pipeline.streaming.kept import KeptConversations, Known
 from pipeline.streaming.ledger import Ledger
 from pipeline.streaming.segments import TABLES, SegmentId, Segments
 from pipeline.streaming.tables import disk_errors, open_database
@@ -105,8 +105,8 @@ class Store:
             return
         self.counts["replaced" if known else "results"] += 1
         if known is not None:
-            self._total(known.app_version).merge(known.statistics, -1)
-        self._total(contribution.app_version).merge(contribution.statistics)
+            self._take_back(known)
+        self.totals.setdefault(contribution.app_version, MetricsState()).merge(contribution.statistics)
         self._count_failures(outcome.failures)
         self.counts.update(f"guess {guess}" for guess in outcome.guesses)
         rows: Mapping[str, Sequence[Any]] = {
@@ -117,8 +117,11 @@ class Store:
         spans = [span for table in TABLES if (span := self._segments.append(table, rows[table]))]
         self.conversations.keep(outcome, contribution, spans)
 
-    def _total(self, app_version: str) -> MetricsState:
-        return self.totals.setdefault(app_version, MetricsState())
+    def _take_back(self, known: Known) -> None:
+        total = self.totals[known.app_version]
+        total.merge(known.statistics, -1)
+        if not total.conversations:
+            del self.totals[known.app_version]
 
     def _is_first_loss(self, outcome: Outcome) -> bool:
         """Tells whether a lost record is lost for the first time; sources may give a record again."""

@@ -14,12 +14,14 @@ from typing import IO, Any
 import pytest
 
 from pipeline.streaming.ledger import Ledger
+from pipeline.streaming.restore import restore
 from pipeline.streaming.store import Store
 from schemas.arrival import Arrival
 from schemas.record import Receipt
 from transforms.metrics import MetricsState
 from transforms.statistics import Tally
 from transforms.streaming.outcome import Contribution, Outcome
+from transforms.streaming.rules import StreamRules
 
 ROOT = Path(__file__).parents[3]
 PATIENCE = 60
@@ -178,6 +180,7 @@ class Kept:
     def open(self) -> "Kept":
         self.ledger = Ledger(self.settled.extend)
         self.store = Store(self.directory)
+        self.store.totals = restore(self.store.conversations, StreamRules()).totals
         self.store.book.done("logs")
         return self
 
@@ -202,7 +205,13 @@ class Kept:
     def state(self) -> tuple[Any, ...]:
         """Returns all that is to be the same when it is opened again."""
         contributions = list(self.store.conversations.contributions())
-        return self.store.counts, contributions, self.store.conversations.sessions(), self.rows("scores")
+        return (
+            self.store.counts,
+            self.store.totals,
+            contributions,
+            self.store.conversations.sessions(),
+            self.rows("scores"),
+        )
 
 
 @pytest.fixture

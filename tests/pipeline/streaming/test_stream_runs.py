@@ -1,0 +1,308 @@
+"""Whole streams: files that appear while they run, events one by one, standard input, their ends."""
+
+import fcntl
+import json
+import os
+import pty
+import signal
+import struct
+import subprocess
+import termios
+import threading
+import time
+from collections import Counter
+
+import pytest
+
+from schemas.config import EvalConfig
+
+RULE = {"name": "many-fail", "criterion": "evaluation_status", "measure": "pass_rate", "below": 0.9}
+# What names the run and the place, and what a stream adds.
+OWN = ("run_id", "createTime", "evaluationRun", "source", "window_start", "window_end", "pane", "revision")
+NOW = time.time()
+
+
+def comparable(rows):
+    kept = [{key: value for key, value in row.items() if key not in OWN} for row in rows]
+    return sorted(kept, key=lambda row: json.dumps(row, sort_keys=True))
+
+
+@pytest.fixture(scope="module")
+def sample_stream(stream, drop, sample, tmp_path_factory):
+    """The sample data, dropped file by file, with alerts; ended by SIGTERM, and once more by itself."""
+    folder = tmp_path_factory.mktemp("sample")
+    watched, config = folder / "in", folder / "config.json"
+    watched.mkdir()
+    alerts = [{**RULE, "min_count": 1}]
+    config.write_text(json.dumps({"criteria": EvalConfig().model_dump()["criteria"], "alerts": alerts}))
+    arguments = ["--input", watched, "--eval_cases", sample / "cases", "--config", config]
+    arguments += ["--allowed_lateness", "31536000"]
+    started = stream(folder / "out", *arguments)
+    lines = (sample / "conversations/ces.jsonl").read_bytes().splitlines(keepends=True)
+    started.until(lambda: (folder / "out/progress.sqlite").exists())
+    drop(watched / "first.jsonl", b"".join(lines[:21]))
+    started.until_rows("results", 5)
+    with (watched / "ces.jsonl").open("wb") as file:
+        for line in lines[21:]:
+            file.write(line)
+            file.flush()
+    for path in sorted((sample / "conversations").glob("*.json")):
+        drop(watched / path.name, path.read_bytes())
+    started.until_rows("results", 59)
+    started.signal(signal.SIGTERM).finish()
+    started.arguments = arguments
+    return started
+
+
+def test_a_stream_is_ended_in_order(sample_stream):
+    assert sample_stream.status == 0
+    assert sample_stream.err.splitlines() == [
+        "turnwise: ending: what was read is scored and written (again: stop now)"
+    ]
+
+
+@pytest.mark.parametrize("table", ["scores", "results", "failures"])
+def test_its_rows_are_those_of_a_batch(sample_stream, sample_run, table):
+    rows = comparable(sample_stream.rows(table))
+    others = comparable(sample_run.rows(table))
+    for row in (*rows, *others):
+        row.pop("position", None)
+    assert rows == sorted(others, key=lambda row: json.dumps(row, sort_keys=True)) and rows
+
+
+def test_its_totals_are_those_of_a_batch(sample_stream, sample_run):
+    assert by_version(sample_stream) == by_version(sample_run)
+    table, _, _ = sample_run.out.partition("files:")
+    assert sample_stream.out.partition("files:")[0] == table
+    counts, others = (run.document("run.json")["counts"] for run in (sample_stream, sample_run))
+    same = ("records", "parsed_records", "lost_records", "results", "conversations", "failures")
+    assert {name: counts[name] for name in same} == {name: others[name] for name in same}
+    assert (counts["replaced"], counts["repeated"], counts["late_conversations"]) == (0, 0, 0)
+
+
+def by_version(run):
+    entries = run.document("aggregated_metrics.json")["metricsByAppVersion"]
+    found = {entry.get("appVersionId"): entry for entry in entries}
+    assert len(found) == len(entries)
+    return found
+
+
+COLUMNS = ("count", "scored", "unscored", "errors", "pass_count", "fail_count", "sampled_out")
+
+
+def test_its_windows_add_up_to_the_metrics_of_a_batch(sample_stream, sample_run):
+    found, expected = (sums(run.rows("metrics_by_app_version")) for run in (sample_stream, sample_run))
+    assert found == expected and len(found) > 40
+    assert sum(row["conversations"] for row in sample_stream.windows().values()) == 59
+
+
+def sums(rows):
+    total = Counter()
+    for row in rows:
+        for column in COLUMNS:
+            total[row["app_version"], row["criterion"], row["level"], column] += row[column]
+    return +total
+
+
+def test_windows_say_what_they_are(sample_stream):
+    rows = sample_stream.rows("metrics_by_app_version") + sample_stream.rows("metrics_by_turn")
+    assert {row["pane"] for row in rows} <= {"EARLY", "ON_TIME", "LATE"}
+    for row in rows:
+        assert row["window_start"].endswith(":00:00Z") and row["window_end"].endswith(":00:00Z")
+        assert row["window_start"] < row["window_end"] and row["revision"] >= 0
+
+
+def test_an_alert_is_written_once_a_window(sample_stream, turnwise):
+    """Also by a process that goes on with the same windows."""
+    alerts = sample_stream.rows("alerts")
+    low = [
+        r for r in sample_stream.windows().values() if (r["pass_rate"] is not None and r["pass_rate"] < 0.9)
+    ]
+    expected = {(row["window_start"], row["app_version"]) for row in low}
+    assert {(alert["window_start"], alert["app_version"]) for alert in alerts} == expected and len(
+        expected
+    ) > 2
+    assert len(alerts) == len(expected) and {alert["rule"] for alert in alerts} == {"many-fail"}
+    before = {name: comparable(sample_stream.rows(name)) for name in ("results", "metrics_by_app_version")}
+    again = turnwise(
+        "run",
+        "--streaming",
+        *sample_stream.arguments,
+        "--max_run_time",
+        "0.5",
+        output=sample_stream.directory,
+    )
+    assert again.status == 0 and again.out == sample_stream.out
+    assert sample_stream.rows("alerts") == alerts
+    assert {name: comparable(sample_stream.rows(name)) for name in before} == before
+
+
+def turn(name, index, at, **more):
+    said = {"user": f"Where is order {index}?", "agent": f"Order {index} is on its way."}
+    return {"conversation_id": name, "turn_index": index, "event_time": at, "turn": said, **more}
+
+
+def ces_entry(name, index, at, **payload):
+    said = {"turnIndex": index, "outputs": [{"text": f"reply {index}"}], **payload}
+    return {"labels": {"session_id": name, "app_version": "v2"}, "timestamp": at, "jsonPayload": said}
+
+
+def adk_event(name, number, author, at, **envelope):
+    event = {"id": f"{name}-{number}", "invocation_id": f"i{number // 2}", "author": author, "timestamp": at}
+    event["content"] = {
+        "role": "user" if author == "user" else "model",
+        "parts": [{"text": f"text {number}"}],
+    }
+    return {"session_id": name, "app_name": "app", "event": event, **envelope}
+
+
+@pytest.fixture(scope="module")
+def event_stream(stream, moment, tmp_path_factory):
+    """Events of five conversations, in one growing file; what stood there when each step was done."""
+    folder = tmp_path_factory.mktemp("events")
+    path = folder / "events.jsonl"
+    path.touch()
+    started = stream(folder / "out", "--input", path, "--session_gap", "20", "--judge", "none")
+    started.steps, started.path = [], path
+    at = [moment(NOW - 1000 + seconds) for seconds in range(1000)]
+    write = writer(path)
+
+    def closed(*names):
+        started.until(lambda: set(names) <= {row["name"] for row in called(started)})
+        started.steps.append({row["name"]: row["revision"] for row in called(started)})
+
+    write(turn("gap", 1, at[2]), turn("gap", 0, at[1]), turn("gap", 1, at[2]), turn("open", 0, at[3]))
+    write(turn("ends", 0, at[1], app_version="v1"), turn("ends", 1, at[4], end=True))
+    write(ces_entry("ces", 1, at[1]), ces_entry("ces", 2, at[2]))
+    write(ces_entry("ces", 3, at[5], endSession={}))
+    write(adk_event("adk", 0, "user", NOW - 999), adk_event("adk", 1, "agent", NOW - 998, end=True))
+    closed("ends", "ces", "adk")
+    write(turn("open", 1, at[20]), turn("open", 2, at[35]), turn("later", 0, at[52]))
+    closed("gap")
+    write(turn("gap", 2, at[9], app_version="v3"))
+    started.until(lambda: any((r["name"], r["revision"]) == ("gap", 1) for r in called(started)))
+    closed("gap")
+    started.signal(signal.SIGINT).finish()
+    return started
+
+
+def called(started):
+    """Returns (conversation, revision) of what is scored, one a result; turns have a score each."""
+    rows = started.rows("results")
+    names = {row["name"]: row["displayName"].rsplit(" - ", 1)[1] for row in rows}
+    found = Counter(row["name"] for row in rows)
+    return [{"name": names[name], "revision": n} for name, count in found.items() for n in range(count)]
+
+
+def writer(path):
+    def write(*values):
+        with path.open("a") as file:
+            file.writelines(json.dumps(value) + "\n" for value in values)
+
+    return write
+
+
+def test_events_end_by_themselves_by_a_gap_or_with_the_stream(event_stream):
+    assert event_stream.status == 0
+    first, second, _ = event_stream.steps
+    assert set(first) == {"ends", "ces", "adk"}, "an end that is said closes at once"
+    assert set(second) == {"ends", "ces", "adk", "gap"}, "a gap closes only who was silent"
+    results = event_stream.rows("results")
+    assert Counter(row["displayName"].rsplit(" - ", 1)[1] for row in results) == dict.fromkeys(
+        ("gap", "open", "ends", "ces", "adk", "later"), 1
+    )
+
+
+def test_a_late_event_gives_a_revision_in_the_place_of_the_result(event_stream):
+    document = event_stream.document("run.json")["counts"]
+    assert (document["results"], document["replaced"], document["records"]) == (6, 1, 15)
+    rows = [row for row in event_stream.windows().values() if row["conversations"]]
+    assert sum(row["conversations"] for row in rows) == 6
+    assert sum(row["turns"] for row in rows) == 3 + 3 + 2 + 3 + 1 + 1
+    assert {row["app_version"]: row["conversations"] for row in rows} == {None: 3, "v1": 1, "v2": 1, "v3": 1}
+
+
+def test_joined_events_are_what_a_batch_joins(event_stream, turnwise, tmp_path):
+    batch = turnwise("run", "--input", event_stream.path, "--judge", "none", output=tmp_path / "out")
+    assert batch.status == 0
+    for table in ("scores", "results"):
+        assert comparable(event_stream.rows(table)) == comparable(batch.rows(table))
+    assert by_version(event_stream) == by_version(batch)
+
+
+def conversation(number, at=None):
+    said = {"user": f"Where is order {number}?", "agent": f"Order {number} comes on Monday."}
+    times = {} if at is None else {"start_time": at}
+    return {"conversation_id": f"c{number}", "app_version": "v1", **times, "turns": [said]}
+
+
+def test_standard_input_is_scored_to_its_end(stream, moment, tmp_path):
+    """Whole conversations, an open one, an event twice, a clock that is ahead, a line that is no JSON."""
+    started = stream(tmp_path / "out", "--input", "-", "--judge", "none", stdin=subprocess.PIPE)
+    ahead = turn("ahead", 0, moment(NOW + 3600))
+    events = [turn("open", 0, moment(NOW)), turn("open", 1, moment(NOW + 1)), ahead]
+    lines = [json.dumps(one) for one in (*map(conversation, range(5)), *events, *events)]
+    started.stdin.write("\n".join([*lines, "", "no json", json.dumps(conversation(5))]))
+    started.finish()
+    assert (started.status, started.err) == (0, "")
+    names = sorted(row["displayName"].rsplit(" - ", 1)[1] for row in started.rows("results"))
+    assert names == ["ahead", *(f"c{number}" for number in range(6)), "open"]
+    assert "13 records = 12 parsed + 1 failed; 8 conversations = 8 results + 0 failed" in started.out
+    assert sum(row["conversations"] for row in started.windows().values()) == 8
+    assert all(row["window_start"] <= moment(time.time()) for row in started.windows().values())
+
+
+def test_a_stream_ends_after_so_many_conversations_and_goes_on(turnwise, tmp_path):
+    logs, out = tmp_path / "logs.jsonl", tmp_path / "out"
+    logs.write_text("".join(json.dumps(conversation(number)) + "\n" for number in range(30)))
+    common = ["run", "--streaming", "--input", logs, "--judge", "none"]
+    for options, results in ((["--stop_after=12"], 12), (["--stop_after=3"], 15), (["--max_run_time=1"], 30)):
+        done = turnwise(*common, *options, output=out)
+        assert (done.status, done.err, len(done.rows("results"))) == (0, "", results)
+        counts = done.document("run.json")["counts"]
+        assert (counts["results"], counts["records"], counts["repeated"]) == (results, results, 0)
+    names = [row["name"] for row in done.rows("results")]
+    assert len(set(names)) == 30
+
+
+@pytest.fixture
+def terminal():
+    """A pseudo-terminal: one end for a process, and what was shown so far on it."""
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 100, 0, 0))
+    shown = []
+
+    def read():
+        while True:
+            try:
+                part = os.read(ours, 4096)
+            except OSError:
+                return
+            if not part:
+                return
+            shown.append(part)
+
+    thread = threading.Thread(target=read, daemon=True)
+    thread.start()
+    yield theirs, shown
+    thread.join(timeout=10)
+    os.close(ours)
+
+
+def test_the_live_view_moves_in_place_and_leaves_no_trace(stream, terminal, tmp_path):
+    theirs, shown = terminal
+    logs = tmp_path / "logs.jsonl"
+    logs.write_text("".join(json.dumps(conversation(number)) + "\n" for number in range(20)))
+    started = stream(tmp_path / "out", "--input", logs, "--judge", "none", "--pane_every", "1", stderr=theirs)
+    os.close(theirs)
+    started.until(lambda: b"".join(shown).count(b"turnwise stream") >= 3)
+    started.until(lambda: b"conversations  20" in b"".join(shown))
+    with logs.open("a") as file:
+        file.write(json.dumps(conversation(20)) + "\n")
+    started.until(lambda: b" 21 results" in b"".join(shown))
+    started.signal().finish()
+    assert started.status == 0
+    text = b"".join(shown).decode()
+    screens = text.split("turnwise stream")
+    assert all(screen.rstrip(" \r").endswith("F") for screen in screens[1:-1]), "back to the first line"
+    assert text.endswith("\x1b[J") and "pass rate" in text and "window " in text
