@@ -76,11 +76,12 @@ def read_arrivals(root: beam.Pipeline, inputs: Sequence[str], options: Connector
 
 def _read(root: beam.Pipeline, name: str, label: str, options: ConnectorOptions) -> Arrivals:
     source, arrive = _source(name, options)
-    outputs = (
-        root
-        | f"{label}Read" >> source
-        | f"{label}Arrive" >> beam.ParDo(arrive).with_outputs(FAILURES, main="all")
-    )
+    try:
+        found = root | f"{label}Read" >> source
+    except RuntimeError as error:
+        # Kafka's is written in Java, which has to be there, with a jar that Beam downloads.
+        raise ConfigError(f"--input {name.split('?')[0]}: {' '.join(str(error).split())[:500]}") from None
+    outputs = found | f"{label}Arrive" >> beam.ParDo(arrive).with_outputs(FAILURES, main="all")
     return Arrivals(outputs["all"], outputs[FAILURES])
 
 

@@ -1,7 +1,11 @@
 """The sources of a stream on other runners: translated for Dataflow, and their steps on given elements."""
 
 import json
+import os
+import subprocess
+import sys
 from datetime import datetime, timezone
+from pathlib import Path
 from types import SimpleNamespace
 
 import apache_beam as beam
@@ -19,6 +23,7 @@ from pipeline.streaming.connectors import (
 )
 from schemas.config import ConfigError
 
+ROOT = Path(__file__).parents[2]
 LIMIT = 100
 OVERSIZED = b'"' + b"x" * 2 * LIMIT + b'"'
 
@@ -131,3 +136,17 @@ def test_a_stream_is_translated_for_dataflow(dataflow):
 def test_inputs_that_other_runners_cannot_read(name, said):
     with pytest.raises(ConfigError, match=said):
         read_arrivals(beam.Pipeline("FnApiRunner"), [name], OPTIONS)
+
+
+def test_kafka_without_its_java_part_is_refused_in_one_line(tmp_path):
+    program = (
+        "import apache_beam as beam\n"
+        "from pipeline.streaming.connectors import ConnectorOptions, read_arrivals\n"
+        "try: read_arrivals(beam.Pipeline('FnApiRunner'), ['kafka://b:1/t'], ConnectorOptions(len, 9))\n"
+        "except ValueError as error: print(repr(error))\n"
+    )
+    nowhere = {"HOME": str(tmp_path), "https_proxy": "http://127.0.0.1:1", "http_proxy": "http://127.0.0.1:1"}
+    command = [sys.executable, "-c", program]
+    environment = {"PATH": os.environ["PATH"], **nowhere}
+    said = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True).stdout
+    assert said.startswith("ConfigError('--input kafka://b:1/t: ") and said.count("\n") == 1
