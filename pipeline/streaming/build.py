@@ -76,15 +76,23 @@ def build_stream(
     matched = conversations | "MatchCases" >> MatchCases(None if cases is None else cases.by_id)
     scoring = ScoreArrivals(settings.selection, settings.run, settings.judge)
     scored = matched["matched"] | "ScoreArrivals" >> scoring
-    metrics = _metrics(root, scored[OUTCOMES], settings.stream.rules, restored)
+    metrics = _metrics(root, scored[OUTCOMES], rules, restored)
     sinks.show(metrics)
-    failures += [matched[FAILURES], scored[FAILURES]]
-    if settings.config.alerts:
-        alerts = metrics | "RaiseAlerts" >> RaiseAlerts(rules, settings.config.alerts)
-        failures.append(alerts | "SendAlerts" >> SendAlerts(settings.stream.alerts, sinks.alerts_path))
+    failures += [matched[FAILURES], scored[FAILURES], *_unsent(metrics, settings, sinks.alerts_path)]
     lost = failures | "Failures" >> beam.Flatten() | "Lost" >> beam.Map(failed_outcome, settings.run.run_id)
     ignored = assembled.ignored | "Ignored" >> beam.Map(ignored_outcome)
     sinks.keep((scored[OUTCOMES], lost, ignored) | "Outcomes" >> beam.Flatten())
+
+
+def _unsent(
+    metrics: "PCollection[WindowMetrics]", settings: Settings, path: Path | None
+) -> "list[PCollection[Failure]]":
+    """Adds the steps that raise and send alerts, if there are rules; gives those that could not be sent."""
+    rules = settings.config.alerts
+    if not rules:
+        return []
+    alerts = metrics | "RaiseAlerts" >> RaiseAlerts(settings.stream.rules, rules)
+    return [alerts | "SendAlerts" >> SendAlerts(settings.stream.alerts, path)]
 
 
 def _given(values: Sequence[Any]) -> beam.Create:

@@ -13,7 +13,13 @@ BUSY = Snapshot(3725.9, (1234.56, 6172.0), 98765, 60, 43, 12_000_000, 7, [], {"v
 def status_row(version, conversations):
     return {
         **{"app_version": version, "criterion": "evaluation_status", "level": "conversation"},
-        **{"conversations": conversations, "turns": 2 * conversations, "unscored": 1, "unit": "score"},
+        **{
+            "conversations": conversations,
+            "turns": 2 * conversations,
+            "unscored": 1,
+            "unit": "score",
+            "repeats": None,
+        },
         **{"pass_rate": 0.5, "pass_count": 2, "scored": 4, "pass_rate_low": 0.2, "pass_rate_high": 0.8},
         **{"window_start": "2026-11-21T08:00:00Z", "window_end": "2026-11-21T09:00:00Z"},
     }

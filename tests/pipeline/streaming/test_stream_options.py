@@ -15,7 +15,7 @@ NEEDED = ["--input", "in", "--output", "out"]
 
 def test_the_defaults():
     settings, options = parse_options([*NEEDED, "--streaming"])
-    assert settings.is_streaming and settings.stream == StreamSettings(StreamRules(slots=32))
+    assert settings.is_streaming and settings.stream == StreamSettings(StreamRules(slots=64))
     assert options.get_all_options()["runner"] == "BundleBasedDirectRunner"
 
 
@@ -32,7 +32,7 @@ def test_what_is_given_counts():
             *("--timestamp_attribute=when",),
         ]
     )
-    rules = StreamRules(session_gap=30.0, window=60.0, allowed_lateness=0.0, pane_every=5, slots=32)
+    rules = StreamRules(session_gap=30.0, window=60.0, allowed_lateness=0.0, pane_every=5, slots=64)
     assert settings.stream == StreamSettings(rules, 1.5, 7, "file.jsonl", "when")
 
 
