@@ -127,6 +127,8 @@ def _split(text: str, block: Span, language: str) -> Iterator[Span]:
         if not (has_ordinals and _ORDINAL.search(sentence) and text[start : block.end].strip()):
             yield Span(first, start)
             first = start
+    if first < start:
+        yield Span(first, start)
 
 
 def _stripped(text: str, span: Span) -> Span:
