@@ -31,6 +31,7 @@ SPLITS = [
     ("```py\nx = 1.\ny = 2.\n```\nDone.", ["```py\nx = 1.\ny = 2.\n```", "Done."]),
     ("```\nnever closed. x", ["```\nnever closed. x"]),
     ("👍 Done. 🧳 Bag", ["👍 Done.", "🧳 Bag"]),
+    ("7. ", ["7."]),
 ]
 
 
