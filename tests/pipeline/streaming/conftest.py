@@ -67,7 +67,7 @@ class Stream:
         while not is_so():
             assert self.process.poll() is None, self.process.communicate()
             assert time.monotonic() < deadline, f"it did not come to pass; {self.directory}"
-            time.sleep(0.01)
+            time.sleep(0.02)
         return self
 
     def until_rows(self, table: str, number: int) -> "Stream":

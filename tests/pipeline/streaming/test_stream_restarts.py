@@ -1,0 +1,235 @@
+"""Streams that are killed and started again: nothing is lost, nothing counts twice."""
+
+import json
+import signal
+import sqlite3
+import time
+from collections import Counter
+from contextlib import closing
+
+import pytest
+
+from schemas.config import EvalConfig
+from schemas.record import Record
+from transforms.config import build_criteria
+from transforms.conversation_case import ConversationCase
+from transforms.formats.events import in_order, join_events
+from transforms.formats.registry import LogReader
+from transforms.match import CaseIndex
+from transforms.metrics import MetricsState
+from transforms.results import RunInfo, evaluation_result
+from transforms.rows import RowWindow, turn_rows, version_rows
+from transforms.scoring import score_conversation
+from transforms.streaming.times import record_time
+from transforms.verdict import conversation_verdict
+
+HOUR = 3600
+START = (time.time() // HOUR - 10) * HOUR
+SIZE = 1200
+SESSIONS = 8
+CRITERIA = {"response_match_score": 0.5, "tool_trajectory_avg_score": 1.0, "turn_latency": {}}
+
+
+@pytest.fixture(scope="module")
+def lines(moment):
+    """Conversations over six hours, of two versions; and the events of others: two, an end, and one more."""
+
+    def said(number, index, at):
+        expected = {"response": f"Order {number} comes on {'Monday' if number % 3 else 'Tuesday, or never'}."}
+        turn = {"user": f"Where is order {number}?", "agent": f"Order {number} comes on Monday."}
+        return {
+            **turn,
+            "timestamp": moment(at),
+            "latency_ms": 100 * (number % 7 + index),
+            "expected": expected,
+        }
+
+    def whole(number):
+        at = START + number * 6 * HOUR / SIZE
+        turns = [said(number, 0, at), said(number, 1, at + 1.5)]
+        return {"conversation_id": f"c{number}", "app_version": f"v{number % 2}", "turns": turns}
+
+    def event(number, index):
+        at = START + 5.2 * HOUR + number + index
+        base = {"conversation_id": f"s{number}", "turn_index": index, "event_time": moment(at)}
+        return {**base, "app_version": "v0", "turn": said(number, index, at), "end": index == 2}
+
+    return {
+        "whole": [json.dumps(whole(number)) + "\n" for number in range(SIZE)],
+        **{index: [json.dumps(event(n, index)) + "\n" for n in range(SESSIONS)] for index in range(4)},
+    }
+
+
+@pytest.fixture(scope="module")
+def survivor(stream, lines, tmp_path_factory):
+    """A stream that was killed at seven points, and ended in order by the eighth process."""
+    folder = tmp_path_factory.mktemp("killed")
+    watched, config = folder / "in", folder / "config.json"
+    watched.mkdir()
+    config.write_text(json.dumps({"criteria": CRITERIA}))
+    arguments = ["--input", watched, "--config", config, "--judge", "none"]
+    whole = lines["whole"]
+
+    def start():
+        return stream(folder / "out", *arguments)
+
+    with (watched / "a.jsonl").open("w") as file, (watched / "b.jsonl").open("w") as other:
+
+        def write(to, *texts):
+            to.write("".join(texts))
+            to.flush()
+
+        write(file, *whole[:400])
+        one = start()
+        one.until((folder / "out/progress.sqlite").exists).kill()
+        one = start()
+        one.until_rows("results", 1).kill()
+        one = start()
+        one.until(lambda: kept(folder / "out") >= 200).kill()
+        write(file, *lines[0], *lines[1], *whole[400:600], *lines[0][:3])
+        one = start()
+        one.until(lambda: kept(folder / "out") >= 600).kill()
+        write(other, *lines[2][: SESSIONS // 2], *whole[600:900])
+        one = start()
+        one.until(lambda: kept(folder / "out") >= 900 + SESSIONS // 2).kill()
+        write(file, *lines[3][: SESSIONS // 2], *lines[2][SESSIONS // 2 :], *whole[900:1100])
+        one = start()
+        one.until(lambda: kept(folder / "out") >= 1000).signal(signal.SIGTERM)
+        one.until(lambda: kept(folder / "out") >= 1010).kill()
+        one = start()
+        one.until(lambda: kept(folder / "out") >= 1100 + SESSIONS).kill()
+        write(other, *lines[3][SESSIONS // 2 :], *whole[1100:])
+        one = start()
+        one.until(lambda: kept(folder / "out", "count(*) + sum(revision)") >= SIZE + 2 * SESSIONS)
+        one.signal().finish()
+    return one
+
+
+def kept(directory, what="count(*)"):
+    """Returns how many conversations are committed."""
+    with closing(sqlite3.connect(f"file:{directory}/progress.sqlite?mode=ro", uri=True)) as connection:
+        try:
+            return connection.execute(f"SELECT {what} FROM conversations").fetchone()[0] or 0
+        except sqlite3.OperationalError:
+            return 0
+
+
+def test_it_ends_in_order(survivor):
+    assert survivor.status == 0 and survivor.err.count("\n") == 1
+
+
+def test_every_conversation_has_one_result(survivor):
+    names = Counter(row["displayName"].rsplit(" - ", 1)[1] for row in survivor.rows("results"))
+    expected = [*(f"c{number}" for number in range(SIZE)), *(f"s{number}" for number in range(SESSIONS))]
+    assert names == Counter(expected)
+    assert survivor.rows("failures") == []
+
+
+def test_every_record_is_accounted_for_once(survivor):
+    counts = survivor.document("run.json")["counts"]
+    assert counts["records"] == counts["parsed_records"] == SIZE + 4 * SESSIONS + 3
+    assert (counts["results"], counts["lost_conversations"]) == (SIZE + SESSIONS, 0)
+    assert (counts["replaced"], counts["repeated"], counts["late_conversations"]) == (SESSIONS, 0, 0)
+
+
+def test_scores_are_those_of_the_last_revisions(survivor):
+    rows = [row for row in survivor.rows("scores") if row["turn_index"] is not None]
+    found = Counter((row["conversation_id"], row["criterion"], row["turn_index"]) for row in rows)
+    assert set(found.values()) == {1}
+    for number in range(SESSIONS):
+        own = {row["turn_index"]: row["revision"] for row in rows if row["conversation_id"] == f"s{number}"}
+        assert own == dict.fromkeys(range(4), 1)
+    assert {row["revision"] for row in rows if row["conversation_id"].startswith("c")} == {0}
+
+
+@pytest.fixture(scope="module")
+def plain(lines):
+    """The sums by window and app version, made by the functions alone."""
+    criteria, run = build_criteria(EvalConfig(criteria=CRITERIA)), RunInfo("run", "2026-11-21T00:00:00Z")
+    sums = {}
+
+    def add(conversation, record, at):
+        scored = score_conversation(
+            ConversationCase(conversation, index.find(conversation), record), criteria
+        )
+        verdict = conversation_verdict(scored)
+        state = sums.setdefault((at // HOUR * HOUR, conversation.app_version), MetricsState())
+        state.add(scored, verdict, evaluation_result(scored, verdict, run))
+
+    reader, index = LogReader(), CaseIndex(None)
+    for number, line in enumerate(lines["whole"]):
+        record = Record("a", number, line.encode())
+        (conversation,) = reader.read(record)
+        add(conversation, record, record_time(record.data))
+    for number in range(SESSIONS):
+        records = [Record("b", i, lines[i][number].encode()) for i in range(4)]
+        events = in_order([reader.read(record) for record in records])
+        conversation = join_events(f"s{number}", events)
+        add(conversation, records[0], record_time(records[0].data))
+    return sums
+
+
+TABLES = pytest.mark.parametrize(
+    ("table", "rows"), [("metrics_by_app_version", version_rows), ("metrics_by_turn", turn_rows)]
+)
+
+
+@TABLES
+def test_windows_hold_what_the_functions_say(survivor, plain, table, rows):
+    run_id = survivor.document("run.json")["run_id"]
+    expected = [
+        row
+        for (start, version), state in plain.items()
+        for row in rows((version, state), run_id, RowWindow(start, start + HOUR, "", 0))
+    ]
+    assert without_panes(survivor.rows(table)) == without_panes(json.loads(json.dumps(expected)))
+    assert len(plain) == 12
+
+
+def without_panes(rows):
+    kept = [{key: value for key, value in row.items() if key not in ("pane", "revision")} for row in rows]
+    return sorted(
+        kept, key=lambda row: json.dumps([value for value in row.values() if isinstance(value, str)])
+    )
+
+
+def test_totals_are_the_sum_of_the_windows(survivor):
+    assert sum(row["conversations"] for row in survivor.windows().values()) == SIZE + SESSIONS
+    assert f"{SIZE + SESSIONS} conversations = {SIZE + SESSIONS} results + 0 failed" in survivor.out
+
+
+def test_a_killed_stream_with_a_judge_goes_on(stream, turnwise, tmp_path):
+    lines = [
+        json.dumps(
+            {
+                "conversation_id": f"c{n}",
+                "turns": [
+                    {
+                        "user": f"Where is order {n}?",
+                        "agent": f"Order {n} arrives on Monday. It has {n + 1} parts.",
+                        "tool_calls": [{"name": "track", "args": {"order": n}}],
+                        "tool_responses": [{"name": "track", "response": {"order": n, "arrives": "Monday"}}],
+                    }
+                ],
+            }
+        )
+        + "\n"
+        for n in range(150)
+    ]
+    logs, config = tmp_path / "logs.jsonl", tmp_path / "config.json"
+    config.write_text(json.dumps({"criteria": {"hallucinations_v1": 0.5}}))
+    common = ["--input", logs, "--config", config, "--judge", "local", "--judge_cache", "none"]
+    logs.write_text("".join(lines[:100]))
+    stream(tmp_path / "out", *common).until(lambda: (tmp_path / "out/scores-00000.jsonl").exists()).kill()
+    one = stream(tmp_path / "out", *common)
+    one.until_rows("results", 1).kill()
+    with logs.open("a") as file:
+        file.writelines(lines[100:])
+    one = stream(tmp_path / "out", *common).until_rows("results", 150).signal().finish()
+    batch = turnwise("run", *common, output=tmp_path / "batch")
+    assert (one.status, batch.status) == (0, 0)
+    values = [
+        sorted((row["conversation_id"], row["turn_index"] or -1, row["value"]) for row in run.rows("scores"))
+        for run in (one, batch)
+    ]
+    assert values[0] == values[1] and len(values[0]) >= 150
