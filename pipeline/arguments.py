@@ -10,6 +10,7 @@ LOG_FORMATS = (
     "adk_session",
     "adk_eval_result",
     "openai_chat",
+    "discovery_engine",
 )
 
 

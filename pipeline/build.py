@@ -43,7 +43,8 @@ def build(root: beam.Pipeline, logs: Source, cases: Source | None, settings: Set
         sink: Where the tables go.
     """
     records, read_failures = logs.read(root, "Logs")
-    parsed = records | "ParseConversations" >> ParseConversations(LogReader(settings.input_format))
+    reader = LogReader(settings.input_format, settings.config.discovery_engine)
+    parsed = records | "ParseConversations" >> ParseConversations(reader)
     eval_cases, failures = _read_cases(root, cases, settings)
     failures += [read_failures, parsed.failures]
     parts = {"": parsed.conversations}

@@ -28,6 +28,7 @@ CLOUD = {
     "google.cloud.ces.v1beta": ces_v1beta,
     "google.cloud.discoveryengine.v1beta": discoveryengine_v1beta,
 }
+PACKAGES = re.compile(r"^google\.(cloud\.(ces|discoveryengine)\.v1beta|rpc|protobuf)\.")
 WELL_KNOWN = ["Any", "Duration", "FieldMask", "Struct", "Timestamp"]
 RESOURCES_KEPT_AS_OBJECTS = ["App", "Agent", "Tool", "Example", "Guardrail", "Toolset", "AssistAnswer"]
 SCALARS = {
@@ -108,7 +109,7 @@ def real_kind(field):
         return {value.name: value.number for value in field.enum_type.values}
     if not field.message_type:
         return SCALARS[field.type]
-    name = re.sub(r"^google\.(cloud\.(ces|discoveryengine)\.v1beta|rpc|protobuf)\.", "", field.message_type.full_name)
+    name = PACKAGES.sub("", field.message_type.full_name)
     return "Struct" if name in RESOURCES_KEPT_AS_OBJECTS else name
 
 
