@@ -4,12 +4,15 @@ Offsets count bytes of the answer's UTF-8 encoding; ranges are half open. They a
 whether or not they make sense (`transforms.answer_findings` says).
 """
 
+from collections.abc import Sequence
+
 import msgspec
 
 from schemas.values import JsonObject
 
 FAILED = "FAILED"
 UNFINISHED = ("IN_PROGRESS", "STREAMING")
+_SHOWN = 3
 
 
 class Citation(msgspec.Struct):
@@ -90,6 +93,12 @@ class Problem(msgspec.Struct):
     kind: str
     message: str
     count: int = 1
+
+    @classmethod
+    def of(cls, kind: str, messages: Sequence[str]) -> "Problem":
+        """Returns several problems of a kind as one; the first few of them stand in its message."""
+        more = f"; and {len(messages) - _SHOWN} more" if len(messages) > _SHOWN else ""
+        return cls(kind, "; ".join(messages[:_SHOWN]) + more, len(messages))
 
 
 class GroundedAnswer(msgspec.Struct):

@@ -26,7 +26,6 @@ STAND_INS: Mapping[str, JsonValue] = {"startIndex": -1, "endIndex": -1}
 UNREADABLE = "UnreadableField"
 UNKNOWN = "UnknownEnumValue"
 BACKWARDS = "NegativeDuration"
-_SHOWN = 3
 _NANOS_PER_MS = 1_000_000
 
 _Source: TypeAlias = DocumentMetadata | UnstructuredDocumentInfo | StructuredDocumentInfo
@@ -65,16 +64,10 @@ def answer_turn(index: int, question: str | None, answer: Answer, mended: Mended
 def mended_problems(mended: Mended) -> list[grounded.Problem]:
     """Returns what could not be read, one problem a kind."""
     return [
-        grounded.Problem(kind, some_of(messages), len(messages))
+        grounded.Problem.of(kind, messages)
         for kind, messages in ((UNREADABLE, mended.unreadable), (UNKNOWN, mended.unknown))
         if messages
     ]
-
-
-def some_of(messages: Sequence[str]) -> str:
-    """Returns the first messages as one, and how many more there are."""
-    more = f"; and {len(messages) - _SHOWN} more" if len(messages) > _SHOWN else ""
-    return "; ".join(messages[:_SHOWN]) + more
 
 
 def _latency_ms(answer: Answer) -> float | None:

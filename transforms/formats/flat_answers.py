@@ -1,8 +1,8 @@
 """Grounded answers in a flat spelling, as replies with a question.
 
 A record is `{id, query, answer, citations, references, claims, labels}`; `labels.support_score` is the score
-of the whole answer. A citation is `{start, end, reference_ids}`; a claim the same with `score` and `check_required`; a reference
-`{id, content, uri, title, relevance}`. Offsets count bytes, as in an Answer.
+of the whole answer. A citation is `{start, end, reference_ids}`; a claim the same with `score` and
+`check_required`; a reference `{id, content, uri, title, relevance}`. Offsets count bytes, as in an Answer.
 """
 
 from schemas.values import JsonObject, JsonValue
