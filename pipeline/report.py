@@ -85,7 +85,8 @@ def balance_text(counts: JsonObject) -> str:
     if counts["lost_cases"] or counts["unused_cases"]:
         untried = f"{counts['unused_cases']} without a recording"
         lines.append(f"eval cases: {counts['cases']} read, {untried}, {counts['lost_cases']} failed")
-    if counts["failures"]:
-        most = list(counts["failures"].items())[:_REASONS_SHOWN]
-        lines.append("failures: " + ", ".join(f"{count} {reason}" for reason, count in most))
+    for name in ("failures", "findings"):
+        if counts[name]:
+            most = list(counts[name].items())[:_REASONS_SHOWN]
+            lines.append(f"{name}: " + ", ".join(f"{count} {reason}" for reason, count in most))
     return "\n".join(lines)

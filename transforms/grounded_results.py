@@ -32,7 +32,7 @@ def with_grounding(result: JsonObject, scored: ScoredConversation) -> JsonObject
 
 
 def _filled(message: JsonObject, check: JsonObject | list[JsonObject]) -> JsonObject:
-    return {"hallucinationResult": check, **message}
+    return message if "hallucinationResult" in message else {**message, "hallucinationResult": check}
 
 
 def _hallucination(turn: Turn, least: float) -> JsonObject:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 import apache_beam as beam
 
+from schemas.score import Score
 from schemas.values import JsonObject
 from transforms.aggregates import Sums, add_parts, add_sums, result_parts
 from transforms.criteria.base import JudgedCriterion
@@ -26,6 +27,7 @@ class MetricsState:
         tallies: (criterion, turn index) -> sums; turn index None: conversations as a whole.
         ces: Sums behind CES's AggregatedMetrics.
         sampled_out: Judged criterion -> conversations that sampling left out.
+        slices: Name of a slice -> the same sums (without CES's) over its turns and their conversations.
     """
 
     conversations: int = 0
@@ -35,30 +37,38 @@ class MetricsState:
     tallies: dict[tuple[str, int | None], Tally] = field(default_factory=dict)
     ces: Sums = field(default_factory=dict)
     sampled_out: Counter[str] = field(default_factory=Counter)
+    slices: dict[str, "MetricsState"] = field(default_factory=dict)
 
     def add(self, scored: ScoredConversation, verdict: Verdict, result: JsonObject) -> None:
         """Counts one conversation, with its verdict and its EvaluationResult."""
+        self._add_part(scored, verdict, None)
+        add_parts(self.ces, result_parts(result))
+        for name, turns in scored.slices.items():
+            self.slices.setdefault(name, MetricsState())._add_part(scored, verdict, turns)
+
+    def _add_part(self, scored: ScoredConversation, verdict: Verdict, turns: frozenset[int] | None) -> None:
+        """Counts a conversation by some of its turns; None: by all of them."""
         self.conversations += 1
-        self.turns += len(scored.case.conversation.turns)
+        self.turns += len(scored.case.conversation.turns) if turns is None else len(turns)
         self.passes += verdict.status == "PASS"
         self.fails += verdict.status == "FAIL"
         for entry in scored.scores:
-            self._add_scores(entry)
-        add_parts(self.ces, result_parts(result))
+            self._add_scores(entry, turns)
         if scored.sampled_out:
             self.sampled_out.update(scored.sampled_out)
 
-    def _add_scores(self, entry: CriterionScores) -> None:
+    def _add_scores(self, entry: CriterionScores, turns: frozenset[int] | None) -> None:
         criterion = entry.criterion
         in_seconds, may_not_count = criterion.unit == "seconds", isinstance(criterion, JudgedCriterion)
-        for turn, score in entry.turns:
+        for turn, score in entry.turns if turns is None else _within(entry.turns, turns):
             if not may_not_count or criterion.counts(score):
                 self._tally(criterion.name, turn).add(score.value, score.outcome, in_seconds)
-        overall = entry.overall
+        overall = entry.overall if turns is None else _overall_within(entry, turns)
         if overall is not None and criterion.counts(overall):
             self._tally(criterion.name, None).add(overall.value, overall.outcome, in_seconds)
         for place in entry.errors:
-            self._tally(criterion.name, place).errors += 1
+            if turns is None or place is None or place in turns:
+                self._tally(criterion.name, place).errors += 1
 
     def _tally(self, criterion: str, turn: int | None) -> Tally:
         tally = self.tallies.get((criterion, turn))
@@ -76,6 +86,8 @@ class MetricsState:
             self.tallies.setdefault(key, Tally()).merge(tally)
         add_sums(self.ces, other.ces)
         self.sampled_out.update(other.sampled_out)
+        for name, state in other.slices.items():
+            self.slices.setdefault(name, MetricsState()).merge(state)
 
     def criterion_tallies(self) -> dict[tuple[str, bool], Tally]:
         """Returns the sums by (criterion, whether of whole conversations), over all turns."""
@@ -85,6 +97,17 @@ class MetricsState:
         for criterion in self.sampled_out:
             merged.setdefault((criterion, True), Tally())
         return merged
+
+
+def _overall_within(entry: CriterionScores, turns: frozenset[int]) -> Score | None:
+    """Sums up some turns of a conversation; what was scored as a whole stays whole."""
+    if not entry.turns:
+        return entry.overall
+    return entry.criterion.overall([score for _, score in _within(entry.turns, turns)])
+
+
+def _within(scores: Iterable[tuple[int, Score]], turns: frozenset[int]) -> Iterable[tuple[int, Score]]:
+    return ((turn, score) for turn, score in scores if turn in turns)
 
 
 class MetricsFn(beam.CombineFn):

@@ -38,10 +38,12 @@ class RunInfo:
     Attributes:
         run_id: Its id.
         create_time: When it started, RFC 3339 in UTC.
+        slices: What its metrics are told apart by (`transforms.slices`).
     """
 
     run_id: str
     create_time: str
+    slices: tuple[str, ...] = ()
 
 
 def result_name(case: ConversationCase) -> str:

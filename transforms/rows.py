@@ -5,7 +5,15 @@ from dataclasses import asdict
 
 from schemas.failure import Failure
 from schemas.proto_scalars import nanos_timestamp
-from schemas.rows import FailureRow, MetricRow, MetricsByAppVersionRow, MetricsByTurnRow, ResultRow, ScoreRow
+from schemas.rows import (
+    FailureRow,
+    MetricRow,
+    MetricsByAppVersionRow,
+    MetricsBySliceRow,
+    MetricsByTurnRow,
+    ResultRow,
+    ScoreRow,
+)
 from schemas.score import Score
 from schemas.values import JsonObject
 from transforms.conversation_case import ConversationCase
@@ -117,12 +125,33 @@ def version_rows(entry: tuple[str, MetricsState], run_id: str) -> list[MetricsBy
     """Returns an app version's ("": unknown) row of verdicts, then one per criterion and level."""
     version, state = entry
     sizes = {"conversations": state.conversations, "turns": state.turns}
+    return [
+        {**row, **sizes, "sampled_out": state.sampled_out[row["criterion"]]}  # type: ignore[typeddict-item]
+        for row in _criterion_rows(version, state, run_id)
+    ]
+
+
+def _criterion_rows(version: str, state: MetricsState, run_id: str) -> list[MetricRow]:
+    """Returns the row of verdicts, then one per criterion and level."""
     rows = [_metric_row(run_id, version, STATUS, "conversation", _status_tally(state))]
     for (criterion, is_whole), tally in sorted(state.criterion_tallies().items(), key=lambda item: item[0]):
         rows.append(_metric_row(run_id, version, criterion, "conversation" if is_whole else "turn", tally))
+    return rows
+
+
+def slice_rows(entry: tuple[str, MetricsState], run_id: str) -> list[MetricsBySliceRow]:
+    """Returns an app version's ("": unknown) rows per slice: of verdicts, then per criterion and level."""
+    version, whole = entry
     return [
-        {**row, **sizes, "sampled_out": state.sampled_out[row["criterion"]]}  # type: ignore[typeddict-item]
-        for row in rows
+        {
+            **row,
+            "slice": name,
+            "conversations": state.conversations,
+            "turns": state.turns,
+            "share_of_turns": state.turns / whole.turns if whole.turns else 0.0,
+        }
+        for name, state in sorted(whole.slices.items())
+        for row in _criterion_rows(version, state, run_id)
     ]
 
 

@@ -37,12 +37,15 @@ class ScoredConversation:
 
     Attributes:
         sampled_out: Names of the judged criteria that sampling left out.
+        slices: The slices of the metrics that it belongs to, each with the indices of the turns that do
+            (None: all of them).
     """
 
     case: ConversationCase
     scores: list[CriterionScores]
     failures: list[Failure]
     sampled_out: tuple[str, ...] = ()
+    slices: dict[str, frozenset[int] | None] = field(default_factory=dict)
 
 
 def score_conversation(case: ConversationCase, criteria: Sequence[MeasuredCriterion]) -> ScoredConversation:

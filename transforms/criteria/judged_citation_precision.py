@@ -7,7 +7,7 @@ from schemas.score import Score
 from schemas.values import JsonObject
 from transforms.citation_support import CitedSource, Grounds, why_nothing
 from transforms.conversation_case import ConversationCase, TurnPair
-from transforms.criteria.adk_judged import AdkJudged
+from transforms.criteria.base import JudgedCriterion
 from transforms.criteria.citations import grounds_of
 from transforms.judging.ask import Ask
 from transforms.judging.local_support import TooMuch
@@ -30,7 +30,7 @@ be checked.
 no: it says none of it, or says otherwise."""
 
 
-class JudgedCitationPrecision(AdkJudged):
+class JudgedCitationPrecision(JudgedCriterion):
     """Share of the references named by an answer's citations that support what the citation marks, 0..1.
 
     A reference that does not exist, or that marks no text, is not asked about: it supports nothing. Not

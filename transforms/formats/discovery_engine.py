@@ -1,6 +1,7 @@
 """Discovery Engine's Answers, replies to questions, and sessions, as canonical conversations."""
 
 import re
+from itertools import islice
 
 from pydantic.alias_generators import to_camel
 
@@ -16,6 +17,7 @@ from transforms.formats.flat_answers import as_reply, is_flat
 from transforms.formats.spellings import as_text
 
 _ENGINE = re.compile(r"(.*?/(?:engines|dataStores)/[^/]+)/sessions/")
+_MAX_TAGS = 50
 _FIELDS = frozenset(map(to_camel, Answer.model_fields))
 
 
@@ -34,7 +36,8 @@ def answer_conversation(value: JsonValue, config: DiscoveryEngineConfig) -> Conv
     record = as_reply(value) if is_flat(value) else value
     made = _session(record, config) if "turns" in record else _single(record, config)
     found = [turn.grounded for turn in made.turns if turn.grounded is not None]
-    made.tags = list(dict.fromkeys(made.tags + [tag for answer in found for tag in answer.tags]))
+    tags = dict.fromkeys(tag for answer in found for tag in answer.tags)
+    made.tags += [tag for tag in islice(tags, _MAX_TAGS) if tag not in made.tags]
     if config.app_version_field is not None:
         made.app_version = _app_version(value, config.app_version_field)
     case = value.get("evaluation") or value.get("eval_id")
