@@ -6,7 +6,7 @@ from schemas.values import JsonObject
 from transforms.answer_findings import is_score
 from transforms.criteria.ces_hallucination import LABELS, no_claim
 from transforms.criteria.grounding_score import GroundingScore
-from transforms.expectations import was_skipped
+from transforms.expectations import skipped_reasons
 from transforms.scoring import ScoredConversation
 
 
@@ -43,8 +43,10 @@ def _hallucination(turn: Turn, least: float) -> JsonObject:
 def justification(turn: Turn, least: float) -> Score:
     """Returns CES's hallucination score of an engine's answer: 1 justified, 0 not justified, -1 no claim."""
     answer = turn.grounded
-    if answer is None or was_skipped(turn):
-        return no_claim("The answer was skipped.")
+    if answer is None:
+        return no_claim("The turn is no engine's answer.")
+    if reasons := skipped_reasons(turn):
+        return no_claim(f"The answer was skipped: {reasons}.")
     claims = [(i, claim) for i, claim in enumerate(answer.claims) if claim.needs_support]
     if answer.claims and not claims:
         return no_claim("No claim needs support.")
