@@ -129,6 +129,11 @@ class GroundedAnswer(msgspec.Struct):
         return self.state != FAILED and self.state not in UNFINISHED
 
     @property
+    def skipped_text(self) -> str:
+        """Why there is no real answer, in one sentence."""
+        return f"The answer was skipped: {', '.join(self.skipped_reasons[:_SHOWN])}."
+
+    @property
     def tags(self) -> list[str]:
         """Labels to slice metrics by: `skipped:REASON` and `query:CLASS`, each once."""
         reasons = [f"skipped:{reason}" for reason in self.skipped_reasons]

@@ -32,7 +32,7 @@ class Reading:
     Attributes:
         lenient: Whether what Python's protobuf parser takes is taken.
         depth: How many messages deep it stands.
-        keeps_names: Whether names that an enum does not have are taken.
+        keeps_names: Whether names that an enum does not have are taken (100 characters of them).
     """
 
     lenient: bool
@@ -115,6 +115,7 @@ Map = Annotated[dict[Text, T], Field(exclude_if=not_)]
 
 
 _NO_NUMBER = -(2**31)
+_LONGEST_NAME = 100
 
 
 class OpenEnum(IntEnum):
@@ -140,7 +141,7 @@ class OpenEnum(IntEnum):
             return cls(scalars.read_enum_number(value, _is_lenient(info)))
         except ValueError:
             if info.context is not None and info.context.keeps_names and isinstance(value, str):
-                return cls._unknown(_NO_NUMBER, value)
+                return cls._unknown(_NO_NUMBER, value[:_LONGEST_NAME])
             raise ValueError(f"{scalars.shown(value)} is no value of {cls.__name__}") from None
 
     @property

@@ -161,12 +161,7 @@ def turn_texts(turn: Turn) -> list[str]:
 
 def was_skipped(turn: Turn) -> bool:
     """Tells whether an answer engine gave a refusal in place of an answer."""
-    return bool(skipped_reasons(turn))
-
-
-def skipped_reasons(turn: Turn) -> str:
-    """Returns why an answer engine gave a refusal in place of an answer; "" where it did not."""
-    return ", ".join(turn.grounded.skipped_reasons) if turn.grounded is not None else ""
+    return turn.grounded is not None and bool(turn.grounded.skipped_reasons)
 
 
 def same_agent(left: str, right: str) -> bool:

@@ -6,7 +6,6 @@ from schemas.values import JsonObject
 from transforms.answer_findings import is_score
 from transforms.criteria.ces_hallucination import LABELS, no_claim
 from transforms.criteria.grounding_score import GroundingScore
-from transforms.expectations import skipped_reasons
 from transforms.scoring import ScoredConversation
 
 
@@ -45,8 +44,8 @@ def justification(turn: Turn, least: float) -> Score:
     answer = turn.grounded
     if answer is None:
         return no_claim("The turn is no engine's answer.")
-    if reasons := skipped_reasons(turn):
-        return no_claim(f"The answer was skipped: {reasons}.")
+    if answer.skipped_reasons:
+        return no_claim(answer.skipped_text)
     claims = [(i, claim) for i, claim in enumerate(answer.claims) if claim.needs_support]
     if answer.claims and not claims:
         return no_claim("No claim needs support.")

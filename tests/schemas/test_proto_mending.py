@@ -95,6 +95,11 @@ def test_unknown_enum_values_are_kept_and_said():
     ]
 
 
+def test_a_long_name_is_cut():
+    printed, found = mended({"state": "X" * 10_000})
+    assert printed == {"state": "X" * 100} and len(found.unknown[0]) < 200
+
+
 def test_an_unknown_name_is_an_error_elsewhere():
     with pytest.raises(WireError, match="no value of AnswerState"):
         Answer.from_value({"state": "PAUSED"}, lenient=True)

@@ -313,6 +313,8 @@ def test_what_is_no_answer_is_refused(value, said):
         {"turns": [{"detailed_answer": {}}]},
         {"name": SESSION["name"], "turns": [{"query": {"text": "q"}}]},
         {"answer": "x", "references": []},
+        {"answer": {"state": "SUCCEEDED", "references": []}},
+        {"safety_ratings": [], "citations": []},
     ],
 )
 def test_recognised(record):

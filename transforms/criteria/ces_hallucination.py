@@ -10,7 +10,7 @@ from schemas.conversation import ExpectedTurn
 from schemas.score import Score
 from transforms.conversation_case import ConversationCase, TurnPair
 from transforms.criteria.base import JudgedCriterion
-from transforms.expectations import skipped_reasons, turn_texts
+from transforms.expectations import turn_texts
 from transforms.judging.ask import Ask, Question
 from transforms.judging.grounding import ground
 from transforms.judging.quotes import quoted
@@ -67,8 +67,8 @@ class Hallucination(JudgedCriterion):
         answer = "\n".join(turn_texts(turn))
         if not answer.strip():
             return no_claim("The agent said nothing.")
-        if reasons := skipped_reasons(turn):
-            return no_claim(f"The answer was skipped: {reasons}.")
+        if turn.grounded is not None and turn.grounded.skipped_reasons:
+            return no_claim(turn.grounded.skipped_text)
         context = [
             *agent_sections(case.conversation, turn),
             *earlier_sections(case.conversation, turn),

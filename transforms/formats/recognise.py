@@ -4,16 +4,23 @@ import re
 from collections.abc import Callable
 from itertools import islice
 
+from pydantic.alias_generators import to_camel
+
 from schemas.values import JsonObject, JsonValue
 from transforms.formats.flat_answers import is_flat
 
 SHOWN_KEYS = 8
-_OF_ANSWERS = frozenset(
-    {
-        *("answerText", "answer_text", "groundingSupports", "grounding_supports"),
-        *("answerSkippedReasons", "answer_skipped_reasons"),
-    }
+_ONLY_OF_ANSWERS = (
+    "answer_text",
+    "grounding_supports",
+    "grounding_score",
+    "answer_skipped_reasons",
+    "query_understanding_info",
+    "safety_ratings",
+    "related_questions",
 )
+_OF_ANSWERS = frozenset((*_ONLY_OF_ANSWERS, *map(to_camel, _ONLY_OF_ANSWERS)))
+_INSIDE_ANSWERS = _OF_ANSWERS | {"state", "citations", "references", "steps"}
 _OF_ANSWER_TURNS = frozenset({"detailedAnswer", "detailed_answer"})
 _OF_ANSWER_NAME = re.compile(r"/sessions/[^/]+/answers/[^/]+$")
 _OF_SESSION_NAME = re.compile(r"/(engines|dataStores)/[^/]+/sessions/[^/]+$")
@@ -123,7 +130,9 @@ def _is_answer(record: JsonObject) -> bool:
 
 def _is_answer_reply(record: JsonObject) -> bool:
     answer = record.get("answer")
-    return isinstance(answer, dict) and ("answerQueryToken" in record or _is_answer(answer))
+    return isinstance(answer, dict) and bool(
+        "answerQueryToken" in record or answer.keys() & _INSIDE_ANSWERS or _is_answer(answer)
+    )
 
 
 def _is_answer_session(record: JsonObject) -> bool:
