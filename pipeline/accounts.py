@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from apache_beam.metrics.metric import MetricsFilter
 from apache_beam.runners.runner import PipelineResult
 
-from pipeline.build import REASONS, VERSION_MARK, VERSIONS
+from pipeline.build import FINDINGS, REASONS, VERSION_MARK, VERSIONS
 from pipeline.report import balance_text
 from pipeline.settings import Settings
 from schemas.values import JsonObject
@@ -36,7 +36,12 @@ def run_counts(result: PipelineResult) -> JsonObject:
     unread = found.pop("unread_records")
     found["lost_records"] += unread
     found["records"] += unread
-    return {**found, "failures": _counted(result, REASONS), "failures_by_version": _by_version(result)}
+    return {
+        **found,
+        "failures": _counted(result, REASONS),
+        "failures_by_version": _by_version(result),
+        "findings": _counted(result, FINDINGS),
+    }
 
 
 def _by_version(result: PipelineResult) -> dict[str, int]:

@@ -12,6 +12,7 @@ LOG_FORMATS = (
     "adk_eval_result",
     "openai_chat",
     "turn_event",
+    "discovery_engine",
 )
 
 

@@ -16,18 +16,20 @@ from schemas.failure import Failure
 from schemas.rows import FailureRow
 from schemas.values import JsonObject
 from transforms.aggregates import VersionSums, aggregated_metrics
+from transforms.answer_findings import STAGE
 from transforms.formats.events import EVENT_FORMATS
 from transforms.formats.registry import CaseReader, LogReader
 from transforms.judge_turns import JudgeTurns
 from transforms.match import USED, MatchCases, count_unused_cases
 from transforms.metrics import MetricsFn, MetricsState
 from transforms.parse import FAILURES, JoinSessions, ParseConversations, ParseEvalCases
-from transforms.rows import failure_rows, turn_rows, version_rows
+from transforms.rows import failure_rows, slice_rows, turn_rows, version_rows
 from transforms.score_turns import RESULTS, SCORES, STATISTICS, ScoreTurns
 
-BY_VERSION, BY_TURN = SINGLE_FILES
+BY_VERSION, BY_TURN, BY_SLICE = SINGLE_FILES
 SESSIONS = "Sessions"
 REASONS = "turnwise.failures"
+FINDINGS = "turnwise.findings"
 VERSIONS = "turnwise.failures_by_version"
 VERSION_MARK = "="
 _JOINED_FORMATS = ("auto", *EVENT_FORMATS)
@@ -44,7 +46,8 @@ def build(root: beam.Pipeline, logs: Source, cases: Source | None, settings: Set
         sink: Where the tables go.
     """
     records, read_failures = logs.read(root, "Logs")
-    parsed = records | "ParseConversations" >> ParseConversations(LogReader(settings.input_format))
+    reader = LogReader(settings.input_format, settings.config.discovery_engine)
+    parsed = records | "ParseConversations" >> ParseConversations(reader)
     eval_cases, failures = _read_cases(root, cases, settings)
     failures += [read_failures, parsed.failures]
     parts = {"": parsed.conversations}
@@ -77,6 +80,9 @@ def _scoring(settings: Settings) -> "ScoreTurns | JudgeTurns":
 
 
 def _counted(failure: Failure, run_id: str) -> list[FailureRow]:
+    if failure.stage == STAGE:
+        Metrics.counter(FINDINGS, failure.error_type).inc()
+        return failure_rows(failure, run_id)
     Metrics.counter(REASONS, f"{failure.stage}: {failure.error_type}").inc()
     if failure.conversation_id is not None:
         Metrics.counter(VERSIONS, f"{VERSION_MARK}{failure.app_version or ''}").inc()
@@ -99,10 +105,10 @@ def _write_metrics(
     states = parts | "AllMetrics" >> beam.Flatten() | "MetricsOfRun" >> beam.Map(_of_run)
     gathered = states | "GatherMetrics" >> beam.GroupByKey()
     metrics = gathered | "MetricRows" >> beam.ParDo(_MetricRowsFn(settings.run.run_id)).with_outputs(
-        BY_TURN, AGGREGATED, main=BY_VERSION
+        BY_TURN, BY_SLICE, AGGREGATED, main=BY_VERSION
     )
-    sink.write_table(metrics[BY_VERSION], BY_VERSION)
-    sink.write_table(metrics[BY_TURN], BY_TURN)
+    for table in SINGLE_FILES:
+        sink.write_table(metrics[table], table)
     sink.write_document(metrics[AGGREGATED], AGGREGATED)
 
 
@@ -123,6 +129,7 @@ class _MetricRowsFn(beam.DoFn):
         for entry in versions.items():
             yield version_rows(entry, self._run_id)
             yield beam.pvalue.TaggedOutput(BY_TURN, turn_rows(entry, self._run_id))
+            yield beam.pvalue.TaggedOutput(BY_SLICE, slice_rows(entry, self._run_id))
         yield beam.pvalue.TaggedOutput(AGGREGATED, aggregate_versions(list(versions.items())))
 
 

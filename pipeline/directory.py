@@ -14,14 +14,14 @@ from schemas.config import ConfigError
 from schemas.rows import TABLES
 from schemas.values import JsonObject
 
-SINGLE_FILES = ("metrics_by_app_version", "metrics_by_turn")
+SINGLE_FILES = ("metrics_by_app_version", "metrics_by_turn", "metrics_by_slice")
 AGGREGATED = "aggregated_metrics"
 RUN_FILE = "run.json"
 PROGRESS_FILE = "progress.sqlite"
 ALERTS_FILE = "alerts.jsonl"
 _OURS = re.compile(
     r"(scores|results|failures)-\d{5}(-of-\d{5})?\.(jsonl|avro)|progress\.sqlite(-wal|-shm)?|alerts\.jsonl"
-    r"|(metrics_by_app_version|metrics_by_turn)\.(jsonl|avro)|aggregated_metrics\.json|run\.json"
+    r"|metrics_by_(app_version|turn|slice)\.(jsonl|avro)|aggregated_metrics\.json|run\.json"
     r"|[a-z_.]+\.[0-9a-f]{32}\.partial"
 )
 

@@ -42,7 +42,11 @@ def list_tools(argv: Sequence[str]) -> int:
     """
     options = _parser().parse_args(argv)
     config = read_config(options.config)
-    listing = _Listing(sort_settings(config.tools), LogReader(options.input_format), CaseReader(config.ces))
+    listing = _Listing(
+        sort_settings(config.tools),
+        LogReader(options.input_format, config.discovery_engine),
+        CaseReader(config.ces),
+    )
     _each_record(options.log, listing.add, listing.problems)
     print(_text(listing.tools))
     guessed = sum(tool.is_guess for tool in listing.tools.values())

@@ -108,9 +108,10 @@ def balance_text(counts: JsonObject) -> str:
         lines.append(
             f"{late} conversations came too late for the metrics of their windows (--allowed_lateness)"
         )
-    if counts["failures"]:
-        most = list(counts["failures"].items())[:_REASONS_SHOWN]
-        lines.append("failures: " + ", ".join(f"{count} {reason}" for reason, count in most))
+    for name in ("failures", "findings"):
+        if counts[name]:
+            most = list(counts[name].items())[:_REASONS_SHOWN]
+            lines.append(f"{name}: " + ", ".join(f"{count} {reason}" for reason, count in most))
     return "\n".join(lines)
 
 

@@ -112,7 +112,7 @@ def check_options(
     run_id = options.run_id or started.strftime("run-%Y%m%dT%H%M%S-%fZ")
     judge = judge_settings(options, config.judge, run_id)
     return Settings(
-        run=RunInfo(run_id, started.isoformat(timespec="milliseconds").replace("+00:00", "Z")),
+        run=RunInfo(run_id, started.isoformat(timespec="milliseconds").replace("+00:00", "Z"), config.slices),
         config=config,
         criteria=criteria,
         judge=judge,

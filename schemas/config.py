@@ -39,6 +39,21 @@ class CesConfig(BaseModel):
     unexpected_response: Literal["FAIL", "ALLOW"] = "FAIL"
 
 
+class DiscoveryEngineConfig(BaseModel):
+    """How the answers of a search engine become conversations.
+
+    Attributes:
+        app_version_field: Where a record names the app version, as keys with dots between them (a number is
+            an index of a list); None: its engine is the app version.
+        tool_name: What the tool is called that searches.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    app_version_field: str | None = None
+    tool_name: str = Field(default="search", min_length=1)
+
+
 class EvalConfig(BaseModel):
     """The parsed config file.
 
@@ -49,6 +64,9 @@ class EvalConfig(BaseModel):
         judge: Who judges, and how.
         alerts: What is said about the windows of a stream; a batch run has none.
         tools: What tools do: name, or glob -> effect, or an object.
+        discovery_engine: How the answers of a search engine are read.
+        slices: What metrics are told apart by, beside the app version: the part before the colon of tags like
+            `skipped:NO_RELEVANT_CONTENT`, `tag` (every tag) or `language`.
         user_simulator_config: google-adk's, for running agents; accepted and not used.
         live_model_config: google-adk's, for running agents; accepted and not used.
     """
@@ -61,6 +79,8 @@ class EvalConfig(BaseModel):
     judge: JudgeConfig = JudgeConfig()
     alerts: list[AlertRule] = Field(default_factory=list)
     tools: dict[str, ToolSetting] = Field(default_factory=dict)
+    discovery_engine: DiscoveryEngineConfig = DiscoveryEngineConfig()
+    slices: tuple[str, ...] = ("skipped", "query")
     user_simulator_config: JsonObject | None = None
     live_model_config: JsonObject | None = None
 

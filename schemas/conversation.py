@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
+from schemas.grounded import GroundedAnswer
 from schemas.tools import ToolDeclaration
 from schemas.values import JsonObject, JsonValue
 
@@ -175,6 +176,7 @@ class Turn(Slim):
         expected: The golden turn that the record brought along.
         adk_text: The final words as google-adk reads them, thought parts included; None: the same as
             `agent`.
+        grounded: What an answer engine says of its answer, `agent`; None: the turn is none of its answers.
     """
 
     turn_index: int = 0
@@ -197,6 +199,7 @@ class Turn(Slim):
     usage: Usage | None = None
     expected: ExpectedTurn | None = None
     adk_text: str | None = None
+    grounded: GroundedAnswer | None = None
 
 
 class ExpectedOutcome(Slim):

@@ -12,7 +12,8 @@ class Failure:
     """One thing that went wrong; the rest of the run went on.
 
     Attributes:
-        stage: `read`, `parse`, `parse_case`, `assemble`, `match`, `score` or `alert`.
+        stage: `read`, `parse`, `parse_case`, `assemble`, `match`, `score` or `alert`; `check`: something
+            in the record is wrong, and all else of it is scored.
         error_type: Class of the error.
         message: What was wrong, in one line.
         source: File the record came from.
@@ -20,8 +21,8 @@ class Failure:
         record: The record's text, at most 64 KiB of it.
         conversation_id: Where the record could be read that far.
         criterion: Which criterion raised (`score` only).
-        app_version: Version of the agent (`score` only).
-        turn_index: 0-based turn (`score` only); None: the whole conversation.
+        app_version: Version of the agent (`score` and `check` only).
+        turn_index: 0-based turn (`score` and `check` only); None: the whole conversation.
         receipts: Of a record that gives nothing else: what is done with when this failure is kept.
     """
 

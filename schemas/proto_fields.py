@@ -27,10 +27,17 @@ T = TypeVar("T")
 
 @dataclass(slots=True)
 class Reading:
-    """State of one parse: how strict it is, and how many messages deep it stands."""
+    """State of one parse.
+
+    Attributes:
+        lenient: Whether what Python's protobuf parser takes is taken.
+        depth: How many messages deep it stands.
+        keeps_names: Whether names that an enum does not have are taken (100 characters of them).
+    """
 
     lenient: bool
     depth: int = 0
+    keeps_names: bool = False
 
 
 def _is_lenient(info: ValidationInfo) -> bool:
@@ -107,17 +114,23 @@ Repeated = Annotated[list[T], Field(exclude_if=not_)]
 Map = Annotated[dict[Text, T], Field(exclude_if=not_)]
 
 
+_NO_NUMBER = -(2**31)
+_LONGEST_NAME = 100
+
+
 class OpenEnum(IntEnum):
     """A proto3 enum: 0 is its default, and numbers without a name survive."""
 
     @classmethod
     def _missing_(cls, value: object) -> "OpenEnum | None":
-        if not isinstance(value, int):
-            return None
-        unnamed = int.__new__(cls, value)
-        unnamed._name_ = str(value)
-        unnamed._value_ = value
-        return unnamed
+        return cls._unknown(value, str(value)) if isinstance(value, int) else None
+
+    @classmethod
+    def _unknown(cls, number: int, name: str) -> Self:
+        unknown = int.__new__(cls, number)
+        unknown._name_ = name
+        unknown._value_ = number
+        return unknown
 
     @classmethod
     def _read(cls, value: JsonValue, info: ValidationInfo) -> Self:
@@ -127,10 +140,17 @@ class OpenEnum(IntEnum):
         try:
             return cls(scalars.read_enum_number(value, _is_lenient(info)))
         except ValueError:
+            if info.context is not None and info.context.keeps_names and isinstance(value, str):
+                return cls._unknown(_NO_NUMBER, value[:_LONGEST_NAME])
             raise ValueError(f"{scalars.shown(value)} is no value of {cls.__name__}") from None
 
+    @property
+    def is_known(self) -> bool:
+        """Whether the enum has this value."""
+        return self.name in type(self).__members__
+
     def _print(self) -> str | int:
-        return self.name if self.name in type(self).__members__ else int(self)
+        return int(self) if self.name == str(int(self)) else self.name
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:

@@ -93,11 +93,12 @@ class Message(BaseModel):
         if reading is None:
             return handler(cls._fields_of(value, lenient=False))
         reading.depth += 1
-        if reading.depth > MAX_DEPTH:
-            raise ValueError(f"messages nest deeper than {MAX_DEPTH}")
-        message = handler(cls._fields_of(value, reading.lenient))
-        reading.depth -= 1
-        return message
+        try:
+            if reading.depth > MAX_DEPTH:
+                raise ValueError(f"messages nest deeper than {MAX_DEPTH}")
+            return handler(cls._fields_of(value, reading.lenient))
+        finally:
+            reading.depth -= 1
 
     @classmethod
     def _fields_of(cls, value: JsonObject, lenient: bool) -> JsonObject:
@@ -180,7 +181,11 @@ _COMPLAINTS = {
 
 def describe_error(root: str, error: ValidationError) -> str:
     """Returns the first error in one line, its path below `root` in JSON names."""
-    first: ErrorDetails = error.errors(include_url=False)[0]
-    cause = first.get("ctx", {}).get("error", first["msg"])
-    steps = (f"[{step}]" if isinstance(step, int) else f".{step}" for step in first["loc"])
-    return f"{root}{''.join(steps)}: {_one_line(_COMPLAINTS.get(first['type'], cause))}"
+    return describe_problem(root, error.errors(include_url=False)[0])
+
+
+def describe_problem(root: str, problem: ErrorDetails) -> str:
+    """Returns one error in one line, its path below `root` in JSON names."""
+    cause = problem.get("ctx", {}).get("error", problem["msg"])
+    steps = (f"[{step}]" if isinstance(step, int) else f".{step}" for step in problem["loc"])
+    return f"{root}{''.join(steps)}: {_one_line(_COMPLAINTS.get(problem['type'], cause))}"

@@ -97,6 +97,19 @@ class MetricsByTurnRow(MetricRow):
     turn_index: int
 
 
+class MetricsBySliceRow(MetricRow):
+    """One criterion over one slice of an app version: the turns with a label, and their conversations.
+
+    `conversations` and `turns` are those of the slice, the same in all of its rows; `share_of_turns` is the
+    share of the version's turns that are in it.
+    """
+
+    slice: str
+    conversations: int
+    turns: int
+    share_of_turns: float
+
+
 class FailureRow(TypedDict):
     """One thing that could not be read, parsed, matched or scored."""
 
@@ -118,6 +131,7 @@ TABLES: dict[str, type] = {
     "results": ResultRow,
     "metrics_by_app_version": MetricsByAppVersionRow,
     "metrics_by_turn": MetricsByTurnRow,
+    "metrics_by_slice": MetricsBySliceRow,
     "failures": FailureRow,
 }
 """Table name (and file prefix) -> its row class."""

@@ -40,16 +40,27 @@ class ConversationCase:
 
     Attributes:
         record: The raw record, kept for failure rows.
+        pairs: The turns side by side.
+        evaluable: Those that can be scored; the others' answers failed or are not finished.
     """
 
     conversation: Conversation
     case: EvalCase | None
     record: Record
     pairs: list[TurnPair] = field(init=False)
+    evaluable: list[TurnPair] = field(init=False)
     _replays: dict[int, TurnReplay] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         self.pairs = pair_turns(self.case.turns if self.case else [], self.conversation.turns)
+        self.evaluable = [pair for pair in self.pairs if unanswered_state(pair) is None]
+
+    @property
+    def unanswered(self) -> list[TurnPair]:
+        """The turns that cannot be scored."""
+        if len(self.evaluable) == len(self.pairs):
+            return []
+        return [pair for pair in self.pairs if unanswered_state(pair) is not None]
 
     def replay(self, pair: TurnPair) -> TurnReplay:
         """Returns how a pair's golden turn was met, worked out once; raises ValueError without a case."""
@@ -82,6 +93,12 @@ class ConversationCase:
             state = {**state, **pair.actual.variables} if pair.actual else state
             states.append(state)
         return states
+
+
+def unanswered_state(pair: TurnPair) -> str | None:
+    """Returns the state of an answer that failed or is not finished; None: the turn can be scored."""
+    answer = pair.actual.grounded if pair.actual is not None else None
+    return None if answer is None or answer.is_evaluable else answer.state
 
 
 def pair_turns(expected: list[ExpectedTurn], actual: list[Turn]) -> list[TurnPair]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 import apache_beam as beam
 
+from schemas.score import Score
 from schemas.values import JsonObject
 from transforms.aggregates import Sums, add_parts, add_sums, result_parts
 from transforms.criteria.base import JudgedCriterion
@@ -31,6 +32,7 @@ class MetricsState:
         ces: Sums behind CES's AggregatedMetrics.
         sampled_out: Judged criterion -> conversations that sampling left out.
         repeats: Runs by case.
+        slices: Name of a slice -> the same sums (without CES's) over its turns and their conversations.
     """
 
     conversations: int = 0
@@ -41,34 +43,42 @@ class MetricsState:
     ces: Sums = field(default_factory=dict)
     sampled_out: Counter[str] = field(default_factory=Counter)
     repeats: Repeats = field(default_factory=Repeats)
+    slices: dict[str, "MetricsState"] = field(default_factory=dict)
 
     def add(self, scored: ScoredConversation, verdict: Verdict, result: JsonObject) -> None:
         """Counts one conversation, with its verdict and its EvaluationResult."""
-        self.conversations += 1
-        self.turns += len(scored.case.conversation.turns)
-        self.passes += verdict.status == "PASS"
-        self.fails += verdict.status == "FAIL"
-        for entry in scored.scores:
-            self._add_scores(entry)
+        self._add_part(scored, verdict, None)
         add_parts(self.ces, result_parts(result))
-        if scored.sampled_out:
-            self.sampled_out.update(scored.sampled_out)
         eval_id = scored.case.run_of
         if eval_id is not None:
             overall = ((e.criterion.name, e.overall.outcome) for e in scored.scores if e.overall)
             self.repeats.add(eval_id, [(STATUS, verdict.status), *overall])
+        for name, turns in scored.slices.items():
+            self.slices.setdefault(name, MetricsState())._add_part(scored, verdict, turns)
 
-    def _add_scores(self, entry: CriterionScores) -> None:
+    def _add_part(self, scored: ScoredConversation, verdict: Verdict, turns: frozenset[int] | None) -> None:
+        """Counts a conversation by some of its turns; None: by all of them."""
+        self.conversations += 1
+        self.turns += len(scored.case.conversation.turns) if turns is None else len(turns)
+        self.passes += verdict.status == "PASS"
+        self.fails += verdict.status == "FAIL"
+        for entry in scored.scores:
+            self._add_scores(entry, turns)
+        if scored.sampled_out:
+            self.sampled_out.update(scored.sampled_out)
+
+    def _add_scores(self, entry: CriterionScores, turns: frozenset[int] | None) -> None:
         criterion = entry.criterion
         in_seconds, may_not_count = criterion.unit == "seconds", isinstance(criterion, JudgedCriterion)
-        for turn, score in entry.turns:
+        for turn, score in entry.turns if turns is None else _within(entry.turns, turns):
             if not may_not_count or criterion.counts(score):
                 self._tally(criterion.name, turn).add(score.value, score.outcome, in_seconds)
-        overall = entry.overall
+        overall = entry.overall if turns is None else _overall_within(entry, turns)
         if overall is not None and criterion.counts(overall):
             self._tally(criterion.name, None).add(overall.value, overall.outcome, in_seconds)
         for place in entry.errors:
-            self._tally(criterion.name, place).errors += 1
+            if turns is None or place is None or place in turns:
+                self._tally(criterion.name, place).errors += 1
 
     def _tally(self, criterion: str, turn: int | None) -> Tally:
         tally = self.tallies.get((criterion, turn))
@@ -93,12 +103,20 @@ class MetricsState:
             self.sampled_out[criterion] += sign * number
             if not self.sampled_out[criterion]:
                 del self.sampled_out[criterion]
+        for name, state in other.slices.items():
+            self._merge_slice(name, state, sign)
 
     def _merge_tally(self, key: tuple[str, int | None], tally: Tally, sign: int) -> None:
         mine = self._tally(*key)
         mine.merge(tally, sign)
         if mine.is_empty:
             del self.tallies[key]
+
+    def _merge_slice(self, name: str, state: "MetricsState", sign: int) -> None:
+        mine = self.slices.setdefault(name, MetricsState())
+        mine.merge(state, sign)
+        if not mine.conversations:
+            del self.slices[name]
 
     def criterion_tallies(self) -> dict[tuple[str, bool], Tally]:
         """Returns the sums by (criterion, whether of whole conversations), over all turns."""
@@ -108,6 +126,17 @@ class MetricsState:
         for criterion in self.sampled_out:
             merged.setdefault((criterion, True), Tally())
         return merged
+
+
+def _overall_within(entry: CriterionScores, turns: frozenset[int]) -> Score | None:
+    """Sums up some turns of a conversation; what was scored as a whole stays whole."""
+    if not entry.turns:
+        return entry.overall
+    return entry.criterion.overall([score for _, score in _within(entry.turns, turns)])
+
+
+def _within(scores: Iterable[tuple[int, Score]], turns: frozenset[int]) -> Iterable[tuple[int, Score]]:
+    return ((turn, score) for turn, score in scores if turn in turns)
 
 
 @beam.typehints.with_input_types(MetricsState)

@@ -53,6 +53,7 @@ class _State(msgspec.Struct, array_like=True):
     sampled_out: dict[str, int]
     repeats: dict[str, dict[str, tuple[int, int]]]
     are_repeats_full: bool
+    slices: dict[str, bytes]
 
 
 def packed(state: MetricsState) -> bytes:
@@ -69,6 +70,7 @@ def packed(state: MetricsState) -> bytes:
             state.sampled_out,
             state.repeats.cases,
             state.repeats.is_full,
+            {name: packed(own) for name, own in state.slices.items()},
         )
     )
 
@@ -91,6 +93,7 @@ def unpacked(data: bytes) -> MetricsState:
         {(pair.turn, pair.kind, pair.tool): [_int(pair.first), _int(pair.second)] for pair in found.ces},
         Counter(found.sampled_out),
         Repeats(found.repeats, found.are_repeats_full),
+        {name: unpacked(own) for name, own in found.slices.items()},
     )
 
 

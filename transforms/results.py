@@ -7,11 +7,13 @@ from hashlib import sha256
 
 from schemas.case import CaseThresholds, EvalCase
 from schemas.conversation import Span, ToolCall, ToolResponse
+from schemas.grounded import FAILED
 from schemas.proto_scalars import float32
 from schemas.values import JsonObject
 from transforms import wire
-from transforms.conversation_case import ConversationCase, TurnPair
+from transforms.conversation_case import ConversationCase, TurnPair, unanswered_state
 from transforms.expectations import ExpectationOutcome
+from transforms.grounded_results import with_grounding
 from transforms.judged_results import with_judgements
 from transforms.judgements import Judgements
 from transforms.plain_turns import plain_turn
@@ -36,10 +38,12 @@ class RunInfo:
     Attributes:
         run_id: Its id.
         create_time: When it started, RFC 3339 in UTC.
+        slices: What its metrics are told apart by (`transforms.slices`).
     """
 
     run_id: str
     create_time: str
+    slices: tuple[str, ...] = ()
 
 
 def result_name(case: ConversationCase) -> str:
@@ -64,10 +68,12 @@ def evaluation_result(scored: ScoredConversation, verdict: Verdict, run: RunInfo
     }
     if conversation.app_version:
         result["appVersion"] = conversation.app_version
+    if scored.case.unanswered:
+        return result | _unanswered(scored.case, verdict)
     if verdict.status:
         result["evaluationStatus"] = verdict.status
     elif verdict.reasons:
-        result["errorInfo"] = _error_info(verdict, conversation.conversation_id)
+        result["errorInfo"] = _error_info("METRIC_CALCULATION_FAILURE", verdict, conversation.conversation_id)
     if case is None or case.kind == "scenario":
         result["scenarioResult"] = _scenario_result(scored.case)
     else:
@@ -77,12 +83,22 @@ def evaluation_result(scored: ScoredConversation, verdict: Verdict, run: RunInfo
     if case is not None and case.dialect == "ces":
         result["evaluationMetricsThresholds"] = _thresholds(case.thresholds)
     judgements = Judgements(scored.scores)
-    return with_judgements(result, scored.case, judgements, _expectation_outcome) if judgements else result
+    if judgements:
+        result = with_judgements(result, scored.case, judgements, _expectation_outcome)
+    return with_grounding(result, scored)
 
 
-def _error_info(verdict: Verdict, session_id: str) -> JsonObject:
+def _error_info(error_type: str, verdict: Verdict, session_id: str) -> JsonObject:
     message = "not decided: " + "; ".join(verdict.reasons)
-    return {"errorType": "METRIC_CALCULATION_FAILURE", "errorMessage": message, "sessionId": session_id}
+    return {"errorType": error_type, "errorMessage": message, "sessionId": session_id}
+
+
+def _unanswered(case: ConversationCase, verdict: Verdict) -> JsonObject:
+    """Returns the state of a result whose conversation has answers that failed, or are not finished."""
+    if any(unanswered_state(pair) == FAILED for pair in case.unanswered):
+        error = _error_info("RUNTIME_FAILURE", verdict, case.conversation.conversation_id)
+        return {"executionState": "ERROR", "errorInfo": error}
+    return {"executionState": "RUNNING"}
 
 
 @lru_cache(maxsize=1024)

@@ -5,7 +5,15 @@ from dataclasses import asdict
 from typing import NamedTuple
 
 from schemas.failure import Failure
-from schemas.rows import FailureRow, MetricRow, MetricsByAppVersionRow, MetricsByTurnRow, ResultRow, ScoreRow
+from schemas.rows import (
+    FailureRow,
+    MetricRow,
+    MetricsByAppVersionRow,
+    MetricsBySliceRow,
+    MetricsByTurnRow,
+    ResultRow,
+    ScoreRow,
+)
 from schemas.score import Score
 from schemas.values import JsonObject
 from transforms.conversation_case import ConversationCase
@@ -124,10 +132,34 @@ def version_rows(
     """Returns an app version's ("": unknown) row of verdicts, then one per criterion and level."""
     version, state = entry
     base = _metric_base(run_id, version, window)
+    return [_version_row(row, state) for row in _criterion_rows(base, state)]
+
+
+def _criterion_rows(base: "_MetricBase", state: MetricsState) -> list[MetricRow]:
+    """Returns the row of verdicts, then one per criterion and level."""
     rows = [_metric_row(base, STATUS, "conversation", status_tally(state))]
     for (criterion, is_whole), tally in sorted(state.criterion_tallies().items(), key=lambda item: item[0]):
         rows.append(_metric_row(base, criterion, "conversation" if is_whole else "turn", tally))
-    return [_version_row(row, state) for row in rows]
+    return rows
+
+
+def slice_rows(
+    entry: tuple[str, MetricsState], run_id: str, window: RowWindow | None = None
+) -> list[MetricsBySliceRow]:
+    """Returns an app version's ("": unknown) rows per slice: of verdicts, then per criterion and level."""
+    version, whole = entry
+    base = _metric_base(run_id, version, window)
+    return [
+        {
+            **row,
+            "slice": name,
+            "conversations": state.conversations,
+            "turns": state.turns,
+            "share_of_turns": state.turns / whole.turns if whole.turns else 0.0,
+        }
+        for name, state in sorted(whole.slices.items())
+        for row in _criterion_rows(base, state)
+    ]
 
 
 def _version_row(row: MetricRow, state: MetricsState) -> MetricsByAppVersionRow:

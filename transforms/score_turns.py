@@ -20,6 +20,7 @@ from transforms.progress import PROGRESS
 from transforms.results import RunInfo, evaluation_result
 from transforms.rows import result_row, score_rows
 from transforms.scoring import ScoredConversation, score_conversation
+from transforms.slices import slices_of
 from transforms.verdict import Verdict, conversation_verdict
 
 STATISTICS = "statistics"
@@ -57,7 +58,8 @@ def evaluate(
 
 
 def decide(scored: ScoredConversation, run: RunInfo) -> EvaluatedConversation:
-    """Decides a scored conversation."""
+    """Decides a scored conversation, and tells which slices it belongs to."""
+    scored.slices = slices_of(scored.case, run.slices)
     verdict = conversation_verdict(scored)
     result = evaluation_result(scored, verdict, run)
     rows = list(score_rows(scored, run.run_id))

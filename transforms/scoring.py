@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from schemas.failure import Failure, record_failure
 from schemas.score import Score
+from transforms.answer_findings import answer_findings
 from transforms.conversation_case import ConversationCase
 from transforms.criteria.base import Criterion, JudgedCriterion, MeasuredCriterion
 from transforms.judging.ask import Ask
@@ -36,20 +37,24 @@ class ScoredConversation:
 
     Attributes:
         sampled_out: Names of the judged criteria that sampling left out.
+        slices: The slices of the metrics that it belongs to, each with the indices of the turns that do
+            (None: all of them).
     """
 
     case: ConversationCase
     scores: list[CriterionScores]
     failures: list[Failure]
     sampled_out: tuple[str, ...] = ()
+    slices: dict[str, frozenset[int] | None] = field(default_factory=dict)
 
 
 def score_conversation(case: ConversationCase, criteria: Sequence[MeasuredCriterion]) -> ScoredConversation:
     """Scores a conversation by every measured criterion.
 
-    A criterion that raises becomes a failure; its other turns and the other criteria still count.
+    A criterion that raises becomes a failure; its other turns and the other criteria still count. What is
+    wrong with an answer's record is a failure of the stage `check`.
     """
-    scored = ScoredConversation(case, [], [])
+    scored = ScoredConversation(case, [], answer_findings(case))
     for criterion in criteria:
         scored.scores.append(_score(criterion, case, scored.failures))
     return scored
@@ -71,7 +76,7 @@ async def judge_conversation(
 
 def _score(criterion: MeasuredCriterion, case: ConversationCase, failures: list[Failure]) -> CriterionScores:
     result = CriterionScores(criterion)
-    for pair in case.pairs:
+    for pair in case.evaluable:
         try:
             scores = criterion.score(case, pair)
         except Exception as error:
@@ -82,7 +87,7 @@ def _score(criterion: MeasuredCriterion, case: ConversationCase, failures: list[
         elif scores is not None:
             result.turns += [(pair.index, criterion.gated(score)) for score in scores]
     try:
-        _sum_up(result, criterion.score_conversation(case))
+        _sum_up(result, None if case.unanswered else criterion.score_conversation(case))
     except Exception as error:
         _note(result, failures, error, case, None)
     return result
@@ -92,14 +97,13 @@ async def _judge(
     criterion: JudgedCriterion, case: ConversationCase, failures: list[Failure], ask: Ask
 ) -> CriterionScores:
     result = CriterionScores(criterion)
-    questions = [*(criterion.judge(case, pair, ask) for pair in case.pairs)]
-    *turns, whole = await asyncio.gather(
-        *questions, criterion.judge_conversation(case, ask), return_exceptions=True
-    )
+    questions = [*(criterion.judge(case, pair, ask) for pair in case.evaluable)]
+    about_all = _nothing() if case.unanswered else criterion.judge_conversation(case, ask)
+    *turns, whole = await asyncio.gather(*questions, about_all, return_exceptions=True)
     for answer in (*turns, whole):
         if isinstance(answer, AuthenticationError | asyncio.CancelledError):
             raise answer
-    for pair, score in zip(case.pairs, turns, strict=True):
+    for pair, score in zip(case.evaluable, turns, strict=True):
         if isinstance(score, BaseException):
             _note(result, failures, score, case, pair.index)
         elif score is not None:
@@ -109,6 +113,10 @@ async def _judge(
     else:
         _sum_up(result, whole)
     return result
+
+
+async def _nothing() -> None:
+    """Answers in place of a criterion that is not asked."""
 
 
 def _sum_up(result: CriterionScores, whole: Score | None) -> None:

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from schemas.case import EvalCase
 from schemas.score import Outcome
-from transforms.conversation_case import MISSING_TURN, ConversationCase, TurnPair
+from transforms.conversation_case import MISSING_TURN, ConversationCase, TurnPair, unanswered_state
 from transforms.criteria.ces_expectations import EvaluationExpectations, ScenarioExpectations
 from transforms.criteria.ces_hallucination import Hallucination
 from transforms.criteria.ces_scenario import UserGoalSatisfaction
@@ -16,6 +16,7 @@ from transforms.judgements import Judgements, needs_hallucination_check
 from transforms.scoring import CriterionScores, ScoredConversation
 
 UNJUDGED = Judgements()
+_SHOWN = 5
 
 
 class Verdict(NamedTuple):
@@ -26,13 +27,22 @@ class Verdict(NamedTuple):
 
 
 def conversation_verdict(scored: ScoredConversation) -> Verdict:
-    """Decides a scored conversation: a CES case by CES's rules, everything else by the criteria's gates."""
+    """Decides a scored conversation: a CES case by CES's rules, everything else by the criteria's gates.
+
+    While an answer of it failed or is not finished, it is not decided.
+    """
     case = scored.case.case
+    if scored.case.unanswered:
+        return Verdict(None, tuple(map(_why_unanswered, scored.case.unanswered[:_SHOWN])))
     if case is None or case.dialect != "ces":
         return criteria_verdict(scored.scores)
     judgements = Judgements(scored.scores)
     decide = golden_verdict if case.kind == "golden" else scenario_verdict
     return decide(scored.case, judgements)
+
+
+def _why_unanswered(pair: TurnPair) -> str:
+    return f"turn {pair.index}: the state of its answer is {unanswered_state(pair)}"
 
 
 def criteria_verdict(scores: Sequence[CriterionScores]) -> Verdict:

@@ -65,7 +65,7 @@ def build_stream(
         restored: What an earlier process left; None: nothing.
     """
     rules = settings.stream.rules
-    reader = LogReader(settings.input_format)
+    reader = LogReader(settings.input_format, settings.config.discovery_engine)
     parsed = arrivals | "ParseArrivals" >> ParseArrivals(reader)
     sessions = None if restored is None else root | "Sessions" >> _given(restored.sessions)
     assembled = parsed.events | "AssembleConversations" >> AssembleConversations(rules, sessions, reader)

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pipeline.accounts import guesses_by_tool
 from schemas.values import JsonObject
 
-_FAILURE, _VERSION, _GUESS = "failure ", "version ", "guess "
+_FAILURE, _FINDING, _VERSION, _GUESS = "failure ", "finding ", "version ", "guess "
 _PLAIN = ("records", "lost_records", "lost_conversations", "results", "lost_cases", "replaced", "repeated")
 
 
@@ -18,8 +18,9 @@ def stream_counts(counts: Mapping[str, int]) -> JsonObject:
     found: JsonObject = {name: counts.get(name, 0) for name in _PLAIN}
     found["parsed_records"] = found["records"] - found["lost_records"]
     found["conversations"] = found["results"] + found["lost_conversations"]
-    failures = _named(counts, _FAILURE)
-    found["failures"] = dict(sorted(failures.items(), key=lambda entry: (-entry[1], entry[0])))
+    for name, prefix in (("failures", _FAILURE), ("findings", _FINDING)):
+        named = _named(counts, prefix)
+        found[name] = dict(sorted(named.items(), key=lambda entry: (-entry[1], entry[0])))
     return {**found, "cases": 0, "unused_cases": 0, "failures_by_version": _named(counts, _VERSION)}
 
 

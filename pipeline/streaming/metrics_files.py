@@ -11,11 +11,11 @@ from pipeline.encoders import document_content, table_content
 from pipeline.streaming.restore import WindowSum
 from schemas.values import JsonObject
 from transforms.metrics import MetricsState
-from transforms.rows import turn_rows, version_rows
+from transforms.rows import slice_rows, turn_rows, version_rows
 from transforms.streaming.windowed import WindowMetrics
 from transforms.times import rfc3339
 
-BY_VERSION, BY_TURN = SINGLE_FILES
+BY_VERSION, BY_TURN, BY_SLICE = SINGLE_FILES
 _Key = tuple[str, str | None]
 
 
@@ -45,6 +45,7 @@ class MetricsFiles:
             window = window._replace(revision=self._next_revision(key, window.revision))
             self._rows[BY_VERSION][key] = [*map(dict, version_rows(entry, self._run_id, window))]
             self._rows[BY_TURN][key] = [*map(dict, turn_rows(entry, self._run_id, window))]
+            self._rows[BY_SLICE][key] = [*map(dict, slice_rows(entry, self._run_id, window))]
             self._is_changed = True
 
     def conversations(self) -> int:

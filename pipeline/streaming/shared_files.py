@@ -9,7 +9,7 @@ import apache_beam as beam
 from apache_beam.pvalue import PCollection
 
 from pipeline.directory import SINGLE_FILES, publish, write_partial
-from transforms.rows import turn_rows, version_rows
+from transforms.rows import slice_rows, turn_rows, version_rows
 from transforms.streaming.outcome import Outcome
 from transforms.streaming.windowed import WindowMetrics
 from transforms.wire import dump_json
@@ -38,7 +38,7 @@ class SharedFiles:
         self._write(outcomes | "OutcomeLines" >> beam.ParDo(_OutcomeLinesFn()), "Outcomes")
 
     def show(self, metrics: "PCollection[WindowMetrics]") -> None:
-        """Adds the steps that write `metrics_by_app_version-*` and `metrics_by_turn-*`."""
+        """Adds the steps that write `metrics_by_app_version-*`, `metrics_by_turn-*`, `metrics_by_slice-*`."""
         self._write(metrics | "MetricLines" >> beam.ParDo(_MetricLinesFn(self._run_id)), "Metrics")
 
     def _write(self, lines: "PCollection[_Line]", label: str) -> None:
@@ -67,11 +67,13 @@ class _MetricLinesFn(beam.DoFn):
 
     def process(self, metrics: WindowMetrics) -> Iterator[_Line]:
         entry, window = (metrics.app_version, metrics.state), metrics.row_window
-        by_version, by_turn = SINGLE_FILES
+        by_version, by_turn, by_slice = SINGLE_FILES
         for row in version_rows(entry, self._run_id, window):
             yield by_version, dump_json(row)
         for turn_row in turn_rows(entry, self._run_id, window):
             yield by_turn, dump_json(turn_row)
+        for slice_row in slice_rows(entry, self._run_id, window):
+            yield by_slice, dump_json(slice_row)
 
 
 class _WriteFn(beam.DoFn):

@@ -13,6 +13,7 @@ from pipeline.streaming.ledger import Ledger
 from pipeline.streaming.segments import TABLES, SegmentId, Segments
 from pipeline.streaming.tables import disk_errors, open_database
 from schemas.rows import FailureRow
+from transforms.answer_findings import STAGE
 from transforms.metrics import MetricsState
 from transforms.streaming.outcome import Outcome
 
@@ -132,6 +133,9 @@ class Store:
 
     def _count_failures(self, failures: Iterable[FailureRow], lost: bool = False) -> None:
         for row in failures:
+            if row["stage"] == STAGE:
+                self.counts[f"finding {row['error_type']}"] += 1
+                continue
             self.counts[f"failure {row['stage']}: {row['error_type']}"] += 1
             if row["conversation_id"] is not None:
                 self.counts[f"version {row['app_version'] or ''}"] += 1

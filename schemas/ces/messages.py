@@ -1,7 +1,7 @@
 """All messages by name. Importing this module makes every one of them known to `google.protobuf.Any`."""
 
 # Importing a module registers its messages; these import all others.
-from schemas import answer  # noqa: F401
+from schemas import answer_session  # noqa: F401
 from schemas.ces import datasets, logging_settings, requests, versions  # noqa: F401
 from schemas.proto_json import MESSAGE_TYPES, Message
 

@@ -39,6 +39,7 @@ FILES = {
     r"failures-\d{5}-of-\d{5}\.jsonl",
     r"metrics_by_app_version\.jsonl",
     r"metrics_by_turn\.jsonl",
+    r"metrics_by_slice\.jsonl",
     r"aggregated_metrics\.json",
     r"run\.json",
 }

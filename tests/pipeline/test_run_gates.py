@@ -33,6 +33,7 @@ COUNTS = {
     "lost_cases": 0,
     "unused_cases": 0,
     "failures": {},
+    "findings": {},
 }
 RUN = RunInfo("run-1", "2026-11-21T00:00:00.000Z")
 CONFIG = {"criteria": {"response_match_score": 0.9, "tool_trajectory_avg_score": 1.0, "expectations_met": {}}}

@@ -7,7 +7,7 @@ from types import NoneType
 from typing import get_args, get_origin, get_type_hints
 
 import pytest
-from google.cloud import ces_v1beta
+from google.cloud import ces_v1beta, discoveryengine_v1beta
 from google.protobuf import json_format
 from google.protobuf.descriptor import FieldDescriptor
 from google.rpc import error_details_pb2, status_pb2
@@ -24,9 +24,13 @@ SHARED = Path(__file__).parents[2] / "../shared"
 SAMPLES = sorted((SHARED / "fixtures/ces/samples").glob("*.json"))
 REFERENCE = SHARED / "reference/ces.md"
 
-CES = "google.cloud.ces.v1beta."
+CLOUD = {
+    "google.cloud.ces.v1beta": ces_v1beta,
+    "google.cloud.discoveryengine.v1beta": discoveryengine_v1beta,
+}
+PACKAGES = re.compile(r"^google\.(cloud\.(ces|discoveryengine)\.v1beta|rpc|protobuf)\.")
 WELL_KNOWN = ["Any", "Duration", "FieldMask", "Struct", "Timestamp"]
-RESOURCES_KEPT_AS_OBJECTS = ["App", "Agent", "Tool", "Example", "Guardrail", "Toolset"]
+RESOURCES_KEPT_AS_OBJECTS = ["App", "Agent", "Tool", "Example", "Guardrail", "Toolset", "AssistAnswer"]
 SCALARS = {
     FieldDescriptor.TYPE_STRING: "Text",
     FieldDescriptor.TYPE_BOOL: "Bool",
@@ -44,13 +48,13 @@ TYPES["Any"] = proto_any.AnyMessage
 def real_class(message):
     """The protobuf class that the installed packages have of a message."""
     rpc = status_pb2 if message.PROTO == "Status" else error_details_pb2
-    found = rpc if message.PACKAGE == "google.rpc" else ces_v1beta
+    found = CLOUD.get(message.PACKAGE, rpc)
     for part in message.PROTO.split("."):
         found = getattr(found, part)
     return found if message.PACKAGE == "google.rpc" else type(found.pb(found()))
 
 
-INSTALLED = [m for m in MESSAGE_TYPES.values() if m.PACKAGE in ("google.cloud.ces.v1beta", "google.rpc")]
+INSTALLED = [m for m in MESSAGE_TYPES.values() if m.PACKAGE in (*CLOUD, "google.rpc")]
 BY_NAME = [pytest.param(message, id=message.PROTO) for message in INSTALLED]
 
 
@@ -105,7 +109,7 @@ def real_kind(field):
         return {value.name: value.number for value in field.enum_type.values}
     if not field.message_type:
         return SCALARS[field.type]
-    name = re.sub(r"^google\.(cloud\.ces\.v1beta|rpc|protobuf)\.", "", field.message_type.full_name)
+    name = PACKAGES.sub("", field.message_type.full_name)
     return "Struct" if name in RESOURCES_KEPT_AS_OBJECTS else name
 
 
@@ -251,8 +255,9 @@ def elements(field, depth):
     return documents(field.message_type, depth - 1) if depth else st.just({})
 
 
-# The resources in a snapshot are plain objects here.
-COMPARED = [message for message in INSTALLED if message.PROTO not in ("AppVersion", "AppSnapshot")]
+# What is kept as an object is a plain object here.
+WITH_OBJECTS = ("AppVersion", "AppSnapshot", "Session", "Session.Turn", "AnswerQueryResponse")
+COMPARED = [message for message in INSTALLED if message.PROTO not in WITH_OBJECTS]
 
 
 def protobuf_prints(message, document):

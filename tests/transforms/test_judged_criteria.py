@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 
 import pytest
 
@@ -15,6 +16,7 @@ from schemas.conversation import (
     ToolResponse,
     Turn,
 )
+from schemas.grounded import Citation, Claim, GroundedAnswer, Reference
 from schemas.record import Record
 from transforms.ces_criteria import CES_CRITERIA, applies
 from transforms.config import build_criteria, parse_config
@@ -34,6 +36,7 @@ PER_TURN = [
     "per_turn_user_simulator_quality_v1",
     "safety_v1",
     "response_evaluation_score",
+    "judged_citation_precision",
     "semantic_similarity",
     "hallucination",
     "semantic_match",
@@ -80,7 +83,12 @@ SCENARIO = EvalCase(
     expectations=[Expectation("agent_response", text="done", comparison="CONTAINS")],
     evaluation_expectations=["polite"],
 )
-TURN = Turn(user="q", agent="It is so.", tool_calls=[ToolCall(name="a", args={"date": "2 March"})])
+TURN = Turn(
+    user="q",
+    agent="It is so.",
+    tool_calls=[ToolCall(name="a", args={"date": "2 March"})],
+    grounded=GroundedAnswer(citations=[Citation(0, 9, ["0"])], references=[Reference(texts=["So it is."])]),
+)
 SCENARIO_ONLY = {
     "rubric_based_final_response_quality_v1",
     "rubric_based_tool_use_quality_v1",
@@ -105,7 +113,7 @@ def built(name, **fields):
 
 def test_all_of_them_are_tested():
     assert {name for name, kind in CRITERIA.items() if issubclass(kind, JudgedCriterion)} == set(ALL)
-    assert {criterion.name for criterion in CES_CRITERIA} == set(PER_TURN[7:] + PER_CONVERSATION[5:])
+    assert {criterion.name for criterion in CES_CRITERIA} == set(PER_TURN[8:] + PER_CONVERSATION[5:])
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -127,7 +135,7 @@ def test_an_unusable_answer_is_a_reason_and_no_score(name, judged, matched, scri
     calls = 2 if name == "per_turn_user_simulator_quality_v1" else 1
     assert use.samples == ask.samples == (5 if name in FIVE else 1) * calls
     assert use.model == "scripted"
-    assert use.prompt_version.endswith("/1")
+    assert re.fullmatch(r"[a-z_]+/\d", use.prompt_version)
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -161,6 +169,10 @@ def test_the_judged_text_stays_out_of_the_instructions(name, judged, matched, sc
         agent=words,
         tool_calls=[ToolCall(name=words, args={words: words}), *TURN.tool_calls],
         tool_responses=[ToolResponse(name=words, response={words: words})],
+        grounded=GroundedAnswer(
+            citations=[Citation(0, 9, ["0"])],
+            references=[Reference(title=words, texts=[words], data={words: words})],
+        ),
     )
     ask, clean = scripted(lambda *_: "no"), scripted(lambda *_: "no")
     judged(built(name), matched(case_of(name), turn), ask)
@@ -181,6 +193,7 @@ def test_evidence_is_not_escaped(name, judged, matched, scripted):
         agent="返金しました。",
         tool_calls=[ToolCall(name="a", args={"date": "٢ مارس"})],
         tool_responses=[ToolResponse(name="a", response={"ergebnis": "Größe"})],
+        grounded=GroundedAnswer(citations=[Citation(0, 21, ["0"])], references=[Reference(title="환불해")]),
     )
     ask = scripted(lambda *_: "no")
     judged(built(name), matched(case_of(name), turn), ask)
@@ -208,6 +221,14 @@ STRANGE_TURNS = [
         agent="x" * 100_000,
         tool_calls=[ToolCall(name="a", args={"n": float("nan"), "m": 2**80})],
         tool_responses=[ToolResponse(response="\ud800"), ToolResponse(name="z", response=[[]], error=True)],
+    ),
+    Turn(
+        agent="\ud800a",
+        grounded=GroundedAnswer(
+            citations=[Citation(0, 3, ["0", "9"]), Citation(0, 9, ["0"]), Citation(4, 1)],
+            claims=[Claim(1, 2), Claim(-1, 2**60, float("nan"), sources=["\ud800"])],
+            references=[Reference(), Reference(title="\x00", data={"": float("inf")})],
+        ),
     ),
     Turn(user="only the user spoke", transfers=["\n[x]"], variables={"": None}, payloads=[{}]),
 ]

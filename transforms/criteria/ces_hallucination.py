@@ -67,6 +67,8 @@ class Hallucination(JudgedCriterion):
         answer = "\n".join(turn_texts(turn))
         if not answer.strip():
             return no_claim("The agent said nothing.")
+        if turn.grounded is not None and turn.grounded.skipped_reasons:
+            return no_claim(turn.grounded.skipped_text)
         context = [
             *agent_sections(case.conversation, turn),
             *earlier_sections(case.conversation, turn),

@@ -10,7 +10,7 @@ from schemas.score import Score
 from schemas.values import JsonObject
 from transforms.conversation_case import ConversationCase, TurnPair
 from transforms.criteria.adk_judged import AdkJudged
-from transforms.expectations import turn_texts
+from transforms.expectations import turn_texts, was_skipped
 from transforms.judging.ask import Ask, Question
 from transforms.judging.grounding import ground
 from transforms.judging.quotes import quoted
@@ -72,9 +72,9 @@ class Hallucinations(AdkJudged):
     evaluate_intermediate_nl_responses: bool = False
 
     async def judge(self, case: ConversationCase, pair: TurnPair, ask: Ask) -> Score | None:
-        """Labels every sentence of a recorded turn at once; None if there is no sentence."""
+        """Labels every sentence of a recorded turn at once; None if there is no sentence, or a refusal."""
         turn = pair.actual
-        if turn is None:
+        if turn is None or was_skipped(turn):
             return None
         messages = turn_texts(turn) if self.evaluate_intermediate_nl_responses else [turn.agent or ""]
         if max(map(len, messages), default=0) > MAX_SECTION:

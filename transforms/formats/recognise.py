@@ -1,11 +1,29 @@
 """Which format a parsed record is in, told by its keys."""
 
+import re
 from collections.abc import Callable
 from itertools import islice
 
+from pydantic.alias_generators import to_camel
+
 from schemas.values import JsonObject, JsonValue
+from transforms.formats.flat_answers import is_flat
 
 SHOWN_KEYS = 8
+_ONLY_OF_ANSWERS = (
+    "answer_text",
+    "grounding_supports",
+    "grounding_score",
+    "answer_skipped_reasons",
+    "query_understanding_info",
+    "safety_ratings",
+    "related_questions",
+)
+_OF_ANSWERS = frozenset((*_ONLY_OF_ANSWERS, *map(to_camel, _ONLY_OF_ANSWERS)))
+_INSIDE_ANSWERS = _OF_ANSWERS | {"state", "citations", "references", "steps"}
+_OF_ANSWER_TURNS = frozenset({"detailedAnswer", "detailed_answer"})
+_OF_ANSWER_NAME = re.compile(r"/sessions/[^/]+/answers/[^/]+$")
+_OF_SESSION_NAME = re.compile(r"/(engines|dataStores)/[^/]+/sessions/[^/]+$")
 
 
 def recognise(value: JsonValue) -> str:
@@ -119,6 +137,26 @@ def _is_ces_conversation(record: JsonObject) -> bool:
     return "/conversations/" in _name(record) or any(map(_holds_chunks, holders))
 
 
+def _is_answer(record: JsonObject) -> bool:
+    return bool(record.keys() & _OF_ANSWERS) or is_flat(record) or bool(_OF_ANSWER_NAME.search(_name(record)))
+
+
+def _is_answer_reply(record: JsonObject) -> bool:
+    answer = record.get("answer")
+    return isinstance(answer, dict) and bool(
+        "answerQueryToken" in record or answer.keys() & _INSIDE_ANSWERS or _is_answer(answer)
+    )
+
+
+def _is_answer_session(record: JsonObject) -> bool:
+    turns = record.get("turns")
+    if not isinstance(turns, list):
+        return False
+    return any(isinstance(t, dict) and t.keys() & _OF_ANSWER_TURNS for t in turns) or bool(
+        _OF_SESSION_NAME.search(_name(record))
+    )
+
+
 def _is_chat(record: JsonObject) -> bool:
     messages = record.get("messages", record.get("traj"))
     return isinstance(messages, list) and any(map(_is_message, messages))
@@ -143,6 +181,9 @@ TESTS: tuple[tuple[str, Callable[[JsonObject], bool]], ...] = (
     ("adk_case_result", _is_adk_case_result),
     ("adk_session", _is_adk_session),
     ("adk_event", _is_adk_event),
+    ("discovery_engine", _is_answer_session),
+    ("discovery_engine", _is_answer_reply),
+    ("discovery_engine", _is_answer),
     ("ces_evaluation_result", _is_ces_evaluation_result),
     ("ces_evaluation", _is_ces_evaluation),
     ("ces_session_output", _is_ces_session_output),

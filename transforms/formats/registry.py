@@ -7,12 +7,13 @@ from typing import TypeVar
 from pydantic_core import from_json
 
 from schemas.case import EvalCase
-from schemas.config import CesConfig
+from schemas.config import CesConfig, DiscoveryEngineConfig
 from schemas.conversation import Conversation
 from schemas.record import Record
 from schemas.values import JsonValue
 from transforms.formats import adk, adk_legacy, ces, ces_cases, turnwise
 from transforms.formats.adk_session import session_conversation
+from transforms.formats.discovery_engine import answer_conversation
 from transforms.formats.events import EVENT_FORMATS, ConversationEvent, read_event
 from transforms.formats.openai_chat import chat_conversation
 from transforms.formats.problems import checked
@@ -46,6 +47,8 @@ def _each(value: JsonValue, key: str, read: Callable[[JsonValue], list[T]]) -> l
     return found
 
 
+_ANSWERS_BY_ENGINE = DiscoveryEngineConfig()
+_DISCOVERY_ENGINE = "discovery_engine"
 _LOG_FORMATS: dict[str, Callable[[JsonValue, str], Sequence[Conversation | ValueError]]] = {
     "ces_conversation": lambda value, fallback: [ces.conversation(value)],
     "adk_session": lambda value, fallback: [session_conversation(value)],
@@ -62,11 +65,14 @@ class LogReader:
 
     Attributes:
         input_format: Name of every record's format, or `auto`.
+        answers: How the answers of a search engine are read.
     """
 
-    def __init__(self, input_format: str = "auto") -> None:
-        """Keeps the format."""
-        self.input_format = input_format
+    def __init__(
+        self, input_format: str = "auto", answers: DiscoveryEngineConfig = _ANSWERS_BY_ENGINE
+    ) -> None:
+        """Keeps the format and the settings."""
+        self.input_format, self.answers = input_format, answers
 
     def read(self, record: Record) -> Sequence[Conversation | ValueError] | ConversationEvent:
         """Returns the conversations of a record (an error in place of one that is bad), or the event it is.
@@ -85,6 +91,8 @@ class LogReader:
             return [_named(turnwise.read_recording(record.data), record)]
         if name in EVENT_FORMATS:
             return read_event(name, value, record)
+        if name == _DISCOVERY_ENGINE:
+            return [_checked(answer_conversation(value, self.answers), record)]
         if name not in _LOG_FORMATS:
             raise _no_conversation(name)
         return [_checked(found, record) for found in _LOG_FORMATS[name](value, _place(record))]

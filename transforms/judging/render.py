@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterable, Sequence
 
 from schemas.conversation import Conversation, ToolCall, ToolResponse, Turn
+from schemas.grounded import Reference
 from schemas.values import JsonObject, JsonValue
 from transforms.expectations import turn_texts
 from transforms.formats.pairing import pair_responses
@@ -13,6 +14,10 @@ from transforms.wire import dump_json
 
 GROUNDING = "grounding"
 """Key of `Conversation.meta`: for every turn null or the sources that the model itself looked up."""
+
+
+MAX_REFERENCES = 100
+"""So many of a turn's references are shown; more of them would leave a few words of each."""
 
 
 def json_text(value: JsonValue) -> str:
@@ -87,6 +92,23 @@ def spoken_sections(conversation: Conversation) -> list[Section]:
     ]
 
 
+def reference_sections(turn: Turn, number: int) -> list[Section]:
+    """Renders the sources that the answer of a turn was made from, the first 100 of them."""
+    references = turn.grounded.references if turn.grounded else []
+    shown = [
+        Section(f"turn {number}, source {i}", reference_text(reference))
+        for i, reference in enumerate(references[:MAX_REFERENCES])
+    ]
+    more = len(references) - len(shown)
+    return shown + ([Section(f"turn {number}, {more} more sources are not shown", "")] if more else [])
+
+
+def reference_text(reference: Reference) -> str:
+    """Returns what a source says: its title, its texts and its fields."""
+    data = [json_text(reference.data)] if reference.data else []
+    return "\n".join([*([reference.title] if reference.title else []), *reference.texts, *data])
+
+
 def facts(sections: Iterable[Section]) -> list[str]:
     """Returns the texts of what can count as evidence: everything but the agent's own words."""
     return [text for name, text in sections if text and not name.endswith((", agent", ", agent shows"))]
@@ -111,6 +133,7 @@ def _work(conversation: Conversation, place: int) -> list[Section]:
     grounding = _of_turn(conversation, GROUNDING, place)
     if grounding:
         sections.append(Section(f"turn {number}, sources found", json_text(grounding)))
+    sections += reference_sections(turn, number)
     if turn.transfers:
         sections.append(Section(f"turn {number}, handed over to", "\n".join(turn.transfers)))
     if turn.variables:

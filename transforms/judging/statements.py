@@ -1,6 +1,6 @@
 """Numbered things that a judge says yes or no to, all in one answer."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -40,15 +40,19 @@ def statement_sections(word: str, texts: Sequence[str]) -> list[Section]:
 
 
 async def judge_statements(
-    ask: Ask, prompt: Prompt, options: JudgeModelOptions, count: int
+    ask: Ask,
+    prompt: Prompt,
+    options: JudgeModelOptions,
+    count: int,
+    local: Callable[[], StatementReply] | None = None,
 ) -> tuple[list[JsonObject], Vote[StatementReply]]:
-    """Asks about `count` numbered items at once.
+    """Asks about `count` numbered items at once; `local` answers without a model.
 
     Returns:
         For every item its score (1.0 yes, 0.0 no, None: not judged), reason, quote and votes; and the vote.
     """
     vote = await vote_each(
-        ask, Question(prompt, StatementReply, options), lambda reply: _votes(reply, count), count
+        ask, Question(prompt, StatementReply, options, local), lambda reply: _votes(reply, count), count
     )
     found = [_finding(ballot, i, prompt.evidence) for i, ballot in enumerate(vote.ballots, 1)]
     return found, vote

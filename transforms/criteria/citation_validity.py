@@ -1,0 +1,55 @@
+"""citation_validity: whether citations stand in the answer and name references that exist."""
+
+from typing import ClassVar
+
+from schemas.score import Score
+from schemas.values import JsonObject
+from transforms.answer_findings import NO_SOURCE, UNKNOWN_REFERENCE
+from transforms.answer_marks import Mark, Marks, listed, marks_of
+from transforms.conversation_case import ConversationCase, TurnPair
+from transforms.criteria.base import MeasuredCriterion
+
+_QUOTED_BYTES = 200
+
+
+class CitationValidity(MeasuredCriterion):
+    """Share of an answer's citations that are valid, 0..1.
+
+    A citation is valid if its range is not empty, lies inside the text and begins and ends between
+    characters, and if it names references, all of which exist. Not applicable without citations.
+    """
+
+    name: ClassVar[str] = "citation_validity"
+
+    def score(self, case: ConversationCase, pair: TurnPair) -> Score | None:
+        """Checks the citations of a recorded answer."""
+        turn = pair.actual
+        if turn is None or turn.grounded is None or not turn.grounded.citations:
+            return None
+        marks = marks_of(turn, turn.grounded)
+        found = [_details(i, mark, marks) for i, mark in enumerate(marks.citations)]
+        wrong = [details for details in found if details["problems"]]
+        return Score(
+            1 - len(wrong) / len(found),
+            explanation=_explanation(wrong[0], len(wrong), len(found)) if wrong else None,
+            details=listed(found, "citations"),
+        )
+
+
+def _details(index: int, mark: Mark, marks: Marks) -> JsonObject:
+    problems = [mark.place.problem] if mark.place.problem else []
+    if mark.unknown:
+        problems.append(UNKNOWN_REFERENCE)
+    elif not mark.sources:
+        problems.append(NO_SOURCE)
+    details: JsonObject = {"citation": index, **mark.details(), "problems": problems}
+    if mark.place.problem:
+        details["text"] = marks.text.cut(mark.start, min(mark.end, mark.start + _QUOTED_BYTES))
+    return details
+
+
+def _explanation(first: JsonObject, wrong: int, total: int) -> str:
+    problems = ", ".join(first["problems"])
+    return (
+        f"{wrong} of {total} citations are not valid; the first is citation {first['citation']}: {problems}."
+    )

@@ -1,0 +1,89 @@
+"""citation_precision and citation_recall: whether citations support, and claims are supported."""
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from schemas.score import Score
+from schemas.values import JsonObject
+from transforms.answer_marks import listed, marks_of
+from transforms.citation_support import CitedSource, Grounds, Support
+from transforms.conversation_case import ConversationCase, TurnPair
+from transforms.criteria.base import MeasuredCriterion
+from transforms.expectations import was_skipped
+from transforms.judging.local_support import TooMuch
+
+
+class CitationPrecision(MeasuredCriterion):
+    """Share of the references named by an answer's citations that support what the citation marks, 0..1.
+
+    The engine's claims decide: a reference supports what it marks if a claim there names it. Where there are
+    no claims the local judge decides: the reference must hold at least one of the marked sentences. A
+    reference that does not exist, or that marks no text, supports nothing. What needs no support, and what
+    claims nothing, is left out. Not applicable to a skipped answer, nor without citations.
+    """
+
+    name: ClassVar[str] = "citation_precision"
+
+    def score(self, case: ConversationCase, pair: TurnPair) -> Score | None:
+        """Checks the citations of a recorded answer."""
+        try:
+            grounds = grounds_of(case, pair)
+            cited = grounds.cited_sources() if grounds else []
+            supports = _decided(grounds, cited) if grounds else []
+        except TooMuch as error:
+            return Score(None, reason=str(error))
+        found = [{**c.details(), **support.details()} for c, support in zip(cited, supports, strict=True)]
+        return share(found, "citations", "{} of {} cited references do not support what they mark")
+
+
+class CitationRecall(MeasuredCriterion):
+    """Share of an answer's claims that need support and have it, 0..1.
+
+    The engine's claims decide: one has support if it names a reference that exists. Where the engine tells no
+    claims, the sentences that claim something are held against the references that are cited in them, by the
+    local judge. Not applicable to a skipped answer, nor where nothing needs support.
+    """
+
+    name: ClassVar[str] = "citation_recall"
+
+    def score(self, case: ConversationCase, pair: TurnPair) -> Score | None:
+        """Checks the claims of a recorded answer."""
+        try:
+            grounds = grounds_of(case, pair)
+            claimed = grounds.claimed() if grounds else []
+        except TooMuch as error:
+            return Score(None, reason=str(error))
+        found = [{**place, **support.details()} for place, support in claimed]
+        return share(found, "claims", "{} of {} claims have no support")
+
+
+def grounds_of(case: ConversationCase, pair: TurnPair) -> Grounds | None:
+    """Returns a recorded answer with its marks; None: it was skipped, or the turn is no engine's answer.
+
+    Raises:
+        TooMuch: It has too many marks.
+    """
+    turn = pair.actual
+    if turn is None or turn.grounded is None or was_skipped(turn):
+        return None
+    return Grounds(turn.grounded, marks_of(turn, turn.grounded), case.conversation.language)
+
+
+def _decided(grounds: Grounds, cited: Sequence[CitedSource]) -> list[Support]:
+    by_record = [grounds.by_record(one) for one in cited]
+    left = [one for one, support in zip(cited, by_record, strict=True) if support is None]
+    judged = iter(grounds.by_local_judge(left))
+    return [next(judged) if support is None else support for support in by_record]
+
+
+def share(found: Sequence[JsonObject], name: str, lack: str) -> Score | None:
+    """Returns the share of what is supported among what claims something; None if nothing does."""
+    counted = [details for details in found if details["supported"] is not None]
+    if not counted:
+        return None
+    unsupported = [details for details in counted if not details["supported"]]
+    explanation = lack.format(len(unsupported), len(counted)) + "." if unsupported else None
+    if unsupported and unsupported[0]["reason"]:
+        explanation = f"{explanation} The first: {unsupported[0]['reason']}"
+    value = 1 - len(unsupported) / len(counted)
+    return Score(value, explanation=explanation, details=listed(found, name))

@@ -1,0 +1,84 @@
+"""grounding_score: how well an answer's references support it, as the answer engine says."""
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from pydantic import Field, model_validator
+from typing_extensions import Self
+
+from schemas.grounded import GroundedAnswer
+from schemas.score import Score
+from schemas.values import JsonObject
+from transforms.answer_findings import is_score
+from transforms.answer_marks import listed, marks_of
+from transforms.conversation_case import ConversationCase, TurnPair
+from transforms.criteria.base import MeasuredCriterion
+from transforms.expectations import was_skipped
+
+WEAK_CLAIM = "WEAK_CLAIM"
+
+
+class GroundingScore(MeasuredCriterion):
+    """The engine's own score of an answer, 0..1; where it gave none, the mean over the claims that it scored.
+
+    Claims that need no check are left out; all others stand in the details. Not applicable to an answer
+    that was skipped, or that the engine did not check.
+
+    Attributes:
+        claim_threshold: A claim whose score is below it fails the answer.
+    """
+
+    name: ClassVar[str] = "grounding_score"
+
+    claim_threshold: float | None = Field(default=None, ge=0.0, le=1.0)
+
+    @model_validator(mode="after")
+    def _has_both(self) -> Self:
+        if self.claim_threshold is not None and self.threshold is None:
+            raise ValueError("claim_threshold needs a threshold beside it (0 lets every answer pass)")
+        return self
+
+    def score(self, case: ConversationCase, pair: TurnPair) -> Score | None:
+        """Returns what the engine says of a recorded answer."""
+        turn = pair.actual
+        answer = turn.grounded if turn else None
+        if turn is None or answer is None or was_skipped(turn):
+            return None
+        claims = [
+            {"claim": i, **mark.details(), "score": claim.score if is_score(claim.score) else None}
+            for i, (mark, claim) in enumerate(zip(marks_of(turn, answer).claims, answer.claims, strict=True))
+            if claim.needs_support
+        ]
+        score = _score(answer, claims)
+        if score is not None and self.claim_threshold is not None:
+            self._hold_claims(score, claims, self.claim_threshold)
+        return score
+
+    def _hold_claims(self, score: Score, claims: Sequence[JsonObject], least: float) -> None:
+        weak = [claim for claim in claims if claim["score"] is not None and claim["score"] < least]
+        if weak and score.value is not None:
+            score.outcome, score.threshold, score.label = "FAIL", self.threshold, WEAK_CLAIM
+            worst = min(weak, key=lambda claim: claim["score"])
+            score.explanation = (
+                f"{len(weak)} of {len(claims)} claims score below {least:g}; "
+                f"the least, {worst['score']:g}, has claim {worst['claim']}."
+            )
+
+    def overall(self, turns: Sequence[Score]) -> Score | None:
+        """Returns the mean; FAIL if a claim failed its answer."""
+        overall = super().overall(turns)
+        if overall is not None and any(score.label == WEAK_CLAIM for score in turns):
+            overall.outcome, overall.threshold, overall.label = "FAIL", self.threshold, WEAK_CLAIM
+        return overall
+
+
+def _score(answer: GroundedAnswer, claims: Sequence[JsonObject]) -> Score | None:
+    details = listed(claims, "claims")
+    if not is_score(answer.grounding_score):
+        return Score(None, reason=f"the answer's score is {answer.grounding_score}", details=details)
+    if answer.grounding_score is not None:
+        return Score(answer.grounding_score, label="answer", details=details)
+    scores = [claim["score"] for claim in claims if claim["score"] is not None]
+    if scores:
+        return Score(sum(scores) / len(scores), label="claims", details=details)
+    return Score(None, reason="the engine scored no claim", details=details) if claims else None

@@ -1,0 +1,27 @@
+"""skipped_rate: how often an answer engine gives a refusal in place of an answer."""
+
+from typing import ClassVar, Literal
+
+from schemas.score import Score
+from transforms.conversation_case import ConversationCase, TurnPair
+from transforms.criteria.base import MeasuredCriterion
+
+
+class SkippedRate(MeasuredCriterion):
+    """1.0 if an answer was skipped, else 0.0; its mean is the rate. As a gate, a threshold is an upper bound.
+
+    The label is the first reason; all of them stand in the details.
+    """
+
+    name: ClassVar[str] = "skipped_rate"
+    gate: ClassVar[Literal["at_least", "at_most"]] = "at_most"
+
+    def score(self, case: ConversationCase, pair: TurnPair) -> Score | None:
+        """Looks for a reason; None if the turn is no engine's answer."""
+        answer = pair.actual.grounded if pair.actual else None
+        if answer is None:
+            return None
+        reasons = list(dict.fromkeys(answer.skipped_reasons))
+        if not reasons:
+            return Score(0.0)
+        return Score(1.0, label=reasons[0], details={"reasons": reasons})

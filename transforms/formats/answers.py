@@ -1,0 +1,158 @@
+"""Discovery Engine's Answers as turns."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TypeAlias
+
+from schemas import grounded
+from schemas.answer import Answer
+from schemas.answer_parts import (
+    AnswerStep,
+    DocumentMetadata,
+    Reference,
+    SafetyRating,
+    StepAction,
+    StepState,
+    StructuredDocumentInfo,
+    UnstructuredDocumentInfo,
+)
+from schemas.conversation import ToolCall, ToolResponse, Turn
+from schemas.proto_fields import OpenEnum
+from schemas.proto_mending import Mended
+from schemas.proto_scalars import timestamp_nanos
+from schemas.values import JsonValue
+
+STAND_INS: Mapping[str, JsonValue] = {"startIndex": -1, "endIndex": -1}
+"""What stands for an offset that cannot be read: a place outside every text."""
+UNREADABLE = "UnreadableField"
+UNKNOWN = "UnknownEnumValue"
+BACKWARDS = "NegativeDuration"
+_NANOS_PER_MS = 1_000_000
+
+_Source: TypeAlias = DocumentMetadata | UnstructuredDocumentInfo | StructuredDocumentInfo
+
+
+def answer_turn(index: int, question: str | None, answer: Answer, mended: Mended, tool_name: str) -> Turn:
+    """Returns the turn in which a question was answered.
+
+    Args:
+        index: 0-based place in the conversation.
+        question: The user's words; None: the log does not have them.
+        answer: The answer.
+        mended: What of it could not be read.
+        tool_name: What the tool is called that searches.
+    """
+    latency = _latency_ms(answer)
+    problems = mended_problems(mended)
+    if latency is not None and latency < 0:
+        problems.append(grounded.Problem(BACKWARDS, f"completeTime is {-latency:g} ms before createTime"))
+    return Turn(
+        turn_index=index,
+        user=question,
+        agent=answer.answer_text or None,
+        tool_calls=[_call(place, action, tool_name) for place, _, action in _actions(answer.steps)],
+        tool_responses=[
+            _response(place, step, action, tool_name)
+            for place, step, action in _actions(answer.steps)
+            if action.observation is not None
+        ],
+        timestamp=answer.create_time,
+        latency_ms=latency if latency is not None and latency >= 0 else None,
+        grounded=_grounded(answer, problems),
+    )
+
+
+def mended_problems(mended: Mended) -> list[grounded.Problem]:
+    """Returns what could not be read, one problem a kind."""
+    return [
+        grounded.Problem.of(kind, messages)
+        for kind, messages in ((UNREADABLE, mended.unreadable), (UNKNOWN, mended.unknown))
+        if messages
+    ]
+
+
+def _latency_ms(answer: Answer) -> float | None:
+    if answer.create_time is None or answer.complete_time is None:
+        return None
+    return (timestamp_nanos(answer.complete_time) - timestamp_nanos(answer.create_time)) / _NANOS_PER_MS
+
+
+def _actions(steps: Sequence[AnswerStep]) -> Iterator[tuple[str, AnswerStep, StepAction]]:
+    for i, step in enumerate(steps):
+        for k, action in enumerate(step.actions):
+            yield f"s{i}a{k}", step, action
+
+
+def _call(place: str, action: StepAction, tool_name: str) -> ToolCall:
+    if action.search_action is None:
+        return ToolCall(id=place)
+    return ToolCall(name=tool_name, id=place, args={"query": action.search_action.query})
+
+
+def _response(place: str, step: AnswerStep, action: StepAction, tool_name: str) -> ToolResponse:
+    found = action.observation.to_value() if action.observation else {}
+    return ToolResponse(
+        name=tool_name if action.search_action is not None else None,
+        id=place,
+        response={"output": {"results": found.get("searchResults", [])}},
+        error=True if step.state == StepState.FAILED else None,
+    )
+
+
+def _grounded(answer: Answer, problems: list[grounded.Problem]) -> grounded.GroundedAnswer:
+    understood = answer.query_understanding_info
+    classes = understood.query_classification_info if understood else []
+    return grounded.GroundedAnswer(
+        state=_name(answer.state),
+        grounding_score=answer.grounding_score,
+        citations=[
+            grounded.Citation(c.start_index, c.end_index, [source.reference_id for source in c.sources])
+            for c in answer.citations
+        ],
+        claims=[
+            grounded.Claim(
+                start=claim.start_index,
+                end=claim.end_index,
+                score=claim.grounding_score,
+                check_required=claim.grounding_check_required,
+                sources=[source.reference_id for source in claim.sources],
+            )
+            for claim in answer.grounding_supports
+        ],
+        references=[_reference(reference) for reference in answer.references],
+        safety_ratings=[_rating(rating) for rating in answer.safety_ratings],
+        skipped_reasons=[reason.name for reason in answer.answer_skipped_reasons],
+        query_classes=[found.type.name for found in classes if found.positive],
+        problems=problems,
+    )
+
+
+def _name(value: OpenEnum) -> str | None:
+    return value.name if value else None
+
+
+def _reference(reference: Reference) -> grounded.Reference:
+    chunk, document = reference.chunk_info, reference.unstructured_document_info
+    if chunk is not None:
+        return _source(chunk.document_metadata, [chunk.content])
+    if document is not None:
+        return _source(document, [content.content for content in document.chunk_contents])
+    return _source(reference.structured_document_info, [])
+
+
+def _source(source: _Source | None, texts: list[str]) -> grounded.Reference:
+    made = grounded.Reference(texts=[text for text in texts if text])
+    if source is not None:
+        made.title, made.uri = source.title or None, source.uri or None
+        made.document, made.data = source.document or None, source.struct_data
+    return made
+
+
+def _rating(rating: SafetyRating) -> grounded.SafetyRating:
+    return grounded.SafetyRating(
+        category=rating.category.name,
+        probability=_name(rating.probability),
+        probability_score=rating.probability_score,
+        severity=_name(rating.severity),
+        severity_score=rating.severity_score,
+        blocked=rating.blocked,
+    )
