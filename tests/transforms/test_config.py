@@ -97,7 +97,7 @@ def test_rubrics_in_both_spellings(name, rubric):
 
 def test_the_families_are_all_there():
     assert len(RUBRIC_BASED) == 3
-    assert len(JUDGED) == 19
+    assert len(JUDGED) == 20
 
 
 WRONG_CRITERIA = [
