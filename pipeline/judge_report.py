@@ -11,7 +11,7 @@ from schemas.values import JsonObject
 from transforms.judge_turns import JUDGE_USAGE, UNUSABLE
 from transforms.judging.access import HOW_TO
 from transforms.judging.counts import JudgeUsage, total_cost
-from transforms.rows import STATUS
+from transforms.verdict import STATUS
 
 Usage = dict[str, JudgeUsage]
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from schemas.values import JsonObject
 from transforms.criteria import CRITERIA
-from transforms.rows import STATUS
+from transforms.verdict import STATUS
 
 _GAP = "  "
 _REASONS_SHOWN = 3

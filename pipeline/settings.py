@@ -16,8 +16,8 @@ from transforms.criteria import CRITERIA, Criterion
 from transforms.judging.access import chosen_backend
 from transforms.judging.setting_up import JudgeSettings
 from transforms.results import RunInfo
-from transforms.rows import STATUS
 from transforms.selection import Selection, select
+from transforms.verdict import STATUS
 
 _NO_JUDGE = JudgeSettings(JudgeConfig(backend="none"))
 # A local engine visits every key at every step of time.

@@ -13,7 +13,7 @@ from schemas.config import ConfigError, EvalConfig, load_json_object
 from schemas.proto_json import WireError
 from schemas.values import JsonObject, JsonValue
 from transforms.criteria import CRITERIA, Criterion
-from transforms.rows import STATUS
+from transforms.verdict import STATUS
 
 
 def parse_config(text: str, name: str = "config") -> EvalConfig:

@@ -13,10 +13,7 @@ from transforms.criteria.base import JudgedCriterion
 from transforms.repeats import Repeats
 from transforms.scoring import CriterionScores, ScoredConversation
 from transforms.statistics import Tally
-from transforms.verdict import Verdict
-
-STATUS = "evaluation_status"
-"""Stands in the place of a criterion's name where verdicts are counted."""
+from transforms.verdict import STATUS, Verdict
 
 
 @dataclass(slots=True)

@@ -18,11 +18,11 @@ from schemas.score import Score
 from schemas.values import JsonObject
 from transforms.conversation_case import ConversationCase
 from transforms.criteria import CRITERIA
-from transforms.metrics import STATUS as STATUS
 from transforms.metrics import MetricsState
 from transforms.scoring import ScoredConversation
 from transforms.statistics import ONE, Tally, wilson_interval
 from transforms.times import rfc3339
+from transforms.verdict import STATUS
 
 
 class RowWindow(NamedTuple):

@@ -15,6 +15,8 @@ from transforms.expectations import ExpectationOutcome
 from transforms.judgements import Judgements, needs_hallucination_check
 from transforms.scoring import CriterionScores, ScoredConversation
 
+STATUS = "evaluation_status"
+"""Stands in the place of a criterion's name where verdicts are counted."""
 UNJUDGED = Judgements()
 _SHOWN = 5
 

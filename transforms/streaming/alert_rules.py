@@ -9,10 +9,11 @@ from schemas.alert_config import AlertRule, Level
 from schemas.proto_scalars import nanos_timestamp
 from transforms.criteria import CRITERIA
 from transforms.metrics import MetricsState
-from transforms.rows import STATUS, status_tally
+from transforms.rows import status_tally
 from transforms.significance import Sample, lower_mean, lower_share
 from transforms.statistics import Tally
 from transforms.streaming.windowed import WindowMetrics
+from transforms.verdict import STATUS
 
 _QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99}
 

@@ -112,7 +112,7 @@ def test_nothing_is_written_if_nothing_changed(files, tmp_path):
 def test_there_are_files_of_a_stream_that_has_seen_nothing(files, tmp_path):
     assert files().window_rows() == []
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir() if path.suffix == ".jsonl"} == {
-        **{"metrics_by_app_version.jsonl": b"", "metrics_by_turn.jsonl": b""}
+        f"metrics_by_{table}.jsonl": b"" for table in ("app_version", "turn", "slice")
     }
     assert json.loads((tmp_path / "aggregated_metrics.json").read_bytes()) is not None
 

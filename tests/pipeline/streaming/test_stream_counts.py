@@ -9,7 +9,7 @@ KEPT = {
     **{"records": 10, "lost_records": 2, "results": 6, "lost_conversations": 1, "lost_cases": 3},
     **{"replaced": 4, "repeated": 5},
     **{"failure parse: ValueError": 2, "failure score: KeyError": 7, "failure a: B": 2},
-    **{"version v1": 7, "version ": 1},
+    **{"version v1": 7, "version ": 1, "finding OffsetError": 3},
 }
 
 
@@ -19,6 +19,7 @@ def test_counts_by_name():
         **{name: KEPT[name] for name in list(KEPT)[:7]},
         **{"parsed_records": 8, "conversations": 7, "cases": 0, "unused_cases": 0},
         "failures": {"score: KeyError": 7, "a: B": 2, "parse: ValueError": 2},
+        "findings": {"OffsetError": 3},
         "failures_by_version": {"v1": 7, "": 1},
     }
     assert list(counts["failures"]) == ["score: KeyError", "a: B", "parse: ValueError"], (
