@@ -3,10 +3,12 @@
 import json
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import IO, Any
@@ -76,6 +78,15 @@ class Stream:
 
     def count(self, table: str) -> int:
         return sum(path.read_bytes().count(b"\n") for path in self.directory.glob(f"{table}-*.jsonl"))
+
+    def committed(self, what: str = "count(*)") -> int:
+        """Returns how many conversations count; rows may stand there that do not yet, or not any more."""
+        path = self.directory / "progress.sqlite"
+        with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as connection:
+            try:
+                return connection.execute(f"SELECT {what} FROM conversations").fetchone()[0] or 0
+            except sqlite3.OperationalError:
+                return 0
 
     def rows(self, table: str) -> list[dict[str, Any]]:
         paths = sorted(self.directory.glob(f"{table}*.jsonl"))

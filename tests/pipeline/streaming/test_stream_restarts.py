@@ -2,10 +2,8 @@
 
 import json
 import signal
-import sqlite3
 import time
 from collections import Counter
-from contextlib import closing
 
 import pytest
 
@@ -85,33 +83,24 @@ def survivor(stream, lines, tmp_path_factory):
         one = start()
         one.until_rows("results", 1).kill()
         one = start()
-        one.until(lambda: kept(folder / "out") >= 200).kill()
+        one.until(lambda: one.committed() >= 200).kill()
         write(file, *lines[0], *lines[1], *whole[400:600], *lines[0][:3])
         one = start()
-        one.until(lambda: kept(folder / "out") >= 600).kill()
+        one.until(lambda: one.committed() >= 600).kill()
         write(other, *lines[2][: SESSIONS // 2], *whole[600:900])
         one = start()
-        one.until(lambda: kept(folder / "out") >= 900 + SESSIONS // 2).kill()
+        one.until(lambda: one.committed() >= 900 + SESSIONS // 2).kill()
         write(file, *lines[3][: SESSIONS // 2], *lines[2][SESSIONS // 2 :], *whole[900:1100])
         one = start()
-        one.until(lambda: kept(folder / "out") >= 1000).signal(signal.SIGTERM)
-        one.until(lambda: kept(folder / "out") >= 1010).kill()
+        one.until(lambda: one.committed() >= 1000).signal(signal.SIGTERM)
+        one.until(lambda: one.committed() >= 1010).kill()
         one = start()
-        one.until(lambda: kept(folder / "out") >= 1100 + SESSIONS).kill()
+        one.until(lambda: one.committed() >= 1100 + SESSIONS).kill()
         write(other, *lines[3][SESSIONS // 2 :], *whole[1100:])
         one = start()
-        one.until(lambda: kept(folder / "out", "count(*) + sum(revision)") >= SIZE + 2 * SESSIONS)
+        one.until(lambda: one.committed("count(*) + sum(revision)") >= SIZE + 2 * SESSIONS)
         one.signal().finish()
     return one
-
-
-def kept(directory, what="count(*)"):
-    """Returns how many conversations are committed."""
-    with closing(sqlite3.connect(f"file:{directory}/progress.sqlite?mode=ro", uri=True)) as connection:
-        try:
-            return connection.execute(f"SELECT {what} FROM conversations").fetchone()[0] or 0
-        except sqlite3.OperationalError:
-            return 0
 
 
 def test_it_ends_in_order(survivor):
@@ -225,7 +214,8 @@ def test_a_killed_stream_with_a_judge_goes_on(stream, turnwise, tmp_path):
     one.until_rows("results", 1).kill()
     with logs.open("a") as file:
         file.writelines(lines[100:])
-    one = stream(tmp_path / "out", *common).until_rows("results", 150).signal().finish()
+    one = stream(tmp_path / "out", *common)
+    one.until(lambda: one.committed() >= 150).signal().finish()
     batch = turnwise("run", *common, output=tmp_path / "batch")
     assert (one.status, batch.status) == (0, 0)
     values = [
