@@ -3,8 +3,14 @@
 import gc
 import sys
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from schemas.config import ConfigError
+
+if TYPE_CHECKING:
+    from apache_beam.options.pipeline_options import PipelineOptions
+
+    from pipeline.settings import Settings
 
 _USAGE = """usage: turnwise COMMAND [options]
 
@@ -48,6 +54,16 @@ def main(argv: Sequence[str]) -> int:
         return 130
 
 
+def _stream(settings: "Settings", options: "PipelineOptions") -> int:
+    if settings.is_distributed:
+        from pipeline.streaming.distributed import run_distributed
+
+        return run_distributed(settings, options)
+    from pipeline.streaming.run import run_stream
+
+    return run_stream(settings, options)
+
+
 def _run(argv: Sequence[str]) -> int:
     if "-h" in argv or "--help" in argv:
         from pipeline.arguments import command_parser
@@ -62,9 +78,7 @@ def _run(argv: Sequence[str]) -> int:
 
         settings, options = parse_options(argv)
         if settings.is_streaming:
-            from pipeline.streaming.run import run_stream
-
-            return run_stream(settings, options)
+            return _stream(settings, options)
         return run(settings, options)
     finally:
         gc.enable()

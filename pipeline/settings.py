@@ -20,7 +20,7 @@ from transforms.selection import Selection, select
 
 _NO_JUDGE = JudgeSettings(JudgeConfig(backend="none"))
 # A local engine visits every key at every step of time.
-_LOCAL_SLOTS = 32
+_LOCAL_SLOTS = 64
 _CACHE = ".cache/turnwise/replies.sqlite"
 
 

@@ -26,7 +26,8 @@ def blocks(language: str) -> list[str]:
 
 
 def test_the_config_is_accepted() -> None:
-    (text,) = blocks("json")
+    text, with_alerts = blocks("json")
+    assert len(parse_config(with_alerts).alerts) == 2
     names = [criterion.name for criterion in build_criteria(parse_config(text))]
     assert names == ["tool_trajectory_avg_score", "response_match_score", "turn_latency"]
 

@@ -3,6 +3,7 @@
 import contextlib
 from collections import OrderedDict, deque
 from collections.abc import Iterable, Sequence
+from concurrent import futures
 from threading import Lock
 from typing import Any
 
@@ -67,7 +68,7 @@ class PubSubFeed:
         """Raises ConfigError if the stream of messages is refused at once."""
         try:
             self._stream.result(timeout=_REFUSED_WITHIN_SECONDS)
-        except TimeoutError:
+        except futures.TimeoutError:
             return
         except Exception as error:
             self.close()

@@ -195,7 +195,7 @@ def _checked_url(url: str) -> str:
     """Returns a URL that can be asked; the error must not show it, it may be secret."""
     try:
         parts = urlsplit(url)
-        is_good = bool(parts.hostname) and (parts.port or 1) > 0 and parts.username is None
+        is_good = bool(parts.hostname) and parts.port != 0 and parts.username is None
     except ValueError:
         is_good = False
     if not is_good or not url.isascii() or not url.isprintable() or " " in url:

@@ -98,7 +98,7 @@ def _continued(settings: Settings, store: Store) -> Settings:
 
 
 def _feed_options(settings: Settings) -> FeedOptions:
-    return FeedOptions(settings.max_record_bytes, settings.stream.timestamp_attribute, settings.run.run_id)
+    return FeedOptions(settings.max_record_bytes, settings.stream.timestamp_attribute)
 
 
 def _stream(settings: Settings, options: PipelineOptions, store: Store, feed: Feed) -> int:

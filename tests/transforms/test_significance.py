@@ -60,7 +60,7 @@ def test_the_ends():
 
 
 def test_welchs_t_test():
-    # t = 1 / sqrt(0.4) = 1.58114, 8 degrees of freedom; p lies between the table's 0.10 (1.397) and 0.05 (1.860)
+    # t = 1.58114 with 8 degrees of freedom lies between the table's 0.10 (1.397) and 0.05 (1.860)
     now, before = Sample(5, 2.0, 1.0), Sample(5, 3.0, 1.0)
     assert lower_mean(now, before) == pytest.approx(upper_t(1.5811388, 8), rel=1e-6)
     assert 0.05 < lower_mean(now, before) < 0.10

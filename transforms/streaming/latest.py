@@ -101,21 +101,27 @@ class _Slot(msgspec.Struct, frozen=True, array_like=True):
 
     Attributes:
         wake: When the next one is to be forgotten, seconds since the epoch; None: nothing to forget.
-        known: Name -> conversation, those that were counted longest ago first.
+        known: Name -> packed conversation, longest ago first. They stay packed because engines read and write
+            a slot as a whole, for every contribution.
     """
 
     wake: float | None = None
-    known: dict[str, Known] = {}
+    known: dict[str, msgspec.Raw] = {}
+
+
+_PACKER = msgspec.msgpack.Encoder()
+_SLOTS = msgspec.msgpack.Decoder(_Slot)
+_KNOWN = msgspec.msgpack.Decoder(Known)
 
 
 class _SlotCoder(Coder):
     """Keeps a slot as MessagePack."""
 
     def encode(self, value: _Slot) -> bytes:
-        return msgspec.msgpack.encode(value)
+        return _PACKER.encode(value)
 
     def decode(self, encoded: bytes) -> _Slot:
-        return msgspec.msgpack.decode(encoded, type=_Slot)
+        return _SLOTS.decode(encoded)
 
     def is_deterministic(self) -> bool:
         return False
@@ -140,7 +146,8 @@ class _CountOnceFn(beam.DoFn):
     ) -> None:
         before: _Slot = slot.read() or _Slot()
         new = element[1]
-        old = before.known.get(new.name)
+        packed_one = before.known.get(new.name)
+        old = None if packed_one is None else _KNOWN.decode(packed_one)
         known, changes = revise(old, new)
         if known is old:
             return
@@ -149,7 +156,7 @@ class _CountOnceFn(beam.DoFn):
             self._sums.setdefault(place, MetricsState()).merge(change.statistics, change.sign)
         entries = before.known.copy()
         entries.pop(new.name, None)
-        entries[new.name] = known
+        entries[new.name] = msgspec.Raw(_PACKER.encode(known))
         if self._limit is not None and len(entries) > self._limit:
             del entries[next(iter(entries))]
         end = self._forget_at(known)
@@ -167,8 +174,9 @@ class _CountOnceFn(beam.DoFn):
     ) -> None:
         """Forgets conversations whose windows cannot change any more."""
         known = (slot.read() or _Slot()).known
-        left = {name: entry for name, entry in known.items() if self._forget_at(entry) > time}
-        wake = min(map(self._forget_at, left.values()), default=None)
+        ends = {name: self._forget_at(_KNOWN.decode(entry)) for name, entry in known.items()}
+        left = {name: entry for name, entry in known.items() if ends[name] > time}
+        wake = min((ends[name] for name in left), default=None)
         if wake is None:
             slot.clear()
         else:

@@ -98,7 +98,9 @@ class WindowedMetrics(beam.PTransform[PCollection[tuple[str, MetricsState]], PCo
         rules = self._rules
         windowed = changes | "Window" >> beam.WindowInto(
             FixedWindows(rules.window),
-            trigger=AfterWatermark(early=AfterProcessingTime(rules.pane_every), late=AfterCount(1)),
+            trigger=AfterWatermark(
+                early=AfterProcessingTime(max(1, round(rules.pane_every))), late=AfterCount(1)
+            ),
             accumulation_mode=AccumulationMode.DISCARDING,
             allowed_lateness=rules.window_lateness,
         )

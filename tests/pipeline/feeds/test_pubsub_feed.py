@@ -186,6 +186,17 @@ def test_nobody_answers(service):
         os.environ["PUBSUB_EMULATOR_HOST"] = present
 
 
+def test_nobody_has_credentials(tmp_path):
+    program = "import sys; from pipeline.feeds.pubsub import PubSubFeed\n"
+    program += (
+        "try: PubSubFeed('pubsub:projects/p/subscriptions/s', 1)\nexcept ValueError as e: print(repr(e))"
+    )
+    environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "NO_GCE_CHECK": "true"}
+    command = [sys.executable, "-c", program]
+    said = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True).stdout
+    assert said.startswith("ConfigError(") and "DefaultCredentialsError" in said and said.count("\n") == 1
+
+
 @pytest.mark.parametrize(
     ("text", "position"),
     [("17", 17), (str(2**63 - 1), 2**63 - 1), ("0", 0)],

@@ -18,7 +18,7 @@ from transforms.streaming.rules import StreamRules
 from transforms.streaming.windowed import WindowedMetrics
 
 OPTIONS = PipelineOptions(["--runner=BundleBasedDirectRunner", "--streaming"])
-RULES = StreamRules(session_gap=10, window=100, allowed_lateness=200, pane_every=60, slots=4)
+RULES = StreamRules(session_gap=10.0, window=100.0, allowed_lateness=200.0, pane_every=60.0, slots=4)
 GIVEN = {}
 RUNS = count()
 
