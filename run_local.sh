@@ -60,7 +60,7 @@ run_tests() {
   "$env/bin/ruff" check .
   "$env/bin/ruff" format --check .
   "$env/bin/mypy"
-  "$env/bin/python" -m pytest "$@"
+  "$env/bin/python" -m pytest -n auto --dist loadfile "$@"
 }
 
 prepare

@@ -82,13 +82,16 @@ def run_to_the_end(pipeline: beam.Pipeline) -> PipelineResult:
     """Runs a pipeline and waits for its end; raises what made it fail."""
     calm_collector()
     # Beam logs, with its traceback, every error that it raises to us as well.
-    logging.getLogger("apache_beam.runners.common").setLevel(logging.CRITICAL)
+    for name in ("common", "direct.executor"):
+        logging.getLogger(f"apache_beam.runners.{name}").setLevel(logging.CRITICAL)
     try:
         result = pipeline.run()
         result.wait_until_finish()
         return result
     except AuthenticationError as error:
-        raise AuthenticationError(str(error).partition(" [while running")[0]) from None
+        raise AuthenticationError(_own_words(error)) from None
+    except OSError as error:
+        raise OSError(_own_words(error)) from None
     except RuntimeError as error:
         if "KeyboardInterrupt" in str(error):
             raise KeyboardInterrupt from None
@@ -97,6 +100,11 @@ def run_to_the_end(pipeline: beam.Pipeline) -> PipelineResult:
         raise (cause if isinstance(cause, OSError) else error) from None
     finally:
         close_judges()
+
+
+def _own_words(error: Exception) -> str:
+    """Returns what an error said before Beam added where it was raised."""
+    return str(error).partition(" [while running")[0]
 
 
 def keep_inputs(settings: Settings) -> None:

@@ -24,6 +24,7 @@ _BUNDLE = 400
 _PAUSE = 0.02
 _TICK = 0.2
 _STALLED_AFTER = 120.0
+_LEAVING = 2.0
 TestStreamPayload = beam_runner_api_pb2.TestStreamPayload
 _Message: TypeAlias = TestStreamPayload.Event
 
@@ -58,7 +59,9 @@ class Engine:
         """Keeps what to read and when to end."""
         self._feed, self._ledger, self._store = feed, ledger, store
         self._limits, self._longest_wait, self._run_id = limits, longest_wait, run_id
-        self._stop, self._watermark = Event(), Watermark()
+        self._stop, self._gone, self._done = Event(), Event(), Event()
+        self._done.set()
+        self._watermark = Watermark()
         self._started = self._ticked = monotonic()
         self._scored_before, self._latest = self._scored(), 0
         self.problem: Exception | None = None
@@ -67,6 +70,11 @@ class Engine:
         """Lets the stream end: nothing more is read, and what was read is scored."""
         self._stop.set()
 
+    def leave(self) -> None:
+        """Ends the stream without more ado, once there is no pipeline any more that it could be given to."""
+        self._gone.set()
+        self._done.wait(_LEAVING)
+
     def fail(self, problem: Exception) -> None:
         """Lets the stream end because of a problem outside the pipeline."""
         self.problem = self.problem or problem
@@ -74,12 +82,14 @@ class Engine:
 
     def read_multiple(self, labels: Sequence[Any]) -> Iterator[_Message]:
         """Yields the events of the whole stream, as Beam's service for TestStream asks for them."""
+        self._done.clear()
         self._started = self._ticked = monotonic()
         try:
             yield from self._live()
             yield from self._drain()
         except Exception as error:
             self.fail(error)
+        self._done.set()
         yield _watermark_message(MAX_TIMESTAMP.micros)
 
     def _live(self) -> Iterator[_Message]:
@@ -94,7 +104,9 @@ class Engine:
 
     def _is_ending(self) -> bool:
         seconds, conversations = self._limits.seconds, self._limits.conversations
-        if self._stop.is_set() or (self._feed.is_finished and not self._ledger.in_flight):
+        if self._stop.is_set() or self._gone.is_set():
+            return True
+        if self._feed.is_finished and not self._ledger.in_flight:
             return True
         if seconds is not None and monotonic() - self._started >= seconds:
             return True
@@ -157,7 +169,7 @@ class Engine:
 
     def _drain(self) -> Iterator[_Message]:
         """Lets everything that was read come out: first what is on its way, then open sessions."""
-        if self._limits.conversations is None:
+        if self._limits.conversations is None and not self._gone.is_set():
             yield from self._given(self._feed.last_items())
         yield from self._until_none(lambda: self._ledger.in_flight)
         self._watermark.pass_over(self._longest_wait)
@@ -166,7 +178,7 @@ class Engine:
 
     def _until_none(self, waiting: Any) -> Iterator[_Message]:
         settled, moved_at = self._ledger.settled, monotonic()
-        while waiting():
+        while waiting() and not self._gone.is_set():
             sleep(_PAUSE)
             yield from self._tick()
             if self._ledger.settled != settled:

@@ -136,6 +136,7 @@ def _served(engine: Engine) -> Iterator[str]:
     try:
         yield service.endpoint
     finally:
+        engine.leave()
         service.stop()
         shutil.rmtree(directory, ignore_errors=True)
 

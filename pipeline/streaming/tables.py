@@ -48,14 +48,19 @@ def open_database(directory: Path) -> sqlite3.Connection:
 
     Raises:
         ValueError: It is of another format, or no database.
+        OSError: It cannot be opened or written.
     """
-    connection = sqlite3.connect(directory / PROGRESS_FILE, check_same_thread=False, isolation_level=None)
+    with disk_errors():
+        connection = sqlite3.connect(directory / PROGRESS_FILE, check_same_thread=False, isolation_level=None)
     try:
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = FULL")
         connection.executescript(_SCHEMA)
         connection.execute("INSERT OR IGNORE INTO meta VALUES ('format', ?)", (FORMAT,))
         found = connection.execute("SELECT value FROM meta WHERE name = 'format'").fetchone()[0]
+    except sqlite3.OperationalError as error:
+        connection.close()
+        raise OSError(f"{PROGRESS_FILE}: {error}") from None
     except sqlite3.DatabaseError as error:
         connection.close()
         raise ValueError(f"{PROGRESS_FILE}: {error}") from None

@@ -3,10 +3,12 @@
 import json
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import IO, Any
@@ -77,6 +79,15 @@ class Stream:
     def count(self, table: str) -> int:
         return sum(path.read_bytes().count(b"\n") for path in self.directory.glob(f"{table}-*.jsonl"))
 
+    def committed(self, what: str = "count(*)") -> int:
+        """Returns how many conversations count; rows may stand there that do not yet, or not any more."""
+        path = self.directory / "progress.sqlite"
+        with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as connection:
+            try:
+                return connection.execute(f"SELECT {what} FROM conversations").fetchone()[0] or 0
+            except sqlite3.OperationalError:
+                return 0
+
     def rows(self, table: str) -> list[dict[str, Any]]:
         paths = sorted(self.directory.glob(f"{table}*.jsonl"))
         return [json.loads(line) for path in paths for line in path.read_bytes().splitlines()]
@@ -106,6 +117,14 @@ def stream() -> Iterator[Callable[..., Stream]]:
         if one.process.poll() is None:
             one.process.kill()
             one.process.wait()
+
+
+@pytest.fixture(scope="session")
+def goes_on(turnwise: Callable[..., Any]) -> Callable[..., Any]:
+    """Returns a function that goes on with a stream in this process, until all that is there is scored."""
+    return lambda output, *arguments: turnwise(
+        "run", "--streaming", *arguments, "--max_run_time", "1", output=output
+    )
 
 
 @pytest.fixture(scope="session")

@@ -2,10 +2,8 @@
 
 import json
 import signal
-import sqlite3
 import time
 from collections import Counter
-from contextlib import closing
 
 import pytest
 
@@ -62,7 +60,7 @@ def lines(moment):
 
 @pytest.fixture(scope="module")
 def survivor(stream, lines, tmp_path_factory):
-    """A stream that was killed at seven points, and ended in order by the eighth process."""
+    """A stream that was killed at six points, and ended in order by the seventh process."""
     folder = tmp_path_factory.mktemp("killed")
     watched, config = folder / "in", folder / "config.json"
     watched.mkdir()
@@ -83,35 +81,24 @@ def survivor(stream, lines, tmp_path_factory):
         one = start()
         one.until((folder / "out/progress.sqlite").exists).kill()
         one = start()
-        one.until_rows("results", 1).kill()
-        one = start()
-        one.until(lambda: kept(folder / "out") >= 200).kill()
+        one.until(lambda: one.committed() >= 1).kill()
         write(file, *lines[0], *lines[1], *whole[400:600], *lines[0][:3])
         one = start()
-        one.until(lambda: kept(folder / "out") >= 600).kill()
+        one.until(lambda: one.committed() >= 600).kill()
         write(other, *lines[2][: SESSIONS // 2], *whole[600:900])
         one = start()
-        one.until(lambda: kept(folder / "out") >= 900 + SESSIONS // 2).kill()
+        one.until(lambda: one.committed() >= 900 + SESSIONS // 2).kill()
         write(file, *lines[3][: SESSIONS // 2], *lines[2][SESSIONS // 2 :], *whole[900:1100])
         one = start()
-        one.until(lambda: kept(folder / "out") >= 1000).signal(signal.SIGTERM)
-        one.until(lambda: kept(folder / "out") >= 1010).kill()
+        one.until(lambda: one.committed() >= 1000).signal(signal.SIGTERM)
+        one.until(lambda: one.committed() >= 1010).kill()
         one = start()
-        one.until(lambda: kept(folder / "out") >= 1100 + SESSIONS).kill()
+        one.until(lambda: one.committed() >= 1100 + SESSIONS).kill()
         write(other, *lines[3][SESSIONS // 2 :], *whole[1100:])
         one = start()
-        one.until(lambda: kept(folder / "out", "count(*) + sum(revision)") >= SIZE + 2 * SESSIONS)
+        one.until(lambda: one.committed("count(*) + sum(revision)") >= SIZE + 2 * SESSIONS)
         one.signal().finish()
     return one
-
-
-def kept(directory, what="count(*)"):
-    """Returns how many conversations are committed."""
-    with closing(sqlite3.connect(f"file:{directory}/progress.sqlite?mode=ro", uri=True)) as connection:
-        try:
-            return connection.execute(f"SELECT {what} FROM conversations").fetchone()[0] or 0
-        except sqlite3.OperationalError:
-            return 0
 
 
 def test_it_ends_in_order(survivor):
@@ -198,7 +185,7 @@ def test_totals_are_the_sum_of_the_windows(survivor):
     assert f"{SIZE + SESSIONS} conversations = {SIZE + SESSIONS} results + 0 failed" in survivor.out
 
 
-def test_a_killed_stream_with_a_judge_goes_on(stream, turnwise, tmp_path):
+def test_a_killed_stream_with_a_judge_goes_on(stream, goes_on, turnwise, tmp_path):
     lines = [
         json.dumps(
             {
@@ -220,12 +207,11 @@ def test_a_killed_stream_with_a_judge_goes_on(stream, turnwise, tmp_path):
     config.write_text(json.dumps({"criteria": {"hallucinations_v1": 0.5}}))
     common = ["--input", logs, "--config", config, "--judge", "local", "--judge_cache", "none"]
     logs.write_text("".join(lines[:100]))
-    stream(tmp_path / "out", *common).until(lambda: (tmp_path / "out/scores-00000.jsonl").exists()).kill()
     one = stream(tmp_path / "out", *common)
     one.until_rows("results", 1).kill()
     with logs.open("a") as file:
         file.writelines(lines[100:])
-    one = stream(tmp_path / "out", *common).until_rows("results", 150).signal().finish()
+    one = goes_on(tmp_path / "out", *common)
     batch = turnwise("run", *common, output=tmp_path / "batch")
     assert (one.status, batch.status) == (0, 0)
     values = [
