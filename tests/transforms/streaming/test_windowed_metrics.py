@@ -135,17 +135,17 @@ def test_a_revision_may_change_the_app_version():
     assert {(p.app_version, p.state == MetricsState()) for p in given[1:]} == {("v1", True), ("v2", False)}
 
 
-def test_a_window_takes_conversations_until_its_lateness_and_a_session_gap_are_over():
+def test_a_window_takes_conversations_until_its_lateness_and_two_session_gaps_are_over():
     given = panes(
-        *(contribution("a", 5), mark(120), mark(309), contribution("b", 6)),
-        *(mark(311), contribution("c", 7)),
+        *(contribution("a", 5), mark(120), mark(319), contribution("b", 6)),
+        *(mark(322), contribution("c", 7)),
     )
     assert [pane.state.conversations for pane in given] == [1, 2]
 
 
 def test_conversations_are_forgotten_with_their_window():
     given = panes(
-        *(contribution("a", 5), contribution("b", 250), mark(320)),
+        *(contribution("a", 5), contribution("b", 250), mark(322)),
         *(contribution("a", 260), contribution("b", 250)),
     )
     assert last(given) == {(0.0, "v1"): 1, (200.0, "v1"): 2}
