@@ -81,10 +81,6 @@ class KeptConversations:
             [(name, *span.segment, span.offset, span.length) for span in spans],
         )
 
-    def forget_sessions(self, before: float) -> None:
-        """Drops the events of sessions whose last event is older than a time (seconds since the epoch)."""
-        self._connection.execute("DELETE FROM sessions WHERE closed_at < ?", (before,))
-
     def contributions(self) -> Iterator[Contribution]:
         """Yields what every conversation adds to the metrics, those that changed last at the end."""
         rows = self._connection.execute(

@@ -139,11 +139,13 @@ def test_wrong_credentials_end_a_run_before_it_starts(run: Any, server: Any) -> 
 
 def test_credentials_that_are_refused_later_end_it_too(run: Any, server: Any) -> None:
     server.script({"skip": 5, "status": 401, "message": "revoked"})
+    before = set(threading.enumerate())
     done = run(40)
     assert done.status == 2 and done.err.count("\n") == 1 and "credentials are refused" in done.err
     assert [path for path in done.directory.iterdir() if not path.name.startswith(".")] == []
     assert server.stats()["requests"] < 120
-    assert [t.name for t in threading.enumerate() if t.name.startswith("turnwise")] == []
+    new = set(threading.enumerate()) - before
+    assert [thread.name for thread in new if thread.name.startswith("turnwise")] == []
 
 
 def test_a_sample_is_the_same_in_every_run_and_counted(run: Any, server: Any) -> None:
