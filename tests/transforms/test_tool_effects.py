@@ -70,10 +70,10 @@ CASES = [
     ("cancel:1", "cancel:1 cancel:1", 1.0, True),
     ("cancel:1 cancel:1", "cancel:1", 1.0, True),
     ("transfer_to_human", "transfer_to_human", 1.0, True),
-    ("", "transfer_to_human", 0.8, False),
-    ("transfer_to_human", "", 0.8, False),
+    ("", "transfer_to_human", 2 / 2.1, False),
+    ("transfer_to_human", "", 2 / 2.1, False),
     ("cancel:1", "transfer_to_human", 0.0, False),
-    ("cancel:1", "cancel:1 transfer_to_human", 0.8, False),
+    ("cancel:1", "cancel:1 transfer_to_human", 2 / 2.1, False),
     ("cancel:1 transfer_to_human", "cancel:1 transfer_to_human|transfer_to_human", 1.0, True),
 ]
 

@@ -19,8 +19,10 @@ from transforms.effects.pairing import Matching, match_calls, once
 from transforms.effects.wording import listed, summary, wrong_details
 from transforms.expectations import JUDGE_NEEDED
 
-HANDOFF_WEIGHT = 0.5
-"""What a hand-off counts beside a write: it changes who is in charge, and no record."""
+HANDOFF_WEIGHT = 0.1
+"""What a hand-off counts beside a write: it changes who is in charge, and no record.
+
+At a tenth, one hand-off too many lowers the value less than one wrong write among up to ten."""
 
 
 class _Work(NamedTuple):
@@ -39,7 +41,7 @@ class ToolEffects(MeasuredCriterion, KnowsTools):
     """F1 of the changes that were made against those that were expected, 0..1.
 
     A change is a call of a tool that writes or hands over, and whose answer is no error; an idempotent one
-    counts once. A hand-off weighs half a write, and that neither side writes anything weighs one write. It
+    counts once. A hand-off weighs a tenth of a write, and that neither side writes anything weighs one write. It
     passes if nothing is missing and nothing extra; an extra destructive call always fails. The user's own
     calls count as far as the case expects them.
 

@@ -2,6 +2,7 @@
 
 import math
 import re
+from collections import Counter
 from collections.abc import Hashable, Sequence
 from functools import lru_cache
 from typing import NamedTuple
@@ -116,10 +117,11 @@ def nodes(value: JsonValue) -> int:
 
 def key_of(value: JsonValue) -> Hashable:
     """Returns a hashable value that two values share only if they are alike; most that are alike share it."""
+    value = _structure(value)
     if isinstance(value, dict):
         return frozenset((key, key_of(item)) for key, item in value.items() if not is_empty(item))
     if isinstance(value, list):
-        return ("list", *sorted(map(repr, map(key_of, value))))
+        return "list", frozenset(Counter(map(key_of, value)).items())
     if isinstance(value, bool):
         return value, "truth"
     number = amount(value)

@@ -90,7 +90,7 @@ def actions_of(conversation: Conversation, book: ToolBook) -> list[Action]:
 
 
 def _has_effect(call: ToolCall, response: ToolResponse | None, book: ToolBook) -> bool:
-    return book.effect_of(call).effect != "read" and not has_failed(response)
+    return book.effect_of(call).effect != "read" and not has_failed(response, called_tool(call))
 
 
 def _action(place: int, call: ToolCall, response: ToolResponse | None) -> Action:

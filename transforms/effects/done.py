@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from schemas.conversation import ToolCall, ToolResponse, Turn
-from transforms.effects.book import ToolBook
+from transforms.effects.book import ToolBook, called_tool
 from transforms.effects.failed import has_failed
 from transforms.formats.pairing import pair_responses
 
@@ -37,7 +37,7 @@ def _work(turns: Sequence[tuple[list[ToolCall], list[ToolResponse]]], book: Tool
         if any(book.effect_of(call).effect != "read" for call in calls):
             for call, response in zip(calls, pair_responses(calls, responses), strict=True):
                 if book.effect_of(call).effect != "read":
-                    (done.failed if has_failed(response) else done.succeeded).append(call)
+                    (done.failed if has_failed(response, called_tool(call)) else done.succeeded).append(call)
     return done
 
 

@@ -27,6 +27,9 @@ FAILED = [
     "Invalid amount",
     "Unable to process",
     "Permission denied",
+    "Request denied: too late",
+    "You do not have any points",
+    "The user doesn't have a card",
     "Insufficient funds",
     "오류: 없음",
     "Fehler: x",
@@ -102,6 +105,13 @@ def test_the_mark_of_the_log(mark, wanted):
 
 def test_without_an_answer_a_call_has_succeeded():
     assert not has_failed(None)
+
+
+@pytest.mark.parametrize("answer", ["Request denied.", {"result": "Request 5 denied"}, ["Both denied"]])
+def test_what_a_tool_that_denies_has_denied(answer):
+    assert has_failed(ToolResponse(response=answer), "approve_request")
+    assert not has_failed(ToolResponse(response=answer), "deny_request")
+    assert has_failed(ToolResponse(response="Error: not found"), "deny_request")
 
 
 JSON = st.recursive(
