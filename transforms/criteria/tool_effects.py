@@ -41,8 +41,8 @@ class ToolEffects(MeasuredCriterion, KnowsTools):
     """F1 of the changes that were made against those that were expected, 0..1.
 
     A change is a call of a tool that writes or hands over, and whose answer is no error; an idempotent one
-    counts once. A hand-off weighs a tenth of a write, and that neither side writes anything weighs one write. It
-    passes if nothing is missing and nothing extra; an extra destructive call always fails. The user's own
+    counts once. A hand-off weighs a tenth of a write, and that neither side writes anything weighs one write.
+    It passes if nothing is missing and nothing extra; an extra destructive call always fails. The user's own
     calls count as far as the case expects them.
 
     Attributes:
