@@ -31,8 +31,10 @@ class _Work(NamedTuple):
     expected: list[ToolCall]
     optional: list[ToolCall]
     actual: list[ToolCall]
+    idle: list[ToolCall]
     users_expected: list[ToolCall]
     users_actual: list[ToolCall]
+    users_idle: list[ToolCall]
     failed: list[ToolCall]
     guesses: dict[str, str]
 
@@ -93,10 +95,10 @@ class ToolEffects(MeasuredCriterion, KnowsTools):
 
     def _score(self, work: _Work, book: ToolBook, undecided: bool) -> Score:
         compare = Comparison(self.argument_matchers, self.ordered_lists, undecided)
-        matching = match_calls(work.expected, work.actual, compare)
+        matching = _matching(work.expected, work.actual, work.idle, compare)
         matching.extra[:] = match_calls(work.optional, matching.extra, compare).extra
         destructive = [call for call in _unexpected(matching) if book.effect_of(call).destructive]
-        users = match_calls(work.users_expected, work.users_actual, compare)
+        users = _matching(work.users_expected, work.users_actual, work.users_idle, compare)
         matching.matched.extend(users.matched)
         matching.missing.extend(users.missing)
         matching.wrong.extend(users.wrong)
@@ -138,11 +140,25 @@ def _work(
         once(changes(expected or [], book), book),
         optional,
         once(done.succeeded, book),
+        once(done.idle, book),
         users_expected,
         once(users.succeeded, book),
+        once(users.idle, book),
         done.failed,
         book.guesses(map(called_tool, [*(expected or []), *by_user, *called, *users.succeeded])),
     )
+
+
+def _matching(
+    expected: Sequence[ToolCall], actual: Sequence[ToolCall], idle: Sequence[ToolCall], compare: Comparison
+) -> Matching:
+    """Pairs calls; one that found all as it was to be is no change, and does what is missing else."""
+    matching = match_calls(expected, actual, compare)
+    if matching.missing and idle:
+        found = match_calls(matching.missing, idle, compare)
+        matching.matched.extend(found.matched)
+        matching.missing[:] = [*found.missing, *(wrong.expected for wrong in found.wrong)]
+    return matching
 
 
 def _unexpected(matching: Matching) -> list[ToolCall]:

@@ -173,9 +173,16 @@ def _truth(value: JsonValue) -> bool | None:
 def _same_amount(left: Amount, right: Amount) -> bool:
     if left.currency and right.currency and left.currency != right.currency:
         return False
-    if isinstance(left.value, int) and isinstance(right.value, int):
+    if left.value == right.value or (_is_whole(left.value) and _is_whole(right.value)):
         return left.value == right.value
-    return math.isclose(left.value, right.value, rel_tol=1e-9, abs_tol=1e-9)
+    try:
+        return math.isclose(left.value, right.value, rel_tol=1e-9, abs_tol=1e-9)
+    except OverflowError:
+        return False
+
+
+def _is_whole(value: float) -> bool:
+    return isinstance(value, int) or value.is_integer()
 
 
 def amount(value: JsonValue) -> Amount | None:

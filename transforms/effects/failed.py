@@ -39,6 +39,7 @@ _SAYING = re.compile(
 _SUCCEEDING = re.compile(
     r"\b(?:success(?:ful|fully)?|succeeded|completed|(?:no|0|without(?: any)?) errors?|0 failed)\b"
 )
+_SO_BEFORE = re.compile(r"\b(?:is|are|was|were) already \w+(?: \w+){0,2}$")
 _CLAUSE_END = re.compile(r"[.!?;\n](?:\s|$)")
 
 
@@ -59,6 +60,12 @@ def has_failed(response: ToolResponse | None, tool: str = "") -> bool:
         return False
     denies = "deny" in words_of(tool)
     return bool(response.error) or _says_failure(response.response, _DEEPEST, denies)
+
+
+def changed_nothing(response: ToolResponse | None) -> bool:
+    """Tells whether a tool's answer is a text that says that all was so before (`it was already open`)."""
+    answer = response.response if response else None
+    return isinstance(answer, str) and _SO_BEFORE.search(_first_clause(answer)) is not None
 
 
 def _says_failure(answer: JsonValue, depth: int, denies: bool) -> bool:
@@ -89,12 +96,19 @@ def _decoded(text: str) -> JsonObject | list[JsonValue] | None:
 
 
 def _text_says_failure(text: str, denies: bool) -> bool:
-    plain = " ".join(text[:_LONGEST_TEXT].casefold().split())
-    clause = _CLAUSE_END.split(plain, maxsplit=1)[0]
+    plain, clause = _plain(text), _first_clause(text)
     if _SUCCEEDING.search(clause):
         return False
     said = {found[0] for found in _SAYING.finditer(clause)} - ({"denied"} if denies else set())
     return _OPENING.match(plain) is not None or bool(said)
+
+
+def _plain(text: str) -> str:
+    return " ".join(text[:_LONGEST_TEXT].casefold().split())
+
+
+def _first_clause(text: str) -> str:
+    return _CLAUSE_END.split(_plain(text), maxsplit=1)[0]
 
 
 def _object_says_failure(answer: JsonObject, depth: int, denies: bool) -> bool:
