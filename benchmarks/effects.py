@@ -52,15 +52,22 @@ class Figure(NamedTuple):
 
 
 def read_runs(path: Path) -> list[Run]:
-    """Reads the runs that have a reward."""
+    """Reads the runs that have a reward.
+
+    Raises:
+        ValueError: A line is no conversation, or not some runs passed and some failed.
+    """
     with path.open("rb") as lines:
         found = [read_conversation(line) for line in lines if line.strip()]
     rewards = [(conversation, conversation.labels.get("reward")) for conversation in found]
-    return [
+    runs = [
         Run(str(conversation.meta.get("task_id", i)), conversation, reward >= 1)
         for i, (conversation, reward) in enumerate(rewards)
-        if reward is not None
+        if isinstance(reward, int | float)
     ]
+    if len({run.succeeded for run in runs}) < 2:
+        raise ValueError(f"{len(runs)} runs with a reward; some must have passed and some failed")
+    return runs
 
 
 def value_of(criterion: MeasuredCriterion, conversation: Conversation) -> float:
@@ -97,7 +104,13 @@ def main(paths: Sequence[str]) -> int:
     if missing:
         print(f"no such file: {', '.join(missing)}", file=sys.stderr)
         return 2
-    sets = {file.name: read_runs(file) for file in files}
+    sets: dict[str, list[Run]] = {}
+    for file in files:
+        try:
+            sets[file.name] = read_runs(file)
+        except ValueError as error:
+            print(f"{file}: {error}", file=sys.stderr)
+            return 2
     sizes = [
         f"{name}: {len(runs)} runs, {sum(r.succeeded for r in runs)} passed" for name, runs in sets.items()
     ]

@@ -75,8 +75,10 @@ def _parser() -> _Parser:
 
 
 def _text(tools: dict[str, ToolEffect]) -> str:
-    """Returns the tools by name as JSON, one a line."""
-    lines = [f"    {_json(name)}: {_json(_setting(tool))}" for name, tool in sorted(tools.items())]
+    """Returns the tools by name as JSON, one a line; a name that would be read as a glob is escaped."""
+    lines = [
+        f"    {_json(glob.escape(name))}: {_json(_setting(tool))}" for name, tool in sorted(tools.items())
+    ]
     return '{\n  "tools": {\n' + ",\n".join(lines) + "\n  }\n}" if lines else '{"tools": {}}'
 
 

@@ -86,6 +86,15 @@ def test_what_it_prints_is_a_config(logs, tmp_path, capsys):
     assert again == before
 
 
+def test_a_name_with_the_marks_of_a_glob_is_only_itself(tmp_path, capsys):
+    log, config = tmp_path / "a.json", tmp_path / "config.json"
+    log.write_text(json.dumps({**CHAT, "tools": [{"name": "*", "annotations": {"readOnlyHint": True}}]}))
+    config.write_text(json.dumps({"tools": listed(capsys, log)[1]}))
+    _, again, _ = listed(capsys, log, "--config", config)
+    assert again["[*]"] == {"effect": "read", "source": "config"}
+    assert again["cancel_x"]["effect"] == "write"
+
+
 def test_files_globs_and_formats(logs, capsys):
     assert set(listed(capsys, logs / "c.json")[1]) == {"pay_x", "own"}
     assert set(listed(capsys, logs / "*.json")[1]) == {"pay_x", "own"}

@@ -31,6 +31,12 @@ CASES = [
     ([did(said="I cancelled A1.")], ["1|cancel|A1|I cancelled A1"], 0.0, ["not_done"], 0),
     ([did("cancel A1!", said="I cancelled A1.")], ["1|cancel|A1|cancelled"], 0.0, ["not_done"], 0),
     ([did("cancel A1", said="I cancelled B2.")], ["1|cancel|B2|cancelled B2"], 0.0, ["not_done"], 1),
+    ([did("cancel A12", said="I cancelled A1.")], ["1|cancel|A1|cancelled A1"], 0.0, ["not_done"], 1),
+    ([did("cancel #A1", said="I cancelled A1.")], ["1|cancel|A1|cancelled A1"], 1.0, ["done"], 0),
+    ([did("cancel A1", said="I cancelled #A1.")], ["1|cancel|#A1.|cancelled #A1"], 1.0, ["done"], 0),
+    ([did("pay card_4421", said="I used 4421.")], ["1|pay|4421|used 4421"], 1.0, ["done"], 0),
+    ([did("pay 994421", said="I used …4421.")], ["1|pay|4421|I used"], 1.0, ["done"], 0),
+    ([did("pay 100", said="I paid 10.")], ["1|pay|10|paid 10"], 0.0, ["not_done"], 1),
     ([did(said="It is noted.")], ["1|||It is noted"], 0.0, ["not_done"], 0),
     (
         [did(said="I cancelled it."), did("cancel A1", said="So.")],

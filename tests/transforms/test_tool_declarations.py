@@ -47,6 +47,8 @@ CASES = [
         [{"name": "a", "annotations": {"idempotentHint": True, "title": "A"}}],
         {"a": (None, True, None, "mcp")},
     ),
+    ([{"name": "a", "annotations": {"destructiveHint": True}}], {"a": ("write", False, True, "mcp")}),
+    ([{"name": "a", "annotations": {"destructiveHint": False}}], {"a": (None, None, False, "mcp")}),
     ([{"name": "a", "annotations": {"readOnlyHint": "yes"}}], {"a": (*NOTHING, "mcp")}),
     (
         [{"functionDeclarations": [{"name": "a"}, {"name": "b"}]}],

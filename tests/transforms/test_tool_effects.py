@@ -20,12 +20,15 @@ def built(tools=None, **fields):
     return criterion
 
 
+ANSWERS = {"!": "Error: it did not work", "~": "It was already so."}
+
+
 def turn_of(text):
-    """`cancel:1 add!` -> calls of cancel with {"x": "1"} and of add, which fails, with their answers."""
+    """`cancel:1 add!` -> calls of cancel with {"x": "1"} and of add, which fails (`~`: changes nothing)."""
     pairs = []
     for word in text.split():
-        name, _, value = word.rstrip("!").partition(":")
-        answer = "Error: it did not work" if word.endswith("!") else {"status": "ok"}
+        name, _, value = word.rstrip("!~").partition(":")
+        answer = ANSWERS.get(word[-1], {"status": "ok"})
         pairs.append((ToolCall(name, {"x": value} if value else {}), ToolResponse(name, response=answer)))
     return Turn(user="u", tool_calls=[c for c, _ in pairs], tool_responses=[r for _, r in pairs])
 
@@ -66,14 +69,18 @@ CASES = [
     ("add:1", "add:1!", 0.0, False),
     ("", "add:1! cancel:2!", 1.0, True),
     ("add:1", "add:1 add:1", 2 / 3, False),
+    ("add:1", "add:1 add:1~ cancel:2~", 1.0, True),
+    ("add:1", "add:1~", 1.0, True),
+    ("add:1", "add:2~", 0.0, False),
+    ("add:1 add:1", "add:1 add:2~", 2 / 3, False),
     ("add:1 add:1", "add:1", 2 / 3, False),
     ("cancel:1", "cancel:1 cancel:1", 1.0, True),
     ("cancel:1 cancel:1", "cancel:1", 1.0, True),
     ("transfer_to_human", "transfer_to_human", 1.0, True),
-    ("", "transfer_to_human", 0.8, False),
-    ("transfer_to_human", "", 0.8, False),
+    ("", "transfer_to_human", 2 / 2.1, False),
+    ("transfer_to_human", "", 2 / 2.1, False),
     ("cancel:1", "transfer_to_human", 0.0, False),
-    ("cancel:1", "cancel:1 transfer_to_human", 0.8, False),
+    ("cancel:1", "cancel:1 transfer_to_human", 2 / 2.1, False),
     ("cancel:1 transfer_to_human", "cancel:1 transfer_to_human|transfer_to_human", 1.0, True),
 ]
 

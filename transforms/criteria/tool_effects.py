@@ -19,8 +19,10 @@ from transforms.effects.pairing import Matching, match_calls, once
 from transforms.effects.wording import listed, summary, wrong_details
 from transforms.expectations import JUDGE_NEEDED
 
-HANDOFF_WEIGHT = 0.5
-"""What a hand-off counts beside a write: it changes who is in charge, and no record."""
+HANDOFF_WEIGHT = 0.1
+"""What a hand-off counts beside a write: it changes who is in charge, and no record.
+
+At a tenth, one hand-off too many lowers the value less than one wrong write among up to ten."""
 
 
 class _Work(NamedTuple):
@@ -29,8 +31,10 @@ class _Work(NamedTuple):
     expected: list[ToolCall]
     optional: list[ToolCall]
     actual: list[ToolCall]
+    idle: list[ToolCall]
     users_expected: list[ToolCall]
     users_actual: list[ToolCall]
+    users_idle: list[ToolCall]
     failed: list[ToolCall]
     guesses: dict[str, str]
 
@@ -39,8 +43,8 @@ class ToolEffects(MeasuredCriterion, KnowsTools):
     """F1 of the changes that were made against those that were expected, 0..1.
 
     A change is a call of a tool that writes or hands over, and whose answer is no error; an idempotent one
-    counts once. A hand-off weighs half a write, and that neither side writes anything weighs one write. It
-    passes if nothing is missing and nothing extra; an extra destructive call always fails. The user's own
+    counts once. A hand-off weighs a tenth of a write, and that neither side writes anything weighs one write.
+    It passes if nothing is missing and nothing extra; an extra destructive call always fails. The user's own
     calls count as far as the case expects them.
 
     Attributes:
@@ -91,10 +95,10 @@ class ToolEffects(MeasuredCriterion, KnowsTools):
 
     def _score(self, work: _Work, book: ToolBook, undecided: bool) -> Score:
         compare = Comparison(self.argument_matchers, self.ordered_lists, undecided)
-        matching = match_calls(work.expected, work.actual, compare)
+        matching = _matching(work.expected, work.actual, work.idle, compare)
         matching.extra[:] = match_calls(work.optional, matching.extra, compare).extra
         destructive = [call for call in _unexpected(matching) if book.effect_of(call).destructive]
-        users = match_calls(work.users_expected, work.users_actual, compare)
+        users = _matching(work.users_expected, work.users_actual, work.users_idle, compare)
         matching.matched.extend(users.matched)
         matching.missing.extend(users.missing)
         matching.wrong.extend(users.wrong)
@@ -136,11 +140,25 @@ def _work(
         once(changes(expected or [], book), book),
         optional,
         once(done.succeeded, book),
+        once(done.idle, book),
         users_expected,
         once(users.succeeded, book),
+        once(users.idle, book),
         done.failed,
         book.guesses(map(called_tool, [*(expected or []), *by_user, *called, *users.succeeded])),
     )
+
+
+def _matching(
+    expected: Sequence[ToolCall], actual: Sequence[ToolCall], idle: Sequence[ToolCall], compare: Comparison
+) -> Matching:
+    """Pairs calls; one that found all as it was to be is no change, and does what is missing else."""
+    matching = match_calls(expected, actual, compare)
+    if matching.missing and idle:
+        found = match_calls(matching.missing, idle, compare)
+        matching.matched.extend(found.matched)
+        matching.missing[:] = [*found.missing, *(wrong.expected for wrong in found.wrong)]
+    return matching
 
 
 def _unexpected(matching: Matching) -> list[ToolCall]:

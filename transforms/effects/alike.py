@@ -2,6 +2,7 @@
 
 import math
 import re
+from collections import Counter
 from collections.abc import Hashable, Sequence
 from functools import lru_cache
 from typing import NamedTuple
@@ -116,10 +117,11 @@ def nodes(value: JsonValue) -> int:
 
 def key_of(value: JsonValue) -> Hashable:
     """Returns a hashable value that two values share only if they are alike; most that are alike share it."""
+    value = _structure(value)
     if isinstance(value, dict):
         return frozenset((key, key_of(item)) for key, item in value.items() if not is_empty(item))
     if isinstance(value, list):
-        return ("list", *sorted(map(repr, map(key_of, value))))
+        return "list", frozenset(Counter(map(key_of, value)).items())
     if isinstance(value, bool):
         return value, "truth"
     number = amount(value)
@@ -171,9 +173,16 @@ def _truth(value: JsonValue) -> bool | None:
 def _same_amount(left: Amount, right: Amount) -> bool:
     if left.currency and right.currency and left.currency != right.currency:
         return False
-    if isinstance(left.value, int) and isinstance(right.value, int):
+    if left.value == right.value or (_is_whole(left.value) and _is_whole(right.value)):
         return left.value == right.value
-    return math.isclose(left.value, right.value, rel_tol=1e-9, abs_tol=1e-9)
+    try:
+        return math.isclose(left.value, right.value, rel_tol=1e-9, abs_tol=1e-9)
+    except OverflowError:
+        return False
+
+
+def _is_whole(value: float) -> bool:
+    return isinstance(value, int) or value.is_integer()
 
 
 def amount(value: JsonValue) -> Amount | None:

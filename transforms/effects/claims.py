@@ -1,5 +1,6 @@
 """What an agent says it did, beside what it did."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
@@ -15,6 +16,9 @@ from transforms.expectations import turn_texts
 from transforms.formats.pairing import pair_responses
 from transforms.judging.quotes import span
 from transforms.judging.render import json_text
+
+_AROUND = "#$€£¥₩.,:;()[]\"'“”"
+_LAST_DIGITS = 4
 
 Verdict = Literal["done", "not_done", "too_early"]
 
@@ -90,7 +94,7 @@ def actions_of(conversation: Conversation, book: ToolBook) -> list[Action]:
 
 
 def _has_effect(call: ToolCall, response: ToolResponse | None, book: ToolBook) -> bool:
-    return book.effect_of(call).effect != "read" and not has_failed(response)
+    return book.effect_of(call).effect != "read" and not has_failed(response, called_tool(call))
 
 
 def _action(place: int, call: ToolCall, response: ToolResponse | None) -> Action:
@@ -126,4 +130,12 @@ def settle(claims: Sequence[Claim], actions: Sequence[Action]) -> None:
 
 
 def _fits(claim: Claim, action: Action) -> bool:
-    return action.tool == claim.tool and plain(claim.identifier) in action.text
+    return action.tool == claim.tool and _names(claim.identifier, action.text)
+
+
+def _names(identifier: str, text: str) -> bool:
+    """Tells whether a text holds an identifier whole (`A1` is not in `A12`), or a long number by its end."""
+    wanted = plain(identifier).strip(_AROUND)
+    is_end = wanted.isdigit() and len(wanted) >= _LAST_DIGITS
+    before = "" if is_end else r"(?<![a-z0-9])"
+    return not wanted or re.search(rf"{before}{re.escape(wanted)}(?![a-z0-9])", text) is not None

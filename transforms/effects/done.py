@@ -4,8 +4,8 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from schemas.conversation import ToolCall, ToolResponse, Turn
-from transforms.effects.book import ToolBook
-from transforms.effects.failed import has_failed
+from transforms.effects.book import ToolBook, called_tool
+from transforms.effects.failed import changed_nothing, has_failed
 from transforms.formats.pairing import pair_responses
 
 
@@ -15,10 +15,12 @@ class Done(NamedTuple):
     Attributes:
         succeeded: Those that had an effect, in order.
         failed: Those whose answer is an error.
+        idle: Those whose answer is that all was so before.
     """
 
     succeeded: list[ToolCall]
     failed: list[ToolCall]
+    idle: list[ToolCall]
 
 
 def agents_work(turns: Iterable[Turn], book: ToolBook) -> Done:
@@ -32,13 +34,19 @@ def users_work(turns: Iterable[Turn], book: ToolBook) -> Done:
 
 
 def _work(turns: Sequence[tuple[list[ToolCall], list[ToolResponse]]], book: ToolBook) -> Done:
-    done = Done([], [])
+    done = Done([], [], [])
     for calls, responses in turns:
         if any(book.effect_of(call).effect != "read" for call in calls):
             for call, response in zip(calls, pair_responses(calls, responses), strict=True):
                 if book.effect_of(call).effect != "read":
-                    (done.failed if has_failed(response) else done.succeeded).append(call)
+                    _part(done, call, response).append(call)
     return done
+
+
+def _part(done: Done, call: ToolCall, response: ToolResponse | None) -> list[ToolCall]:
+    if has_failed(response, called_tool(call)):
+        return done.failed
+    return done.idle if changed_nothing(response) else done.succeeded
 
 
 def changes(calls: Iterable[ToolCall], book: ToolBook) -> list[ToolCall]:

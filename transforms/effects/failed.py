@@ -6,6 +6,7 @@ from pydantic_core import from_json
 
 from schemas.conversation import ToolResponse
 from schemas.values import JsonObject, JsonValue
+from transforms.effects.guess import words_of
 
 _DEEPEST = 4
 _MOST_PARTS = 20
@@ -32,15 +33,17 @@ _OPENING = re.compile(
 )
 _SAYING = re.compile(
     r"\b(?:unable to|can ?not|can['’]t|could ?n['’]t|could not|not found|does ?n['’]t exist|does not exist"
+    r"|(?:do|does|did)(?: not|n['’]t) have"
     r"|not (?:allowed|permitted|authori[sz]ed)|failed|denied|timed out|is invalid|are invalid|not valid)\b"
 )
 _SUCCEEDING = re.compile(
     r"\b(?:success(?:ful|fully)?|succeeded|completed|(?:no|0|without(?: any)?) errors?|0 failed)\b"
 )
+_SO_BEFORE = re.compile(r"\b(?:is|are|was|were) already \w+(?: \w+){0,2}$")
 _CLAUSE_END = re.compile(r"[.!?;\n](?:\s|$)")
 
 
-def has_failed(response: ToolResponse | None) -> bool:
+def has_failed(response: ToolResponse | None, tool: str = "") -> bool:
     """Tells whether a call failed: by the log's mark, or else by what the tool answered.
 
     A text has failed if it opens as an error does (`Error: ...`, `ValueError: ...`, `404 Not Found`), or if
@@ -48,21 +51,35 @@ def has_failed(response: ToolResponse | None) -> bool:
     a status of 400 and more or a status such as `failed`, at the top or inside `result`, `content` and the
     like.
     A call without a recorded answer is taken to have succeeded.
+
+    Args:
+        response: The answer.
+        tool: Name of the tool that answered: what one that denies has denied, it did.
     """
     if response is None:
         return False
-    return bool(response.error) or _says_failure(response.response, _DEEPEST)
+    denies = "deny" in words_of(tool)
+    return bool(response.error) or _says_failure(response.response, _DEEPEST, denies)
 
 
-def _says_failure(answer: JsonValue, depth: int) -> bool:
+def changed_nothing(response: ToolResponse | None) -> bool:
+    """Tells whether a tool's answer is a text that says that all was so before (`it was already open`)."""
+    answer = response.response if response else None
+    return isinstance(answer, str) and _SO_BEFORE.search(_first_clause(answer)) is not None
+
+
+def _says_failure(answer: JsonValue, depth: int, denies: bool) -> bool:
     if isinstance(answer, str):
         decoded = _decoded(answer)
-        return _text_says_failure(answer) if decoded is None else _says_failure(decoded, depth)
+        if decoded is None:
+            return _text_says_failure(answer, denies)
+        return _says_failure(decoded, depth, denies)
     if depth and isinstance(answer, dict):
-        return _object_says_failure(answer, depth)
+        return _object_says_failure(answer, depth, denies)
     if depth and isinstance(answer, list) and answer:
         return all(
-            isinstance(part, dict | str) and _says_failure(part, depth - 1) for part in answer[:_MOST_PARTS]
+            isinstance(part, dict | str) and _says_failure(part, depth - 1, denies)
+            for part in answer[:_MOST_PARTS]
         )
     return False
 
@@ -78,15 +95,23 @@ def _decoded(text: str) -> JsonObject | list[JsonValue] | None:
     return value if isinstance(value, dict | list) else None
 
 
-def _text_says_failure(text: str) -> bool:
-    plain = " ".join(text[:_LONGEST_TEXT].casefold().split())
-    clause = _CLAUSE_END.split(plain, maxsplit=1)[0]
+def _text_says_failure(text: str, denies: bool) -> bool:
+    plain, clause = _plain(text), _first_clause(text)
     if _SUCCEEDING.search(clause):
         return False
-    return _OPENING.match(plain) is not None or _SAYING.search(clause) is not None
+    said = {found[0] for found in _SAYING.finditer(clause)} - ({"denied"} if denies else set())
+    return _OPENING.match(plain) is not None or bool(said)
 
 
-def _object_says_failure(answer: JsonObject, depth: int) -> bool:
+def _plain(text: str) -> str:
+    return " ".join(text[:_LONGEST_TEXT].casefold().split())
+
+
+def _first_clause(text: str) -> str:
+    return _CLAUSE_END.split(_plain(text), maxsplit=1)[0]
+
+
+def _object_says_failure(answer: JsonObject, depth: int, denies: bool) -> bool:
     fields = {re.sub(r"[\W_]", "", str(key)).lower(): value for key, value in answer.items()}
     if any(_is_error(fields[key]) for key in _ERROR_KEYS if key in fields):
         return True
@@ -94,7 +119,7 @@ def _object_says_failure(answer: JsonObject, depth: int) -> bool:
     marks += [_status(fields[key]) for key in _STATUS_KEYS if key in fields]
     if False in marks or True in marks:
         return False in marks
-    return any(_says_failure(fields[key], depth - 1) for key in _HOLDING_KEYS if key in fields)
+    return any(_says_failure(fields[key], depth - 1, denies) for key in _HOLDING_KEYS if key in fields)
 
 
 def _is_error(value: JsonValue) -> bool:

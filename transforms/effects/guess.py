@@ -35,7 +35,7 @@ def guess_effect(name: str, description: str | None = None) -> ToolEffect:
     A prefix (`server__`, `service.`) counts only if the rest says nothing. A name without a known verb is
     read if it ends in a noun of what is known (`order_status`) or turns one thing into another
     (`litre_to_gallon`); else the first word of the description decides, and without it the tool writes: verbs
-    that read are few, verbs that write are not.
+    that read are few, verbs that write are not. To make a tool ready (`load_tools`) changes nothing.
 
     Args:
         name: In camelCase, snake_case, kebab-case, in any language.
@@ -66,6 +66,8 @@ def _read(words: Sequence[str]) -> Reading | None:
     head, last = words[0], words[-1]
     if _hands_over(words):
         return Reading("handoff", head)
+    if head in verbs.PREPARING and last in verbs.TOOLS:
+        return Reading("read", "")
     if head in verbs.WEAK and len(words) > 1:
         return _read(words[1:])
     verb = _verb(words)

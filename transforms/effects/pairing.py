@@ -64,17 +64,32 @@ def _by_name(calls: Sequence[ToolCall]) -> dict[str | None, list[ToolCall]]:
 def _match_tool(
     wanted: list[ToolCall], made: list[ToolCall], compare: Comparison, matching: Matching
 ) -> None:
-    is_many = _nodes(wanted) * _nodes(made) > _MOST_COMPARED
-    for pair in (_equal_ones, _alike_ones) if is_many else (_doing_the_same,):
-        partners = pair(wanted, made, compare)
-        matching.matched.extend(call for call, j in zip(wanted, partners, strict=True) if j is not None)
-        wanted, made = _left(wanted, made, partners)
+    for pair in (_equal_ones, _alike_ones) if _are_many(wanted, made) else ():
+        wanted, made = _take(pair(wanted, made, compare), wanted, made, matching)
+    is_many = _are_many(wanted, made)
+    if not is_many:
+        wanted, made = _take(_doing_the_same(wanted, made, compare), wanted, made, matching)
     partners = _in_place_of(wanted, made, None if is_many else compare)
-    pairs = zip(wanted, partners, strict=True)
-    matching.wrong.extend(Wrong(want, made[j]) for want, j in pairs if j is not None)
+    for want, call in ((want, made[j]) for want, j in zip(wanted, partners, strict=True) if j is not None):
+        if is_many and _is_done(want, call, compare):
+            matching.matched.append(want)
+        else:
+            matching.wrong.append(Wrong(want, call))
     wanted, made = _left(wanted, made, partners)
     matching.missing.extend(wanted)
     matching.extra.extend(made)
+
+
+def _take(
+    partners: list[int | None], wanted: list[ToolCall], made: list[ToolCall], matching: Matching
+) -> tuple[list[ToolCall], list[ToolCall]]:
+    """Notes the pairs that do the same, and returns what is left on both sides."""
+    matching.matched.extend(call for call, j in zip(wanted, partners, strict=True) if j is not None)
+    return _left(wanted, made, partners)
+
+
+def _are_many(wanted: list[ToolCall], made: list[ToolCall]) -> bool:
+    return _nodes(wanted) * _nodes(made) > _MOST_COMPARED
 
 
 def _nodes(calls: list[ToolCall]) -> int:

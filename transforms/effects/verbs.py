@@ -60,6 +60,12 @@ NOUNS_TOO = _words("""
 WEAK = _words("call do exec execute handle invoke manage perform process run try use")
 """Verbs that only say that something is done; the next verb of the name says what."""
 
+PREPARING = _words("discover load select unlock")
+"""Verbs that make a tool ready: that alone changes nothing."""
+
+TOOLS = _words("tool tools toolbox toolkit toolset toolsets")
+"""What is made ready."""
+
 JOINING = _words("and or then")
 """A verb after one of them counts as well."""
 

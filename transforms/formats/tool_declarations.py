@@ -97,7 +97,10 @@ def _one(tool: JsonValue, origin: str) -> Iterator[ToolDeclaration]:
 
 
 def _add_annotations(declared: ToolDeclaration, annotations: JsonValue) -> None:
-    """Reads MCP's hints; a tool that is not read-only is destructive and not idempotent unless it says so."""
+    """Reads MCP's hints; a tool that is not read-only is destructive and not idempotent unless it says so.
+
+    One that does not say whether it is read-only is not if it is destructive.
+    """
     if not isinstance(annotations, dict):
         return
     reads, destroys, repeats = (
@@ -108,7 +111,7 @@ def _add_annotations(declared: ToolDeclaration, annotations: JsonValue) -> None:
             ("idempotentHint", "idempotent_hint"),
         )
     )
-    if reads is None:
+    if reads is None and not destroys:
         declared.destructive, declared.idempotent = destroys, repeats
     elif reads:
         declared.effect, declared.idempotent, declared.destructive = "read", True, False

@@ -184,3 +184,21 @@ def test_what_is_no_moment(text):
 @given(st.text("0123456789-/:. TZ+amMayp年月日", max_size=24))
 def test_any_text_may_be_a_moment(text):
     assert same_moment(moments(text), moments(text)) is bool(moments(text))
+
+
+def nested(depth, leaf):
+    for _ in range(depth):
+        leaf = [leaf]
+    return leaf
+
+
+@pytest.mark.parametrize("depth", [1, 10, 100])
+def test_lists_in_lists(depth):
+    assert alike(nested(depth, "a"), nested(depth, " A "))
+    assert not alike(nested(depth, "a"), nested(depth, "b"))
+    assert not alike(nested(depth, "a"), nested(depth - 1, "a"))
+
+
+@pytest.mark.parametrize(("text", "value"), [("[1, 2]", [2, 1]), ('{"a": "5"}', {"a": 5.0, "b": None})])
+def test_a_json_text_has_the_key_of_what_it_spells(text, value):
+    assert key_of(text) == key_of(value)

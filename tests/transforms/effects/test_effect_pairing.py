@@ -1,3 +1,5 @@
+import json
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -80,6 +82,28 @@ def test_a_thousand_calls_of_one_tool(spell):
 def test_a_thousand_calls_that_all_differ():
     wanted, made = ([ToolCall("add", {"x": [i, {"y": side}]}) for i in range(1000)] for side in "ab")
     assert len(match_calls(wanted, made, Comparison()).wrong) == 1000
+
+
+def spelled(i, **spelling):
+    return json.dumps({"id": i, "rows": [i, {"at": "2024-05-20", "by": f"clerk {i}"}]}, **spelling)
+
+
+@pytest.mark.parametrize("size", [2, 14, 300])
+def test_calls_with_json_texts(size):
+    wanted = [ToolCall("run", {"arguments": spelled(i)}) for i in range(size)]
+    made = [ToolCall("run", {"arguments": spelled(i, indent=2)}) for i in reversed(range(size))]
+    assert len(match_calls(wanted, made, Comparison()).matched) == size
+
+
+@pytest.mark.parametrize("size", [2, 300])
+def test_no_call_is_wrong_in_nothing(size):
+    """Amounts with and without their currency are alike, and have no common key."""
+    wanted = [ToolCall("pay", {"sum": f"{i} EUR", "rows": [*range(30)]}) for i in range(size)]
+    made = [ToolCall("pay", {"sum": i, "rows": [*range(30)]}) for i in range(size)]
+    compare = Comparison()
+    found = match_calls(wanted, made, compare)
+    assert len(found.matched) == size
+    assert all(compare.differences(w.expected, w.actual) for w in found.wrong)
 
 
 def test_what_is_idempotent_counts_once():

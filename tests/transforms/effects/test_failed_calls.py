@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schemas.conversation import ToolResponse
-from transforms.effects.failed import has_failed
+from transforms.effects.failed import changed_nothing, has_failed
 
 FAILED = [
     "Error: x",
@@ -27,6 +27,9 @@ FAILED = [
     "Invalid amount",
     "Unable to process",
     "Permission denied",
+    "Request denied: too late",
+    "You do not have any points",
+    "The user doesn't have a card",
     "Insufficient funds",
     "오류: 없음",
     "Fehler: x",
@@ -102,6 +105,32 @@ def test_the_mark_of_the_log(mark, wanted):
 
 def test_without_an_answer_a_call_has_succeeded():
     assert not has_failed(None)
+
+
+@pytest.mark.parametrize("answer", ["Request denied.", {"result": "Request 5 denied"}, ["Both denied"]])
+def test_what_a_tool_that_denies_has_denied(answer):
+    assert has_failed(ToolResponse(response=answer), "approve_request")
+    assert not has_failed(ToolResponse(response=answer), "deny_request")
+    assert has_failed(ToolResponse(response="Error: not found"), "deny_request")
+
+
+@pytest.mark.parametrize(
+    ("answer", "wanted"),
+    [
+        ("The alarm was already enabled", True),
+        ("Alarm is already on.\nBattery: 80%", True),
+        ("Both are already up to date. Nothing to do.", True),
+        ("Enabled. It was already paid", False),
+        ("The already open order was closed", False),
+        ("The order that was already paid for in May has been sent", False),
+        ("ok", False),
+        ({"message": "x"}, False),
+        (None, False),
+    ],
+)
+def test_answers_that_say_that_nothing_changed(answer, wanted):
+    assert changed_nothing(ToolResponse(response=answer)) is wanted
+    assert not changed_nothing(None)
 
 
 JSON = st.recursive(

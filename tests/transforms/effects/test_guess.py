@@ -10,29 +10,30 @@ from transforms.effects.guess import guess_effect, words_of
 READ = """
     litre_to_gallon timestampToDate sentiment_analysis identity_verification wikipedia
     trading_get_login_status
-    get_order_details getCurrentTime ListInvoices KB_search customer_lookup order_status orderStatus
-    exchange_rate find-user-id search.web mcp__shop__list_items shop.get_price
+    get_parcel_details getCurrentTime ListInvoices FAQ_search customer_lookup order_status orderStatus
+    exchange_rate find-shop-id search.web mcp__shop__list_items shop.get_price
     default_api:get_weather check_stock calculateBMI think weather website_datastore price_list
-    run_query run_speed_test perform_search helm_list_releases retrieve_intent_matches
-    compare_prices getweather is_available hasAccess can_send_mms order_search view_cart
+    run_query run_blood_test perform_search helm_list_releases retrieve_intent_matches
+    compare_prices getweather is_available hasAccess can_send_fax order_search view_cart
     get_return_policy get_escalation_policy return_policy track_package verify_identity
     estimate_cost get_order_v2 order_get_details message_list_unread claim_status describe_table
-    count_words translate_text
+    count_words translate_text load_tools unlock_hidden_tool select_toolset
 """
 WRITE = """
     cancel_order CancelOrder cancel-order deletePost update_status status_update create_list
-    add_to_list send_email book_flight book_test_drive schedule_test_drive return_items
-    exchange_items modify_address toggle_light enable_roaming suspend_line resume_line refuel_data
-    reboot_device grant_permission make_payment pay_bill userLogin set_device_info find_and_replace
+    add_to_list send_email book_flight book_test_drive schedule_test_drive return_shoes
+    exchange_shoes modify_menu toggle_light enable_alarm suspend_post resume_post refuel_car
+    reboot_server grant_access make_offer pay_bill userLogin set_room_info find_and_replace
     search_and_book get_or_create_user check_out checkIn sign_up transfer_money transfer_to_account
     transfer_funds_to_savings transfer ordersDelete message_delete process_refund execute_trade
     frobnicate mcp__shop__buy shareDocument call_customer forward_email move_file initiate_return
-    환불하기 X connect_wifi open_ticket close_window
+    환불하기 X connect_wifi open_ticket close_window buy_tool
+    unlock_door unlock_tool_shed
 """
 HANDOFF = """
-    transfer_to_human_agents transferToAgent transfer_to_billing transfer_call escalate
+    transfer_to_human_operator transferToAgent transfer_to_billing transfer_call escalate
     escalate_ticket handoff hand_off_to_human handover_to_operator connect_to_representative
-    speak_to_human contact_support call_human request_human_agent_transfer live_agent_transfer
+    speak_to_human contact_support call_human request_human_expert_transfer live_agent_transfer
     end_session hang_up route_to_agent get_human_help delegate_to_research_agent
     transfer_to_bank_representative forward_to_supervisor
 """
