@@ -147,7 +147,7 @@ def _ces_tool(tool: JsonObject, kind: str) -> Iterator[ToolDeclaration]:
     fields = {"description": details.get("description"), "annotations": details.get("annotations")}
     if kind in _CES_READING:
         fields["effect"] = "read"
-    for name in dict.fromkeys(names):
+    for name in dict.fromkeys(name for name in names if isinstance(name, str)):
         yield from _one({**fields, "name": name}, "ces")
     schema = _decoded(details.get("openApiSchema"))
     if isinstance(schema.get("paths"), dict):
