@@ -41,6 +41,7 @@ class RawStreamOptions:
 
 
 _LENGTHS = ("session_gap", "window", "allowed_lateness", "pane_every")
+_SHORTEST, _LONGEST = 0.1, 1e9
 _ZERO_ALLOWED = ("allowed_lateness",)
 
 
@@ -56,7 +57,11 @@ def check_stream(options: RawStreamOptions, is_streaming: bool, slots: int | Non
     if given and not is_streaming:
         raise ConfigError(f"--{next(iter(given))} is an option of a stream; add --streaming")
     for name, value in given.items():
-        if not isinstance(value, str) and not (0 < value < inf or (value == 0 and name in _ZERO_ALLOWED)):
+        if isinstance(value, str):
+            continue
+        if not (0 < value < inf or (value == 0 and name in _ZERO_ALLOWED)):
             raise ConfigError(f"--{name} must be a number above 0, not {value}")
+        if (name in _LENGTHS and not (name in _ZERO_ALLOWED or value >= _SHORTEST)) or value > _LONGEST:
+            raise ConfigError(f"--{name} must lie between {_SHORTEST:g} and {_LONGEST:g}, not {value:g}")
     lengths = {name: given.pop(name) for name in _LENGTHS if name in given}
     return StreamSettings(StreamRules(**lengths, slots=slots), **given)

@@ -115,7 +115,7 @@ class LineFile(WatchedFile):
         """Starts anew if the text that was read does not stand there any more."""
         self._is_changed = False
         if self.source and not self._stands(file, self._offset, self._head, self._tail):
-            self._give_rest(must_parse=True)
+            self._give_rest()
             self._rename()
 
     def _stands(self, file: BinaryIO, offset: int, head: bytes, tail: bytes) -> bool:
@@ -217,23 +217,23 @@ class LineFile(WatchedFile):
             self._rename()
         elif is_quiet and not self._is_tried:
             self._is_tried = True
-            self._give_rest(must_parse=True)
+            self._give_rest()
 
-    def _give_rest(self, must_parse: bool) -> None:
-        """Gives the unterminated last line."""
+    def _give_rest(self) -> None:
+        """Gives the unterminated last line, if it is whole."""
         rest = self._splitter.pending
-        if rest.strip() and (not must_parse or _is_json(rest)):
+        if rest.strip() and _is_json(rest):
             self._cuts = [*self._cuts, self._offset]
             self._add(self._splitter.cut())
             self._keep()
 
     def last_items(self, now: float) -> list[Item]:
-        """Returns the unterminated last line; what was just written and is no JSON is left for later."""
+        """Returns the unterminated last line; what is no JSON is left for the next process."""
         if self.source and self._offset >= self.size:
-            self._give_rest(must_parse=not self.is_quiet(now))
+            self._give_rest()
         elif not self.source and self._begin(self._opened(), self.is_quiet(now), is_last=True):
             self._fill(self._opened(), 1)
-            self._give_rest(must_parse=not self.is_quiet(now))
+            self._give_rest()
         items, self._items = self._items, []
         return items
 
@@ -246,7 +246,7 @@ class LineFile(WatchedFile):
 
 def _may_end(line: bytes, is_quiet: bool, is_last: bool) -> bool:
     """Tells whether an unterminated line may be taken as complete."""
-    return bool(line.strip()) and ((is_quiet and is_last) or ((is_quiet or is_last) and _is_json(line)))
+    return bool(line.strip()) and (is_quiet or is_last) and _is_json(line)
 
 
 def _part(file: BinaryIO, offset: int, length: int) -> bytes:

@@ -34,6 +34,10 @@ class SourceBook:
             self._kept.add(source)
             return Done(self._through.get(source, 0), frozenset(self._beyond[source]))
 
+    def keeps(self, source: str) -> bool:
+        """Tells whether what is settled of a source is written down."""
+        return source in self._kept
+
     def skip(self, source: str, positions: Iterable[int]) -> None:
         """Takes positions as settled that hold nothing; it is written down with what is settled next."""
         with self._lock:

@@ -1,6 +1,7 @@
 """Sources of a stream on runners with connectors of their own."""
 
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import apache_beam as beam
@@ -92,7 +93,8 @@ def _source(name: str, options: ConnectorOptions) -> "tuple[beam.PTransform[Any,
         return _pubsub(name, options), MessageArrivalsFn(pubsub_name(name)[0], options)
     if name.startswith(kafka_uri.SCHEME):
         return _kafka(name), KafkaArrivalsFn(options)
-    pattern = f"{name}**" if name.endswith("/") else name
+    is_directory = name.endswith("/") or Path(name).is_dir()
+    pattern = f"{name.rstrip('/')}/**" if is_directory else name
     # Given, because the default is when the module was loaded.
     now = Timestamp.now()
     return MatchContinuously(pattern, options.scan_seconds, start_timestamp=now), FileArrivalsFn(options)

@@ -5,7 +5,9 @@ from dataclasses import dataclass
 
 from pipeline.streaming.ledger import Ledger
 from pipeline.streaming.metrics_files import MetricsFiles
+from pipeline.streaming.restore import restore
 from pipeline.streaming.store import Store
+from transforms.streaming.rules import StreamRules
 
 
 @dataclass(frozen=True)
@@ -22,10 +24,20 @@ class Desk:
             kept = sum(state.conversations for state in self.store.totals.values())
         return kept - self.metrics.conversations()
 
+    def complete_windows(self, rules: StreamRules) -> int:
+        """Gives windows the conversations that came too late for them while the stream went on.
+
+        Returns:
+            How many these were.
+        """
+        late = self.late_conversations()
+        self.metrics.complete(restore(self.store.conversations, rules).sums, rules.window)
+        return late
+
     def write_metrics(self) -> None:
         """Writes the metrics files if something changed; raises OSError."""
         with self.store.lock:
-            self.metrics.write(self.store.totals)
+            self.metrics.write(self.store.totals, self.store.conversations.changes)
 
 
 _DESKS: dict[str, Desk] = {}

@@ -54,21 +54,24 @@ class Engine:
     """
 
     def __init__(
-        self, feed: Feed, ledger: Ledger, store: Store, limits: Limits, longest_wait: float, run_id: str
+        self,
+        feed: Feed,
+        ledger: Ledger,
+        store: Store,
+        limits: Limits,
+        longest_wait: float,
+        run_id: str,
+        stop: Event,
     ):
-        """Keeps what to read and when to end."""
+        """Keeps what to read and when to end; `stop` lets the stream end: what was read is scored."""
         self._feed, self._ledger, self._store = feed, ledger, store
         self._limits, self._longest_wait, self._run_id = limits, longest_wait, run_id
-        self._stop, self._gone, self._done = Event(), Event(), Event()
+        self._stop, self._gone, self._done = stop, Event(), Event()
         self._done.set()
-        self._watermark = Watermark()
+        self._watermark = Watermark(patience=longest_wait)
         self._started = self._ticked = monotonic()
         self._scored_before, self._latest = self._scored(), 0
         self.problem: Exception | None = None
-
-    def stop(self) -> None:
-        """Lets the stream end: nothing more is read, and what was read is scored."""
-        self._stop.set()
 
     def leave(self) -> None:
         """Ends the stream without more ado, once there is no pipeline any more that it could be given to."""
@@ -114,7 +117,7 @@ class Engine:
 
     def _scored(self) -> int:
         counts = self._store.counts
-        return counts["results"] + counts["replaced"] + counts["lost_conversations"]
+        return counts["results"] + counts["lost_conversations"]
 
     def _room(self) -> int:
         """Returns how many records may be read now: none while two bundles are on their way.
@@ -139,7 +142,6 @@ class Engine:
                 failure = record_failure("read", item.error, Record(item.source, item.position, item.data))
                 unread.append(failed_outcome(failure, self._run_id))
                 continue
-            self._watermark.see(arrival.event_time)
             elements.append(_element(arrival))
         if unread:
             self._store.commit(unread, self._ledger)
@@ -148,12 +150,10 @@ class Engine:
             yield _Message(element_event=_Message.AddElements(elements=elements))
 
     def _arrival(self, item: Item) -> Arrival:
-        """Takes an item on; what a clock that is ahead calls the future happens now."""
-        seconds = item.event_time
-        if seconds is None and item.error is None:
-            seconds = record_time(item.data) or item.published
-        now = time()
-        when = now if seconds is None else min(seconds, now)
+        if item.error is not None:
+            return Arrival(item.source, item.position, item.data, time(), self._watermark.value)
+        seconds = record_time(item.data) if item.event_time is None else item.event_time
+        when = self._watermark.see(item.published if seconds is None else seconds)
         return Arrival(item.source, item.position, item.data, when, self._watermark.value)
 
     def _tick(self) -> Iterator[_Message]:

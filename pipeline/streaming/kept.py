@@ -11,10 +11,11 @@ from transforms.streaming.outcome import Contribution, Outcome
 
 
 class Known(NamedTuple):
-    """What is known of a conversation that was kept."""
+    """What is known of a conversation that was kept; `written` is the revision that its rows carry."""
 
+    name: str
     revision: int
-    digest: bytes
+    written: int
     app_version: str
     packed: bytes
 
@@ -22,12 +23,6 @@ class Known(NamedTuple):
     def statistics(self) -> MetricsState:
         """What it added to the metrics."""
         return unpacked(self.packed)
-
-    def gives_way_to(self, other: Contribution) -> bool:
-        """Tells whether another outcome of the same name replaces this one."""
-        if other.revision != self.revision:
-            return other.revision > self.revision
-        return other.digest != self.digest
 
 
 class KeptConversations:
@@ -39,19 +34,45 @@ class KeptConversations:
         found = connection.execute("SELECT coalesce(max(changed), 0) FROM conversations").fetchone()
         self._changes = int(found[0])
 
-    def known(self, name: str) -> Known | None:
-        """Returns what was kept under a name."""
-        query = "SELECT revision, digest, app_version, statistics FROM conversations WHERE name = ?"
-        row = self._connection.execute(query, (name,)).fetchone()
+    @property
+    def changes(self) -> int:
+        """How often something was kept, over all processes."""
+        return self._changes
+
+    def known(self, contribution: Contribution, result: str) -> Known | None:
+        """Returns what was kept of a conversation, or under the name of its result."""
+        query = (
+            "SELECT name, revision, written, app_version, statistics FROM conversations "
+            "WHERE name = ? OR result = ? ORDER BY name = ? DESC"
+        )
+        row = self._connection.execute(query, (contribution.name, result, contribution.name)).fetchone()
         return Known(*row) if row else None
 
-    def keep(self, outcome: Outcome, contribution: Contribution, spans: Sequence[Span]) -> None:
+    def is_new(self, known: Known, contribution: Contribution) -> bool:
+        """Tells whether a contribution replaces what is known: no older revision, and never seen before."""
+        if known.name == contribution.name and contribution.revision < known.revision:
+            return False
+        query = "SELECT 1 FROM digests WHERE name = ? AND digest = ?"
+        key = (contribution.name, _version_of(contribution))
+        return self._connection.execute(query, key).fetchone() is None
+
+    def drop(self, name: str) -> None:
+        """Forgets a conversation that another one takes the place of."""
+        self._place(name, ())
+        self._connection.execute("DELETE FROM conversations WHERE name = ?", (name,))
+
+    def keep(self, outcome: Outcome, contribution: Contribution, written: int, spans: Sequence[Span]) -> None:
         """Writes down a conversation in place of what was kept under its name; its window stays the first."""
         self._changes += 1
         self._connection.execute(
-            "INSERT INTO conversations VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (name) DO UPDATE SET "
+            "INSERT OR IGNORE INTO digests VALUES (?, ?)", (contribution.name, _version_of(contribution))
+        )
+        self._connection.execute(
+            "INSERT INTO conversations VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) "
+            "ON CONFLICT (name) DO UPDATE SET "
             "revision = excluded.revision, digest = excluded.digest, app_version = excluded.app_version, "
-            "statistics = excluded.statistics, changed = excluded.changed",
+            "statistics = excluded.statistics, changed = excluded.changed, result = excluded.result, "
+            "written = excluded.written",
             (
                 contribution.name,
                 outcome.conversation_id,
@@ -61,6 +82,8 @@ class KeptConversations:
                 contribution.app_version,
                 packed(contribution.statistics),
                 self._changes,
+                outcome.results[0]["name"],
+                written,
             ),
         )
         self._place(contribution.name, spans)
@@ -120,3 +143,7 @@ class KeptConversations:
         update = 'UPDATE spans SET number = ?, start = ? WHERE name = ? AND "table" = ?'
         self._connection.executemany(update, moved)
         self._connection.execute('DELETE FROM dead WHERE "table" = ? AND number = ?', old)
+
+
+def _version_of(contribution: Contribution) -> bytes:
+    return contribution.revision.to_bytes(8, "big") + contribution.digest

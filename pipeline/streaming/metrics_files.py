@@ -1,7 +1,7 @@
 """The metrics files of a local stream: one row per window, replaced by its newer figures."""
 
 import json
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Sequence
 from pathlib import Path
 from threading import Lock
 
@@ -22,7 +22,7 @@ _Key = tuple[str, str | None]
 class MetricsFiles:
     """Keeps the rows of all windows and writes them as a whole, the newest figures of each."""
 
-    def __init__(self, directory: Path, run_id: str, known: Iterable[WindowSum]) -> None:
+    def __init__(self, directory: Path, run_id: str, known: Sequence[WindowSum]) -> None:
         """Starts with the rows that the files hold.
 
         Args:
@@ -31,9 +31,10 @@ class MetricsFiles:
             known: What earlier processes counted; a row of anything else was overtaken by a revision.
         """
         self._directory, self._run_id, self._lock = directory, run_id, Lock()
-        keys = {(rfc3339(one.start) or "", one.app_version or None) for one in known}
+        keys = [(rfc3339(one.start) or "", one.app_version or None) for one in known]
         self._rows = {table: _grouped(_read(directory / f"{table}.jsonl"), keys) for table in SINGLE_FILES}
-        self._is_changed = True
+        self._states = {key: one.state for key, one in zip(keys, known, strict=True)}
+        self._is_changed, self._aggregated = True, -1
 
     def put(self, metrics: WindowMetrics) -> None:
         """Replaces the rows of a window and app version."""
@@ -46,6 +47,7 @@ class MetricsFiles:
             self._rows[BY_VERSION][key] = [*map(dict, version_rows(entry, self._run_id, window))]
             self._rows[BY_TURN][key] = [*map(dict, turn_rows(entry, self._run_id, window))]
             self._rows[BY_SLICE][key] = [*map(dict, slice_rows(entry, self._run_id, window))]
+            self._states[key] = metrics.state
             self._is_changed = True
 
     def conversations(self) -> int:
@@ -59,17 +61,31 @@ class MetricsFiles:
             newest = max((key[0] for key in self._rows[BY_VERSION]), default=None)
             return [row for key, rows in self._rows[BY_VERSION].items() if key[0] == newest for row in rows]
 
-    def write(self, totals: dict[str, MetricsState]) -> None:
-        """Writes what has changed; raises OSError."""
+    def complete(self, sums: Iterable[WindowSum], length: float) -> None:
+        """Replaces the rows of windows that do not say what was kept; `length` in seconds."""
+        for one in sums:
+            if self._states.get((rfc3339(one.start) or "", one.app_version or None)) != one.state:
+                end = one.start + length
+                self.put(WindowMetrics(one.start, end, one.app_version, "LATE", 0, one.state))
+
+    def write(self, totals: dict[str, MetricsState], changes: int) -> None:
+        """Writes what has changed; raises OSError.
+
+        Args:
+            totals: App version -> all that was kept.
+            changes: A number that is another one whenever the totals are.
+        """
         with self._lock:
-            if not self._is_changed:
-                return
-            self._is_changed = False
-            versions = sorted(totals.items(), key=lambda entry: entry[0])
-            for table in SINGLE_FILES:
-                rows = [row for _, found in sorted(self._rows[table].items(), key=_place) for row in found]
-                self._replace(f"{table}.jsonl", table_content(rows, table, "jsonl"))
-            self._replace(f"{AGGREGATED}.json", document_content(aggregate_versions(versions)))
+            if self._is_changed:
+                self._is_changed = False
+                for table in SINGLE_FILES:
+                    entries = sorted(self._rows[table].items(), key=_place)
+                    rows = [row for _, found in entries for row in found]
+                    self._replace(f"{table}.jsonl", table_content(rows, table, "jsonl"))
+            if changes != self._aggregated:
+                self._aggregated = changes
+                versions = sorted(totals.items(), key=lambda entry: entry[0])
+                self._replace(f"{AGGREGATED}.json", document_content(aggregate_versions(versions)))
 
     def _replace(self, name: str, content: bytes) -> None:
         partial = self._directory / f".{name}.partial"

@@ -7,6 +7,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
+from threading import Event
 
 import apache_beam as beam
 from apache_beam.options.pipeline_options import PipelineOptions
@@ -50,25 +51,41 @@ def run_stream(settings: Settings, options: PipelineOptions) -> int:
         OSError: The source or the output failed.
     """
     check_stream_directory(settings)
+    open_alert_sink(settings.stream.alerts, Path(settings.output) / ALERTS_FILE)
     try_judge(settings)
     keep_inputs(settings)
+    stop = Event()
     with locked(settings.output), ExitStack() as stack:
+        stack.enter_context(drained_by_signal(stop.set))
         if settings.overwrite:
             clear_directory(settings.output)
+        is_new = not _holds_stream(settings)
         store = _opened_store(settings, stack)
-        settings = _continued(settings, store)
-        open_alert_sink(settings.stream.alerts, Path(settings.output) / ALERTS_FILE)
-        feed = open_feed(settings.input, _feed_options(settings), store.book)
+        try:
+            settings = _continued(settings, store)
+            feed = open_feed(settings.input, _feed_options(settings), store.book)
+        except ConfigError:
+            if is_new:
+                clear_directory(settings.output)
+            raise
         stack.callback(feed.close)
-        late = _stream(settings, options, store, feed)
+        late = _stream(settings, options, store, feed, stop)
         store.compact()
         return _report(settings, store, late)
 
 
+def _holds_stream(settings: Settings) -> bool:
+    return (Path(settings.output) / PROGRESS_FILE).is_file()
+
+
 def check_stream_directory(settings: Settings) -> None:
     """Raises ConfigError if a directory cannot be used, or holds something else than a stream."""
-    is_stream = (Path(settings.output) / PROGRESS_FILE).is_file()
-    check_directory(settings.output, settings.overwrite or is_stream)
+    if "://" in settings.output:
+        raise ConfigError(
+            f"--output {settings.output}: a stream in this process writes into a local directory; "
+            "other runners write anywhere"
+        )
+    check_directory(settings.output, settings.overwrite or _holds_stream(settings))
     output = Path(settings.output).resolve()
     for path in settings.input:
         if "://" not in path and path != "-" and Path(path).resolve() in (output, *output.parents):
@@ -101,11 +118,11 @@ def _feed_options(settings: Settings) -> FeedOptions:
     return FeedOptions(settings.max_record_bytes, settings.stream.timestamp_attribute)
 
 
-def _stream(settings: Settings, options: PipelineOptions, store: Store, feed: Feed) -> int:
+def _stream(settings: Settings, options: PipelineOptions, store: Store, feed: Feed, stop: Event) -> int:
     """Runs the pipeline to its end; raises what ended it early.
 
     Returns:
-        How many conversations came too late for the metrics of their windows.
+        How many conversations came too late for the panes of their windows.
     """
     stream, directory = settings.stream, Path(settings.output)
     ledger = Ledger(feed.settle)
@@ -113,18 +130,18 @@ def _stream(settings: Settings, options: PipelineOptions, store: Store, feed: Fe
     store.totals = restored.totals
     desk = Desk(store, ledger, MetricsFiles(directory, settings.run.run_id, restored.sums))
     limits = Limits(stream.max_run_time, stream.stop_after)
-    engine = Engine(feed, ledger, store, limits, stream.rules.longest_wait, settings.run.run_id)
+    engine = Engine(feed, ledger, store, limits, stream.rules.longest_wait, settings.run.run_id, stop)
     with ExitStack() as stack:
         stack.callback(open_desk(settings.output, desk))
         endpoint = stack.enter_context(_served(engine))
         pipeline = _pipeline(settings, options, endpoint, restored)
-        stack.enter_context(drained_by_signal(engine.stop))
         stack.enter_context(Watcher(desk, feed, engine, settings.criteria_names).watching())
         run_to_the_end(pipeline)
+    late = desk.complete_windows(stream.rules)
     desk.write_metrics()
     if engine.problem is not None:
         raise engine.problem
-    return desk.late_conversations()
+    return late
 
 
 @contextmanager

@@ -24,7 +24,8 @@ class SharedFiles:
     """Files in one directory.
 
     A file is named by its content, so that a step that is repeated writes it again and not twice. Rows of one
-    thing that changed stand in several files; the one with the highest revision counts.
+    thing that changed stand in several files; the one with the highest revision counts. It stands in the rows
+    or, of results, in the name of the file.
     """
 
     alerts_path: Path | None = None
@@ -54,9 +55,13 @@ class _OutcomeLinesFn(beam.DoFn):
         for score in outcome.scores:
             yield f"scores/{shard}", dump_json(score)
         for row in outcome.results:
-            yield f"results/{shard}", dump_json(row["result"])
+            yield f"results-r{_revision(outcome):05}/{shard}", dump_json(row["result"])
         for failure in outcome.failures:
             yield f"failures/{shard}", dump_json(failure)
+
+
+def _revision(outcome: Outcome) -> int:
+    return outcome.contribution.revision if outcome.contribution else 0
 
 
 class _MetricLinesFn(beam.DoFn):

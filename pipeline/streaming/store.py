@@ -9,7 +9,7 @@ from typing import Any
 
 from pipeline.streaming.book import SourceBook
 from pipeline.streaming.kept import KeptConversations, Known
-from pipeline.streaming.ledger import Ledger
+from pipeline.streaming.ledger import Ledger, Place
 from pipeline.streaming.segments import TABLES, SegmentId, Segments
 from pipeline.streaming.tables import disk_errors, open_database
 from schemas.rows import FailureRow
@@ -90,7 +90,7 @@ class Store:
             receipts = [receipt for outcome in outcomes for receipt in outcome.receipts]
             whole = ledger.completed(receipts)
             self.book.settle(whole)
-            self.counts["records"] += len(whole)
+            self.counts["records"] += sum(map(self._is_first, whole))
         ledger.release(whole)
 
     def _keep(self, outcome: Outcome) -> None:
@@ -100,25 +100,36 @@ class Store:
                 self._count_failures(outcome.failures, lost=True)
                 self._segments.append("failures", [dict(row) for row in outcome.failures])
             return
-        known = self.conversations.known(contribution.name)
-        if known is not None and not known.gives_way_to(contribution):
+        known = self.conversations.known(contribution, outcome.results[0]["name"])
+        if known is not None and not self.conversations.is_new(known, contribution):
             self.counts["repeated"] += 1
             return
         self.counts["replaced" if known else "results"] += 1
+        written = contribution.revision
         if known is not None:
-            self._take_back(known)
+            written = max(written, known.written + 1)
+            self._take_back(known, contribution.name)
         self.totals.setdefault(contribution.app_version, MetricsState()).merge(contribution.statistics)
         self._count_failures(outcome.failures)
         self.counts.update(f"guess {guess}" for guess in outcome.guesses)
         rows: Mapping[str, Sequence[Any]] = {
-            "scores": outcome.scores,
+            "scores": [{**row, "revision": written} for row in outcome.scores],
             "results": [row["result"] for row in outcome.results],
             "failures": outcome.failures,
         }
         spans = [span for table in TABLES if (span := self._segments.append(table, rows[table]))]
-        self.conversations.keep(outcome, contribution, spans)
+        self.conversations.keep(outcome, contribution, written, spans)
 
-    def _take_back(self, known: Known) -> None:
+    def _is_first(self, place: Place) -> bool:
+        """Tells whether a record is settled for the first time; what the book keeps never comes again."""
+        if self.book.keeps(place[0]):
+            return True
+        insert = "INSERT OR IGNORE INTO settled VALUES (?, ?)"
+        return self._connection.execute(insert, place).rowcount > 0
+
+    def _take_back(self, known: Known, name: str) -> None:
+        if known.name != name:
+            self.conversations.drop(known.name)
         total = self.totals[known.app_version]
         total.merge(known.statistics, -1)
         if not total.conversations:
@@ -139,9 +150,9 @@ class Store:
             self.counts[f"failure {row['stage']}: {row['error_type']}"] += 1
             if row["conversation_id"] is not None:
                 self.counts[f"version {row['app_version'] or ''}"] += 1
-            if lost and row["stage"] == "parse_case":
+            if row["stage"] == "parse_case":
                 self.counts["lost_cases"] += 1
-            elif lost:
+            elif lost and row["stage"] != "alert":
                 self.counts["lost_records" if row["stage"] in _READING else "lost_conversations"] += 1
 
     def compact(self) -> None:

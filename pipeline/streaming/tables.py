@@ -14,7 +14,11 @@ CREATE TABLE IF NOT EXISTS segments (
     "table" TEXT, number INTEGER, length INTEGER NOT NULL, PRIMARY KEY ("table", number));
 CREATE TABLE IF NOT EXISTS conversations (
     name TEXT PRIMARY KEY, conversation_id TEXT NOT NULL, revision INTEGER NOT NULL, digest BLOB NOT NULL,
-    event_time REAL NOT NULL, app_version TEXT NOT NULL, statistics BLOB NOT NULL, changed INTEGER NOT NULL);
+    event_time REAL NOT NULL, app_version TEXT NOT NULL, statistics BLOB NOT NULL, changed INTEGER NOT NULL,
+    result TEXT NOT NULL, written INTEGER NOT NULL);
+CREATE INDEX IF NOT EXISTS by_result ON conversations (result);
+CREATE TABLE IF NOT EXISTS digests (name TEXT, digest BLOB, PRIMARY KEY (name, digest));
+CREATE TABLE IF NOT EXISTS settled (source TEXT, position INTEGER, PRIMARY KEY (source, position));
 CREATE INDEX IF NOT EXISTS by_change ON conversations (changed);
 CREATE TABLE IF NOT EXISTS spans (
     name TEXT, "table" TEXT, number INTEGER NOT NULL, start INTEGER NOT NULL, length INTEGER NOT NULL,

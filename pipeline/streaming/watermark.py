@@ -4,30 +4,60 @@ from collections.abc import Callable
 from time import monotonic, time
 
 _SLACK = 5.0
+_SKEW = 60.0
 
 
 class Watermark:
     """The event time before which nothing more is expected.
 
     It follows the latest event time that was seen, 5 s behind; while nothing comes it moves on as the clock
-    does, so that open sessions end. It never passes the present: an event of the future makes no others late.
+    does, so that open sessions end. Records without a time, or with one of the future, move nothing, unless
+    no others come for a while: a broken line makes no log of last week late.
     """
 
-    def __init__(self, now: Callable[[], float] = time, clock: Callable[[], float] = monotonic) -> None:
-        """Starts with nothing seen; `now` gives seconds since the epoch, `clock` seconds that never jump."""
-        self._now, self._clock = now, clock
+    def __init__(
+        self,
+        now: Callable[[], float] = time,
+        clock: Callable[[], float] = monotonic,
+        patience: float = 600.0,
+    ) -> None:
+        """Starts with nothing seen.
+
+        Args:
+            now: Gives seconds since the epoch.
+            clock: Gives seconds that never jump.
+            patience: Seconds after which records without a time count at their arrival.
+        """
+        self._patience, self._now, self._clock = patience, now, clock
         self._latest: float | None = None
+        self._newest = 0.0
         self._seen_at = clock()
+        self._undated_since: float | None = None
         self.value = 0.0
 
-    def see(self, event_time: float) -> None:
-        """Takes note of an event's time, seconds since the epoch."""
-        event_time = min(event_time, self._now())
+    def see(self, event_time: float | None) -> float:
+        """Takes note of a record's own time, seconds since the epoch (None: it has none).
+
+        Returns:
+            The time it counts at: its own, or now.
+        """
+        now = self._now()
+        if event_time is None or event_time > now + _SKEW:
+            if self._undated_since is None:
+                self._undated_since = self._clock()
+            self._newest = max(self._newest, now)
+            return now
+        event_time = min(event_time, now)
+        self._newest = max(self._newest, event_time)
         if self._latest is None or event_time > self._latest:
             self._latest, self._seen_at = event_time, self._clock()
+        return event_time
 
     def advance(self) -> bool:
         """Moves on to the present moment; returns whether it did."""
+        waited = 0.0 if self._undated_since is None else self._clock() - self._undated_since
+        if self._latest is None and waited > self._patience:
+            self.see(self._now())
         if self._latest is None:
             return False
         idle = self._clock() - self._seen_at
@@ -44,4 +74,4 @@ class Watermark:
 
     def pass_over(self, seconds: float) -> None:
         """Moves on to a length of time after the latest event, at the end of a stream."""
-        self.value = max(self.value, self._latest or 0.0) + seconds
+        self.value = max(self.value, self._newest) + seconds

@@ -120,11 +120,17 @@ class Session(msgspec.Struct, frozen=True, array_like=True):
 
         A session that was closed before is given no time beyond the gap after its last event.
         """
-        if event.is_end or self.is_ended:
+        if self._ends_with(event):
             return AT_ONCE
         last = max(self.last_time, time)
         start = last if self.settled else max(last, event.watermark)
         return max(self.closes_at, rounded_up(start + rules.session_gap, rules.closing_step))
+
+    def _ends_with(self, event: ConversationEvent) -> bool:
+        """Tells whether nothing more is waited for; an end that comes before all else waits for the rest."""
+        if self.is_ended:
+            return bool(self.settled) or (bool(self.fresh) and self.closes_at == AT_ONCE)
+        return event.is_end and (bool(self.fresh or self.settled) or event.turn_index >= 0)
 
     def joined(self, session_id: str) -> tuple[Conversation, Record]:
         """Returns the whole conversation, and the record that stands for its events.

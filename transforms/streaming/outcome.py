@@ -18,7 +18,8 @@ class Contribution(NamedTuple):
     """What one conversation adds to the metrics.
 
     Attributes:
-        name: Name of its result.
+        name: What it is known by: the name of its result, or, if it was joined from events, its id: a later
+            event may change the case, and with it the result's name.
         revision: The highest counts; of two equal ones, the one that came later.
         digest: Of the record it was read from: equal ones are the same thing twice.
         event_time: Seconds since the epoch; it names the window. A revision stays in the first one's window.
@@ -65,9 +66,10 @@ def scored_outcome(evaluated: EvaluatedConversation, event_time: float, run_id: 
     scored, conversation = evaluated.scored, evaluated.scored.case.conversation
     record = scored.case.record
     statistics = MetricsState()
-    statistics.add(scored, evaluated.verdict, evaluated.results[0]["result"])
+    result = evaluated.results[0]["result"]
+    statistics.add(scored, evaluated.verdict, result)
     contribution = Contribution(
-        name=evaluated.results[0]["name"],
+        name=f"conversation {conversation.conversation_id}" if record.is_joined else result["name"],
         revision=conversation.revision,
         digest=blake2b(record.data, digest_size=_DIGEST_BYTES).digest(),
         event_time=event_time,

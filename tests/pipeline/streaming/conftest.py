@@ -178,7 +178,7 @@ def _outcome(
         return Outcome(None, None, [], [], found, receipts)
     statistics = _statistics(version)
     contribution = Contribution(name, revision, digest, event_time, version, statistics)
-    result: list[Any] = [{"result": {"name": name, "revision": revision}}]
+    result: list[Any] = [{"name": name, "result": {"name": name, "revision": revision}}]
     return Outcome(name, contribution, rows, result, found, receipts, events)
 
 

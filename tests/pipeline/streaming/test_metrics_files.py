@@ -36,7 +36,7 @@ def files(tmp_path):
         metrics = MetricsFiles(tmp_path, "run", known(*before))
         for one in windows:
             metrics.put(one)
-        metrics.write({one.app_version: one.state for one in windows})
+        metrics.write({one.app_version: one.state for one in windows}, 1)
         return metrics
 
     return put
@@ -102,10 +102,10 @@ def test_the_newest_window_is_what_there_is_to_see(files):
 def test_nothing_is_written_if_nothing_changed(files, tmp_path):
     metrics = files(window(1))
     before = (tmp_path / "metrics_by_turn.jsonl").stat()
-    metrics.write({})
+    metrics.write({}, 1)
     assert (tmp_path / "metrics_by_turn.jsonl").stat() == before
     metrics.put(window(2, revision=1))
-    metrics.write({})
+    metrics.write({}, 1)
     assert (tmp_path / "metrics_by_turn.jsonl").stat().st_ino != before.st_ino
 
 

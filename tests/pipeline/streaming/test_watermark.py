@@ -50,12 +50,23 @@ def test_it_moves_on_with_time_while_nothing_comes(times):
     assert watermark.advance() and watermark.value == START - 500 + 90 - SLACK
 
 
-def test_it_never_passes_the_present(times):
+@pytest.mark.parametrize("seen", [None, START + 10_000])
+def test_what_has_no_time_or_one_of_the_future_counts_now_and_moves_nothing(times, seen):
     watermark = times.watermark()
-    watermark.see(START + 10_000)
-    times.wait(30)
-    watermark.advance()
-    assert watermark.value == START + 30 - SLACK
+    assert watermark.see(seen) == START
+    times.wait(500)
+    assert not watermark.advance()
+    watermark.see(START - 9_000_000)
+    times.wait(700)
+    assert watermark.advance() and watermark.value == START - 9_000_000 + 700 - SLACK
+
+
+@pytest.mark.parametrize("seen", [None, START + 10_000])
+def test_if_no_others_come_it_moves_on_after_a_while(times, seen):
+    watermark = times.watermark()
+    watermark.see(seen)
+    times.wait(601)
+    assert watermark.advance() and watermark.value == START + 601 - SLACK
 
 
 def test_an_event_of_the_future_counts_as_one_of_now(times):
