@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection, delete, desc, func, select
 
-from pipeline.store.tables import FAILURES, RESULTS, key_text
+from pipeline.store.tables import FAILURES, RESULTS, key_nanos, key_text
 from pipeline.store.upserts import upsert
 from schemas.ces.names import app_of, parent_of
 from schemas.proto_scalars import timestamp_nanos
@@ -45,7 +45,7 @@ def result_columns(result: JsonObject, conversation_id: str, nanos: int) -> Json
         "evaluation": parent_of(name),
         "version_id": key_text(version_id(str(result.get("appVersion", "")))),
         "conversation_id": key_text(conversation_id),
-        "create_nanos": timestamp_nanos(created) if created else nanos,
+        "create_nanos": key_nanos(timestamp_nanos(created)) if created else nanos,
         "update_nanos": nanos,
         "stamp": getrandbits(31),
         "parts": dump_json(result_parts(result)).decode(),

@@ -94,6 +94,11 @@ FAILURES = Table(
 """What could not be read, parsed, matched or scored."""
 
 
+def key_nanos(nanos: int) -> int:
+    """Returns a time as a column holds it; the years before 1678 and after 2261 all look alike."""
+    return max(-(2**63), min(nanos, 2**63 - 1))
+
+
 def key_text(text: str) -> str:
     """Returns a text as a column that is searched or indexed: without NUL, at most 200 characters."""
     clean = text.replace("\0", "\ufffd").encode("utf-8", "replace").decode()
