@@ -3,7 +3,7 @@
 A path names a field by its JSON name or its proto name, then, after a dot, a field of that field's message.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from copy import deepcopy
 from functools import cache
 from typing import Any, NamedTuple, TypeAlias, get_args, get_origin
@@ -139,6 +139,22 @@ def _set(message: type[Message], target: JsonObject, path: Path, value: JsonValu
         target[name] = deepcopy(value)
     else:
         _set(inside, target.setdefault(name, {}), path[1:], value)
+
+
+def all_but(message: type[Message], mask: str) -> tuple[Path, ...]:
+    """Returns the paths to everything in a message but what a mask names."""
+    return tuple(_others(message, parse_mask(message, mask, through_lists=True) or ()))
+
+
+def _others(message: type[Message], excluded: Iterable[Path]) -> Iterator[Path]:
+    for field in dict.fromkeys(mask_fields(message).values()):
+        inside = [path[1:] for path in excluded if path[0] == field.name]
+        if () in inside:
+            continue
+        if inside and field.message is not None:
+            yield from ((field.name, *path) for path in _others(field.message, inside))
+        else:
+            yield (field.name,)
 
 
 def select_fields(value: JsonObject, paths: Iterable[Path]) -> JsonObject:

@@ -14,7 +14,7 @@ from pydantic.alias_generators import to_camel
 from schemas.ces.cases import Evaluation
 from schemas.ces.results import EvaluationResult
 from schemas.ces.updates import updated_content, written_fields
-from schemas.proto_masks import MaskError, mask_fields, parse_mask, select_fields
+from schemas.proto_masks import MaskError, all_but, mask_fields, parse_mask, select_fields
 
 REFERENCE = Path(__file__).parents[2] / "../shared/reference/ces.md"
 NAME = "projects/p/locations/l/apps/a/evaluations/one"
@@ -291,3 +291,17 @@ def test_a_reader_sees_what_the_mask_names(mask: str, seen: Any) -> None:
     paths = parse_mask(EvaluationResult, mask, through_lists=True)
     assert paths is not None
     assert select_fields(RESULT, paths) == seen
+
+
+def test_all_but_some_fields() -> None:
+    paths = all_but(EvaluationResult, "goldenResult.turnReplayResults.conversation,scenarioResult,name")
+    assert select_fields({**RESULT, "displayName": "d", "scenarioResult": {}}, paths) == {
+        "displayName": "d",
+        "evaluationStatus": "FAIL",
+        "goldenResult": {
+            "turnReplayResults": [
+                {"expectationOutcome": [{"outcome": "PASS"}, {"outcome": "FAIL"}]},
+                {"turnLatency": "1s"},
+            ]
+        },
+    }
