@@ -2,7 +2,7 @@
 
 import gc
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from schemas.config import ConfigError
 
@@ -10,6 +10,7 @@ _USAGE = """usage: turnwise COMMAND [options]
 
 commands:
   run    score recorded conversations (turnwise run --help)
+  serve  serve a store of evaluations and results over MCP and REST (turnwise serve --help)
 """
 
 
@@ -34,9 +35,9 @@ def main(argv: Sequence[str]) -> int:
         print(version("turnwise"))
         return 0
     try:
-        if argv[0] != "run":
-            raise ConfigError(f"unknown command {argv[0]} (there is: run)")
-        return _run(argv[1:])
+        if argv[0] not in _COMMANDS:
+            raise ConfigError(f"unknown command {argv[0]} (there are: {', '.join(_COMMANDS)})")
+        return _COMMANDS[argv[0]](argv[1:])
     except ConfigError as error:
         print(f"turnwise: {error}", file=sys.stderr)
         return 2
@@ -63,3 +64,17 @@ def _run(argv: Sequence[str]) -> int:
         return run(*parse_options(argv))
     finally:
         gc.enable()
+
+
+def _serve(argv: Sequence[str]) -> int:
+    from pipeline.serve.arguments import parse_serve_options
+
+    options = parse_serve_options(argv)
+    if options is None:
+        return 0
+    from pipeline.serve.command import serve
+
+    return serve(options)
+
+
+_COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {"run": _run, "serve": _serve}

@@ -3,6 +3,7 @@
 from pydantic import Field
 
 from schemas.ces.aggregates import MetricsByAppVersion
+from schemas.ces.cases import Evaluation
 from schemas.ces.requests import GetEvaluationRequest, ListEvaluationResultsRequest, ListEvaluationsRequest
 from schemas.proto_fields import Bool, Double, Implicit, Int32, OpenEnum, Repeated, Text, Timestamp
 from schemas.proto_json import Message
@@ -12,6 +13,13 @@ class ToolMessage(Message):
     """Base of turnwise's own messages."""
 
     PACKAGE = "turnwise"
+
+
+class UpdateEvaluationTool(ToolMessage):
+    """Change a case. The mask is read apart, because it may hold either spelling of a name."""
+
+    evaluation: Evaluation | None = None
+    update_mask: Text = ""
 
 
 class GetEvaluationTool(GetEvaluationRequest):
