@@ -7,6 +7,8 @@ from math import inf
 from pathlib import Path
 from typing import Literal
 
+from pipeline.store.urls import absolute_url, is_store_url, shown_url
+from schemas.ces.names import is_name
 from schemas.config import ConfigError, EvalConfig
 from schemas.judge_config import BackendName, JudgeConfig
 from transforms.config import build_criteria, parse_config
@@ -32,6 +34,8 @@ class Settings:
         is_distributed: Whether other processes than this one do the work.
         judge: Who judges.
         sample_rate: Share of the conversations that are judged, 0..1.
+        store: Address of the store that results and failures go into as well; "": none.
+        store_app: The app of what names none; "": the only one in the store.
     """
 
     run: RunInfo
@@ -49,6 +53,8 @@ class Settings:
     is_distributed: bool = False
     judge: JudgeSettings = _NO_JUDGE
     sample_rate: float = 1.0
+    store: str = ""
+    store_app: str = ""
 
     @property
     def selection(self) -> Selection:
@@ -77,6 +83,8 @@ class RawOptions:
     judge_cache: str | None
     sample_rate: float
     estimate: bool
+    store: str | None
+    store_app: str | None
 
 
 def check_options(options: RawOptions, is_distributed: bool) -> Settings:
@@ -102,7 +110,7 @@ def check_options(options: RawOptions, is_distributed: bool) -> Settings:
         sample_rate=options.sample_rate,
         input=tuple(options.input),
         input_format=options.input_format,
-        eval_cases=tuple(options.eval_cases or ()),
+        eval_cases=tuple(map(absolute_url, options.eval_cases or ())),
         output=options.output or "",
         output_format=options.output_format,
         overwrite=options.overwrite,
@@ -110,7 +118,22 @@ def check_options(options: RawOptions, is_distributed: bool) -> Settings:
         max_failure_ratio=options.max_failure_ratio,
         fail_on=_known_gates(options.fail_on or [], criteria),
         is_distributed=is_distributed,
+        store=store_address(options.store),
+        store_app=_app(options.store_app),
     )
+
+
+def store_address(url: str | None) -> str:
+    """Returns the address of `--store` as every worker understands it; raises ConfigError."""
+    if url is not None and not is_store_url(url):
+        raise ConfigError(f"--store {shown_url(url)}: is no store (sqlite:///FILE, postgresql://...)")
+    return absolute_url(url or "")
+
+
+def _app(name: str | None) -> str:
+    if name is not None and not is_name("app", name):
+        raise ConfigError(f"--store_app {name}: its form is projects/P/locations/L/apps/A")
+    return name or ""
 
 
 def judge_settings(options: RawOptions, config: JudgeConfig, run_id: str) -> JudgeSettings:

@@ -1,6 +1,7 @@
 """Addresses of stores. Without a database library, so that a run without a store does not load one."""
 
 import re
+from pathlib import Path
 
 _SCHEMES = ("sqlite", "postgresql", "postgresql+psycopg", "postgres")
 _PASSWORD = re.compile(r"(?<=://)([^:@/?]*):.*(?=@)")
@@ -19,6 +20,13 @@ def is_store_url(text: str) -> bool:
 def shown_url(url: str) -> str:
     """Returns an address without its password."""
     return _SECRETS.sub(r"\1***", _PASSWORD.sub(r"\1:***", url))
+
+
+def absolute_url(url: str) -> str:
+    """Returns the address of a SQLite file with its whole path; everything else as it is."""
+    scheme, _, path = url.partition(":///")
+    is_relative = scheme.lower() == "sqlite" and path and not path.startswith(("/", ":", "file:"))
+    return f"{scheme}:///{Path(path).absolute()}" if is_relative else url
 
 
 def driver_url(url: str) -> str:
