@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, Row, Table, and_, or_, select
+from sqlalchemy import ColumnElement, Connection, Row, Table, select, tuple_
 
 OrderBy = Literal["name", "create_time", "update_time"]
 """Times go from the newest to the oldest, names in alphabetical order."""
@@ -41,21 +41,17 @@ class Listing(NamedTuple):
 def read_page(connection: Connection, listing: Listing, after: Position | None, size: int) -> Page:
     """Returns the `size` rows after a position; None is the beginning."""
     table = listing.table
-    column = None if listing.order_by == "name" else table.c[_COLUMNS[listing.order_by]]
-    ordering = [table.c.name] if column is None else [column.desc(), table.c.name]
-    wanted = dict.fromkeys(("name", *listing.columns, *(() if column is None else (column.name,))))
+    time = None if listing.order_by == "name" else table.c[_COLUMNS[listing.order_by]]
+    wanted = dict.fromkeys(("name", *listing.columns, *(() if time is None else (time.name,))))
     query = select(*(table.c[name] for name in wanted)).where(*listing.conditions)
+    # Both columns go the same way, so that an index can be read backwards.
+    query = query.order_by(*([table.c.name] if time is None else [time.desc(), table.c.name.desc()]))
     if after is not None:
-        query = query.where(_beyond(table, column, after))
-    rows = connection.execute(query.order_by(*ordering).limit(size + 1)).all()
+        query = query.where(
+            table.c.name > after.name if time is None else tuple_(time, table.c.name) < tuple_(*after)
+        )
+    rows = connection.execute(query.limit(size + 1)).all()
     if len(rows) <= size:
         return Page(rows, None)
     last = rows[size - 1]
-    return Page(rows[:size], Position(0 if column is None else getattr(last, column.name), last.name))
-
-
-def _beyond(table: Table, column: ColumnElement[int] | None, after: Position) -> ColumnElement[bool]:
-    if column is None:
-        return table.c.name > after.name
-    # The first condition alone lets an index be used.
-    return and_(column <= after.nanos, or_(column < after.nanos, table.c.name > after.name))
+    return Page(rows[:size], Position(0 if time is None else getattr(last, time.name), last.name))

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from random import getrandbits
 from typing import NamedTuple
 
-from sqlalchemy import Connection, delete, desc, func, select
+from sqlalchemy import Connection, delete, func, select
 
 from pipeline.store.tables import FAILURES, RESULTS, key_nanos, key_text
 from pipeline.store.upserts import upsert
@@ -86,7 +86,7 @@ def newest_results(
     query = select(RESULTS.c.content).where(RESULTS.c.evaluation == evaluation)
     if only_completed:
         query = query.where(RESULTS.c.execution_state == COMPLETED)
-    newest = query.order_by(desc(RESULTS.c.create_nanos), RESULTS.c.name).limit(count)
+    newest = query.order_by(RESULTS.c.create_nanos.desc(), RESULTS.c.name.desc()).limit(count)
     return [json.loads(text) for text in connection.execute(newest).scalars()]
 
 
