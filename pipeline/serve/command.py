@@ -1,5 +1,6 @@
 """Runs the server."""
 
+import gc
 import getpass
 import logging
 import socket
@@ -39,6 +40,9 @@ def serve(options: ServeOptions) -> int:
     logging.basicConfig(level=logging.WARNING, format="turnwise: %(message)s", force=True)
     store = open_store(options.store, create=True, read_only=options.read_only)
     service = Service(store, _user(), options.read_only)
+    # What is loaded by now stays: looking through it again and again would make some answers wait.
+    gc.collect()
+    gc.freeze()
     try:
         if options.stdio:
             anyio.run(_serve_stdio, service)

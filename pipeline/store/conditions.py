@@ -54,7 +54,10 @@ def text_field(column: Column[str], *others: Column[str]) -> Field:
 
     def make(operator: Operator, value: str) -> Sql:
         if operator == ":":
-            return func.lower(column).contains(value.replace("\0", "").lower(), autoescape=True)
+            part = value.replace("\0", "")
+            # SQLite's lower() knows only ASCII.
+            in_any_case = func.lower(column).contains(part.lower(), autoescape=True)
+            return or_(in_any_case, column.contains(part, autoescape=True))
         found = key_text(value)
         return _equal_or_not(operator, or_(column == found, *(other == found for other in others)))
 

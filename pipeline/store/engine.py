@@ -1,13 +1,14 @@
 """Opens stores: SQLite files and PostgreSQL databases."""
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from random import uniform
+from threading import Lock
 from time import sleep
 from typing import Any, TypeVar
 
-from sqlalchemy import Connection, Engine, create_engine, event, make_url
+from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError, SQLAlchemyError
 
 from pipeline.store.migrations import MIGRATIONS, check_version, migrate, stored_version
@@ -41,6 +42,9 @@ class Store:
         self._read_only = read_only
         self._writer = engine.execution_options(turnwise_writes=True)
         self._reader = engine
+        # Threads that wait for SQLite's own lock sleep; those that wait for this one are woken in turn.
+        is_sqlite = engine.dialect.name == "sqlite"
+        self._turn: AbstractContextManager[Any] = Lock() if is_sqlite else nullcontext()
         if engine.dialect.name == "postgresql":
             self._reader = engine.execution_options(
                 isolation_level="REPEATABLE READ", postgresql_readonly=True
@@ -54,7 +58,8 @@ class Store:
         """Does `work` in one transaction, again where another one got in its way; raises StoreError."""
         if self._read_only:
             raise StoreError(f"the store {self.url}: is open read-only")
-        return self._run(self._writer, work)
+        with self._turn:
+            return self._run(self._writer, work)
 
     def close(self) -> None:
         """Closes all connections."""
@@ -106,7 +111,7 @@ def open_store(url: str, *, create: bool = False, read_only: bool = False) -> St
     try:
         address = make_url(driver_url(url))
         if address.get_backend_name() == "sqlite":
-            _check_file(address.database, create and not read_only)
+            _check_file(address, create and not read_only)
         engine = _engine(address, read_only)
     except ConfigError:
         raise
@@ -122,7 +127,10 @@ def open_store(url: str, *, create: bool = False, read_only: bool = False) -> St
     return store
 
 
-def _check_file(path: str | None, create: bool) -> None:
+def _check_file(address: URL, create: bool) -> None:
+    path = address.database
+    if address.query or address.host:
+        raise ConfigError(f"sqlite:///{path}: nothing but a file can be named")
     if not path or path == ":memory:" or path.startswith("file:"):
         raise ConfigError("a store in memory would be lost: name a file (sqlite:///FILE)")
     if not Path(path).is_file() and not (create and Path(path).absolute().parent.is_dir()):
@@ -134,10 +142,10 @@ def _check_tables(connection: Connection) -> None:
     version = stored_version(connection)
     check_version(version)
     if version < len(MIGRATIONS):
-        raise StoreError("the store is empty or of an older turnwise; open it once without --read_only")
+        raise StoreError("the store is empty, or of an older turnwise; turnwise serve brings it up to date")
 
 
-def _engine(address: Any, read_only: bool) -> Engine:
+def _engine(address: URL, read_only: bool) -> Engine:
     if address.get_backend_name() == "sqlite":
         engine = create_engine(
             address,

@@ -89,7 +89,7 @@ class StoreSink:
 
 def with_store(sink: Sink, settings: Settings) -> Sink:
     """Returns a sink that writes into the run's store as well; raises ConfigError if it cannot be opened."""
-    store = try_store("--store", settings.store, create=True)
+    store = try_store("--store", settings.store)
     app = settings.store_app or store.read(own_app)
     store.close()
     return StoreSink(sink, settings.store, app)

@@ -20,7 +20,7 @@ class _ReadStoreFn(beam.DoFn):
         self._app = app
 
     def process(self, url: str) -> Iterator[Record]:
-        texts = shared_store(url).read(lambda connection: _contents(connection, self._app))
+        texts = shared_store(url, read_only=True).read(lambda connection: _contents(connection, self._app))
         for position, text in enumerate(texts, 1):
             yield Record(shown_url(url), position, text.encode())
 
@@ -57,5 +57,5 @@ def with_stores(files: Source | None, settings: Settings) -> Source:
     """Returns the source of all eval cases of a run; raises ConfigError if a store cannot be opened."""
     urls = list(dict.fromkeys(path for path in settings.eval_cases if is_store_url(path)))
     for url in urls:
-        try_store("--eval_cases", url, create=False).close()
+        try_store("--eval_cases", url, read_only=True).close()
     return StoreSource(urls, settings.store_app, files)

@@ -103,7 +103,7 @@ def test_a_read_only_store_refuses_every_change(store: Store, store_url: str) ->
 def test_an_empty_store_cannot_be_opened_read_only(postgres_url: str, tmp_path: Path) -> None:
     (tmp_path / "empty.db").touch()
     for url in (postgres_url, f"sqlite:///{tmp_path}/empty.db"):
-        with pytest.raises(StoreError, match="open it once"):
+        with pytest.raises(StoreError, match="brings it up to date"):
             open_store(url, read_only=True)
 
 
@@ -135,6 +135,8 @@ def test_eight_processes_may_make_a_store_at_once(store_url: str) -> None:
         ("sqlite://", "in memory"),
         ("sqlite:///:memory:", "in memory"),
         ("sqlite:////no/such/place/store.db", "no such directory"),
+        ("sqlite:////tmp/a.db?mode=ro", "nothing but a file"),
+        ("sqlite://host/a.db", "nothing but a file"),
         ("postgresql:/h/d", "no address"),
         ("postgresql://u:secret@h:port/d", "no address"),
     ],

@@ -230,6 +230,7 @@ def test_a_server_reads_while_a_run_writes(sample: Path, store_url: str, tmp_pat
         (("--store", "sqlite:////no/such/place/x.db"), "no such directory"),
         (("--store", "postgresql://u:secret@127.0.0.1:1/d"), "--store"),
         (("--eval_cases", "sqlite:////no/such/place/x.db"), "no such store"),
+        (("--eval_cases", f"sqlite:///{__file__}"), "not a database"),
         (("--store", "sqlite:///:memory:"), "in memory"),
         (("--store_app", "app"), "--store_app app"),
     ],
