@@ -1,6 +1,6 @@
 """Two app versions beside each other."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple
 
 from sqlalchemy import Connection, select
@@ -47,44 +47,43 @@ def compare_app_versions(service: Service, request: CompareAppVersionsRequest) -
     """Returns the figures of two versions, and the evaluations that changed: the regressed ones first."""
     with refused_field("parent"):
         app = checked_name("app", request.parent)
-    versions = [
-        _version(field, text)
-        for field, text in (
-            ("baseVersion", request.base_version),
-            ("candidateVersion", request.candidate_version),
-        )
+    base = _version("baseVersion", request.base_version)
+    candidate = _version("candidateVersion", request.candidate_version)
+    identity = ("comparison", app, base, candidate, request.evaluation_filter)
+    paging = read_paging(request.page_size, request.page_token, *identity)
+    figures, display_names = _read(service, app, request.evaluation_filter)
+    _check_versions(figures, (base, candidate))
+    pairs = [
+        _Pair(name, own.versions.get(base, _NONE), own.versions.get(candidate, _NONE))
+        for name, own in figures.items()
     ]
-    paging = read_paging(
-        request.page_size, request.page_token, "comparison", app, *versions, request.evaluation_filter
+    changes = sorted((pair for pair in pairs if pair.change in _RANKS), key=_place)
+    left = [pair for pair in changes if paging.after is None or _place(pair) > paging.after]
+    page = left[: paging.size]
+    return {
+        "base": _summary(figures, base),
+        "candidate": _summary(figures, candidate),
+        **({"changes": [_change(pair, display_names) for pair in page]} if page else {}),
+        **_counts(pairs),
+        **next_token(paging, _place(page[-1]) if len(left) > len(page) else None),
+    }
+
+
+def _read(
+    service: Service, app: str, evaluation_filter: str
+) -> tuple[dict[str, EvaluationFigures], dict[str, str]]:
+    """Returns the figures of the evaluations that a filter leaves, and display names by name."""
+    conditions = filter_conditions(app, evaluation_filter)
+    query = select(EVALUATIONS.c.name, EVALUATIONS.c.display_name).where(
+        EVALUATIONS.c.app == app, *conditions
     )
-    conditions = filter_conditions(app, request.evaluation_filter)
 
     def work(connection: Connection) -> tuple[dict[str, EvaluationFigures], dict[str, str]]:
-        names = select(EVALUATIONS.c.name, EVALUATIONS.c.display_name).where(
-            EVALUATIONS.c.app == app, *conditions
-        )
-        found = {name: display_name for name, display_name in connection.execute(names)}
+        found = {name: display_name for name, display_name in connection.execute(query)}
         figures = service.cache.read(connection, app)
         return {name: own for name, own in figures.items() if name in found or not conditions}, found
 
-    figures, display_names = service.store.read(work)
-    _check_versions(figures, versions)
-    pairs = [
-        _Pair(name, *(own.versions.get(version, _NONE) for version in versions))
-        for name, own in sorted(figures.items())
-    ]
-    changes = [pair for pair in pairs if pair.change in _RANKS]
-    changes.sort(key=_place)
-    after = paging.after
-    left = [pair for pair in changes if after is None or _place(pair) > after]
-    page, rest = left[: paging.size], left[paging.size :]
-    return {
-        "base": _summary(figures, versions[0]),
-        "candidate": _summary(figures, versions[1]),
-        **({"changes": [_change(pair, display_names) for pair in page]} if page else {}),
-        **_counts(pairs),
-        **next_token(paging, _place(page[-1]) if rest else None),
-    }
+    return service.store.read(work)
 
 
 def _version(field: str, text: str) -> str:
@@ -93,7 +92,7 @@ def _version(field: str, text: str) -> str:
     return key_text(version_id(text))
 
 
-def _check_versions(figures: Mapping[str, EvaluationFigures], versions: list[str]) -> None:
+def _check_versions(figures: Mapping[str, EvaluationFigures], versions: Sequence[str]) -> None:
     known = sorted({version for own in figures.values() for version in own.versions} - {""})
     for version in versions:
         if version not in known:
