@@ -23,6 +23,7 @@ from schemas.ces.cases import Evaluation
 from schemas.ces.names import app_of, checked_name, is_id
 from schemas.ces.requests import CreateEvaluationRequest
 from schemas.ces.updates import updated_content, written_fields
+from schemas.proto_scalars import shown
 from schemas.values import JsonObject
 
 _MICROSECOND = 1000
@@ -93,7 +94,7 @@ def _check_display_name(connection: Connection, content: JsonObject) -> None:
     found = find_by_display_name(connection, app_of(content["name"]), display_name)
     if found not in (None, content["name"]):
         raise ServiceError(
-            "ALREADY_EXISTS", f"{found} has the name {display_name!r} already", "evaluation.displayName"
+            "ALREADY_EXISTS", f"{found} has the name {shown(display_name)} already", "evaluation.displayName"
         )
 
 

@@ -5,7 +5,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from random import uniform
 from threading import Lock
-from time import sleep
+from time import monotonic, sleep
 from typing import Any, TypeVar
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
@@ -21,7 +21,7 @@ CONNECTIONS = 8
 """Connections of one process; as many threads can use a store at once."""
 
 _LOCK_SECONDS = 60
-_ATTEMPTS = 6
+_LONGEST_PAUSE = 0.2
 _PASSING = ("40001", "40P01", "55P03")
 
 
@@ -66,17 +66,16 @@ class Store:
         self._writer.dispose()
 
     def _run(self, engine: Engine, work: Callable[[Connection], T]) -> T:
+        deadline = monotonic() + _LOCK_SECONDS
         with _one_line_errors(self.url):
-            for attempt in range(1, _ATTEMPTS):
+            while True:
                 try:
                     with engine.begin() as connection:
                         return work(connection)
                 except DBAPIError as error:
-                    if not _passes(error):
+                    if not _passes(error) or monotonic() > deadline:
                         raise
-                    sleep(uniform(0, 0.05 * 2**attempt))
-            with engine.begin() as connection:
-                return work(connection)
+                    sleep(uniform(0, _LONGEST_PAUSE))
 
 
 def _passes(error: DBAPIError) -> bool:

@@ -15,6 +15,7 @@ from mcp.shared.exceptions import MCPError
 from pipeline.serve.guarded import Workers
 from pipeline.serve.mcp_face import mcp_server
 from pipeline.serve.service import Service
+from pipeline.store.engine import open_store
 from pipeline.store.failures import failure_columns, write_failures
 from pipeline.store.results import result_columns, write_results
 from schemas.ces.cases import Evaluation
@@ -72,6 +73,14 @@ def fill(store: Any, failures: int = 0) -> None:
     ]
     columns = [failure_columns(failure_rows(one, "run-1")[0], APP, 1) for one in told]
     store.write(lambda connection: write_failures(connection, columns))
+
+
+@pytest.fixture
+def store(sqlite_url: str) -> Any:
+    """Returns an empty store: what the tools do with either kind is tested elsewhere."""
+    opened = open_store(sqlite_url, create=True)
+    yield opened
+    opened.close()
 
 
 class Tools:
