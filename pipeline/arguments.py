@@ -47,7 +47,7 @@ def _add_input(group: argparse._ArgumentGroup) -> None:
         default="auto",
         help="format of the log records (default: auto)",
     )
-    _add_paths(group, "--eval_cases", "eval cases: files, directories or globs")
+    _add_paths(group, "--eval_cases", "eval cases: files, directories, globs or addresses of stores")
     group.add_argument("--config", metavar="FILE", help="criteria and thresholds: ADK's EvalConfig JSON")
     group.add_argument(
         "--max_record_mb",
@@ -100,6 +100,16 @@ def _add_output(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--output_format", choices=("jsonl", "avro"), default="jsonl", help="of the tables")
     group.add_argument("--overwrite", action="store_true", help="replace an earlier run in DIR")
     group.add_argument("--run_id", metavar="ID", help="name of the run (default: made from its start time)")
+    group.add_argument(
+        "--store",
+        metavar="URL",
+        help="store that results and failures go into as well: sqlite:///FILE or postgresql://...",
+    )
+    group.add_argument(
+        "--store_app",
+        metavar="APP",
+        help="projects/P/locations/L/apps/A: the app of what names none (default: the only one in the store)",
+    )
 
 
 def _add_stream(group: argparse._ArgumentGroup) -> None:

@@ -13,6 +13,7 @@ from pipeline.directory import read_rows, write_run_file
 from pipeline.judge_report import Usage, judge_document, judge_text, judge_usage
 from pipeline.report import balance_text, guesses_text, version_table
 from pipeline.settings import Settings
+from pipeline.store.urls import is_store_url, shown_url
 from schemas.values import JsonObject
 
 
@@ -58,6 +59,8 @@ def report(settings: Settings, figures: Figures, rows: Sequence[JsonObject]) -> 
     if guesses:
         print(guesses_text(guesses))
     print(f"files: {settings.output}")
+    if settings.store:
+        print(f"store: {shown_url(settings.store)}")
     for problem in problems:
         print(f"turnwise: {problem}", file=sys.stderr)
     status = 1 if problems else 0
@@ -74,8 +77,9 @@ def _run_document(
         "create_time": settings.run.create_time,
         "input": list(settings.input),
         "input_format": settings.input_format,
-        "eval_cases": list(settings.eval_cases),
+        "eval_cases": [shown_url(path) if is_store_url(path) else path for path in settings.eval_cases],
         "output_format": settings.output_format,
+        "store": shown_url(settings.store) or None,
         "config": settings.config.model_dump(mode="json"),
         "criteria": {criterion.name: criterion.model_dump(mode="json") for criterion in settings.criteria},
         "versions": {

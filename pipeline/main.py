@@ -2,7 +2,7 @@
 
 import gc
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from schemas.config import ConfigError
@@ -17,6 +17,7 @@ _USAGE = """usage: turnwise COMMAND [options]
 commands:
   run    score recorded conversations (turnwise run --help)
   tools  list the tools that logs speak of, and what they do (turnwise tools --help)
+  serve  serve a store of evaluations and results over MCP and REST (turnwise serve --help)
 """
 
 
@@ -41,13 +42,9 @@ def main(argv: Sequence[str]) -> int:
         print(version("turnwise"))
         return 0
     try:
-        if argv[0] == "tools":
-            from pipeline.list_tools import list_tools
-
-            return list_tools(argv[1:])
-        if argv[0] != "run":
-            raise ConfigError(f"unknown command {argv[0]} (there are: run, tools)")
-        return _run(argv[1:])
+        if argv[0] not in _COMMANDS:
+            raise ConfigError(f"unknown command {argv[0]} (there are: {', '.join(_COMMANDS)})")
+        return _COMMANDS[argv[0]](argv[1:])
     except ConfigError as error:
         print(f"turnwise: {error}", file=sys.stderr)
         return 2
@@ -87,3 +84,23 @@ def _run(argv: Sequence[str]) -> int:
         return run(settings, options)
     finally:
         gc.enable()
+
+
+def _tools(argv: Sequence[str]) -> int:
+    from pipeline.list_tools import list_tools
+
+    return list_tools(argv)
+
+
+def _serve(argv: Sequence[str]) -> int:
+    from pipeline.serve.arguments import parse_serve_options
+
+    options = parse_serve_options(argv)
+    if options is None:
+        return 0
+    from pipeline.serve.command import serve
+
+    return serve(options)
+
+
+_COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {"run": _run, "tools": _tools, "serve": _serve}

@@ -16,8 +16,9 @@ from pipeline.judge_report import estimate_text, judge_usage
 from pipeline.live import show_progress
 from pipeline.lock import locked
 from pipeline.settings import Settings
-from pipeline.sinks import FileSink, NullSink
+from pipeline.sinks import FileSink, NullSink, Sink
 from pipeline.sources import FileSource, Source, file_patterns
+from pipeline.store.urls import is_store_url
 from schemas.config import ConfigError
 from transforms.judging.backend import AuthenticationError
 from transforms.judging.setting_up import check_judge
@@ -37,12 +38,11 @@ def run(settings: Settings, options: PipelineOptions) -> int:
     """
     limit, spread = settings.max_record_bytes, settings.is_distributed
     logs = FileSource(file_patterns("--input", settings.input), limit, "unread_records", spread)
-    case_patterns = file_patterns("--eval_cases", settings.eval_cases)
-    cases = FileSource(case_patterns, limit, "lost_cases") if case_patterns else None
+    cases = _case_source(settings)
     pipeline = beam.Pipeline(options=options)
     if settings.judge.only_estimates:
         return _estimate(pipeline, logs, cases, settings)
-    build(pipeline, logs, cases, settings, FileSink(settings.output, settings.output_format))
+    build(pipeline, logs, cases, settings, _sink(settings))
     if only_translates(options):
         translate(pipeline)
         print("the pipeline was translated; nothing was run")
@@ -60,6 +60,26 @@ def run(settings: Settings, options: PipelineOptions) -> int:
             clear_directory(settings.output)
             raise
         return report_batch(settings, result)
+
+
+def _case_source(settings: Settings) -> Source | None:
+    paths = tuple(path for path in settings.eval_cases if not is_store_url(path))
+    patterns = file_patterns("--eval_cases", paths)
+    files = FileSource(patterns, settings.max_record_bytes, "lost_cases") if patterns else None
+    if len(paths) == len(settings.eval_cases):
+        return files
+    from pipeline.store.source import with_stores
+
+    return with_stores(files, settings)
+
+
+def _sink(settings: Settings) -> Sink:
+    files = FileSink(settings.output, settings.output_format)
+    if not settings.store:
+        return files
+    from pipeline.store.sink import with_store
+
+    return with_store(files, settings)
 
 
 def try_judge(settings: Settings) -> None:

@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import Literal
 
 from pipeline.config_file import read_config
+from pipeline.store.urls import absolute_url, is_store_url, shown_url
 from pipeline.stream_settings import RawStreamOptions, StreamSettings, check_stream
+from schemas.ces.names import is_name
 from schemas.config import ConfigError, EvalConfig
 from schemas.judge_config import BackendName, JudgeConfig
 from transforms.config import build_criteria
@@ -38,6 +40,8 @@ class Settings:
         sample_rate: Share of the conversations that are judged, 0..1.
         is_streaming: Whether it goes on as conversations arrive.
         stream: How, if it does.
+        store: Address of the store that results and failures go into as well; "": none.
+        store_app: The app of what names none; "": the only one in the store.
     """
 
     run: RunInfo
@@ -57,6 +61,8 @@ class Settings:
     sample_rate: float = 1.0
     is_streaming: bool = False
     stream: StreamSettings = field(default_factory=StreamSettings)
+    store: str = ""
+    store_app: str = ""
 
     @property
     def criteria_names(self) -> list[str]:
@@ -90,6 +96,8 @@ class RawOptions:
     judge_cache: str | None
     sample_rate: float
     estimate: bool
+    store: str | None
+    store_app: str | None
 
 
 def check_options(
@@ -104,6 +112,8 @@ def check_options(
         raise ConfigError(f"--max_failure_ratio must lie between 0 and 1, not {options.max_failure_ratio}")
     if not 0 < options.max_record_mb < inf:
         raise ConfigError(f"--max_record_mb must be a number above 0, not {options.max_record_mb}")
+    if is_streaming and options.store:
+        raise ConfigError("--store is for runs that end, not for --streaming")
     if is_streaming and (options.estimate or options.output_format != "jsonl"):
         raise ConfigError("--estimate and --output_format avro are for runs that end, not for --streaming")
     config = read_config(options.config)
@@ -119,7 +129,7 @@ def check_options(
         sample_rate=options.sample_rate,
         input=tuple(options.input),
         input_format=options.input_format,
-        eval_cases=tuple(options.eval_cases or ()),
+        eval_cases=tuple(map(absolute_url, options.eval_cases or ())),
         output=options.output or "",
         output_format=options.output_format,
         overwrite=options.overwrite,
@@ -129,7 +139,22 @@ def check_options(
         is_distributed=is_distributed,
         is_streaming=is_streaming,
         stream=check_stream(stream, is_streaming, None if is_distributed else _LOCAL_SLOTS),
+        store=store_address(options.store),
+        store_app=_app(options.store_app),
     )
+
+
+def store_address(url: str | None) -> str:
+    """Returns the address of `--store` as every worker understands it; raises ConfigError."""
+    if url is not None and not is_store_url(url):
+        raise ConfigError(f"--store {shown_url(url)}: is no store (sqlite:///FILE, postgresql://...)")
+    return absolute_url(url or "")
+
+
+def _app(name: str | None) -> str:
+    if name is not None and not is_name("app", name):
+        raise ConfigError(f"--store_app {name}: its form is projects/P/locations/L/apps/A")
+    return name or ""
 
 
 def judge_settings(options: RawOptions, config: JudgeConfig, run_id: str) -> JudgeSettings:

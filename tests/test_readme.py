@@ -1,6 +1,7 @@
 """The README says what is true: its config, its options, its table, its example of a criterion."""
 
 import argparse
+import json
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -11,6 +12,8 @@ from apache_beam.options.pipeline_options import PipelineOptions
 
 from pipeline.arguments import LOG_FORMATS, add_arguments
 from pipeline.main import main
+from pipeline.serve.arguments import add_serve_arguments, parse_serve_options
+from pipeline.serve.tools import TOOLS
 from schemas.conversation import Conversation, Turn
 from schemas.record import Record
 from transforms.config import build_criteria, parse_config
@@ -26,7 +29,7 @@ def blocks(language: str) -> list[str]:
 
 
 def test_the_config_is_accepted() -> None:
-    text, with_alerts = blocks("json")
+    text, with_alerts, *_ = blocks("json")
     assert len(parse_config(with_alerts).alerts) == 2
     names = [criterion.name for criterion in build_criteria(parse_config(text))]
     assert names == ["tool_trajectory_avg_score", "response_match_score", "turn_latency"]
@@ -42,11 +45,26 @@ def test_the_default_criteria_are_the_ones_it_names() -> None:
 def test_every_option_exists() -> None:
     parser = argparse.ArgumentParser(conflict_handler="resolve")
     add_arguments(parser)
+    add_serve_arguments(parser)
     for group in (PipelineOptions, *PipelineOptions.__subclasses__()):
         group._add_argparse_args(parser)  # type: ignore[arg-type]
     known = {name for action in parser._actions for name in action.option_strings}
     commands = [line for line in README.splitlines() if "benchmarks" not in line]
     assert set(re.findall(r"--[a-z_]+", "\n".join(commands))) - known == set()
+
+
+def test_clients_of_the_server_are_set_up_as_it_is_started() -> None:
+    stdio, http = (json.loads(text)["mcpServers"]["turnwise"] for text in blocks("json")[1:])
+    options = parse_serve_options(stdio["args"][1:], {})
+    assert (stdio["command"], stdio["args"][0]) == ("turnwise", "serve") and options and options.stdio
+    default = parse_serve_options(["--store", "sqlite:///s.db"], {})
+    assert default and http["url"] == f"http://{default.host}:{default.port}/mcp"
+
+
+def test_every_tool_has_its_row() -> None:
+    table = README.split("| tool | does |")[1].split("\n\n")[0]
+    named = [name for line in table.splitlines()[2:] for name in re.findall(r"`(\w+)`", line.split("|")[1])]
+    assert sorted(named) == sorted(TOOLS)
 
 
 def test_every_log_format_has_its_row() -> None:

@@ -2,10 +2,12 @@
 
 from collections import defaultdict
 from collections.abc import Iterator
+from itertools import chain
 from typing import NamedTuple
 
 from pipeline.settings import Settings
 from pipeline.sources import file_patterns, matched_files, read_records
+from pipeline.store.urls import is_store_url
 from schemas.case import EvalCase
 from schemas.failure import Failure, record_failure
 from schemas.record import Record
@@ -25,23 +27,36 @@ def read_cases(settings: Settings) -> Cases | None:
     """Reads all eval cases; None: none were given. Raises ConfigError if a path names nothing."""
     if not settings.eval_cases:
         return None
-    paths = matched_files(file_patterns("--eval_cases", settings.eval_cases))
+    names = tuple(name for name in settings.eval_cases if not is_store_url(name))
+    paths = matched_files(file_patterns("--eval_cases", names)) if names else []
     found: defaultdict[str, list[tuple[Record, EvalCase]]] = defaultdict(list)
     failures: list[Failure] = []
     reader = CaseReader(settings.config.ces)
-    for path in paths:
-        for record in _records(path, settings.max_record_bytes):
-            if isinstance(record, Failure):
-                failures.append(record)
-                continue
-            for case in _cases(reader, record):
-                if isinstance(case, Failure):
-                    failures.append(case)
-                else:
-                    found[case.eval_id].append((record, case))
+    read = chain(*(_records(path, settings.max_record_bytes) for path in paths), _stored(settings))
+    for record in read:
+        if isinstance(record, Failure):
+            failures.append(record)
+            continue
+        for case in _cases(reader, record):
+            if isinstance(case, Failure):
+                failures.append(case)
+            else:
+                found[case.eval_id].append((record, case))
     firsts = [first_case(eval_id, entries) for eval_id, entries in found.items()]
     failures += [failure for _, repeated in firsts for failure in repeated]
     return Cases(CaseIndex([case for case, _ in firsts]), failures)
+
+
+def _stored(settings: Settings) -> Iterator[Record]:
+    """Yields the evaluations of the stores that are named; raises ConfigError if one cannot be opened."""
+    urls = [name for name in dict.fromkeys(settings.eval_cases) if is_store_url(name)]
+    if urls:
+        from pipeline.store.shared import try_store
+        from pipeline.store.source import store_records
+
+        for url in urls:
+            try_store("--eval_cases", url, read_only=True).close()
+            yield from store_records(url, settings.store_app)
 
 
 def _records(path: str, limit: int) -> Iterator[Record | Failure]:

@@ -1,5 +1,7 @@
 """Evaluations: the test cases of an app."""
 
+from typing import ClassVar
+
 from pydantic import Field
 
 from schemas.ces.aggregates import AggregatedMetrics
@@ -14,6 +16,22 @@ class Evaluation(Message):
     """A test case of an app: a golden (a script) or a scenario (a task for a simulated user)."""
 
     ONEOFS = (("golden", "scenario"),)
+    OUTPUT_ONLY: ClassVar[frozenset[str]] = frozenset(
+        {
+            "aggregatedMetrics",
+            "createTime",
+            "createdBy",
+            "etag",
+            "evaluationDatasets",
+            "evaluationRuns",
+            "invalid",
+            "lastCompletedResult",
+            "lastTenResults",
+            "lastUpdatedBy",
+            "updateTime",
+        }
+    )
+    """JSON names of the fields that only the service sets."""
 
     golden: Golden | None = None
     scenario: Scenario | None = None

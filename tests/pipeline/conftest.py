@@ -1,15 +1,21 @@
-"""Whole runs inside this process, and how their files are read back."""
+"""Whole runs inside this process, how their files are read back, and stores to write into."""
 
 import contextlib
 import io
 import json
-from collections.abc import Callable
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator
+from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 
 from pipeline.main import main
+from pipeline.store.engine import Store, open_store
 
 SAMPLE = Path(__file__).parents[2] / "pipeline/sample_data"
 
@@ -73,3 +79,74 @@ def sample_run(
 ) -> Finished:
     """Returns the main job on the sample data, with the default criteria, as JSON Lines."""
     return turnwise(*sample_arguments, output=tmp_path_factory.mktemp("sample") / "out")
+
+
+DATABASES = count()
+
+
+def postgres_tool(name: str) -> str | None:
+    installed = sorted(Path("/usr/lib/postgresql").glob(f"*/bin/{name}"))
+    return str(installed[-1]) if installed else shutil.which(name)
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[str]:
+    """Returns the address of a PostgreSQL server in a directory of its own, without the database."""
+    pytest.importorskip("psycopg")
+    initdb, control = postgres_tool("initdb"), postgres_tool("pg_ctl")
+    if not initdb or not control:
+        pytest.skip("no PostgreSQL server is installed")
+    as_user: list[str] = []
+    with tempfile.TemporaryDirectory(prefix="turnwise-pg-") as name:
+        if os.geteuid() == 0:
+            if (
+                not shutil.which("setpriv")
+                or subprocess.run(["id", "postgres"], capture_output=True).returncode
+            ):
+                pytest.skip("PostgreSQL does not run as root, and there is no user postgres")
+            as_user = ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups"]
+            shutil.chown(name, "postgres", "postgres")
+        data = f"{name}/data"
+        options = (
+            f"-c listen_addresses= -c unix_socket_directories={name} -c fsync=off -c max_connections=200"
+        )
+        run = {"check": True, "capture_output": True, "cwd": name}
+        subprocess.run([*as_user, initdb, "-D", data, "-A", "trust", "-U", "tester", "-E", "UTF8"], **run)
+        start = [*as_user, control, "-D", data, "-o", options, "-l", f"{name}/log", "-w", "start"]
+        subprocess.run(start, check=True, stdout=subprocess.DEVNULL, cwd=name)
+        try:
+            yield f"postgresql://tester:not-checked@/DATABASE?host={name}"
+        finally:
+            subprocess.run([*as_user, control, "-D", data, "-m", "immediate", "-w", "stop"], **run)
+
+
+@pytest.fixture
+def postgres_url(postgres: str) -> str:
+    """Returns the address of an empty database."""
+    import psycopg
+
+    name = f"test{next(DATABASES)}"
+    with psycopg.connect(postgres.replace("DATABASE", "postgres"), autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name}")
+    return postgres.replace("DATABASE", name)
+
+
+@pytest.fixture
+def sqlite_url(tmp_path: Path) -> str:
+    """Returns the address of a SQLite file that is not there yet."""
+    return f"sqlite:///{tmp_path}/store.db"
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def store_url(request: pytest.FixtureRequest) -> str:
+    """Returns the address of an empty store, of either kind."""
+    url: str = request.getfixturevalue(f"{request.param}_url")
+    return url
+
+
+@pytest.fixture
+def store(store_url: str) -> Iterator[Store]:
+    """Returns an empty store, of either kind."""
+    opened = open_store(store_url, create=True)
+    yield opened
+    opened.close()

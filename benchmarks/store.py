@@ -1,0 +1,162 @@
+"""Measures a server of a large store: how long reading, listing, comparing and updating take.
+
+Usage: python -m benchmarks.store [--results N] [--requests N] [--clients N ...] [--url URL]
+"""
+
+import argparse
+import http.client
+import json
+import random
+import re
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from benchmarks.children import ROOT, yardstick
+from benchmarks.store_data import APP, EVALUATIONS, evaluation_name, fill, result_name
+from pipeline.store.engine import open_store
+
+_JSON = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
+_RARE = 20
+Ask = Callable[[random.Random], tuple[str, str, Any]]
+
+
+@contextmanager
+def server(url: str) -> Iterator[int]:
+    """Runs a server of a store; gives its port."""
+    command = [sys.executable, "-m", "pipeline", "serve", "--store", url, "--port", "0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as process:
+        assert process.stdout
+        try:
+            found = re.search(r":(\d+)/mcp", process.stdout.readline())
+            assert found
+            yield int(found[1])
+        finally:
+            process.terminate()
+
+
+def tool(name: str, /, **arguments: Any) -> tuple[str, str, Any]:
+    params = {"name": name, "arguments": arguments}
+    return "POST", "/mcp", {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+
+
+def requests(results: int) -> dict[str, Ask]:
+    """Returns what is asked: a label, and how to make a request at random."""
+
+    def evaluation(rng: random.Random) -> str:
+        return evaluation_name(rng.randrange(EVALUATIONS))
+
+    failed = quote("evaluation_status = FAIL AND app_version = v2")
+    return {
+        "REST get evaluation": lambda rng: ("GET", f"/v1beta/{evaluation(rng)}", None),
+        "REST get result": lambda rng: ("GET", f"/v1beta/{result_name(rng.randrange(results))}", None),
+        "REST list 50 results of an evaluation": lambda rng: (
+            "GET",
+            f"/v1beta/{evaluation(rng)}/results",
+            None,
+        ),
+        "REST list 50 failed results of the app": lambda rng: (
+            "GET",
+            f"/v1beta/{APP}/evaluations/-/results?filter={failed}",
+            None,
+        ),
+        "REST list 50 evaluations": lambda rng: ("GET", f"/v1beta/{APP}/evaluations", None),
+        "MCP get_evaluation": lambda rng: tool("get_evaluation", name=evaluation(rng)),
+        "MCP get_evaluation_result": lambda rng: tool(
+            "get_evaluation_result", name=result_name(rng.randrange(results))
+        ),
+        "MCP list_evaluation_results, 20": lambda rng: tool(
+            "list_evaluation_results", parent=evaluation(rng)
+        ),
+        "MCP compare_app_versions": lambda rng: tool(
+            "compare_app_versions", parent=APP, baseVersion="v1", candidateVersion="v2"
+        ),
+        "REST update tags of an evaluation": lambda rng: (
+            "PATCH",
+            f"/v1beta/{evaluation(rng)}?updateMask=tags",
+            {"tags": [f"group-{rng.randrange(5)}"]},
+        ),
+    }
+
+
+def _times(port: int, ask: Ask, count: int, seed: int) -> list[float]:
+    rng, taken = random.Random(seed), []
+    connection = http.client.HTTPConnection("127.0.0.1", port)
+    for _ in range(count):
+        method, path, body = ask(rng)
+        data = None if body is None else json.dumps(body)
+        start = time.perf_counter()
+        connection.request(method, path, data, _JSON)
+        response = connection.getresponse()
+        text = response.read()
+        taken.append(time.perf_counter() - start)
+        assert response.status == 200 and b'"isError":true' not in text, text[:500]
+    connection.close()
+    return taken
+
+
+def measure(port: int, ask: Ask, count: int, clients: int) -> list[float]:
+    """Returns the seconds of every request, of several clients at once."""
+    taken: list[list[float]] = [[] for _ in range(clients)]
+
+    def work(client: int) -> None:
+        taken[client] = _times(port, ask, count // clients, client)
+
+    threads = [threading.Thread(target=work, args=(client,)) for client in range(clients)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return sorted(second for seconds in taken for second in seconds)
+
+
+def _line(label: str, clients: int, seconds: Sequence[float], wall: float) -> str:
+    p50, p99 = (seconds[min(len(seconds) - 1, int(len(seconds) * share))] * 1000 for share in (0.5, 0.99))
+    return f"| {label} | {clients} | {p50:.1f} | {p99:.1f} | {len(seconds) / wall:.0f} |"
+
+
+def run(url: str, results: int, count: int, clients: Sequence[int]) -> None:
+    """Fills a store, measures its server and prints the tables."""
+    store = open_store(url, create=True)
+    taken, size = fill(store, results)
+    print(f"{store.url.partition(':')[0]}: {results:,} results of {size:,} bytes, {EVALUATIONS} evaluations")
+    print(f"written in batches of 500: {results / taken:,.0f} results a second")
+    store.close()
+    asked = requests(results)
+    with server(url) as port:
+        for label in ("MCP get_evaluation", "MCP compare_app_versions", "MCP compare_app_versions"):
+            (first,) = measure(port, asked[label], 1, 1)
+            print(f"first {label}: {first * 1000:.0f} ms")
+        print("\n| | clients | p50 ms | p99 ms | a second |\n|---|---|---|---|---|")
+        for label, ask in asked.items():
+            for number in clients:
+                total = count // (_RARE if "compare" in label else 1)
+                start = time.perf_counter()
+                seconds = measure(port, ask, max(total, number), number)
+                print(_line(label, number, seconds, time.perf_counter() - start), flush=True)
+    print(f"\nCPU seconds of a fixed piece of work: {yardstick():.2f}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Measures a server of a large store.")
+    parser.add_argument("--results", type=int, default=100_000, metavar="N")
+    parser.add_argument("--requests", type=int, default=2_000, metavar="N", help="of each kind")
+    parser.add_argument("--clients", type=int, nargs="+", default=[1, 8], metavar="N")
+    parser.add_argument(
+        "--url", metavar="URL", help="an empty store (default: a SQLite file that is removed)"
+    )
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as directory:
+        url = options.url or f"sqlite:///{Path(directory)}/store.db"
+        run(url, options.results, options.requests, options.clients)
+
+
+if __name__ == "__main__":
+    main()

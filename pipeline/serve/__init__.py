@@ -1,0 +1,1 @@
+"""The evaluation service over MCP and REST."""

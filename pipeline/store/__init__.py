@@ -1,0 +1,1 @@
+"""Evaluations, results and failures in a database."""

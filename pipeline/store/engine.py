@@ -1,0 +1,182 @@
+"""Opens stores: SQLite files and PostgreSQL databases."""
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from pathlib import Path
+from random import uniform
+from threading import Lock
+from time import monotonic, sleep
+from typing import Any, TypeVar
+
+from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
+from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError, SQLAlchemyError
+
+from pipeline.store.migrations import MIGRATIONS, check_version, migrate, stored_version
+from pipeline.store.urls import StoreError, driver_url, shown_url
+from schemas.config import ConfigError
+
+T = TypeVar("T")
+
+CONNECTIONS = 8
+"""Connections of one process; as many threads can use a store at once."""
+
+_LOCK_SECONDS = 60
+_LONGEST_PAUSE = 0.2
+_PASSING = ("40001", "40P01", "55P03")
+
+
+class ConflictError(StoreError):
+    """Something else in the store has the name already."""
+
+
+class Store:
+    """A store. Its transactions are safe beside those of other threads and processes.
+
+    Attributes:
+        url: Its address, without the password.
+    """
+
+    def __init__(self, engine: Engine, url: str, read_only: bool) -> None:
+        """Keeps the engine."""
+        self.url = url
+        self._read_only = read_only
+        self._writer = engine.execution_options(turnwise_writes=True)
+        self._reader = engine
+        # Threads that wait for SQLite's own lock sleep; those that wait for this one are woken in turn.
+        is_sqlite = engine.dialect.name == "sqlite"
+        self._turn: AbstractContextManager[Any] = Lock() if is_sqlite else nullcontext()
+        if engine.dialect.name == "postgresql":
+            self._reader = engine.execution_options(
+                isolation_level="REPEATABLE READ", postgresql_readonly=True
+            )
+
+    def read(self, work: Callable[[Connection], T]) -> T:
+        """Returns what `work` finds in one unchanging state of the store; raises StoreError."""
+        return self._run(self._reader, work)
+
+    def write(self, work: Callable[[Connection], T]) -> T:
+        """Does `work` in one transaction, again where another one got in its way; raises StoreError."""
+        if self._read_only:
+            raise StoreError(f"the store {self.url}: is open read-only")
+        with self._turn:
+            return self._run(self._writer, work)
+
+    def close(self) -> None:
+        """Closes all connections."""
+        self._writer.dispose()
+
+    def _run(self, engine: Engine, work: Callable[[Connection], T]) -> T:
+        deadline = monotonic() + _LOCK_SECONDS
+        with _one_line_errors(self.url):
+            while True:
+                try:
+                    with engine.begin() as connection:
+                        return work(connection)
+                except DBAPIError as error:
+                    if not _passes(error) or monotonic() > deadline:
+                        raise
+                    sleep(uniform(0, _LONGEST_PAUSE))
+
+
+def _passes(error: DBAPIError) -> bool:
+    """Tells whether the same work may succeed if it is done again."""
+    return getattr(error.orig, "sqlstate", None) in _PASSING or "database is locked" in str(error.orig)
+
+
+@contextmanager
+def _one_line_errors(url: str) -> Iterator[None]:
+    try:
+        yield
+    except SQLAlchemyError as error:
+        cause = error.orig if isinstance(error, DBAPIError) else None
+        lines = str(cause or type(error).__name__).strip().splitlines() or [type(cause).__name__]
+        kind = ConflictError if isinstance(error, IntegrityError) else StoreError
+        raise kind(f"the store {url}: {lines[0]}") from None
+
+
+def open_store(url: str, *, create: bool = False, read_only: bool = False) -> Store:
+    """Opens a store and brings its tables up to date.
+
+    Args:
+        url: `sqlite:///FILE` or `postgresql://...`.
+        create: Make a SQLite file that is not there.
+        read_only: Change nothing, not even the tables.
+
+    Raises:
+        ConfigError: The address is wrong, names no file, or the driver is not installed.
+        StoreError: The store does not answer, is newer than this turnwise, or (read-only) older.
+    """
+    shown = shown_url(url)
+    try:
+        address = make_url(driver_url(url))
+        if address.get_backend_name() == "sqlite":
+            _check_file(address, create and not read_only)
+        engine = _engine(address, read_only)
+    except ConfigError:
+        raise
+    except (ArgumentError, ValueError):
+        raise ConfigError(f"{shown}: is no address of a store (sqlite:///FILE, postgresql://...)") from None
+    except ImportError:
+        raise ConfigError(f"{shown}: the driver is missing: pip install turnwise[postgres]") from None
+    store = Store(engine, shown, read_only)
+    if read_only:
+        store.read(_check_tables)
+    elif store.read(stored_version) != len(MIGRATIONS):
+        store.write(migrate)
+    return store
+
+
+def _check_file(address: URL, create: bool) -> None:
+    path = address.database
+    if address.query or address.host:
+        raise ConfigError(f"sqlite:///{path}: nothing but a file can be named")
+    if not path or path == ":memory:" or path.startswith("file:"):
+        raise ConfigError("a store in memory would be lost: name a file (sqlite:///FILE)")
+    if not Path(path).is_file() and not (create and Path(path).absolute().parent.is_dir()):
+        what = "no such directory" if create else "no such store"
+        raise ConfigError(f"sqlite:///{path}: {what}")
+
+
+def _check_tables(connection: Connection) -> None:
+    version = stored_version(connection)
+    check_version(version)
+    if version < len(MIGRATIONS):
+        raise StoreError("the store is empty, or of an older turnwise; turnwise serve brings it up to date")
+
+
+def _engine(address: URL, read_only: bool) -> Engine:
+    if address.get_backend_name() == "sqlite":
+        engine = create_engine(
+            address,
+            pool_size=CONNECTIONS,
+            max_overflow=0,
+            hide_parameters=True,
+            connect_args={"timeout": _LOCK_SECONDS},
+        )
+        _set_up_sqlite(engine, read_only)
+        return engine
+    return create_engine(
+        address,
+        pool_size=CONNECTIONS,
+        max_overflow=0,
+        hide_parameters=True,
+        pool_pre_ping=True,
+        connect_args={"connect_timeout": _LOCK_SECONDS // 4},
+    )
+
+
+def _set_up_sqlite(engine: Engine, read_only: bool) -> None:
+    @event.listens_for(engine, "connect")
+    def connect(connection: Any, _: object) -> None:
+        # The driver's own transactions would begin too late, and without a lock.
+        connection.isolation_level = None
+        connection.execute("PRAGMA foreign_keys = ON")
+        if read_only:
+            connection.execute("PRAGMA query_only = ON")
+        elif connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
+            connection.execute("PRAGMA journal_mode = WAL")
+
+    @event.listens_for(engine, "begin")
+    def begin(connection: Connection) -> None:
+        writes = connection.get_execution_options().get("turnwise_writes")
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")

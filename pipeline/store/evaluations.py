@@ -1,0 +1,137 @@
+"""Evaluations in a store, and their history."""
+
+import json
+from hashlib import sha256
+from typing import Any, NamedTuple
+
+from sqlalchemy import Connection, Row, delete, insert, select, update
+
+from pipeline.store.tables import EVALUATIONS, HISTORY, TAGS, key_text
+from schemas.ces.names import app_of
+from schemas.values import JsonObject
+from transforms.wire import dump_json
+
+
+class StoredEvaluation(NamedTuple):
+    """An evaluation.
+
+    Attributes:
+        revision: 1 when it was made; one more with every update.
+        create_nanos: Nanoseconds since 1970; `update_nanos` likewise.
+        content: What users write, in canonical proto3 JSON, with the name.
+    """
+
+    name: str
+    revision: int
+    etag: str
+    create_nanos: int
+    created_by: str
+    update_nanos: int
+    last_updated_by: str
+    content: JsonObject
+
+
+class Change(NamedTuple):
+    """Who changes an evaluation, when, and which fields (None: all; as the request said it)."""
+
+    actor: str
+    nanos: int
+    update_mask: str | None = None
+
+
+COLUMNS = StoredEvaluation._fields
+
+
+def stored_evaluation(row: Row[Any]) -> StoredEvaluation:
+    """Returns the evaluation of a row that has all of `COLUMNS`."""
+    fields = {name: getattr(row, name) for name in COLUMNS}
+    return StoredEvaluation(**{**fields, "content": json.loads(row.content)})
+
+
+def find_evaluation(connection: Connection, name: str, *, to_change: bool = False) -> StoredEvaluation | None:
+    """Returns an evaluation; `to_change` keeps others from changing it until the transaction ends."""
+    query = select(*(EVALUATIONS.c[column] for column in COLUMNS)).where(EVALUATIONS.c.name == name)
+    row = connection.execute(query.with_for_update() if to_change else query).first()
+    return None if row is None else stored_evaluation(row)
+
+
+def find_by_display_name(connection: Connection, app: str, display_name: str) -> str | None:
+    """Returns the name of the evaluation of that display name."""
+    query = select(EVALUATIONS.c.name).where(
+        EVALUATIONS.c.app == app, EVALUATIONS.c.display_name == key_text(display_name)
+    )
+    return connection.execute(query).scalar()
+
+
+def add_evaluation(connection: Connection, content: JsonObject, change: Change) -> StoredEvaluation:
+    """Adds an evaluation with the name that its content has."""
+    made = _revision(content, 1, change.nanos, change.actor, change)
+    connection.execute(insert(EVALUATIONS).values(app=app_of(made.name), **_columns(made)))
+    _follow_up(connection, made, change)
+    return made
+
+
+def replace_evaluation(
+    connection: Connection, old: StoredEvaluation, content: JsonObject, change: Change
+) -> StoredEvaluation:
+    """Gives an evaluation, found with `to_change`, a new content; its times never go back."""
+    later = change._replace(nanos=max(change.nanos, old.update_nanos + 1000))
+    made = _revision(content, old.revision + 1, old.create_nanos, old.created_by, later)
+    connection.execute(update(EVALUATIONS).where(EVALUATIONS.c.name == old.name).values(**_columns(made)))
+    connection.execute(delete(TAGS).where(TAGS.c.evaluation == old.name))
+    _follow_up(connection, made, later)
+    return made
+
+
+def _revision(
+    content: JsonObject, revision: int, create_nanos: int, created_by: str, change: Change
+) -> StoredEvaluation:
+    name = content["name"]
+    etag = sha256(f"{name}\0{revision}\0{change.nanos}\0".encode() + dump_json(content)).hexdigest()[:24]
+    return StoredEvaluation(
+        name, revision, etag, create_nanos, created_by, change.nanos, change.actor, content
+    )
+
+
+def _columns(evaluation: StoredEvaluation) -> JsonObject:
+    text = dump_json(evaluation.content).decode()
+    display_name = key_text(evaluation.content.get("displayName", ""))
+    return {**evaluation._asdict(), "content": text, "display_name": display_name}
+
+
+def _follow_up(connection: Connection, made: StoredEvaluation, change: Change) -> None:
+    """Writes what belongs to a revision: its tags, and its entry in the history."""
+    tags = {key_text(tag) for tag in made.content.get("tags", ())}
+    if tags:
+        connection.execute(insert(TAGS), [{"evaluation": made.name, "tag": tag} for tag in sorted(tags)])
+    connection.execute(
+        insert(HISTORY).values(
+            evaluation=made.name,
+            revision=made.revision,
+            etag=made.etag,
+            nanos=change.nanos,
+            actor=change.actor,
+            update_mask=change.update_mask,
+            content=dump_json(made.content).decode(),
+        )
+    )
+
+
+class Revision(NamedTuple):
+    """One entry of an evaluation's history: what a change made of it."""
+
+    revision: int
+    etag: str
+    nanos: int
+    actor: str
+    update_mask: str | None
+    content: JsonObject
+
+
+def read_history(connection: Connection, name: str) -> list[Revision]:
+    """Returns all revisions of an evaluation, the first one first."""
+    query = select(HISTORY).where(HISTORY.c.evaluation == name).order_by(HISTORY.c.revision)
+    return [
+        Revision(row.revision, row.etag, row.nanos, row.actor, row.update_mask, json.loads(row.content))
+        for row in connection.execute(query)
+    ]

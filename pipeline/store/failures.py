@@ -1,0 +1,42 @@
+"""Failures in a store: what could not be read, parsed, matched or scored."""
+
+from hashlib import sha256
+
+from sqlalchemy import Connection
+
+from pipeline.store.naming import run_name
+from pipeline.store.tables import FAILURES, key_text
+from pipeline.store.upserts import upsert
+from schemas.rows import FailureRow
+from schemas.values import JsonObject
+from transforms.wire import dump_json
+
+# One record can fail in several places at these stages, and only the message tells them apart.
+_SEVERAL_A_RECORD = ("parse", "parse_case")
+
+
+def failure_columns(row: FailureRow, app: str, nanos: int) -> JsonObject:
+    """Returns the row of a failure, `nanos` after 1970; its name is the same in every run."""
+    place = [
+        row["stage"],
+        row["source"],
+        row["position"],
+        row["conversation_id"],
+        row["criterion"],
+        row["turn_index"],
+        row["message"] if row["stage"] in _SEVERAL_A_RECORD else None,
+    ]
+    texts = ("stage", "error_type", "conversation_id", "app_version", "criterion", "source")
+    return {
+        **{name: key_text(row[name] or "") for name in texts},  # type: ignore[literal-required]
+        "name": f"{app}/failures/f-{sha256(dump_json(place)).hexdigest()[:32]}",
+        "app": app,
+        "evaluation_run": run_name(app, row["run_id"]),
+        "update_nanos": nanos,
+        "content": dump_json(row).decode(),
+    }
+
+
+def write_failures(connection: Connection, rows: list[JsonObject]) -> None:
+    """Writes rows of `failure_columns`; each replaces the earlier failure of its name."""
+    upsert(connection, FAILURES, rows)

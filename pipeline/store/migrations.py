@@ -1,0 +1,134 @@
+"""Brings a store to the tables that this version of turnwise uses, one numbered step after the other."""
+
+from collections.abc import Callable, Sequence
+
+from sqlalchemy import Connection, inspect, text
+
+from pipeline.store.urls import StoreError
+
+Migration = Callable[[Connection], None]
+"""One step. It never changes once it has been released; a later change of the tables is a step of its own."""
+
+_VERSIONS = "turnwise_store_version"
+_LOCK = 7_210_436_119
+_FIRST_TABLES = """
+CREATE TABLE evaluations (
+    name TEXT NOT NULL PRIMARY KEY,
+    app TEXT NOT NULL,
+    display_name TEXT NOT NULL,
+    revision INTEGER NOT NULL,
+    etag TEXT NOT NULL,
+    create_nanos BIGINT NOT NULL,
+    created_by TEXT NOT NULL,
+    update_nanos BIGINT NOT NULL,
+    last_updated_by TEXT NOT NULL,
+    content TEXT NOT NULL,
+    CONSTRAINT evaluations_by_display_name UNIQUE (app, display_name)
+);
+CREATE INDEX evaluations_by_update ON evaluations (app, update_nanos, name);
+CREATE TABLE evaluation_tags (
+    evaluation TEXT NOT NULL REFERENCES evaluations (name),
+    tag TEXT NOT NULL,
+    PRIMARY KEY (evaluation, tag)
+);
+CREATE TABLE evaluation_history (
+    evaluation TEXT NOT NULL,
+    revision INTEGER NOT NULL,
+    etag TEXT NOT NULL,
+    nanos BIGINT NOT NULL,
+    actor TEXT NOT NULL,
+    update_mask TEXT,
+    content TEXT NOT NULL,
+    PRIMARY KEY (evaluation, revision)
+);
+CREATE TABLE results (
+    name TEXT NOT NULL PRIMARY KEY,
+    app TEXT NOT NULL,
+    evaluation TEXT NOT NULL,
+    display_name TEXT NOT NULL,
+    app_version TEXT NOT NULL,
+    version_id TEXT NOT NULL,
+    app_version_display_name TEXT NOT NULL,
+    evaluation_status TEXT NOT NULL,
+    execution_state TEXT NOT NULL,
+    evaluation_run TEXT NOT NULL,
+    initiated_by TEXT NOT NULL,
+    conversation_id TEXT NOT NULL,
+    create_nanos BIGINT NOT NULL,
+    update_nanos BIGINT NOT NULL,
+    stamp BIGINT NOT NULL,
+    parts TEXT NOT NULL,
+    content TEXT NOT NULL
+);
+CREATE INDEX results_by_creation ON results (evaluation, create_nanos, name);
+CREATE INDEX results_by_update ON results (evaluation, update_nanos, name);
+CREATE INDEX results_of_app_by_update ON results (app, update_nanos, name);
+CREATE INDEX results_by_version ON results (app, version_id, evaluation, evaluation_status);
+CREATE INDEX results_by_stamp ON results (app, evaluation, stamp);
+CREATE TABLE failures (
+    name TEXT NOT NULL PRIMARY KEY,
+    app TEXT NOT NULL,
+    evaluation_run TEXT NOT NULL,
+    stage TEXT NOT NULL,
+    error_type TEXT NOT NULL,
+    conversation_id TEXT NOT NULL,
+    app_version TEXT NOT NULL,
+    criterion TEXT NOT NULL,
+    source TEXT NOT NULL,
+    update_nanos BIGINT NOT NULL,
+    content TEXT NOT NULL
+);
+CREATE INDEX failures_by_update ON failures (app, update_nanos, name);
+CREATE INDEX failures_by_conversation ON failures (app, conversation_id)
+"""
+_REFUSALS = {
+    "sqlite": [
+        f"CREATE TRIGGER evaluation_history_{event} BEFORE {event} ON evaluation_history "
+        "BEGIN SELECT RAISE(ABORT, 'the history is append-only'); END"
+        for event in ("update", "delete")
+    ],
+    "postgresql": [
+        "CREATE FUNCTION evaluation_history_refuse() RETURNS trigger LANGUAGE plpgsql AS "
+        "$$ BEGIN RAISE EXCEPTION 'the history is append-only'; END $$",
+        "CREATE TRIGGER evaluation_history_refuse BEFORE UPDATE OR DELETE OR TRUNCATE ON evaluation_history "
+        "FOR EACH STATEMENT EXECUTE FUNCTION evaluation_history_refuse()",
+    ],
+}
+
+
+def _first(connection: Connection) -> None:
+    for statement in (*_FIRST_TABLES.split(";"), *_REFUSALS[connection.dialect.name]):
+        connection.exec_driver_sql(statement)
+
+
+MIGRATIONS: tuple[Migration, ...] = (_first,)
+
+
+def stored_version(connection: Connection) -> int:
+    """Returns how many steps a store has seen; 0: it is empty."""
+    if not inspect(connection).has_table(_VERSIONS):
+        return 0
+    return int(connection.execute(text(f"SELECT max(version) FROM {_VERSIONS}")).scalar() or 0)
+
+
+def migrate(connection: Connection, steps: Sequence[Migration] = MIGRATIONS) -> None:
+    """Takes the steps that are missing, all within the transaction of the connection.
+
+    Raises:
+        StoreError: The store was made by a newer version of turnwise.
+    """
+    if connection.dialect.name == "postgresql":
+        connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _LOCK})
+    version = stored_version(connection)
+    check_version(version, steps)
+    if not version:
+        connection.exec_driver_sql(f"CREATE TABLE {_VERSIONS} (version INTEGER NOT NULL PRIMARY KEY)")
+    for number, step in enumerate(steps[version:], version + 1):
+        step(connection)
+        connection.execute(text(f"INSERT INTO {_VERSIONS} VALUES (:version)"), {"version": number})
+
+
+def check_version(version: int, steps: Sequence[Migration] = MIGRATIONS) -> None:
+    """Raises StoreError if a store is newer than this version of turnwise."""
+    if version > len(steps):
+        raise StoreError(f"the store has version {version}, this turnwise knows {len(steps)}: upgrade it")

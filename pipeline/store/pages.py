@@ -1,0 +1,57 @@
+"""Pages of a table, each found by where the one before it ended."""
+
+from collections.abc import Sequence
+from typing import Any, Literal, NamedTuple
+
+from sqlalchemy import ColumnElement, Connection, Row, Table, select, tuple_
+
+OrderBy = Literal["name", "create_time", "update_time"]
+"""Times go from the newest to the oldest, names in alphabetical order."""
+
+_COLUMNS = {"create_time": "create_nanos", "update_time": "update_nanos"}
+
+
+class Position(NamedTuple):
+    """The last row of a page: what it is ordered by (names: 0), and its name."""
+
+    nanos: int
+    name: str
+
+
+class Page(NamedTuple):
+    """Some rows, and where the next ones begin (None: these are the last)."""
+
+    rows: Sequence[Row[Any]]
+    end: Position | None
+
+
+class Listing(NamedTuple):
+    """What is listed: rows of a table that meet all conditions, and which of their columns.
+
+    Attributes:
+        columns: Names of columns beside those that order the rows.
+    """
+
+    table: Table
+    columns: Sequence[str]
+    conditions: Sequence[ColumnElement[bool]]
+    order_by: OrderBy = "update_time"
+
+
+def read_page(connection: Connection, listing: Listing, after: Position | None, size: int) -> Page:
+    """Returns the `size` rows after a position; None is the beginning."""
+    table = listing.table
+    time = None if listing.order_by == "name" else table.c[_COLUMNS[listing.order_by]]
+    wanted = dict.fromkeys(("name", *listing.columns, *(() if time is None else (time.name,))))
+    query = select(*(table.c[name] for name in wanted)).where(*listing.conditions)
+    # Both columns go the same way, so that an index can be read backwards.
+    query = query.order_by(*([table.c.name] if time is None else [time.desc(), table.c.name.desc()]))
+    if after is not None:
+        query = query.where(
+            table.c.name > after.name if time is None else tuple_(time, table.c.name) < tuple_(*after)
+        )
+    rows = connection.execute(query.limit(size + 1)).all()
+    if len(rows) <= size:
+        return Page(rows, None)
+    last = rows[size - 1]
+    return Page(rows[:size], Position(0 if time is None else getattr(last, time.name), last.name))

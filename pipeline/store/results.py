@@ -1,0 +1,150 @@
+"""Evaluation results in a store."""
+
+import json
+from collections.abc import Iterable, Sequence
+from random import getrandbits
+from typing import NamedTuple
+
+from sqlalchemy import Connection, delete, func, select
+
+from pipeline.store.tables import FAILURES, RESULTS, key_nanos, key_text
+from pipeline.store.upserts import upsert
+from schemas.ces.names import app_of, parent_of
+from schemas.proto_scalars import timestamp_nanos
+from schemas.values import JsonObject
+from transforms.aggregates import Sums, VersionSums, add_parts, result_parts
+from transforms.wire import dump_json
+
+COMPLETED = "COMPLETED"
+_TEXTS = {
+    "display_name": "displayName",
+    "app_version": "appVersion",
+    "app_version_display_name": "appVersionDisplayName",
+    "evaluation_status": "evaluationStatus",
+    "execution_state": "executionState",
+    "evaluation_run": "evaluationRun",
+    "initiated_by": "initiatedBy",
+}
+
+
+def result_columns(result: JsonObject, conversation_id: str, nanos: int) -> JsonObject:
+    """Returns the row of an EvaluationResult with a full name.
+
+    Args:
+        result: In canonical proto3 JSON.
+        conversation_id: The conversation it is about.
+        nanos: When it is written, in nanoseconds since 1970.
+    """
+    name: str = result["name"]
+    texts = {column: key_text(str(result.get(field, ""))) for column, field in _TEXTS.items()}
+    created = result.get("createTime")
+    return {
+        **texts,
+        "name": name,
+        "app": app_of(name),
+        "evaluation": parent_of(name),
+        "version_id": key_text(version_id(str(result.get("appVersion", "")))),
+        "conversation_id": key_text(conversation_id),
+        "create_nanos": key_nanos(timestamp_nanos(created)) if created else nanos,
+        "update_nanos": nanos,
+        "stamp": getrandbits(31),
+        "parts": dump_json(result_parts(result)).decode(),
+        "content": dump_json(result).decode(),
+    }
+
+
+def version_id(app_version: str) -> str:
+    """Returns the last part of an app version's name; "" is the draft."""
+    return app_version.rsplit("/", 1)[-1]
+
+
+def write_results(connection: Connection, rows: Sequence[JsonObject]) -> None:
+    """Writes rows of `result_columns`; each replaces the earlier result of its name.
+
+    What earlier runs could not do with the same conversations is no longer a failure.
+    """
+    upsert(connection, RESULTS, rows)
+    runs: dict[tuple[str, str], set[str]] = {}
+    for row in rows:
+        runs.setdefault((row["app"], row["evaluation_run"]), set()).add(row["conversation_id"])
+    for (app, run), conversations in sorted(runs.items()):
+        is_old = FAILURES.c.evaluation_run != run
+        is_theirs = FAILURES.c.conversation_id.in_(sorted(conversations - {""}))
+        connection.execute(delete(FAILURES).where(FAILURES.c.app == app, is_theirs, is_old))
+
+
+def find_result(connection: Connection, name: str) -> JsonObject | None:
+    """Returns a result by its name."""
+    text = connection.execute(select(RESULTS.c.content).where(RESULTS.c.name == name)).scalar()
+    return None if text is None else json.loads(text)
+
+
+def newest_results(
+    connection: Connection, evaluation: str, count: int, *, only_completed: bool = False
+) -> list[JsonObject]:
+    """Returns the results of an evaluation that were created last, the newest first."""
+    query = select(RESULTS.c.content).where(RESULTS.c.evaluation == evaluation)
+    if only_completed:
+        query = query.where(RESULTS.c.execution_state == COMPLETED)
+    newest = query.order_by(RESULTS.c.create_nanos.desc(), RESULTS.c.name.desc()).limit(count)
+    return [json.loads(text) for text in connection.execute(newest).scalars()]
+
+
+def has_results(connection: Connection, evaluation: str) -> bool:
+    """Tells whether an evaluation has any result."""
+    query = select(RESULTS.c.name).where(RESULTS.c.evaluation == evaluation).limit(1)
+    return connection.execute(query).first() is not None
+
+
+class Fingerprint(NamedTuple):
+    """Differs between two states of an evaluation's results: their number, and the sum of their stamps."""
+
+    results: int
+    stamps: int
+
+
+def fingerprints(
+    connection: Connection, app: str, evaluations: Iterable[str] | None = None
+) -> dict[str, Fingerprint]:
+    """Returns the state of evaluations that have results; None: of all in the app."""
+    query = select(RESULTS.c.evaluation, func.count(), func.sum(RESULTS.c.stamp)).where(RESULTS.c.app == app)
+    if evaluations is not None:
+        query = query.where(RESULTS.c.evaluation.in_(list(evaluations)))
+    rows = connection.execute(query.group_by(RESULTS.c.evaluation))
+    return {evaluation: Fingerprint(count, int(stamps)) for evaluation, count, stamps in rows}
+
+
+class EvaluationFigures(NamedTuple):
+    """What the results of an evaluation add up to.
+
+    Attributes:
+        versions: App version id ("": the draft) -> sums over its completed results.
+        undecided: App version id -> completed results without a verdict.
+        runs: Names of the runs that they are from.
+    """
+
+    versions: dict[str, VersionSums]
+    undecided: dict[str, int]
+    runs: list[str]
+
+
+def read_figures(connection: Connection, evaluation: str) -> EvaluationFigures:
+    """Adds up the results of an evaluation."""
+    columns = (RESULTS.c.version_id, RESULTS.c.evaluation_status, RESULTS.c.evaluation_run, RESULTS.c.parts)
+    query = select(*columns, RESULTS.c.execution_state).where(RESULTS.c.evaluation == evaluation)
+    counts: dict[str, list[int]] = {}
+    sums: dict[str, Sums] = {}
+    runs = set()
+    for version, status, run, parts, state in connection.execute(query):
+        runs.add(run)
+        if state != COMPLETED:
+            continue
+        counted = counts.setdefault(version, [0, 0, 0])
+        counted[("PASS", "FAIL").index(status) if status in ("PASS", "FAIL") else 2] += 1
+        add_parts(
+            sums.setdefault(version, {}),
+            (((turn, kind, tool), first, second) for (turn, kind, tool), first, second in json.loads(parts)),
+        )
+    versions = {v: VersionSums(passes, fails, sums[v]) for v, (passes, fails, _) in counts.items()}
+    undecided = {v: count for v, (_, _, count) in counts.items() if count}
+    return EvaluationFigures(versions, undecided, sorted(runs - {""}))

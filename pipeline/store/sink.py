@@ -1,0 +1,95 @@
+"""Writes the results and failures of a run into a store, beside its files."""
+
+from collections.abc import Callable, Sequence
+from time import time_ns
+from typing import Any
+
+import apache_beam as beam
+from apache_beam.pvalue import PCollection
+from sqlalchemy import Connection
+
+from pipeline.settings import Settings
+from pipeline.sinks import Sink
+from pipeline.store.failures import failure_columns, write_failures
+from pipeline.store.naming import full_result
+from pipeline.store.results import result_columns, write_results
+from pipeline.store.shared import own_app, shared_store, try_store
+from schemas.values import JsonObject
+
+_ROWS = 500
+_BYTES = 8 * 1024 * 1024
+
+
+def _result(row: Any, app: str) -> JsonObject:
+    return result_columns(full_result(row, app), row["conversation_id"], time_ns())
+
+
+def _failure(row: Any, app: str) -> JsonObject:
+    return failure_columns(row, app, time_ns())
+
+
+_TABLES: dict[
+    str, tuple[Callable[[Any, str], JsonObject], Callable[[Connection, list[JsonObject]], None]]
+] = {
+    "results": (_result, write_results),
+    "failures": (_failure, write_failures),
+}
+
+
+class _StoreFn(beam.DoFn):
+    """Writes rows in batches; a bundle that is repeated writes the same rows again."""
+
+    def __init__(self, url: str, app: str, table: str) -> None:
+        self._url, self._app, self._table = url, app, table
+
+    def start_bundle(self) -> None:
+        self._waiting: list[JsonObject] = []
+        self._bytes = 0
+
+    def process(self, rows: Sequence[JsonObject]) -> None:
+        columns_of, _ = _TABLES[self._table]
+        for row in rows:
+            columns = columns_of(row, self._app)
+            self._waiting.append(columns)
+            self._bytes += len(columns["content"])
+            if len(self._waiting) >= _ROWS or self._bytes >= _BYTES:
+                self._write()
+
+    def finish_bundle(self) -> None:
+        self._write()
+
+    def _write(self) -> None:
+        rows, self._waiting, self._bytes = self._waiting, [], 0
+        if rows:
+            write = _TABLES[self._table][1]
+            shared_store(self._url).write(lambda connection: write(connection, rows))
+
+
+class StoreSink:
+    """Another sink, and the store."""
+
+    def __init__(self, sink: Sink, url: str, app: str) -> None:
+        """Keeps where rows go."""
+        self._sink, self._url, self._app = sink, url, app
+
+    def write_table(self, rows: "PCollection[Any]", table: str, part: str = "") -> None:
+        """Adds the steps that write lists of rows."""
+        self._sink.write_table(rows, table, part)
+        if table in _TABLES:
+            _ = rows | f"Store_{table}{part}" >> beam.ParDo(_StoreFn(self._url, self._app, table))
+
+    def write_document(self, document: "PCollection[JsonObject]", name: str) -> None:
+        """Adds the steps that write one JSON document; it does not go into the store."""
+        self._sink.write_document(document, name)
+
+    def finish(self, root: beam.Pipeline) -> None:
+        """Adds the steps that come when everything is written."""
+        self._sink.finish(root)
+
+
+def with_store(sink: Sink, settings: Settings) -> Sink:
+    """Returns a sink that writes into the run's store as well; raises ConfigError if it cannot be opened."""
+    store = try_store("--store", settings.store)
+    app = settings.store_app or store.read(own_app)
+    store.close()
+    return StoreSink(sink, settings.store, app)

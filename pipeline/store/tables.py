@@ -1,0 +1,107 @@
+"""The tables of a store as they are now; `migrations` makes them."""
+
+from hashlib import sha256
+
+from sqlalchemy import BigInteger, Column, ForeignKey, Index, Integer, MetaData, Table, Text, UniqueConstraint
+
+METADATA = MetaData()
+# An index entry of PostgreSQL holds 2,700 bytes.
+_LONGEST_KEY = 200
+
+EVALUATIONS = Table(
+    "evaluations",
+    METADATA,
+    Column("name", Text, primary_key=True),
+    Column("app", Text, nullable=False),
+    Column("display_name", Text, nullable=False),
+    Column("revision", Integer, nullable=False),
+    Column("etag", Text, nullable=False),
+    Column("create_nanos", BigInteger, nullable=False),
+    Column("created_by", Text, nullable=False),
+    Column("update_nanos", BigInteger, nullable=False),
+    Column("last_updated_by", Text, nullable=False),
+    Column("content", Text, nullable=False),
+    UniqueConstraint("app", "display_name", name="evaluations_by_display_name"),
+    Index("evaluations_by_update", "app", "update_nanos", "name"),
+)
+"""The evaluations. `content` is what users write, as JSON; times are nanoseconds since 1970."""
+
+TAGS = Table(
+    "evaluation_tags",
+    METADATA,
+    Column("evaluation", Text, ForeignKey("evaluations.name"), primary_key=True),
+    Column("tag", Text, primary_key=True),
+)
+
+HISTORY = Table(
+    "evaluation_history",
+    METADATA,
+    Column("evaluation", Text, primary_key=True),
+    Column("revision", Integer, primary_key=True),
+    Column("etag", Text, nullable=False),
+    Column("nanos", BigInteger, nullable=False),
+    Column("actor", Text, nullable=False),
+    Column("update_mask", Text),
+    Column("content", Text, nullable=False),
+)
+"""Every revision of every evaluation. Rows are only ever added; the database refuses everything else."""
+
+RESULTS = Table(
+    "results",
+    METADATA,
+    Column("name", Text, primary_key=True),
+    Column("app", Text, nullable=False),
+    Column("evaluation", Text, nullable=False),
+    Column("display_name", Text, nullable=False),
+    Column("app_version", Text, nullable=False),
+    Column("version_id", Text, nullable=False),
+    Column("app_version_display_name", Text, nullable=False),
+    Column("evaluation_status", Text, nullable=False),
+    Column("execution_state", Text, nullable=False),
+    Column("evaluation_run", Text, nullable=False),
+    Column("initiated_by", Text, nullable=False),
+    Column("conversation_id", Text, nullable=False),
+    Column("create_nanos", BigInteger, nullable=False),
+    Column("update_nanos", BigInteger, nullable=False),
+    Column("stamp", BigInteger, nullable=False),
+    Column("parts", Text, nullable=False),
+    Column("content", Text, nullable=False),
+    Index("results_by_creation", "evaluation", "create_nanos", "name"),
+    Index("results_by_update", "evaluation", "update_nanos", "name"),
+    Index("results_of_app_by_update", "app", "update_nanos", "name"),
+    Index("results_by_version", "app", "version_id", "evaluation", "evaluation_status"),
+    Index("results_by_stamp", "app", "evaluation", "stamp"),
+)
+"""Results by name. `parts` is what one adds to AggregatedMetrics, `stamp` a random number of its writing."""
+
+FAILURES = Table(
+    "failures",
+    METADATA,
+    Column("name", Text, primary_key=True),
+    Column("app", Text, nullable=False),
+    Column("evaluation_run", Text, nullable=False),
+    Column("stage", Text, nullable=False),
+    Column("error_type", Text, nullable=False),
+    Column("conversation_id", Text, nullable=False),
+    Column("app_version", Text, nullable=False),
+    Column("criterion", Text, nullable=False),
+    Column("source", Text, nullable=False),
+    Column("update_nanos", BigInteger, nullable=False),
+    Column("content", Text, nullable=False),
+    Index("failures_by_update", "app", "update_nanos", "name"),
+    Index("failures_by_conversation", "app", "conversation_id"),
+)
+"""What could not be read, parsed, matched or scored."""
+
+
+def key_nanos(nanos: int) -> int:
+    """Returns a time as a column holds it; the years before 1678 and after 2261 all look alike."""
+    return max(-(2**63), min(nanos, 2**63 - 1))
+
+
+def key_text(text: str) -> str:
+    """Returns a text as a column that is searched or indexed: without NUL, at most 200 characters."""
+    clean = text.replace("\0", "\ufffd").encode("utf-8", "replace").decode()
+    if len(clean) <= _LONGEST_KEY:
+        return clean
+    return f"{clean[: _LONGEST_KEY - 33]}~{sha256(clean.encode()).hexdigest()[:32]}"

@@ -1,0 +1,155 @@
+"""Requests and responses of the tools that the evaluation service of CES does not have, or has with less."""
+
+from pydantic import Field
+
+from schemas.ces.aggregates import MetricsByAppVersion
+from schemas.ces.cases import Evaluation
+from schemas.ces.requests import GetEvaluationRequest, ListEvaluationResultsRequest, ListEvaluationsRequest
+from schemas.proto_fields import Bool, Double, Implicit, Int32, OpenEnum, Repeated, Text, Timestamp
+from schemas.proto_json import Message
+
+
+class ToolMessage(Message):
+    """Base of turnwise's own messages."""
+
+    PACKAGE = "turnwise"
+
+
+class UpdateEvaluationTool(ToolMessage):
+    """Change a case. The mask is read apart, because it may hold either spelling of a name."""
+
+    evaluation: Evaluation | None = None
+    update_mask: Text = ""
+
+
+class GetEvaluationTool(GetEvaluationRequest):
+    """Read a case, or parts of it."""
+
+    PACKAGE = "turnwise"
+
+    last_ten_results: Bool = False
+    read_mask: Text = ""
+    """Paths of the parts wanted; `*`: everything; absent: all but what is large."""
+
+
+class ListEvaluationsTool(ListEvaluationsRequest):
+    """List the cases of an app, or parts of them."""
+
+    PACKAGE = "turnwise"
+
+    read_mask: Text = ""
+
+
+class ListEvaluationResultsTool(ListEvaluationResultsRequest):
+    """List the results of a case, or parts of them."""
+
+    PACKAGE = "turnwise"
+
+    read_mask: Text = ""
+
+
+class CompareAppVersionsRequest(ToolMessage):
+    """Hold the results of one version of an app against those of another."""
+
+    parent: Text = ""
+    """The app."""
+    base_version: Text = ""
+    """Name or id of an app version."""
+    candidate_version: Text = ""
+    evaluation_filter: Text = ""
+    page_size: Int32 = 0
+    page_token: Text = ""
+    read_mask: Text = ""
+
+
+class VersionSummary(ToolMessage):
+    """The results of a version."""
+
+    app_version_id: Text = ""
+    evaluation_count: Int32 = 0
+    """Cases that have a result."""
+    pass_count: Int32 = 0
+    fail_count: Int32 = 0
+    undecided_count: Int32 = 0
+    pass_rate: Double | None = None
+    """0..1, of the results with a verdict."""
+    pass_rate_low: Double | None = None
+    """Lower bound with 95 % confidence (Wilson)."""
+    pass_rate_high: Double | None = None
+    metrics: MetricsByAppVersion | None = None
+
+
+class Change(OpenEnum):
+    """What became of a case: its share of passed results fell, or rose."""
+
+    CHANGE_UNSPECIFIED = 0
+    REGRESSED = 1
+    IMPROVED = 2
+
+
+class EvaluationChange(ToolMessage):
+    """A case whose share of passed results differs between two versions."""
+
+    evaluation: Text = ""
+    display_name: Text = ""
+    change: Implicit[Change] = Change(0)
+    base_pass_count: Int32 = 0
+    base_fail_count: Int32 = 0
+    candidate_pass_count: Int32 = 0
+    candidate_fail_count: Int32 = 0
+
+
+class CompareAppVersionsResponse(ToolMessage):
+    """Two versions beside each other, and the cases that changed: the regressed ones first."""
+
+    base: VersionSummary | None = None
+    candidate: VersionSummary | None = None
+    changes: Repeated[EvaluationChange] = Field(default_factory=list)
+    regressed_count: Int32 = 0
+    improved_count: Int32 = 0
+    unchanged_count: Int32 = 0
+    only_base_count: Int32 = 0
+    """Cases with a verdict for the base version alone."""
+    only_candidate_count: Int32 = 0
+    next_page_token: Text = ""
+
+
+class GetFailuresRequest(ToolMessage):
+    """List what could not be read, parsed, matched or scored."""
+
+    parent: Text = ""
+    """The app."""
+    page_size: Int32 = 0
+    page_token: Text = ""
+    filter: Text = ""
+    read_mask: Text = ""
+
+
+class RunFailure(ToolMessage):
+    """One thing that went wrong in a run; the rest of the run went on."""
+
+    name: Text = ""
+    evaluation_run: Text = ""
+    update_time: Timestamp | None = None
+    stage: Text = ""
+    """`read`, `parse`, `parse_case`, `match` or `score`."""
+    error_type: Text = ""
+    message: Text = ""
+    source: Text = ""
+    """File that the record came from."""
+    position: Int32 = 0
+    """1-based line or index in it."""
+    record: Text = ""
+    """The record's text, at most 64 KiB of it."""
+    conversation_id: Text = ""
+    criterion: Text = ""
+    app_version: Text = ""
+    turn_index: Int32 | None = None
+    """0-based; absent: the whole conversation."""
+
+
+class GetFailuresResponse(ToolMessage):
+    """A page of failures, the newest first."""
+
+    failures: Repeated[RunFailure] = Field(default_factory=list)
+    next_page_token: Text = ""

@@ -1,0 +1,149 @@
+"""Filter expressions of list requests, in the form of https://google.aip.dev/160.
+
+    evaluation_status = FAIL AND (app_version = v8 OR create_time > "2026-11-01T00:00:00Z") AND NOT tags:slow
+
+OR binds tighter than AND, and no operator between two terms means AND, as that document has it.
+"""
+
+import re
+from dataclasses import dataclass
+from typing import Literal, TypeAlias, cast
+
+from schemas.proto_scalars import shown
+
+Operator = Literal["=", "!=", "<", "<=", ">", ">=", ":"]
+
+_LONGEST = 4_000
+_DEEPEST = 20
+_TOKEN = re.compile(
+    r"""\s*(?: (?P<op>!=|<=|>=|[=<>:]) | (?P<paren>[()]) | (?P<minus>-(?=[\w(]))
+    | "(?P<double>(?:[^"\\]|\\.)*)" | '(?P<single>(?:[^'\\]|\\.)*)' | (?P<word>[^\s()<>=!:"',]+) )""",
+    re.VERBOSE | re.DOTALL,
+)
+_ESCAPE = re.compile(r"\\(.)", re.DOTALL)
+
+
+class FilterError(ValueError):
+    """A filter cannot be read; one line."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A field held against a value."""
+
+    field: str
+    operator: Operator
+    value: str
+
+
+@dataclass(frozen=True)
+class Junction:
+    """Several conditions of which all, or one at least, must hold."""
+
+    kind: Literal["AND", "OR"]
+    parts: tuple["Condition", ...]
+
+
+@dataclass(frozen=True)
+class Negation:
+    """A condition that must not hold."""
+
+    part: "Condition"
+
+
+Condition: TypeAlias = Comparison | Junction | Negation
+
+
+def parse_filter(text: str) -> Condition | None:
+    """Returns the condition of a filter; None: there is none.
+
+    Raises:
+        FilterError: It cannot be read, is longer than 4,000 characters, or nests more than 20 deep.
+    """
+    if len(text) > _LONGEST:
+        raise FilterError(f"longer than {_LONGEST} characters")
+    parser = _Parser(_tokens(text))
+    return parser.whole() if parser.tokens else None
+
+
+_Token: TypeAlias = tuple[str, str]
+
+
+def _tokens(text: str) -> list[_Token]:
+    tokens: list[_Token] = []
+    rest = text.rstrip()
+    place = 0
+    while place < len(rest):
+        match = _TOKEN.match(rest, place)
+        if match is None:
+            raise FilterError(f"{shown(rest[place : place + 20])} at character {place + 1} is not understood")
+        kind, value = next((name, found) for name, found in match.groupdict().items() if found is not None)
+        if kind in ("double", "single"):
+            kind, value = "string", _ESCAPE.sub(r"\1", value)
+        tokens.append((kind, value))
+        place = match.end()
+    return tokens
+
+
+class _Parser:
+    def __init__(self, tokens: list[_Token]) -> None:
+        self.tokens = tokens
+        self._place = 0
+
+    def whole(self) -> Condition:
+        condition = self._all(0)
+        if self._place < len(self.tokens):
+            raise FilterError(f"{shown(self._peek()[1])} is not expected")
+        return condition
+
+    def _peek(self) -> _Token:
+        return self.tokens[self._place] if self._place < len(self.tokens) else ("end", "the end")
+
+    def _take(self) -> _Token:
+        token = self._peek()
+        self._place += 1
+        return token
+
+    def _takes(self, *token: str) -> bool:
+        is_next = self._peek() == token
+        self._place += is_next
+        return is_next
+
+    def _all(self, depth: int) -> Condition:
+        if depth > _DEEPEST:
+            raise FilterError(f"it nests deeper than {_DEEPEST}")
+        parts = [self._any(depth)]
+        while self._takes("word", "AND") or self._peek() not in (("end", "the end"), ("paren", ")")):
+            parts.append(self._any(depth))
+        return parts[0] if len(parts) == 1 else Junction("AND", tuple(parts))
+
+    def _any(self, depth: int) -> Condition:
+        parts = [self._term(depth)]
+        while self._takes("word", "OR"):
+            parts.append(self._term(depth))
+        return parts[0] if len(parts) == 1 else Junction("OR", tuple(parts))
+
+    def _term(self, depth: int) -> Condition:
+        if self._takes("word", "NOT") or self._takes("minus", "-"):
+            return Negation(self._term_after_not(depth))
+        return self._term_after_not(depth)
+
+    def _term_after_not(self, depth: int) -> Condition:
+        if not self._takes("paren", "("):
+            return self._comparison()
+        inner = self._all(depth + 1)
+        if not self._takes("paren", ")"):
+            raise FilterError("a closing parenthesis is missing")
+        return inner
+
+    def _comparison(self) -> Comparison:
+        kind, field = self._take()
+        if kind != "word":
+            raise FilterError(f"{shown(field)} stands where a field is expected")
+        kind, operator = self._take()
+        if kind != "op":
+            raise FilterError(f"{shown(field)} is compared with nothing (field = value)")
+        kind, value = self._take()
+        if kind not in ("word", "string"):
+            raise FilterError(f"{shown(field)} {operator}: no value follows (quote it)")
+        return Comparison(field, cast(Operator, operator), value)

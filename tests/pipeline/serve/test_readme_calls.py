@@ -1,0 +1,26 @@
+"""The calls that the README shows work as they stand there."""
+
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+README = (Path(__file__).parents[3] / "README.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.skipif(not shutil.which("curl"), reason="needs curl")
+def test_the_calls_of_the_readme_work(server: Any) -> None:
+    (block,) = (text for text in re.findall(r"```bash\n(.*?)```", README, re.DOTALL) if "API=" in text)
+    assert "http://127.0.0.1:8000" in block
+    script = 'curl() { command curl --fail --silent --show-error "$@" && echo; }\n'
+    script += block.replace("http://127.0.0.1:8000", server.url)
+    done = subprocess.run(["bash", "-e", "-c", script], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    made, got, listed, updated, results = map(json.loads, done.stdout.splitlines())
+    assert made == got and made["displayName"] == "Refund"
+    assert updated["tags"] == ["slow"] and updated["displayName"] == "Refund of a ticket"
+    assert listed == {} and results == {}

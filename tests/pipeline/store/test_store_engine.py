@@ -1,0 +1,197 @@
+"""Stores are made, brought up to date, opened by many at once, and say in one line what is wrong."""
+
+import multiprocessing
+from pathlib import Path
+
+import pytest
+from sqlalchemy import inspect, text
+
+from pipeline.store.engine import Store, open_store
+from pipeline.store.migrations import MIGRATIONS, migrate, stored_version
+from pipeline.store.tables import METADATA
+from pipeline.store.urls import StoreError, is_store_url, shown_url
+from schemas.config import ConfigError
+
+
+def shape(connection):
+    found = inspect(connection)
+    return {
+        name: {
+            "columns": {c["name"]: (str(c["type"]), c["nullable"]) for c in found.get_columns(name)},
+            "key": found.get_pk_constraint(name)["constrained_columns"],
+            "indexes": {
+                i["name"]: i["column_names"]
+                for i in found.get_indexes(name)
+                if "duplicates_constraint" not in i
+            },
+            "unique": {u["name"]: u["column_names"] for u in found.get_unique_constraints(name)},
+            "foreign": [f["constrained_columns"] for f in found.get_foreign_keys(name)],
+        }
+        for name in found.get_table_names()
+    }
+
+
+def test_the_migrations_make_the_tables_of_the_code(store: Store) -> None:
+    migrated = store.read(shape)
+    migrated.pop("turnwise_store_version")
+
+    def made_anew(connection):
+        for name in (*migrated, "turnwise_store_version"):
+            cascade = " CASCADE" if connection.dialect.name == "postgresql" else ""
+            connection.execute(text(f"DROP TABLE {name}{cascade}"))
+        METADATA.create_all(connection)
+        return shape(connection)
+
+    def without_references(connection):
+        connection.execute(text("DROP TABLE evaluation_tags"))
+
+    store.write(without_references)
+    migrated_again = migrated.pop("evaluation_tags")
+    made = store.write(made_anew)
+    assert made.pop("evaluation_tags") == migrated_again
+    assert made == migrated
+
+
+def test_a_store_is_brought_up_to_date_by_the_steps_that_it_lacks(store: Store) -> None:
+    taken = []
+    steps = (*MIGRATIONS, lambda connection: taken.append("second"), lambda connection: taken.append("third"))
+    store.write(lambda connection: migrate(connection, steps[:-1]))
+    store.write(lambda connection: migrate(connection, steps))
+    store.write(lambda connection: migrate(connection, steps))
+    assert taken == ["second", "third"]
+    assert store.read(stored_version) == len(steps)
+
+
+def test_a_step_that_fails_leaves_nothing_behind(store: Store) -> None:
+    def half(connection):
+        connection.execute(text("CREATE TABLE half (a INTEGER)"))
+        raise RuntimeError("no further")
+
+    with pytest.raises(RuntimeError, match="no further"):
+        store.write(lambda connection: migrate(connection, (*MIGRATIONS, half)))
+    assert store.read(stored_version) == len(MIGRATIONS)
+    assert not store.read(lambda connection: inspect(connection).has_table("half"))
+
+
+def test_a_newer_store_is_refused(store: Store, store_url: str) -> None:
+    store.write(lambda c: c.execute(text("INSERT INTO turnwise_store_version VALUES (99)")))
+    for read_only in (True, False):
+        with pytest.raises(StoreError, match="version 99"):
+            open_store(store_url, read_only=read_only)
+
+
+@pytest.mark.parametrize(
+    "event", ["UPDATE evaluation_history SET actor = 'x'", "DELETE FROM evaluation_history"]
+)
+def test_the_history_cannot_be_changed(store: Store, event: str) -> None:
+    row = "INSERT INTO evaluation_history VALUES ('n', 1, 'e', 0, 'me', NULL, '{}')"
+    store.write(lambda connection: connection.execute(text(row)))
+    with pytest.raises(StoreError, match="append-only"):
+        store.write(lambda connection: connection.execute(text(event)))
+    assert store.read(lambda c: c.execute(text("SELECT actor FROM evaluation_history")).scalars().all()) == [
+        "me"
+    ]
+
+
+def test_a_read_only_store_refuses_every_change(store: Store, store_url: str) -> None:
+    reader = open_store(store_url, read_only=True)
+    with pytest.raises(StoreError, match=r"(?i)read.?only"):
+        reader.write(lambda connection: connection.execute(text("DELETE FROM results")))
+    reader.close()
+
+
+def test_an_empty_store_cannot_be_opened_read_only(postgres_url: str, tmp_path: Path) -> None:
+    (tmp_path / "empty.db").touch()
+    for url in (postgres_url, f"sqlite:///{tmp_path}/empty.db"):
+        with pytest.raises(StoreError, match="brings it up to date"):
+            open_store(url, read_only=True)
+
+
+def open_and_close(url, results):
+    try:
+        open_store(url, create=True).close()
+        results.put("")
+    except Exception as error:
+        results.put(f"{type(error).__name__}: {error}")
+
+
+def test_eight_processes_may_make_a_store_at_once(store_url: str) -> None:
+    context = multiprocessing.get_context("spawn")
+    results = context.Queue()
+    processes = [context.Process(target=open_and_close, args=(store_url, results)) for _ in range(8)]
+    for process in processes:
+        process.start()
+    assert [results.get(timeout=120) for _ in processes] == [""] * 8
+    for process in processes:
+        process.join()
+    store = open_store(store_url)
+    assert store.read(stored_version) == len(MIGRATIONS)
+    store.close()
+
+
+@pytest.mark.parametrize(
+    ("url", "why"),
+    [
+        ("sqlite://", "in memory"),
+        ("sqlite:///:memory:", "in memory"),
+        ("sqlite:////no/such/place/store.db", "no such directory"),
+        ("sqlite:////tmp/a.db?mode=ro", "nothing but a file"),
+        ("sqlite://host/a.db", "nothing but a file"),
+        ("postgresql:/h/d", "no address"),
+        ("postgresql://u:secret@h:port/d", "no address"),
+    ],
+)
+def test_wrong_addresses(url: str, why: str) -> None:
+    with pytest.raises(ConfigError, match=why) as caught:
+        open_store(url, create=True)
+    assert "secret" not in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_a_file_is_made_only_where_that_is_wanted(tmp_path: Path) -> None:
+    for read_only in (True, False):
+        with pytest.raises(ConfigError, match="no such store"):
+            open_store(f"sqlite:///{tmp_path}/a.db", read_only=read_only)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_errors_are_one_line_without_the_password(tmp_path: Path) -> None:
+    pytest.importorskip("psycopg")
+    with pytest.raises(StoreError) as caught:
+        open_store("postgresql://me:geheim@127.0.0.1:1/d")
+    assert "\n" not in str(caught.value) and "geheim" not in str(caught.value)
+    (tmp_path / "text.db").write_text("no database at all, but a text that is long enough to be one" * 20)
+    with pytest.raises(StoreError, match="not a database"):
+        open_store(f"sqlite:///{tmp_path}/text.db")
+
+
+@pytest.mark.parametrize(
+    ("text", "is_url"),
+    [
+        ("sqlite:///a.db", True),
+        ("SQLITE:///a.db", True),
+        ("postgres://h/d", True),
+        ("postgresql+psycopg:///d?host=/tmp", True),
+        ("gs://bucket/x", False),
+        ("cases/", False),
+        ("sqlite", False),
+        ("postgresql", False),
+        ("sqlite:old", False),
+    ],
+)
+def test_what_is_a_store(text: str, is_url: bool) -> None:
+    assert is_store_url(text) is is_url
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("postgresql://u:p@h/d", "postgresql://u:***@h/d"),
+        ("postgresql://u:p/w:x@y@h/d", "postgresql://u:***@h/d"),
+        ("postgresql://:p@h/d", "postgresql://:***@h/d"),
+        ("postgresql://u@h:5432/d", "postgresql://u@h:5432/d"),
+        ("postgresql://h/d?user=u&password=p&x=y", "postgresql://h/d?user=u&password=***&x=y"),
+        ("sqlite:////tmp/a.db", "sqlite:////tmp/a.db"),
+    ],
+)
+def test_passwords_are_not_shown(url: str, shown: str) -> None:
+    assert shown_url(url) == shown

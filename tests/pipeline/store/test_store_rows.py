@@ -1,0 +1,240 @@
+"""Results and failures replace their own, add up by the pipeline's rules, and come in pages."""
+
+import json
+import threading
+from typing import Any
+
+import pytest
+from sqlalchemy import select
+
+from pipeline.store.engine import Store
+from pipeline.store.failures import failure_columns, write_failures
+from pipeline.store.naming import LOCAL_APP, full_result
+from pipeline.store.pages import Listing, read_page
+from pipeline.store.results import (
+    find_result,
+    fingerprints,
+    newest_results,
+    read_figures,
+    result_columns,
+    write_results,
+)
+from pipeline.store.tables import FAILURES, RESULTS, key_text
+from schemas.ces.names import is_name
+from schemas.failure import Failure
+from transforms.aggregates import aggregated_metrics
+from transforms.rows import failure_rows
+
+APP = "projects/p/locations/l/apps/a"
+CASE = f"{APP}/evaluations/one"
+
+
+def result(number: int, status: str = "PASS", case: str = CASE, version: str = "v1", **more: Any) -> Any:
+    turn = {"semanticSimilarityResult": {"score": number % 5}, "turnLatency": f"{number + 1}s"}
+    return {
+        "name": f"{case}/results/r-{number:05}",
+        "displayName": f"result {number}",
+        "createTime": f"2026-11-{1 + number % 28:02}T00:00:00Z",
+        "evaluationRun": f"{APP}/evaluationRuns/run-1",
+        "executionState": "COMPLETED",
+        "evaluationStatus": status,
+        "appVersion": f"{APP}/versions/{version}",
+        "goldenResult": {"turnReplayResults": [turn]},
+        **more,
+    }
+
+
+def write(store: Store, *results: Any, nanos: int = 1, conversation: str = "c") -> None:
+    rows = [result_columns(one, conversation, nanos) for one in results]
+    store.write(lambda connection: write_results(connection, rows))
+
+
+def names(store: Store, **listing: Any) -> list[str]:
+    conditions = [RESULTS.c.app == APP]
+    found, position = [], None
+    while True:
+        page = store.read(
+            lambda c, p=position: read_page(c, Listing(RESULTS, (), conditions, **listing), p, 3)
+        )
+        found += [row.name for row in page.rows]
+        position = page.end
+        if position is None:
+            return found
+
+
+def test_a_result_comes_back_as_it_was_written(store: Store) -> None:
+    odd = result(1, displayName="\0 \u2028 \U0001f600 ü", appVersion="x" * 5000)
+    write(store, odd, conversation="\0c\ud800" + "é" * 1000)
+    assert store.read(lambda c: find_result(c, odd["name"])) == odd
+    assert store.read(lambda c: find_result(c, "nothing")) is None
+
+
+def test_a_result_replaces_the_one_of_its_name(store: Store) -> None:
+    write(store, result(1), result(2))
+    write(store, result(2, "FAIL"), result(3), result(3, "FAIL"))
+    assert sorted(names(store)) == [result(n)["name"] for n in (1, 2, 3)]
+    assert store.read(lambda c: find_result(c, result(2)["name"]))["evaluationStatus"] == "FAIL"
+    assert store.read(lambda c: find_result(c, result(3)["name"]))["evaluationStatus"] == "FAIL"
+
+
+def test_eight_writers_of_the_same_rows_neither_double_nor_lose_any(store: Store) -> None:
+    errors = []
+
+    def work(part: int) -> None:
+        try:
+            for start in range(5):
+                numbers = sorted(range(100), key=lambda n: hash((n, part, start)))
+                write(
+                    store,
+                    *(result(number, initiatedBy=str(part)) for number in numbers),
+                    conversation=str(part),
+                )
+                row = Failure("score", "E", "m", "file", 1, None, f"c{start}", "x")
+                rows = [failure_columns(failure_rows(row, "run-1")[0], APP, part)]
+                store.write(lambda connection, rows=rows: write_failures(connection, rows))
+        except Exception as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=work, args=(part,)) for part in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert errors == []
+    assert len(names(store)) == 100
+    assert store.read(lambda c: len(c.execute(select(FAILURES.c.name)).all())) == 5
+
+
+@pytest.mark.parametrize("order_by", ["name", "create_time", "update_time"])
+def test_pages_hold_every_row_once_in_order(store: Store, order_by: Any) -> None:
+    for number in range(20):
+        write(store, result(number, createTime=f"2026-11-01T00:00:{number // 4:02}Z"), nanos=number // 3)
+    found = names(store, order_by=order_by)
+    group = {"name": 100, "create_time": 4, "update_time": 3}[order_by]
+    wanted = sorted(range(20), key=lambda n: (-(n // group), n if order_by == "name" else -n))
+    assert found == [result(number)["name"] for number in wanted]
+
+
+def test_an_exactly_full_page_is_the_last(store: Store) -> None:
+    write(store, *(result(number) for number in range(3)))
+    page = store.read(lambda c: read_page(c, Listing(RESULTS, (), ()), None, 3))
+    assert len(page.rows) == 3 and page.end is None
+
+
+def test_figures_are_those_of_the_results(store: Store) -> None:
+    done = [result(n, "PASS" if n % 3 else "FAIL", version=f"v{n % 2}") for n in range(12)]
+    running = result(50, executionState="RUNNING", evaluationStatus="")
+    undecided = result(51, evaluationStatus="", version="v1")
+    write(store, *done, running, undecided)
+    figures = store.read(lambda c: read_figures(c, CASE))
+    assert {v: (sums.passes, sums.fails) for v, sums in figures.versions.items()} == {
+        "v0": (4, 2),
+        "v1": (4, 2),
+    }
+    assert figures.undecided == {"v1": 1}
+    assert figures.runs == [f"{APP}/evaluationRuns/run-1"]
+    message = aggregated_metrics(figures.versions)["metricsByAppVersion"]
+    latencies = [entry["turnLatencyMetrics"][0]["averageLatency"] for entry in message]
+    assert latencies == ["6s", "13.428571428s"]
+
+
+def test_the_fingerprint_tells_every_change(store: Store) -> None:
+    seen = set()
+    for number in (1, 2, 2, 3, 3):
+        write(store, result(number))
+        seen.add(store.read(lambda c: fingerprints(c, APP))[CASE])
+    assert len(seen) == 5
+    assert store.read(lambda c: fingerprints(c, APP, [CASE]))[CASE] in seen
+    assert store.read(lambda c: fingerprints(c, APP, [])) == {}
+    assert store.read(lambda c: fingerprints(c, "another")) == {}
+
+
+def test_the_newest_results_are_those_created_last(store: Store) -> None:
+    write(store, *(result(number) for number in range(12)), result(27, executionState="RUNNING"))
+    newest = store.read(lambda c: newest_results(c, CASE, 10))
+    assert [one["name"][-2:] for one in newest] == ["27", *(f"{n:02}" for n in range(11, 2, -1))]
+    completed = store.read(lambda c: newest_results(c, CASE, 1, only_completed=True))
+    assert completed[0]["name"].endswith("11")
+
+
+def failure(stage: str = "match", run: str = "run-1", **fields: Any) -> Any:
+    told = {"error_type": "E", "message": "m", "source": "log", "position": 1, **fields}
+    return failure_rows(Failure(stage=stage, **told), run)[0]
+
+
+def written(store: Store, *rows: Any) -> list[Any]:
+    columns = [failure_columns(row, APP, 1) for row in rows]
+    store.write(lambda connection: write_failures(connection, columns))
+    found = store.read(
+        lambda c: c.execute(select(FAILURES.c.content).order_by(FAILURES.c.name)).scalars().all()
+    )
+    return [json.loads(text) for text in found]
+
+
+def test_a_failure_replaces_itself_and_no_other(store: Store) -> None:
+    rows = [
+        failure(),
+        failure(conversation_id="c"),
+        failure(conversation_id="d"),
+        failure(position=2),
+        failure("read"),
+        failure("score", criterion="x"),
+        failure("score", criterion="x", turn_index=0),
+        failure("parse", message="entry 1: bad"),
+        failure("parse", message="entry 2: bad"),
+    ]
+    assert len(written(store, *rows)) == len(rows)
+    again = written(store, *({**row, "run_id": "run-2", "error_type": "F"} for row in rows))
+    assert len(again) == len(rows)
+    assert {row["run_id"] for row in again} == {"run-2"}
+
+
+def test_a_result_ends_the_failures_of_earlier_runs(store: Store) -> None:
+    rows = [
+        failure(conversation_id="c", run="run-0"),
+        failure("score", conversation_id="c", criterion="x", run="run-0"),
+        failure("score", conversation_id="c", criterion="y", run="run-1"),
+        failure(conversation_id="d", run="run-0"),
+        failure(run="run-0"),
+    ]
+    written(store, *rows)
+    write(store, result(1))
+    left = written(store)
+    assert sorted((row["conversation_id"] or "", row["run_id"]) for row in left) == [
+        ("", "run-0"),
+        ("c", "run-1"),
+        ("d", "run-0"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("eval_id", "parent"),
+    [
+        (f"{APP}/evaluations/one", f"{APP}/evaluations/one"),
+        ("refund-1", f"{LOCAL_APP}/evaluations/refund-1"),
+        (None, f"{LOCAL_APP}/evaluations/unassigned"),
+        ("größe / 1", None),
+        ("a/evaluations/b", None),
+        ("-", None),
+        ("x" * 500, None),
+    ],
+)
+def test_results_get_full_names(eval_id: str | None, parent: str | None) -> None:
+    short = {
+        "name": f"evaluations/{eval_id or '-'}/results/r-1",
+        "evaluationRun": "evaluationRuns/nightly run",
+    }
+    row: Any = {"eval_id": eval_id, "result": short}
+    full = full_result(row, LOCAL_APP)
+    assert is_name("result", full["name"])
+    assert full["evaluationRun"].startswith(full["name"].split("/evaluations/")[0] + "/evaluationRuns/x-")
+    if parent:
+        assert full["name"] == f"{parent}/results/r-1"
+    assert short["name"].startswith("evaluations/")
+
+
+def test_long_keys_stay_apart() -> None:
+    one, other = "x" * 300 + "a", "x" * 300 + "b"
+    assert key_text(one) != key_text(other)
+    assert len(key_text(one)) <= 200
+    assert key_text("a\0\ud800") == "a\ufffd?"

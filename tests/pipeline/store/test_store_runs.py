@@ -1,0 +1,297 @@
+"""Runs that read eval cases from a store, and write results and failures into one."""
+
+import json
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import select, text
+
+from pipeline.serve.changes import create_evaluation
+from pipeline.serve.comparison import compare_app_versions
+from pipeline.serve.evaluations import get_evaluation
+from pipeline.serve.results import list_evaluation_results
+from pipeline.serve.service import Service
+from pipeline.store.engine import Store, open_store
+from pipeline.store.naming import LOCAL_APP
+from pipeline.store.tables import FAILURES, RESULTS
+from schemas.ces.requests import CreateEvaluationRequest, ListEvaluationResultsRequest
+from schemas.ces.results import EvaluationResult
+from schemas.ces.tools import CompareAppVersionsRequest
+
+ROOT = Path(__file__).parents[3]
+PLAIN = ("--judge", "none")
+LOADED_WITH_A_STORE = ("sqlalchemy", "mcp", "starlette", "uvicorn", "psycopg")
+
+
+def stored(store: Store, table: Any) -> dict[str, Any]:
+    rows = store.read(lambda c: c.execute(select(table.c.name, table.c.content)).all())
+    return {name: json.loads(content) for name, content in rows}
+
+
+def by_conversation(results: Any) -> dict[str, Any]:
+    return {result["displayName"].rsplit(" result - ")[-1]: result for result in results}
+
+
+@pytest.fixture
+def arguments(sample_arguments: list[str]) -> list[str]:
+    return [*sample_arguments, *PLAIN]
+
+
+def test_a_store_gets_what_the_files_get(
+    turnwise: Callable[..., Any], arguments: list[str], store_url: str, tmp_path: Path
+) -> None:
+    done = turnwise(*arguments, "--store", store_url, output=tmp_path / "out")
+    assert done.status == 0
+    store = open_store(store_url)
+    results, written = stored(store, RESULTS), done.rows("results")
+    assert len(results) == len(written) == 59
+    own, filed = by_conversation(results.values()), by_conversation(written)
+    for conversation, result in filed.items():
+        told = own[conversation]
+        assert {**told, "name": "", "evaluationRun": ""} == {**result, "name": "", "evaluationRun": ""}
+        assert told["name"].endswith("/" + result["name"].split("/", 1)[1].rsplit("/", 1)[1])
+        assert EvaluationResult.from_value(told).to_value() == told
+    failures = stored(store, FAILURES)
+    key = ("stage", "source", "position")
+    assert sorted([one[k] for k in key] for one in failures.values()) == sorted(
+        [one[k] for k in key] for one in done.rows("failures")
+    )
+    assert all(name.startswith(f"{LOCAL_APP}/failures/") for name in failures)
+    assert "not-checked" not in done.out + done.err
+    document = json.dumps(done.document("run.json"))
+    assert "not-checked" not in document and store_url.partition(":")[0] in document
+    store.close()
+
+
+def test_a_second_run_replaces_its_own(
+    turnwise: Callable[..., Any], arguments: list[str], store_url: str, tmp_path: Path
+) -> None:
+    found = []
+    for number in ("1", "2"):
+        done = turnwise(
+            *arguments, "--store", store_url, "--run_id", f"run-{number}", output=tmp_path / number
+        )
+        assert done.status == 0
+        store = open_store(store_url)
+        found.append((stored(store, RESULTS), stored(store, FAILURES)))
+        store.close()
+    (first_results, first_failures), (results, failures) = found
+    assert results.keys() == first_results.keys() and failures.keys() == first_failures.keys()
+    assert {result["evaluationRun"].rsplit("/", 1)[-1] for result in results.values()} == {"run-2"}
+    assert {failure["run_id"] for failure in failures.values()} == {"run-2"}
+
+
+def last_parts(names: Any) -> set[str]:
+    return {name.rsplit("/", 1)[-1] for name in names}
+
+
+def fill_with_cases(store: Store, sample: Path) -> int:
+    """Puts the CES cases of the sample into a store, as they are."""
+    service = Service(store, "tester")
+    lines = (sample / "cases/golden.jsonl").read_text().splitlines()
+    cases = [
+        *map(json.loads, filter(None, lines)),
+        *json.loads((sample / "cases/scenarios.json").read_text()),
+    ]
+    for case in cases:
+        parent, _, last = case["name"].rpartition("/evaluations/")
+        request = {"parent": parent, "evaluationId": last, "evaluation": case}
+        create_evaluation(service, CreateEvaluationRequest.from_value(request))
+    return len(cases)
+
+
+def test_cases_of_a_store_are_those_of_files(
+    turnwise: Callable[..., Any], sample: Path, store: Store, store_url: str, tmp_path: Path
+) -> None:
+    count = fill_with_cases(store, sample)
+    logs = ("run", "--input", sample / "conversations/ces.jsonl", *PLAIN, "--eval_cases")
+    files = turnwise(
+        *logs, sample / "cases/golden.jsonl", sample / "cases/scenarios.json", output=tmp_path / "f"
+    )
+    both = turnwise(*logs, store_url, "--store", store_url, output=tmp_path / "s")
+    mixed = turnwise(*logs, store_url, sample / "cases/support.evalset.json", output=tmp_path / "m")
+    assert [files.status, both.status, mixed.status] == [0, 0, 0]
+    times = {"createTime": "", "evaluationRun": ""}
+    wanted = {name: {**result, **times} for name, result in by_conversation(files.rows("results")).items()}
+    for done in (both, mixed):
+        found = {name: {**result, **times} for name, result in by_conversation(done.rows("results")).items()}
+        assert found == wanted
+    assert both.document("run.json")["counts"]["cases"] == count
+    assert mixed.document("run.json")["counts"]["cases"] > count
+    assert last_parts(stored(store, RESULTS)) == last_parts(
+        result["name"] for result in files.rows("results")
+    )
+
+
+def test_metrics_that_are_read_back_are_those_of_the_run(
+    turnwise: Callable[..., Any], sample: Path, store: Store, store_url: str, tmp_path: Path
+) -> None:
+    fill_with_cases(store, sample)
+    logs = ("run", "--input", sample / "conversations/ces.jsonl", "--judge", "local")
+    done = turnwise(*logs, "--eval_cases", store_url, "--store", store_url, output=tmp_path / "out")
+    versions = done.document("aggregated_metrics.json")["metricsByAppVersion"]
+    ids = [version["appVersionId"] for version in versions]
+    service, app = Service(store, "tester"), next(iter(stored(store, RESULTS))).partition("/evaluations/")[0]
+    request = {"parent": app, "baseVersion": ids[0], "candidateVersion": ids[1]}
+    compared = compare_app_versions(service, CompareAppVersionsRequest.from_value(request))
+    assert [compared["base"]["metrics"], compared["candidate"]["metrics"]] == versions
+    assert any("semanticSimilarityMetrics" in version for version in versions)
+    name = compared["changes"][0]["evaluation"]
+    read = get_evaluation(service, name)
+    assert read["lastCompletedResult"]["name"].startswith(name)
+    counts = {
+        v["appVersionId"]: v.get("passCount", 0) for v in read["aggregatedMetrics"]["metricsByAppVersion"]
+    }
+    change = compared["changes"][0]
+    assert counts == {ids[0]: change.get("basePassCount", 0), ids[1]: change.get("candidatePassCount", 0)}
+
+
+def copies(sample: Path, directory: Path, count: int) -> Path:
+    """Writes the sample's conversations many times, each time under other ids, into several files."""
+    lines = (sample / "conversations/ces.jsonl").read_text().splitlines()
+    directory.mkdir()
+    for number in range(count):
+        told = [json.loads(line) for line in lines if line.endswith("}")]
+        for one in told:
+            if "name" in one:
+                one["name"] += f"-{number}"
+        (directory / f"{number}.jsonl").write_text("".join(json.dumps(one) + "\n" for one in told))
+    return directory
+
+
+def command(*arguments: Any) -> list[str]:
+    return [sys.executable, "-m", "pipeline", *map(str, arguments)]
+
+
+def test_many_workers_write_at_once(sample: Path, postgres_url: str, tmp_path: Path) -> None:
+    store = open_store(postgres_url)
+    fill_with_cases(store, sample)
+    logs = copies(sample, tmp_path / "logs", 12)
+    run = command("run", "--input", logs, "--eval_cases", postgres_url, *PLAIN, "--output", tmp_path / "out")
+    workers = ("--direct_running_mode=multi_processing", "--direct_num_workers=3")
+    done = subprocess.run([*run, "--store", postgres_url, *workers], capture_output=True, cwd=ROOT)
+    assert done.returncode == 0, done.stderr.decode()
+    counts = json.loads((tmp_path / "out/run.json").read_text())["counts"]
+    files = [path.read_text().splitlines() for path in (tmp_path / "out").glob("results-*")]
+    assert len(files) > 1
+    written = [json.loads(line)["name"] for lines in files for line in lines]
+    assert len(written) == counts["results"] > 300
+    found = stored(store, RESULTS)
+    assert len(found) == len(written) and last_parts(found) == last_parts(written)
+    store.close()
+
+
+def test_a_server_reads_while_a_run_writes(sample: Path, store_url: str, tmp_path: Path) -> None:
+    store = open_store(store_url, create=True)
+    fill_with_cases(store, sample)
+    service = Service(store, "tester", read_only=True)
+    logs = copies(sample, tmp_path / "logs", 10)
+    run = command("run", "--input", logs, "--eval_cases", store_url, *PLAIN, "--output", tmp_path / "out")
+    process = subprocess.Popen([*run, "--store", store_url], stdout=subprocess.DEVNULL, cwd=ROOT)
+    app = "projects/kettenblau-care/locations/eu/apps/front-desk"
+    seen, errors = [], []
+
+    def read() -> None:
+        request = ListEvaluationResultsRequest.from_value({"parent": f"{app}/evaluations/-", "pageSize": 200})
+        try:
+            while process.poll() is None:
+                time.sleep(0.05)
+                page = list_evaluation_results(service, request)
+                found = page.get("evaluationResults", [])
+                seen.append(len(found))
+                for result in found[:3]:
+                    name = result["name"].partition("/results/")[0]
+                    if not name.endswith("/unassigned"):
+                        get_evaluation(service, name)
+        except Exception as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=read) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert process.wait() == 0 and errors == []
+    assert 0 in seen and len(stored(store, RESULTS)) > 200
+    store.close()
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        (("--store", "store.db"), "is no store"),
+        (("--store", "mysql://u:secret@h/d"), "is no store"),
+        (("--store", "sqlite:////no/such/place/x.db"), "no such directory"),
+        (("--store", "postgresql://u:secret@127.0.0.1:1/d"), "--store"),
+        (("--eval_cases", "sqlite:////no/such/place/x.db"), "no such store"),
+        (("--eval_cases", f"sqlite:///{__file__}"), "not a database"),
+        (("--store", "sqlite:///:memory:"), "in memory"),
+        (("--store_app", "app"), "--store_app app"),
+    ],
+)
+def test_what_is_wrong_is_said_before_anything_runs(
+    turnwise: Callable[..., Any], sample: Path, tmp_path: Path, options: Any, why: str
+) -> None:
+    done = turnwise("run", "--input", sample / "conversations", *options, output=tmp_path / "out")
+    assert done.status == 2 and why in done.err
+    assert done.err.count("\n") == 1 and "secret" not in done.err
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_store_that_fails_fails_the_run_in_one_line(
+    turnwise: Callable[..., Any], arguments: list[str], sqlite_url: str, tmp_path: Path
+) -> None:
+    store = open_store(sqlite_url, create=True)
+    trigger = "CREATE TRIGGER full BEFORE INSERT ON results BEGIN SELECT RAISE(ABORT, 'it is full'); END"
+    store.write(lambda connection: connection.execute(text(trigger)))
+    done = turnwise(*arguments, "--store", sqlite_url, output=tmp_path / "out")
+    assert done.status == 1
+    assert done.err.count("\n") == 1 and "it is full" in done.err
+    assert stored(store, RESULTS) == {}
+    store.close()
+
+
+def test_short_names_go_into_the_app_that_is_named(
+    turnwise: Callable[..., Any], sample: Path, sqlite_url: str, tmp_path: Path
+) -> None:
+    app = "projects/p/locations/l/apps/a"
+    logs = sample / "conversations/adk.evalset_result.json"
+    run = ("run", "--input", logs, *PLAIN, "--store", sqlite_url)
+    assert turnwise(*run, "--store_app", app, output=tmp_path / "1").status == 0
+    store = open_store(sqlite_url)
+    first = stored(store, RESULTS)
+    assert first and all(name.startswith(f"{app}/evaluations/") for name in first)
+    service = Service(store, "tester")
+    request = {"parent": app, "evaluation": {"displayName": "x", "golden": {}}}
+    create_evaluation(service, CreateEvaluationRequest.from_value(request))
+    assert turnwise(*run, output=tmp_path / "2").status == 0
+    assert stored(store, RESULTS).keys() == first.keys()
+    store.close()
+
+
+def test_a_relative_store_is_the_same_everywhere(sample: Path, tmp_path: Path) -> None:
+    logs = sample.absolute() / "conversations/adk.evalset_result.json"
+    run = command("run", "--input", logs, *PLAIN, "--output", "out", "--store", "sqlite:///s.db")
+    main = f"sys.path.insert(0, {str(ROOT)!r}); from pipeline.main import main; sys.exit(main({run[3:]!r}))"
+    code = f"import sys; {main}"
+    subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True, capture_output=True)
+    assert json.loads((tmp_path / "out/run.json").read_text())["store"] == f"sqlite:///{tmp_path}/s.db"
+    store = open_store(f"sqlite:///{tmp_path}/s.db")
+    assert stored(store, RESULTS)
+    store.close()
+
+
+def test_a_run_without_a_store_loads_no_database(sample: Path, tmp_path: Path) -> None:
+    arguments = ["run", "--input", str(sample / "conversations"), "--output", str(tmp_path / "o"), *PLAIN]
+    code = (
+        f"import sys; from pipeline.main import main; main({arguments!r});"
+        f"print([name for name in {LOADED_WITH_A_STORE} if name in sys.modules], file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
+    assert done.stderr.endswith("[]\n")
