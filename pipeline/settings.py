@@ -104,18 +104,11 @@ def check_options(
     options: RawOptions, stream: RawStreamOptions, is_distributed: bool, is_streaming: bool
 ) -> Settings:
     """Returns the settings that the options stand for; raises ConfigError for the first mistake."""
-    if not options.input:
-        raise ConfigError("--input is missing: name the conversation logs to score")
-    if not options.output and not options.estimate:
-        raise ConfigError("--output is missing: name a directory for the results")
-    if options.max_failure_ratio is not None and not 0 <= options.max_failure_ratio <= 1:
-        raise ConfigError(f"--max_failure_ratio must lie between 0 and 1, not {options.max_failure_ratio}")
-    if not 0 < options.max_record_mb < inf:
-        raise ConfigError(f"--max_record_mb must be a number above 0, not {options.max_record_mb}")
-    if is_streaming and options.store:
-        raise ConfigError("--store is for runs that end, not for --streaming")
-    if is_streaming and (options.estimate or options.output_format != "jsonl"):
-        raise ConfigError("--estimate and --output_format avro are for runs that end, not for --streaming")
+    _check_values(options)
+    if is_streaming and (options.estimate or options.store or options.output_format != "jsonl"):
+        raise ConfigError(
+            "--estimate, --store and --output_format avro are for runs that end, not for streams"
+        )
     config = read_config(options.config)
     criteria = build_criteria(config)
     started = datetime.now(timezone.utc)
@@ -142,6 +135,17 @@ def check_options(
         store=store_address(options.store),
         store_app=_app(options.store_app),
     )
+
+
+def _check_values(options: RawOptions) -> None:
+    if not options.input:
+        raise ConfigError("--input is missing: name the conversation logs to score")
+    if not options.output and not options.estimate:
+        raise ConfigError("--output is missing: name a directory for the results")
+    if options.max_failure_ratio is not None and not 0 <= options.max_failure_ratio <= 1:
+        raise ConfigError(f"--max_failure_ratio must lie between 0 and 1, not {options.max_failure_ratio}")
+    if not 0 < options.max_record_mb < inf:
+        raise ConfigError(f"--max_record_mb must be a number above 0, not {options.max_record_mb}")
 
 
 def store_address(url: str | None) -> str:

@@ -54,7 +54,7 @@ def test_every_option_exists() -> None:
 
 
 def test_clients_of_the_server_are_set_up_as_it_is_started() -> None:
-    stdio, http = (json.loads(text)["mcpServers"]["turnwise"] for text in blocks("json")[1:])
+    stdio, http = (json.loads(text)["mcpServers"]["turnwise"] for text in blocks("json")[2:])
     options = parse_serve_options(stdio["args"][1:], {})
     assert (stdio["command"], stdio["args"][0]) == ("turnwise", "serve") and options and options.stdio
     default = parse_serve_options(["--store", "sqlite:///s.db"], {})
