@@ -106,9 +106,7 @@ def check_options(
     """Returns the settings that the options stand for; raises ConfigError for the first mistake."""
     _check_values(options)
     if is_streaming and (options.estimate or options.store or options.output_format != "jsonl"):
-        raise ConfigError(
-            "--estimate, --store and --output_format avro are for runs that end, not for streams"
-        )
+        raise ConfigError("--estimate, --store and --output_format avro are for runs that end, no streams")
     config = read_config(options.config)
     criteria = build_criteria(config)
     started = datetime.now(timezone.utc)
@@ -120,7 +118,7 @@ def check_options(
         criteria=criteria,
         judge=judge,
         sample_rate=options.sample_rate,
-        input=tuple(options.input),
+        input=tuple(options.input or ()),
         input_format=options.input_format,
         eval_cases=tuple(map(absolute_url, options.eval_cases or ())),
         output=options.output or "",

@@ -61,7 +61,7 @@ WRONG = [
     (["--streaming", "--window=1h"], "invalid float value: '1h'"),
     (["--streaming", "--sesion_gap=1"], "did you mean --session_gap?"),
     (["--streaming", "--output_format=avro"], "--output_format avro are for runs that end"),
-    (["--streaming", "--estimate"], "--estimate and --output_format avro are for runs that end"),
+    (["--streaming", "--estimate"], "--estimate, --store and --output_format avro are for runs that end"),
 ]
 
 
