@@ -106,7 +106,7 @@ def balance_text(counts: JsonObject) -> str:
     if counts.get("late_conversations"):
         late = counts["late_conversations"]
         lines.append(
-            f"{late} conversations came too late for the metrics of their windows (--allowed_lateness)"
+            f"{late} conversations came later than --allowed_lateness; their windows hold them since the end"
         )
     for name in ("failures", "findings"):
         if counts[name]:
