@@ -35,7 +35,7 @@ class Settings:
         judge: Who judges.
         sample_rate: Share of the conversations that are judged, 0..1.
         store: Address of the store that results and failures go into as well; "": none.
-        store_app: The app of what names none; "": the only one in the store.
+        store_app: The app, in the store, of what names none; "": the usual one.
     """
 
     run: RunInfo
