@@ -108,7 +108,7 @@ def _add_output(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--store_app",
         metavar="APP",
-        help="projects/P/locations/L/apps/A: the app of what names none (default: the only one in the store)",
+        help="projects/P/locations/L/apps/A: the app of what names none",
     )
 
 

@@ -41,7 +41,7 @@ class Settings:
         is_streaming: Whether it goes on as conversations arrive.
         stream: How, if it does.
         store: Address of the store that results and failures go into as well; "": none.
-        store_app: The app of what names none; "": the only one in the store.
+        store_app: The app, in the store, of what names none; "": the usual one.
     """
 
     run: RunInfo

@@ -1,11 +1,11 @@
 """Full names for what a run knows by short ones."""
 
-from schemas.ces.names import id_of, is_name
-from schemas.rows import ResultRow
+from schemas.ces.names import app_in, id_of, is_name
+from schemas.rows import FailureRow, ResultRow
 from schemas.values import JsonObject
 
 LOCAL_APP = "projects/local/locations/local/apps/default"
-"""The app of what names none, in a store that holds evaluations of no app or of several."""
+"""The app of what names none."""
 
 UNASSIGNED = "unassigned"
 """Stands for the evaluation in the names of results of conversations that have none."""
@@ -23,9 +23,20 @@ def evaluation_name(app: str, eval_id: str | None) -> str:
     return eval_id if is_name("evaluation", eval_id) else f"{app}/evaluations/{id_of(eval_id)}"
 
 
+def app_of_row(row: ResultRow | FailureRow, default: str) -> str:
+    """Returns the app that a row's conversation or app version names, else the default."""
+    return app_in(row["conversation_id"], row["app_version"]) or default
+
+
 def full_result(row: ResultRow, app: str) -> JsonObject:
-    """Returns the EvaluationResult of a row with full names of itself and its run."""
+    """Returns the EvaluationResult of a row with full names of itself and its run.
+
+    Args:
+        row: The row; it is left as it is.
+        app: The app, where neither its case nor its conversation nor its version names one.
+    """
     result = row["result"]
+    app = app_of_row(row, app)
     parent = evaluation_name(app, row["eval_id"])
     named = {**result, "name": f"{parent}/results/{result['name'].rsplit('/', 1)[-1]}"}
     if "evaluationRun" in result:

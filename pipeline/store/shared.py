@@ -2,11 +2,7 @@
 
 from threading import Lock
 
-from sqlalchemy import Connection, select
-
 from pipeline.store.engine import Store, open_store
-from pipeline.store.naming import LOCAL_APP
-from pipeline.store.tables import EVALUATIONS
 from pipeline.store.urls import StoreError
 from schemas.config import ConfigError
 
@@ -28,9 +24,3 @@ def try_store(option: str, url: str, *, read_only: bool = False) -> Store:
         return open_store(url, create=True, read_only=read_only)
     except (ConfigError, StoreError) as error:
         raise ConfigError(f"{option}: {error}") from None
-
-
-def own_app(connection: Connection) -> str:
-    """Returns the app of a store's evaluations if there is exactly one, else `LOCAL_APP`."""
-    apps = connection.execute(select(EVALUATIONS.c.app).distinct().limit(2)).scalars().all()
-    return apps[0] if len(apps) == 1 else LOCAL_APP

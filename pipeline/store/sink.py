@@ -11,9 +11,9 @@ from sqlalchemy import Connection
 from pipeline.settings import Settings
 from pipeline.sinks import Sink
 from pipeline.store.failures import failure_columns, write_failures
-from pipeline.store.naming import full_result
+from pipeline.store.naming import LOCAL_APP, app_of_row, full_result
 from pipeline.store.results import result_columns, write_results
-from pipeline.store.shared import own_app, shared_store, try_store
+from pipeline.store.shared import shared_store, try_store
 from schemas.values import JsonObject
 
 _ROWS = 500
@@ -25,7 +25,7 @@ def _result(row: Any, app: str) -> JsonObject:
 
 
 def _failure(row: Any, app: str) -> JsonObject:
-    return failure_columns(row, app, time_ns())
+    return failure_columns(row, app_of_row(row, app), time_ns())
 
 
 _TABLES: dict[
@@ -89,7 +89,5 @@ class StoreSink:
 
 def with_store(sink: Sink, settings: Settings) -> Sink:
     """Returns a sink that writes into the run's store as well; raises ConfigError if it cannot be opened."""
-    store = try_store("--store", settings.store)
-    app = settings.store_app or store.read(own_app)
-    store.close()
-    return StoreSink(sink, settings.store, app)
+    try_store("--store", settings.store).close()
+    return StoreSink(sink, settings.store, settings.store_app or LOCAL_APP)

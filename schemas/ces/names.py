@@ -23,6 +23,7 @@ _FORMS = {
     "parent of results": "projects/{project}/locations/{location}/apps/{app}/evaluations/{evaluation or -}",
 }
 _WHOLE_ID = re.compile(_ID)
+_IN_APP = re.compile(rf"{_APP}/.")
 
 
 def is_name(kind: str, name: str) -> bool:
@@ -56,6 +57,11 @@ def id_of(text: str) -> str:
 def app_of(name: str) -> str:
     """Returns the app that a full name lies in."""
     return "/".join(name.split("/", 6)[:6])
+
+
+def app_in(*names: str | None) -> str | None:
+    """Returns the app that the first name that lies in one lies in."""
+    return next((app_of(name) for name in names if name and _IN_APP.match(name)), None)
 
 
 def parent_of(name: str) -> str:

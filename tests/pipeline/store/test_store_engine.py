@@ -195,3 +195,17 @@ def test_what_is_a_store(text: str, is_url: bool) -> None:
 )
 def test_passwords_are_not_shown(url: str, shown: str) -> None:
     assert shown_url(url) == shown
+
+
+def test_lost_connections_are_replaced(postgres_url: str) -> None:
+    import psycopg
+
+    store = open_store(postgres_url)
+    assert store.read(stored_version) == len(MIGRATIONS)
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        others = "datname = current_database() AND pid <> pg_backend_pid()"
+        query = f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE {others}"
+        assert len(connection.execute(query).fetchall()) >= 1
+    assert store.read(stored_version) == len(MIGRATIONS)
+    assert store.write(stored_version) == len(MIGRATIONS)
+    store.close()

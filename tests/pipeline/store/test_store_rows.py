@@ -224,13 +224,37 @@ def test_results_get_full_names(eval_id: str | None, parent: str | None) -> None
         "name": f"evaluations/{eval_id or '-'}/results/r-1",
         "evaluationRun": "evaluationRuns/nightly run",
     }
-    row: Any = {"eval_id": eval_id, "result": short}
+    row: Any = {"eval_id": eval_id, "conversation_id": "c", "app_version": "v1", "result": short}
     full = full_result(row, LOCAL_APP)
     assert is_name("result", full["name"])
     assert full["evaluationRun"].startswith(full["name"].split("/evaluations/")[0] + "/evaluationRuns/x-")
     if parent:
         assert full["name"] == f"{parent}/results/r-1"
     assert short["name"].startswith("evaluations/")
+
+
+@pytest.mark.parametrize(
+    ("eval_id", "conversation", "version", "app"),
+    [
+        (f"{APP}/evaluations/one", "projects/q/locations/l/apps/b/conversations/c", None, APP),
+        ("one", f"{APP}/conversations/c", "projects/q/locations/l/apps/b/versions/v", APP),
+        (None, f"{APP}/conversations/c", None, APP),
+        ("one", "c", f"{APP}/versions/v", APP),
+        ("one", "c", "v", LOCAL_APP),
+        ("one", "projects/p/conversations/c", None, LOCAL_APP),
+        ("one", f"{APP}", None, LOCAL_APP),
+    ],
+)
+def test_the_app_is_the_one_that_is_named(
+    eval_id: str | None, conversation: str, version: str | None, app: str
+) -> None:
+    row: Any = {
+        "eval_id": eval_id,
+        "conversation_id": conversation,
+        "app_version": version,
+        "result": {"name": "evaluations/x/results/r-1"},
+    }
+    assert full_result(row, LOCAL_APP)["name"].partition("/evaluations/")[0] == app
 
 
 def test_long_keys_stay_apart() -> None:
