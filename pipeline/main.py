@@ -1,6 +1,7 @@
 """The command `turnwise`."""
 
 import gc
+import os
 import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
@@ -72,6 +73,8 @@ def _run(argv: Sequence[str]) -> int:
 
         command_parser().print_help()
         return 0
+    # gRPC's own log speaks of connections that end, in the middle of what is printed for people.
+    os.environ.setdefault("GRPC_VERBOSITY", "ERROR")
     # Modules and the graph are made of objects that live to the end: nothing to collect until they are there.
     gc.disable()
     try:
