@@ -246,6 +246,11 @@ def test_skipped_answers_count_by_their_reason(scored):
     assert (entry.overall.value, entry.overall.outcome, first.outcome) == (0.5, "FAIL", "PASS")
 
 
+def test_a_turn_without_any_answer_is_neither_answered_nor_skipped(score):
+    found = score("skipped_rate", Turn(user="a", grounded=GroundedAnswer()), threshold=0.4)
+    assert (found.value, found.reason) == (None, "the record has neither a text nor a reason")
+
+
 @pytest.mark.parametrize(
     ("criteria", "said"),
     [
