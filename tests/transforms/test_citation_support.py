@@ -141,6 +141,11 @@ def test_recall_by_claims(claims, value, score):
     assert score(RECALL, answered([], claims)).value == value
 
 
+def test_claims_of_a_missing_text_have_no_recall(score):
+    found = score(RECALL, answered([], CLAIMS, text=None))
+    assert (found.value, found.reason) == (None, "the answer has no text that could claim anything")
+
+
 @pytest.mark.parametrize(
     ("citations", "value"),
     [
