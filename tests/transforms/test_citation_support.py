@@ -135,6 +135,7 @@ def test_not_applicable(name, turn, score):
         ([CLAIMS[0], Claim(*TWO, 0.1, None, ["7"])], 0.5),
         ([Claim(*ONE, None, True)], 0.0),
         ([Claim(0, 99, 0.9, True, ["0"])], 1.0),
+        ([CLAIMS[0], *[Claim(*TWO, 0.1, True)] * 4], 0.2),
     ],
 )
 def test_recall_by_claims(claims, value, score):

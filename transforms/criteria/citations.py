@@ -88,5 +88,5 @@ def share(found: Sequence[JsonObject], name: str, lack: str) -> Score | None:
     explanation = lack.format(len(unsupported), len(counted)) + "." if unsupported else None
     if unsupported and unsupported[0]["reason"]:
         explanation = f"{explanation} The first: {unsupported[0]['reason']}"
-    value = 1 - len(unsupported) / len(counted)
+    value = (len(counted) - len(unsupported)) / len(counted)
     return Score(value, explanation=explanation, details=listed(found, name))
