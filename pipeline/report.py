@@ -111,7 +111,9 @@ def balance_text(counts: JsonObject) -> str:
     for name in ("failures", "findings"):
         if counts[name]:
             most = list(counts[name].items())[:_REASONS_SHOWN]
-            lines.append(f"{name}: " + ", ".join(f"{count} {reason}" for reason, count in most))
+            more = sum(counts[name].values()) - sum(count for _, count in most)
+            shown = [f"{count} {reason}" for reason, count in most] + ([f"{more} others"] if more else [])
+            lines.append(f"{name}: " + ", ".join(shown))
     return "\n".join(lines)
 
 

@@ -135,10 +135,16 @@ def test_not_applicable(name, turn, score):
         ([CLAIMS[0], Claim(*TWO, 0.1, None, ["7"])], 0.5),
         ([Claim(*ONE, None, True)], 0.0),
         ([Claim(0, 99, 0.9, True, ["0"])], 1.0),
+        ([CLAIMS[0], *[Claim(*TWO, 0.1, True)] * 4], 0.2),
     ],
 )
 def test_recall_by_claims(claims, value, score):
     assert score(RECALL, answered([], claims)).value == value
+
+
+def test_claims_of_a_missing_text_have_no_recall(score):
+    found = score(RECALL, answered([], CLAIMS, text=None))
+    assert (found.value, found.reason) == (None, "the answer has no text that could claim anything")
 
 
 @pytest.mark.parametrize(

@@ -133,6 +133,16 @@ def test_a_flat_answer_names_references_by_their_ids():
     assert (answer.references[1].title, answer.references[1].texts) == ("T", ["B"])
 
 
+@pytest.mark.parametrize(("name", "source"), [("1", "0"), (1, "0"), ("2", "1"), ("0", "id 0"), (3, "id 3")])
+def test_a_flat_answer_never_names_references_by_their_places(name, source):
+    flat = {
+        "answer": "Ja.",
+        "citations": [{"start": 0, "end": 3, "reference_ids": [name]}],
+        "references": [{"id": "1", "content": "A"}, {"id": 2, "content": "B"}],
+    }
+    assert read(flat).turns[0].grounded.citations == [Citation(0, 3, [source])]
+
+
 SESSION = {
     "name": f"{ENGINE}/sessions/7",
     "userPseudoId": "u1",
@@ -193,6 +203,10 @@ def test_a_session_carries_the_questions():
             "Diese?",
         ),
         ({"answer": ANSWER, "session": {"turns": "x"}, "query": 5}, None),
+        (
+            {"answer": ANSWER, "session": {"turns": [{"query": {"text": "Drei?"}, "answer": "another"}]}},
+            None,
+        ),
     ],
 )
 def test_where_the_question_stands(record, question):

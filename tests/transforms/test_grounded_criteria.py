@@ -171,6 +171,11 @@ def test_the_sample():
     [
         ([Citation(0, 7, ["0"])], 1.0, [[]]),
         ([Citation(0, 7, ["0"]), Citation(0, 7, ["0"])], 1.0, [[], []]),
+        (
+            [Citation(0, 7, ["0"]), *[Citation(0, 7, ["x"])] * 4],
+            0.2,
+            [[], *[["UnknownReference"]] * 4],
+        ),
         ([Citation(0, 7, ["0"]), Citation(0, 99, ["0"])], 0.5, [[], ["OffsetOutsideText"]]),
         ([Citation(4, 7, ["0"])], 0.0, [["OffsetInsideCharacter"]]),
         ([Citation(7, 0, ["0"])], 0.0, [["EmptyRange"]]),
@@ -244,6 +249,11 @@ def test_skipped_answers_count_by_their_reason(scored):
     assert (first.value, first.label, second.value, second.label) == (0.0, None, 1.0, reasons[0])
     assert second.details == {"reasons": reasons[:2]}
     assert (entry.overall.value, entry.overall.outcome, first.outcome) == (0.5, "FAIL", "PASS")
+
+
+def test_a_turn_without_any_answer_is_neither_answered_nor_skipped(score):
+    found = score("skipped_rate", Turn(user="a", grounded=GroundedAnswer()), threshold=0.4)
+    assert (found.value, found.reason) == (None, "the record has neither a text nor a reason")
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,7 @@ class CitationValidity(MeasuredCriterion):
         found = [_details(i, mark, marks) for i, mark in enumerate(marks.citations)]
         wrong = [details for details in found if details["problems"]]
         return Score(
-            1 - len(wrong) / len(found),
+            (len(found) - len(wrong)) / len(found),
             explanation=_explanation(wrong[0], len(wrong), len(found)) if wrong else None,
             details=listed(found, "citations"),
         )

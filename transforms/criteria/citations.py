@@ -41,7 +41,8 @@ class CitationRecall(MeasuredCriterion):
 
     The engine's claims decide: one has support if it names a reference that exists. Where the engine tells no
     claims, the sentences that claim something are held against the references that are cited in them, by the
-    local judge. Not applicable to a skipped answer, nor where nothing needs support.
+    local judge. Unscored where there are claims but no text. Not applicable to a skipped answer, nor where
+    nothing needs support.
     """
 
     name: ClassVar[str] = "citation_recall"
@@ -53,6 +54,8 @@ class CitationRecall(MeasuredCriterion):
             claimed = grounds.claimed() if grounds else []
         except TooMuch as error:
             return Score(None, reason=str(error))
+        if grounds and claimed and not grounds.marks.text.text:
+            return Score(None, reason="the answer has no text that could claim anything")
         found = [{**place, **support.details()} for place, support in claimed]
         return share(found, "claims", "{} of {} claims have no support")
 
@@ -85,5 +88,5 @@ def share(found: Sequence[JsonObject], name: str, lack: str) -> Score | None:
     explanation = lack.format(len(unsupported), len(counted)) + "." if unsupported else None
     if unsupported and unsupported[0]["reason"]:
         explanation = f"{explanation} The first: {unsupported[0]['reason']}"
-    value = 1 - len(unsupported) / len(counted)
+    value = (len(counted) - len(unsupported)) / len(counted)
     return Score(value, explanation=explanation, details=listed(found, name))

@@ -10,7 +10,8 @@ from transforms.criteria.base import MeasuredCriterion
 class SkippedRate(MeasuredCriterion):
     """1.0 if an answer was skipped, else 0.0; its mean is the rate. As a gate, a threshold is an upper bound.
 
-    The label is the first reason; all of them stand in the details.
+    The label is the first reason; all of them stand in the details. Unscored where the record has neither a
+    text nor a reason, as a session that was read without its answers.
     """
 
     name: ClassVar[str] = "skipped_rate"
@@ -18,10 +19,10 @@ class SkippedRate(MeasuredCriterion):
 
     def score(self, case: ConversationCase, pair: TurnPair) -> Score | None:
         """Looks for a reason; None if the turn is no engine's answer."""
-        answer = pair.actual.grounded if pair.actual else None
-        if answer is None:
+        turn = pair.actual
+        if turn is None or turn.grounded is None:
             return None
-        reasons = list(dict.fromkeys(answer.skipped_reasons))
-        if not reasons:
-            return Score(0.0)
-        return Score(1.0, label=reasons[0], details={"reasons": reasons})
+        reasons = list(dict.fromkeys(turn.grounded.skipped_reasons))
+        if reasons:
+            return Score(1.0, label=reasons[0], details={"reasons": reasons})
+        return Score(0.0) if turn.agent else Score(None, reason="the record has neither a text nor a reason")

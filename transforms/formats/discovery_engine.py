@@ -103,13 +103,17 @@ def _single(value: JsonObject, config: DiscoveryEngineConfig) -> Conversation:
 
 
 def _question(value: JsonObject, session: JsonValue, answer_name: str) -> str | None:
-    """Returns what was asked, as it stands beside the answer, or in the session's turn of that answer."""
+    """Returns what was asked, as it stands beside the answer, or in the session's turn of that answer.
+
+    If no turn names that answer, the last one counts, unless it names another.
+    """
     own = _query_text(value.get("query"))
     if own is not None or not isinstance(session, dict) or not isinstance(session.get("turns"), list):
         return own
     turns = [turn for turn in session["turns"] if isinstance(turn, dict)]
     named = [turn for turn in turns if answer_name and turn.get("answer") == answer_name]
-    return next((_query_text(turn.get("query")) for turn in reversed(named or turns)), None)
+    last = named[-1:] or [turn for turn in turns[-1:] if not (answer_name and turn.get("answer"))]
+    return _query_text(last[0].get("query")) if last else None
 
 
 def _query_text(query: JsonValue) -> str | None:

@@ -44,8 +44,13 @@ def _objects(value: JsonValue) -> list[JsonObject]:
 def _marked(value: JsonObject, places: dict[str, str]) -> JsonObject:
     ids = value.get("reference_ids")
     named = [str(name) for name in ids] if isinstance(ids, list) else []
-    sources = [{"referenceId": places.get(name, name)} for name in named]
+    sources = [{"referenceId": places.get(name, _unknown(name))} for name in named]
     return {"startIndex": value.get("start"), "endIndex": value.get("end"), "sources": sources}
+
+
+def _unknown(name: str) -> str:
+    """Returns a name that no reference has, so that it is not read as a place in the list."""
+    return f"id {name}" if name.isdecimal() else name
 
 
 def _reference(value: JsonObject) -> JsonObject:

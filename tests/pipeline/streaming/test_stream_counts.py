@@ -33,6 +33,11 @@ def test_they_are_what_a_report_needs(kept):
     assert text.startswith(f"{kept.get('records', 0)} records = ")
 
 
+def test_what_is_not_shown_is_counted():
+    kept = {"failure a: A": 9, "failure b: B": 8, "failure c: C": 7, "failure d: D": 2, "failure e: E": 1}
+    assert "failures: 9 a: A, 8 b: B, 7 c: C, 3 others" in balance_text(stream_counts(kept))
+
+
 def test_of_nothing_all_are_zero():
     counts = stream_counts({})
     assert {value for value in counts.values() if isinstance(value, int)} == {0}
