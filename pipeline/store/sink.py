@@ -20,19 +20,19 @@ _ROWS = 500
 _BYTES = 8 * 1024 * 1024
 
 
-def _result(row: Any, app: str) -> JsonObject:
-    return result_columns(full_result(row, app), row["conversation_id"], time_ns())
+def _result(row: Any, app: str, nanos: int) -> JsonObject:
+    return result_columns(full_result(row, app), row["conversation_id"], nanos)
 
 
-def _failure(row: Any, app: str) -> JsonObject:
-    return failure_columns(row, app, time_ns())
+def _write_failures(connection: Connection, rows: list[JsonObject], _: int) -> None:
+    write_failures(connection, rows)
 
 
 _TABLES: dict[
-    str, tuple[Callable[[Any, str], JsonObject], Callable[[Connection, list[JsonObject]], None]]
+    str, tuple[Callable[[Any, str, int], JsonObject], Callable[[Connection, list[JsonObject], int], None]]
 ] = {
     "results": (_result, write_results),
-    "failures": (_failure, write_failures),
+    "failures": (failure_columns, _write_failures),
 }
 
 
@@ -41,6 +41,7 @@ class _StoreFn(beam.DoFn):
 
     def __init__(self, url: str, app: str, table: str) -> None:
         self._url, self._app, self._table = url, app, table
+        self._since = time_ns()
 
     def start_bundle(self) -> None:
         self._waiting: list[JsonObject] = []
@@ -49,7 +50,8 @@ class _StoreFn(beam.DoFn):
     def process(self, rows: Sequence[JsonObject]) -> None:
         columns_of, _ = _TABLES[self._table]
         for row in rows:
-            columns = columns_of(row, self._app)
+            # Clocks of workers may be behind: nothing is older than the run.
+            columns = columns_of(row, self._app, max(time_ns(), self._since))
             self._waiting.append(columns)
             self._bytes += len(columns["content"])
             if len(self._waiting) >= _ROWS or self._bytes >= _BYTES:
@@ -62,7 +64,7 @@ class _StoreFn(beam.DoFn):
         rows, self._waiting, self._bytes = self._waiting, [], 0
         if rows:
             write = _TABLES[self._table][1]
-            shared_store(self._url).write(lambda connection: write(connection, rows))
+            shared_store(self._url).write(lambda connection: write(connection, rows, self._since))
 
 
 class StoreSink:
