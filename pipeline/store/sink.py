@@ -24,12 +24,13 @@ def _result(row: Any, app: str, nanos: int) -> JsonObject:
     return result_columns(full_result(row, app), row["conversation_id"], nanos)
 
 
-def _write_failures(connection: Connection, rows: list[JsonObject], _: int) -> None:
+def _write_failures(connection: Connection, rows: list[JsonObject], *_: object) -> None:
     write_failures(connection, rows)
 
 
 _TABLES: dict[
-    str, tuple[Callable[[Any, str, int], JsonObject], Callable[[Connection, list[JsonObject], int], None]]
+    str,
+    tuple[Callable[[Any, str, int], JsonObject], Callable[[Connection, list[JsonObject], int, str], None]],
 ] = {
     "results": (_result, write_results),
     "failures": (failure_columns, _write_failures),
@@ -64,7 +65,7 @@ class _StoreFn(beam.DoFn):
         rows, self._waiting, self._bytes = self._waiting, [], 0
         if rows:
             write = _TABLES[self._table][1]
-            shared_store(self._url).write(lambda connection: write(connection, rows, self._since))
+            shared_store(self._url).write(lambda connection: write(connection, rows, self._since, self._app))
 
 
 class StoreSink:
