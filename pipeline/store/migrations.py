@@ -101,7 +101,18 @@ def _first(connection: Connection) -> None:
         connection.exec_driver_sql(statement)
 
 
-MIGRATIONS: tuple[Migration, ...] = (_first,)
+def _keep_from_replacing(connection: Connection) -> None:
+    # SQLite's INSERT OR REPLACE removes a row without asking the triggers on DELETE.
+    if connection.dialect.name == "sqlite":
+        connection.exec_driver_sql(
+            "CREATE TRIGGER evaluation_history_insert BEFORE INSERT ON evaluation_history "
+            "WHEN EXISTS (SELECT 1 FROM evaluation_history WHERE rowid = NEW.rowid "
+            "OR evaluation = NEW.evaluation AND revision = NEW.revision) "
+            "BEGIN SELECT RAISE(ABORT, 'the history is append-only'); END"
+        )
+
+
+MIGRATIONS: tuple[Migration, ...] = (_first, _keep_from_replacing)
 
 
 def stored_version(connection: Connection) -> int:

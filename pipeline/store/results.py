@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from random import getrandbits
 from typing import NamedTuple
 
-from sqlalchemy import Connection, delete, func, select
+from sqlalchemy import Connection, delete, func, or_, select
 
 from pipeline.store.tables import FAILURES, RESULTS, key_nanos, key_text
 from pipeline.store.upserts import upsert
@@ -58,19 +58,28 @@ def version_id(app_version: str) -> str:
     return app_version.rsplit("/", 1)[-1]
 
 
-def write_results(connection: Connection, rows: Sequence[JsonObject]) -> None:
+def write_results(
+    connection: Connection, rows: Sequence[JsonObject], since: int = 0, run_app: str = ""
+) -> None:
     """Writes rows of `result_columns`; each replaces the earlier result of its name.
 
-    What earlier runs could not do with the same conversations is no longer a failure.
+    What earlier runs could not do with the same conversations is no longer a failure. `since` is when this
+    run began, in nanoseconds since 1970: an earlier one may have had its name. `run_app` is where its
+    failures are, whatever app its results are in.
     """
     upsert(connection, RESULTS, rows)
     runs: dict[tuple[str, str], set[str]] = {}
     for row in rows:
         runs.setdefault((row["app"], row["evaluation_run"]), set()).add(row["conversation_id"])
     for (app, run), conversations in sorted(runs.items()):
-        is_old = FAILURES.c.evaluation_run != run
+        is_old = or_(FAILURES.c.evaluation_run != run, FAILURES.c.update_nanos < since)
         is_theirs = FAILURES.c.conversation_id.in_(sorted(conversations - {""}))
         connection.execute(delete(FAILURES).where(FAILURES.c.app == app, is_theirs, is_old))
+    elsewhere = {row["conversation_id"] for row in rows if row["app"] != run_app} - {""}
+    if run_app and elsewhere:
+        is_theirs = FAILURES.c.conversation_id.in_(sorted(elsewhere))
+        is_old = FAILURES.c.update_nanos < since
+        connection.execute(delete(FAILURES).where(FAILURES.c.app == run_app, is_theirs, is_old))
 
 
 def find_result(connection: Connection, name: str) -> JsonObject | None:

@@ -20,19 +20,24 @@ _ROWS = 500
 _BYTES = 8 * 1024 * 1024
 
 
-def _result(row: Any, app: str) -> JsonObject:
-    return result_columns(full_result(row, app), row["conversation_id"], time_ns())
+def _result(row: Any, app: str, nanos: int) -> JsonObject:
+    return result_columns(full_result(row, app), row["conversation_id"], nanos)
 
 
-def _failure(row: Any, app: str) -> JsonObject:
-    return failure_columns(row, app_of_row(row, app), time_ns())
+def _failure(row: Any, app: str, nanos: int) -> JsonObject:
+    return failure_columns(row, app_of_row(row, app), nanos)
+
+
+def _write_failures(connection: Connection, rows: list[JsonObject], *_: object) -> None:
+    write_failures(connection, rows)
 
 
 _TABLES: dict[
-    str, tuple[Callable[[Any, str], JsonObject], Callable[[Connection, list[JsonObject]], None]]
+    str,
+    tuple[Callable[[Any, str, int], JsonObject], Callable[[Connection, list[JsonObject], int, str], None]],
 ] = {
     "results": (_result, write_results),
-    "failures": (_failure, write_failures),
+    "failures": (_failure, _write_failures),
 }
 
 
@@ -41,6 +46,7 @@ class _StoreFn(beam.DoFn):
 
     def __init__(self, url: str, app: str, table: str) -> None:
         self._url, self._app, self._table = url, app, table
+        self._since = time_ns()
 
     def start_bundle(self) -> None:
         self._waiting: list[JsonObject] = []
@@ -49,7 +55,8 @@ class _StoreFn(beam.DoFn):
     def process(self, rows: Sequence[JsonObject]) -> None:
         columns_of, _ = _TABLES[self._table]
         for row in rows:
-            columns = columns_of(row, self._app)
+            # Clocks of workers may be behind: nothing is older than the run.
+            columns = columns_of(row, self._app, max(time_ns(), self._since))
             self._waiting.append(columns)
             self._bytes += len(columns["content"])
             if len(self._waiting) >= _ROWS or self._bytes >= _BYTES:
@@ -62,7 +69,7 @@ class _StoreFn(beam.DoFn):
         rows, self._waiting, self._bytes = self._waiting, [], 0
         if rows:
             write = _TABLES[self._table][1]
-            shared_store(self._url).write(lambda connection: write(connection, rows))
+            shared_store(self._url).write(lambda connection: write(connection, rows, self._since, self._app))
 
 
 class StoreSink:

@@ -24,3 +24,21 @@ def test_the_calls_of_the_readme_work(server: Any) -> None:
     assert made == got and made["displayName"] == "Refund"
     assert updated["tags"] == ["slow"] and updated["displayName"] == "Refund of a ticket"
     assert listed == {} and results == {}
+
+
+@pytest.mark.skipif(not (shutil.which("curl") and shutil.which("jq")), reason="needs curl and jq")
+def test_the_evaluations_of_a_file_are_made_as_the_readme_says(server: Any) -> None:
+    (block,) = (
+        text for text in re.findall(r"```bash\n(.*?)```", README, re.DOTALL) if "< golden.jsonl" in text
+    )
+    cases = Path(__file__).parents[3] / "pipeline/sample_data/cases"
+    script = 'curl() { command curl --fail --silent --show-error "$@" && echo; }\n'
+    script += f"API={server.url}/v1beta/projects/a/locations/b/apps/c JSON='Content-Type: application/json'\n"
+    done = subprocess.run(["bash", "-e", "-c", script + block], capture_output=True, text=True, cwd=cases)
+    assert done.returncode == 0, done.stderr
+    made = [json.loads(line) for line in done.stdout.splitlines()]
+    given = [json.loads(line) for line in (cases / "golden.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert [one["name"].rpartition("/")[2] for one in made] == [
+        one["name"].rpartition("/")[2] for one in given
+    ]
+    assert [one["golden"] for one in made] == [one["golden"] for one in given]

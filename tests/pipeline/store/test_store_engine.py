@@ -93,6 +93,25 @@ def test_the_history_cannot_be_changed(store: Store, event: str) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    "columns", ["evaluation, revision", "rowid, evaluation, revision"], ids=["by key", "by place"]
+)
+def test_the_history_cannot_be_replaced_in_sqlite(tmp_path: Path, columns: str) -> None:
+    store = open_store(f"sqlite:///{tmp_path}/store.db", create=True)
+    row = "INSERT INTO evaluation_history VALUES ('n', 1, 'e', 0, 'me', NULL, '{}')"
+    store.write(lambda connection: connection.execute(text(row)))
+    place = "'n', 1" if columns == "evaluation, revision" else "1, 'm', 7"
+    other = (
+        f"INSERT OR REPLACE INTO evaluation_history ({columns}, etag, nanos, actor, content) "
+        f"VALUES ({place}, 'e', 0, 'x', '')"
+    )
+    with pytest.raises(StoreError, match="append-only"):
+        store.write(lambda connection: connection.execute(text(other)))
+    actors = store.read(lambda c: c.execute(text("SELECT actor FROM evaluation_history")).scalars().all())
+    store.close()
+    assert actors == ["me"]
+
+
 def test_a_read_only_store_refuses_every_change(store: Store, store_url: str) -> None:
     reader = open_store(store_url, read_only=True)
     with pytest.raises(StoreError, match=r"(?i)read.?only"):

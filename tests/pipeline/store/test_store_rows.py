@@ -189,6 +189,25 @@ def test_a_failure_replaces_itself_and_no_other(store: Store) -> None:
     assert {row["run_id"] for row in again} == {"run-2"}
 
 
+def test_a_result_ends_the_failures_of_an_earlier_run_of_the_same_name(store: Store) -> None:
+    old, new = failure(conversation_id="c"), failure("score", conversation_id="c", criterion="x")
+    for nanos, row in ((1, old), (2, new)):
+        columns = [failure_columns(row, APP, nanos)]
+        store.write(lambda connection, columns=columns: write_failures(connection, columns))
+    columns = [result_columns(result(1), "c", 3)]
+    store.write(lambda connection: write_results(connection, columns, 2))
+    assert [row["stage"] for row in written(store)] == ["score"]
+
+
+def test_a_result_ends_failures_in_the_app_of_its_run(store: Store) -> None:
+    for nanos, row in ((1, failure(conversation_id="c")), (2, failure("score", conversation_id="c"))):
+        columns = [failure_columns(row, LOCAL_APP, nanos)]
+        store.write(lambda connection, columns=columns: write_failures(connection, columns))
+    columns = [result_columns(result(1), "c", 3)]
+    store.write(lambda connection: write_results(connection, columns, 2, LOCAL_APP))
+    assert [row["stage"] for row in written(store)] == ["score"]
+
+
 def test_a_result_ends_the_failures_of_earlier_runs(store: Store) -> None:
     rows = [
         failure(conversation_id="c", run="run-0"),
