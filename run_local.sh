@@ -61,7 +61,7 @@ run_tests() {
   "$env/bin/ruff" check .
   "$env/bin/ruff" format --check .
   "$env/bin/mypy"
-  "$env/bin/python" -m pytest -n auto --dist loadfile "$@"
+  "$env/bin/python" -m pytest -n auto --dist loadfile --no-loadscope-reorder "$@"
 }
 
 prepare
