@@ -30,11 +30,6 @@ class Mark(NamedTuple):
     sources: tuple[int, ...]
     unknown: tuple[str, ...]
 
-    @property
-    def is_valid(self) -> bool:
-        """Whether it stands in the text and names references that exist, and no others."""
-        return self.place.problem is None and bool(self.sources) and not self.unknown
-
     def overlaps(self, other: "Mark") -> bool:
         """Tells whether two ranges share a byte."""
         return self.start < other.end and other.start < self.end
