@@ -1,5 +1,6 @@
 """The real client library against a server of the tests."""
 
+import json
 import os
 import signal
 import subprocess
@@ -216,3 +217,45 @@ def test_other_ids_are_digested(text):
 )
 def test_times_in_attributes(text, seconds):
     assert attribute_time(text) == seconds
+
+
+def test_a_stream_that_is_killed_counts_every_message_once_and_alerts_once(service, subscription, tmp_path):
+    alerts = "projects/p/topics/alerts"
+    pubsub_v1.PublisherClient().create_topic(name=alerts)
+    service.subscriber.create_subscription(name="projects/p/subscriptions/alerts", topic=alerts)
+    rule = {"name": "low", "criterion": "response_match_score", "measure": "pass_rate", "below": 0.9}
+    config = {"criteria": {"response_match_score": 0.9}, "alerts": [{**rule, "min_count": 5}]}
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    command = [sys.executable, "-m", "pipeline", "run", "--streaming", "--input", f"pubsub:{subscription}"]
+    command += ["--config", str(tmp_path / "config.json"), "--output", str(tmp_path / "out")]
+    command += ["--alerts", f"pubsub:{alerts}", "--pane_every", "1"]
+    for numbers, stop in ((range(40), signal.SIGKILL), (range(40, 60), signal.SIGTERM)):
+        for number in numbers:
+            service.publish(conversation(number))
+        service.publish(b"{broken")
+        with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL) as process:
+            until = time.monotonic() + 60
+            while len(results(tmp_path)) <= numbers[-1] and time.monotonic() < until:
+                time.sleep(0.05)
+            process.send_signal(stop)
+        service.send_signal(signal.SIGUSR1)
+    assert sorted(results(tmp_path)) == sorted(f"c{number}" for number in range(60))
+    counts = json.loads((tmp_path / "out/run.json").read_text())["counts"]
+    assert (counts["records"], counts["results"], counts["lost_records"]) == (62, 60, 2)
+    rows = map(json.loads, (tmp_path / "out/metrics_by_app_version.jsonl").open())
+    assert [row["conversations"] for row in rows if row["criterion"] == "evaluation_status"] == [60]
+    pulled = service.subscriber.pull(subscription="projects/p/subscriptions/alerts", max_messages=9)
+    assert [found.message.attributes["rule"] for found in pulled.received_messages] == ["low"]
+
+
+def conversation(number):
+    turn = {"user": "Hi", "agent": "Yes.", "expected": {"response": "No, I am sorry."}}
+    value = {"conversation_id": f"c{number}", "app_version": "v1", "turns": [turn]}
+    return json.dumps({**value, "start_time": "2026-11-20T08:00:00Z"}).encode()
+
+
+def results(directory):
+    paths = directory.glob("out/results-*.jsonl")
+    lines = [line for path in paths for line in path.read_bytes().splitlines(keepends=True)]
+    whole = [json.loads(line) for line in lines if line.endswith(b"\n")]
+    return [row["displayName"].rsplit(" - ", 1)[-1] for row in whole]
