@@ -220,6 +220,14 @@ class ExpectedOutcome(Slim):
     final_session_state: JsonObject = {}
 
 
+Ended = Literal["normally", "agent_error", "limit", "user_left", "hand_off", "environment_error"]
+"""How a conversation ended.
+
+`agent_error`: the agent failed, or gave no answer. `limit`: a limit of turns, steps, tokens or time cut it off.
+`environment_error`: something other than the agent failed (a simulated user, the test bench, a quota).
+"""
+
+
 class Conversation(Slim):
     """One recorded conversation.
 
@@ -237,6 +245,8 @@ class Conversation(Slim):
         labels: The log's own verdicts (a reward, a rating).
         meta: Everything else worth keeping.
         revision: Counts the versions of a conversation that grew after it was scored.
+        ended: How it ended; None: the log does not say.
+        ended_detail: What the log says of its end, in its own words.
     """
 
     conversation_id: str
@@ -253,3 +263,5 @@ class Conversation(Slim):
     meta: JsonObject = {}
     tools: list[ToolDeclaration] = []
     revision: Annotated[int, Meta(ge=0, le=2**63 - 1)] = 0
+    ended: Ended | None = None
+    ended_detail: str | None = None
