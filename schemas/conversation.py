@@ -223,7 +223,7 @@ class ExpectedOutcome(Slim):
 Ended = Literal["normally", "agent_error", "limit", "user_left", "hand_off", "environment_error"]
 """How a conversation ended.
 
-`agent_error`: the agent failed, or gave no answer. `limit`: a limit of turns, steps, tokens or time cut it off.
+`agent_error`: the agent failed, or gave no answer. `limit`: a limit of turns, steps, tokens or time was hit.
 `environment_error`: something other than the agent failed (a simulated user, the test bench, a quota).
 """
 
