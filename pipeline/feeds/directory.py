@@ -11,6 +11,7 @@ from pipeline.feeds.feed import Item, ProgressBook
 from pipeline.feeds.line_file import GzipFoundError, LineFile
 from pipeline.feeds.scanning import check_paths, find_files
 from pipeline.feeds.watched import GIVEN_UP_SECONDS, Labels, WatchedFile
+from pipeline.walking import Unreadable, shown_path
 
 _SCAN_SECONDS = 0.1
 _SCAN_SHARE = 20
@@ -57,6 +58,7 @@ class DirectoryFeed:
         self._open: dict[_Key, LineFile] = {}
         self._refused: dict[_Key, int] = {}
         self._compressed: set[str] = set()
+        self._told: set[str] = set()
         self._left: list[Item] = []
         self._last_scan = self._next_scan = 0.0
 
@@ -79,7 +81,11 @@ class DirectoryFeed:
     def _scan(self, now: float) -> None:
         started = time.monotonic()
         gone = set(self._files)
-        for path, stat in find_files(self._paths):
+        for seen in find_files(self._paths):
+            if isinstance(seen, Unreadable):
+                self._left += self._unreadable(seen.path, seen.error)
+                continue
+            path, stat = seen
             key = (stat.st_dev, stat.st_ino)
             is_second_name = key in self._files and key not in gone
             if is_second_name or self._refused.get(key) == stat.st_ctime_ns:
@@ -149,9 +155,15 @@ class DirectoryFeed:
             self._refused[key] = os.stat(file.path).st_ctime_ns
         except OSError:
             return []
-        source = f"{file.path} (unreadable)"
-        is_known = 1 in self._labels.book.done(source)
-        return [] if is_known else [Item(source, 1, b"", error=error)]
+        return self._unreadable(file.path, error)
+
+    def _unreadable(self, path: str, error: Exception) -> list[Item]:
+        """Says once that something cannot be read."""
+        source = f"{shown_path(path)} (unreadable)"
+        if source in self._told or 1 in self._labels.book.done(source):
+            return []
+        self._told.add(source)
+        return [Item(source, 1, b"", error=error)]
 
     def _hold_open(self, key: _Key, file: WatchedFile) -> None:
         """Keeps the files open that were read last, so that they can be read on when they are renamed."""

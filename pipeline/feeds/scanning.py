@@ -4,21 +4,12 @@ import glob
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
-
-from apache_beam.io.filesystems import FileSystems
 
 from pipeline.records import OTHER_SUFFIXES, SUFFIXES
+from pipeline.walking import Seen, look_at, matches, walk
 from schemas.config import ConfigError
 
 _UNFINISHED = (".tmp", ".part", ".partial", ".swp", "~")
-
-
-class Found(NamedTuple):
-    """A file that was seen."""
-
-    path: str
-    stat: os.stat_result
 
 
 def check_paths(paths: Sequence[str]) -> None:
@@ -36,44 +27,28 @@ def check_paths(paths: Sequence[str]) -> None:
             raise ConfigError(f"--input {path}: is none of {', '.join(SUFFIXES)}")
 
 
-def find_files(paths: Sequence[str]) -> list[Found]:
+def find_files(paths: Sequence[str]) -> list[Seen]:
     """Returns the files of paths (files, directories, globs), by name; not the hidden and unfinished ones."""
     found = {seen.path: seen for path in paths for seen in _files_of(path)}
     return [found[path] for path in sorted(found)]
 
 
-def _files_of(path: str) -> Iterator[Found]:
-    try:
-        if os.path.isdir(path):
-            yield from _walk(path)
-        elif os.path.isfile(path):
-            yield Found(path, os.stat(path))
-        elif glob.has_magic(path):
-            yield from _matches(path)
-    except OSError:
-        return
+def _files_of(path: str) -> Iterator[Seen]:
+    if os.path.isdir(path):
+        yield from walk(path, _is_record_file, _is_visible)
+    elif os.path.lexists(path):
+        yield from look_at(path)
+    elif glob.has_magic(path):
+        yield from (seen for seen in matches(path) if _is_finished(seen.path))
 
 
-def _walk(directory: str) -> Iterator[Found]:
-    with os.scandir(directory) as entries:
-        for entry in entries:
-            try:
-                if entry.name.startswith("."):
-                    continue
-                if entry.name.endswith(SUFFIXES):
-                    if entry.is_file():
-                        yield Found(entry.path, entry.stat())
-                elif entry.is_dir():
-                    yield from _walk(entry.path)
-            except OSError:
-                continue
+def _is_record_file(path: str) -> bool:
+    return path.endswith(SUFFIXES) and _is_visible(path)
 
 
-def _matches(pattern: str) -> Iterator[Found]:
-    for found in FileSystems.match([pattern])[0].metadata_list:
-        name = os.path.basename(found.path)
-        if not name.startswith(".") and not name.endswith(_UNFINISHED):
-            try:
-                yield Found(found.path, os.stat(found.path))
-            except OSError:
-                continue
+def _is_visible(path: str) -> bool:
+    return not os.path.basename(path).startswith(".")
+
+
+def _is_finished(path: str) -> bool:
+    return _is_visible(path) and not path.endswith(_UNFINISHED)

@@ -5,6 +5,7 @@ import io
 import json
 import os
 import shutil
+import socket
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
@@ -150,3 +151,34 @@ def store(store_url: str) -> Iterator[Store]:
     opened = open_store(store_url, create=True)
     yield opened
     opened.close()
+
+
+def _bottomless(parent: Path, name: str = "deep") -> None:
+    """Makes directories whose path is longer than the system takes: not even root can list the last ones."""
+    top, part = parent / name, "d" * 250
+    top.mkdir()
+    place = os.open(top, os.O_RDONLY)
+    for _ in range(17):
+        os.mkdir(part, dir_fd=place)
+        below = os.open(part, os.O_RDONLY, dir_fd=place)
+        os.close(place)
+        place = below
+    os.close(place)
+
+
+def _add_odd_files(folder: Path) -> set[str]:
+    """Adds everything that a directory may hold and that cannot be read; returns their names as text."""
+    os.mkfifo(folder / "pipe.jsonl")
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(os.path.relpath(folder / "socket.jsonl"))
+    (folder / "nowhere.jsonl").symlink_to(folder / "gone.jsonl")
+    (folder / "itself.jsonl").symlink_to("itself.jsonl")
+    Path(os.fsdecode(os.fsencode(folder) + b"/caf\xe9.jsonl")).write_bytes(b"{}\n")
+    _bottomless(folder)
+    return {"pipe.jsonl", "socket.jsonl", "nowhere.jsonl", "itself.jsonl", r"caf\xe9.jsonl", "d" * 250}
+
+
+@pytest.fixture(scope="session")
+def add_odd_files() -> Callable[[Path], set[str]]:
+    """Returns a function that adds to a folder what cannot be read, and returns the names as text."""
+    return _add_odd_files

@@ -365,3 +365,14 @@ def test_any_way_of_writing_and_reading_gives_every_line_once(new_book, new_cloc
     assert [place for place, _ in sorted(given_items.items())] == [place for place, _ in expected]
     for place, line in expected:
         assert line.startswith(given_items[place].data[:50].rstrip())
+
+
+def test_what_cannot_be_read_is_told_once(tmp_path, watch, book, add_odd_files):
+    odd = add_odd_files(tmp_path)
+    append(tmp_path / "a.jsonl", '{"a":1}\n')
+    items = watch.look(after=20)
+    failed = {item.source.rpartition("/")[2].removesuffix(" (unreadable)") for item in items if item.error}
+    assert failed == odd and [item.data for item in items if not item.error] == [b'{"a":1}']
+    assert all(item.source.encode() for item in items) and watch.look(after=20) == []
+    book.settle(items)
+    assert Watch([tmp_path], book, watch.clock).look(after=20) == []

@@ -1,0 +1,139 @@
+"""Finds files on a local disk, and tells which of them cannot be read."""
+
+import os
+import re
+import stat
+from collections import deque
+from collections.abc import Callable, Iterator
+from typing import NamedTuple, TypeAlias
+
+from apache_beam.io.filesystem import FileSystem
+
+_KINDS = {
+    stat.S_IFIFO: "a FIFO",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+    stat.S_IFDIR: "a directory",
+}
+
+
+class Found(NamedTuple):
+    """A regular file that was seen; links are followed."""
+
+    path: str
+    stat: os.stat_result
+
+
+class Unreadable(NamedTuple):
+    """A file or directory that cannot be read, and why; what is below it is not known."""
+
+    path: str
+    error: Exception
+
+
+Seen: TypeAlias = Found | Unreadable
+
+
+def walk(directory: str, is_wanted: Callable[[str], bool], enters: Callable[[str], bool]) -> Iterator[Seen]:
+    """Yields the files below a directory, every directory once, however many links lead to it.
+
+    Args:
+        directory: Where to start.
+        is_wanted: Tells by its path whether a file is looked for.
+        enters: Tells by its path whether a directory is looked into.
+    """
+    waiting, visited = deque([directory]), set[tuple[int, int]]()
+    while waiting:
+        place = waiting.popleft()
+        try:
+            entries = _entries(place, visited)
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            yield Unreadable(place, error)
+            continue
+        for entry in entries:
+            if not _is_directory(entry):
+                if is_wanted(entry.path):
+                    yield from look_at(entry.path)
+            elif enters(entry.path):
+                # A directory keeps its own path where that and a link lead to it: links come last.
+                (waiting.append if entry.is_symlink() else waiting.appendleft)(entry.path)
+
+
+def _entries(directory: str, visited: set[tuple[int, int]]) -> list["os.DirEntry[str]"]:
+    about = os.stat(directory)
+    identity = (about.st_dev, about.st_ino)
+    if identity in visited:
+        return []
+    visited.add(identity)
+    with os.scandir(directory) as entries:
+        return list(entries)
+
+
+def _is_directory(entry: "os.DirEntry[str]") -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:
+        return False
+
+
+def look_at(path: str) -> Iterator[Seen]:
+    """Yields a file as it looks now; nothing if it is gone."""
+    try:
+        about = os.stat(path)
+    except FileNotFoundError:
+        if os.path.islink(path):
+            yield Unreadable(path, FileNotFoundError("is a link to a file that does not exist"))
+        return
+    except OSError as error:
+        yield Unreadable(path, error)
+        return
+    problem = other_kind(about) or _name_problem(path)
+    yield Unreadable(path, ValueError(problem)) if problem else Found(path, about)
+
+
+def other_kind(about: os.stat_result) -> str | None:
+    """Returns what is wrong with a path that is no regular file; None: it is one."""
+    if stat.S_ISREG(about.st_mode):
+        return None
+    return f"is {_KINDS.get(stat.S_IFMT(about.st_mode), 'no file')}; only regular files are read"
+
+
+def _name_problem(path: str) -> str | None:
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return "the path is not UTF-8; rename it"
+    return None
+
+
+def shown_path(path: str) -> str:
+    r"""Returns a path as text that can be stored; bytes that are not UTF-8 are written as `\xNN`."""
+    return os.fsencode(path).decode("utf-8", "backslashreplace")
+
+
+def matches(pattern: str) -> Iterator[Seen]:
+    """Yields the files that a glob matches: `*` within a name, `**` over any number of directories."""
+    fixed = re.match(r"[^[*?]*", pattern)
+    root = os.path.dirname(fixed.group(0)) if fixed else ""
+    prefix = "" if root else f"{os.curdir}{os.sep}"
+    pattern = prefix + pattern
+    is_match = _matcher(pattern)
+    for seen in walk(root or os.curdir, is_match, lambda path: _may_hold(pattern, path)):
+        yield seen._replace(path=seen.path.removeprefix(prefix))
+
+
+def _matcher(pattern: str) -> Callable[[str], bool]:
+    match = re.compile(FileSystem.translate_pattern(pattern)).match
+    return lambda path: match(path) is not None
+
+
+def _may_hold(pattern: str, directory: str) -> bool:
+    """Tells whether a glob can match a file below a directory."""
+    parts, depth = pattern.split(os.sep), directory.count(os.sep) + 1
+    start = parts[:depth]
+    if any("**" in part for part in start):
+        return True
+    return depth < len(parts) and _matcher(os.sep.join(start))(directory)
