@@ -57,8 +57,8 @@ class DirectoryFeed:
         self._waiting: set[_Key] = set()
         self._open: dict[_Key, LineFile] = {}
         self._refused: dict[_Key, int] = {}
-        self._compressed: set[str] = set()
         self._told: set[str] = set()
+        self._compressed: set[str] = set()
         self._left: list[Item] = []
         self._last_scan = self._next_scan = 0.0
 
@@ -121,7 +121,7 @@ class DirectoryFeed:
         file.observe_open(now)
         self._queue(key, now)
         if key not in self._waiting and file.is_quiet(now, GIVEN_UP_SECONDS):
-            self._left += file.last_items(now)
+            self._left += self._last_items(key, file, now)
             self._forget(key)
 
     def _forget(self, key: _Key) -> None:
@@ -143,22 +143,20 @@ class DirectoryFeed:
             self._compressed.add(file.path)
             self._forget(key)
             return [], 0
-        except OSError as error:
+        except Exception as error:
             return self._refuse(key, file, error), 0
         self._hold_open(key, file)
         return items, cost
 
-    def _refuse(self, key: _Key, file: WatchedFile, error: OSError) -> list[Item]:
-        """Says once that a file cannot be read, and leaves it alone until its rights or names change."""
+    def _refuse(self, key: _Key, file: WatchedFile, error: Exception) -> list[Item]:
+        """Says once that a file cannot be read, and leaves it alone until it changes."""
         self._forget(key)
-        try:
+        with contextlib.suppress(OSError):
             self._refused[key] = os.stat(file.path).st_ctime_ns
-        except OSError:
-            return []
         return self._unreadable(file.path, error)
 
     def _unreadable(self, path: str, error: Exception) -> list[Item]:
-        """Says once that something cannot be read."""
+        """Returns the failure of a path that cannot be read, unless this or an earlier process gave it."""
         source = f"{shown_path(path)} (unreadable)"
         if source in self._told or 1 in self._labels.book.done(source):
             return []
@@ -177,11 +175,18 @@ class DirectoryFeed:
         """Returns unterminated last lines and documents that were held back."""
         now = self._clock()
         items, self._left = self._left, []
-        for key, file in self._files.items():
+        for key, file in list(self._files.items()):
             if key not in self._waiting:
-                with contextlib.suppress(OSError, GzipFoundError):
-                    items += file.last_items(now)
+                items += self._last_items(key, file, now)
         return items
+
+    def _last_items(self, key: _Key, file: WatchedFile, now: float) -> list[Item]:
+        try:
+            return file.last_items(now)
+        except (FileNotFoundError, GzipFoundError):
+            return []
+        except Exception as error:
+            return self._refuse(key, file, error)
 
     def settle(self, places: Iterable[tuple[str, int]]) -> None:
         """Does nothing: the book knows."""

@@ -1,12 +1,11 @@
 """A file that is read when it is complete: a JSON text, a compressed file, an Avro file."""
 
-import json
 from collections.abc import Iterator
 from itertools import islice
 from os import stat_result
 
 from pipeline.feeds.feed import Done, Item
-from pipeline.feeds.watched import GIVEN_UP_SECONDS, QUIET_SECONDS, Labels, WatchedFile
+from pipeline.feeds.watched import GIVEN_UP_SECONDS, QUIET_SECONDS, Labels, WatchedFile, may_be_complete
 from pipeline.records import OversizedRecordError
 from pipeline.sources import read_records
 from schemas.failure import Failure
@@ -108,11 +107,4 @@ def _is_complete(path: str, size: int, limit: int) -> bool:
         return True
     with open(path, "rb") as file:
         text = file.read().removeprefix(b"\xef\xbb\xbf").strip()
-    return _is_json(text) or (b"\n" in text and _is_json(text.rsplit(b"\n", 1)[1]))
-
-
-def _is_json(text: bytes) -> bool:
-    try:
-        return isinstance(json.loads(text), dict | list)
-    except ValueError:
-        return False
+    return may_be_complete(text) or (b"\n" in text and may_be_complete(text.rsplit(b"\n", 1)[1]))

@@ -1,6 +1,5 @@
 """A file of lines that may still grow."""
 
-import json
 import os
 from hashlib import blake2b
 from os import stat_result
@@ -8,7 +7,7 @@ from typing import BinaryIO
 
 from pipeline.feeds.feed import Done, Item
 from pipeline.feeds.splitting import LineSplitter, OversizedLine
-from pipeline.feeds.watched import GIVEN_UP_SECONDS, Labels, WatchedFile
+from pipeline.feeds.watched import GIVEN_UP_SECONDS, Labels, WatchedFile, may_be_complete
 from pipeline.records import BOM, GZIP_MAGIC, oversized_error
 
 _CHUNK = 1 << 18
@@ -222,7 +221,7 @@ class LineFile(WatchedFile):
     def _give_rest(self) -> None:
         """Gives the unterminated last line, if it is whole."""
         rest = self._splitter.pending
-        if rest.strip() and _is_json(rest):
+        if rest.strip() and may_be_complete(rest):
             self._cuts = [*self._cuts, self._offset]
             self._add(self._splitter.cut())
             self._keep()
@@ -246,7 +245,7 @@ class LineFile(WatchedFile):
 
 def _may_end(line: bytes, is_quiet: bool, is_last: bool) -> bool:
     """Tells whether an unterminated line may be taken as complete."""
-    return bool(line.strip()) and (is_quiet or is_last) and _is_json(line)
+    return bool(line.strip()) and (is_quiet or is_last) and may_be_complete(line)
 
 
 def _part(file: BinaryIO, offset: int, length: int) -> bytes:
@@ -263,10 +262,3 @@ def _first_line(file: BinaryIO) -> tuple[bytes, bool]:
 
 def _digest(text: bytes) -> str:
     return blake2b(text, digest_size=8).hexdigest()
-
-
-def _is_json(text: bytes) -> bool:
-    try:
-        return isinstance(json.loads(text), dict | list)
-    except ValueError:
-        return False

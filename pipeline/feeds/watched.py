@@ -10,6 +10,16 @@ QUIET_SECONDS = 1.0
 GIVEN_UP_SECONDS = 10.0
 
 
+def may_be_complete(text: bytes) -> bool:
+    """Tells whether a text is a whole JSON object or array; one that is too deep to tell counts as whole."""
+    try:
+        return isinstance(json.loads(text), dict | list)
+    except RecursionError:
+        return True
+    except ValueError:
+        return False
+
+
 class Labels:
     """Names of the sources of files: the path, or `path (2)` of the second file that is found there.
 

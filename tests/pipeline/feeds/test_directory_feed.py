@@ -250,6 +250,73 @@ def test_a_file_that_fails_while_it_is_read(book, clock):
     assert Watch(["/proc/self/mem"], book, clock).look() == []
 
 
+DEEP = "[" * 100_000
+
+
+@pytest.mark.parametrize("name", ["deep.json", "deep.jsonl", "deep.log.gz"])
+@pytest.mark.parametrize("text", [DEEP, DEEP + "]" * len(DEEP)], ids=["cut_off", "whole"])
+@pytest.mark.parametrize("is_last", [False, True])
+def test_a_text_too_deep_to_read_ends_nothing(tmp_path, book, clock, name, text, is_last):
+    data = text.encode()
+    (tmp_path / name).write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
+    watch = Watch([tmp_path / "*"], book, clock)
+    watch.feed = DirectoryFeed([str(tmp_path / "*")], book, len(text) + 1, clock)
+    append(tmp_path / "good.jsonl", '{"n":1}\n')
+    if is_last:
+        watch.items = [*watch.feed.poll(100), *watch.feed.last_items()]
+    watch.look(after=20)
+    append(tmp_path / "good.jsonl", '{"n":2}\n')
+    watch.look(after=20)
+    assert [item.data for item in watch.items if item.source.endswith("good.jsonl")] == [
+        b'{"n":1}',
+        b'{"n":2}',
+    ]
+    (deep,) = (item for item in watch.items if not item.source.endswith("good.jsonl"))
+    assert deep.error or deep.data == data, "the parser says why"
+    book.settle(watch.items)
+    assert Watch([tmp_path / "*"], book, clock).look(after=20) == []
+
+
+@pytest.mark.parametrize("error", [RecursionError, MemoryError, UnicodeDecodeError, OSError, KeyError])
+def test_whatever_a_file_raises_is_one_failure(tmp_path, new_book, clock, error):
+    book = PoisonedBook(new_book(), "poison", error)
+    append(tmp_path / "a.jsonl", '{"a":1}\n')
+    append(tmp_path / "poison.jsonl", '{"b":1}\n')
+    append(tmp_path / "poison.json", '{"b":1}')
+    watch = Watch([tmp_path], book, clock)
+    items = watch.look(after=20) + watch.look(after=20)
+    assert [(Path(item.source).name, type(item.error)) for item in items] == [
+        ("a.jsonl", type(None)),
+        ("poison.json (unreadable)", error),
+        ("poison.jsonl (unreadable)", error),
+    ]
+    append(tmp_path / "a.jsonl", '{"a":2}\n')
+    assert watch.texts(after=20) == ['{"a":2}']
+    book.settle(watch.items)
+    again = Watch([tmp_path], book, clock)
+    assert again.look(after=20) == []
+    book.error = None
+    append(tmp_path / "poison.jsonl", '{"b":2}\n')
+    assert again.texts(after=20) == ['{"b":1}', '{"b":2}'], "it is tried again when it changes"
+
+
+class PoisonedBook:
+    """A book that raises an error about the files of a name."""
+
+    def __init__(self, book, name, error):
+        self._book, self._name, self.error = book, name, error
+
+    def note(self, source):
+        if self.error is UnicodeDecodeError and self._name in source:
+            raise UnicodeDecodeError("utf-8", b"\xff", 0, 1, "invalid start byte")
+        if self.error and self._name in source:
+            raise self.error("bad")
+        return self._book.note(source)
+
+    def __getattr__(self, name):
+        return getattr(self._book, name)
+
+
 def test_compressed_lines_under_a_plain_name(tmp_path, watch):
     (tmp_path / "a.jsonl").write_bytes(gzip.compress(b'{"a":1}\n'))
     assert watch.texts(after=2) + watch.texts() == ['{"a":1}']
