@@ -83,6 +83,8 @@ def _usage_text(usage: JudgeUsage) -> str:
         parts.append(f"{usage.latency_ms / usage.calls / 1000:.1f} s each")
     if usage.retries:
         parts.append(f"{usage.retries:,} retries")
+    if usage.asked_again:
+        parts.append(f"{usage.asked_again:,} asked once more")
     faults = sorted(usage.unusable.items())
     return ", ".join([*parts, *(f"{number:,} unusable: {kind}" for kind, number in faults)])
 

@@ -79,9 +79,9 @@ class JudgeConfig(BaseModel):
         generation_config: Generation settings in google-genai's JSON, such as `{"temperature": 0}`.
         requests_per_minute: Rate of requests, retries included, per worker process; None: no limit.
         timeout_s: Longest time of a call in seconds, retries included, waiting for its turn not.
-        max_attempts: How often a request is sent at most, the first time included.
+        max_attempts: How often a request is sent at most, the first time included; None: until `timeout_s`.
         retry_delay_s: About how many seconds after the first attempt the second one is made; the wait
-            doubles from attempt to attempt. A server that names a longer one is obeyed.
+            doubles from attempt to attempt, up to 10 s. A server that names a longer one is obeyed.
         max_calls: Calls that may be made, per worker process and run; None: any number.
         max_tokens: Tokens that may be paid, of prompts and answers, per worker process and run; None: any
             number.
@@ -102,7 +102,7 @@ class JudgeConfig(BaseModel):
     )
     requests_per_minute: float | None = Field(default=None, gt=0)
     timeout_s: float = Field(default=120.0, gt=0, le=86_400)
-    max_attempts: int = Field(default=5, ge=1)
+    max_attempts: int | None = Field(default=None, ge=1)
     retry_delay_s: float = Field(default=1.0, ge=0)
     max_calls: int | None = Field(default=None, ge=0)
     max_tokens: int | None = Field(default=None, ge=0)

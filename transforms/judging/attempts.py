@@ -1,28 +1,19 @@
-"""Watches every attempt of a call: counts it, and waits as long as the server asks to.
+"""How often and when a call is sent again: until its time is over, waiting as long as the server asks to."""
 
-google-genai sends a request again by its own options, after a wait of its own; it looks at no `Retry-After`.
-As a middleware of the aiohttp session that it is given, this sees every request it sends.
-"""
-
-import asyncio
+import random
 import time
-from collections.abc import Callable
-from contextvars import ContextVar
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from email.utils import parsedate_to_datetime
+from math import isfinite
 from typing import Any
 
-import orjson
-from aiohttp import (
-    ClientHandlerType,
-    ClientPayloadError,
-    ClientRequest,
-    ClientResponse,
-    ServerDisconnectedError,
-)
+PASSING_STATUSES = frozenset({408, 425, 429, 499, *range(500, 600)} - {501, 505})
+"""HTTP statuses of errors that may be gone when the same is sent again."""
 
-_BUSY = (429, 503)
+_LONGEST_BACKOFF_S = 10.0
+_DOUBLINGS = 64
 
 
 class WaitTooLongError(Exception):
@@ -30,7 +21,6 @@ class WaitTooLongError(Exception):
 
     def __init__(self, status: int, seconds: float):
         super().__init__(f"HTTP {status}, to be tried again after {seconds:g} s only")
-        self.status = status
 
 
 @dataclass(slots=True)
@@ -38,74 +28,69 @@ class Attempts:
     """The attempts of one call.
 
     Attributes:
-        model: The model that is asked.
+        most: Attempts at most; None: as many as the time allows.
+        delay_s: About how many seconds after the first attempt the second one is made.
         deadline: When the call ends at the latest, on the monotonic clock.
         count: Attempts so far.
-        not_before: When the server wants to be asked again.
+        last: The error of the last one that failed.
     """
 
-    model: str
-    deadline: float
+    most: int | None
+    delay_s: float
+    deadline: float = 0.0
     count: int = 0
-    not_before: float = 0.0
+    last: Exception | None = None
 
+    @property
+    def is_last(self) -> bool:
+        """Whether there is no attempt after the present one."""
+        return self.is_beyond(0.0) or (self.most is not None and self.count >= self.most)
 
-PRESENT_CALL: ContextVar[Attempts] = ContextVar("present_call")
+    def is_beyond(self, seconds: float) -> bool:
+        """Tells whether a wait would go beyond the end of the call."""
+        return time.monotonic() + seconds > self.deadline
 
+    def pause(self, asked_s: float) -> float:
+        """Returns the seconds until the next attempt.
 
-class AttemptWatch:
-    """A middleware for the session of a client."""
+        They double from attempt to attempt up to 10 s (`delay_s`, if that is longer); a random part, half of
+        them at most, is left out. Where the server asks for a longer wait, a random part of `delay_s` is
+        added to that. So calls that failed together do not come back together.
 
-    def __init__(self, on_retry: Callable[[str], None]):
-        """Takes what is called with the model's name whenever a request is sent again."""
-        self._on_retry = on_retry
-
-    async def __call__(self, request: ClientRequest, handler: ClientHandlerType) -> ClientResponse:
-        """Sends a request in its time, and reads the whole response.
-
-        Raises:
-            WaitTooLongError: The server does not want to be asked again before the call must have ended.
+        Args:
+            asked_s: The wait that the server asks for; 0: none.
         """
-        call = PRESENT_CALL.get(None)
-        if call is None:
-            return await handler(request)
-        if call.count:
-            await asyncio.sleep(max(0.0, call.not_before - time.monotonic()))
-            self._on_retry(call.model)
-        call.count += 1
-        response = await handler(request)
-        try:
-            body = await response.read()
-        except ClientPayloadError as error:
-            raise ServerDisconnectedError(str(error)) from None  # one that the client retries
-        if response.status in _BUSY:
-            _note_wait(call, response, body)
-        return response
+        longest = max(_LONGEST_BACKOFF_S, self.delay_s)
+        backoff = min(longest, self.delay_s * 2.0 ** min(self.count - 1, _DOUBLINGS))
+        chance = random.random()
+        return max(backoff * (1 - chance / 2), asked_s and asked_s + self.delay_s * chance)
 
 
-def _note_wait(call: Attempts, response: ClientResponse, body: bytes) -> None:
-    seconds = _seconds(response.headers.get("Retry-After")) or _retry_info(body)
-    call.not_before = time.monotonic() + seconds
-    if seconds and call.not_before > call.deadline:
-        raise WaitTooLongError(response.status, seconds)
+def asked_wait(headers: Mapping[str, str], body: Any) -> float:
+    """Returns the seconds that an error asks to wait: `Retry-After`, or Google's `RetryInfo`; 0: none."""
+    return _seconds(headers.get("Retry-After")) or _retry_info(body)
 
 
 def _seconds(header: str | None) -> float:
     if header is None:
         return 0.0
     try:
-        return max(0.0, float(header))
+        seconds = float(header)
     except ValueError:
-        pass
+        return _until(header)
+    return max(0.0, seconds) if isfinite(seconds) else 0.0
+
+
+def _until(date: str) -> float:
     try:
-        return max(0.0, (parsedate_to_datetime(header) - datetime.now(timezone.utc)).total_seconds())
+        return max(0.0, (parsedate_to_datetime(date) - datetime.now(timezone.utc)).total_seconds())
     except (TypeError, ValueError):
         return 0.0
 
 
-def _retry_info(body: bytes) -> float:
+def _retry_info(body: Any) -> float:
     try:
-        details: list[dict[str, Any]] = orjson.loads(body)["error"]["details"]
-        return max(float(each["retryDelay"].rstrip("s")) for each in details if "retryDelay" in each)
-    except (orjson.JSONDecodeError, KeyError, TypeError, ValueError, AttributeError):
+        details: list[dict[str, Any]] = body["error"]["details"]
+        return max(_seconds(each["retryDelay"].rstrip("s")) for each in details if "retryDelay" in each)
+    except (KeyError, TypeError, ValueError, AttributeError):
         return 0.0

@@ -16,6 +16,7 @@ class JudgeUsage:
     Attributes:
         calls: Calls that ended, well or not; one call may give several samples.
         retries: Requests beyond the first one of each call.
+        asked_again: Samples that were asked for once more because the first reply was unfit.
         latency_ms: Milliseconds of all calls together, retries included.
         tokens_in: Tokens of the prompts.
         tokens_out: Tokens of the answers, thoughts included.
@@ -27,6 +28,7 @@ class JudgeUsage:
 
     calls: int = 0
     retries: int = 0
+    asked_again: int = 0
     latency_ms: int = 0
     tokens_in: int = 0
     tokens_out: int = 0
@@ -67,6 +69,11 @@ class JudgeCounts:
         """Counts a request that was sent again."""
         with self._lock:
             self._of(model).retries += 1
+
+    def add_asked_again(self, model: str) -> None:
+        """Counts a sample that was asked for once more."""
+        with self._lock:
+            self._of(model).asked_again += 1
 
     def add_call(self, model: str, seconds: float, tokens_in: int, tokens_out: int) -> None:
         """Counts a call that ended."""

@@ -1,11 +1,13 @@
 """Asks Gemini, through google-genai. Loading this module loads google-genai; nothing else does."""
 
 import asyncio
+import json
 import math
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from functools import lru_cache
+from typing import TypeVar
 from urllib.request import getproxies
 
 import aiohttp
@@ -18,7 +20,7 @@ from schemas.config import ConfigError
 from schemas.judge_config import JudgeConfig
 from schemas.values import JsonObject
 from transforms.judging.access import HOW_TO, Access
-from transforms.judging.attempts import PRESENT_CALL, Attempts, AttemptWatch, WaitTooLongError
+from transforms.judging.attempts import PASSING_STATUSES, Attempts, WaitTooLongError, asked_wait
 from transforms.judging.backend import (
     AuthenticationError,
     Fault,
@@ -30,9 +32,9 @@ from transforms.judging.backend import (
 )
 from transforms.judging.gemini_reply import read_answer
 
+T = TypeVar("T")
 _CONFIGS_KEPT = 1024
 _CHECK_S = 30.0
-_LONGEST_BACKOFF_S = 60.0
 _BAD_KEYS = ("API_KEY_INVALID", "API key not valid", "API key expired")
 
 
@@ -43,29 +45,30 @@ _OBJECT = re.compile(r"\s?ssl:<[^>]*>")
 class Gemini:
     """One client of the Gemini API or of Vertex AI, for one event loop; made at the first call.
 
-    Retries are the client's own (408, 429, 500, 502, 503, 504 and connections that fail), waiting at least as
-    long as the server asks to.
+    What may pass (408, 425, 429, 499, 5xx but 501 and 505, connections that fail) is sent again until the
+    time of the call is over.
     """
 
     def __init__(self, config: JudgeConfig, access: Access, on_retry: Callable[[str], None]):
         """Takes what is called with the model's name whenever a request is sent again."""
         self._config = config
         self._access = access
-        self._watch = AttemptWatch(on_retry)
+        self._on_retry = on_retry
         self._session: aiohttp.ClientSession | None = None
         self._client: genai.Client | None = None
         self._settings = lru_cache(_CONFIGS_KEPT)(_settings)
 
     async def generate(self, request: Request, count: int) -> list[RawReply]:
         """Makes one call; see Backend."""
-        model = request.recipe.model
-        token = PRESENT_CALL.set(Attempts(model, time.monotonic() + self._config.timeout_s))
+        config, model = self._config, request.recipe.model
+        attempts = Attempts(config.max_attempts, config.retry_delay_s)
         try:
-            body = await asyncio.wait_for(self._generate(request, count), self._config.timeout_s)
+            self._opened()  # takes a second, which is none of the call's
+            attempts.deadline = time.monotonic() + config.timeout_s
+            sent = self._sent(lambda: self._generate(request, count), attempts, model)
+            body = await asyncio.wait_for(sent, config.timeout_s)
         except Exception as error:
-            return [RawReply(None, self._fault(error, count), model)] * count
-        finally:
-            PRESENT_CALL.reset(token)
+            return [RawReply(None, self._fault(error, count, attempts), model)] * count
         return read_answer(body, model, count)
 
     async def check(self, model: str) -> None:
@@ -74,14 +77,14 @@ class Gemini:
         Raises:
             ConfigError: It refuses the credentials, has no such model, or cannot be reached.
         """
-        retries = _retries(self._config, 2)
-        config = types.CountTokensConfig(http_options=types.HttpOptions(retry_options=retries))
         limit = min(_CHECK_S, self._config.timeout_s)
+        attempts = Attempts(2, self._config.retry_delay_s)
         try:
-            counting = self._opened().aio.models.count_tokens(model=model, contents="?", config=config)
-            await asyncio.wait_for(counting, limit)
+            self._opened()
+            attempts.deadline = time.monotonic() + limit
+            await asyncio.wait_for(self._sent(lambda: self._count_tokens(model), attempts, model), limit)
         except Exception as error:
-            fault = self._fault(error, 1)
+            fault = self._fault(error, 1, attempts)
             unknown_model = isinstance(error, errors.APIError) and error.code == 404
             if fault.kind in ("connection", "timeout") or (unknown_model and not self._access.base_url):
                 raise ConfigError(f"judge: model {model}: {fault.reason}") from None
@@ -94,6 +97,25 @@ class Gemini:
         if self._session is not None:
             await self._session.close()
 
+    async def _sent(self, send: Callable[[], Awaitable[T]], attempts: Attempts, model: str) -> T:
+        """Sends until it works; raises the error of an attempt that was the last, or will not pass."""
+        while True:
+            attempts.count += 1
+            try:
+                return await send()
+            except Exception as error:
+                attempts.last = error
+                if attempts.is_last or not _may_pass(error):
+                    raise
+            asked = _asked_wait(attempts.last)
+            if asked and attempts.is_beyond(asked) and isinstance(attempts.last, errors.APIError):
+                raise WaitTooLongError(attempts.last.code, asked)
+            await asyncio.sleep(attempts.pause(asked))
+            self._on_retry(model)
+
+    async def _count_tokens(self, model: str) -> None:
+        await self._opened().aio.models.count_tokens(model=model, contents="?")
+
     async def _generate(self, request: Request, count: int) -> str:
         response = await self._opened().aio.models.generate_content(
             model=request.recipe.model,
@@ -105,13 +127,13 @@ class Gemini:
 
     def _opened(self) -> genai.Client:
         if self._client is None:
-            self._session = _session(self._watch)
+            self._session = _session()
             self._client = _client(self._config, self._access, self._session)
         return self._client
 
-    def _fault(self, error: Exception, count: int) -> Fault:
+    def _fault(self, error: Exception, count: int, attempts: Attempts) -> Fault:
         if isinstance(error, asyncio.TimeoutError):
-            return Fault("timeout", f"no answer within {self._config.timeout_s:g} s")
+            return self._timeout(count, attempts)
         if isinstance(error, WaitTooLongError):
             return Fault("http", str(error))
         if isinstance(error, errors.APIError):
@@ -123,6 +145,13 @@ class Gemini:
         if isinstance(error, ValidationError):
             return Fault("other", _wrong_setting(error))
         return Fault("other", self._clean(f"{type(error).__name__}: {error}"))
+
+    def _timeout(self, count: int, attempts: Attempts) -> Fault:
+        reason = f"no answer within {self._config.timeout_s:g} s"
+        if attempts.last is None or isinstance(attempts.last, asyncio.TimeoutError):
+            return Fault("timeout", reason)
+        last = self._fault(attempts.last, count, attempts).reason
+        return Fault("timeout", one_line(f"{reason}, {attempts.count} attempts; the last error: {last}"))
 
     def _refusal(self, error: errors.APIError, count: int) -> Fault:
         said = " ".join(str(each) for each in (error.status, error.message) if each)
@@ -137,6 +166,24 @@ class Gemini:
         key = self._access.api_key
         text = _OBJECT.sub("", text)
         return one_line(text.replace(key, "[key]") if key else text)
+
+
+def _may_pass(error: Exception) -> bool:
+    """Tells whether an error may be gone when the same is sent again."""
+    if isinstance(error, errors.APIError):
+        return error.code in PASSING_STATUSES
+    if isinstance(error, GoogleAuthError):
+        return error.retryable or isinstance(error, TransportError)
+    if isinstance(error, asyncio.TimeoutError):
+        return False  # no attempt has a time limit of its own
+    # An error that is declared to be JSON and is none comes from a gateway.
+    return isinstance(error, aiohttp.ClientError | OSError | json.JSONDecodeError | UnicodeDecodeError)
+
+
+def _asked_wait(error: Exception) -> float:
+    if not isinstance(error, errors.APIError):
+        return 0.0
+    return asked_wait(getattr(error.response, "headers", None) or {}, error.details)
 
 
 def check_settings(settings: JsonObject) -> None:
@@ -157,18 +204,16 @@ def _is_bad_key(error: errors.APIError) -> bool:
     return any(word in str(error.details) for word in _BAD_KEYS)
 
 
-def _session(watch: AttemptWatch) -> aiohttp.ClientSession:
+def _session() -> aiohttp.ClientSession:
     # With trust_env every request looks for proxies on two other threads, a third of its whole cost.
-    return aiohttp.ClientSession(
-        connector=aiohttp.TCPConnector(limit=0), trust_env=bool(getproxies()), middlewares=(watch,)
-    )
+    return aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0), trust_env=bool(getproxies()))
 
 
 def _client(config: JudgeConfig, access: Access, session: aiohttp.ClientSession) -> genai.Client:
     options = types.HttpOptions(
         base_url=access.base_url,
         timeout=math.ceil(config.timeout_s * 1000),
-        retry_options=_retries(config, config.max_attempts),
+        retry_options=types.HttpRetryOptions(attempts=1),
         aiohttp_client=session,
     )
     return genai.Client(
@@ -177,15 +222,6 @@ def _client(config: JudgeConfig, access: Access, session: aiohttp.ClientSession)
         project=access.project,
         location=access.location,
         http_options=options,
-    )
-
-
-def _retries(config: JudgeConfig, attempts: int) -> types.HttpRetryOptions:
-    return types.HttpRetryOptions(
-        attempts=attempts,
-        initial_delay=config.retry_delay_s,
-        max_delay=max(_LONGEST_BACKOFF_S, config.retry_delay_s),
-        jitter=config.retry_delay_s,
     )
 
 

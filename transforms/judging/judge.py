@@ -27,6 +27,7 @@ from transforms.judging.requests import Requests
 from transforms.progress import PROGRESS
 
 _SPENT = Fault("budget", "budget")
+_ASKED_AGAIN: frozenset[FaultKind | None] = frozenset(("json", "schema", "empty"))
 
 
 @dataclass(slots=True)
@@ -43,7 +44,8 @@ class Judge:
     """The way to a model, for one event loop.
 
     A question goes out as one call per sample, all at once; or, with `candidates`, as one call for all of
-    them. An equal question that is asked meanwhile waits for the same answers.
+    them. An equal question that is asked meanwhile waits for the same answers. A reply that is empty, no JSON
+    or outside its schema is asked for once more; both are paid for.
     """
 
     def __init__(
@@ -122,13 +124,24 @@ class Judge:
     async def _fly(self, question: Question[Any], request: Request, numbers: list[int]) -> dict[int, _Answer]:
         answers = await self._recall(question, request)
         missing = [number for number in numbers if number not in answers]
-        if missing:
-            replies = await self._ask(request, len(missing))
-            answers.update(
-                (number, self._read(question, request, number, reply))
-                for number, reply in zip(missing, replies, strict=True)
-            )
+        answers.update(await self._replies(question, request, missing))
+        unfit = [number for number in missing if answers[number].fault in _ASKED_AGAIN]
+        for number, again in (await self._replies(question, request, unfit)).items():
+            if again.fault != "budget":
+                self._counts.add_asked_again(request.recipe.model)
+            answers[number] = _second(answers[number], again)
         return answers
+
+    async def _replies(
+        self, question: Question[Any], request: Request, numbers: list[int]
+    ) -> dict[int, _Answer]:
+        if not numbers:
+            return {}
+        replies = await self._ask(request, len(numbers))
+        return {
+            number: self._read(question, request, number, reply)
+            for number, reply in zip(numbers, replies, strict=True)
+        }
 
     async def _recall(self, question: Question[Any], request: Request) -> dict[int, _Answer]:
         if self._cache is None:
@@ -162,14 +175,11 @@ class Judge:
         return await self._calls(request, _portions(count, 1))
 
     async def _candidates(self, request: Request, count: int) -> list[RawReply]:
-        """Asks for candidates, and one by one for those that a model silently leaves out."""
+        """Asks for candidates; a model that silently leaves some out is asked one by one from then on."""
         replies = await self._calls(request, _portions(count, MAX_CANDIDATES))
-        lacking = [i for i, reply in enumerate(replies) if reply.fault and reply.fault.kind == "empty"]
-        if lacking and len(lacking) < count:
+        lacking = sum(reply.fault is not None and reply.fault.kind == "empty" for reply in replies)
+        if 0 < lacking < count:
             self._one_each.add(request.recipe.model)
-            more = await self._calls(request, _portions(len(lacking), 1))
-            for i, reply in zip(lacking, more, strict=True):
-                replies[i] = reply
         return replies
 
     async def _calls(self, request: Request, counts: Iterator[int]) -> list[RawReply]:
@@ -209,6 +219,14 @@ class Judge:
     def _stop_if_refused(self) -> None:
         if self._refused is not None:
             raise AuthenticationError(self._refused)
+
+
+def _second(first: _Answer, again: _Answer) -> _Answer:
+    """Returns a second answer with the tokens of both; the first one's fault if it is unusable as well."""
+    kept = first if again.fault else again
+    tokens_in = first.sample.tokens_in + again.sample.tokens_in
+    tokens_out = first.sample.tokens_out + again.sample.tokens_out
+    return replace(kept, sample=replace(kept.sample, tokens_in=tokens_in, tokens_out=tokens_out))
 
 
 def _portions(total: int, largest: int) -> Iterator[int]:

@@ -1,11 +1,15 @@
 import asyncio
+import re
 from datetime import datetime, timedelta, timezone
 from email.utils import format_datetime
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from schemas.config import ConfigError
 from transforms.judging.ask import JudgeModelOptions
+from transforms.judging.attempts import Attempts
 from transforms.judging.backend import AuthenticationError
 from transforms.judging.setting_up import check_judge
 
@@ -35,8 +39,8 @@ FAULTS = [
         "HTTP 502 Bad Gateway <html>bad gateway</html>",
     ),
     ({"status": 503, "message": "x" * 500}, "http", 3, f"HTTP 503 HTTP_503 {'x' * 181}…"),
-    ({"cut_body": 40}, "connection", 3, "no connection: ServerDisconnectedError: "),
-    ({"delay_ms": 600}, "timeout", 1, "no answer within 0.3 s"),
+    ({"cut_body": 40}, "connection", 3, "no connection: ClientPayloadError: "),
+    ({"delay_ms": 6000}, "timeout", 1, "no answer within 1 s"),
     (
         {"status": 429, "headers": {"Retry-After": "3600"}},
         "http",
@@ -44,23 +48,29 @@ FAULTS = [
         "HTTP 429, to be tried again after 3600 s only",
     ),
     (
-        {"status": 503, "headers": {"Retry-After": "7"}},
+        {"status": 503, "headers": {"Retry-After": "70"}},
         "http",
         1,
-        "HTTP 503, to be tried again after 7 s only",
+        "HTTP 503, to be tried again after 70 s only",
     ),
     ({"block": "SAFETY"}, "blocked", 1, "the question was blocked: SAFETY"),
     ({"finish": "MAX_TOKENS"}, "max_tokens", 1, "the answer was cut off"),
-    ({"candidates": 0}, "empty", 1, "the model gave no answer"),
-    ({"text": "{"}, "json", 1, "the reply is broken JSON"),
-    ({"text": "{}"}, "schema", 1, "the reply is outside the schema: quote: Field required"),
+    ({"status": 425, "message": "too early"}, "http", 3, "HTTP 425 HTTP_425 too early"),
+    ({"status": 529, "message": "overloaded"}, "http", 3, "HTTP 529 HTTP_529 overloaded"),
+    ({"status": 501, "message": "none such"}, "http", 1, "HTTP 501 HTTP_501 none such"),
+    (
+        {"status": 503, "body": "{", "headers": {"Content-Type": "application/json"}},
+        "other",
+        3,
+        "JSONDecodeError: ",
+    ),
 ]
 
 
 @pytest.mark.parametrize(("rule", "kind", "requests", "reason"), FAULTS)
 def test_faults(server, open_worker, question, rule, kind, requests, reason):
     server.script(rule)
-    worker = open_worker(max_attempts=3, timeout_s=0.3 if "delay_ms" in rule else 5)
+    worker = open_worker(max_attempts=3, timeout_s=1 if "delay_ms" in rule else 20)
     (sample,) = worker.submit(worker.ask(question(), range(1))).result()
     assert sample.reply is None
     assert sample.reason.startswith(reason)
@@ -70,6 +80,90 @@ def test_faults(server, open_worker, question, rule, kind, requests, reason):
     assert (usage.calls, usage.retries, usage.samples) == (1, requests - 1, 1)
     assert dict(usage.unusable) == {kind: 1}
     assert server.stats()["requests"] == requests
+
+
+def test_an_outage_is_waited_out(server, open_worker, question):
+    """More failures in a row than any fixed number of attempts: every answer comes all the same."""
+    server.script({"status": 503, "times": 60}, {"cut_body": 40, "times": 30})
+    worker = open_worker(concurrency=8)
+
+    async def all_of_them():
+        return await asyncio.gather(*(worker.ask(question(), range(1)) for _ in range(10)))
+
+    samples = [sample for (sample,) in worker.submit(all_of_them()).result()]
+    assert all(sample.reply for sample in samples)
+    usage = used(worker)
+    assert (usage.calls, usage.retries, dict(usage.unusable)) == (10, 90, {})
+
+
+UNFIT_REPLIES = [
+    ({"candidates": 0}, "empty", "the model gave no answer"),
+    ({"text": "  "}, "empty", "the model gave no answer"),
+    ({"text": "{"}, "json", "the reply is broken JSON"),
+    ({"response": ["no object"]}, "json", "the API's response is broken"),
+    ({"text": "{}"}, "schema", "the reply is outside the schema: quote: Field required"),
+]
+
+
+@pytest.mark.parametrize(("rule", "kind", "reason"), UNFIT_REPLIES)
+def test_an_unfit_reply_is_asked_for_once_more(server, open_worker, question, rule, kind, reason):
+    server.script({**rule, "times": 1})
+    worker = open_worker()
+    (sample,) = worker.submit(worker.ask(question(), range(1))).result()
+    assert (sample.reply is not None, sample.reason) == (True, None)
+    usage = used(worker)
+    assert (usage.calls, usage.asked_again, usage.samples, dict(usage.unusable)) == (2, 1, 1, {})
+
+    server.script(rule)
+    (sample,) = worker.submit(worker.ask(question(), range(1))).result()
+    assert (sample.reply, sample.reason) == (None, reason)
+    usage = used(worker)
+    assert (usage.calls, usage.asked_again, usage.samples, dict(usage.unusable)) == (2, 1, 1, {kind: 1})
+    assert server.stats()["requests"] == 2
+
+
+def test_both_replies_are_paid_for(server, ask):
+    usage = {"promptTokenCount": 100, "candidatesTokenCount": 7}
+    server.script({"text": "no JSON", "times": 1, "usage": usage}, {"usage": usage})
+    (sample,) = ask()
+    assert (sample.reply is None, sample.tokens_in, sample.tokens_out) == (False, 200, 14)
+
+
+def test_asking_once_more_keeps_to_the_budget(server, open_worker, question):
+    server.script({"text": "no JSON"})
+    worker = open_worker(max_calls=1)
+    (sample,) = worker.submit(worker.ask(question(), range(1))).result()
+    assert sample.reason == "the reply is broken JSON"
+    assert (used(worker).asked_again, server.stats()["requests"]) == (0, 1)
+
+
+BLOCKED = [{"block": "SAFETY"}, {"finish": "SAFETY"}, {"finish": "MAX_TOKENS", "cut": 9}, {"status": 400}]
+
+
+@pytest.mark.parametrize("rule", BLOCKED)
+def test_what_would_come_again_is_not_asked_again(server, ask, rule):
+    server.script({**rule, "times": 1})
+    (sample,) = ask()
+    assert sample.reply is None
+    assert server.stats()["requests"] == 1
+
+
+@given(
+    delay_s=st.floats(0.001, 30),
+    count=st.integers(1, 10_000),
+    asked_s=st.one_of(st.just(0.0), st.floats(0.001, 1e6)),
+)
+def test_pauses(delay_s, count, asked_s):
+    attempts = Attempts(None, delay_s, count=count)
+    pause = attempts.pause(asked_s)
+    backoff = min(delay_s * 2.0 ** min(count - 1, 64), max(10.0, delay_s))
+    assert pause >= max(asked_s, backoff / 2)
+    assert pause <= max(asked_s + delay_s, backoff)
+
+
+def test_calls_that_failed_together_do_not_come_back_together():
+    pauses = {Attempts(None, 1.0, count=9).pause(asked_s) for asked_s in (0.0, 60.0) for _ in range(20)}
+    assert len(pauses) > 20
 
 
 def test_a_server_that_is_not_there(ask):
@@ -157,16 +251,18 @@ def test_a_rate_limit_of_the_server_ends_as_reasons(server, question, open_worke
 
 def test_the_time_out_holds_for_all_attempts_together(server, ask):
     server.script({"status": 503, "delay_ms": 150})
-    (sample,) = ask(timeout_s=0.5, max_attempts=100)
-    assert sample.reason == "no answer within 0.5 s"
+    (sample,) = ask(timeout_s=2)
+    assert re.fullmatch(
+        r"no answer within 2 s, \d+ attempts; the last error: HTTP 503 HTTP_503 scripted", sample.reason
+    )
     assert server.stats()["requests"] < 20
 
 
 def test_one_bad_sample_leaves_the_others_alone(server, ask):
-    server.script({"text": "no JSON", "skip": 1, "times": 1})
+    server.script({"finish": "SAFETY", "skip": 1, "times": 1})
     samples = ask(samples=5)
     assert [sample.reply is None for sample in samples].count(True) == 1
-    assert {sample.reason for sample in samples} == {None, "the reply is broken JSON"}
+    assert {sample.reason for sample in samples} == {None, "the answer was withheld: SAFETY"}
 
 
 UNFIT = [

@@ -166,7 +166,7 @@ def test_faults_in_flight_are_shared(server, open_worker, question):
     results = ask_all(worker, [question("the same") for _ in range(3)])
     assert {sample.reason for (sample,) in results} == {"the reply is broken JSON"}
     usage = used(worker)
-    assert (usage.calls, usage.cached, dict(usage.unusable)) == (1, 0, {"json": 3})
+    assert (usage.calls, usage.cached, dict(usage.unusable)) == (2, 0, {"json": 3})
 
 
 def test_different_samples_are_different_questions(server, ask):
@@ -180,14 +180,24 @@ def replies(*verdicts):
 
 
 def test_candidates_are_one_call(server, open_worker, question):
-    server.script({"texts": replies("valid", "invalid", "perhaps"), "usage": {"promptTokenCount": 11}})
+    server.script({"texts": replies("valid", "invalid", "valid"), "usage": {"promptTokenCount": 11}})
     worker = open_worker(candidates=True)
     samples = worker.submit(worker.ask(question(), range(3))).result()
-    assert [sample.reply and sample.reply.verdict for sample in samples] == ["valid", "invalid", None]
+    assert [sample.reply and sample.reply.verdict for sample in samples] == ["valid", "invalid", "valid"]
     assert [sample.tokens_in for sample in samples] == [4, 4, 3]
     assert json.loads(server.last()["text"])["generationConfig"]["candidateCount"] == 3
     usage = used(worker)
     assert (usage.calls, usage.samples, usage.tokens_in) == (1, 3, 11)
+
+
+def test_unfit_candidates_are_asked_for_once_more_together(server, open_worker, question):
+    server.script({"texts": replies("valid", "perhaps", "perhaps"), "times": 1})
+    worker = open_worker(candidates=True)
+    samples = worker.submit(worker.ask(question(), range(3))).result()
+    assert all(sample.reply for sample in samples)
+    assert json.loads(server.last()["text"])["generationConfig"]["candidateCount"] == 2
+    usage = used(worker)
+    assert (usage.calls, usage.asked_again, dict(usage.unusable)) == (2, 2, {})
 
 
 def test_candidates_are_eight_a_call_at_most(server, ask):
