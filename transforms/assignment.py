@@ -24,18 +24,28 @@ def equal_matches(expected: Sequence[Hashable], actual: Sequence[Hashable]) -> l
 
 
 def count_matches(
-    expected: Sequence[Expected], actual: Sequence[Actual], matches: Callable[[Expected, Actual], bool]
+    expected: Sequence[Expected],
+    actual: Sequence[Actual],
+    matches: Callable[[Expected, Actual], bool],
+    start: Sequence[int | None] = (),
 ) -> list[int | None]:
     """Pairs as many as possible of two lists (maximum bipartite matching by augmenting paths).
+
+    Args:
+        expected: Elements that look for a partner.
+        actual: Elements that can be one.
+        matches: Whether two may be paired.
+        start: An earlier result to go on from; all elements that are paired in it stay paired.
 
     Returns:
         For every expected element the index of its actual partner, or None.
     """
     fitting = [[j for j, other in enumerate(actual) if matches(want, other)] for want in expected]
-    partners: list[int | None] = [None] * len(expected)
-    owners: dict[int, int] = {}
+    partners: list[int | None] = list(start) or [None] * len(expected)
+    owners = {j: i for i, j in enumerate(partners) if j is not None}
     for i in range(len(expected)):
-        _place(i, fitting, partners, owners)
+        if partners[i] is None:
+            _place(i, fitting, partners, owners)
     return partners
 
 

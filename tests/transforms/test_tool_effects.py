@@ -77,10 +77,21 @@ CASES = [
     ("cancel:1", "cancel:1 cancel:1", 1.0, True),
     ("cancel:1 cancel:1", "cancel:1", 1.0, True),
     ("transfer_to_human", "transfer_to_human", 1.0, True),
-    ("", "transfer_to_human", 2 / 2.1, False),
+    ("", "transfer_to_human", 1.0, True),
     ("transfer_to_human", "", 2 / 2.1, False),
     ("cancel:1", "transfer_to_human", 0.0, False),
-    ("cancel:1", "cancel:1 transfer_to_human", 2 / 2.1, False),
+    ("cancel:1", "cancel:1 transfer_to_human", 1.0, True),
+    ("transfer_to_agent:A", "transfer_to_agent:B", 2 / 2.2, False),
+    ("transfer_to_agent:A", "transfer_to_human", 2 / 2.1, False),
+    ("toggle:1", "toggle:1 get_x|toggle:1 toggle:1", 1.0, True),
+    ("toggle:1", "toggle:1|toggle:1", 0.0, False),
+    ("", "toggle:1|toggle:1", 1.0, True),
+    ("", "toggle:1|toggle:2", 0.0, False),
+    ("toggle:1 toggle:1", "", 1.0, True),
+    ("toggle:on toggle:on", "toggle:on toggle:on", 1.0, True),
+    ("toggle:on", "toggle:on|toggle:on", 2 / 3, False),
+    ("", "toggle:off|toggle:off", 0.0, False),
+    ("", "toggle:1|toggle:1!", 0.0, False),
     ("cancel:1 transfer_to_human", "cancel:1 transfer_to_human|transfer_to_human", 1.0, True),
 ]
 
@@ -204,11 +215,13 @@ def test_turns_that_one_side_lacks_change_nothing(matched):
     ("expected", "made", "value"),
     [
         ("", "toggle reset", 1.0),
-        ("toggle", "toggle toggle reset", 1.0),
-        ("toggle", "", 0.0),
-        ("toggle", "toggle!", 0.0),
+        ("add", "add add reset", 1.0),
+        ("add", "", 0.0),
+        ("add", "add!", 0.0),
         ("check_x", "", 1.0),
-        ("toggle reset", "reset", 2 / 3),
+        ("add reset", "reset", 2 / 3),
+        ("toggle", "toggle toggle toggle", 1.0),
+        ("toggle", "toggle toggle", 0.0),
     ],
 )
 def test_the_users_own_tools_count_as_far_as_they_are_expected(expected, made, value, matched):
@@ -218,6 +231,203 @@ def test_the_users_own_tools_count_as_far_as_they_are_expected(expected, made, v
         golden = EvalCase(eval_id="e", actions=actions, user_actions=calls(expected))
         overall = score_conversation(matched(golden, theirs), [built()]).scores[0].overall
         assert overall is None if not expected and actions is None else overall.value == pytest.approx(value)
+
+
+def both_of(by_agent, by_user):
+    """A turn in which the agent and the user make calls."""
+    turn, theirs = turn_of(by_agent), turn_of(by_user)
+    turn.user_tool_calls, turn.user_tool_responses = theirs.tool_calls, theirs.tool_responses
+    return turn
+
+
+@pytest.fixture
+def between(matched):
+    """Scores calls of both sides, `agent's / user's`, against those expected of both."""
+
+    def _between(expected, made, criterion=None):
+        actions, user_actions = ([*map(str.strip, text.split("/"))] for text in (expected, made))
+        golden = EvalCase(
+            eval_id="e",
+            actions=None if actions[0] == "-" else calls(actions[0]),
+            user_actions=calls(actions[1]),
+        )
+        turns = [both_of(*user_actions)] if user_actions != ["", ""] else []
+        scored = score_conversation(matched(golden, *turns), [criterion or built()])
+        assert scored.failures == []
+        return scored.scores[0].overall
+
+    return _between
+
+
+SIDES = [
+    # expected of agent / of user, made by agent / by user, value, changes that the other side made
+    ("/ add", "add /", 1.0, ["agent"]),
+    ("- / add", "add /", 1.0, ["agent"]),
+    ("add /", "/ add", 1.0, ["user"]),
+    ("add:1 / add:2", "add:2 / add:1", 1.0, ["user", "agent"]),
+    ("add / add", "add / add", 1.0, []),
+    ("add / add", "add add /", 1.0, ["agent"]),
+    ("add / add", "/ add add", 1.0, ["user"]),
+    ("/ add", "add add /", 2 / 3, ["agent"]),
+    ("/ add", "add / add", 2 / 3, []),
+    ("add /", "add / add", 1.0, []),
+    ("add /", "/ add add", 1.0, ["user"]),
+    ("/ add add", "add / add", 1.0, ["agent"]),
+    ("/ add", "add! /", 0.0, []),
+    ("/ add", "/ add!", 0.0, []),
+    ("add /", "/ add!", 0.0, []),
+    ("/ add", "add! / add", 1.0, []),
+    ("/ add:1", "add:1~ /", 1.0, ["agent"]),
+    ("add:1 /", "/ add:1~", 1.0, ["user"]),
+    ("/ add:1", "add:2 /", 0.0, ["agent"]),
+    ("- / add:1", "add:2 /", 0.0, []),
+    ("- / add:1", "add:1 send /", 1.0, ["agent"]),
+    ("/ add:1", "add:1 send /", 2 / 3, ["agent"]),
+    ("/ add:1", "add:1 / add:2", 1.0, ["agent"]),
+    ("/ cancel:1", "cancel:1 /", 1.0, ["agent"]),
+    ("/ cancel:1", "cancel:1 / cancel:1", 1.0, []),
+    ("cancel:1 /", "cancel:1 / cancel:1", 1.0, []),
+    ("cancel:1 / cancel:1", "cancel:1 /", 1.0, []),
+    ("cancel:1 / cancel:1", "/ cancel:1", 1.0, []),
+    ("/", "cancel:1 / cancel:1", 0.0, []),
+    ("/ toggle:1", "toggle:1 /", 1.0, ["agent"]),
+    ("/ toggle:1", "toggle:1 / toggle:1", 0.0, []),
+    ("/ toggle:1", "toggle:1 / toggle:1 toggle:1", 1.0, ["agent"]),
+    ("/", "toggle:1 / toggle:1", 1.0, []),
+    ("/", "toggle:1 / toggle:1 toggle:1", 0.0, []),
+    ("toggle:1 / toggle:1", "/", 1.0, []),
+    ("/ transfer_to_human", "transfer_to_human /", 1.0, ["agent"]),
+    ("/", "/ transfer_to_human cancel:1", None, []),
+]
+
+
+@pytest.mark.parametrize(("expected", "made", "value", "others"), SIDES)
+def test_a_change_counts_whoever_made_it(expected, made, value, others, between):
+    if value is None:
+        expected, value = "get_x /", 1.0
+    score = between(expected, made)
+    assert score.value == pytest.approx(value)
+    assert score.outcome == ("PASS" if value == 1.0 else "FAIL")
+    assert [each["made_by"] for each in score.details.get("made_by_the_other", [])] == others
+    assert all(each["expected_of"] != each["made_by"] for each in score.details.get("made_by_the_other", []))
+
+
+@pytest.mark.parametrize(
+    ("tool", "value"), [({}, 0.0), ({"idempotent": True}, 1.0), ({"idempotent": False}, 0.0)]
+)
+def test_what_is_declared_idempotent_does_not_undo_itself(tool, value, whole):
+    assert whole("toggle:1", "toggle:1|toggle:1", built({"toggle": tool})).value == value
+
+
+def test_a_state_that_is_named_is_set_and_not_turned_round(matched):
+    for args in ({"on": 1}, {"new_state": "dim"}, {"x": True}, {"lamp": "a", "to": "Off"}):
+        golden = EvalCase(eval_id="e", actions=[ToolCall("toggle", args)])
+        turn = Turn(tool_calls=[ToolCall("toggle", args)] * 2)
+        overall = score_conversation(matched(golden, turn), [built()]).scores[0].overall
+        assert overall.value == pytest.approx(2 / 3)
+
+
+def test_who_made_a_change_is_told(between):
+    score = between("/ add:1", "add:1 /")
+    assert score.details["made_by_the_other"] == [
+        {"call": "add(x: 1)", "expected_of": "user", "made_by": "agent"}
+    ]
+    assert (score.details["missing"], score.details["extra"]) == ([], [])
+    assert "By the agent in place of the user: add(x: 1)" in score.explanation
+    undone = between("/", "toggle:1 / toggle:1")
+    assert undone.details["undone"] == ["toggle(x: 1)"] * 2
+
+
+@pytest.mark.parametrize(
+    ("expected", "made", "outcome"),
+    [
+        ("/ drop:1", "drop:1 /", "PASS"),
+        ("drop:1 /", "/ drop:1", "PASS"),
+        ("/ drop:1", "drop:2 /", "FAIL"),
+        ("/ drop:1", "drop:1 drop:2 /", "FAIL"),
+        ("drop:1 /", "/ drop:1 drop:2", "PASS"),
+    ],
+)
+def test_what_the_agent_destroys_in_place_of_the_user(expected, made, outcome, between):
+    assert between(expected, made, built(threshold=0.01)).outcome == outcome
+
+
+def test_arguments_that_matter_on_both_sides(matched):
+    """The first change could be either call, the second only the agent's."""
+    golden = EvalCase(
+        eval_id="e",
+        actions=[],
+        user_actions=[ToolCall("add", {"x": "9"}, compare_args=[]), ToolCall("add", {"x": "1"})],
+    )
+    for made in ("add:1 / add:2", "add:2 / add:1"):
+        turn = both_of(*made.split("/"))
+        overall = score_conversation(matched(golden, turn), [built()]).scores[0].overall
+        assert (overall.value, len(overall.details["made_by_the_other"])) == (1.0, 1)
+
+
+def test_one_call_makes_one_change_even_if_any_arguments_would_do(matched):
+    golden = EvalCase(
+        eval_id="e",
+        actions=[ToolCall("set_x", {"x": "1"}, compare_args=[])],
+        user_actions=[ToolCall("set_x", {"x": "1"})],
+    )
+    overall = score_conversation(matched(golden, turn_of("set_x:2")), [built()]).scores[0].overall
+    assert (overall.value, overall.outcome) == (pytest.approx(2 / 3), "FAIL")
+
+
+def test_a_turn_is_met_by_the_users_own_call(matched):
+    golden = EvalCase(eval_id="e", turns=[ExpectedTurn(tool_calls=calls("add:1"))])
+    for made, value in (("/ add:1", 1.0), ("/ add:2", 0.0), ("/ send:1", 0.0)):
+        overall = score_conversation(matched(golden, both_of(*made.split("/"))), [built()]).scores[0].overall
+        assert overall.value == value
+
+
+def test_the_users_calls_do_not_hide_what_the_turns_lack(matched):
+    golden = EvalCase(
+        eval_id="e", turns=[ExpectedTurn(tool_calls=calls("add:1"))], user_actions=calls("send:1")
+    )
+    overall = score_conversation(matched(golden, both_of("", "send:1")), [built()]).scores[0].overall
+    assert (overall.value, overall.outcome) == (pytest.approx(2 / 3), "FAIL")
+
+
+@pytest.mark.parametrize(
+    ("mode", "value", "outcome", "extra"),
+    [
+        ("allow", 1.0, "PASS", []),
+        ("weigh", 2.0 / 2.1, "FAIL", ["transfer_to_human(x: 1)"]),
+        ("fail", 2.0 / 2.1, "FAIL", ["transfer_to_human(x: 1)"]),
+    ],
+)
+def test_an_extra_hand_off(mode, value, outcome, extra, whole):
+    score = whole("add:1", "add:1 transfer_to_human:1", built(extra_handoffs=mode))
+    assert (score.value, score.outcome) == (pytest.approx(value), outcome)
+    assert score.details["extra"] == extra
+    assert score.details["extra_handoffs"] == ["transfer_to_human(x: 1)"]
+    assert "transfer_to_human(x: 1)" in score.explanation
+
+
+@pytest.mark.parametrize(
+    ("expected", "actual", "allow", "fail"),
+    [
+        ("", "transfer_to_human", "PASS", "FAIL"),
+        ("transfer_to_human", "transfer_to_human", "PASS", "PASS"),
+        ("transfer_to_human", "", "PASS", "PASS"),
+        ("transfer_to_agent:A", "transfer_to_agent:B", "PASS", "FAIL"),
+    ],
+)
+def test_extra_hand_offs_can_fail_at_any_threshold(expected, actual, allow, fail, whole):
+    assert whole(expected, actual, built(threshold=0.1)).outcome == allow
+    score = whole(expected, actual, built(threshold=0.1, extra_handoffs="fail"))
+    assert score.outcome == fail
+    assert ("hand-off" in (score.reason or "")) == (fail == "FAIL")
+    assert whole(expected, actual, built(threshold=None, extra_handoffs="fail")).outcome is None
+
+
+def test_a_turn_with_a_hand_off_that_fails_fails_the_conversation(matched):
+    for mode, outcome in (("fail", "FAIL"), ("allow", "PASS")):
+        criterion = built(threshold=0.5, extra_handoffs=mode)
+        result = turns_of(matched, ["add:1", "add:2"], ["add:1", "add:2 transfer_to_human"], criterion)
+        assert result.overall.outcome == outcome
 
 
 def test_what_only_a_judge_can_compare_is_unscored(matched):
@@ -270,6 +480,7 @@ WRONG = [
     ({"tools": ["a"]}, "tools: "),
     ({"criteria": {NAME: {"tools": {"a": "read"}}}}, "criteria.tool_effects_v1.tools: "),
     ({"criteria": {NAME: {"ordered_lists": {"a": "b"}}}}, "criteria.tool_effects_v1: ordered_lists.a: "),
+    ({"criteria": {NAME: {"extra_handoffs": "deny"}}}, "extra_handoffs: Input should be 'allow', 'weigh' or"),
     ({"criteria": {NAME: {"orderd_lists": {}}}}, "unknown field (did you mean ordered_lists?)"),
     ({"criteria": {NAME: {"argument_matchers": {"*": {"x": "fuzzy"}}}}}, "argument_matchers.*.x.match: "),
 ]
@@ -283,7 +494,11 @@ def test_a_wrong_config_is_told_in_one_line(config, message):
 
 
 DATA = Path(__file__).parents[2] / "../shared/data"
-RECORDINGS = [("tau_bench_airline_gpt-4o.jsonl", 0.95), ("tau2_airline_gpt-4.1_vs_ft.jsonl", 0.93)]
+RECORDINGS = [
+    ("tau_bench_airline_gpt-4o.jsonl", 0.95),
+    ("tau2_airline_gpt-4.1_vs_ft.jsonl", 0.93),
+    ("tau2_telecom_sample.jsonl", 0.9),
+]
 
 
 def in_other_words(value):
@@ -313,12 +528,13 @@ def test_it_tells_success_from_failure_however_calls_are_spelt(name, least, matc
         for found in (values, others):
             case = matched(inline_case(conversation), *conversation.turns)
             found.append(score_conversation(case, [built()]).scores[0].overall.value)
-            for made in (c for turn in conversation.turns for c in turn.tool_calls):
-                made.name, made.args = in_camel_case(made.name), in_other_words(made.args)
-            for wanted in conversation.expected.actions:
+            for turn in conversation.turns:
+                for made in (*turn.tool_calls, *turn.user_tool_calls):
+                    made.name, made.args = in_camel_case(made.name), in_other_words(made.args)
+                for answer in (*turn.tool_responses, *turn.user_tool_responses):
+                    answer.name = in_camel_case(answer.name)
+            for wanted in (*conversation.expected.actions, *conversation.expected.user_actions):
                 wanted.name = in_camel_case(wanted.name)
-            for answer in (r for turn in conversation.turns for r in turn.tool_responses):
-                answer.name = in_camel_case(answer.name)
     assert others == values
     pairs = [
         (a, b)

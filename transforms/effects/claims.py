@@ -9,8 +9,8 @@ from schemas.conversation import Conversation, ToolCall, ToolResponse
 from schemas.values import JsonObject
 from transforms.effects.alike import plain
 from transforms.effects.book import ToolBook, called_tool
+from transforms.effects.deeds import once
 from transforms.effects.failed import has_failed
-from transforms.effects.pairing import once
 from transforms.effects.wording import call_text
 from transforms.expectations import turn_texts
 from transforms.formats.pairing import pair_responses

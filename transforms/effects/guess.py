@@ -41,13 +41,23 @@ def guess_effect(name: str, description: str | None = None) -> ToolEffect:
         name: In camelCase, snake_case, kebab-case, in any language.
         description: The tool's own description, if it is known.
     """
+    effect, verb = _named(name) or _described(description) or Reading("write", "")
+    return ToolEffect(effect, effect != "write" or verb in verbs.IDEMPOTENT, verb in verbs.DESTRUCTIVE, GUESS)
+
+
+@lru_cache(maxsize=4096)
+def flips(name: str) -> bool:
+    """Tells from the verb of a tool's name whether doing it twice leaves what was there before."""
+    found = _named(name)
+    return found is not None and found.verb in verbs.FLIPPING
+
+
+def _named(name: str) -> Reading | None:
     parts = [words for part in _PART.split(name) if (words := words_of(part))]
-    everything = [word for words in parts for word in words]
     found = _read(parts[-1]) if parts else None
     if found is None and len(parts) > 1:
-        found = _read(everything)
-    effect, verb = found or _described(description) or Reading("write", "")
-    return ToolEffect(effect, effect != "write" or verb in verbs.IDEMPOTENT, verb in verbs.DESTRUCTIVE, GUESS)
+        found = _read([word for words in parts for word in words])
+    return found
 
 
 def words_of(name: str) -> list[str]:

@@ -24,8 +24,8 @@ IDEMPOTENT = _words("""
     deregister destroy detach disable discard disconnect dismiss downgrade drop edit enable erase
     exchange expire fix flag follow forfeit freeze grant hide install kick kill like link lock login
     logoff logon logout mark mkdir modify move mute mv open overwrite patch pause pin postpone publish
-    purge put reactivate reassign rebook reject release remove rename reopen replace reschedule reset
-    restore resume reveal revoke rm rmdir save set signin signout start stop subscribe suspend swap
+    purge put reactivate reassign rebook reboot reject release remove rename reopen replace reschedule reset
+    restart restore resume reveal revoke rm rmdir save set signin signout start stop subscribe suspend swap
     terminate touch truncate turn unarchive unassign unban unblock uncomplete unflag unfollow unfreeze
     unhide uninstall unlike unlink unlock unmark unmute unpause unpin unpublish unregister unsubscribe
     unsuspend update upgrade upsert void waive wipe
@@ -37,12 +37,15 @@ REPEATABLE = _words("""
     commit compensate copy cp create credit debit decrement deliver deploy deposit dial dispatch donate
     draw duplicate echo email enrol enroll extend file fork forward import increment initiate insert
     invite issue launch log make merge message notify order pay phone place play post print purchase
-    push raise rate reboot recharge record redeem refuel refund register reimburse reissue remind renew
-    reply report request reseat reserve respond restart return review roll schedule sell send share ship
+    push raise rate recharge record redeem refuel refund register reimburse reissue remind renew
+    reply report request reseat reserve respond return review roll schedule sell send share ship
     signup sms spend submit text toggle topup trade transfer trigger tweet upload vote wire withdraw
     write
 """)
 """Verbs of writes that do something once more every time."""
+
+FLIPPING = _words("toggle")
+"""Verbs of writes that, done twice, leave what was there before."""
 
 DESTRUCTIVE = _words("""
     cancel clear delete destroy discard drop erase forfeit kill overwrite purge remove revoke rm rmdir

@@ -1,14 +1,15 @@
 """Calls and their differences, in words a reviewer can read."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import TypeVar
 
 from schemas.conversation import ToolCall
 from schemas.values import JsonObject, JsonValue
 from transforms.effects.calls import Comparison
-from transforms.effects.pairing import Matching, Wrong
+from transforms.effects.deeds import Deed
+from transforms.effects.pairing import Matching, Pair
 
 T = TypeVar("T")
 MOST_LISTED = 50
@@ -34,38 +35,70 @@ def call_text(call: ToolCall) -> str:
     return f"{call.name}({', '.join(arguments)})"
 
 
-def listed(calls: Sequence[ToolCall]) -> list[str]:
-    """Returns the texts of calls; of very many the first, and how many more there are."""
-    more = [f"and {len(calls) - MOST_LISTED} more"] if len(calls) > MOST_LISTED else []
-    return [*map(call_text, calls[:MOST_LISTED]), *more]
+def texts(made: Iterable[Deed]) -> list[str]:
+    """Returns the texts of calls."""
+    return [call_text(deed.call) for deed in made]
 
 
-def wrong_details(wrong: Sequence[Wrong], compare: Comparison) -> list[JsonObject]:
+def listed(items: Sequence[str]) -> list[str]:
+    """Returns texts; of very many the first, and how many more there are."""
+    more = [f"and {len(items) - MOST_LISTED} more"] if len(items) > MOST_LISTED else []
+    return [*items[:MOST_LISTED], *more]
+
+
+def wrong_details(wrong: Sequence[Pair], compare: Comparison) -> list[JsonObject]:
     """Returns what differs between expected calls and those made in their place; of very many the first."""
     return [
         {
-            "expected": call_text(each.expected),
-            "actual": call_text(each.actual),
-            "arguments": [d._asdict() for d in compare.differences(each.expected, each.actual)],
+            "expected": call_text(each.expected.call),
+            "actual": call_text(each.actual.call),
+            "arguments": [d._asdict() for d in compare.differences(each.expected.call, each.actual.call)],
         }
         for each in wrong[:MOST_LISTED]
     ]
 
 
-def summary(matching: Matching, compare: Comparison) -> str:
-    """Returns what happened in one or a few sentences."""
+def by_the_other(matching: Matching) -> list[JsonObject]:
+    """Returns the changes that were expected of one side and made, or made wrongly, by the other."""
+    return [
+        {"call": call_text(pair.actual.call), "expected_of": pair.expected.by, "made_by": pair.actual.by}
+        for pair in (*matching.matched, *matching.wrong)
+        if pair.expected.by != pair.actual.by
+    ][:MOST_LISTED]
+
+
+def summary(matching: Matching, compare: Comparison, allowed: Sequence[Deed]) -> str:
+    """Returns what happened in one or a few sentences.
+
+    Args:
+        matching: What became of the calls.
+        compare: How their arguments are compared.
+        allowed: Hand-offs that nothing expects and that do not count.
+    """
     wanted = len(matching.matched) + len(matching.missing) + len(matching.wrong)
-    if not (matching.missing or matching.extra or matching.wrong):
-        return (
-            f"{_changes(wanted)} made, and no other."
-            if wanted
-            else "Nothing was to be changed, and nothing was."
-        )
-    parts = [f"{len(matching.matched)} of {_changes(wanted)} made." if wanted else "No change was expected."]
-    parts += _sentence("Missing", matching.missing, call_text)
-    parts += _sentence("Not expected", matching.extra, call_text)
+    if matching.missing or matching.extra or matching.wrong:
+        parts = [
+            f"{len(matching.matched)} of {_changes(wanted)} made." if wanted else "No change was expected."
+        ]
+    else:
+        made = f"{_changes(wanted)} made, and no other."
+        parts = [made if wanted else "Nothing was to be changed, and nothing was."]
+    parts += _sentence("Missing", matching.missing, _text)
+    parts += _sentence("Not expected", matching.extra, _text)
     parts += _sentence("Wrong arguments", matching.wrong, partial(_wrong_text, compare))
+    parts += _sentence("Handed over though not expected, which is allowed", allowed, _text)
+    for made_by, instead in (("agent", "user"), ("user", "agent")):
+        others = [
+            pair.actual
+            for pair in matching.matched
+            if (pair.actual.by, pair.expected.by) == (made_by, instead)
+        ]
+        parts += _sentence(f"By the {made_by} in place of the {instead}", others, _text)
     return " ".join(parts)
+
+
+def _text(deed: Deed) -> str:
+    return call_text(deed.call)
 
 
 def _changes(number: int) -> str:
@@ -77,9 +110,9 @@ def _sentence(head: str, things: Sequence[T], text: Callable[[T], str]) -> list[
     return [f"{head}: {'; '.join(map(text, things[:_SHOWN]))}{more}."] if things else []
 
 
-def _wrong_text(compare: Comparison, wrong: Wrong) -> str:
+def _wrong_text(compare: Comparison, wrong: Pair) -> str:
     found = (
         f"{d.parameter} is {value_text(d.actual)} instead of {value_text(d.expected)}"
-        for d in compare.differences(wrong.expected, wrong.actual)
+        for d in compare.differences(wrong.expected.call, wrong.actual.call)
     )
-    return f"{wrong.actual.name}: {', '.join(found)}"
+    return f"{wrong.actual.call.name}: {', '.join(found)}"

@@ -6,9 +6,10 @@ from hypothesis import strategies as st
 
 from schemas.conversation import ToolCall
 from transforms.assignment import count_matches
+from transforms.effects import pairing
 from transforms.effects.book import ToolBook, sort_settings
 from transforms.effects.calls import Comparison
-from transforms.effects.pairing import match_calls, once
+from transforms.effects.deeds import deeds, once
 
 BOOK = ToolBook(sort_settings({}))
 
@@ -17,6 +18,10 @@ def call(text):
     """`book:1,2` -> book({"x": 1, "y": 2})."""
     name, _, values = text.partition(":")
     return ToolCall(name, dict(zip("xyz", values.split(","), strict=False)) if values else {})
+
+
+def match_calls(expected, actual, compare):
+    return pairing.match_calls(deeds("agent", expected), deeds("agent", actual), compare)
 
 
 def matched(expected, actual):
@@ -45,7 +50,10 @@ def test_what_becomes_of_calls(expected, actual, wanted):
 def test_a_wrong_call_stands_beside_the_expected_one_that_it_is_most_like():
     wanted = [call("a:1,1,1"), call("a:2,2,2")]
     (first, second) = match_calls(wanted, [call("a:2,2,9"), call("a:1,9,9")], Comparison()).wrong
-    assert [(w.expected.args["x"], w.actual.args["x"]) for w in (first, second)] == [("1", "1"), ("2", "2")]
+    assert [(w.expected.call.args["x"], w.actual.call.args["x"]) for w in (first, second)] == [
+        ("1", "1"),
+        ("2", "2"),
+    ]
 
 
 def test_as_many_as_possible_are_matched():
@@ -60,6 +68,23 @@ def test_as_many_as_possible_are_matched():
 CALLS = st.lists(
     st.builds(lambda n, x: ToolCall(n, {"x": x}), st.sampled_from("ab"), st.integers(0, 3)), max_size=7
 )
+
+
+@given(CALLS, CALLS, CALLS, CALLS)
+def test_the_sides_find_each_other_where_they_can(agents, users, by_agent, by_user):
+    """As many as possible are paired, and of those first the ones of one side."""
+    expected = [*deeds("agent", agents), *deeds("user", users)]
+    made = [*deeds("agent", by_agent), *deeds("user", by_user)]
+    found = pairing.match_same(expected, made, Comparison())
+    most = [*map(repr, agents + users)]
+    both = sum(min(most.count(each), [*map(repr, by_agent + by_user)].count(each)) for each in set(most))
+    own = [pair for pair in found.matched if pair.expected.by == pair.actual.by]
+    assert len(found.matched) == both
+    assert len(own) == sum(
+        len(match_calls(wanted, did, Comparison()).matched)
+        for wanted, did in ((agents, by_agent), (users, by_user))
+    )
+    assert len(made) == len(found.matched) + len(found.extra)
 
 
 @given(CALLS, CALLS)
@@ -103,7 +128,7 @@ def test_no_call_is_wrong_in_nothing(size):
     compare = Comparison()
     found = match_calls(wanted, made, compare)
     assert len(found.matched) == size
-    assert all(compare.differences(w.expected, w.actual) for w in found.wrong)
+    assert all(compare.differences(w.expected.call, w.actual.call) for w in found.wrong)
 
 
 def test_what_is_idempotent_counts_once():
