@@ -16,10 +16,10 @@ from pipeline.directory import AGGREGATED
 from pipeline.encoders import JsonLinesWriter, document_content, table_content
 from pipeline.run import calm_collector
 from schemas.record import Record
+from transforms.case_index import CaseIndex
 from transforms.config import build_criteria
 from transforms.conversation_case import ConversationCase
 from transforms.formats.registry import LogReader
-from transforms.match import CaseIndex
 from transforms.metrics import MetricsState
 from transforms.results import RunInfo
 from transforms.rows import turn_rows, version_rows

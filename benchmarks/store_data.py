@@ -12,10 +12,10 @@ from pipeline.store.results import result_columns, write_results
 from schemas.ces.requests import CreateEvaluationRequest
 from schemas.config import EvalConfig
 from schemas.record import Record
+from transforms.case_index import CaseIndex
 from transforms.config import build_criteria
 from transforms.conversation_case import ConversationCase
 from transforms.formats.registry import LogReader
-from transforms.match import CaseIndex
 from transforms.results import RunInfo
 from transforms.score_turns import evaluate
 from transforms.wire import dump_json

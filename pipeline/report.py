@@ -57,18 +57,21 @@ def _pass_rate(row: JsonObject | None) -> str:
 
 
 def _repeated(row: JsonObject | None) -> JsonObject | None:
-    """Returns what is known of cases that ran at least twice each."""
+    """Returns what is known of repeated runs, where a case ran at least twice."""
     repeats = row["repeats"] if row else None
-    return repeats if repeats and repeats["runs"] > 1 else None
+    return repeats if repeats and len(repeats["pass_hat_k"]) > 1 else None
 
 
 def _repeats(row: JsonObject | None) -> str:
     repeats = _repeated(row)
     if repeats is None:
         return "-"
-    hat, at = repeats["pass_hat_k"][-1], repeats["pass_at_k"][-1]
+    place = min(max(repeats["runs"], 2), len(repeats["pass_hat_k"])) - 1
+    hat, at = repeats["pass_hat_k"][place], repeats["pass_at_k"][place]
     shown = (f"{each['value']:.0%} ({each['low']:.0%} to {each['high']:.0%})" for each in (hat, at))
-    return f"k={hat['k']}: {', '.join(shown)}"
+    all_cases = hat["cases"] == repeats["cases"]
+    cases = "" if all_cases else f", {hat['cases']} of {repeats['cases']} cases"
+    return f"k={hat['k']}{cases}: {', '.join(shown)}"
 
 
 def _mean(row: JsonObject | None) -> str:

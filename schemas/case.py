@@ -1,6 +1,6 @@
 """The canonical eval case: what a conversation is held against."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NamedTuple
 
 import msgspec
 from msgspec import Meta
@@ -41,11 +41,29 @@ class UserFact(Slim):
     value: str
 
 
+class CaseKey(NamedTuple):
+    """What tells eval cases apart.
+
+    Attributes:
+        eval_set_id: The set that the case is in; "": none is stated.
+        eval_id: Its name in the set.
+    """
+
+    eval_set_id: str
+    eval_id: str
+
+    @property
+    def text(self) -> str:
+        """Both as one text, for keys of groupings."""
+        return f"{self.eval_set_id}\0{self.eval_id}"
+
+
 class EvalCase(Slim):
     """A golden case (expected turns) or a scenario (a task, what must occur, rubrics).
 
     Attributes:
         eval_id: Its name; conversations refer to it.
+        eval_set_id: The eval set that it is in; names are unique in a set only. None: none is stated.
         dialect: Whose rules decide the verdict.
         turns: Expected turns of a golden case.
         actions: Calls that must have been made by the end; None: nothing is stated.
@@ -65,6 +83,7 @@ class EvalCase(Slim):
     """
 
     eval_id: str
+    eval_set_id: str | None = None
     kind: Literal["golden", "scenario"] = "golden"
     dialect: Literal["ces", "adk", "turnwise"] = "turnwise"
     display_name: str | None = None
@@ -90,6 +109,11 @@ class EvalCase(Slim):
     user_actions: list[ToolCall] = []
     tools: list[ToolDeclaration] = []
 
+    @property
+    def key(self) -> CaseKey:
+        """What tells it apart from all other cases."""
+        return CaseKey(self.eval_set_id or "", self.eval_id)
+
 
 def stated_case(conversation: Conversation) -> str | None:
     """Returns the name of the case that a conversation is a run of; None: none is stated.
@@ -108,7 +132,8 @@ def inline_case(conversation: Conversation) -> EvalCase | None:
     turns = [turn.expected for turn in conversation.turns]
     if conversation.expected is None and not any(turns):
         return None
-    case = EvalCase(eval_id=stated_case(conversation) or conversation.conversation_id)
+    eval_id = stated_case(conversation) or conversation.conversation_id
+    case = EvalCase(eval_id=eval_id, eval_set_id=conversation.eval_set_id)
     if any(turns):
         case.turns = [turn or ExpectedTurn() for turn in turns]
     outcome = conversation.expected

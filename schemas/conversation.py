@@ -237,6 +237,7 @@ class Conversation(Slim):
         app_version: Version of the agent that was talking; None: unknown (a draft).
         language: BCP 47 code.
         eval_id: The eval case it is to be held against; None: none is named.
+        eval_set_id: The eval set that the case is in; None: none is named.
         start_time: When it began, RFC 3339 text.
         tags: Free labels.
         state: Session state at the end, where the log has it.
@@ -254,6 +255,7 @@ class Conversation(Slim):
     app_version: str | None = None
     language: str | None = None
     eval_id: str | None = None
+    eval_set_id: str | None = None
     start_time: str | None = None
     tags: list[str] = []
     turns: list[Turn] = []

@@ -34,6 +34,7 @@ class ResultRow(TypedDict):
     name: str
     conversation_id: str
     eval_id: str | None
+    eval_set_id: str | None
     app_version: str | None
     evaluation_status: str | None
     result: JsonObject

@@ -75,9 +75,9 @@ class ConversationCase:
 
     @property
     def run_of(self) -> str | None:
-        """The name of the case that the conversation is a run of; None: it has no case, or a nameless one."""
+        """The key of the case that the conversation is a run of; None: it has no case, or a nameless one."""
         named = self.case is not None and stated_case(self.conversation) is not None
-        return self.case.eval_id if self.case is not None and named else None
+        return self.case.key.text if self.case is not None and named else None
 
     @cached_property
     def scenario_outcomes(self) -> list[ExpectationOutcome]:

@@ -1,6 +1,5 @@
-"""Finds the case that a conversation is held against."""
+"""Puts conversations beside the cases that they are held against."""
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -8,55 +7,14 @@ import apache_beam as beam
 from apache_beam.pvalue import DoOutputsTuple, PCollection
 from apache_beam.transforms.window import GlobalWindows
 
-from schemas.case import EvalCase, inline_case
-from schemas.conversation import Conversation
+from schemas.case import CaseKey, EvalCase
 from schemas.failure import record_failure
+from transforms.case_index import CaseIndex
 from transforms.conversation_case import ConversationCase
 from transforms.counting import CountingDoFn
 from transforms.parse import FAILURES, LoggedConversation
 
 USED = "used"
-
-
-class UnknownCaseError(LookupError):
-    """A conversation names a case that nobody gave."""
-
-
-class CaseIndex:
-    """Eval cases by id, and by the last segment of a resource name where that is unambiguous."""
-
-    def __init__(self, cases: Sequence[EvalCase] | None) -> None:
-        """Indexes the cases; None: none were given."""
-        self._are_given = cases is not None
-        cases = cases or ()
-        self._by_id = {case.eval_id: case for case in cases}
-        counts = Counter(_short(case.eval_id) for case in cases)
-        self._by_short = {_short(case.eval_id): case for case in cases if counts[_short(case.eval_id)] == 1}
-
-    def find(self, conversation: Conversation) -> EvalCase | None:
-        """Returns the conversation's case: the one it names, or else the one its record brought along.
-
-        Where no cases are given, a name alone points nowhere and the conversation is scored without a case.
-
-        Raises:
-            UnknownCaseError: It names a case that is not among the given ones and brings none along.
-        """
-        name, inline = conversation.eval_id, inline_case(conversation)
-        if name is None or not self._are_given:
-            return inline
-        case = self._by_id.get(name) or self._short_match(name) or inline
-        if case is None:
-            raise UnknownCaseError(f"no eval case is called {name!r}")
-        return case
-
-    def _short_match(self, name: str) -> EvalCase | None:
-        """Returns the case of that short name; two full names that differ are two cases."""
-        case = self._by_short.get(_short(name))
-        return None if case is None or ("/" in name and "/" in case.eval_id) else case
-
-
-def _short(name: str) -> str:
-    return name.rsplit("/", 1)[-1]
 
 
 class _MatchFn(CountingDoFn):
@@ -67,12 +25,12 @@ class _MatchFn(CountingDoFn):
 
     def start_bundle(self) -> None:
         super().start_bundle()
-        self._used: set[str] = set()
+        self._used: set[CaseKey] = set()
 
     def finish_bundle(self) -> Iterator[Any]:
         super().finish_bundle()
-        for eval_id in self._used:
-            yield beam.pvalue.TaggedOutput(USED, GlobalWindows.windowed_value(eval_id))
+        for key in self._used:
+            yield beam.pvalue.TaggedOutput(USED, GlobalWindows.windowed_value(key.text))
 
     def process(
         self, logged: LoggedConversation, cases: Sequence[EvalCase] | CaseIndex | None = None
@@ -84,7 +42,7 @@ class _MatchFn(CountingDoFn):
         try:
             case = self._index.find(conversation)
             if cases is not None and case is not None:
-                self._used.add(case.eval_id)
+                self._used.add(case.key)
             yield ConversationCase(conversation, case, record)
         except Exception as error:
             self.count("lost_conversations")
@@ -110,11 +68,11 @@ class MatchCases(beam.PTransform[PCollection[LoggedConversation], DoOutputsTuple
 
 
 def _unused(case: EvalCase) -> tuple[str, int]:
-    return case.eval_id, 0
+    return case.key.text, 0
 
 
-def _once(eval_id: str) -> tuple[str, int]:
-    return eval_id, 1
+def _once(key: str) -> tuple[str, int]:
+    return key, 1
 
 
 class _CountUnusedFn(CountingDoFn):
@@ -123,7 +81,7 @@ class _CountUnusedFn(CountingDoFn):
 
 
 def count_unused_cases(cases: "PCollection[EvalCase]", used: "Sequence[PCollection[str]]") -> None:
-    """Counts the eval cases that no conversation was held against; `used` are the ids from `MatchCases`."""
+    """Counts the eval cases that no conversation was held against; `used` are the keys from `MatchCases`."""
     given = cases | "GivenCases" >> beam.Map(_unused)
     tried = [ids | f"UsedCases{i}" >> beam.Map(_once) for i, ids in enumerate(used)]
     uses = [given, *tried] | "AllUses" >> beam.Flatten() | "UsesOfCase" >> beam.CombinePerKey(max)

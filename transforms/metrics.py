@@ -46,10 +46,10 @@ class MetricsState:
         """Counts one conversation, with its verdict and its EvaluationResult."""
         self._add_part(scored, verdict, None)
         add_parts(self.ces, result_parts(result))
-        eval_id = scored.case.run_of
-        if eval_id is not None:
+        key = scored.case.run_of
+        if key is not None:
             overall = ((e.criterion.name, e.overall.outcome) for e in scored.scores if e.overall)
-            self.repeats.add(eval_id, [(STATUS, verdict.status), *overall])
+            self.repeats.add(key, [(STATUS, verdict.status), *overall])
         for name, turns in scored.slices.items():
             self.slices.setdefault(name, MetricsState())._add_part(scored, verdict, turns)
 

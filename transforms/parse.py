@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import apache_beam as beam
 from apache_beam.pvalue import PCollection
 
-from schemas.case import EvalCase
+from schemas.case import CaseKey, EvalCase
 from schemas.conversation import Conversation
 from schemas.failure import Failure, record_failure
 from schemas.record import Receipt, Record
@@ -16,6 +16,7 @@ from transforms.formats.registry import CaseReader, LogReader
 
 FAILURES = "failures"
 EVENTS = "events"
+_PLACES_SHOWN = 3
 
 
 class LoggedConversation(NamedTuple):
@@ -130,7 +131,7 @@ class JoinSessions(beam.PTransform[PCollection[tuple[str, ConversationEvent]], P
 
 
 class ParsedCases(NamedTuple):
-    """Eval cases with distinct ids, and what went wrong."""
+    """Eval cases with distinct keys, and what went wrong."""
 
     cases: "PCollection[EvalCase]"
     failures: "PCollection[Failure]"
@@ -154,28 +155,41 @@ class _ParseCaseFn(CountingDoFn):
                 yield beam.pvalue.TaggedOutput(FAILURES, record_failure("parse_case", case, record))
             else:
                 self.count("cases")
-                yield case.eval_id, (record, case)
+                yield case.key.text, (record, case)
 
 
-def first_case(eval_id: str, entries: Iterable[tuple[Record, EvalCase]]) -> tuple[EvalCase, list[Failure]]:
-    """Returns the first of several cases with one id, and the failures of the others."""
+def distinct_case(entries: Iterable[tuple[Record, EvalCase]]) -> tuple[EvalCase | None, list[Failure]]:
+    """Returns the case of entries with one key, and the failures of those that do not count.
+
+    Of equal ones the first counts. Of ones that differ none does: nobody can tell which is meant.
+    """
     found = sorted(entries, key=lambda entry: entry[0][:2])
     first, case = found[0]
-    error = ValueError(f"eval id {eval_id!r} stands already at {first.source}:{first.position}")
-    return case, [record_failure("parse_case", error, record) for record, _ in found[1:]]
+    if all(other == case for _, other in found):
+        error = ValueError(f"{_named(case.key)} stands already at {first.source}:{first.position}")
+        return case, [record_failure("parse_case", error, record) for record, _ in found[1:]]
+    places = ", ".join(f"{record.source}:{record.position}" for record, _ in found[:_PLACES_SHOWN])
+    more = ", ..." if len(found) > _PLACES_SHOWN else ""
+    error = ValueError(f"{_named(case.key)} stands several times and differs, so none counts: {places}{more}")
+    return None, [record_failure("parse_case", error, record) for record, _ in found]
 
 
-class _FirstCaseFn(CountingDoFn):
+def _named(key: CaseKey) -> str:
+    return f"eval id {key.eval_id!r}" + (f" of the set {key.eval_set_id!r}" if key.eval_set_id else "")
+
+
+class _DistinctCaseFn(CountingDoFn):
     def process(self, element: tuple[str, Iterable[tuple[Record, EvalCase]]]) -> Iterator[Any]:
-        case, failures = first_case(*element)
-        yield case
+        case, failures = distinct_case(element[1])
+        if case is not None:
+            yield case
         self.count("cases", -len(failures))
         self.count("lost_cases", len(failures))
         yield from (beam.pvalue.TaggedOutput(FAILURES, failure) for failure in failures)
 
 
 class ParseEvalCases(beam.PTransform[PCollection[Record], ParsedCases]):
-    """Turns records into eval cases; of several with one id the first counts, the others are failures."""
+    """Turns records into eval cases; of several with one set and id at most one counts, the others fail."""
 
     def __init__(self, reader: CaseReader) -> None:
         """Keeps the reader."""
@@ -183,14 +197,14 @@ class ParseEvalCases(beam.PTransform[PCollection[Record], ParsedCases]):
         self._reader = reader
 
     def expand(self, records: "PCollection[Record]") -> Any:
-        """Parses, then looks for repeated ids."""
+        """Parses, then looks for repeated keys."""
         parsed = records | "ParseCase" >> beam.ParDo(_ParseCaseFn(self._reader)).with_outputs(
             FAILURES, main="cases"
         )
         distinct = (
             parsed["cases"]
-            | "GroupByEvalId" >> beam.GroupByKey()
-            | "FirstCase" >> beam.ParDo(_FirstCaseFn()).with_outputs(FAILURES, main="cases")
+            | "GroupByCaseKey" >> beam.GroupByKey()
+            | "DistinctCase" >> beam.ParDo(_DistinctCaseFn()).with_outputs(FAILURES, main="cases")
         )
         failures = (parsed[FAILURES], distinct[FAILURES]) | "CaseFailures" >> beam.Flatten()
         return ParsedCases(distinct["cases"], failures)

@@ -17,7 +17,7 @@ class Repeats:
     """Sums over the runs of the cases of one app version; two of them add up.
 
     Attributes:
-        cases: Eval id -> criterion -> decided runs, and how many of them passed.
+        cases: Key of a case -> criterion -> decided runs, and how many of them passed.
         is_full: There were more than 10,000 cases: nothing is kept, so that memory is bounded. In whatever
             order sums are added up, they are full exactly if all together are too many.
     """
@@ -25,29 +25,29 @@ class Repeats:
     cases: dict[str, dict[str, _Runs]] = field(default_factory=dict)
     is_full: bool = False
 
-    def add(self, eval_id: str, outcomes: Iterable[tuple[str, Outcome | None]]) -> None:
+    def add(self, case: str, outcomes: Iterable[tuple[str, Outcome | None]]) -> None:
         """Counts one run of a case, by criterion; a run that is not decided does not count."""
         if not self.is_full:
             decided = {name: (1, int(o == "PASS")) for name, o in outcomes if o in ("PASS", "FAIL")}
-            self._add_runs(eval_id, decided)
+            self._add_runs(case, decided)
 
     def merge(self, other: "Repeats", sign: int = 1) -> None:
         """Adds the runs of other conversations, or takes them back (`sign` -1); what becomes 0 goes."""
         if other.is_full:
             self._give_up()
-        for eval_id, runs in other.cases.items():
+        for case, runs in other.cases.items():
             if not self.is_full:
-                self._add_runs(eval_id, runs, sign)
+                self._add_runs(case, runs, sign)
 
-    def _add_runs(self, eval_id: str, runs: dict[str, _Runs], sign: int = 1) -> None:
-        own = self.cases.setdefault(eval_id, {})
+    def _add_runs(self, case: str, runs: dict[str, _Runs], sign: int = 1) -> None:
+        own = self.cases.setdefault(case, {})
         for name, (count, passes) in runs.items():
             before = own.pop(name, (0, 0))
             after = before[0] + sign * count, before[1] + sign * passes
             if any(after):
                 own[name] = after
         if not own:
-            del self.cases[eval_id]
+            del self.cases[case]
         if len(self.cases) > MOST_CASES:
             self._give_up()
 
@@ -55,37 +55,47 @@ class Repeats:
         self.cases, self.is_full = {}, True
 
     def figures(self, criterion: str) -> JsonObject | None:
-        """Returns pass^k and pass@k for every k up to the smallest number of runs, 100 at most.
+        """Returns pass^k and pass@k for every k up to the largest number of runs, 100 at most.
+
+        Of the cases, those with at least k decided runs count.
 
         Returns:
             `cases`, `runs` (the smallest number of decided runs of a case), `pass_hat_k` and `pass_at_k`,
-            lists of `{k, value, low, high}`; None: no run of a named case was decided.
+            lists of `{k, cases, value, low, high}`; None: no run of a named case was decided.
         """
         runs = [own[criterion] for own in self.cases.values() if criterion in own]
         if not runs:
             return None
-        most = min(count for count, _ in runs)
-        largest = min(most, MOST_RUNS)
-        hat = _means([list(_all_pass(*run, largest)) for run in runs])
-        missed = _means([list(_all_pass(count, count - passes, largest)) for count, passes in runs])
+        largest = min(max(count for count, _ in runs), MOST_RUNS)
+        hat = _means([list(_all_pass(*run, largest)) for run in runs], largest)
+        missed = _means([list(_all_pass(count, count - passes, largest)) for count, passes in runs], largest)
         return {
             "cases": len(runs),
-            "runs": most,
-            "pass_hat_k": [_figure(k, value, len(runs)) for k, value in enumerate(hat, 1)],
-            "pass_at_k": [_figure(k, 1.0 - value, len(runs)) for k, value in enumerate(missed, 1)],
+            "runs": min(count for count, _ in runs),
+            "pass_hat_k": [_figure(k, value, cases) for k, (value, cases) in enumerate(hat, 1)],
+            "pass_at_k": [_figure(k, 1.0 - value, cases) for k, (value, cases) in enumerate(missed, 1)],
         }
 
 
 def _all_pass(count: int, passes: int, largest: int) -> Iterator[float]:
-    """Yields, for k = 1, 2, ..., C(passes, k) / C(count, k): the share of choices of k runs that all pass."""
+    """Yields, for k = 1, 2, ..., C(passes, k) / C(count, k): the share of choices of k runs that all pass.
+
+    The last k is the number of runs, or `largest`.
+    """
     share = 1.0
-    for i in range(largest):
+    for i in range(min(count, largest)):
         share *= max(0, passes - i) / (count - i)
         yield share
 
 
-def _means(by_case: list[list[float]]) -> list[float]:
-    return [sum(values) / len(by_case) for values in zip(*by_case, strict=True)]
+def _means(by_case: list[list[float]], largest: int) -> list[tuple[float, int]]:
+    """Returns, for k = 1, 2, ..., the mean over the cases that have k runs, and how many these are."""
+    sums, cases = [0.0] * largest, [0] * largest
+    for values in by_case:
+        for i, value in enumerate(values):
+            sums[i] += value
+            cases[i] += 1
+    return [(total / count, count) for total, count in zip(sums, cases, strict=True)]
 
 
 def _figure(k: int, value: float, cases: int) -> JsonObject:
@@ -97,4 +107,4 @@ def _figure(k: int, value: float, cases: int) -> JsonObject:
     value = min(1.0, max(0.0, value))
     interval = wilson_interval(value * cases, cases)
     low, high = interval or (0.0, 1.0)
-    return {"k": k, "value": value, "low": low, "high": high}
+    return {"k": k, "cases": cases, "value": value, "low": low, "high": high}

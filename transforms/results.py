@@ -6,6 +6,7 @@ from functools import lru_cache
 from hashlib import sha256
 
 from schemas.case import CaseThresholds, EvalCase
+from schemas.ces.names import evaluation_id
 from schemas.conversation import Span, ToolCall, ToolResponse
 from schemas.grounded import FAILED
 from schemas.proto_scalars import float32
@@ -48,7 +49,7 @@ class RunInfo:
 
 def result_name(case: ConversationCase) -> str:
     """Returns a conversation's deterministic result name, `.../evaluations/{case}/results/{result}`."""
-    eval_id = case.case.eval_id if case.case else "-"
+    eval_id = evaluation_id(case.case.eval_id, case.case.eval_set_id) if case.case else "-"
     parent = eval_id if "/evaluations/" in eval_id else f"evaluations/{eval_id}"
     digest = sha256(f"{eval_id}\0{case.conversation.conversation_id}".encode("utf-8", "replace"))
     return f"{parent}/results/r-{digest.hexdigest()[:24]}"

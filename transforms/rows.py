@@ -113,6 +113,7 @@ def result_row(scored: ScoredConversation, result: JsonObject) -> ResultRow:
         "name": result["name"],
         "conversation_id": conversation.conversation_id,
         "eval_id": case.eval_id if case else None,
+        "eval_set_id": case.eval_set_id if case else None,
         "app_version": conversation.app_version,
         "evaluation_status": result.get("evaluationStatus"),
         "result": result,

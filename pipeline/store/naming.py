@@ -1,6 +1,6 @@
 """Full names for what a run knows by short ones."""
 
-from schemas.ces.names import app_in, id_of, is_name
+from schemas.ces.names import app_in, evaluation_id, id_of, is_name
 from schemas.rows import FailureRow, ResultRow
 from schemas.values import JsonObject
 
@@ -16,11 +16,13 @@ def run_name(app: str, run_id: str) -> str:
     return f"{app}/evaluationRuns/{id_of(run_id)}"
 
 
-def evaluation_name(app: str, eval_id: str | None) -> str:
+def evaluation_name(app: str, eval_id: str | None, eval_set_id: str | None = None) -> str:
     """Returns the name of an evaluation: its id if that is a full name, else one in the app."""
     if eval_id is None:
         return f"{app}/evaluations/{UNASSIGNED}"
-    return eval_id if is_name("evaluation", eval_id) else f"{app}/evaluations/{id_of(eval_id)}"
+    if is_name("evaluation", eval_id):
+        return eval_id
+    return f"{app}/evaluations/{id_of(evaluation_id(eval_id, eval_set_id))}"
 
 
 def app_of_row(row: ResultRow | FailureRow, default: str) -> str:
@@ -37,7 +39,7 @@ def full_result(row: ResultRow, app: str) -> JsonObject:
     """
     result = row["result"]
     app = app_of_row(row, app)
-    parent = evaluation_name(app, row["eval_id"])
+    parent = evaluation_name(app, row["eval_id"], row["eval_set_id"])
     named = {**result, "name": f"{parent}/results/{result['name'].rsplit('/', 1)[-1]}"}
     if "evaluationRun" in result:
         own_app = parent.partition("/evaluations/")[0]

@@ -8,12 +8,12 @@ from typing import NamedTuple
 from pipeline.settings import Settings
 from pipeline.sources import file_patterns, matched_files, read_records
 from pipeline.store.urls import is_store_url
-from schemas.case import EvalCase
+from schemas.case import CaseKey, EvalCase
 from schemas.failure import Failure, record_failure
 from schemas.record import Record
+from transforms.case_index import CaseIndex
 from transforms.formats.registry import CaseReader
-from transforms.match import CaseIndex
-from transforms.parse import first_case
+from transforms.parse import distinct_case
 
 
 class Cases(NamedTuple):
@@ -29,7 +29,7 @@ def read_cases(settings: Settings) -> Cases | None:
         return None
     names = tuple(name for name in settings.eval_cases if not is_store_url(name))
     paths = matched_files(file_patterns("--eval_cases", names)) if names else []
-    found: defaultdict[str, list[tuple[Record, EvalCase]]] = defaultdict(list)
+    found: defaultdict[CaseKey, list[tuple[Record, EvalCase]]] = defaultdict(list)
     failures: list[Failure] = []
     reader = CaseReader(settings.config.ces)
     read = chain(*(_records(path, settings.max_record_bytes) for path in paths), _stored(settings))
@@ -41,10 +41,10 @@ def read_cases(settings: Settings) -> Cases | None:
             if isinstance(case, Failure):
                 failures.append(case)
             else:
-                found[case.eval_id].append((record, case))
-    firsts = [first_case(eval_id, entries) for eval_id, entries in found.items()]
-    failures += [failure for _, repeated in firsts for failure in repeated]
-    return Cases(CaseIndex([case for case, _ in firsts]), failures)
+                found[case.key].append((record, case))
+    distinct = [distinct_case(entries) for entries in found.values()]
+    failures += [failure for _, repeated in distinct for failure in repeated]
+    return Cases(CaseIndex([case for case, _ in distinct if case is not None]), failures)
 
 
 def _stored(settings: Settings) -> Iterator[Record]:

@@ -54,6 +54,11 @@ def id_of(text: str) -> str:
     return text if is_id(text) else f"x-{sha256(text.encode('utf-8', 'replace')).hexdigest()[:32]}"
 
 
+def evaluation_id(eval_id: str, eval_set_id: str | None) -> str:
+    """Returns what tells the evaluation of a case apart in its app: its id, behind that of its set."""
+    return f"{eval_set_id}~{eval_id}" if eval_set_id else eval_id
+
+
 def app_of(name: str) -> str:
     """Returns the app that a full name lies in."""
     return "/".join(name.split("/", 6)[:6])

@@ -17,10 +17,10 @@ from schemas.case import EvalCase
 from schemas.config import EvalConfig
 from schemas.failure import Failure
 from schemas.record import Record
+from transforms.case_index import CaseIndex
 from transforms.config import build_criteria
 from transforms.conversation_case import ConversationCase
 from transforms.formats.registry import CaseReader, LogReader
-from transforms.match import CaseIndex
 from transforms.metrics import MetricsState
 from transforms.results import RunInfo, evaluation_result
 from transforms.rows import result_row, score_rows, turn_rows, version_rows

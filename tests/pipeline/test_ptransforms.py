@@ -17,11 +17,12 @@ from schemas.failure import Failure
 from schemas.record import Record
 from schemas.rows import ScoreRow
 from schemas.score import Score
+from transforms.case_index import CaseIndex
 from transforms.config import build_criteria
 from transforms.conversation_case import ConversationCase, TurnPair
 from transforms.criteria.trajectory import ToolTrajectory
 from transforms.formats.registry import CaseReader, LogReader
-from transforms.match import CaseIndex, MatchCases
+from transforms.match import MatchCases
 from transforms.parse import FAILURES, JoinSessions, LoggedConversation, ParseConversations, ParseEvalCases
 from transforms.results import RunInfo
 from transforms.score_turns import RESULTS, SCORES, STATISTICS, ScoreTurns
@@ -114,11 +115,12 @@ def case_record(eval_id: str, task: str, position: int, source: str = "cases.jso
     return record({"eval_id": eval_id, "kind": "scenario", "task": task}, position, source)
 
 
-def test_parse_eval_cases_keeps_the_first_of_an_id() -> None:
+def test_parse_eval_cases_keeps_one_of_equal_cases_and_none_of_different_ones() -> None:
     records = [
-        case_record("e1", "later", 9),
-        case_record("e1", "first", 2),
-        case_record("e1", "other file", 1, "z.jsonl"),
+        case_record("e0", "same", 9),
+        case_record("e0", "same", 1),
+        case_record("e1", "one", 2),
+        case_record("e1", "another", 1, "z.jsonl"),
         case_record("e2", "alone", 3),
         record({"eval_id": "e3", "kind": "gold"}, 4, "cases.jsonl"),
     ]
@@ -126,9 +128,10 @@ def test_parse_eval_cases_keeps_the_first_of_an_id() -> None:
         parsed = root | beam.Create(records) | ParseEvalCases(CaseReader(CesConfig()))
         cases = parsed.cases | "Cases" >> beam.Map(lambda case: (case.eval_id, case.task))
         failures = parsed.failures | "Failed" >> beam.Map(lambda f: (f.stage, f.source, f.position))
-        assert_that(cases, equal_to([("e1", "first"), ("e2", "alone")]), "IsFirst")
+        assert_that(cases, equal_to([("e0", "same"), ("e2", "alone")]), "IsDistinct")
         lost = [
             ("parse_case", "cases.jsonl", 9),
+            ("parse_case", "cases.jsonl", 2),
             ("parse_case", "z.jsonl", 1),
             ("parse_case", "cases.jsonl", 4),
         ]
@@ -163,8 +166,11 @@ def test_match_cases_by_name_and_last_segment() -> None:
             ("none", None),
         ]
         assert_that(found, equal_to(expected), "IsFound")
-        unknown = [("match", "UnknownCaseError", name, 3) for name in ("unknown", "ambiguous")]
-        assert_that(lost, equal_to(unknown), "IsLost")
+        wrong = [
+            ("match", "UnknownCaseError", "unknown", 3),
+            ("match", "AmbiguousCaseError", "ambiguous", 3),
+        ]
+        assert_that(lost, equal_to(wrong), "IsLost")
 
 
 def test_match_cases_without_any_case() -> None:

@@ -45,6 +45,30 @@ def test_every_case_has_a_recording(turnwise: Callable[..., Any], log: Path, tmp
     assert done.status == 0 and "eval cases" not in done.out
 
 
+def test_cases_of_one_id_in_two_sets_are_told_apart(turnwise: Callable[..., Any], tmp_path: Path) -> None:
+    cases = write(
+        tmp_path / "cases.jsonl",
+        {**CASE, "eval_set_id": "greetings"},
+        {"eval_id": "one", "eval_set_id": "goodbyes", "turns": [{"user": "hi", "response": "good night"}]},
+    )
+    log = write(
+        tmp_path / "log.jsonl",
+        {**GOOD, "conversation_id": "a", "eval_set_id": "greetings"},
+        {**GOOD, "conversation_id": "b", "eval_set_id": "goodbyes"},
+        {**GOOD, "conversation_id": "c"},
+    )
+    done = turnwise("run", "--input", log, "--eval_cases", cases, output=tmp_path / "out")
+    found = {
+        row["conversation_id"]: row["value"]
+        for row in done.rows("scores")
+        if row["criterion"] == "response_match_score" and row["turn_index"] is None
+    }
+    assert found == {"a": 1.0, "b": 0.0}
+    (lost,) = done.rows("failures")
+    assert (lost["conversation_id"], lost["error_type"]) == ("c", "AmbiguousCaseError")
+    assert "goodbyes" in lost["message"] and "greetings" in lost["message"]
+
+
 def test_a_lost_record_is_not_green_unless_a_share_of_them_is_allowed(
     turnwise: Callable[..., Any], log: Path, tmp_path: Path
 ) -> None:

@@ -128,7 +128,9 @@ def test_eval_set():
         "starting_prompt": "Hello",
         "user_persona": "NOVICE",
     }
-    assert eval_cases(scenario) == [second]
+    assert (first.key, second.key) == (("x", "g"), ("x", "s"))
+    (alone,) = eval_cases(scenario)
+    assert (alone.key, alone.task) == (("", "s"), second.task)
 
 
 @pytest.mark.parametrize(
@@ -176,7 +178,7 @@ def test_eval_results():
         "eval_set_result_id": "run",
         "eval_set_id": "set",
         "eval_case_results": [
-            result("one", pair, alone, session_details=state),
+            result("one", pair, alone, session_details=state, eval_set_id="of case"),
             result("two"),
             result("two", session_details={"state": {"app_version": 2}}),
         ],
@@ -192,6 +194,7 @@ def test_eval_results():
     assert first.turns[1].expected is None
     assert (second.turns, third.app_version) == ([], None)
     assert eval_result_conversations(document["eval_case_results"][0]) == [first]
+    assert [c.eval_set_id for c in (first, second, third)] == ["of case", "set", "set"]
 
 
 def test_refused_eval_result():

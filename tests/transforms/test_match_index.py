@@ -1,8 +1,8 @@
 import pytest
 
 from schemas.case import EvalCase
-from schemas.conversation import Conversation, ExpectedOutcome, ExpectedTurn, ToolCall, Turn
-from transforms.match import CaseIndex, UnknownCaseError
+from schemas.conversation import Conversation, ExpectedOutcome, ExpectedTurn, Rubric, ToolCall, Turn
+from transforms.case_index import AmbiguousCaseError, CaseIndex, UnknownCaseError
 
 LONG = "projects/p/locations/us/apps/a/evaluations/"
 
@@ -43,7 +43,6 @@ UNKNOWN = [
     ((), "a"),
     (("a",), "b"),
     (("a",), "A"),
-    (("p/evaluations/a", "q/evaluations/a"), "a"),
     (("p/evaluations/a", "q/evaluations/a"), "r/evaluations/a"),
     (("projects/p/apps/one/evaluations/a",), "projects/p/apps/two/evaluations/a"),
     ((LONG + "a",), "evaluations/a"),
@@ -51,7 +50,7 @@ UNKNOWN = [
 
 
 @pytest.mark.parametrize(("cases", "name"), UNKNOWN)
-def test_unknown_and_ambiguous_names(cases, name):
+def test_unknown_names(cases, name):
     with pytest.raises(UnknownCaseError, match=f"no eval case is called '{name}'"):
         found(index(*cases), name)
 
@@ -77,8 +76,85 @@ def test_a_case_that_the_record_brings_along():
     assert index("other").find(bringing("named", **EXPECTING)).turns[1].response == "hi"
 
 
-def test_the_named_case_goes_before_the_one_brought_along():
-    assert index("named").find(bringing("named", **EXPECTING)).turns == []
+SETS = [("A", "x"), ("B", "x"), ("B", "y"), (None, "z")]
+IN_SETS = [
+    ("x", "A", ("A", "x")),
+    ("x", "B", ("B", "x")),
+    ("y", None, ("B", "y")),
+    ("y", "B", ("B", "y")),
+    ("z", "A", ("", "z")),
+    ("z", None, ("", "z")),
+]
+
+
+def in_sets(*sets):
+    return CaseIndex([EvalCase(eval_id=name, eval_set_id=eval_set) for eval_set, name in sets])
+
+
+@pytest.mark.parametrize(("name", "stated", "wanted"), IN_SETS)
+def test_a_case_is_known_by_its_set_and_id(name, stated, wanted):
+    for sets in (SETS, SETS[::-1]):
+        assert in_sets(*sets).find(bringing(name, eval_set_id=stated)).key == wanted
+
+
+def test_an_id_that_several_sets_have_is_never_silently_the_first():
+    with pytest.raises(AmbiguousCaseError, match=r"called 'x'; name the set in eval_set_id: A, B$"):
+        in_sets(*SETS).find(bringing("x"))
+    with pytest.raises(AmbiguousCaseError, match=r": \(no set\), A$"):
+        in_sets((None, "x"), ("A", "x")).find(bringing("x"))
+    with pytest.raises(AmbiguousCaseError, match=r": p, q$"):
+        index("p/evaluations/a", "q/evaluations/a").find(bringing("a"))
+
+
+def test_another_set_than_the_stated_one_does_not_count():
+    with pytest.raises(UnknownCaseError, match=r"'y' in the set 'A'; sets that have one: B$"):
+        in_sets(*SETS).find(bringing("y", eval_set_id="A"))
+    with pytest.raises(UnknownCaseError, match=r"sets that have one: A, B$"):
+        in_sets(*SETS).find(bringing("x", eval_set_id="C"))
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"app_version": "projects/p/locations/l/apps/b/versions/v"},
+        {"conversation_id": "projects/p/locations/l/apps/b/conversations/c"},
+        {"eval_set_id": "projects/p/locations/l/apps/b"},
+    ],
+)
+def test_of_equal_ids_in_several_apps_the_one_of_the_conversations_own_app_counts(fields):
+    names = [f"projects/p/locations/l/apps/{app}/evaluations/a" for app in "abc"]
+    conversation = Conversation(**{"conversation_id": "c", "eval_id": "a", **fields})
+    assert index(*names).find(conversation).eval_id == names[1]
+
+
+def test_what_the_record_expects_goes_before_the_case_that_it_names():
+    cases = [EvalCase(eval_id="e", turns=[ExpectedTurn(response="of the file")], task="t", outputs=["o"])]
+    own = [Turn(expected=ExpectedTurn(response="own"))]
+    found = CaseIndex(cases).find(bringing("e", turns=own))
+    assert [turn.response for turn in found.turns] == ["own"]
+    assert (found.key, found.task, found.outputs) == (("", "e"), "t", ["o"])
+    assert cases[0].turns[0].response == "of the file", "the index is shared"
+
+
+def test_what_the_record_says_nothing_of_stays_as_the_case_has_it():
+    given = [ExpectedTurn(response="a"), ExpectedTurn(response="b")]
+    cases = CaseIndex([EvalCase(eval_id="e", turns=given, actions=[ToolCall(name="f")])])
+    rubric = [Rubric(rubric_id="r", text="polite")]
+
+    def expected(*turns, **fields):
+        return cases.find(bringing("e", turns=[Turn(expected=turn) for turn in turns], **fields))
+
+    assert expected(None, ExpectedTurn(response="own")).turns == [given[0], ExpectedTurn(response="own")]
+    assert expected(ExpectedTurn(rubrics=rubric)).turns == given
+    assert expected(ExpectedTurn(tool_calls=[])).turns == [ExpectedTurn(tool_calls=[])]
+    assert expected(expected=ExpectedOutcome(outputs=["42"])).actions == [ToolCall(name="f")]
+    assert expected(expected=ExpectedOutcome(actions=[])).actions == []
+
+
+def test_a_record_of_another_set_is_held_against_its_own_expectations():
+    cases = CaseIndex([EvalCase(eval_id="e", eval_set_id="A", turns=[ExpectedTurn(response="of A")])])
+    found = cases.find(bringing("e", eval_set_id="B", turns=[Turn(expected=ExpectedTurn(response="of B"))]))
+    assert (found.key, found.turns[0].response) == (("B", "e"), "of B")
 
 
 def test_an_expected_outcome_is_a_case_without_turns():

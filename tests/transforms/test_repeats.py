@@ -29,24 +29,34 @@ def values(figures, name):
 def test_by_hand():
     figures = repeats(a="PPF", b="PPPP").figures("c")
     assert (figures["cases"], figures["runs"]) == (2, 3)
-    assert values(figures, "pass_hat_k") == [(2 / 3 + 1) / 2, (1 / 3 + 1) / 2, 0.5]
-    assert values(figures, "pass_at_k") == [(2 / 3 + 1) / 2, 1.0, 1.0]
-    assert [each["k"] for each in figures["pass_at_k"]] == [1, 2, 3]
+    assert values(figures, "pass_hat_k") == [(2 / 3 + 1) / 2, (1 / 3 + 1) / 2, 0.5, 1.0]
+    assert values(figures, "pass_at_k") == [(2 / 3 + 1) / 2, 1.0, 1.0, 1.0]
+    for name in ("pass_hat_k", "pass_at_k"):
+        assert [(each["k"], each["cases"]) for each in figures[name]] == [(1, 2), (2, 2), (3, 2), (4, 1)]
+
+
+def test_cases_with_fewer_runs_are_left_out_of_larger_k():
+    figures = repeats(a="P", b="F", c="PF", d="PP").figures("c")
+    assert values(figures, "pass_hat_k") == [(1 + 0 + 0.5 + 1) / 4, (0 + 1) / 2]
+    assert [each["cases"] for each in figures["pass_hat_k"]] == [4, 2]
+    all_cases, two = (each["high"] - each["low"] for each in figures["pass_hat_k"])
+    assert all_cases < two, "fewer cases are a weaker claim"
 
 
 @given(st.lists(st.text("PF", min_size=1, max_size=7), min_size=1, max_size=4))
 def test_the_estimators_are_the_share_of_choices_of_k_runs(cases):
     figures = repeats(**{f"case{i}": runs for i, runs in enumerate(cases)}).figures("c")
-    for k in range(1, min(map(len, cases)) + 1):
-        chosen = [list(combinations(runs, k)) for runs in cases]
-        hat = sum(sum(set(c) == {"P"} for c in choices) / len(choices) for choices in chosen) / len(cases)
-        at = sum(sum("P" in c for c in choices) / len(choices) for choices in chosen) / len(cases)
+    for k in range(1, max(map(len, cases)) + 1):
+        chosen = [list(combinations(runs, k)) for runs in cases if len(runs) >= k]
+        hat = sum(sum(set(c) == {"P"} for c in choices) / len(choices) for choices in chosen) / len(chosen)
+        at = sum(sum("P" in c for c in choices) / len(choices) for choices in chosen) / len(chosen)
+        assert figures["pass_hat_k"][k - 1]["cases"] == len(chosen)
         assert values(figures, "pass_hat_k")[k - 1] == hat
         assert values(figures, "pass_at_k")[k - 1] == at
         n, c = len(cases[0]), cases[0].count("P")
         if len(cases) == 1:
             assert (hat, at) == pytest.approx((comb(c, k) / comb(n, k), 1 - comb(n - c, k) / comb(n, k)))
-    assert len(figures["pass_hat_k"]) == min(map(len, cases))
+    assert len(figures["pass_hat_k"]) == max(map(len, cases))
 
 
 RUNS = st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from(["PASS", "FAIL", None])), max_size=12)
@@ -120,4 +130,11 @@ def test_the_case_that_a_conversation_is_a_run_of(fields, wanted):
     assert stated_case(conversation) == wanted
     for case in (None, EvalCase(eval_id="full/name")):
         found = ConversationCase(conversation, case, Record("f", 1, b"")).run_of
-        assert found == ("full/name" if case and wanted else None)
+        assert found == ("\0full/name" if case and wanted else None)
+
+
+def test_runs_of_one_id_in_two_sets_are_runs_of_two_cases():
+    conversation = Conversation(conversation_id="c", eval_id="e")
+    cases = [EvalCase(eval_id="e", eval_set_id=name) for name in (None, "a", "b")]
+    found = {ConversationCase(conversation, case, Record("f", 1, b"")).run_of for case in cases}
+    assert len(found) == 3

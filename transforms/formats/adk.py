@@ -36,8 +36,9 @@ def eval_cases(value: JsonValue) -> list[EvalCase]:
     """
     with one_line_problems("not an ADK eval set"):
         if isinstance(value, dict) and "eval_cases" not in value and {"eval_id", "evalId"} & value.keys():
-            return [_eval_case(AdkEvalCase.model_validate(value))]
-        return [_eval_case(case) for case in EvalSet.model_validate(value).eval_cases]
+            return [_eval_case(AdkEvalCase.model_validate(value), None)]
+        found = EvalSet.model_validate(value)
+        return [_eval_case(case, found.eval_set_id or None) for case in found.eval_cases]
 
 
 def eval_result_conversations(value: JsonValue) -> list[Conversation]:
@@ -55,6 +56,7 @@ def eval_result_conversations(value: JsonValue) -> list[Conversation]:
     sessions = Counter(result.session_id for result in results)
     conversations = []
     for i, result in enumerate(results):
+        result.eval_set_id = result.eval_set_id or document.eval_set_id
         unique = result.session_id and sessions[result.session_id] == 1
         name = result.session_id if unique else f"{document.eval_set_result_id}/{result.eval_id}/{i}"
         conversations.append(_result_conversation(result, name or ""))
@@ -165,10 +167,11 @@ def _rubrics(rubrics: Sequence[AdkRubric] | None) -> list[Rubric]:
     ]
 
 
-def _eval_case(case: AdkEvalCase) -> EvalCase:
+def _eval_case(case: AdkEvalCase, eval_set_id: str | None) -> EvalCase:
     scenario = case.conversation_scenario
     return EvalCase(
         eval_id=case.eval_id,
+        eval_set_id=eval_set_id,
         kind="scenario" if scenario else "golden",
         dialect="adk",
         turns=[invocation_expected(invocation) for invocation in case.conversation or []],
@@ -219,10 +222,11 @@ def _result_conversation(result: EvalCaseResult, conversation_id: str) -> Conver
         source="adk",
         app_version=stated_app_version(state),
         eval_id=result.eval_id or None,
+        eval_set_id=result.eval_set_id or None,
         turns=[_result_turn(pair, i) for i, pair in enumerate(result.eval_metric_result_per_invocation)],
         state=state,
         labels={"final_eval_status": result.final_eval_status.name, "metrics": metrics},
-        meta={"eval_set_id": result.eval_set_id, "user_id": result.user_id, **context},
+        meta={"user_id": result.user_id, **context},
         tools=context_tools(context.get(APP_DETAILS)),
     )
 

@@ -56,6 +56,8 @@ def joined_conversation(session_id: str, values: Sequence[JsonObject]) -> Conver
     )
     eval_id = as_text(_last(values, "eval_id", "evalId"))
     conversation.eval_id = eval_id or conversation.eval_id
+    eval_set_id = as_text(_last(values, "eval_set_id", "evalSetId"))
+    conversation.eval_set_id = eval_set_id or conversation.eval_set_id
     return conversation
 
 

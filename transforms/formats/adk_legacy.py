@@ -58,7 +58,7 @@ def row_case(rows: JsonValue, eval_id: str) -> EvalCase:
     return legacy_eval_case({"name": eval_id, "data": rows})
 
 
-def legacy_eval_case(value: JsonValue) -> EvalCase:
+def legacy_eval_case(value: JsonValue, eval_set_id: str | None = None) -> EvalCase:
     """Returns an entry `{name, data, initial_session}` of an old eval set as a case.
 
     Raises:
@@ -68,17 +68,18 @@ def legacy_eval_case(value: JsonValue) -> EvalCase:
         case = LegacyCase.model_validate(value)
     return EvalCase(
         eval_id=case.name,
+        eval_set_id=eval_set_id,
         dialect="adk",
         turns=[_expected(row) for row in case.data],
         session_state=case.initial_session.state,
     )
 
 
-def legacy_cases(value: list[JsonValue], eval_id: str) -> list[EvalCase]:
-    """Returns the cases of a file of either kind; `eval_id` names the case of a file of rows."""
+def legacy_cases(value: list[JsonValue], stem: str) -> list[EvalCase]:
+    """Returns the cases of a file of either kind; its stem names the set, or the case of a file of rows."""
     if value and isinstance(value[0], dict) and "data" in value[0]:
-        return [legacy_eval_case(entry) for entry in value]
-    return [row_case(value, eval_id)]
+        return [legacy_eval_case(entry, stem) for entry in value]
+    return [row_case(value, stem)]
 
 
 def _expected(row: LegacyRow) -> ExpectedTurn:

@@ -23,19 +23,24 @@ def session_conversation(value: JsonValue) -> Conversation:
     """
     with one_line_problems("not an ADK session"):
         session = read_log(Session, value)
-    eval_id = session.state.get("eval_id")
     groups = _invocation_groups([event for event in session.events if not event.partial])
     invocations = [_invocation(events) for events in groups]
     return Conversation(
         conversation_id=session.id,
         source="adk",
         app_version=stated_app_version(session.state),
-        eval_id=eval_id if isinstance(eval_id, str) else None,
+        eval_id=_stated(session, "eval_id"),
+        eval_set_id=_stated(session, "eval_set_id"),
         start_time=_rfc3339(session.events[0].timestamp) if session.events else None,
         turns=[_turn(*turn, i) for i, turn in enumerate(zip(groups, invocations, strict=True))],
         state=session.state,
         meta={"app_name": session.app_name, "user_id": session.user_id, **turn_context(invocations)},
     )
+
+
+def _stated(session: Session, name: str) -> str | None:
+    value = session.state.get(name)
+    return value if isinstance(value, str) and value else None
 
 
 def _invocation_groups(events: Sequence[Event]) -> list[list[Event]]:

@@ -30,17 +30,13 @@ def conversation(value: JsonObject) -> canonical.Conversation:
         source="ces",
         app_version=message.app_version or None,
         language=message.language_code or None,
-        eval_id=_named_case(value),
+        eval_id=_label(value, "evaluation") or _label(value, "eval_id"),
+        eval_set_id=_label(value, "eval_set_id"),
         start_time=message.start_time,
         turns=[_turn(index, turn) for index, turn in enumerate(turns)],
         meta={"deployment": message.deployment} if message.deployment else {},
         tools=declared_tools(value.get("tools")),
     )
-
-
-def _named_case(value: JsonObject) -> str | None:
-    name = value.get("evaluation") or value.get("eval_id")
-    return name if isinstance(name, str) else None
 
 
 def _turn(index: int, message: ces.ConversationTurn) -> canonical.Turn:
@@ -214,6 +210,7 @@ def joined_conversation(session_id: str, entries: Sequence[JsonObject]) -> canon
         app_version=_label(labels, "app_version"),
         language=_label(labels, "language_code"),
         eval_id=_label(labels, "evaluation") or _label(labels, "eval_id"),
+        eval_set_id=_label(labels, "eval_set_id"),
         start_time=next((e["timestamp"] for e in entries if isinstance(e.get("timestamp"), str)), None),
         turns=made,
     )

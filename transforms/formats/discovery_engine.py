@@ -42,6 +42,7 @@ def answer_conversation(value: JsonValue, config: DiscoveryEngineConfig) -> Conv
         made.app_version = _app_version(value, config.app_version_field)
     case = value.get("evaluation") or value.get("eval_id")
     made.eval_id = case if isinstance(case, str) else None
+    made.eval_set_id = as_text(value.get("eval_set_id"))
     return made
 
 

@@ -42,6 +42,7 @@ def chat_conversation(value: JsonValue, fallback_id: str) -> Conversation:
         "app_version": as_text(record.get("app_version")),
         "language": record.get("language"),
         "eval_id": as_text(record.get("eval_id")),
+        "eval_set_id": as_text(record.get("eval_set_id")),
         "turns": [_turn(group, i) for i, group in enumerate(_turn_groups(messages))],
         "expected": _expected_outcome(record),
         "labels": {"reward": record["reward"]} if record.get("reward") is not None else {},

@@ -16,7 +16,7 @@ from transforms.wire import dump_json
 
 _Index = Annotated[int, Meta(ge=0)]
 _MERGED = ("state", "labels", "meta")
-_SET = ("app_version", "language", "eval_id", "tags", "expected", "source", "start_time")
+_SET = ("app_version", "language", "eval_id", "eval_set_id", "tags", "expected", "source", "start_time")
 
 
 def place(value: JsonObject) -> tuple[str, int]:

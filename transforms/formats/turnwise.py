@@ -139,7 +139,7 @@ def _repaired(data: bytes) -> Conversation:
 
 def _conversation(value: JsonObject) -> JsonObject:
     fields = _present(value)
-    for key in ("conversation_id", "eval_id", "app_version"):
+    for key in ("conversation_id", "eval_id", "eval_set_id", "app_version"):
         if key in fields:
             fields[key] = as_text(fields[key])
     _repair_each(fields, _turn, "turns")

@@ -243,13 +243,25 @@ def test_results_get_full_names(eval_id: str | None, parent: str | None) -> None
         "name": f"evaluations/{eval_id or '-'}/results/r-1",
         "evaluationRun": "evaluationRuns/nightly run",
     }
-    row: Any = {"eval_id": eval_id, "conversation_id": "c", "app_version": "v1", "result": short}
+    row: Any = {"conversation_id": "c", "app_version": "v1", "result": short}
+    row |= {"eval_id": eval_id, "eval_set_id": None}
     full = full_result(row, LOCAL_APP)
     assert is_name("result", full["name"])
     assert full["evaluationRun"].startswith(full["name"].split("/evaluations/")[0] + "/evaluationRuns/x-")
     if parent:
         assert full["name"] == f"{parent}/results/r-1"
     assert short["name"].startswith("evaluations/")
+
+
+def test_results_of_one_id_in_two_sets_are_those_of_two_evaluations() -> None:
+    def parent(eval_set_id: str | None, eval_id: str = "one") -> str:
+        row: Any = {"conversation_id": "c", "app_version": None, "eval_id": eval_id}
+        row |= {"eval_set_id": eval_set_id, "result": {"name": "evaluations/x/results/r"}}
+        return str(full_result(row, LOCAL_APP)["name"]).rpartition("/results/")[0]
+
+    assert parent("desk") == f"{LOCAL_APP}/evaluations/desk~one"
+    assert len({parent(name) for name in ("desk", "shop", None, "größe")}) == 4
+    assert parent("desk", f"{APP}/evaluations/one") == f"{APP}/evaluations/one"
 
 
 @pytest.mark.parametrize(
@@ -269,6 +281,7 @@ def test_the_app_is_the_one_that_is_named(
 ) -> None:
     row: Any = {
         "eval_id": eval_id,
+        "eval_set_id": None,
         "conversation_id": conversation,
         "app_version": version,
         "result": {"name": "evaluations/x/results/r-1"},

@@ -9,11 +9,11 @@ import pytest
 
 from schemas.config import EvalConfig
 from schemas.record import Record
+from transforms.case_index import CaseIndex
 from transforms.config import build_criteria
 from transforms.conversation_case import ConversationCase
 from transforms.formats.events import in_order, join_events
 from transforms.formats.registry import LogReader
-from transforms.match import CaseIndex
 from transforms.metrics import MetricsState
 from transforms.results import RunInfo, evaluation_result
 from transforms.rows import RowWindow, turn_rows, version_rows
