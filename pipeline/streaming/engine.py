@@ -1,10 +1,12 @@
 """Drives a local pipeline: hands it what a feed gives, moves its time on, and ends it."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from concurrent.futures import wait
 from dataclasses import dataclass
+from functools import partial
 from threading import Event
 from time import monotonic, sleep, time
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 from apache_beam.portability.api import beam_runner_api_pb2
 from apache_beam.utils.timestamp import MAX_TIMESTAMP
@@ -13,6 +15,7 @@ from pipeline.feeds.feed import Feed, Item
 from pipeline.streaming.ledger import Ledger
 from pipeline.streaming.store import Store
 from pipeline.streaming.watermark import Watermark
+from pipeline.streaming.worker import Worker
 from schemas.arrival import Arrival
 from schemas.failure import record_failure
 from schemas.record import Record
@@ -26,11 +29,16 @@ _TICK = 0.2
 _STALLED_AFTER = 120.0
 _LEAVING = 2.0
 TestStreamPayload = beam_runner_api_pb2.TestStreamPayload
+_T = TypeVar("_T")
 _Message: TypeAlias = TestStreamPayload.Event
 
 
-class StalledError(RuntimeError):
-    """Records went into the pipeline and nothing came of them."""
+class StalledError(OSError):
+    """The stream cannot go on: its source does not answer, or nothing comes of its records."""
+
+
+class EndedEarlyError(OSError):
+    """The stream ended before it was asked to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +57,8 @@ class Limits:
 class Engine:
     """The reader that Beam's TestStream asks for events.
 
+    Whatever may take long is done in another thread: Beam ends a stream that gives no event for 30 s.
+
     Attributes:
         problem: Why the stream ended early; None: it did not.
     """
@@ -62,8 +72,21 @@ class Engine:
         longest_wait: float,
         run_id: str,
         stop: Event,
+        patience: float = 60.0,
     ):
-        """Keeps what to read and when to end; `stop` lets the stream end: what was read is scored."""
+        """Keeps what to read and when to end.
+
+        Args:
+            feed: The source.
+            ledger: Holds the records on their way.
+            store: Where outcomes are kept.
+            limits: When the stream ends by itself.
+            longest_wait: Seconds after which an open session is closed at the latest.
+            run_id: Name of the run.
+            stop: Lets the stream end when it is set: what was read is scored.
+            patience: Seconds that a stream which is to end waits for a source that does not answer.
+        """
+        self._worker, self._patience = Worker("turnwise-reader"), patience
         self._feed, self._ledger, self._store = feed, ledger, store
         self._limits, self._longest_wait, self._run_id = limits, longest_wait, run_id
         self._stop, self._gone, self._done = stop, Event(), Event()
@@ -71,12 +94,14 @@ class Engine:
         self._watermark = Watermark(patience=longest_wait)
         self._started = self._ticked = monotonic()
         self._scored_before, self._latest = self._scored(), 0
+        self._is_complete = False
         self.problem: Exception | None = None
 
     def leave(self) -> None:
         """Ends the stream without more ado, once there is no pipeline any more that it could be given to."""
         self._gone.set()
         self._done.wait(_LEAVING)
+        self._worker.close()
 
     def fail(self, problem: Exception) -> None:
         """Lets the stream end because of a problem outside the pipeline."""
@@ -90,20 +115,52 @@ class Engine:
         try:
             yield from self._live()
             yield from self._drain()
+            self._is_complete = not self._gone.is_set()
         except Exception as error:
             self.fail(error)
         self._done.set()
         yield _watermark_message(MAX_TIMESTAMP.micros)
 
+    def check(self) -> None:
+        """Raises what ended the stream before it was asked to end, if something did."""
+        if self.problem is not None:
+            raise self.problem
+        if not self._is_complete:
+            raise EndedEarlyError(
+                "the stream ended before it was asked to; start it again, it goes on where it stopped"
+            )
+
     def _live(self) -> Iterator[_Message]:
         while not self._is_ending():
             room = self._room()
-            items = self._feed.poll(room) if room > 0 else ()
+            items = (yield from self._aside(partial(self._feed.poll, room))) if room > 0 else ()
             if items:
                 yield from self._given(items)
             else:
                 sleep(_PAUSE)
             yield from self._tick()
+
+    def _aside(self, call: Callable[[], _T]) -> Generator[_Message, None, _T | None]:
+        """Makes a call in the other thread, and moves the clock on meanwhile.
+
+        Returns:
+            Its result; None if the pipeline has gone meanwhile.
+
+        Raises:
+            StalledError: The stream is to end, and the call does not.
+        """
+        result = self._worker.submit(call)
+        ending_since: float | None = None
+        while not wait([result], _TICK).done and not self._gone.is_set():
+            yield from self._tick()
+            if ending_since is None and self._is_ending():
+                ending_since = monotonic()
+            if ending_since is not None and monotonic() - ending_since > self._patience:
+                raise StalledError(
+                    f"the input or the disk did not answer for {self._patience:.0f} s; what was not read is "
+                    "read when the stream is started again"
+                )
+        return result.result() if result.done() else None
 
     def _is_ending(self) -> bool:
         seconds, conversations = self._limits.seconds, self._limits.conversations
@@ -144,7 +201,7 @@ class Engine:
                 continue
             elements.append(_element(arrival))
         if unread:
-            self._store.commit(unread, self._ledger)
+            yield from self._aside(partial(self._store.commit, unread, self._ledger))
         self._latest = len(elements)
         if elements:
             yield _Message(element_event=_Message.AddElements(elements=elements))
@@ -170,7 +227,7 @@ class Engine:
     def _drain(self) -> Iterator[_Message]:
         """Lets everything that was read come out: first what is on its way, then open sessions."""
         if self._limits.conversations is None and not self._gone.is_set():
-            yield from self._given(self._feed.last_items())
+            yield from self._given((yield from self._aside(self._feed.last_items)) or ())
         yield from self._until_none(lambda: self._ledger.in_flight)
         self._watermark.pass_over(self._longest_wait)
         yield _watermark_message(self._watermark.micros)

@@ -139,8 +139,7 @@ def _stream(settings: Settings, options: PipelineOptions, store: Store, feed: Fe
         run_to_the_end(pipeline)
     late = desk.complete_windows(stream.rules)
     desk.write_metrics()
-    if engine.problem is not None:
-        raise engine.problem
+    engine.check()
     return late
 
 

@@ -1,0 +1,150 @@
+"""A stream whose source is slow, stuck or gone."""
+
+import json
+import threading
+import time
+from threading import Event
+
+import pytest
+from apache_beam.utils.timestamp import MAX_TIMESTAMP
+
+from pipeline.feeds.feed import Item
+from pipeline.streaming.engine import EndedEarlyError, Engine, Limits, StalledError
+
+
+class SlowFeed:
+    """Gives one item, after it was told to."""
+
+    is_finished = False
+
+    def __init__(self, error=None):
+        self.may_go_on, self.error, self.items = Event(), error, [Item("logs", 1, b'{"event_time": 5}')]
+
+    def poll(self, limit):
+        assert self.may_go_on.wait(60)
+        if self.error:
+            raise self.error
+        return [self.items.pop() for _ in range(min(limit, len(self.items)))]
+
+    def last_items(self):
+        return []
+
+    def settle(self, places):
+        pass
+
+
+@pytest.fixture
+def feed():
+    feed = SlowFeed()
+    yield feed
+    feed.may_go_on.set()
+
+
+def engine(feed, kept, stop, **fields):
+    return Engine(feed, kept.ledger, kept.store, Limits(), 1.0, "run", stop, **fields)
+
+
+def until(messages, is_so):
+    """Takes messages until one is as wanted; returns it."""
+    deadline = time.monotonic() + 60
+    for message in messages:
+        if is_so(message):
+            return message
+        assert time.monotonic() < deadline
+    return None
+
+
+def is_tick(message):
+    return message.HasField("processing_time_event")
+
+
+def is_element(message):
+    return message.HasField("element_event")
+
+
+def is_the_end(message):
+    return message.watermark_event.new_watermark == MAX_TIMESTAMP.micros
+
+
+def test_a_long_poll_keeps_the_stream_alive(kept, feed):
+    messages = engine(feed, kept, Event()).read_multiple([])
+    for _ in range(3):
+        assert until(messages, is_tick)
+    assert kept.ledger.waiting == 0
+    feed.may_go_on.set()
+    found = until(messages, is_element)
+    assert json.loads(found.element_event.elements[0].encoded_element) == ["logs", 1]
+
+
+def test_a_stuck_poll_does_not_keep_the_stream_from_ending(kept, feed):
+    stop = Event()
+    one = engine(feed, kept, stop, patience=0.1)
+    messages = one.read_multiple([])
+    assert until(messages, is_tick)
+    stop.set()
+    assert until(messages, is_the_end) and list(messages) == []
+    with pytest.raises(StalledError, match=r"did not answer for 0 s; what was not read is read when"):
+        one.check()
+
+
+@pytest.mark.parametrize("error", [TimeoutError("slow disk"), RuntimeError("a bug")])
+def test_an_error_of_the_feed_ends_the_stream(kept, feed, error):
+    feed.error = error
+    feed.may_go_on.set()
+    one = engine(feed, kept, Event())
+    assert until(one.read_multiple([]), is_the_end)
+    with pytest.raises(type(error), match=str(error)):
+        one.check()
+
+
+def test_a_stream_that_is_asked_to_end_is_complete(kept, feed):
+    stop = Event()
+    feed.items.clear()
+    feed.may_go_on.set()
+    one = engine(feed, kept, stop)
+    messages = one.read_multiple([])
+    assert until(messages, is_tick)
+    stop.set()
+    assert until(messages, is_the_end)
+    one.check()
+
+
+@pytest.mark.parametrize("is_begun", [False, True])
+def test_a_stream_that_ends_before_it_was_asked_to_is_no_success(kept, feed, is_begun):
+    """Beam ends a pipeline that is given no event for 30 s, without an error."""
+    one = engine(feed, kept, Event())
+    messages = one.read_multiple([])
+    if is_begun:
+        assert until(messages, is_tick)
+    leaving = threading.Thread(target=one.leave)
+    leaving.start()
+    if is_begun:
+        assert until(messages, is_the_end)
+    leaving.join(60)
+    with pytest.raises(EndedEarlyError, match="ended before it was asked to; start it again"):
+        one.check()
+
+
+def test_the_time_of_a_stream_goes_on_while_its_disk_is_slow(kept, feed):
+    feed.items[:] = [Item("logs", 1, b"", error=ValueError("bad"))]
+    feed.may_go_on.set()
+    messages = engine(feed, kept, Event()).read_multiple([])
+    locked, free = Event(), Event()
+
+    def hold():
+        with kept.store.lock:
+            locked.set()
+            free.wait(60)
+
+    holder = threading.Thread(target=hold)
+    holder.start()
+    try:
+        assert locked.wait(60)
+        for _ in range(3):
+            assert until(messages, is_tick)
+        assert kept.rows("failures") == []
+    finally:
+        free.set()
+        holder.join(60)
+    until(messages, lambda _: kept.rows("failures"))
+    assert [row["message"] for row in kept.rows("failures")] == ["bad"]
