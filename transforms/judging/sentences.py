@@ -6,37 +6,28 @@ from typing import NamedTuple
 
 import sentencex
 
+from transforms.judging.languages import (
+    ABBREVIATIONS,
+    ABBREVIATIONS_OF_FIGURES,
+    ANY_ABBREVIATION,
+    BEFORE_ORDINALS,
+    FUNCTION_WORDS,
+    MONTHS,
+    ORDINAL_DOTS,
+    SHARED_MONTHS,
+    guessed_language,
+)
 from transforms.judging.sections import neutral
 
 _BULLET = re.compile(r"[ \t]*(?:(?P<sign>[-*+•‣◦·–—]|#{1,6})|[0-9]{1,3}[.)]|[A-Za-z][.)])[ \t]+")
 _END = re.compile(r"[.!?:;。！？：；۔؟।…][\"'”’)\]]*$")
 
 
-_ORDINAL = re.compile(r"(?:^|[^\w.])[0-9]{1,2}\.\s*$")
-_WITH_ORDINAL_DOTS = frozenset(
-    (
-        "bs",
-        "cs",
-        "da",
-        "de",
-        "et",
-        "fi",
-        "fo",
-        "hr",
-        "hu",
-        "is",
-        "lb",
-        "lv",
-        "nb",
-        "nn",
-        "no",
-        "pl",
-        "sk",
-        "sl",
-        "sr",
-    )
-)
-
+_TAIL = 60
+_NUMBER = re.compile(r"(?:^|[^\w.])[0-9]{1,2}\.\s*$")
+_SPACED = re.compile(r"(?<=\b[^\W\d_])\.\s+")  # `z. B.` counts as `z.B.`
+_LAST = re.compile(r"(?:(?P<before>[^\W\d_]+)[\s,]+)?(?P<last>[^\s(\[\"'„“»«/]+)\.\s*$")
+_FIRST = re.compile(r"[^\W\d_]+")
 
 MAX_SENTENCES = 300
 """An answer of more sentences, or of more than MAX_SECTION characters, is not judged sentence by sentence."""
@@ -57,13 +48,14 @@ def sentences(text: str, language: str | None) -> list[Span]:
 
     Args:
         text: The answer.
-        language: BCP 47 code; None: unknown.
+        language: BCP 47 code; None: unknown, and guessed from the text.
     """
     shown = neutral(text)
+    code = language.split("-")[0].lower() if language else guessed_language(shown)
     spans = [
         span
         for block in _blocks(shown)
-        for span in ([block] if _is_whole(shown, block) else _split(shown, block, language or "en"))
+        for span in ([block] if _is_whole(shown, block) else _split(shown, block, code))
     ]
     return [span for span in (_stripped(shown, span) for span in spans) if _has_words(shown, span)]
 
@@ -113,22 +105,49 @@ def _is_whole(text: str, block: Span) -> bool:
     return first.startswith("```") or _is_row(first)
 
 
-def _split(text: str, block: Span, language: str) -> Iterator[Span]:
-    """Splits a block; a bullet's sign is left off, a number stays with its first sentence.
-
-    Where a dot makes an ordinal (`am 5. Mai`), a small number with one ends no sentence.
-    """
+def _split(text: str, block: Span, language: str | None) -> Iterator[Span]:
+    """Splits a block; a bullet's sign is left off, a number stays with its first sentence."""
     marker = _BULLET.match(text, block.start, block.end)
     start = marker.end() if marker else block.start
     first = block.start if marker and not marker["sign"] else start
-    has_ordinals = language.split("-")[0].lower() in _WITH_ORDINAL_DOTS
-    for sentence in sentencex.segment(language, text[start : block.end]):
+    for sentence in sentencex.segment(language or "en", text[start : block.end]):
         start += len(sentence)
-        if not (has_ordinals and _ORDINAL.search(sentence) and text[start : block.end].strip()):
+        if not _is_open(sentence, text[start : min(start + _TAIL, block.end)], language):
             yield Span(first, start)
             first = start
     if first < start:
         yield Span(first, start)
+
+
+def _is_open(sentence: str, rest: str, language: str | None) -> bool:
+    """Tells whether a piece of a text ends with the dot of an abbreviation or of an ordinal."""
+    tail = _SPACED.sub(".", sentence[-_TAIL:])
+    last = _LAST.search(tail)
+    follows = rest.lstrip()
+    if last is None or not follows:
+        return False
+    if _NUMBER.search(tail):
+        return _is_ordinal((last["before"] or "").lower(), follows, language)
+    word = last["last"].lower()
+    known = ANY_ABBREVIATION if language is None else ABBREVIATIONS.get(language, frozenset())
+    if word in known or (language != "en" and len(word) == 1 and word.isalpha() and follows[0].islower()):
+        return True
+    figures = ABBREVIATIONS_OF_FIGURES.get(language, ABBREVIATIONS_OF_FIGURES[None])
+    return (follows[0].isdigit() or follows[0].islower()) and word in figures
+
+
+def _is_ordinal(before: str, follows: str, language: str | None) -> bool:
+    """Tells whether a small number with a dot is an ordinal, by what stands around it."""
+    word = _FIRST.match(follows)
+    after = word.group().lower() if word else ""
+    if after in MONTHS or (after in SHARED_MONTHS and language != "en"):
+        return True
+    if language not in ORDINAL_DOTS:
+        return language is None and follows[0].islower()
+    is_start = follows[0].isupper() and after in FUNCTION_WORDS.get(language, frozenset())
+    if is_start or follows[0].islower():
+        return not is_start
+    return language != "de" or not before or before in BEFORE_ORDINALS
 
 
 def _stripped(text: str, span: Span) -> Span:

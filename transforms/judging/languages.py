@@ -1,0 +1,131 @@
+"""What dots mean in some languages, where they do not end a sentence: small tables, no model."""
+
+import re
+from collections import Counter
+from collections.abc import Mapping
+
+_WORD = re.compile(r"[^\W\d_]+")
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+FUNCTION_WORDS: Mapping[str, frozenset[str]] = {
+    "cs": _words(
+        "a nebo ale je jsou byl byla není my vy se pro s v na do od po to ten že pokud prosím děkuji jste"
+    ),
+    "da": _words(
+        "og eller men er var har ikke jeg vi du din deres for med på af fra til i det den en et som at tak"
+    ),
+    "de": _words(
+        """der die das den dem des ein eine einen einem einer und oder aber ist sind war wird werden wurde
+        hat haben habe hatte kann können nicht kein keine keinen ich wir sie ihr ihre ihren ihnen es er mit
+        für auf von vom zum zur im am um bei beim aus nach bis auch noch nur wie wenn dann dass bitte danke
+        gern gerne uns mir mich so in an zu dieser diese dieses vielen möchten wann was wo alle als"""
+    ),
+    "en": _words(
+        """the a an and or but is are was were be been has have had will can could would should not no i we
+        you he she it they his her your our their my with for on of from to at by this that these those
+        there what when if please thanks thank me us am may do does did in as so then"""
+    ),
+    "es": _words(
+        """el la los las un una y o pero es son fue ha no yo usted ustedes su sus nuestro para con en por de
+        del al este esta que si gracias se lo"""
+    ),
+    "fi": _words("ja tai mutta on ovat oli ei minä me te sinun teidän se että jos kiitos kun myös"),
+    "fr": _words(
+        """le la les des un une et ou mais est sont a ont pas ne je nous vous il elle ils votre vos notre
+        pour avec dans sur par de du au aux ce cette que qui si merci"""
+    ),
+    "it": _words(
+        """il lo la gli le un una e o ma è sono ha non io noi lei suo sua per con in di del della da al alla
+        questo che se grazie si"""
+    ),
+    "nl": _words(
+        """de het een en of maar is zijn was heeft niet geen ik wij we u uw je jouw voor met op van naar bij
+        in dat die dit als dank ook nog om"""
+    ),
+    "pl": _words(
+        """i lub ale jest są nie my pan pani się dla z w na do od po to ten ta że jeśli proszę dziękuję o"""
+    ),
+    "pt": _words(
+        """o a os as um uma e ou mas é são foi não eu você seu sua para com em por de do da no na este que
+        se"""
+    ),
+    "ru": _words("и в на не что вы мы для с по от до это если пожалуйста спасибо к о у за из ваш как"),
+    "sv": _words(
+        """och eller men är var har inte jag vi du ni din er för med på av från till i det den en ett som
+        att"""
+    ),
+}
+"""Language -> words of most of its sentences, in small letters."""
+
+_LANGUAGES_OF: dict[str, list[str]] = {}
+for _language, _set in FUNCTION_WORDS.items():
+    for _each in _set:
+        _LANGUAGES_OF.setdefault(_each, []).append(_language)
+
+ABBREVIATIONS: Mapping[str, frozenset[str]] = {
+    "da": _words("bl.a f.eks inkl ekskl tlf"),
+    "de": _words(
+        """abs abzgl allg art.-nr aufl bd bes best.-nr bspw bzw ca d.h dipl einschl entspr evtl exkl fa geb
+        gem gest ggf hr hrn inkl insb insbes kap kto max mind nr nrn rd sog tel tel.-nr tgl u.a urspr versch
+        vgl vorauss z.b zzgl"""
+    ),
+    "en": _words("approx excl incl mr mrs ms"),
+    "es": _words("aprox avda núm pág sr sra"),
+    "fi": _words("esim klo ks nro puh"),
+    "fr": _words("c.-à-d env m mlle mme n° p.ex tél"),
+    "it": _words("dott p.es sig sig.ra"),
+    "nl": _words("bijv d.w.z dhr evt excl incl mevr o.a tel"),
+    "pl": _words("godz m.in mln np tel tj tys tzn ul"),
+    "pt": _words("aprox av nº núm p.ex pág sr sra"),
+    "ru": _words("т.е им ул тел"),
+    "sv": _words("bl.a dvs exkl inkl kl t.ex tel"),
+}
+"""Language -> abbreviations that something follows, in small letters, without their last dot."""
+
+ANY_ABBREVIATION = frozenset().union(*ABBREVIATIONS.values()) - _words(
+    "abs art av bd env fa gem kap m max mind sig"
+)
+"""Those of every language but what may end an English sentence."""
+
+_HALVES = _words("a.m max min p.m qty tel")
+ABBREVIATIONS_OF_FIGURES: Mapping[str | None, frozenset[str]] = {
+    None: _HALVES,
+    "de": _HALVES | _words("apr aug dez di do feb fr jan jh mi mo mär nov okt sa sept so std"),
+    "en": _HALVES | _words("apr aug dec est feb hrs jan nov oct sept"),
+}
+"""Language -> what ends no sentence before a figure or a small letter: months, days, units."""
+
+ORDINAL_DOTS = _words("bs cs da de et fi fo hr hu is lb lv nb nn no pl sk sl sr")
+"""Languages in which a dot makes an ordinal of a number."""
+
+BEFORE_ORDINALS = _words(
+    """ab am beim bis das dein deine deinem deinen deiner dem den der des die ein eine einem einen einer erste
+    ersten im ihr ihre ihrem ihren ihrer jede jedem jeden jeder jedes mein meine oder seit sowie und unser
+    unsere unserem unseren vom vor zum zur zweite zweiten"""
+)
+"""German words before an ordinal."""
+
+MONTHS = _words("januar jänner februar märz mai juni juli oktober dezember")
+"""German months that are no English words."""
+
+SHARED_MONTHS = _words("april august september november")
+"""German months that are English words as well."""
+
+
+def guessed_language(text: str) -> str | None:
+    """Returns the language of most of a text's function words; None: there are none, or two have as many.
+
+    English goes before others that have as many.
+    """
+    counts: Counter[str] = Counter()
+    for word in _WORD.findall(text.lower()):
+        counts.update(_LANGUAGES_OF.get(word, ()))
+    most = max(counts.values(), default=0)
+    first = [language for language, count in counts.items() if count == most]
+    if "en" in first:
+        return "en"
+    return first[0] if len(first) == 1 else None
