@@ -4,7 +4,7 @@ from hashlib import sha256
 
 from sqlalchemy import Connection
 
-from pipeline.store.naming import run_name
+from pipeline.store.naming import marked, run_name
 from pipeline.store.tables import FAILURES, key_text
 from pipeline.store.upserts import upsert
 from schemas.rows import FailureRow
@@ -16,7 +16,8 @@ _SEVERAL_A_RECORD = ("parse", "parse_case")
 
 
 def failure_columns(row: FailureRow, app: str, nanos: int) -> JsonObject:
-    """Returns the row of a failure, `nanos` after 1970; its name is the same in every run."""
+    """Returns the row of a failure, `nanos` after 1970; its name is the same whenever its run is repeated."""
+    run = run_name(app, row["run_id"])
     place = [
         row["stage"],
         row["source"],
@@ -29,9 +30,9 @@ def failure_columns(row: FailureRow, app: str, nanos: int) -> JsonObject:
     texts = ("stage", "error_type", "conversation_id", "app_version", "criterion", "source")
     return {
         **{name: key_text(row[name] or "") for name in texts},  # type: ignore[literal-required]
-        "name": f"{app}/failures/f-{sha256(dump_json(place)).hexdigest()[:32]}",
+        "name": marked(f"{app}/failures/f-{sha256(dump_json(place)).hexdigest()[:32]}", run),
         "app": app,
-        "evaluation_run": run_name(app, row["run_id"]),
+        "evaluation_run": run,
         "update_nanos": nanos,
         "content": dump_json(row).decode(),
     }

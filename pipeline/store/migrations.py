@@ -1,6 +1,8 @@
 """Brings a store to the tables that this version of turnwise uses, one numbered step after the other."""
 
+import json
 from collections.abc import Callable, Sequence
+from hashlib import sha256
 
 from sqlalchemy import Connection, inspect, text
 
@@ -112,7 +114,26 @@ def _keep_from_replacing(connection: Connection) -> None:
         )
 
 
-MIGRATIONS: tuple[Migration, ...] = (_first, _keep_from_replacing)
+def _name_by_run(connection: Connection) -> None:
+    """Adds to the names of results what run and app version they are of, to those of failures what run."""
+    for name in connection.execute(text("SELECT name FROM results")).scalars().all():
+        query = text("SELECT content FROM results WHERE name = :name")
+        result = json.loads(connection.execute(query, {"name": name}).scalar_one())
+        result["name"] = _marked(name, result.get("evaluationRun", ""), result.get("appVersion", ""))
+        content = json.dumps(result, ensure_ascii=False, separators=(",", ":"))
+        change = text("UPDATE results SET name = :new, content = :content WHERE name = :name")
+        connection.execute(change, {"new": result["name"], "content": content, "name": name})
+    for name, run in connection.execute(text("SELECT name, evaluation_run FROM failures")).all():
+        change = text("UPDATE failures SET name = :new WHERE name = :name")
+        connection.execute(change, {"new": _marked(name, run), "name": name})
+
+
+def _marked(name: str, *texts: str) -> str:
+    told = "\0".join(texts).encode("utf-8", "replace")
+    return f"{name}-{sha256(told).hexdigest()[:16]}"
+
+
+MIGRATIONS: tuple[Migration, ...] = (_first, _keep_from_replacing, _name_by_run)
 
 
 def stored_version(connection: Connection) -> int:

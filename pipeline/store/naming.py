@@ -1,5 +1,7 @@
 """Full names for what a run knows by short ones."""
 
+from hashlib import sha256
+
 from schemas.ces.names import app_in, evaluation_id, id_of, is_name
 from schemas.rows import FailureRow, ResultRow
 from schemas.values import JsonObject
@@ -30,8 +32,16 @@ def app_of_row(row: ResultRow | FailureRow, default: str) -> str:
     return app_in(row["conversation_id"], row["app_version"]) or default
 
 
+def marked(name: str, *texts: str) -> str:
+    """Returns a name with a mark of what else it depends on; `migrations` marks older names in this way."""
+    told = "\0".join(texts).encode("utf-8", "replace")
+    return f"{name}-{sha256(told).hexdigest()[:16]}"
+
+
 def full_result(row: ResultRow, app: str) -> JsonObject:
     """Returns the EvaluationResult of a row with full names of itself and its run.
+
+    Its own name tells it from results of the same conversation and case in other runs and app versions.
 
     Args:
         row: The row; it is left as it is.
@@ -40,8 +50,10 @@ def full_result(row: ResultRow, app: str) -> JsonObject:
     result = row["result"]
     app = app_of_row(row, app)
     parent = evaluation_name(app, row["eval_id"], row["eval_set_id"])
-    named = {**result, "name": f"{parent}/results/{result['name'].rsplit('/', 1)[-1]}"}
+    run = ""
     if "evaluationRun" in result:
         own_app = parent.partition("/evaluations/")[0]
-        named["evaluationRun"] = run_name(own_app, result["evaluationRun"].removeprefix("evaluationRuns/"))
-    return named
+        run = run_name(own_app, result["evaluationRun"].removeprefix("evaluationRuns/"))
+        result = {**result, "evaluationRun": run}
+    short = result["name"].rsplit("/", 1)[-1]
+    return {**result, "name": marked(f"{parent}/results/{short}", run, result.get("appVersion", ""))}

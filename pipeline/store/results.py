@@ -5,8 +5,9 @@ from collections.abc import Iterable, Sequence
 from random import getrandbits
 from typing import NamedTuple
 
-from sqlalchemy import Connection, delete, func, or_, select
+from sqlalchemy import Connection, delete, func, select
 
+from pipeline.store.naming import run_name
 from pipeline.store.tables import FAILURES, RESULTS, key_nanos, key_text
 from pipeline.store.upserts import upsert
 from schemas.ces.names import app_of, parent_of
@@ -63,23 +64,20 @@ def write_results(
 ) -> None:
     """Writes rows of `result_columns`; each replaces the earlier result of its name.
 
-    What earlier runs could not do with the same conversations is no longer a failure. `since` is when this
-    run began, in nanoseconds since 1970: an earlier one may have had its name. `run_app` is where its
-    failures are, whatever app its results are in.
+    What the same run could not do with these conversations when it was made before, before `since`
+    (nanoseconds since 1970), is no longer a failure; other runs keep their failures. `run_app` is where
+    failures of this run are that name no app.
     """
     upsert(connection, RESULTS, rows)
-    runs: dict[tuple[str, str], set[str]] = {}
+    ended: dict[tuple[str, str], set[str]] = {}
     for row in rows:
-        runs.setdefault((row["app"], row["evaluation_run"]), set()).add(row["conversation_id"])
-    for (app, run), conversations in sorted(runs.items()):
-        is_old = or_(FAILURES.c.evaluation_run != run, FAILURES.c.update_nanos < since)
+        for app in {row["app"], run_app or row["app"]}:
+            run = run_name(app, row["evaluation_run"].rsplit("/", 1)[-1])
+            ended.setdefault((app, run), set()).add(row["conversation_id"])
+    for (app, run), conversations in sorted(ended.items()):
+        of_run = (FAILURES.c.app == app, FAILURES.c.evaluation_run == run, FAILURES.c.update_nanos < since)
         is_theirs = FAILURES.c.conversation_id.in_(sorted(conversations - {""}))
-        connection.execute(delete(FAILURES).where(FAILURES.c.app == app, is_theirs, is_old))
-    elsewhere = {row["conversation_id"] for row in rows if row["app"] != run_app} - {""}
-    if run_app and elsewhere:
-        is_theirs = FAILURES.c.conversation_id.in_(sorted(elsewhere))
-        is_old = FAILURES.c.update_nanos < since
-        connection.execute(delete(FAILURES).where(FAILURES.c.app == run_app, is_theirs, is_old))
+        connection.execute(delete(FAILURES).where(*of_run, is_theirs))
 
 
 def find_result(connection: Connection, name: str) -> JsonObject | None:
@@ -127,8 +125,9 @@ class EvaluationFigures(NamedTuple):
     """What the results of an evaluation add up to.
 
     Attributes:
-        versions: App version id ("": the draft) -> sums over its completed results.
-        undecided: App version id -> completed results without a verdict.
+        versions: App version id ("": the draft) -> sums over its completed results, of every conversation
+            those of the last run only.
+        undecided: App version id -> such results without a verdict.
         runs: Names of the runs that they are from.
     """
 
@@ -138,15 +137,18 @@ class EvaluationFigures(NamedTuple):
 
 
 def read_figures(connection: Connection, evaluation: str) -> EvaluationFigures:
-    """Adds up the results of an evaluation."""
+    """Adds up the results of an evaluation; a conversation counts as the run that scored it last has it."""
     columns = (RESULTS.c.version_id, RESULTS.c.evaluation_status, RESULTS.c.evaluation_run, RESULTS.c.parts)
-    query = select(*columns, RESULTS.c.execution_state).where(RESULTS.c.evaluation == evaluation)
+    query = select(*columns, RESULTS.c.execution_state, RESULTS.c.conversation_id)
+    newest_first = (RESULTS.c.update_nanos.desc(), RESULTS.c.name.desc())
     counts: dict[str, list[int]] = {}
     sums: dict[str, Sums] = {}
+    last_runs: dict[tuple[str, str], str] = {}
     runs = set()
-    for version, status, run, parts, state in connection.execute(query):
+    rows = connection.execute(query.where(RESULTS.c.evaluation == evaluation).order_by(*newest_first))
+    for version, status, run, parts, state, conversation in rows:
         runs.add(run)
-        if state != COMPLETED:
+        if last_runs.setdefault((version, conversation), run) != run or state != COMPLETED:
             continue
         counted = counts.setdefault(version, [0, 0, 0])
         counted[("PASS", "FAIL").index(status) if status in ("PASS", "FAIL") else 2] += 1

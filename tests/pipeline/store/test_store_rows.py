@@ -184,9 +184,10 @@ def test_a_failure_replaces_itself_and_no_other(store: Store) -> None:
         failure("parse", message="entry 2: bad"),
     ]
     assert len(written(store, *rows)) == len(rows)
-    again = written(store, *({**row, "run_id": "run-2", "error_type": "F"} for row in rows))
-    assert len(again) == len(rows)
-    assert {row["run_id"] for row in again} == {"run-2"}
+    again = written(store, *({**row, "error_type": "F"} for row in rows))
+    assert [row["error_type"] for row in again] == ["F"] * len(rows)
+    both = written(store, *({**row, "run_id": "run-2"} for row in rows))
+    assert sorted(row["run_id"] for row in both) == ["run-1"] * len(rows) + ["run-2"] * len(rows)
 
 
 def test_a_result_ends_the_failures_of_an_earlier_run_of_the_same_name(store: Store) -> None:
@@ -208,22 +209,27 @@ def test_a_result_ends_failures_in_the_app_of_its_run(store: Store) -> None:
     assert [row["stage"] for row in written(store)] == ["score"]
 
 
-def test_a_result_ends_the_failures_of_earlier_runs(store: Store) -> None:
-    rows = [
-        failure(conversation_id="c", run="run-0"),
-        failure("score", conversation_id="c", criterion="x", run="run-0"),
-        failure("score", conversation_id="c", criterion="y", run="run-1"),
-        failure(conversation_id="d", run="run-0"),
-        failure(run="run-0"),
-    ]
+def test_a_result_leaves_the_failures_of_other_runs(store: Store) -> None:
+    rows = [failure("score", conversation_id="c", criterion="x", run=run) for run in ("run-0", "run-1")]
     written(store, *rows)
-    write(store, result(1))
-    left = written(store)
-    assert sorted((row["conversation_id"] or "", row["run_id"]) for row in left) == [
-        ("", "run-0"),
-        ("c", "run-1"),
-        ("d", "run-0"),
-    ]
+    columns = [result_columns(result(1), "c", 3)]
+    store.write(lambda connection: write_results(connection, columns, 2, LOCAL_APP))
+    assert [row["run_id"] for row in written(store)] == ["run-0"]
+
+
+def test_figures_count_a_conversation_once_as_its_last_run_has_it(store: Store) -> None:
+    def put(number: int, run: str, status: str, conversation: str, version: str = "v1") -> None:
+        told = result(number, status, version=version, evaluationRun=f"{APP}/evaluationRuns/{run}")
+        write(store, told, nanos=number, conversation=conversation)
+
+    put(1, "one", "PASS", "c")
+    put(2, "one", "PASS", "c")
+    put(3, "one", "PASS", "d")
+    put(4, "one", "FAIL", "c", "v2")
+    put(5, "two", "FAIL", "c")
+    figures = store.read(lambda c: read_figures(c, CASE))
+    assert {v: (s.passes, s.fails) for v, s in figures.versions.items()} == {"v1": (1, 1), "v2": (0, 1)}
+    assert figures.runs == [f"{APP}/evaluationRuns/{run}" for run in ("one", "two")]
 
 
 @pytest.mark.parametrize(
@@ -249,7 +255,7 @@ def test_results_get_full_names(eval_id: str | None, parent: str | None) -> None
     assert is_name("result", full["name"])
     assert full["evaluationRun"].startswith(full["name"].split("/evaluations/")[0] + "/evaluationRuns/x-")
     if parent:
-        assert full["name"] == f"{parent}/results/r-1"
+        assert full["name"].startswith(f"{parent}/results/r-1-")
     assert short["name"].startswith("evaluations/")
 
 

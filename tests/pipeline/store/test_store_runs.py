@@ -55,7 +55,7 @@ def test_a_store_gets_what_the_files_get(
     for conversation, result in filed.items():
         told = own[conversation]
         assert {**told, "name": "", "evaluationRun": ""} == {**result, "name": "", "evaluationRun": ""}
-        assert told["name"].endswith("/" + result["name"].split("/", 1)[1].rsplit("/", 1)[1])
+        assert unmarked(told["name"]) == result["name"].rsplit("/", 1)[1]
         assert EvaluationResult.from_value(told).to_value() == told
     failures = stored(store, FAILURES)
     key = ("stage", "source", "position")
@@ -70,26 +70,56 @@ def test_a_store_gets_what_the_files_get(
     store.close()
 
 
-def test_a_second_run_replaces_its_own(
+def unmarked(name: str) -> str:
+    """Returns the last part of a stored name without the mark of its run and app version."""
+    return name.rpartition("/")[2].rpartition("-")[0]
+
+
+def test_every_run_keeps_its_results_and_failures(
     turnwise: Callable[..., Any], arguments: list[str], store_url: str, tmp_path: Path
 ) -> None:
     found = []
-    for number in ("1", "2"):
-        done = turnwise(
-            *arguments, "--store", store_url, "--run_id", f"run-{number}", output=tmp_path / number
-        )
+    for number, run_id in enumerate(("run-1", "run-2", "run-1")):
+        done = turnwise(*arguments, "--store", store_url, "--run_id", run_id, output=tmp_path / str(number))
         assert done.status == 0
         store = open_store(store_url)
         found.append((stored(store, RESULTS), stored(store, FAILURES)))
         store.close()
-    (first_results, first_failures), (results, failures) = found
-    assert results.keys() == first_results.keys() and failures.keys() == first_failures.keys()
-    assert {result["evaluationRun"].rsplit("/", 1)[-1] for result in results.values()} == {"run-2"}
-    assert {failure["run_id"] for failure in failures.values()} == {"run-2"}
+    (first, first_failures), (both, both_failures), (again, failures) = found
+    assert first.items() < both.items() and first_failures.items() < both_failures.items()
+    assert len(both) == 2 * len(first) and len(both_failures) == 2 * len(first_failures)
+    assert both.keys() == again.keys() and both_failures.keys() == failures.keys()
+    runs = [result["evaluationRun"].rsplit("/", 1)[-1] for result in again.values()]
+    assert runs.count("run-1") == runs.count("run-2") == len(first)
 
 
-def last_parts(names: Any) -> set[str]:
-    return {name.rsplit("/", 1)[-1] for name in names}
+def test_one_conversation_in_two_versions_has_two_results(
+    turnwise: Callable[..., Any], sqlite_url: str, tmp_path: Path
+) -> None:
+    said = {"user": "hi", "agent": "hello", "expected": {"response": "hello"}}
+    logs = tmp_path / "logs.jsonl"
+    records = [
+        {"conversation_id": "c", "turns": [said], **version}
+        for version in ({"app_version": "v1"}, {"app_version": "v2"}, {})
+    ]
+    logs.write_text("".join(json.dumps(record) + "\n" for record in records))
+    run = ("run", "--input", logs, *PLAIN, "--store", sqlite_url)
+    for number in ("1", "2"):
+        assert turnwise(*run, "--run_id", number, output=tmp_path / number).status == 0
+    store = open_store(sqlite_url)
+    results = stored(store, RESULTS)
+    assert (
+        sorted(str(one.get("appVersion")) for one in results.values())
+        == ["None"] * 2 + ["v1"] * 2 + ["v2"] * 2
+    )
+    service, name = Service(store, "tester"), next(iter(results))
+    request = {"parent": name.partition("/results/")[0], "filter": "app_version = v2"}
+    page = list_evaluation_results(service, ListEvaluationResultsRequest.from_value(request))
+    assert [one["evaluationRun"][-1] for one in page["evaluationResults"]] == ["2", "1"]
+    asked = {"parent": LOCAL_APP, "baseVersion": "v1", "candidateVersion": "v2"}
+    compared = compare_app_versions(service, CompareAppVersionsRequest.from_value(asked))
+    assert compared["base"]["passCount"] == compared["candidate"]["passCount"] == 1
+    store.close()
 
 
 def fill_with_cases(store: Store, sample: Path) -> int:
@@ -125,9 +155,9 @@ def test_cases_of_a_store_are_those_of_files(
         assert found == wanted
     assert both.document("run.json")["counts"]["cases"] == count
     assert mixed.document("run.json")["counts"]["cases"] > count
-    assert last_parts(stored(store, RESULTS)) == last_parts(
-        result["name"] for result in files.rows("results")
-    )
+    assert set(map(unmarked, stored(store, RESULTS))) == {
+        result["name"].rpartition("/")[2] for result in files.rows("results")
+    }
 
 
 def test_metrics_that_are_read_back_are_those_of_the_run(
@@ -184,7 +214,8 @@ def test_many_workers_write_at_once(sample: Path, postgres_url: str, tmp_path: P
     written = [json.loads(line)["name"] for lines in files for line in lines]
     assert len(written) == counts["results"] > 300
     found = stored(store, RESULTS)
-    assert len(found) == len(written) and last_parts(found) == last_parts(written)
+    assert len(found) == len(written)
+    assert set(map(unmarked, found)) == {name.rpartition("/")[2] for name in written}
     store.close()
 
 
