@@ -11,7 +11,7 @@ from apache_beam.runners.runner import PipelineResult
 from pipeline.accounts import gate_problems, guessed_tools, run_counts
 from pipeline.directory import read_rows, write_run_file
 from pipeline.judge_report import Usage, judge_document, judge_text, judge_usage
-from pipeline.report import balance_text, guesses_text, version_table
+from pipeline.report import balance_text, custom_text, guesses_text, version_table
 from pipeline.settings import Settings
 from pipeline.store.urls import is_store_url, shown_url
 from schemas.values import JsonObject
@@ -56,6 +56,9 @@ def report(settings: Settings, figures: Figures, rows: Sequence[JsonObject]) -> 
     judge = judge_text(settings, usage, rows)
     if judge:
         print(judge)
+    custom = custom_text(settings.criteria)
+    if custom:
+        print(custom)
     if guesses:
         print(guesses_text(guesses))
     print(f"files: {settings.output}")

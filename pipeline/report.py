@@ -4,7 +4,8 @@ from collections import Counter
 from collections.abc import Sequence
 
 from schemas.values import JsonObject
-from transforms.criteria import CRITERIA
+from transforms.criteria import CRITERIA, Criterion
+from transforms.criteria.custom import CustomMetric
 from transforms.verdict import STATUS
 
 _GAP = "  "
@@ -39,7 +40,7 @@ def version_table(rows: Sequence[JsonObject], criteria: Sequence[str], failures:
 
 def _row_of(by_key: dict[tuple[str, str, str], JsonObject], version: str, name: str) -> JsonObject | None:
     """Returns the row to show: of turns for latencies and counts, of whole conversations for scores."""
-    levels = ("conversation", "turn") if CRITERIA[name].scale else ("turn", "conversation")
+    levels = ("conversation", "turn") if _has_scale(name) else ("turn", "conversation")
     return by_key.get((version, name, levels[0])) or by_key.get((version, name, levels[1]))
 
 
@@ -79,7 +80,12 @@ def _mean(row: JsonObject | None) -> str:
         return "-"
     if row["unit"] == "seconds":
         return f"{row['mean']:.2f} s (p50 {row['p50']:.2f}, p90 {row['p90']:.2f}, p99 {row['p99']:.2f})"
-    return f"{row['mean']:.1f}" if CRITERIA[row["criterion"]].scale is None else f"{row['mean']:.3f}"
+    return f"{row['mean']:.3f}" if _has_scale(row["criterion"]) else f"{row['mean']:.1f}"
+
+
+def _has_scale(name: str) -> bool:
+    kind = CRITERIA.get(name)  # none: a custom metric
+    return kind is None or kind.scale is not None
 
 
 def _total(by_key: dict[tuple[str, str, str], JsonObject], version: str, names: Sequence[str]) -> str:
@@ -118,6 +124,14 @@ def balance_text(counts: JsonObject) -> str:
             shown = [f"{count} {reason}" for reason, count in most] + ([f"{more} others"] if more else [])
             lines.append(f"{name}: " + ", ".join(shown))
     return "\n".join(lines)
+
+
+def custom_text(criteria: Sequence[Criterion]) -> str:
+    """Returns the line about custom metrics; "" if the criteria hold none."""
+    names = [criterion.name for criterion in criteria if isinstance(criterion, CustomMetric)]
+    return (
+        f"custom_metrics: unscored, because their functions are not run: {', '.join(names)}" if names else ""
+    )
 
 
 def guesses_text(guesses: JsonObject) -> str:

@@ -4,6 +4,7 @@ import json
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
+from pydantic.alias_generators import to_camel
 
 from schemas.alert_config import AlertRule
 from schemas.judge_config import JudgeConfig
@@ -54,11 +55,36 @@ class DiscoveryEngineConfig(BaseModel):
     tool_name: str = Field(default="search", min_length=1)
 
 
+class CodeConfig(BaseModel):
+    """Where google-adk finds a function.
+
+    Attributes:
+        name: Its full name, such as `my_metrics.politeness`.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: str = Field(min_length=1)
+
+
+class CustomMetricConfig(BaseModel):
+    """A custom metric of google-adk; unknown keys are ignored, as there.
+
+    Attributes:
+        code_config: The function that computes it. It is not run.
+    """
+
+    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="ignore", frozen=True)
+
+    code_config: CodeConfig
+
+
 class EvalConfig(BaseModel):
     """The parsed config file.
 
     Attributes:
         criteria: Name -> threshold, or an object with the criterion's fields.
+        custom_metrics: google-adk's, by name; those that `criteria` names are unscored.
         adk_compat: Give google-adk 2.13's number wherever turnwise differs from it on purpose.
         ces: Settings of CES cases.
         judge: Who judges, and how.
@@ -74,6 +100,7 @@ class EvalConfig(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     criteria: JsonObject = Field(default_factory=lambda: dict(DEFAULT_CRITERIA))
+    custom_metrics: dict[str, CustomMetricConfig] = Field(default_factory=dict)
     adk_compat: bool = False
     ces: CesConfig = CesConfig()
     judge: JudgeConfig = JudgeConfig()

@@ -13,16 +13,15 @@ from schemas.config import ConfigError, EvalConfig, load_json_object
 from schemas.proto_json import WireError
 from schemas.values import JsonObject, JsonValue
 from transforms.criteria import CRITERIA, Criterion
+from transforms.criteria.custom import CustomMetric
 from transforms.verdict import STATUS
 
 
 def parse_config(text: str, name: str = "config") -> EvalConfig:
     """Parses a config file; raises ConfigError."""
     value = _snake_fields(name, load_json_object(text, name))
-    if value.pop("custom_metrics", None):
-        raise ConfigError(
-            f"{name}: custom_metrics: not supported, they run code against google-adk's own classes"
-        )
+    if value.get("custom_metrics", {}) is None:
+        del value["custom_metrics"]  # google-adk takes null for none
     try:
         config = EvalConfig.model_validate(value)
         EvaluationMetricsThresholds.from_value(config.ces.evaluation_metrics_thresholds)
@@ -68,6 +67,8 @@ def build_criteria(config: EvalConfig) -> tuple[Criterion, ...]:
 
 
 def _criterion(name: str, value: JsonValue, config: EvalConfig) -> Criterion:
+    if name in config.custom_metrics:
+        return _custom_metric(name, value, config.custom_metrics[name].code_config.name)
     kind = CRITERIA.get(name)
     if kind is None:
         raise ConfigError(f"config: criteria.{name}: unknown criterion{_nearest(name, CRITERIA)}")
@@ -82,6 +83,12 @@ def _criterion(name: str, value: JsonValue, config: EvalConfig) -> Criterion:
         return kind.model_validate(fields)
     except ValidationError as error:
         raise ConfigError(f"config: criteria.{name}: {_first_problem(error, kind)}") from None
+
+
+def _custom_metric(name: str, value: JsonValue, function: str) -> Criterion:
+    """Returns a custom metric in place of any other criterion of its name, as google-adk does."""
+    threshold = value.get("threshold") if isinstance(value, dict) else value
+    return CustomMetric(name=name, function=function, **_threshold(name, threshold))
 
 
 def _threshold(name: str, value: JsonValue) -> JsonObject:

@@ -176,3 +176,26 @@ def test_a_misspelt_ces_threshold_stops_the_run(
     config = write(tmp_path / "c.json", {"ces": {"evaluation_metrics_thresholds": thresholds}})
     done = turnwise("run", "--input", log, "--config", config, output=tmp_path / "out")
     assert done.status == 2 and "goldenEvaluationMetricsThreshold" in done.err
+
+
+def test_a_custom_metric_is_unscored_and_the_others_run(
+    turnwise: Callable[..., Any], log: Path, tmp_path: Path
+) -> None:
+    cases = write(tmp_path / "cases.jsonl", CASE)
+    config = {
+        "criteria": {"response_match_score": 0.8, "polite": 0.5},
+        "custom_metrics": {"polite": {"code_config": {"name": "my.polite"}}},
+    }
+    path = write(tmp_path / "config.json", config)
+    arguments = ["run", "--input", log, "--eval_cases", cases, "--config", path]
+    done = turnwise(*arguments, "--fail_on", "evaluation_status", output=tmp_path / "out")
+    rows = {(row["criterion"], row["turn_index"]): row for row in done.rows("scores")}
+    assert rows["response_match_score", None]["outcome"] == "PASS"
+    polite = rows["polite", None]
+    assert (polite["value"], polite["outcome"]) == (None, None)
+    assert polite["reason"] == "a custom metric: its function my.polite is not run"
+    (result,) = done.rows("results")
+    assert result.get("evaluationStatus") is None
+    assert "custom_metrics: unscored, because their functions are not run: polite" in done.out
+    assert done.status == 1 and "1 not decided" in done.err
+    assert turnwise(*arguments, "--fail_on", "polite", output=tmp_path / "again").status == 1

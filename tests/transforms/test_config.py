@@ -1,4 +1,5 @@
 import json
+import pickle
 
 import pytest
 from pydantic import ValidationError
@@ -6,6 +7,7 @@ from pydantic import ValidationError
 from schemas.config import DEFAULT_CRITERIA, ConfigError, EvalConfig
 from transforms.config import build_criteria, parse_config
 from transforms.criteria import CRITERIA
+from transforms.criteria.custom import CustomMetric
 
 
 def build(criteria, **fields):
@@ -191,8 +193,10 @@ WRONG_TEXTS = [
     ('{"adk_compat": "perhaps"}', "mine: adk_compat: "),
     ('{"ces": {"unexpected_response": "IGNORE"}}', "mine: ces.unexpected_response: "),
     ('{"ces": {"unexpected": "FAIL"}}', "mine: ces.unexpected: unknown field"),
-    ('{"custom_metrics": {"m": {"code_config": {"name": "p.f"}}}}', "mine: custom_metrics: not supported"),
-    ('{"customMetrics": {"m": {}}}', "mine: custom_metrics: not supported"),
+    ('{"custom_metrics": {"m": 3}}', "mine: custom_metrics.m: "),
+    ('{"customMetrics": {"m": {}}}', "mine: custom_metrics.m.codeConfig: Field required"),
+    ('{"custom_metrics": {"m": {"code_config": {"name": ""}}}}', "mine: custom_metrics.m.code_config.name: "),
+    ('{"custom_metrics": {"m": {"code_config": {"name": "f", "x": 1}}}}', "custom_metrics.m.code_config.x: "),
 ]
 
 
@@ -268,3 +272,29 @@ def test_one_field_in_two_spellings_is_a_mistake(text):
 def test_a_criterion_cannot_be_changed(name):
     with pytest.raises(ValidationError, match="frozen"):
         only(name, 0.5).threshold = 0.0
+
+
+@pytest.mark.parametrize("key", ["code_config", "codeConfig"])
+@pytest.mark.parametrize(("value", "threshold"), [(0.5, 0.5), ({"threshold": 1, "anything": "else"}, 1.0)])
+def test_a_custom_metric_is_there_and_unscored(key, value, threshold):
+    custom = {"polite": {key: {"name": "my.f"}, "description": "x"}, "unused": {key: {"name": "my.g"}}}
+    first, second = build({"polite": value, "response_match_score": 0.8}, customMetrics=custom)
+    assert (first.name, first.threshold, first.function) == ("polite", threshold, "my.f")
+    assert second.name == "response_match_score"
+    assert "polite" not in CRITERIA
+    assert pickle.loads(pickle.dumps(first)) == first
+
+
+def test_a_custom_metric_replaces_a_criterion_of_its_name():
+    (criterion,) = build({"safety_v1": 1}, custom_metrics={"safety_v1": {"code_config": {"name": "my.f"}}})
+    assert isinstance(criterion, CustomMetric)
+
+
+@pytest.mark.parametrize("value", [None, {}, {"threshold": None}, "high"])
+def test_a_custom_metric_needs_a_threshold(value):
+    with pytest.raises(ConfigError, match=r"criteria\.polite: "):
+        build({"polite": value}, custom_metrics={"polite": {"code_config": {"name": "my.f"}}})
+
+
+def test_no_custom_metrics_as_null():
+    assert len(build({"response_match_score": 0.8}, custom_metrics=None)) == 1

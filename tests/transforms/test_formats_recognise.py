@@ -1,6 +1,10 @@
+import json
+
 import pytest
 
+from schemas.record import Record
 from transforms.formats.recognise import FORMATS, recognise
+from transforms.formats.registry import LogReader
 
 CHUNKED = {"messages": [{"role": "user", "chunks": [{"text": "a"}]}]}
 
@@ -61,3 +65,35 @@ def test_recognise(value, name):
 def test_unrecognised(value, message):
     with pytest.raises(ValueError, match=message):
         recognise(value)
+
+
+RESULT = {
+    "eval_set_result_id": "r",
+    "eval_set_id": "s",
+    "eval_case_results": [
+        {
+            "eval_id": "one",
+            "session_id": "session",
+            "eval_metric_result_per_invocation": [
+                {"actual_invocation": {"user_content": {"parts": [{"text": "hé \u201cyou\u201d"}]}}}
+            ],
+        }
+    ],
+}
+
+
+@pytest.mark.parametrize("indent", [None, 2])
+@pytest.mark.parametrize("input_format", ["auto", "adk_eval_result"])
+def test_eval_results_in_a_json_text_are_read(indent, input_format):
+    once = json.dumps(RESULT, indent=indent)
+    twice = [
+        LogReader(input_format).read(Record("f", 1, json.dumps(text).encode())) for text in (RESULT, once)
+    ]
+    assert twice[0] == twice[1]
+    assert [conversation.turns[0].user for conversation in twice[1]] == ["hé \u201cyou\u201d"]
+
+
+@pytest.mark.parametrize("text", ["plain", "{", "[1]", '{"conversation_id": "c", "turns": []}', '"{}"'])
+def test_other_json_texts_are_no_records(text):
+    with pytest.raises(ValueError, match="unrecognised record: str, not an object"):
+        LogReader().read(Record("f", 1, json.dumps(text).encode()))

@@ -81,8 +81,10 @@ def test_figures_do_not_apply_where_the_log_says_nothing(name, _, __):
 DURATIONS = [
     (Turn(latency_ms=3000, model_ms=1200, tool_ms=300), 1.2, 0.3, 1.5),
     (Turn(latency_ms=1000, model_ms=1200, tool_ms=300), 1.2, 0.3, 0.0),
-    (Turn(latency_ms=1000), None, None, 1.0),
-    (Turn(latency_ms=1000.4567, model_ms=0), 0.0, None, 1.0),
+    (Turn(latency_ms=10_000), None, None, None),
+    (Turn(latency_ms=1000, model_ms=0), 0.0, None, None),
+    (Turn(latency_ms=1000, tool_ms=0), None, 0.0, None),
+    (Turn(latency_ms=1000.4567, model_ms=0, tool_ms=0), 0.0, 0.0, 1.0),
 ]
 
 
@@ -138,17 +140,27 @@ OPENINGS = [
 ]
 
 
-@pytest.mark.parametrize("name", ["turn_latency", "invocation_duration_v1"])
 @pytest.mark.parametrize(("turn", "wanted"), OPENINGS)
-def test_a_turn_that_the_agent_opened_in_no_time_has_no_latency(name, turn, wanted):
-    assert values(result_of(name, [turn])) == wanted
+def test_a_turn_that_the_agent_opened_in_no_time_has_no_latency(turn, wanted):
+    assert values(result_of("turn_latency", [turn])) == wanted
+
+
+def test_every_measured_invocation_has_a_duration():
+    assert values(result_of("invocation_duration_v1", [Turn(agent="hello", latency_ms=0)])) == [(0, 0.0)]
+
+
+def test_the_mean_duration_is_rounded_to_milliseconds():
+    turns = [Turn(latency_ms=1000), Turn(latency_ms=1000), Turn(latency_ms=1001)]
+    assert result_of("invocation_duration_v1", turns).overall.value == 1.0
+    assert result_of("turn_latency", turns).overall.value == pytest.approx(1.000333, abs=1e-6)
 
 
 REPORTED = Usage(input_tokens=40, output_tokens=7, cached_tokens=5, reasoning_tokens=2)
 TOKENS = [
     ([Turn(usage=REPORTED)], False, [(0, 47.0)], 47.0),
     ([Turn(usage=REPORTED), Turn()], False, [(0, 47.0)], 47.0),
-    ([Turn(usage=REPORTED), Turn()], True, [(0, 47.0), (1, 0.0)], 23.5),
+    ([Turn(usage=REPORTED), Turn()], True, [(0, 47.0)], 23.5),
+    ([Turn(usage=REPORTED), Turn(), Turn(usage=Usage())], True, [(0, 47.0)], 47.0 / 3),
     ([Turn(), Turn()], True, [], None),
     ([Turn(usage=Usage(input_tokens=3))], False, [(0, 3.0)], 3.0),
     ([Turn(usage=Usage(output_tokens=3))], False, [(0, 3.0)], 3.0),

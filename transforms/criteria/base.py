@@ -47,25 +47,28 @@ class Criterion(BaseModel, ABC):
     def overall(self, turns: Sequence[Score]) -> Score | None:
         """Sums up the turns of one conversation; None if no turn was scored at all.
 
-        The mean over the scored turns, added from left to right as google-adk does. While a turn is
+        The mean over the scored turns, made as google-adk makes it. While a turn is
         unscored, a mean that passes is no verdict.
         """
         if not turns:
             return None
-        total, scored = 0.0, 0
-        for score in turns:
-            if score.value is not None:
-                total += score.value
-                scored += 1
-        if not scored:
+        values = [score.value for score in turns if score.value is not None]
+        if not values:
             return Score(None, reason=turns[0].reason)
-        overall = self.gated(Score(total / scored))
-        if scored < len(turns):
-            overall.reason = f"{len(turns) - scored} of {len(turns)} turns unscored: " + next(
+        overall = self.gated(Score(self.mean(values)))
+        if len(values) < len(turns):
+            overall.reason = f"{len(turns) - len(values)} of {len(turns)} turns unscored: " + next(
                 s.reason or "" for s in turns if s.value is None
             )
             overall.outcome = "FAIL" if overall.outcome == "FAIL" else None
         return overall
+
+    def mean(self, values: Sequence[float]) -> float:
+        """Returns the mean of a conversation's values, added from left to right."""
+        total = 0.0
+        for value in values:
+            total += value
+        return total / len(values)
 
     def counts(self, score: Score) -> bool:
         """Tells whether a score enters means; a value below the scale (CES's -1: no claim) does not."""

@@ -2,6 +2,7 @@
 
 from typing import ClassVar, Literal
 
+from schemas.conversation import Usage
 from schemas.score import Score
 from transforms.conversation_case import ConversationCase, TurnPair
 from transforms.criteria.base import MeasuredCriterion
@@ -41,7 +42,7 @@ class TokenUsage(Figure):
     """Tokens of a turn's model calls, input plus output; not applicable where nothing was reported.
 
     Attributes:
-        adk_compat: Count a turn without a report as 0 tokens, as google-adk does in a conversation's mean.
+        adk_compat: Count a turn without a report as 0 tokens in a conversation's mean, as google-adk does.
     """
 
     name: ClassVar[str] = "token_usage_v1"
@@ -52,12 +53,24 @@ class TokenUsage(Figure):
         """Adds up the tokens that the log reports for a turn."""
         usage = pair.actual.usage if pair.actual else None
         if usage is None or (usage.input_tokens is None and usage.output_tokens is None):
-            reported_elsewhere = self.adk_compat and any(turn.usage for turn in case.conversation.turns)
-            return Score(0.0, label="NOT_REPORTED") if reported_elsewhere else None
+            return None
         details = {
             "input": usage.input_tokens,
             "output": usage.output_tokens,
             "cached": usage.cached_tokens,
             "reasoning": usage.reasoning_tokens,
         }
-        return Score(float((usage.input_tokens or 0) + (usage.output_tokens or 0)), details=details)
+        return Score(_total(usage), details=details)
+
+    def score_conversation(self, case: ConversationCase) -> Score | None:
+        """Returns the mean over all recorded turns with `adk_compat`, if one of them has a report."""
+        turns = [pair.actual for pair in case.evaluable if pair.actual]
+        reports = [turn.usage for turn in turns if turn.usage]
+        reported = [u for u in reports if u.input_tokens is not None or u.output_tokens is not None]
+        if not self.adk_compat or not reported:
+            return None
+        return Score(sum(map(_total, reported)) / len(turns))
+
+
+def _total(usage: Usage) -> float:
+    return float((usage.input_tokens or 0) + (usage.output_tokens or 0))

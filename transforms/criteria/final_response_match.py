@@ -36,22 +36,28 @@ class MatchReply(Reply):
 
 
 class FinalResponseMatch(AdkJudged):
-    """1.0 if most of the judge's samples find the agent's answer as good as the expected one; else 0.0."""
+    """1.0 if most of the judge's samples find the agent's answer as good as the expected one; else 0.0.
+
+    Attributes:
+        adk_compat: Ask about an empty expected answer and an empty answer too, as google-adk does.
+    """
 
     name: ClassVar[str] = "final_response_match_v2"
     default_samples: ClassVar[int] = 5
+
+    adk_compat: bool = False
 
     async def judge(self, case: ConversationCase, pair: TurnPair, ask: Ask) -> Score | None:
         """Compares the answer of a recorded turn with its golden turn's; None if that expects no answer."""
         if pair.expected is None:
             return turn_mismatch(pair) if pair.label == EXTRA_TURN else None
         reference = self.wanted(pair.expected)
-        if not reference.strip():
+        if not reference.strip() and not self.adk_compat:
             return None
         if pair.actual is None:
             return turn_mismatch(pair)
         answer = self.said(pair.actual)
-        if not answer.strip():
+        if not answer.strip() and not self.adk_compat:
             return Score(0.0, explanation="The agent said nothing.")
         sections = [
             Section("request", pair.expected.user or pair.actual.user or ""),

@@ -96,6 +96,10 @@ class Hallucinations(AdkJudged):
         )
         return _score(found, await vote_each(ask, question, lambda r: _votes(r, len(found)), len(found)))
 
+    def mean(self, values: Sequence[float]) -> float:
+        """Returns the mean, rounded once as google-adk's is."""
+        return mean(values)
+
 
 def _sentences(messages: Sequence[str], language: str | None) -> list[_Sentence]:
     return [_Sentence(i, text, span) for i, text in enumerate(messages) for span in sentences(text, language)]

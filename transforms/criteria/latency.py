@@ -1,11 +1,14 @@
 """Latencies in seconds: of turns, of tool calls, and of every timed step of a turn."""
 
+from collections.abc import Sequence
 from typing import ClassVar, Literal
 
 from schemas.conversation import Span
 from schemas.score import Score
 from transforms.conversation_case import ConversationCase, TurnPair
 from transforms.criteria.efficiency import Figure
+
+_DECIMALS = 3
 
 
 class TurnLatency(Figure):
@@ -26,23 +29,30 @@ class TurnLatency(Figure):
         return Score(pair.actual.latency_ms / 1000)
 
 
-class InvocationDuration(TurnLatency):
-    """google-adk's name for the duration of a turn, split into model, tool and framework time."""
+class InvocationDuration(Figure):
+    """google-adk's duration of a turn, split into model, tool and framework time.
+
+    The framework's is what is left; None while one of the others was not measured.
+    """
 
     name: ClassVar[str] = "invocation_duration_v1"
+    unit: ClassVar[Literal["score", "seconds", "count"]] = "seconds"
 
     def score(self, case: ConversationCase, pair: TurnPair) -> Score | None:
         """Returns the duration of a recorded turn with its shares, in seconds."""
-        score, turn = super().score(case, pair), pair.actual
-        if score is None or turn is None or turn.latency_ms is None:
+        turn = pair.actual
+        if turn is None or turn.latency_ms is None:
             return None
-        framework = max(turn.latency_ms - (turn.model_ms or 0.0) - (turn.tool_ms or 0.0), 0.0)
-        score.details = {
-            "model": None if turn.model_ms is None else turn.model_ms / 1000,
-            "tool": None if turn.tool_ms is None else turn.tool_ms / 1000,
-            "framework": round(framework / 1000, 3),
-        }
-        return score
+        total, framework = turn.latency_ms / 1000, None
+        model = None if turn.model_ms is None else turn.model_ms / 1000
+        tool = None if turn.tool_ms is None else turn.tool_ms / 1000
+        if model is not None and tool is not None:
+            framework = round(max(total - model - tool, 0.0), _DECIMALS)
+        return Score(total, details={"model": model, "tool": tool, "framework": framework})
+
+    def mean(self, values: Sequence[float]) -> float:
+        """Returns the mean in whole milliseconds, as google-adk does."""
+        return round(super().mean(values), _DECIMALS)
 
 
 class ToolCallLatency(Figure):

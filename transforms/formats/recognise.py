@@ -88,7 +88,8 @@ def _is_adk_eval_case(record: JsonObject) -> bool:
     return bool(record.keys() & {"eval_id", "evalId"} and record.keys() & scripts)
 
 
-def _is_adk_eval_result(record: JsonObject) -> bool:
+def is_adk_eval_result(record: JsonObject) -> bool:
+    """Tells a file of google-adk's eval results."""
     return "eval_case_results" in record or "evalCaseResults" in record
 
 
@@ -177,7 +178,7 @@ TESTS: tuple[tuple[str, Callable[[JsonObject], bool]], ...] = (
     ("turn_event", _is_turn_event),
     ("adk_eval_set", _is_adk_eval_set),
     ("adk_eval_case", _is_adk_eval_case),
-    ("adk_eval_result", _is_adk_eval_result),
+    ("adk_eval_result", is_adk_eval_result),
     ("adk_case_result", _is_adk_case_result),
     ("adk_session", _is_adk_session),
     ("adk_event", _is_adk_event),

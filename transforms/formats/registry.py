@@ -17,7 +17,7 @@ from transforms.formats.discovery_engine import answer_conversation
 from transforms.formats.events import EVENT_FORMATS, ConversationEvent, read_event
 from transforms.formats.openai_chat import chat_conversation
 from transforms.formats.problems import checked
-from transforms.formats.recognise import recognise
+from transforms.formats.recognise import is_adk_eval_result, recognise
 
 T = TypeVar("T")
 N = TypeVar("N", Conversation, Conversation | ValueError)
@@ -85,7 +85,7 @@ class LogReader:
             conversation = turnwise.read_recording(record.data)
             if conversation.turns or hint == "turnwise":
                 return [_named(conversation, record)]
-        value = from_json(record.data)
+        value = _decoded(from_json(record.data))
         name = recognise(value) if hint == "auto" else hint
         if name == "turnwise":
             return [_named(turnwise.read_recording(record.data), record)]
@@ -96,6 +96,17 @@ class LogReader:
         if name not in _LOG_FORMATS:
             raise _no_conversation(name)
         return [_checked(found, record) for found in _LOG_FORMATS[name](value, _place(record))]
+
+
+def _decoded(value: JsonValue) -> JsonValue:
+    """Returns what a JSON text inside a JSON text holds, as older result files of google-adk do."""
+    if not isinstance(value, str):
+        return value
+    try:
+        inner = from_json(value)
+    except ValueError:
+        return value
+    return inner if isinstance(inner, dict) and is_adk_eval_result(inner) else value
 
 
 def _place(record: Record) -> str:

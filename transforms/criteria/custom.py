@@ -1,0 +1,25 @@
+"""A custom metric of google-adk's config: named, and never computed."""
+
+from schemas.score import Score
+from transforms.conversation_case import ConversationCase, TurnPair
+from transforms.criteria.base import MeasuredCriterion
+
+
+class CustomMetric(MeasuredCriterion):
+    """Unscored in every conversation: its function takes google-adk's own classes, and is not run.
+
+    Attributes:
+        name: Its name in the config.
+        function: The function's full name.
+    """
+
+    name: str  # type: ignore[misc]  # each metric of a config has its own
+    function: str
+
+    def score(self, case: ConversationCase, pair: TurnPair) -> Score | None:
+        """Returns None: there is nothing to say about single turns."""
+        return None
+
+    def score_conversation(self, case: ConversationCase) -> Score:
+        """Returns an unscored score with the reason."""
+        return Score(None, reason=f"a custom metric: its function {self.function} is not run")
