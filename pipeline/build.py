@@ -16,7 +16,7 @@ from schemas.failure import Failure
 from schemas.rows import FailureRow
 from schemas.values import JsonObject
 from transforms.aggregates import VersionSums, aggregated_metrics
-from transforms.answer_findings import STAGE
+from transforms.findings import STAGE
 from transforms.formats.events import EVENT_FORMATS
 from transforms.formats.registry import CaseReader, LogReader
 from transforms.judge_turns import JudgeTurns

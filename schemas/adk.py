@@ -30,13 +30,13 @@ LOG = {"log": True}
 def read_log(model: type[M], value: JsonValue) -> M:
     """Parses a recorded value leniently.
 
-    Unknown keys are ignored, null counts as absent, arguments may be JSON texts and a tool's response may
-    be of any shape (what is no object becomes `{"result": ...}`).
+    Unknown keys are kept apart (`model_extra`), null counts as absent, arguments may be JSON texts and a
+    tool's response may be of any shape (what is no object becomes `{"result": ...}`).
 
     Raises:
         pydantic.ValidationError: It cannot be read even so.
     """
-    return model.model_validate(value, extra="ignore", context=LOG)
+    return model.model_validate(value, extra="allow", context=LOG)
 
 
 def _log_arguments(value: JsonValue, info: ValidationInfo) -> JsonValue:

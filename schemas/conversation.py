@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from schemas.grounded import GroundedAnswer
+from schemas.grounded import GroundedAnswer, Problem
 from schemas.tools import ToolDeclaration
 from schemas.values import JsonObject, JsonValue
 
@@ -156,7 +156,7 @@ class ExpectedTurn(Slim):
     adk_text: str | None = None
 
 
-class Turn(Slim):
+class Turn(Slim, forbid_unknown_fields=True):
     """One user message and everything up to the next.
 
     Attributes:
@@ -177,6 +177,9 @@ class Turn(Slim):
         adk_text: The final words as google-adk reads them, thought parts included; None: the same as
             `agent`.
         grounded: What an answer engine says of its answer, `agent`; None: the turn is none of its answers.
+        unknown_calls: Why calls, their results or hand-offs may be missing in it; None: all are there.
+        unknown_words: Why words of the agent may be missing in it; None: all are there.
+        findings: What the reader did not understand.
     """
 
     turn_index: int = 0
@@ -200,6 +203,9 @@ class Turn(Slim):
     expected: ExpectedTurn | None = None
     adk_text: str | None = None
     grounded: GroundedAnswer | None = None
+    unknown_calls: str | None = None
+    unknown_words: str | None = None
+    findings: list[Problem] = []
 
 
 class ExpectedOutcome(Slim):

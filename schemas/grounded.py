@@ -1,7 +1,7 @@
 """What an answer engine says of its own answer: citations, claims, sources, ratings. Canonical.
 
 Offsets count bytes of the answer's UTF-8 encoding; ranges are half open. They are kept as they were logged,
-whether or not they make sense (`transforms.answer_findings` says).
+whether or not they make sense (`transforms.findings` says).
 """
 
 from collections.abc import Sequence

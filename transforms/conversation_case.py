@@ -42,6 +42,7 @@ class ConversationCase:
         record: The raw record, kept for failure rows.
         pairs: The turns side by side.
         evaluable: Those that can be scored; the others' answers failed or are not finished.
+        has_gaps: Whether calls or words of a turn may be missing in the log.
     """
 
     conversation: Conversation
@@ -49,11 +50,15 @@ class ConversationCase:
     record: Record
     pairs: list[TurnPair] = field(init=False)
     evaluable: list[TurnPair] = field(init=False)
+    has_gaps: bool = field(init=False, default=False)
     _replays: dict[int, TurnReplay] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         self.pairs = pair_turns(self.case.turns if self.case else [], self.conversation.turns)
         self.evaluable = [pair for pair in self.pairs if unanswered_state(pair) is None]
+        for turn in self.conversation.turns:
+            if turn.unknown_calls or turn.unknown_words:
+                self.has_gaps = True
 
     @property
     def unanswered(self) -> list[TurnPair]:
@@ -72,6 +77,12 @@ class ConversationCase:
             state = self.states[pair.index] if expected.expectations else {}
             replay = self._replays[pair.index] = replay_turn(self.case, expected, pair.actual, state)
         return replay
+
+    @property
+    def tags(self) -> list[str]:
+        """The tags of the conversation and those of its case, each once."""
+        own, given = self.conversation.tags, self.case.tags if self.case else []
+        return [*own, *(tag for tag in given if tag not in own)] if given else own
 
     @property
     def run_of(self) -> str | None:

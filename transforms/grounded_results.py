@@ -3,9 +3,9 @@
 from schemas.conversation import Turn
 from schemas.score import Score
 from schemas.values import JsonObject
-from transforms.answer_findings import is_score
 from transforms.criteria.ces_hallucination import LABELS, no_claim
 from transforms.criteria.grounding_score import GroundingScore
+from transforms.findings import is_score
 from transforms.scoring import ScoredConversation
 
 

@@ -170,7 +170,7 @@ def _task_completed(
 
 
 def _is_clean(pair: TurnPair, judgements: Judgements) -> bool | None:
-    if pair.actual is None or not pair.actual.tool_calls:
+    if pair.actual is None or not (pair.actual.tool_calls or pair.actual.unknown_calls):
         return True
     score = judgements.hallucination(pair.index)
     return None if score is None or score.value is None else score.value != 0.0

@@ -100,8 +100,9 @@ class Judgements:
 
 
 def needs_hallucination_check(pair: TurnPair) -> bool:
-    """Tells whether CES computes the hallucination score of a pair: it has tool calls, and it is not off."""
-    return bool(pair.actual and pair.actual.tool_calls) and not switched_off(pair.expected)
+    """Tells whether CES computes a pair's hallucination score: it may have calls, and it is not off."""
+    called = pair.actual is not None and bool(pair.actual.tool_calls or pair.actual.unknown_calls)
+    return called and not switched_off(pair.expected)
 
 
 def _is_open_answer(outcome: ExpectationOutcome) -> bool:
@@ -130,6 +131,8 @@ def _with_verdicts(
     case: EvalCase, outcome: ExpectationOutcome, values: Sequence[JsonObject]
 ) -> ExpectationOutcome:
     scores = [value["score"] for value in values]
+    if not any(score is not None for score in scores):
+        return outcome
     if outcome.parameters is not None and outcome.expectation is not None:
         return _with_parameters(case, outcome, outcome.expectation, outcome.parameters, values)
     if outcome.outcome is not None or (None in scores and 0.0 not in scores):

@@ -17,10 +17,12 @@ def plain_turn(case: EvalCase, expected: ExpectedTurn, actual: Turn) -> JsonObje
     """Returns what checking one by one would give for a turn of a case that is not CES's.
 
     Returns:
-        The checks' part of a TurnReplayResult; None if the turn has CES expectations, payloads or several
-        messages, so that it must be checked one by one.
+        The checks' part of a TurnReplayResult; None if the turn has CES expectations, payloads, several
+        messages or gaps in the log, so that it must be checked one by one.
     """
     if case.dialect == "ces" or expected.expectations or actual.payloads:
+        return None
+    if actual.unknown_calls or actual.unknown_words:
         return None
     if actual.agent_messages and not (actual.agent and actual.agent_messages == [actual.agent]):
         return None

@@ -21,13 +21,16 @@ class TurnReplay:
         outcomes: One per expectation in order, then the observations that nobody expected.
         tool_score: Share of the expected tools that were called, 0..1; None: none is expected.
         ordered_score: Share called in the expected order, 0..1; None: none is expected.
-        tool_outcome: `tool_score` against its gate; None: no score, or the check is switched off.
+        tool_outcome: `tool_score` against its gate; None: no score, the check is switched off, or calls may
+            be missing in the log.
+        is_partial: Whether calls may be missing in the log; the shares are then those of what it shows.
     """
 
     outcomes: list[ExpectationOutcome]
     tool_score: float | None = None
     ordered_score: float | None = None
     tool_outcome: Outcome | None = None
+    is_partial: bool = False
 
 
 def turn_expectations(expected: ExpectedTurn) -> list[Expectation]:
@@ -64,7 +67,9 @@ def replay_turn(case: EvalCase, expected: ExpectedTurn, actual: Turn | None, sta
         )
         replay.tool_score = called / len(counted)
         replay.ordered_score = ordered_share(counted, turn.tool_calls)
-        replay.tool_outcome = tool_outcome(case, expected, replay.tool_score)
+        replay.is_partial = turn.unknown_calls is not None
+        if not replay.is_partial:
+            replay.tool_outcome = tool_outcome(case, expected, replay.tool_score)
     return replay
 
 

@@ -148,7 +148,8 @@ def _replay_part(replay: TurnReplay) -> JsonObject:
     result: JsonObject = {}
     if replay.outcomes:
         result["expectationOutcome"] = [_expectation_outcome(outcome) for outcome in replay.outcomes]
-    if replay.tool_score is not None and replay.ordered_score is not None:
+    is_known = not replay.is_partial
+    if is_known and replay.tool_score is not None and replay.ordered_score is not None:
         result["toolOrderedInvocationScore"] = float32(replay.ordered_score)
         overall: JsonObject = {"toolInvocationScore": float32(replay.tool_score)}
         if replay.tool_outcome:

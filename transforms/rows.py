@@ -84,7 +84,7 @@ def _base_row(case: ConversationCase, run_id: str) -> ScoreRow:
         "judge": None,
         "event_time": None,
         "language": conversation.language,
-        "tags": conversation.tags,
+        "tags": case.tags,
         "revision": conversation.revision,
     }
 

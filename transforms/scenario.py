@@ -21,12 +21,23 @@ def scenario_outcomes(case: EvalCase, conversation: Conversation) -> list[Expect
     wanted = [e.tool_call for e in case.expectations if e.tool_call is not None]
     partners = iter(pair_calls(wanted, made))
     texts = [text for turn in conversation.turns for text in turn_texts(turn)]
-    return [
+    outcomes = [
         _text_outcome(expectation, texts)
         if expectation.tool_call is None
         else _call_outcome(case, expectation, expectation.tool_call, made, next(partners))
         for expectation in case.expectations
     ]
+    for outcome in outcomes:
+        _leave_open(outcome, conversation)
+    return outcomes
+
+
+def _leave_open(outcome: ExpectationOutcome, conversation: Conversation) -> None:
+    """Leaves undecided what calls or words that the log does not show could still meet."""
+    is_call = outcome.expectation is not None and outcome.expectation.tool_call is not None
+    turns = conversation.turns
+    if outcome.outcome == "FAIL" and any(t.unknown_calls if is_call else t.unknown_words for t in turns):
+        outcome.outcome = outcome.parameter_outcome = None
 
 
 def _call_outcome(

@@ -6,9 +6,10 @@ from dataclasses import dataclass, field
 
 from schemas.failure import Failure, record_failure
 from schemas.score import Score
-from transforms.answer_findings import answer_findings
-from transforms.conversation_case import ConversationCase
+from transforms.conversation_case import ConversationCase, TurnPair
 from transforms.criteria.base import Criterion, JudgedCriterion, MeasuredCriterion
+from transforms.findings import record_findings
+from transforms.gaps import NotAsked, conversation_gap, turn_gap, withheld
 from transforms.judging.ask import Ask
 from transforms.judging.backend import AuthenticationError
 
@@ -54,7 +55,7 @@ def score_conversation(case: ConversationCase, criteria: Sequence[MeasuredCriter
     A criterion that raises becomes a failure; its other turns and the other criteria still count. What is
     wrong with an answer's record is a failure of the stage `check`.
     """
-    scored = ScoredConversation(case, [], answer_findings(case))
+    scored = ScoredConversation(case, [], record_findings(case))
     for criterion in criteria:
         scored.scores.append(_score(criterion, case, scored.failures))
     return scored
@@ -86,19 +87,29 @@ def _score(criterion: MeasuredCriterion, case: ConversationCase, failures: list[
             result.turns.append((pair.index, criterion.gated(scores)))
         elif scores is not None:
             result.turns += [(pair.index, criterion.gated(score)) for score in scores]
+    if case.has_gaps:
+        result.turns = [(i, _known(criterion, case, case.pairs[i], score)) for i, score in result.turns]
     try:
-        _sum_up(result, None if case.unanswered else criterion.score_conversation(case))
+        whole = None if case.unanswered else criterion.score_conversation(case)
+        gap = conversation_gap(criterion, case) if whole else None
+        _sum_up(result, withheld(whole, gap) if whole and gap else whole)
     except Exception as error:
         _note(result, failures, error, case, None)
     return result
+
+
+def _known(criterion: MeasuredCriterion, case: ConversationCase, pair: TurnPair, score: Score) -> Score:
+    """Returns the score of a turn, or none where the log does not show what it rests on."""
+    gap = turn_gap(criterion, case, pair)
+    return withheld(score, gap) if gap else score
 
 
 async def _judge(
     criterion: JudgedCriterion, case: ConversationCase, failures: list[Failure], ask: Ask
 ) -> CriterionScores:
     result = CriterionScores(criterion)
-    questions = [*(criterion.judge(case, pair, ask) for pair in case.evaluable)]
-    about_all = _nothing() if case.unanswered else criterion.judge_conversation(case, ask)
+    questions = [_judge_turn(criterion, case, pair, ask) for pair in case.evaluable]
+    about_all = _nothing() if case.unanswered else _judge_whole(criterion, case, ask)
     *turns, whole = await asyncio.gather(*questions, about_all, return_exceptions=True)
     for answer in (*turns, whole):
         if isinstance(answer, AuthenticationError | asyncio.CancelledError):
@@ -113,6 +124,24 @@ async def _judge(
     else:
         _sum_up(result, whole)
     return result
+
+
+async def _judge_turn(
+    criterion: JudgedCriterion, case: ConversationCase, pair: TurnPair, ask: Ask
+) -> Score | None:
+    gap = turn_gap(criterion, case, pair)
+    if gap is None:
+        return await criterion.judge(case, pair, ask)
+    score = await criterion.judge(case, pair, NotAsked(gap))
+    return withheld(score, gap, keeps_details=True) if score else None
+
+
+async def _judge_whole(criterion: JudgedCriterion, case: ConversationCase, ask: Ask) -> Score | None:
+    gap = conversation_gap(criterion, case)
+    if gap is None:
+        return await criterion.judge_conversation(case, ask)
+    score = await criterion.judge_conversation(case, NotAsked(gap))
+    return withheld(score, gap, keeps_details=True) if score else None
 
 
 async def _nothing() -> None:

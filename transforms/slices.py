@@ -23,7 +23,7 @@ def slices_of(case: ConversationCase, wanted: Sequence[str]) -> dict[str, frozen
     if not wanted:
         return {}
     turns = _labelled_turns(case)
-    found: dict[str, frozenset[int] | None] = {tag: None for tag in case.conversation.tags}
+    found: dict[str, frozenset[int] | None] = {tag: None for tag in case.tags}
     found |= {tag: frozenset(places) for tag, places in turns.items()}
     slices = {tag: places for tag, places in found.items() if _is_wanted(tag, wanted)}
     language = case.conversation.language

@@ -12,6 +12,7 @@ from transforms.criteria.ces_scenario import UserGoalSatisfaction
 from transforms.criteria.ces_similarity import SemanticSimilarity
 from transforms.criteria.ces_values import SemanticMatch
 from transforms.expectations import ExpectationOutcome
+from transforms.gaps import gap_reasons
 from transforms.judgements import Judgements, needs_hallucination_check
 from transforms.scoring import CriterionScores, ScoredConversation
 
@@ -31,11 +32,20 @@ class Verdict(NamedTuple):
 def conversation_verdict(scored: ScoredConversation) -> Verdict:
     """Decides a scored conversation: a CES case by CES's rules, everything else by the criteria's gates.
 
-    While an answer of it failed or is not finished, it is not decided.
+    While an answer of it failed or is not finished, it is not decided. Where calls or words may be missing in
+    the log, it does not pass.
     """
-    case = scored.case.case
     if scored.case.unanswered:
         return Verdict(None, tuple(map(_why_unanswered, scored.case.unanswered[:_SHOWN])))
+    verdict = _decided(scored)
+    gaps = gap_reasons(scored.case)
+    if not gaps or verdict.status == "FAIL":
+        return verdict
+    return Verdict(None, tuple(dict.fromkeys((*gaps[:_SHOWN], *verdict.reasons))))
+
+
+def _decided(scored: ScoredConversation) -> Verdict:
+    case = scored.case.case
     if case is None or case.dialect != "ces":
         return criteria_verdict(scored.scores)
     judgements = Judgements(scored.scores)

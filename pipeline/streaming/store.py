@@ -13,7 +13,7 @@ from pipeline.streaming.ledger import Ledger, Place
 from pipeline.streaming.segments import TABLES, SegmentId, Segments
 from pipeline.streaming.tables import disk_errors, open_database
 from schemas.rows import FailureRow
-from transforms.answer_findings import STAGE
+from transforms.findings import STAGE
 from transforms.metrics import MetricsState
 from transforms.streaming.outcome import Outcome
 

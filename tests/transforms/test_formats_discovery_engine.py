@@ -10,8 +10,8 @@ from schemas.config import DiscoveryEngineConfig
 from schemas.conversation import Conversation, ToolCall
 from schemas.grounded import Citation, Claim, SafetyRating
 from schemas.record import Record
-from transforms.answer_findings import answer_findings
 from transforms.conversation_case import ConversationCase
+from transforms.findings import record_findings
 from transforms.formats.discovery_engine import answer_conversation
 from transforms.formats.problems import checked
 from transforms.formats.recognise import recognise
@@ -106,7 +106,7 @@ def test_shared_records_are_recognised_and_have_no_findings(path):
         assert recognise(json.loads(line)) == "discovery_engine"
         (conversation,) = LogReader().read(record)
         assert conversation.turns[0].agent and conversation.conversation_id
-        assert answer_findings(ConversationCase(conversation, None, record)) == []
+        assert record_findings(ConversationCase(conversation, None, record)) == []
 
 
 @needs_shared

@@ -14,6 +14,8 @@ from transforms.judging.ask import Ask, JudgeModelOptions
 Scores: TypeAlias = "Score | list[Score] | None"
 """None: not applicable. A list: several things of the same turn were measured (one score a tool call)."""
 
+RestsOn: TypeAlias = tuple[Literal["calls", "words"], ...]
+
 CRITERIA: dict[str, type["Criterion"]] = {}
 """Name -> criterion; a class enters itself when its module is imported."""
 
@@ -26,6 +28,8 @@ class Criterion(BaseModel, ABC):
         scale: Lowest and highest possible value; None: open-ended.
         unit: What a value counts.
         gate: `at_least`: PASS from the threshold upwards; `at_most`: PASS up to the threshold.
+        rests_on: What of a turn it needs to know in full: where calls (results, hand-offs) or the agent's
+            words may be missing in the log, it is unscored.
         threshold: The gate; None: the criterion informs and never fails anything.
     """
 
@@ -35,6 +39,7 @@ class Criterion(BaseModel, ABC):
     scale: ClassVar[tuple[float, float] | None] = (0.0, 1.0)
     unit: ClassVar[Literal["score", "seconds", "count"]] = "score"
     gate: ClassVar[Literal["at_least", "at_most"]] = "at_least"
+    rests_on: ClassVar[RestsOn] = ("calls", "words")
 
     threshold: float | None = Field(default=None)
 

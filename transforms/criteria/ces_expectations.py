@@ -7,7 +7,7 @@ from pydantic import Field
 from schemas.score import Score
 from schemas.values import JsonObject
 from transforms.conversation_case import ConversationCase
-from transforms.criteria.base import JudgedCriterion
+from transforms.criteria.base import JudgedCriterion, RestsOn
 from transforms.judging.ask import Ask
 from transforms.judging.render import dialogue_sections, spoken_sections
 from transforms.judging.sections import fill
@@ -71,6 +71,7 @@ class ScenarioExpectations(JudgedCriterion):
     """Share of a scenario's expected answers, of those said in other words, that were given, 0..1."""
 
     name: ClassVar[str] = "scenario_expectations"
+    rests_on: ClassVar[RestsOn] = ("words",)
 
     threshold: float | None = 1.0
 

@@ -62,7 +62,8 @@ class Hallucination(JudgedCriterion):
     async def judge(self, case: ConversationCase, pair: TurnPair, ask: Ask) -> Score | None:
         """Judges a recorded turn; None if it has no tool call, or the case switches the check off."""
         turn = pair.actual
-        if turn is None or not turn.tool_calls or switched_off(pair.expected):
+        called = turn is not None and bool(turn.tool_calls or turn.unknown_calls)
+        if turn is None or not called or switched_off(pair.expected):
             return None
         answer = "\n".join(turn_texts(turn))
         if not answer.strip():

@@ -9,7 +9,7 @@ from schemas.case import EvalCase
 from schemas.conversation import ExpectedTurn
 from schemas.score import Score
 from transforms.conversation_case import MISSING_TURN, ConversationCase, TurnPair
-from transforms.criteria.base import JudgedCriterion
+from transforms.criteria.base import JudgedCriterion, RestsOn
 from transforms.expectations import ExpectationOutcome, turn_texts
 from transforms.judging.ask import Ask, Question
 from transforms.judging.likeness import liken
@@ -54,6 +54,7 @@ class SemanticSimilarity(JudgedCriterion):
     """
 
     name: ClassVar[str] = "semantic_similarity"
+    rests_on: ClassVar[RestsOn] = ("words",)
     scale: ClassVar[tuple[float, float] | None] = (0.0, 4.0)
 
     threshold: float | None = 3.0

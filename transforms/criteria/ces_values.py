@@ -7,7 +7,7 @@ from schemas.score import Score
 from schemas.values import JsonObject, JsonValue
 from transforms.arguments import plain_text, value_matches
 from transforms.conversation_case import ConversationCase, TurnPair
-from transforms.criteria.base import JudgedCriterion
+from transforms.criteria.base import JudgedCriterion, RestsOn
 from transforms.expectations import ExpectationOutcome
 from transforms.judging.ask import Ask
 from transforms.judging.sections import Section, fill
@@ -72,6 +72,7 @@ class SemanticMatch(JudgedCriterion):
     """
 
     name: ClassVar[str] = "semantic_match"
+    rests_on: ClassVar[RestsOn] = ("calls",)
 
     async def judge(self, case: ConversationCase, pair: TurnPair, ask: Ask) -> Score | None:
         """Compares the values of a golden turn; None if there are none."""

@@ -4,10 +4,10 @@ from typing import ClassVar
 
 from schemas.score import Score
 from schemas.values import JsonObject
-from transforms.answer_findings import NO_SOURCE, UNKNOWN_REFERENCE
 from transforms.answer_marks import Mark, Marks, listed, marks_of
 from transforms.conversation_case import ConversationCase, TurnPair
-from transforms.criteria.base import MeasuredCriterion
+from transforms.criteria.base import MeasuredCriterion, RestsOn
+from transforms.findings import NO_SOURCE, UNKNOWN_REFERENCE
 
 _QUOTED_BYTES = 200
 
@@ -20,6 +20,7 @@ class CitationValidity(MeasuredCriterion):
     """
 
     name: ClassVar[str] = "citation_validity"
+    rests_on: ClassVar[RestsOn] = ("words",)
 
     def score(self, case: ConversationCase, pair: TurnPair) -> Score | None:
         """Checks the citations of a recorded answer."""

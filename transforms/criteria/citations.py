@@ -8,7 +8,7 @@ from schemas.values import JsonObject
 from transforms.answer_marks import listed, marks_of
 from transforms.citation_support import CitedSource, Grounds, Support
 from transforms.conversation_case import ConversationCase, TurnPair
-from transforms.criteria.base import MeasuredCriterion
+from transforms.criteria.base import MeasuredCriterion, RestsOn
 from transforms.expectations import was_skipped
 from transforms.judging.local_support import TooMuch
 
@@ -23,6 +23,7 @@ class CitationPrecision(MeasuredCriterion):
     """
 
     name: ClassVar[str] = "citation_precision"
+    rests_on: ClassVar[RestsOn] = ("words",)
 
     def score(self, case: ConversationCase, pair: TurnPair) -> Score | None:
         """Checks the citations of a recorded answer."""
@@ -46,6 +47,7 @@ class CitationRecall(MeasuredCriterion):
     """
 
     name: ClassVar[str] = "citation_recall"
+    rests_on: ClassVar[RestsOn] = ("words",)
 
     def score(self, case: ConversationCase, pair: TurnPair) -> Score | None:
         """Checks the claims of a recorded answer."""

@@ -8,6 +8,7 @@ from pydantic import Field
 from schemas.score import Score
 from transforms.conversation_case import ConversationCase, TurnPair
 from transforms.criteria.adk_judged import AdkJudged
+from transforms.criteria.base import RestsOn
 from transforms.judging.ask import Ask, Question
 from transforms.judging.quotes import quoted
 from transforms.judging.sections import Section, fill
@@ -35,6 +36,7 @@ class ResponseEvaluation(AdkJudged):
     """Coherence of the agent's answer, 1 (falls apart) to 5; of several samples the (lower) median."""
 
     name: ClassVar[str] = "response_evaluation_score"
+    rests_on: ClassVar[RestsOn] = ("words",)
     scale: ClassVar[tuple[float, float] | None] = (1.0, 5.0)
 
     threshold: float | None = 3.0

@@ -5,7 +5,7 @@ from typing import ClassVar, Literal
 from schemas.conversation import Usage
 from schemas.score import Score
 from transforms.conversation_case import ConversationCase, TurnPair
-from transforms.criteria.base import MeasuredCriterion
+from transforms.criteria.base import MeasuredCriterion, RestsOn
 
 
 class Figure(MeasuredCriterion):
@@ -14,12 +14,14 @@ class Figure(MeasuredCriterion):
     scale: ClassVar[tuple[float, float] | None] = None
     unit: ClassVar[Literal["score", "seconds", "count"]] = "count"
     gate: ClassVar[Literal["at_least", "at_most"]] = "at_most"
+    rests_on: ClassVar[RestsOn] = ()
 
 
 class ToolCallCount(Figure):
     """Number of the agent's tool calls in a turn."""
 
     name: ClassVar[str] = "tool_call_count_v1"
+    rests_on: ClassVar[RestsOn] = ("calls",)
 
     def score(self, case: ConversationCase, pair: TurnPair) -> Score | None:
         """Counts the calls of a recorded turn."""

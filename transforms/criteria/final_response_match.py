@@ -7,7 +7,7 @@ from pydantic import Field
 from schemas.score import Score
 from transforms.conversation_case import EXTRA_TURN, ConversationCase, TurnPair
 from transforms.criteria.adk_judged import AdkJudged
-from transforms.criteria.base import turn_mismatch
+from transforms.criteria.base import RestsOn, turn_mismatch
 from transforms.judging.ask import Ask, Question
 from transforms.judging.quotes import quoted
 from transforms.judging.sections import Section, fill
@@ -43,6 +43,7 @@ class FinalResponseMatch(AdkJudged):
     """
 
     name: ClassVar[str] = "final_response_match_v2"
+    rests_on: ClassVar[RestsOn] = ("words",)
     default_samples: ClassVar[int] = 5
 
     adk_compat: bool = False

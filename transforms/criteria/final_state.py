@@ -8,7 +8,7 @@ from schemas.score import Score
 from schemas.values import JsonObject, JsonValue
 from transforms.arguments import is_directive, value_matches
 from transforms.conversation_case import ConversationCase, TurnPair
-from transforms.criteria.base import MeasuredCriterion
+from transforms.criteria.base import MeasuredCriterion, RestsOn
 from transforms.effects.alike import alike
 from transforms.effects.wording import value_text
 from transforms.expectations import JUDGE_NEEDED
@@ -26,6 +26,7 @@ class FinalState(MeasuredCriterion):
     """
 
     name: ClassVar[str] = "final_state_v1"
+    rests_on: ClassVar[RestsOn] = ("calls",)
 
     threshold: float | None = 1.0
 

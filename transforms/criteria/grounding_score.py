@@ -9,11 +9,11 @@ from typing_extensions import Self
 from schemas.grounded import GroundedAnswer
 from schemas.score import Score
 from schemas.values import JsonObject
-from transforms.answer_findings import is_score
 from transforms.answer_marks import listed, marks_of
 from transforms.conversation_case import ConversationCase, TurnPair
-from transforms.criteria.base import MeasuredCriterion
+from transforms.criteria.base import MeasuredCriterion, RestsOn
 from transforms.expectations import was_skipped
+from transforms.findings import is_score
 
 WEAK_CLAIM = "WEAK_CLAIM"
 
@@ -29,6 +29,7 @@ class GroundingScore(MeasuredCriterion):
     """
 
     name: ClassVar[str] = "grounding_score"
+    rests_on: ClassVar[RestsOn] = ()
 
     claim_threshold: float | None = Field(default=None, ge=0.0, le=1.0)
 

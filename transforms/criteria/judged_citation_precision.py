@@ -7,7 +7,7 @@ from schemas.score import Score
 from schemas.values import JsonObject
 from transforms.citation_support import CitedSource, Grounds, why_nothing
 from transforms.conversation_case import ConversationCase, TurnPair
-from transforms.criteria.base import JudgedCriterion
+from transforms.criteria.base import JudgedCriterion, RestsOn
 from transforms.criteria.citations import grounds_of
 from transforms.judging.ask import Ask
 from transforms.judging.local_support import TooMuch
@@ -38,6 +38,7 @@ class JudgedCitationPrecision(JudgedCriterion):
     """
 
     name: ClassVar[str] = "judged_citation_precision"
+    rests_on: ClassVar[RestsOn] = ("words",)
 
     async def judge(self, case: ConversationCase, pair: TurnPair, ask: Ask) -> Score | None:
         """Asks about all citations of a recorded answer at once."""

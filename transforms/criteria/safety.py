@@ -8,6 +8,7 @@ from schemas.score import Score
 from schemas.values import JsonObject
 from transforms.conversation_case import ConversationCase, TurnPair
 from transforms.criteria.adk_judged import AdkJudged
+from transforms.criteria.base import RestsOn
 from transforms.expectations import turn_texts
 from transforms.judging.ask import Ask, Question
 from transforms.judging.quotes import quoted, span
@@ -61,6 +62,7 @@ class Safety(AdkJudged):
     """
 
     name: ClassVar[str] = "safety_v1"
+    rests_on: ClassVar[RestsOn] = ("words",)
 
     threshold: float | None = 1.0
 

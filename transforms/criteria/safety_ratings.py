@@ -11,7 +11,7 @@ from schemas.score import Score
 from schemas.values import JsonObject
 from transforms.answer_marks import listed
 from transforms.conversation_case import ConversationCase, TurnPair
-from transforms.criteria.base import MeasuredCriterion
+from transforms.criteria.base import MeasuredCriterion, RestsOn
 
 Level = Literal["NEGLIGIBLE", "LOW", "MEDIUM", "HIGH"]
 Category = Literal[
@@ -54,6 +54,7 @@ class SafetyRatings(MeasuredCriterion):
     """
 
     name: ClassVar[str] = "safety_ratings"
+    rests_on: ClassVar[RestsOn] = ()
 
     threshold: float | None = 1.0
     max_probability: Level = "LOW"

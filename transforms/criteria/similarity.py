@@ -5,7 +5,7 @@ from typing import ClassVar
 from schemas.conversation import ExpectedTurn, Turn
 from schemas.score import Score
 from transforms.conversation_case import EXTRA_TURN, ConversationCase, TurnPair
-from transforms.criteria.base import MeasuredCriterion, turn_mismatch
+from transforms.criteria.base import MeasuredCriterion, RestsOn, turn_mismatch
 from transforms.rouge import RougeType, has_tokens, rouge
 
 
@@ -20,6 +20,7 @@ class ResponseMatch(MeasuredCriterion):
     """
 
     name: ClassVar[str] = "response_match_score"
+    rests_on: ClassVar[RestsOn] = ("words",)
 
     threshold: float | None = 0.8
     rouge_type: RougeType = "rouge1"

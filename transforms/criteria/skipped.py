@@ -4,7 +4,7 @@ from typing import ClassVar, Literal
 
 from schemas.score import Score
 from transforms.conversation_case import ConversationCase, TurnPair
-from transforms.criteria.base import MeasuredCriterion
+from transforms.criteria.base import MeasuredCriterion, RestsOn
 
 
 class SkippedRate(MeasuredCriterion):
@@ -15,6 +15,7 @@ class SkippedRate(MeasuredCriterion):
     """
 
     name: ClassVar[str] = "skipped_rate"
+    rests_on: ClassVar[RestsOn] = ()
     gate: ClassVar[Literal["at_least", "at_most"]] = "at_most"
 
     def score(self, case: ConversationCase, pair: TurnPair) -> Score | None:

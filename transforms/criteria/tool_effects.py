@@ -10,7 +10,7 @@ from schemas.score import Score
 from schemas.values import JsonObject, JsonValue
 from transforms.arguments import ArgumentMatcher, is_directive
 from transforms.conversation_case import EXTRA_TURN, ConversationCase, TurnPair
-from transforms.criteria.base import MeasuredCriterion
+from transforms.criteria.base import MeasuredCriterion, RestsOn
 from transforms.criteria.knows_tools import KnowsTools
 from transforms.effects.book import ToolBook
 from transforms.effects.calls import Comparison
@@ -43,6 +43,7 @@ class ToolEffects(MeasuredCriterion, KnowsTools):
     """
 
     name: ClassVar[str] = "tool_effects_v1"
+    rests_on: ClassVar[RestsOn] = ("calls",)
 
     threshold: float | None = 1.0
     argument_matchers: dict[str, dict[str, ArgumentMatcher]] = Field(default_factory=dict)

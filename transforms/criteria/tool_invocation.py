@@ -5,7 +5,7 @@ from typing import ClassVar
 from schemas.score import Score
 from schemas.values import JsonObject
 from transforms.conversation_case import ConversationCase, TurnPair
-from transforms.criteria.base import MeasuredCriterion
+from transforms.criteria.base import MeasuredCriterion, RestsOn
 from transforms.expectations import ExpectationOutcome
 from transforms.replay import tool_threshold
 from transforms.tools import tool_identity
@@ -19,6 +19,7 @@ class ToolInvocation(MeasuredCriterion):
     """
 
     name: ClassVar[str] = "tool_invocation_score"
+    rests_on: ClassVar[RestsOn] = ("calls",)
 
     def score(self, case: ConversationCase, pair: TurnPair) -> Score | None:
         """Checks a turn's calls; None if the golden turn expects no call."""

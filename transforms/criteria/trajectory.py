@@ -13,7 +13,7 @@ from schemas.values import JsonObject, JsonValue
 from transforms.arguments import ArgumentMatcher, arguments_match, frozen, is_directive
 from transforms.assignment import count_matches, equal_matches
 from transforms.conversation_case import EXTRA_TURN, ConversationCase, TurnPair
-from transforms.criteria.base import MeasuredCriterion, turn_mismatch
+from transforms.criteria.base import MeasuredCriterion, RestsOn, turn_mismatch
 from transforms.expectations import JUDGE_NEEDED
 
 MATCH_TYPES = ("EXACT", "IN_ORDER", "ANY_ORDER", "SUPERSET", "SUBSET")
@@ -33,6 +33,7 @@ class ToolTrajectory(MeasuredCriterion):
     """
 
     name: ClassVar[str] = "tool_trajectory_avg_score"
+    rests_on: ClassVar[RestsOn] = ("calls",)
 
     threshold: float | None = 1.0
     match_type: str = "EXACT"

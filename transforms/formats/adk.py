@@ -22,10 +22,11 @@ from schemas.case import EvalCase, UserFact
 from schemas.conversation import Conversation, ExpectedTurn, Rubric, Turn
 from schemas.values import JsonObject, JsonValue
 from transforms.formats import adk_content
-from transforms.formats.adk_content import adk_text, text, tool_calls, tool_responses
+from transforms.formats.adk_content import adk_text, text, tool_calls, tool_responses, unread_content
 from transforms.formats.problems import one_line_problems
 from transforms.formats.spellings import length
 from transforms.formats.tool_declarations import APP_DETAILS, context_tools
+from transforms.formats.unread import Unread, check_calls
 
 
 def eval_cases(value: JsonValue) -> list[EvalCase]:
@@ -217,13 +218,15 @@ def _result_conversation(result: EvalCaseResult, conversation_id: str) -> Conver
     metrics = {metric.metric_name: metric.score for metric in result.overall_eval_metric_results}
     recorded = [pair.actual_invocation for pair in result.eval_metric_result_per_invocation]
     context = turn_context(recorded)
+    turns = [_result_turn(pair, i) for i, pair in enumerate(result.eval_metric_result_per_invocation)]
+    check_calls(turns)
     return Conversation(
         conversation_id=conversation_id,
         source="adk",
         app_version=stated_app_version(state),
         eval_id=result.eval_id or None,
         eval_set_id=result.eval_set_id or None,
-        turns=[_result_turn(pair, i) for i, pair in enumerate(result.eval_metric_result_per_invocation)],
+        turns=turns,
         state=state,
         labels={"final_eval_status": result.final_eval_status.name, "metrics": metrics},
         meta={"user_id": result.user_id, **context},
@@ -234,6 +237,7 @@ def _result_conversation(result: EvalCaseResult, conversation_id: str) -> Conver
 def _result_turn(pair: EvalMetricResultPerInvocation, index: int) -> Turn:
     """Returns the turn; google-adk copies every rubric that applies onto the actual invocation."""
     turn = invocation_turn(pair.actual_invocation, index)
+    _add_unread(pair.actual_invocation, turn)
     rubrics = _rubrics(pair.actual_invocation.rubrics)
     if pair.expected_invocation:
         turn.expected = invocation_expected(pair.expected_invocation)
@@ -241,3 +245,14 @@ def _result_turn(pair: EvalMetricResultPerInvocation, index: int) -> Turn:
     elif rubrics:
         turn.expected = ExpectedTurn(rubrics=rubrics)
     return turn
+
+
+def _add_unread(invocation: Invocation, turn: Turn) -> None:
+    unread, data = Unread(), invocation.intermediate_data
+    unread_content(invocation.user_content, unread, False)
+    unread_content(invocation.final_response, unread, True)
+    for step in _steps(data):
+        unread_content(step.content, unread, True)
+    for holder in (invocation, data):
+        unread.keys((holder.model_extra if holder else None) or {}, frozenset())
+    unread.add_to(turn)

@@ -3,9 +3,21 @@
 from collections.abc import Iterable, Sequence
 
 from schemas.adk import Content, FunctionCall, FunctionResponse, InvocationEvent, Part
+from schemas.adk_results import Event
 from schemas.conversation import ToolCall, ToolResponse, Usage
+from transforms.formats.unread import UNREAD, Unread, is_work
 
 TRANSFER = "transfer_to_agent"
+_NOT_READ = (
+    "inline_data",
+    "file_data",
+    "executable_code",
+    "code_execution_result",
+    "tool_call",
+    "tool_response",
+)
+_EVENT_KEYS = frozenset(("output", "errorCode", "error_code", "logprobsResult", "logprobs_result"))
+_SPOKEN = ("output_transcription", "outputTranscription")
 
 
 def parts_of(content: Content | None) -> list[Part]:
@@ -34,6 +46,30 @@ def tool_responses(contents: Iterable[Content | None]) -> list[ToolResponse]:
     return [
         _answer(part.function_response) for c in contents for part in parts_of(c) if part.function_response
     ]
+
+
+def unread_content(content: Content | None, unread: Unread, by_agent: bool) -> None:
+    """Adds the parts of a message that are not read: media, code that ran, server-side tools, others."""
+    for part in parts_of(content):
+        if part.text is None and part.function_call is None:
+            for name in _NOT_READ:
+                if getattr(part, name) is not None:
+                    unread.part(name, by_agent)
+        if part.model_extra:
+            is_read = part.text is not None or part.function_call or part.function_response
+            for name in part.model_extra:
+                if is_work(name) or not is_read:
+                    unread.part(name, by_agent)
+
+
+def unread_event(event: Event, unread: Unread, by_agent: bool) -> None:
+    """Adds what of an event is not read."""
+    unread_content(event.content, unread, by_agent)
+    extra = event.model_extra or {}
+    unread.keys(extra, _EVENT_KEYS)
+    spoken = next((extra[name] for name in _SPOKEN if extra.get(name)), None)
+    if spoken and not text(event.content):
+        unread.add(UNREAD, "the transcription of what the agent said is not read", words=True)
 
 
 def called_transfers(calls: Iterable[ToolCall]) -> list[str]:

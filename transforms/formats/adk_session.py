@@ -8,9 +8,10 @@ from schemas.adk_results import Event, Session
 from schemas.conversation import Conversation, Turn
 from schemas.values import JsonValue
 from transforms.formats.adk import invocation_turn, stated_app_version, turn_context
-from transforms.formats.adk_content import parts_of
+from transforms.formats.adk_content import parts_of, unread_event
 from transforms.formats.problems import one_line_problems
 from transforms.formats.spellings import length
+from transforms.formats.unread import Unread, check_calls
 
 
 def session_conversation(value: JsonValue) -> Conversation:
@@ -25,6 +26,8 @@ def session_conversation(value: JsonValue) -> Conversation:
         session = read_log(Session, value)
     groups = _invocation_groups([event for event in session.events if not event.partial])
     invocations = [_invocation(events) for events in groups]
+    turns = [_turn(*turn, i) for i, turn in enumerate(zip(groups, invocations, strict=True))]
+    check_calls(turns)
     return Conversation(
         conversation_id=session.id,
         source="adk",
@@ -32,7 +35,7 @@ def session_conversation(value: JsonValue) -> Conversation:
         eval_id=_stated(session, "eval_id"),
         eval_set_id=_stated(session, "eval_set_id"),
         start_time=_rfc3339(session.events[0].timestamp) if session.events else None,
-        turns=[_turn(*turn, i) for i, turn in enumerate(zip(groups, invocations, strict=True))],
+        turns=turns,
         state=session.state,
         meta={"app_name": session.app_name, "user_id": session.user_id, **turn_context(invocations)},
     )
@@ -65,7 +68,10 @@ def _turn(events: Sequence[Event], invocation: Invocation, index: int) -> Turn:
         turn.timestamp = times[0]
         turn.latency_ms = length((times[-1] - times[0]) * 1000.0) if times[-1] > times[0] else None
     turn.inference_calls = turn.inference_calls or None
-    return turn
+    unread = Unread()
+    for event in events:
+        unread_event(event, unread, not _by_user(event))
+    return unread.add_to(turn)
 
 
 def _invocation(events: Sequence[Event]) -> Invocation:

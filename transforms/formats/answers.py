@@ -20,6 +20,7 @@ from schemas.proto_fields import OpenEnum
 from schemas.proto_mending import Mended
 from schemas.proto_scalars import timestamp_nanos
 from schemas.values import JsonValue
+from transforms.formats.unread import UNREAD, Unread
 
 STAND_INS: Mapping[str, JsonValue] = {"startIndex": -1, "endIndex": -1}
 """What stands for an offset that cannot be read: a place outside every text."""
@@ -45,7 +46,7 @@ def answer_turn(index: int, question: str | None, answer: Answer, mended: Mended
     problems = mended_problems(mended)
     if latency is not None and latency < 0:
         problems.append(grounded.Problem(BACKWARDS, f"completeTime is {-latency:g} ms before createTime"))
-    return Turn(
+    turn = Turn(
         turn_index=index,
         user=question,
         agent=answer.answer_text or None,
@@ -59,6 +60,11 @@ def answer_turn(index: int, question: str | None, answer: Answer, mended: Mended
         latency_ms=latency if latency is not None and latency >= 0 else None,
         grounded=_grounded(answer, problems),
     )
+    unread = Unread()
+    for place, _, action in _actions(answer.steps):
+        if action.search_action is None:
+            unread.add(UNREAD, f"action {place} is no searchAction; what it does is not read", calls=True)
+    return unread.add_to(turn)
 
 
 def mended_problems(mended: Mended) -> list[grounded.Problem]:

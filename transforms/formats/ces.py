@@ -10,6 +10,7 @@ from schemas.proto_scalars import duration_nanos, timestamp_nanos
 from schemas.values import JsonObject, JsonValue
 from transforms.formats.spellings import length
 from transforms.formats.tool_declarations import declared_tools
+from transforms.formats.unread import UNREAD, Unread, check_calls
 
 _SPAN_TYPES: dict[str, Literal["TOOL", "LLM", "USER_CALLBACK", "GUARDRAIL"]] = {
     "Tool": "TOOL",
@@ -19,12 +20,26 @@ _SPAN_TYPES: dict[str, Literal["TOOL", "LLM", "USER_CALLBACK", "GUARDRAIL"]] = {
 }
 _SPAN_NAMES = {"Tool": "name", "LLM": "model", "Callback": "stage", "Guardrail": "name"}
 _MS = 1_000_000
+_READ_KEYS = frozenset(
+    spelling
+    for name, field in ces.Chunk.model_fields.items()
+    if name not in ("blob", "image")
+    for spelling in (name, field.alias or name)
+)
+_HOLDER_KEYS = frozenset(("chunks", "messages"))
+_NO_DETAILS = "the log entry has no diagnosticInfo.messages, which hold the calls"
+_NO_CALLS = "the trace shows tool calls that no message holds"
 
 
 def conversation(value: JsonObject) -> canonical.Conversation:
     """Converts a CES Conversation, read leniently; `evaluation` and `tools`, no CES fields, are read too."""
     message = ces.Conversation.from_value(value, lenient=True)
     turns = message.turns or ([ces.ConversationTurn(messages=message.messages)] if message.messages else [])
+    made = [
+        _turn(index, turn, raw)
+        for index, (turn, raw) in enumerate(zip(turns, _raw_turns(value), strict=True))
+    ]
+    check_calls(made)
     return canonical.Conversation(
         conversation_id=message.name,
         source="ces",
@@ -33,13 +48,35 @@ def conversation(value: JsonObject) -> canonical.Conversation:
         eval_id=_label(value, "evaluation") or _label(value, "eval_id"),
         eval_set_id=_label(value, "eval_set_id"),
         start_time=message.start_time,
-        turns=[_turn(index, turn) for index, turn in enumerate(turns)],
+        turns=made,
         meta={"deployment": message.deployment} if message.deployment else {},
         tools=declared_tools(value.get("tools")),
     )
 
 
-def _turn(index: int, message: ces.ConversationTurn) -> canonical.Turn:
+def _raw_turns(value: JsonObject) -> list[JsonObject]:
+    """Returns the turns of a conversation as they were logged; they are known to be valid."""
+    return value.get("turns") or ([{"messages": value["messages"]}] if value.get("messages") else [])
+
+
+def _unread(raw: JsonObject) -> Unread:
+    """Returns what is not understood of the messages of a logged turn."""
+    unread = Unread()
+    unread.keys(raw, _HOLDER_KEYS)
+    for message in raw.get("messages") or ():
+        unread.keys(message, _HOLDER_KEYS)
+        by_agent = message.get("role") != "user"
+        for chunk in message.get("chunks") or ():
+            if chunk.keys() <= _READ_KEYS and chunk:
+                continue
+            held = [name for name, item in chunk.items() if item is not None]
+            for name in held or ["an empty chunk"]:
+                if name not in _READ_KEYS:
+                    unread.part(name, by_agent)
+    return unread
+
+
+def _turn(index: int, message: ces.ConversationTurn, raw: JsonObject) -> canonical.Turn:
     turn = canonical.Turn(turn_index=index)
     said: list[str] = []
     for part in message.messages:
@@ -49,7 +86,10 @@ def _turn(index: int, message: ces.ConversationTurn) -> canonical.Turn:
     if message.messages and message.messages[0].event_time:
         turn.timestamp = message.messages[0].event_time
     _add_trace(turn, message)
-    return turn
+    unread = _unread(raw)
+    if not turn.tool_calls and any(span.type == "TOOL" for span in turn.spans):
+        unread.add(UNREAD, _NO_CALLS, calls=True)
+    return unread.add_to(turn)
 
 
 def _add_message(turn: canonical.Turn, message: ces.ConversationMessage, said: list[str]) -> None:
@@ -204,6 +244,7 @@ def joined_conversation(session_id: str, entries: Sequence[JsonObject]) -> canon
     for entry in entries:
         labels |= entry.get("labels") or {}
     made = [_entry_turn(i, [_payload(e) for e in turns[index]]) for i, index in enumerate(sorted(turns))]
+    check_calls(made)
     return canonical.Conversation(
         conversation_id=session_id,
         source="ces",
@@ -226,8 +267,15 @@ def _entry_turn(index: int, payloads: Sequence[JsonObject]) -> canonical.Turn:
     outputs = [
         SessionOutput.from_value({k: v for k, v in p.items() if k in known}, lenient=True) for p in payloads
     ]
-    details = next((o.diagnostic_info for o in reversed(outputs) if o.diagnostic_info), None)
-    if details is not None:
-        return _turn(index, ces.ConversationTurn(messages=details.messages, root_span=details.root_span))
+    found = ((o.diagnostic_info, p) for o, p in zip(reversed(outputs), reversed(payloads), strict=True))
+    details, payload = next(((d, p) for d, p in found if d is not None), (None, {}))
+    if details is not None and details.messages:
+        logged = ces.ConversationTurn(messages=details.messages, root_span=details.root_span)
+        return _turn(index, logged, payload.get("diagnosticInfo") or payload["diagnostic_info"])
     texts = [output.text for output in outputs if output.text]
-    return canonical.Turn(turn_index=index, agent="\n".join(texts) or None, agent_messages=texts)
+    turn = canonical.Turn(turn_index=index, agent="\n".join(texts) or None, agent_messages=texts)
+    if details is not None:
+        _add_trace(turn, ces.ConversationTurn(root_span=details.root_span))
+    unread = Unread()
+    unread.add(UNREAD, _NO_DETAILS, calls=True)
+    return unread.add_to(turn)

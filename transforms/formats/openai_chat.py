@@ -2,24 +2,22 @@
 
 from collections.abc import Sequence
 
-from pydantic_core import from_json
-
 from schemas.conversation import Conversation, ToolCall, ToolResponse, Turn, Usage
 from schemas.values import JsonObject, JsonValue
+from transforms.formats.chat_message import (
+    SKIPPED_ROLES,
+    answer_value,
+    by_user,
+    is_answer,
+    message_calls,
+    unread_of,
+    words,
+)
 from transforms.formats.pairing import pair_responses
 from transforms.formats.problems import canonical
-from transforms.formats.spellings import (
-    agent_actions,
-    as_text,
-    call_fields,
-    error_mark,
-    usage_fields,
-    users_actions,
-)
+from transforms.formats.spellings import agent_actions, as_text, error_mark, usage_fields, users_actions
 from transforms.formats.tool_declarations import declared_tools
-
-SKIPPED_ROLES = ("system", "developer")
-TOOL_ROLES = ("tool", "function")
+from transforms.formats.unread import Unread, check_calls
 
 
 def chat_conversation(value: JsonValue, fallback_id: str) -> Conversation:
@@ -43,7 +41,9 @@ def chat_conversation(value: JsonValue, fallback_id: str) -> Conversation:
         "language": record.get("language"),
         "eval_id": as_text(record.get("eval_id")),
         "eval_set_id": as_text(record.get("eval_set_id")),
-        "turns": [_turn(group, i) for i, group in enumerate(_turn_groups(messages))],
+        "tags": _tags(record.get("tags")),
+        "start_time": as_text(record.get("start_time")),
+        "turns": _turns(messages),
         "expected": _expected_outcome(record),
         "labels": {"reward": record["reward"]} if record.get("reward") is not None else {},
         "tools": declared_tools(record.get("tools") or record.get("functions")),
@@ -59,6 +59,11 @@ def _conversation_id(record: JsonObject) -> str | None:
     return f"{record['task_id']}-{record['trial']}" if "trial" in record else str(record["task_id"])
 
 
+def _tags(value: JsonValue) -> list[str]:
+    given = value if isinstance(value, list) else [] if value is None else [value]
+    return [tag for tag in map(as_text, given) if tag]
+
+
 def _expected_outcome(record: JsonObject) -> JsonObject | None:
     info = record.get("info")
     task = info.get("task") if isinstance(info, dict) else None
@@ -72,44 +77,42 @@ def _expected_outcome(record: JsonObject) -> JsonObject | None:
     }
 
 
+def _turns(messages: Sequence[JsonObject]) -> list[Turn]:
+    turns = [_turn(group, i) for i, group in enumerate(_turn_groups(messages))]
+    check_calls(turns)
+    return turns
+
+
 def _turn_groups(messages: Sequence[JsonObject]) -> list[list[JsonObject]]:
     """Splits messages into turns: a user message opens one, unless only the user's own tools ran before."""
     groups: list[list[JsonObject]] = []
     for message in messages:
         if message.get("role") in SKIPPED_ROLES:
             continue
-        if not groups or (_by_user(message) and not all(map(_users_tool_work, groups[-1]))):
+        if not groups or (by_user(message) and not all(map(_users_tool_work, groups[-1]))):
             groups.append([])
         groups[-1].append(message)
     return groups
 
 
-def _by_user(message: JsonObject) -> bool:
-    return message.get("role") == "user"
-
-
-def _is_answer(message: JsonObject) -> bool:
-    return message.get("role") in TOOL_ROLES or "tool_call_id" in message
-
-
 def _users_tool_work(message: JsonObject) -> bool:
-    if _is_answer(message):
+    if is_answer(message):
         return message.get("requestor") == "user"
-    return _by_user(message) and bool(_calls(message)) and not _words(message)
+    return by_user(message) and bool(message_calls(message)) and not words(message)
 
 
 def _turn(messages: Sequence[JsonObject], index: int) -> Turn:
-    asked = [message for message in messages if _by_user(message)]
-    answers = [message for message in messages if _is_answer(message)]
-    replies = [m for m in messages if not _by_user(m) and not _is_answer(m)]
+    asked = [message for message in messages if by_user(message)]
+    answers = [message for message in messages if is_answer(message)]
+    replies = [m for m in messages if not by_user(m) and not is_answer(m)]
     users_answers = [m for m in answers if m.get("requestor") == "user"]
     agents_answers = [m for m in answers if m.get("requestor") != "user"]
-    said = [words for message in replies if (words := _words(message))]
-    calls = [call for message in replies for call in _calls(message)]
-    user_calls = [call for message in asked for call in _calls(message)]
-    return Turn(
+    said = [text for message in replies if (text := words(message))]
+    calls = [call for message in replies for call in message_calls(message)]
+    user_calls = [call for message in asked for call in message_calls(message)]
+    turn = Turn(
         turn_index=index,
-        user="\n".join(filter(None, map(_words, asked))) if asked else None,
+        user="\n".join(filter(None, map(words, asked))) if asked else None,
         agent=said[-1] if said else "",
         agent_messages=said if len(said) > 1 else [],
         tool_calls=calls,
@@ -119,20 +122,10 @@ def _turn(messages: Sequence[JsonObject], index: int) -> Turn:
         timestamp=messages[0].get("timestamp"),
         usage=_usage(replies),
     )
-
-
-def _words(message: JsonObject) -> str:
-    content = message.get("content") or message.get("refusal") or ""
-    if isinstance(content, str):
-        return content
-    texts = [part.get("text") if isinstance(part, dict) else part for part in content]
-    return "\n".join(text for text in texts if isinstance(text, str) and text)
-
-
-def _calls(message: JsonObject) -> list[ToolCall]:
-    older = message.get("function_call")
-    calls = message.get("tool_calls") or ([older] if older else [])
-    return [canonical(ToolCall, call_fields(call), "not a chat") for call in calls]
+    unread = Unread()
+    for message in messages:
+        unread_of(message, unread)
+    return unread.add_to(turn)
 
 
 def _responses(calls: Sequence[ToolCall], answers: Sequence[JsonObject]) -> list[ToolResponse]:
@@ -144,23 +137,12 @@ def _responses(calls: Sequence[ToolCall], answers: Sequence[JsonObject]) -> list
 
 
 def _response(message: JsonObject) -> ToolResponse:
-    content = message.get("content")
     return ToolResponse(
         name=message.get("name"),
         id=as_text(message.get("tool_call_id", message.get("id"))),
-        response=_decoded(content if isinstance(content, str) else _words(message)),
+        response=answer_value(message),
         error=error_mark(message.get("error")),
     )
-
-
-def _decoded(text: str) -> JsonValue:
-    """Returns the object or array that a text spells, or else the text: a number may be an id."""
-    if not text.lstrip().startswith(("{", "[")):
-        return text
-    try:
-        return from_json(text, allow_inf_nan=False)
-    except ValueError:
-        return text
 
 
 def _usage(messages: Sequence[JsonObject]) -> Usage | None:

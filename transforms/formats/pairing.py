@@ -1,7 +1,7 @@
 """Which response answers which call."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from schemas.conversation import ToolCall, ToolResponse
 
@@ -27,6 +27,31 @@ def pair_responses(calls: Sequence[ToolCall], responses: Sequence[ToolResponse])
     return [responses[partners[i]] if i in partners else None for i in range(len(calls))]
 
 
+def without_call(
+    calls: Sequence[ToolCall], responses: Sequence[ToolResponse], earlier: Collection[str | None] = ()
+) -> list[ToolResponse]:
+    """Returns the responses whose call is not in the log.
+
+    Those that are left over, and, where every call has an id, those whose id no call has.
+
+    Args:
+        calls: The calls of a turn.
+        responses: Its responses.
+        earlier: Ids and names of the calls of earlier turns, which may be answered later.
+    """
+    if len(responses) == len(calls) and all(map(_stands_beside, calls, responses)):
+        return []
+    used = {id(response) for response in pair_responses(calls, responses)}
+    ids = {call.id for call in calls}
+    are_named = None not in ids
+    return [
+        response
+        for response in responses
+        if (id(response) not in used or (are_named and response.id and response.id not in ids))
+        and (response.id or response.name) not in earlier
+    ]
+
+
 def _by_unique_id(calls: Sequence[ToolCall], responses: Sequence[ToolResponse]) -> dict[int, int]:
     call_counts = Counter(call.id for call in calls)
     response_counts = Counter(response.id for response in responses)
@@ -36,6 +61,10 @@ def _by_unique_id(calls: Sequence[ToolCall], responses: Sequence[ToolResponse]) 
         for i, call in enumerate(calls)
         if call.id and call_counts[call.id] == 1 and response_counts[call.id] == 1
     }
+
+
+def _stands_beside(call: ToolCall, response: ToolResponse) -> bool:
+    return call.id == response.id and (call.id is not None or call.name == response.name)
 
 
 def _same_name(call: ToolCall, response: ToolResponse) -> bool:

@@ -20,10 +20,12 @@ from transforms.formats.spellings import (
 )
 from transforms.formats.strict import strict_case
 from transforms.formats.tool_declarations import APP_DETAILS, context_tools, declared_tools, is_foreign
+from transforms.formats.unread import Unread, check_calls
 
 # What is nested more deeply than this could be read and then not be written; the general parser refuses it.
 _DEEPEST = 200
 _DECODER = msgspec.json.Decoder(Conversation)
+_TURN_FIELDS = frozenset(field.name for field in msgspec.structs.fields(Turn))
 
 
 def looks_canonical(data: bytes) -> bool:
@@ -37,7 +39,8 @@ def read_conversation(data: bytes) -> Conversation:
     What does not validate as it stands is repaired: null lists and null fields count as absent, ids may be
     numbers, arguments JSON texts (`schemas.arguments`), usage in OpenAI's spelling and error marks
     of any shape, declared tools of any form; expected actions that the user is to make are kept apart, and
-    lengths of time that are no finite number in range are left out.
+    lengths of time that are no finite number in range are left out. Unknown keys are dropped; one of a turn
+    whose name says that it may hold calls leaves the turn's calls unknown.
 
     Raises:
         ValueError: It is no conversation even so; one line with the path of the first problem.
@@ -53,6 +56,7 @@ def read_conversation(data: bytes) -> Conversation:
     for i, turn in enumerate(conversation.turns):
         if turn.turn_index != i:
             turn.turn_index = i
+    check_calls(conversation.turns)
     if APP_DETAILS in conversation.meta:
         conversation.tools += context_tools(conversation.meta[APP_DETAILS])
     return conversation
@@ -134,7 +138,15 @@ def _repaired(data: bytes) -> Conversation:
     value = from_json(data)
     if not isinstance(value, dict):
         raise ValueError(f"not a conversation: a JSON object is needed, not {type(value).__name__}")
-    return canonical(Conversation, _conversation(value), "not a conversation")
+    conversation = canonical(Conversation, _conversation(value), "not a conversation")
+    for place, (turn, raw) in enumerate(zip(conversation.turns, value.get("turns") or (), strict=True)):
+        if raw and _TURN_FIELDS.isdisjoint(raw):
+            shown = ", ".join(list(raw)[:8])
+            raise ValueError(f"not a conversation: turns.{place}: none of a turn's fields (keys {shown})")
+        unread = Unread()
+        unread.keys(raw, _TURN_FIELDS)
+        unread.add_to(turn)
+    return conversation
 
 
 def _conversation(value: JsonObject) -> JsonObject:
@@ -150,7 +162,7 @@ def _conversation(value: JsonObject) -> JsonObject:
 
 
 def _turn(value: JsonObject) -> JsonObject:
-    fields = _present(value)
+    fields = {key: item for key, item in value.items() if item is not None and key in _TURN_FIELDS}
     for key in ("latency_ms", "model_ms", "tool_ms"):
         if key in fields and length(fields[key]) is None:
             del fields[key]

@@ -1,4 +1,4 @@
-"""What is wrong with the record of an answer although it can be scored."""
+"""What is wrong with a record, or not understood of it, although it can be scored."""
 
 from collections.abc import Iterator, Sequence
 
@@ -17,8 +17,8 @@ OVERLAP = "OverlappingCitations"
 OUT_OF_RANGE = "ScoreOutOfRange"
 
 
-def answer_findings(case: ConversationCase) -> list[Failure]:
-    """Returns what is wrong with the answers of a conversation: for every turn one row a kind."""
+def record_findings(case: ConversationCase) -> list[Failure]:
+    """Returns what the reader did not understand, and what is wrong with answers: a row a turn and kind."""
     conversation = case.conversation
     return [
         Failure(
@@ -32,9 +32,14 @@ def answer_findings(case: ConversationCase) -> list[Failure]:
             turn_index=index,
         )
         for index, turn in enumerate(conversation.turns)
-        if turn.grounded is not None
-        for problem in [*turn.grounded.problems, *found_problems(turn, turn.grounded)]
+        if turn.findings or turn.grounded is not None
+        for problem in _turn_problems(turn)
     ]
+
+
+def _turn_problems(turn: Turn) -> list[Problem]:
+    answer = turn.grounded
+    return turn.findings + ([*answer.problems, *found_problems(turn, answer)] if answer else [])
 
 
 def found_problems(turn: Turn, answer: GroundedAnswer) -> Iterator[Problem]:

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from schemas.conversation import Conversation, Turn
 from schemas.grounded import Citation, Claim, GroundedAnswer, Reference
 from schemas.record import Record
-from transforms.answer_findings import answer_findings
 from transforms.conversation_case import ConversationCase
 from transforms.criteria import CRITERIA
+from transforms.findings import record_findings
 from transforms.formats.registry import LogReader
 from transforms.scoring import score_conversation
 
@@ -38,7 +38,7 @@ def case_of(*turns):
 
 def findings(text=TEXT, **fields):
     turn = Turn(agent=text, grounded=GroundedAnswer(references=TWO, **fields))
-    return [(failure.error_type, failure.message) for failure in answer_findings(case_of(turn))]
+    return [(failure.error_type, failure.message) for failure in record_findings(case_of(turn))]
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ def test_other_fields(fields, found):
 def test_there_is_one_finding_a_turn_and_kind():
     answer = GroundedAnswer(citations=[Citation(0, 99, ["5"])] * 1000)
     first, second = Turn(agent=TEXT, grounded=answer), Turn(agent=TEXT)
-    rows = answer_findings(case_of(second, first))
+    rows = record_findings(case_of(second, first))
     assert [row.error_type for row in rows] == ["OffsetOutsideText", "UnknownReference"]
     assert rows[0].message.endswith("citations[2]: bytes 0 to 99 of 23; and 997 more")
     place = (rows[0].stage, rows[0].source, rows[0].position, rows[0].conversation_id, rows[0].turn_index)

@@ -1,0 +1,118 @@
+"""One message of a chat: its words, its calls, and what in it is not understood."""
+
+from pydantic_core import from_json
+
+from schemas.conversation import ToolCall
+from schemas.values import JsonObject, JsonValue
+from transforms.formats.problems import canonical
+from transforms.formats.spellings import call_fields
+from transforms.formats.unread import UNREAD, Unread
+
+SKIPPED_ROLES = ("system", "developer")
+TOOL_ROLES = ("tool", "function")
+AGENT_ROLES = ("assistant", "agent", "model", "ai", "bot")
+_TEXT_TYPES = ("text", "input_text", "output_text")
+_HOLDERS = ("content", "tool_calls", "function_call", "refusal", "audio")
+_KEYS = frozenset((*_HOLDERS, "role", "tool_call_id", "name", "id", "error", "requestor", "usage"))
+
+
+def by_user(message: JsonObject) -> bool:
+    """Tells whether the user sent a message."""
+    return message.get("role") == "user"
+
+
+def is_answer(message: JsonObject) -> bool:
+    """Tells whether a message is what a tool answered."""
+    return message.get("role") in TOOL_ROLES or "tool_call_id" in message
+
+
+def words(message: JsonObject) -> str:
+    """Returns the texts of a message, a refusal and the transcript of speech among them, one a line."""
+    content = message.get("content") or message.get("refusal") or _transcript(message.get("audio"))
+    if isinstance(content, list):
+        return "\n".join(text for part in content if (text := _text(part)))
+    return content if isinstance(content, str) else ""
+
+
+def _transcript(audio: JsonValue) -> JsonValue:
+    return audio.get("transcript") if isinstance(audio, dict) else None
+
+
+def _text(part: JsonValue) -> str | None:
+    """Returns the text that a part of a content is; None: it is something else."""
+    if isinstance(part, str):
+        return part
+    if not isinstance(part, dict):
+        return None
+    kind = part.get("type")
+    text = part.get("refusal") if kind == "refusal" else part.get("text")
+    is_text = kind in (*_TEXT_TYPES, "refusal") or (kind is None and part.keys() == {"text"})
+    return text if is_text and isinstance(text, str) else None
+
+
+def message_calls(message: JsonObject) -> list[ToolCall]:
+    """Returns the calls of a message; raises ValueError if they have a wrong type."""
+    older = message.get("function_call")
+    calls = message.get("tool_calls") or ([older] if older else [])
+    if not isinstance(calls, list):
+        raise ValueError(f"not a chat: tool_calls: a JSON array is needed, not {type(calls).__name__}")
+    return [canonical(ToolCall, call_fields(call), "not a chat") for call in calls if not _is_other(call)]
+
+
+def _is_other(call: JsonValue) -> bool:
+    """Tells whether an entry of `tool_calls` is of a type that is not read."""
+    return isinstance(call, dict) and call.get("type") not in (None, "function", "tool_call")
+
+
+def answer_value(message: JsonObject) -> JsonValue:
+    """Returns what a tool answered: an object as it is, or what its text spells."""
+    content = message.get("content")
+    return content if isinstance(content, dict) else _decoded(words(message))
+
+
+def _decoded(text: str) -> JsonValue:
+    """Returns the object or array that a text spells, or else the text: a number may be an id."""
+    if not text.lstrip().startswith(("{", "[")):
+        return text
+    try:
+        return from_json(text, allow_inf_nan=False)
+    except ValueError:
+        return text
+
+
+def unread_of(message: JsonObject, unread: Unread) -> None:
+    """Adds what is not understood of a message."""
+    role = message.get("role")
+    is_agents = not (by_user(message) or is_answer(message))
+    if is_agents and role not in AGENT_ROLES:
+        said = "a message without a role" if role is None else f"messages of the role {str(role)[:60]!r}"
+        unread.add(UNREAD, f"{said}: nothing says whose they are", calls=True, words=True)
+    if message.keys().isdisjoint(_HOLDERS) and not is_answer(message):
+        shown = ", ".join(list(message)[:8])
+        unread.add(UNREAD, f"a message without content (keys {shown})", calls=True, words=is_agents)
+    unread.keys(message, _KEYS)
+    calls = message.get("tool_calls") or ()
+    for call in filter(_is_other, calls):
+        unread.add(UNREAD, f"a call of the type {str(call['type'])[:60]!r} is not read", calls=True)
+    kwargs = message.get("additional_kwargs")
+    if isinstance(kwargs, dict) and not calls:
+        unread.keys(kwargs, frozenset())
+    if message.get("audio") and not words(message):
+        unread.part("audio", is_agents)
+    _unread_content(message, unread, is_agents)
+
+
+def _unread_content(message: JsonObject, unread: Unread, is_agents: bool) -> None:
+    content = message.get("content")
+    if content is None or isinstance(content, str) or (isinstance(content, dict) and is_answer(message)):
+        return
+    for part in content if isinstance(content, list) else [content]:
+        if _text(part) is None:
+            unread.part(_type_of(part), is_agents)
+
+
+def _type_of(part: JsonValue) -> str:
+    """Returns the type of a part: the one it names, else its first key."""
+    if not isinstance(part, dict):
+        return type(part).__name__
+    return str(part.get("type") or next(iter(part), "an empty object"))

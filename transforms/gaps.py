@@ -1,0 +1,63 @@
+"""What a criterion cannot score because the log does not show all calls, or all words, of a turn."""
+
+from collections.abc import Iterable, Sequence
+
+from schemas.conversation import Turn
+from schemas.score import Score
+from transforms.conversation_case import ConversationCase, TurnPair
+from transforms.criteria.base import Criterion, JudgedCriterion
+from transforms.judging.ask import Question, R, Sample
+
+
+class NotAsked:
+    """Stands in for a judge that is not asked, because what it would be shown is not complete."""
+
+    def __init__(self, reason: str) -> None:
+        """Keeps why."""
+        self.reason = reason
+
+    async def __call__(self, question: Question[R], samples: range) -> list[Sample[R]]:
+        """Gives unusable samples."""
+        return [Sample(None, self.reason)] * len(samples)
+
+
+def turn_gap(criterion: Criterion, case: ConversationCase, pair: TurnPair) -> str | None:
+    """Returns why a criterion cannot score a turn; None: the log shows what it needs.
+
+    A judge is shown the calls of earlier turns too.
+    """
+    if not case.has_gaps or pair.actual is None:
+        return None
+    words = pair.actual.unknown_words if "words" in criterion.rests_on else None
+    if "calls" not in criterion.rests_on or pair.actual.unknown_calls or words:
+        return (pair.actual.unknown_calls if "calls" in criterion.rests_on else None) or words
+    if isinstance(criterion, JudgedCriterion):
+        place = next(i for i, turn in enumerate(case.conversation.turns) if turn is pair.actual)
+        return _first(case.conversation.turns[:place], ("calls",))
+    return None
+
+
+def conversation_gap(criterion: Criterion, case: ConversationCase) -> str | None:
+    """Returns why a criterion cannot score a conversation as a whole; None: the log shows what it needs."""
+    return _first(case.conversation.turns, criterion.rests_on) if case.has_gaps else None
+
+
+def gap_reasons(case: ConversationCase) -> list[str]:
+    """Returns what the log does not show, one line a turn."""
+    reasons = (_first([turn], ("calls", "words")) for turn in case.conversation.turns if case.has_gaps)
+    return [reason for reason in reasons if reason]
+
+
+def _first(turns: Iterable[Turn], wanted: Sequence[str]) -> str | None:
+    for turn in turns:
+        calls = turn.unknown_calls if "calls" in wanted else None
+        found = calls or (turn.unknown_words if "words" in wanted else None)
+        if found:
+            return f"turn {turn.turn_index}: {found}"
+    return None
+
+
+def withheld(score: Score, reason: str, keeps_details: bool = False) -> Score:
+    """Returns a score without its value; details are kept where they say what was not judged."""
+    details = score.details if keeps_details else None
+    return Score(None, reason=reason, label=score.label, details=details)
