@@ -1,13 +1,18 @@
 """expectations_met: the expectations of a case that can be checked without a judge."""
 
+from collections.abc import Sequence
 from typing import ClassVar
 
-from schemas.conversation import Expectation
+from schemas.conversation import Expectation, ToolCall, ToolResponse
 from schemas.score import Score
+from schemas.values import JsonObject, JsonValue
 from transforms.conversation_case import ConversationCase, TurnPair
 from transforms.criteria.base import MeasuredCriterion
+from transforms.effects.said import Spoken
+from transforms.effects.wording import call_text, value_text
 from transforms.expectations import ExpectationOutcome, turn_texts
 
+_MOST_TOLD = 3
 _CHECKED_ELSEWHERE = ("tool_call", "mock_tool_response")
 
 
@@ -16,8 +21,8 @@ class ExpectationsMet(MeasuredCriterion):
 
     Of a golden turn: agent transfers, updated variables, tool responses, `noToolCalls`, and agent responses
     compared by EQUALS or CONTAINS. Of a scenario: its expected tool calls and agent responses, anywhere in
-    the conversation. Of any case: the texts (`outputs`) that must have been said by the end. A comparison of
-    meaning is not counted.
+    the conversation. Of any case: the texts (`outputs`) that must have been said by the end, their numbers,
+    amounts and dates by value. A comparison of meaning is not counted.
     """
 
     name: ClassVar[str] = "expectations_met"
@@ -31,20 +36,34 @@ class ExpectationsMet(MeasuredCriterion):
         return _share([o for o in case.replay(pair).outcomes if _is_checked(o)], pair.label)
 
     def score_conversation(self, case: ConversationCase) -> Score | None:
-        """Checks a scenario's expectations and the texts that must have been said; None if there are none."""
-        return _share([*case.scenario_outcomes, *_outputs_said(case)], None)
+        """Checks a scenario's expectations and the texts that must have been said; None if there are none.
+
+        What the case expects of single turns counts with them.
+        """
+        outcomes = [*case.scenario_outcomes, *_outputs_said(case)]
+        return _share([*_of_turns(case), *outcomes], None) if outcomes else None
+
+
+def _of_turns(case: ConversationCase) -> list[ExpectationOutcome]:
+    pairs = (pair for pair in case.evaluable if pair.expected is not None and pair.expected.expectations)
+    return [outcome for pair in pairs for outcome in case.replay(pair).outcomes if _is_checked(outcome)]
 
 
 def _outputs_said(case: ConversationCase) -> list[ExpectationOutcome]:
-    """Looks for a case's outputs in everything the agent said, without regard to letter case."""
-    said = "\n".join(text for turn in case.conversation.turns for text in turn_texts(turn)).casefold()
-    wanted = case.case.outputs if case.case else []
-    return [
-        ExpectationOutcome(
-            Expectation("agent_response", text=text), "PASS" if text.casefold() in said else "FAIL"
-        )
-        for text in wanted
-    ]
+    """Looks for a case's outputs in everything the agent said."""
+    wanted = [text for text in case.case.outputs if text.strip()] if case.case else []
+    if not wanted or case.case is None:
+        return []
+    texts = [text for turn in case.conversation.turns for text in turn_texts(turn)]
+    spoken = Spoken(texts, case.conversation.language or case.case.language)
+    return [_said(text, spoken) for text in wanted]
+
+
+def _said(text: str, spoken: Spoken) -> ExpectationOutcome:
+    expectation = Expectation("agent_response", text=text, comparison="CONTAINS")
+    if spoken.holds(text):
+        return ExpectationOutcome(expectation, "PASS")
+    return ExpectationOutcome(expectation, "FAIL", spoken.instead(text) or None, "text")
 
 
 def _is_checked(outcome: ExpectationOutcome) -> bool:
@@ -54,16 +73,59 @@ def _is_checked(outcome: ExpectationOutcome) -> bool:
     return expectation.kind != "agent_response" or expectation.comparison != "SEMANTIC_SIMILARITY"
 
 
-def _share(outcomes: list[ExpectationOutcome], label: str | None) -> Score | None:
+def _share(outcomes: Sequence[ExpectationOutcome], label: str | None) -> Score | None:
     if not outcomes:
         return None
     undecided = sum(outcome.outcome is None for outcome in outcomes)
-    checks = [{"kind": o.expectation.kind, "outcome": o.outcome} for o in outcomes if o.expectation]
+    details: JsonObject = {"checks": [_check(o, o.expectation) for o in outcomes if o.expectation]}
     if undecided:
-        return Score(
-            None,
-            reason=f"{undecided} of {len(outcomes)} expectations need a judge",
-            details={"checks": checks},
-        )
+        reason = f"{undecided} of {len(outcomes)} expectations need a judge"
+        return Score(None, reason=reason, label=label, details=details)
     met = sum(outcome.outcome == "PASS" for outcome in outcomes)
-    return Score(met / len(outcomes), label=label, details={"checks": checks})
+    return Score(met / len(outcomes), label=label, explanation=_explanation(outcomes, met), details=details)
+
+
+def _check(outcome: ExpectationOutcome, expectation: Expectation) -> JsonObject:
+    """Returns what was wanted and, where it was not met, what was seen in its place."""
+    check: JsonObject = {"kind": expectation.kind, "outcome": outcome.outcome, "wanted": _wanted(expectation)}
+    return check if outcome.outcome == "PASS" else check | {"observed": _observed(outcome)}
+
+
+def _wanted(expectation: Expectation) -> str | None:
+    if expectation.tool_call is not None:
+        return value_text(call_text(expectation.tool_call))
+    if expectation.tool_response is not None:
+        return _response_text(expectation.tool_response)
+    wanted: JsonValue = expectation.text or expectation.target_agent or expectation.variables
+    return None if wanted is None else value_text(wanted)
+
+
+def _observed(outcome: ExpectationOutcome) -> str | None:
+    seen = outcome.observed
+    if isinstance(seen, ToolCall):
+        return value_text(call_text(seen))
+    if isinstance(seen, ToolResponse):
+        return _response_text(seen)
+    return None if seen is None else value_text(seen)
+
+
+def _response_text(response: ToolResponse) -> str:
+    return f"{response.name}: {value_text(response.response)}"
+
+
+def _explanation(outcomes: Sequence[ExpectationOutcome], met: int) -> str:
+    head = f"{met} of {len(outcomes)} expectation{'s' * (len(outcomes) != 1)} met."
+    failed = [_told(o, o.expectation) for o in outcomes if o.outcome == "FAIL" and o.expectation]
+    more = f"; and {len(failed) - _MOST_TOLD} more" if len(failed) > _MOST_TOLD else ""
+    return f"{head} Not met: {'; '.join(failed[:_MOST_TOLD])}{more}." if failed else head
+
+
+def _told(outcome: ExpectationOutcome, expectation: Expectation) -> str:
+    wanted, observed = _wanted(expectation), _observed(outcome)
+    if expectation.kind == "agent_response":
+        instead = f"said instead: “{observed}”" if observed else "the agent said nothing"
+        return f"“{wanted}” was not said, {instead}"
+    if expectation.kind == "no_tool_calls":
+        return "a tool was called where none was to be"
+    instead = f", but {observed}" if observed else ""
+    return f"{expectation.kind} {wanted}{instead}"

@@ -24,11 +24,13 @@ _NUMBER = re.compile(
     r"(?P<digits>(?:0|[1-9]\d{0,2}(?:,\d{3})+|[1-9]\d*)(?:\.\d+)?|\.\d+)"
     r"(?P<after> ?(?:[$€£¥₩₹]|[a-z]{3}))?"
 )
-_CURRENCIES = dict(zip("$€£¥₩₹", ("usd", "eur", "gbp", "jpy", "krw", "inr"), strict=True))
-_CODES = re.compile(
+CURRENCIES = dict(zip("$€£¥₩₹", ("usd", "eur", "gbp", "jpy", "krw", "inr"), strict=True))
+"""Sign of a currency -> its code."""
+CURRENCY_CODES = re.compile(
     "aed|ars|aud|bgn|brl|cad|chf|clp|cny|cop|czk|dkk|egp|eur|gbp|hkd|huf|idr|ils|inr|isk|jpy|krw|mxn|myr"
     "|nok|nzd|php|pln|qar|ron|rub|sar|sek|sgd|thb|try|twd|uah|usd|vnd|zar"
 )
+"""What matches the code of a currency."""
 _TRUTHS = {"true": True, "yes": True, "false": False, "no": False}
 _PROSE_WORDS = 6
 
@@ -156,7 +158,7 @@ def _scalars_alike(left: JsonValue, right: JsonValue) -> bool:
         return truth is not None and truth == _truth(right)
     first, second = amount(left), amount(right)
     if first and second:
-        return _same_amount(first, second)
+        return same_amount(first, second)
     return plain(left) == plain(right) or same_moment(_moments(left, first), _moments(right, second))
 
 
@@ -170,7 +172,8 @@ def _truth(value: JsonValue) -> bool | None:
     return value if isinstance(value, bool) else _TRUTHS.get(plain(value)) if isinstance(value, str) else None
 
 
-def _same_amount(left: Amount, right: Amount) -> bool:
+def same_amount(left: Amount, right: Amount) -> bool:
+    """Tells whether two amounts are the same; one without a currency is of any."""
     if left.currency and right.currency and left.currency != right.currency:
         return False
     if left.value == right.value or (_is_whole(left.value) and _is_whole(right.value)):
@@ -200,8 +203,8 @@ def _amount_of(text: str) -> Amount | None:
     if found is None or (found[1] and found[3]):
         return None
     marks = [mark.strip() for mark in (found["before"], found["after"]) if mark]
-    named = {_CURRENCIES.get(mark, mark) for mark in marks}
-    if len(named) > 1 or not all(map(_CODES.fullmatch, named)):
+    named = {CURRENCIES.get(mark, mark) for mark in marks}
+    if len(named) > 1 or not all(map(CURRENCY_CODES.fullmatch, named)):
         return None
     digits = (found[1] or found[3]) + found["digits"].replace(",", "")
     return Amount(float(digits) if "." in digits else int(digits), next(iter(named), ""))

@@ -11,7 +11,7 @@ from typing import NamedTuple
 Keys = tuple[str, ...]
 
 _SEPARATORS = ".,٬٫．，'’"
-_SCALES = {
+SCALES = {
     "k": 3,
     **dict.fromkeys(("thousand", "tausend", "mille", "mil", "千", "천"), 3),
     **dict.fromkeys(("万", "萬", "만"), 4),
@@ -20,7 +20,8 @@ _SCALES = {
     **dict.fromkeys(("billion", "milliarden", "milliarde", "milliards", "milliard"), 9),
     **dict.fromkeys(("兆", "조"), 12),
 }
-_SCALE_WORDS = "|".join(name for name in _SCALES if len(name) > 1)
+"""Word of a scale -> its power of ten."""
+_SCALE_WORDS = "|".join(name for name in SCALES if len(name) > 1)
 
 NUMERAL = (
     r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}(?:T(?=\d)|(?![\d-]))"
@@ -57,7 +58,7 @@ class Numeral(NamedTuple):
 
 def read_numeral(token: str) -> Numeral:
     """Reads what `NUMERAL` matches."""
-    text = _with_ascii_digits(token).lower()
+    text = with_ascii_digits(token).lower()
     if ":" in text or text.endswith("m"):
         return _read_clock(text)
     groups = _DIGITS.findall(text)
@@ -71,7 +72,8 @@ def read_numeral(token: str) -> Numeral:
     return _date(days, years) if days else _read_number(text)
 
 
-def _with_ascii_digits(token: str) -> str:
+def with_ascii_digits(token: str) -> str:
+    """Writes the decimal digits of any script as 0 to 9."""
     if token.isascii():
         return token
     return "".join(str(unicodedata.decimal(char)) if char.isdecimal() else char for char in token)
@@ -137,8 +139,8 @@ def day_key(month: int, day: int) -> str:
 
 def _read_number(text: str) -> Numeral:
     scale, scaled = 0, _SCALED.fullmatch(text)
-    if scaled and scaled[2] in _SCALES:
-        text, scale = scaled[1], _SCALES[scaled[2]]
+    if scaled and scaled[2] in SCALES:
+        text, scale = scaled[1], SCALES[scaled[2]]
     demands = tuple(
         tuple(_number_key(whole, fraction, scale) for whole, fraction in readings)
         for readings in _numbers(_DIGITS.findall(text), _NO_DIGITS.findall(text))

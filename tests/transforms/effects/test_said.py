@@ -1,0 +1,219 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from transforms.effects.said import Spoken
+from transforms.effects.written_numbers import read_number
+
+SAID = [
+    # wanted, said, language, whether it was said
+    ("23553", "The total is $23,553.", None, True),
+    ("23553", "The total is **$23,553.00**!", None, True),
+    ("23,553", "23553", None, True),
+    ("$23,553", "It comes to 23553 USD", None, True),
+    ("$23,553", "It comes to 23,553 dollars.", None, True),
+    ("$23,553", "It comes to 23,553.", None, True),
+    ("$23,553", "It comes to €23,553.", None, False),
+    ("$23,553", "It comes to 23,553 euros.", None, False),
+    ("23553", "€23,553", None, True),
+    ("23553", "23553円", None, True),
+    ("23553", "합계는 23,553원입니다.", None, True),
+    ("23553", "共23,553元。", None, True),
+    ("23553", "٢٣٥٥٣", None, True),
+    ("23553", "23,553", None, True),
+    ("23553", "1235530", None, False),
+    ("23553", "123,553", None, False),
+    ("23553", "23,5530", None, False),
+    ("23553", "23,554", None, False),
+    ("23553", "23553.50", None, False),
+    ("23553", "-23553", None, False),
+    ("23553", "−$23,553", None, False),
+    ("23553", "$-23,553", None, False),
+    ("23553", "minus 23,553", None, False),
+    ("-23553", "-$23,553", None, True),
+    ("-23553", "$23,553", None, False),
+    ("23553", "It is not $23,553.", None, False),
+    ("23553", "It isn't 23553.", None, False),
+    ("23553", "It is not exactly 23553.", None, False),
+    ("23553", "It is not 23554 but 23553.", None, True),
+    ("not 5", "It is not 5.", None, True),
+    ("23553", "Es sind nicht 23.553 Euro", "de", False),
+    ("1", "21", None, False),
+    ("1", "2.1", None, False),
+    ("1", "1.2", None, False),
+    ("1", "1,200", None, False),
+    ("1", "10:1", None, False),
+    ("1", "flight A1", None, False),
+    ("1", "1A", None, False),
+    ("1", "the 1st", None, False),
+    ("1", "on 2024-05-01", None, False),
+    ("1", "on May 1, 2024", None, False),
+    ("1", "at 1:00", None, False),
+    ("1", "1 bag", None, True),
+    ("1", "(1)", None, True),
+    ("1", "1.", None, True),
+    ("1", "1, 2 or 3", None, True),
+    ("5", "5%", None, False),
+    ("5%", "5 %", None, True),
+    ("5%", "5 percent", None, True),
+    ("5", "5 million", None, False),
+    ("5000000", "$5 million", None, True),
+    ("1200", "$1.2k", None, True),
+    ("5", "$5m", None, False),
+    ("20000", "2만원", None, True),
+    ("5", "5-10 days", None, False),
+    ("5", "5–10 days", None, False),
+    ("5", "a 5-day trip", None, True),
+    ("10", "10kg", None, True),
+    ("10 kg", "10kg", None, True),
+    ("5", "555-123-2002", None, False),
+    ("123", "555-123-2002", None, False),
+    ("123", "UA-123", None, False),
+    ("123", "123-ABC", None, False),
+    ("123", "order #123", None, True),
+    ("123", "Nights:123, rooms:2", None, True),
+    ("UA-123", "your flight ua-123.", None, True),
+    ("HAT17", "HAT170", None, False),
+    ("HAT170", "flight HAT170, seat 3", None, True),
+    ("007", "7", None, False),
+    ("7", "007", None, False),
+    ("007", "agent 007", None, True),
+    ("0.5", ".5", None, True),
+    ("2.5", "2,5", None, False),
+    ("2.5", "2,5", "en", False),
+    ("2.5", "2,5", "de", True),
+    ("2,5", "2,5", None, True),
+    ("2.5", "2,5 kg", "fr-FR", True),
+    ("2.5", "2.5", "de", True),
+    ("2,5", "2.5", "en", False),
+    ("23553", "23.553 €", "de", True),
+    ("23553", "23.553", None, False),
+    ("23553", "23.553", "en-US", False),
+    ("23553", "23'553 CHF", "de-CH", True),
+    ("23553", "23.553,00", None, True),
+    ("23553.5", "23.553,50 €", "de", True),
+    ("1234567", "1.234.567", None, True),
+    ("23553", "23 553 €", "fr", True),
+    ("23553", "23 553", "en", False),
+    ("23553", "23\u202f553 €", None, True),
+    ("1234567", "12,34,567", "en-IN", True),
+    ("2024-05-20", "on May 20, 2024", None, True),
+    ("2024-05-20", "on 20 May 2024 at 10:00", None, True),
+    ("2024-05-20T10:00", "on May 20, 2024 at 10 AM", None, True),
+    ("2024-05-20", "am 20. Mai 2024", "de", True),
+    ("2024-05-20", "05/20/2024", None, True),
+    ("2024-05-20", "2024년 5월 20일", None, True),
+    ("2024-05-20", "on May 21, 2024", None, False),
+    ("2024-05-20", "on May 20, 2025", None, False),
+    ("2024-05-20", "not on May 20, 2024", None, False),
+    ("5", "1,2,3,4,5", None, False),
+    ("5", "1, 2, 3, 4, 5", None, True),
+    ("5", "v1.5.2", None, False),
+    ("192.168.0.1", "at 192.168.0.1.", None, True),
+    ("5", "$5 USD", None, True),
+    ("5", "try 5 times", None, True),
+    ("$5", "CAD 5", None, False),
+    ("$5", "C$5", None, False),
+    ("USD 5", "US$5", None, True),
+    ("50", "50 cents", None, True),
+    ("$50", "50 cents", None, False),
+    ("1/2", "1/2 cup", None, True),
+    ("2", "1/2 cup", None, False),
+    ("2024-05-20", "2024-05-201", None, False),
+    ("May 20", "on May 20, 2024", None, True),
+    ("May 2", "on May 20, 2024", None, False),
+    ("10:30", "at 10:30 AM", None, True),
+    ("10:30", "at 10:30 PM", None, False),
+    ("22:30", "at 10:30 p.m.", None, True),
+    ("The total is 50", "so the TOTAL  is $50.00.", None, True),
+    ("The total is 50", "so the total is 500", None, False),
+    ("The total is 50", "so the sum is 50", None, False),
+    ("50 for 2 bags", "It is $50 for 2 bags.", None, True),
+    ("50 for 2 bags", "It is $50 for 3 bags.", None, False),
+    ("no fee", "There is NO fee.", None, True),
+    ("no fee", "There is a fee.", None, False),
+    ("May", "on May 20, 2024", None, True),
+    ("cancel", "It was cancelled.", None, True),
+]
+
+
+@pytest.mark.parametrize(("wanted", "said", "language", "found"), SAID)
+def test_texts_that_were_said(wanted, said, language, found):
+    assert Spoken([said], language).holds(wanted) is found
+    assert Spoken(["Hello, 99.", said, "Bye!"], language).holds(wanted) is found
+
+
+@pytest.mark.parametrize(
+    "part", ["a-", "a_1-", "1,", "1.", "-", "$", "a", "1", "May ", "not ", "1 ", "2024-"]
+)
+def test_long_texts_take_no_long_time(part):
+    """Work that grew with the square of the length would be seen."""
+    assert not Spoken([part * 20_000], None).holds("see 77 there")
+
+
+def test_a_text_does_not_go_over_two_messages():
+    assert not Spoken(["It is 5", "kg of sugar"], None).holds("5 kg")
+
+
+@given(st.integers(0, 10**12), st.integers(0, 10**12))
+def test_whole_numbers_are_found_as_themselves_alone(wanted, other):
+    for spelled in (f"{wanted:,}", f"${wanted:,}.00", f"{wanted}", f"{wanted} EUR"):
+        assert Spoken([f"It is {spelled}, all told."], None).holds(str(wanted))
+        assert Spoken([f"It is {spelled}."], None).holds(str(other)) == (wanted == other)
+
+
+@given(st.decimals(0, 10**9, places=2))
+def test_decimals_in_two_languages(value):
+    english = f"{value:,}"
+    german = english.translate(str.maketrans(",.", ".,"))
+    assert Spoken([f"Das macht {german} €."], "de-DE").holds(str(value))
+    assert Spoken([f"That is {english}."], "en").holds(str(value))
+
+
+@given(st.text(max_size=60), st.text(max_size=60), st.sampled_from([None, "de", "en", "fr", "ko", "?"]))
+def test_any_texts_can_be_compared(wanted, said, language):
+    spoken = Spoken([said], language)
+    spoken.holds(wanted)
+    assert len(spoken.instead(wanted)) <= 160
+
+
+@given(st.text(alphabet="0123456789.,-/:$€% aAkmMay'\n", max_size=40))
+def test_what_looks_like_numbers_is_found_in_itself(text):
+    """Whatever it is read as, a text that begins and ends with a word is found in the same text."""
+    assert Spoken([f"see {text} there"], None).holds(f"see {text} there")
+
+
+@pytest.mark.parametrize(
+    ("text", "language", "value"),
+    [
+        ("1.234", "de", 1234),
+        ("1.234", None, 1.234),
+        ("1,234", "de", 1.234),
+        ("1,234", "es-MX", 1234),
+        ("1.234,5", None, 1234.5),
+        ("1,23", None, None),
+        ("05", None, None),
+        ("0", None, 0),
+        ("1" * 41, None, None),
+    ],
+)
+def test_numbers_as_languages_write_them(text, language, value):
+    assert read_number(text, language) == value
+
+
+@pytest.mark.parametrize(
+    ("wanted", "texts", "instead"),
+    [
+        ("23553", ["Hello. The total is $23,554. Bye."], "The total is $23,554."),
+        ("no refund", ["You get a refund. Goodbye now."], "You get a refund."),
+        ("xyz", ["One. Two.", "Three. Last words!"], "Last words!"),
+        ("xyz", [], ""),
+        ("xyz", ["  "], ""),
+    ],
+)
+def test_what_was_said_instead(wanted, texts, instead):
+    assert Spoken(texts, "en").instead(wanted) == instead
+
+
+def test_what_was_said_instead_is_bounded():
+    assert len(Spoken(["word " * 10_000], None).instead("other words")) <= 160

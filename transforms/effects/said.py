@@ -1,0 +1,90 @@
+"""Whether a text was said, in the same words and with the same values."""
+
+import re
+from collections.abc import Sequence
+from functools import cached_property
+
+from transforms.effects.mentions import Mention, Passage, read_passage
+from transforms.judging.sentences import sentences
+
+_LONGEST_SHOWN = 160
+_LONGEST_SEARCHED = 20_000
+_DIGIT = re.compile(r"\d")
+_WORD = re.compile(r"\w+")
+
+
+class Spoken:
+    """What an agent said, to look for texts in."""
+
+    def __init__(self, texts: Sequence[str], language: str | None) -> None:
+        """Takes the texts in order, and their language as a BCP 47 code (None: unknown)."""
+        self._texts, self._language = texts, language
+
+    @cached_property
+    def _all(self) -> str:
+        return "\n".join(self._texts).casefold()
+
+    @cached_property
+    def _passages(self) -> list[Passage]:
+        return [read_passage(text, self._language) for text in self._texts]
+
+    @cached_property
+    def _passages_in_digits(self) -> list[Passage]:
+        return [read_passage(text, self._language, False) for text in self._texts]
+
+    def holds(self, wanted: str) -> bool:
+        """Tells whether a text was said.
+
+        Words are compared as they are but for letter case, and may be part of others. Numbers, amounts,
+        dates and times of day are compared by value, identifiers as a whole (`1` is not in `21`), and a
+        number that is denied (`not 5`) is not said.
+        """
+        passage = read_passage(wanted, self._language) if _DIGIT.search(wanted) else None
+        if passage is None or not passage.mentions:
+            return wanted.casefold() in self._all
+
+        if any(_holds(said, passage) for said in self._passages):
+            return True
+        in_digits = read_passage(wanted, self._language, False)
+        return any(map(str.isalpha, "".join(in_digits.between))) and any(
+            _holds(said, in_digits) for said in self._passages_in_digits
+        )
+
+    def instead(self, wanted: str) -> str:
+        """Returns the sentence that is nearest to a text, or the last words; "": nothing was said."""
+        text = "\n\n".join(text for text in self._texts if text.strip())[-_LONGEST_SEARCHED:]
+        if not text:
+            return ""
+        parts = [text[a:b] for a, b in sentences(text, self._language)] or [text]
+        likeness = [_likeness(wanted, part) for part in parts]
+        best = max(likeness)
+        last = len(parts) - 1 - likeness[::-1].index(best)
+        return _shortened(parts[last] if best else parts[-1])
+
+
+def _holds(said: Passage, wanted: Passage) -> bool:
+    size = len(wanted.mentions)
+    return any(
+        all(map(_means, wanted.mentions, said.mentions[i : i + size]))
+        and said.between[i].endswith(wanted.between[0])
+        and said.between[i + 1 : i + size] == wanted.between[1:-1]
+        and said.between[i + size].startswith(wanted.between[-1])
+        for i in range(len(said.mentions) - size + 1)
+    )
+
+
+def _means(wanted: Mention, said: Mention) -> bool:
+    return wanted.means(said)
+
+
+def _likeness(wanted: str, part: str) -> float:
+    """Returns the share of the wanted words that are in a sentence; a number is a little like any other."""
+    words = set(_WORD.findall(wanted.casefold()))
+    shared = len(words & set(_WORD.findall(part.casefold())))
+    both_count = _DIGIT.search(wanted) is not None and _DIGIT.search(part) is not None
+    return (shared + both_count / 2) / max(1, len(words))
+
+
+def _shortened(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _LONGEST_SHOWN else f"…{line[1 - _LONGEST_SHOWN :]}"
