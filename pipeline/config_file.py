@@ -11,7 +11,7 @@ def read_config(path: str | None) -> EvalConfig:
     if path is None:
         return EvalConfig()
     try:
-        text = Path(path).read_text(encoding="utf-8")
+        text = Path(path).read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(
             f"--config {path}: {getattr(error, 'strerror', None) or 'not UTF-8 text'}"

@@ -15,6 +15,7 @@ from schemas.config import ConfigError, EvalConfig
 from schemas.judge_config import BackendName, JudgeConfig
 from transforms.config import build_criteria
 from transforms.criteria import CRITERIA, Criterion
+from transforms.criteria.rubric_base import RubricCriterion
 from transforms.judging.access import chosen_backend
 from transforms.judging.setting_up import JudgeSettings
 from transforms.results import RunInfo
@@ -24,6 +25,7 @@ from transforms.verdict import STATUS
 _NO_JUDGE = JudgeSettings(JudgeConfig(backend="none"))
 # A local engine visits every key at every step of time.
 _LOCAL_SLOTS = 64
+_FORMATS_WITH_RUBRICS = ("auto", "turnwise", "turn_event", "adk_eval_result", "adk_case_result")
 _CACHE = ".cache/turnwise/replies.sqlite"
 
 
@@ -109,6 +111,7 @@ def check_options(
         raise ConfigError("--estimate, --store and --output_format avro are for runs that end, no streams")
     config = read_config(options.config)
     criteria = build_criteria(config)
+    _check_rubrics(criteria, options)
     started = datetime.now(timezone.utc)
     run_id = options.run_id or started.strftime("run-%Y%m%dT%H%M%S-%fZ")
     judge = judge_settings(options, config.judge, run_id)
@@ -133,6 +136,17 @@ def check_options(
         store=store_address(options.store),
         store_app=_app(options.store_app),
     )
+
+
+def _check_rubrics(criteria: tuple[Criterion, ...], options: RawOptions) -> None:
+    """Refuses a criterion by rubrics where there can be none: records of most formats bring none along."""
+    if options.eval_cases or options.input_format in _FORMATS_WITH_RUBRICS:
+        return
+    for criterion in criteria:
+        if isinstance(criterion, RubricCriterion) and not criterion.rubrics:
+            raise ConfigError(
+                f"config: criteria.{criterion.name}: there is no rubric: name rubrics, or give --eval_cases"
+            )
 
 
 def _check_values(options: RawOptions) -> None:

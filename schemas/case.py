@@ -5,11 +5,9 @@ from typing import Annotated, Literal, NamedTuple
 import msgspec
 from msgspec import Meta
 
-from schemas.conversation import Conversation, Expectation, ExpectedTurn, Rubric, Slim, ToolCall
+from schemas.conversation import Conversation, Expectation, ExpectedTurn, Rubric, Share, Slim, ToolCall
 from schemas.tools import ToolDeclaration
 from schemas.values import JsonObject
-
-Share = Annotated[float, Meta(ge=0, le=1)]
 
 
 class CaseThresholds(msgspec.Struct, frozen=True):

@@ -13,6 +13,10 @@ Milliseconds = Annotated[float, Meta(ge=0, le=3.15576e14)]
 """A length of time that a proto3 Duration can hold (10,000 years)."""
 
 
+Share = Annotated[float, Meta(ge=0, le=1)]
+"""A part of a whole."""
+
+
 class Slim(msgspec.Struct):
     """Base of the canonical models: unknown keys are dropped, either no key or `null` means absent."""
 
@@ -90,8 +94,8 @@ class Rubric(Slim):
 class TurnThresholds(Slim):
     """CES gates of one turn; None where the next wider scope decides."""
 
-    semantic_similarity: int | None = None
-    tool_invocation: float | None = None
+    semantic_similarity: Annotated[int, Meta(ge=0, le=4)] | None = None
+    tool_invocation: Share | None = None
     hallucination: Literal["ENABLED", "DISABLED"] | None = None
 
 
@@ -127,7 +131,7 @@ class Expectation(Slim):
     variables: JsonObject | None = None
     comparison: Literal["EQUALS", "CONTAINS", "SEMANTIC_SIMILARITY"] = "SEMANTIC_SIMILARITY"
     skip: bool = False
-    parameter_threshold: float | None = None
+    parameter_threshold: Share | None = None
     wire: JsonObject | None = None
 
 

@@ -2,12 +2,12 @@
 
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
-from math import isfinite
 from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
 
 from schemas.alert_config import AlertRule
+from schemas.ces.limits import check_thresholds
 from schemas.ces.metric_settings import EvaluationMetricsThresholds
 from schemas.config import ConfigError, EvalConfig, load_json_object
 from schemas.proto_json import WireError
@@ -24,7 +24,7 @@ def parse_config(text: str, name: str = "config") -> EvalConfig:
         del value["custom_metrics"]  # google-adk takes null for none
     try:
         config = EvalConfig.model_validate(value)
-        EvaluationMetricsThresholds.from_value(config.ces.evaluation_metrics_thresholds)
+        check_thresholds(EvaluationMetricsThresholds.from_value(config.ces.evaluation_metrics_thresholds))
     except ValidationError as error:
         raise ConfigError(f"{name}: {_first_problem(error, EvalConfig)}") from None
     except WireError as error:
@@ -53,6 +53,10 @@ def _alert_problem(rule: AlertRule, criteria: JsonObject) -> str | None:
         return f"criterion: {rule.criterion!r} is unknown{_nearest(rule.criterion, [*CRITERIA, STATUS])}"
     elif rule.criterion not in criteria:
         return f"criterion: {rule.criterion} is not among the config's criteria"
+    scale = (0.0, 1.0) if rule.criterion == STATUS else CRITERIA[rule.criterion].scale
+    bounds = [bound for bound in (rule.below, rule.above) if bound is not None]
+    if rule.measure == "mean" and scale and not all(scale[0] <= bound <= scale[1] for bound in bounds):
+        return f"below, above: a mean of {rule.criterion} lies between {scale[0]:g} and {scale[1]:g}"
     is_timed = rule.criterion != STATUS and CRITERIA[rule.criterion].unit == "seconds"
     if rule.measure in ("p50", "p90", "p99") and not is_timed:
         return f"measure: {rule.measure} is of latencies only, and {rule.criterion} is none"
@@ -92,15 +96,9 @@ def _custom_metric(name: str, value: JsonValue, function: str) -> Criterion:
 
 
 def _threshold(name: str, value: JsonValue) -> JsonObject:
-    try:
-        threshold = float(value)
-    except (TypeError, ValueError):
-        raise ConfigError(
-            f"config: criteria.{name}: {value!r} is neither a threshold nor an object"
-        ) from None
-    if not isfinite(threshold):
-        raise ConfigError(f"config: criteria.{name}: the threshold must be a finite number, not {value!r}")
-    return {"threshold": threshold}
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ConfigError(f"config: criteria.{name}: {value!r} is neither a threshold nor an object")
+    return {"threshold": value}
 
 
 def _snake_fields(name: str, value: JsonObject) -> JsonObject:

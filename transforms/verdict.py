@@ -103,7 +103,13 @@ def golden_verdict(case: ConversationCase, judgements: Judgements = UNJUDGED) ->
     ]
     if unchecked:
         reasons.append("hallucination needs a judge" + judgements.why(Hallucination.name, unchecked))
-    return Verdict(None, tuple(reasons)) if reasons else Verdict("PASS")
+    if reasons:
+        return Verdict(None, tuple(reasons))
+    is_checked = any(o.outcome == "PASS" for found in outcomes for o in found) or any(
+        judgements.similarity(case, pair) or _hallucination_gates(case, pair) for pair in pairs
+    )
+    stated = case.case.evaluation_expectations if case.case else ()
+    return Verdict("PASS") if is_checked or stated else Verdict(None, ("the golden checks nothing",))
 
 
 def _turn_failed(case: ConversationCase, pair: TurnPair, judgements: Judgements) -> bool:
@@ -171,7 +177,13 @@ def scenario_verdict(case: ConversationCase, judgements: Judgements = UNJUDGED) 
     unchecked = [index for index, verdict in justified.items() if verdict is None]
     if unchecked:
         reasons.append("hallucination needs a judge" + judgements.why(Hallucination.name, unchecked))
-    return Verdict(None, tuple(reasons)) if reasons else Verdict("PASS")
+    if reasons:
+        return Verdict(None, tuple(reasons))
+    stated = case.case.evaluation_expectations if case.case else ()
+    is_checked = any(o.outcome == "PASS" for o in outcomes) or (goal is not None and goal.outcome == "PASS")
+    if is_checked or stated or checked:
+        return Verdict("PASS")
+    return Verdict(None, ("the scenario checks nothing",))
 
 
 def _wants_goal(case: EvalCase) -> bool:

@@ -68,6 +68,16 @@ def test_wrong_options(
     assert_refused(done, *parts)
 
 
+def test_a_criterion_by_rubrics_needs_one_where_records_bring_none(
+    turnwise: Callable[..., Any], log: Path, tmp_path: Path
+) -> None:
+    config = tmp_path / "config.json"
+    config.write_text('{"criteria": {"rubric_based_tool_use_quality_v1": 0.5}}')
+    arguments = ["run", "--input", log, "--config", config, "--input_format", "openai_chat"]
+    done = turnwise(*arguments, output=tmp_path / "out")
+    assert_refused(done, "criteria.rubric_based_tool_use_quality_v1", "no rubric", "--eval_cases")
+
+
 @pytest.mark.parametrize("path", ["missing.jsonl", "missing/*.jsonl", "missing/"])
 def test_missing_input(turnwise: Callable[..., Any], tmp_path: Path, path: str) -> None:
     done = turnwise("run", "--input", f"{tmp_path}/{path}", output=tmp_path / "out")

@@ -26,6 +26,8 @@ REFUSED_CONFIGS = {
     "unknown_criterion_field": (
         "criteria.tool_trajectory_avg_score: matchtype: unknown field (did you mean match_type?)"
     ),
+    # google-adk takes it, and no case can ever pass.
+    "threshold_above_one": "criteria.tool_trajectory_avg_score: threshold: 1.1 can never be a value",
 }
 REFUSED_RECORDS = {
     "tool_uses_and_events_together",

@@ -4,6 +4,7 @@ import pickle
 import pytest
 from pydantic import ValidationError
 
+from pipeline.config_file import read_config
 from schemas.config import DEFAULT_CRITERIA, ConfigError, EvalConfig
 from transforms.config import build_criteria, parse_config
 from transforms.criteria import CRITERIA
@@ -23,12 +24,8 @@ def only(name, value):
 THRESHOLDS = [
     (1, 1.0),
     (0.5, 0.5),
-    ("0.8", 0.8),
-    (True, 1.0),
-    (-3, -3.0),
-    (2.5, 2.5),
+    (0, 0.0),
     ({"threshold": 0.25}, 0.25),
-    ({"threshold": "0.25"}, 0.25),
     ({}, 0.8),
     ({"threshold": None}, None),
 ]
@@ -75,8 +72,8 @@ RUBRIC_BASED = [name for name in JUDGED if name.startswith("rubric_based_")]
 @pytest.mark.parametrize(
     "value",
     [
-        {"threshold": 0.5, "judge_model_options": OPTIONS},
-        {"threshold": 0.5, "judgeModelOptions": CAMEL_OPTIONS},
+        {"threshold": 1, "judge_model_options": OPTIONS},
+        {"threshold": 1, "judgeModelOptions": CAMEL_OPTIONS},
     ],
 )
 def test_judge_options_in_both_spellings(name, value):
@@ -111,8 +108,25 @@ WRONG_CRITERIA = [
     ({"response_match_score": None}, "None is neither a threshold nor an object"),
     ({"response_match_score": "high"}, "'high' is neither a threshold nor an object"),
     ({"response_match_score": [1]}, "[1] is neither a threshold nor an object"),
-    ({"response_match_score": "nan"}, "the threshold must be a finite number"),
-    ({"response_match_score": "Infinity"}, "the threshold must be a finite number"),
+    ({"response_match_score": "nan"}, "'nan' is neither a threshold nor an object"),
+    ({"response_match_score": "0.5"}, "'0.5' is neither a threshold nor an object"),
+    ({"response_match_score": True}, "True is neither a threshold nor an object"),
+    ({"response_match_score": {"threshold": True}}, "must be a finite number, not True"),
+    ({"response_match_score": {"threshold": "0.5"}}, "must be a finite number, not '0.5'"),
+    (
+        {"response_match_score": 1.5},
+        "1.5 can never be a value of response_match_score; those are from 0 to 1",
+    ),
+    ({"response_match_score": -1}, "-1 can never be a value"),
+    ({"response_match_score": {"threshold": 1.0000001}}, "can never be a value"),
+    (
+        {"response_evaluation_score": 0.5},
+        "0.5 can never be a value of response_evaluation_score; those are fr",
+    ),
+    ({"semantic_similarity": 9}, "those are from 0 to 4"),
+    ({"turn_latency": -1}, "-1 can never be a value of turn_latency; those are at least 0"),
+    ({"grounding_score": {"threshold": 0, "claim_threshold": "0.5"}}, "claim_threshold: "),
+    ({"grounding_score": {"threshold": 0, "claim_threshold": True}}, "claim_threshold: "),
     ({"response_match_score": {"threshold": "high"}}, "criteria.response_match_score: threshold: "),
     ({"response_match_score": {"treshold": 1}}, "treshold: unknown field (did you mean threshold?)"),
     ({"response_match_score": {"rouge_type": "rouge9"}}, "criteria.response_match_score: rouge_type: "),
@@ -175,6 +189,28 @@ NOT_FINITE = [
 def test_thresholds_that_are_not_finite(text):
     with pytest.raises(ConfigError, match="finite number"):
         build_criteria(parse_config(text))
+
+
+def test_a_config_may_begin_with_a_byte_order_mark(tmp_path):
+    path = tmp_path / "config.json"
+    path.write_bytes(b'\xef\xbb\xbf{"criteria": {"response_match_score": 0.5}}')
+    assert read_config(str(path)).criteria == {"response_match_score": 0.5}
+
+
+CES_GATES = [
+    (
+        {"turnLevelMetricsThresholds": {"semanticSimilaritySuccessThreshold": 9}},
+        "9 does not lie between 0 and 4",
+    ),
+    ({"turnLevelMetricsThresholds": {"overallToolInvocationCorrectnessThreshold": 1.5}}, "1.5 does not lie"),
+]
+
+
+@pytest.mark.parametrize(("golden", "message"), CES_GATES)
+def test_gates_of_the_app_lie_on_their_scales(golden, message):
+    ces = {"evaluation_metrics_thresholds": {"goldenEvaluationMetricsThresholds": golden}}
+    with pytest.raises(ConfigError, match=message):
+        parse_config(json.dumps({"ces": ces}))
 
 
 WRONG_TEXTS = [
@@ -250,8 +286,10 @@ def test_criteria_without_compat_are_built_alike():
 
 @pytest.mark.parametrize("name", sorted(CRITERIA))
 def test_every_criterion_can_be_configured(name):
-    assert type(only(name, 0.5)) is CRITERIA[name]
-    assert only(name, 0.5).threshold == 0.5
+    low, high = CRITERIA[name].scale or (0.0, 10.0)
+    for threshold in (low, (low + high) / 2, high):
+        made = only(name, threshold)
+        assert (type(made), made.threshold) == (CRITERIA[name], threshold)
     with pytest.raises(ConfigError, match="unknown field"):
         only(name, {"no_such_field": 1})
 
@@ -271,7 +309,7 @@ def test_one_field_in_two_spellings_is_a_mistake(text):
 @pytest.mark.parametrize("name", sorted(CRITERIA))
 def test_a_criterion_cannot_be_changed(name):
     with pytest.raises(ValidationError, match="frozen"):
-        only(name, 0.5).threshold = 0.0
+        only(name, 1.0).threshold = 0.0
 
 
 @pytest.mark.parametrize("key", ["code_config", "codeConfig"])

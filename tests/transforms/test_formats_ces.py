@@ -360,7 +360,8 @@ def evaluation(**fields):
 
 
 def golden(*steps, **fields):
-    return evaluation(golden={"turns": [{"steps": list(steps)}]}, **fields)
+    steps = list(steps) or [{"userInput": {"text": "hi"}}]
+    return evaluation(golden={"turns": [{"steps": steps}]}, **fields)
 
 
 def expects(**fields):
@@ -375,9 +376,10 @@ BAD_PATTERNS = [
     expects(toolResponse={"tool": "t", "response": BAD_PATTERN}),
     evaluation(
         scenario={
+            "task": "t",
             "scenarioExpectations": [
                 {"toolExpectation": {"expectedToolCall": {"tool": "t", "args": {"x": BAD_PATTERN}}}}
-            ]
+            ],
         }
     ),
 ]
@@ -396,8 +398,8 @@ REFUSED = [
     (b'{"displayName": "e"}', ValueError),
     (b'{"golden": {"turns": []}}', ValueError),
     (expects(note="nothing wanted"), ValueError),
-    (evaluation(scenario={"scenarioExpectations": [{}]}), ValueError),
-    (evaluation(scenario={"scenarioExpectations": [{"toolExpectation": {}}]}), ValueError),
+    (evaluation(scenario={"task": "t", "scenarioExpectations": [{}]}), ValueError),
+    (evaluation(scenario={"task": "t", "scenarioExpectations": [{"toolExpectation": {}}]}), ValueError),
 ]
 
 
@@ -459,6 +461,47 @@ def test_the_config_says_what_an_unexpected_answer_does():
     assert case.thresholds.unexpected_response == "ALLOW"
 
 
+def gated(**thresholds):
+    turn = {"steps": [{"userInput": {"text": "hi"}}], "turnLevelMetricsThresholdsOverride": thresholds}
+    return evaluation(golden={"turns": [turn]})
+
+
+CALL_GATE = "toolInvocationParameterCorrectnessThreshold"
+OUT_OF_LIMITS = [
+    (evaluation(golden={}), "Evaluation.golden.turns: at least one turn is needed"),
+    (evaluation(golden={"turns": [{}]}), "Evaluation.golden.turns[0].steps: at least one step is needed"),
+    (golden({"userInput": {}}, {}), "Evaluation.golden.turns[0].steps[1]: is empty"),
+    (evaluation(scenario={}), "Evaluation.scenario: a task or rubrics are needed"),
+    (
+        evaluation(scenario={"task": " ", "rubrics": [""]}),
+        "Evaluation.scenario: a task or rubrics are needed",
+    ),
+    (gated(**{MEANING_GATE: 9}), f"{MEANING_GATE}: 9 does not lie between 0 and 4"),
+    (gated(**{MEANING_GATE: -1}), f"{MEANING_GATE}: -1 does not lie between 0 and 4"),
+    (gated(**{TOOLS_GATE: 1.5}), f"{TOOLS_GATE}: 1.5 does not lie between 0 and 1"),
+    (gated(**{TOOLS_GATE: "NaN"}), f"{TOOLS_GATE}: nan does not lie between 0 and 1"),
+    (
+        expects(noToolCalls=True, expectationLevelMetricsThresholdsOverride={CALL_GATE: 2}),
+        f"{CALL_GATE}: 2 does not lie between 0 and 1",
+    ),
+    (golden(evaluationMetricsThresholdOverride=thresholds({MEANING_GATE: 5})), f"{MEANING_GATE}: 5 does not"),
+    (golden(evaluationMetricsThresholdOverride=thresholds(call=-0.5)), f"{CALL_GATE}: -0.5 does not"),
+]
+
+
+@pytest.mark.parametrize(("data", "message"), OUT_OF_LIMITS)
+def test_cases_that_could_not_be_held_against_anything_and_gates_off_their_scale(data, message):
+    with pytest.raises(WireError) as caught:
+        ces_cases.eval_case(data, CesConfig())
+    assert message in str(caught.value) and "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("gate", [0, 4])
+def test_the_ends_of_a_scale_are_gates(gate):
+    turn = ces_cases.eval_case(gated(**{MEANING_GATE: gate, TOOLS_GATE: gate / 4}), CesConfig()).turns[0]
+    assert (turn.thresholds.semantic_similarity, turn.thresholds.tool_invocation) == (gate, gate / 4)
+
+
 SWITCHES = [
     ({}, (True, True, True)),
     ({"goldenMetricsConfig": {}}, (True, True, True)),
@@ -513,7 +556,6 @@ USER_INPUTS = [
     ([{"event": {"event": "welcome"}}], "<event>welcome</event>"),
     ([{"dtmf": "12#"}], "12#"),
     ([{"variables": {"a": 1}}], None),
-    ([], None),
 ]
 
 
@@ -535,7 +577,7 @@ GOALS = [
 
 @pytest.mark.parametrize(("fields", "wanted"), GOALS)
 def test_user_goals(fields, wanted):
-    assert ces_cases.eval_case(evaluation(scenario=fields), CesConfig()).user_goal == wanted
+    assert ces_cases.eval_case(evaluation(scenario={"task": "t", **fields}), CesConfig()).user_goal == wanted
 
 
 def test_a_case_is_called_by_its_name_or_else_by_its_display_name():

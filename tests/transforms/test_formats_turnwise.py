@@ -139,6 +139,19 @@ def test_a_conversation_that_expects_something_is_a_case():
             b'{"eval_id": "e", "turns": [{"tool_calls": [{"name": "f", "arguments": {}}]}]}',
             r"turns\.0\.tool_calls\.0\.arguments: unknown field",
         ),
+        (b'{"eval_id": "e"}', "not an eval case: e expects nothing"),
+        (b'{"eval_id": "e", "turns": []}', "not an eval case: e expects nothing"),
+        (b'{"eval_id": "e", "turns": [{}, {"user": "hi"}]}', "not an eval case: e expects nothing"),
+        (b'{"eval_id": "e", "thresholds": {"parameter": true}}', r"thresholds\.parameter: Expected `float`"),
+        (b'{"eval_id": "e", "thresholds": {"parameter": "0.5"}}', r"thresholds\.parameter: Expected `float`"),
+        (
+            b'{"eval_id": "e", "turns": [{"thresholds": {"semantic_similarity": 9}}]}',
+            r"turns\.0\.thresholds\.semantic_similarity: Expected `int` <= 4",
+        ),
+        (
+            b'{"eval_id": "e", "turns": [{"thresholds": {"tool_invocation": -1}}]}',
+            r"turns\.0\.thresholds\.tool_invocation: Expected `float` >= 0",
+        ),
         (
             b'{"eval_id": "e", "thresholds": {"parameter": 5}}',
             "thresholds.parameter: Expected `float` <= 1.0",

@@ -181,8 +181,9 @@ def answered(*scores):
 
 
 DONE = says("done", "CONTAINS")
+UNCHECKED = Verdict(None, ("the scenario checks nothing",))
 SCENARIOS = [
-    (scenario(), SAID, [], Verdict("PASS")),
+    (scenario(), SAID, [], UNCHECKED),
     (scenario(DONE), SAID, [answered(1.0)], Verdict("PASS")),
     (scenario(DONE), SAID, [answered(0.0)], Verdict("FAIL")),
     (scenario(DONE), SAID, [answered(None)], Verdict(None, ("expectations need a judge (429)",))),
@@ -195,13 +196,13 @@ SCENARIOS = [
         [goal(None, None, "429")],
         Verdict(None, ("the user goal needs a judge (429)",)),
     ),
-    (scenario(user_goal="SATISFIED", user_goal_enabled=False), SAID, [], Verdict("PASS")),
-    (scenario(user_goal="IGNORED"), SAID, [goal("SKIPPED", 0.0)], Verdict("PASS")),
-    (scenario(thresholds=ENABLED), SAID, [], Verdict("PASS")),
+    (scenario(user_goal="SATISFIED", user_goal_enabled=False), SAID, [], UNCHECKED),
+    (scenario(user_goal="IGNORED"), SAID, [goal("SKIPPED", 0.0)], UNCHECKED),
+    (scenario(thresholds=ENABLED), SAID, [], UNCHECKED),
     (scenario(thresholds=ENABLED), SAID_AND_CALLED, [], Verdict(None, ("hallucination needs a judge",))),
     (scenario(thresholds=ENABLED), SAID_AND_CALLED, [justified(0.0)], Verdict("FAIL")),
     (scenario(thresholds=ENABLED), SAID_AND_CALLED, [justified(-1.0)], Verdict("PASS")),
-    (scenario(), SAID_AND_CALLED, [justified(0.0)], Verdict("PASS")),
+    (scenario(), SAID_AND_CALLED, [justified(0.0)], UNCHECKED),
     (scenario(evaluation_expectations=["e"]), SAID, [stated(1.0)], Verdict("PASS")),
     (scenario(evaluation_expectations=["e"]), SAID, [stated(0.0)], Verdict("FAIL")),
 ]

@@ -8,6 +8,7 @@ from schemas.config import ConfigError
 from schemas.conversation import ExpectedTurn, Rubric, ToolCall, ToolResponse, Turn
 from transforms.config import build_criteria, parse_config
 from transforms.criteria.rubrics import RubricFinalResponse, RubricMultiTurnTrajectory, RubricToolUse
+from transforms.verdict import criteria_verdict
 
 FINAL, TOOL, PATH = "FINAL_RESPONSE_QUALITY", "TOOL_USE_QUALITY", "TRAJECTORY_QUALITY"
 
@@ -276,3 +277,33 @@ def test_a_rubric_cannot_pose_as_another(judged, matched, scripted, sections_of)
     result = judged(RubricFinalResponse(), matched(case, Turn(agent="x")), ask)
     assert [name for name, _ in sections_of(ask.evidence[0])][-1:] == ["rubric 1"]
     assert result.overall.value == 0.0
+
+
+def without_rubrics(kind=None):
+    rubrics = [rubric("r", kind)] if kind else []
+    return EvalCase(eval_id="e", turns=[ExpectedTurn(response="hi", rubrics=rubrics)], rubrics=rubrics)
+
+
+KINDS = [RubricFinalResponse, RubricToolUse, RubricMultiTurnTrajectory]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("case", [None, without_rubrics(), without_rubrics("OTHER")])
+def test_without_any_rubric_a_conversation_is_unscored_and_no_pass(kind, case, judged, matched, scripted):
+    ask = scripted([])
+    found = judged(kind(), matched(case, Turn(user="q", agent="hi")), ask)
+    assert (found.turns, ask.asked) == ([], [])
+    assert (found.overall.value, found.overall.outcome) == (None, None)
+    assert f"there is no rubric: one is needed in the config, or of the type {kind.rubric_type}" in (
+        found.overall.reason
+    )
+    (reason,) = criteria_verdict([found]).reasons
+    assert reason == f"{kind.name}: {found.overall.reason}"
+
+
+def test_a_turn_without_a_rubric_does_not_matter_where_another_has_one(judged, matched, scripted):
+    turns = [ExpectedTurn(response="hi"), ExpectedTurn(response="hi", rubrics=[rubric("r")])]
+    case = matched(EvalCase(eval_id="e", turns=turns), Turn(user="q", agent="hi"), Turn(user="q", agent="hi"))
+    found = judged(RubricFinalResponse(judge_model_options={"num_samples": 1}), case, scripted([reply("Y")]))
+    assert [(index, score.value) for index, score in found.turns] == [(1, 1.0)]
+    assert found.overall.outcome == "PASS"

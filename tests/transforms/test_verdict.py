@@ -105,6 +105,7 @@ def golden(*turns, **fields):
     return EvalCase(**{"eval_id": "e", "dialect": "ces", "turns": expected, **fields})
 
 
+NOTHING_CHECKED = "the golden checks nothing"
 ONE_MEANING = "1 turns need a judge to compare meaning"
 GOLDENS = [
     (golden([WANTS_CALL]), [Turn(tool_calls=[CALL])], "PASS", ()),
@@ -125,7 +126,8 @@ GOLDENS = [
     (golden([says("hi")], [says("bye")]), [Turn(user="turn 0", agent="hi")], "FAIL", ()),
     (golden([says("hi")]), [Turn(user="turn 0", agent="hi"), Turn(user="more", agent="?")], "FAIL", ()),
     (golden([says("hi")]), [Turn(user="turn 0", agent="hi"), Turn(user="more")], "PASS", ()),
-    (golden([says("hi")], similarity_enabled=False), [Turn(agent="hello")], "PASS", ()),
+    (golden([says("hi")], similarity_enabled=False), [Turn(agent="hello")], None, (NOTHING_CHECKED,)),
+    (golden([]), [Turn()], None, (NOTHING_CHECKED,)),
     (golden(), [Turn(agent="x")], None, ("the golden has no turns",)),
     (
         golden([WANTS_CALL], evaluation_expectations=["polite", "brief"]),

@@ -2,12 +2,13 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from math import isfinite
+from math import inf, isfinite
 from typing import ClassVar, Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from schemas.score import Score
+from schemas.values import JsonValue
 from transforms.conversation_case import ConversationCase, TurnPair
 from transforms.judging.ask import Ask, JudgeModelOptions
 
@@ -30,7 +31,7 @@ class Criterion(BaseModel, ABC):
         gate: `at_least`: PASS from the threshold upwards; `at_most`: PASS up to the threshold.
         rests_on: What of a turn it needs to know in full: where calls (results, hand-offs) or the agent's
             words may be missing in the log, it is unscored.
-        threshold: The gate; None: the criterion informs and never fails anything.
+        threshold: The gate, a value on the scale; None: the criterion informs and never fails anything.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
@@ -42,6 +43,19 @@ class Criterion(BaseModel, ABC):
     rests_on: ClassVar[RestsOn] = ("calls", "words")
 
     threshold: float | None = Field(default=None)
+
+    @field_validator("threshold", mode="before")
+    @classmethod
+    def _on_the_scale(cls, value: JsonValue) -> JsonValue:
+        if value is None:
+            return None
+        if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value):
+            raise ValueError(f"must be a finite number, not {value!r}")
+        low, high = cls.scale or (0.0, inf)
+        if not low <= value <= high:
+            bounds = f"from {low:g} to {high:g}" if cls.scale else f"at least {low:g}"
+            raise ValueError(f"{value!r} can never be a value of {cls.name}; those are {bounds}")
+        return value
 
     @classmethod
     def __pydantic_init_subclass__(cls, **kwargs: object) -> None:
@@ -120,7 +134,7 @@ class JudgedCriterion(Criterion):
     """How often it asks where the config does not say."""
 
     judge_model_options: JudgeModelOptions = JudgeModelOptions()
-    sample_rate: float = Field(default=1.0, ge=0.0, le=1.0)
+    sample_rate: float = Field(default=1.0, ge=0.0, le=1.0, strict=True)
 
     @property
     def options(self) -> JudgeModelOptions:

@@ -56,10 +56,12 @@ class ScenarioRubrics(JudgedCriterion):
     name: ClassVar[str] = "scenario_rubrics"
 
     async def judge_conversation(self, case: ConversationCase, ask: Ask) -> Score | None:
-        """Judges a recorded conversation; None if its case has no rubric."""
+        """Judges a recorded conversation; without a rubric None, or unscored where it is a gate."""
         rubrics = case.case.rubrics if case.case else []
-        if not rubrics or not case.conversation.turns:
+        if not case.conversation.turns:
             return None
+        if not rubrics:
+            return None if self.threshold is None else Score(None, reason="the case has no rubrics")
         texts = [rubric.text for rubric in rubrics]
         sections = [*dialogue_sections(case.conversation), *statement_sections("rubric", texts)]
         prompt = fill(f"{self.name}/1", RUBRICS, sections)

@@ -1,5 +1,8 @@
 """A custom metric of google-adk's config: named, and never computed."""
 
+from math import inf
+from typing import ClassVar
+
 from schemas.score import Score
 from transforms.conversation_case import ConversationCase, TurnPair
 from transforms.criteria.base import MeasuredCriterion
@@ -12,6 +15,8 @@ class CustomMetric(MeasuredCriterion):
         name: Its name in the config.
         function: The function's full name.
     """
+
+    scale: ClassVar[tuple[float, float] | None] = (-inf, inf)
 
     name: str  # type: ignore[misc]  # each metric of a config has its own
     function: str

@@ -31,7 +31,7 @@ class GroundingScore(MeasuredCriterion):
     name: ClassVar[str] = "grounding_score"
     rests_on: ClassVar[RestsOn] = ()
 
-    claim_threshold: float | None = Field(default=None, ge=0.0, le=1.0)
+    claim_threshold: float | None = Field(default=None, ge=0.0, le=1.0, strict=True)
 
     @model_validator(mode="after")
     def _has_both(self) -> Self:

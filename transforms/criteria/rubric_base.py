@@ -86,6 +86,15 @@ class RubricCriterion(AdkJudged):
     def _typed(self, rubrics: Iterable[Rubric]) -> list[Rubric]:
         return [rubric for rubric in rubrics if rubric.type == self.rubric_type and rubric.text.strip()]
 
+    async def judge_conversation(self, case: ConversationCase, ask: Ask) -> Score | None:
+        """Leaves a conversation unscored for which there is no rubric at all; None: the turns are judged."""
+        return None if self.applying(case, case.pairs) else self.without_rubric()
+
+    def without_rubric(self) -> Score:
+        """Returns the score where there is nothing to judge by."""
+        needed = f"in the config, or of the type {self.rubric_type} in the case or a turn"
+        return Score(None, reason=f"there is no rubric: one is needed {needed}")
+
     async def ask_about(
         self, ask: Ask, task: str, material: list[Section], rubrics: Sequence[tuple[Rubric, int | None]]
     ) -> Score:

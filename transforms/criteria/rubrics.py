@@ -81,9 +81,11 @@ class RubricMultiTurnTrajectory(RubricCriterion):
     rubric_type: ClassVar[str] = "TRAJECTORY_QUALITY"
 
     async def judge_conversation(self, case: ConversationCase, ask: Ask) -> Score | None:
-        """Judges a recorded conversation; None without a rubric for it."""
+        """Judges a recorded conversation; unscored without a rubric for it."""
         rubrics = self.applying(case, case.pairs)
-        if not case.conversation.turns or not rubrics:
+        if not case.conversation.turns:
             return None
+        if not rubrics:
+            return self.without_rubric()
         material = [*agent_sections(case.conversation), *dialogue_sections(case.conversation)]
         return await self.ask_about(ask, TRAJECTORY, material, rubrics)

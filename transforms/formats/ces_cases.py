@@ -14,6 +14,7 @@ from schemas.ces.case_parts import (
 )
 from schemas.ces.cases import Evaluation
 from schemas.ces.conversations import ConversationMessage
+from schemas.ces.limits import check_evaluation
 from schemas.ces.metric_settings import (
     EvaluationMetricsThresholds,
     ExtraToolCallBehavior,
@@ -40,6 +41,7 @@ def eval_case(data: bytes, config: CesConfig) -> canonical.EvalCase:
         ValueError: It is neither a golden nor a scenario, or has no name to refer to it by.
     """
     message = Evaluation.from_json(data)
+    check_evaluation(message)
     eval_id = message.name or message.display_name
     if not eval_id:
         raise ValueError("Evaluation: it has neither a name nor a displayName")

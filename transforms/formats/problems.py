@@ -13,14 +13,16 @@ from schemas.values import JsonObject
 T = TypeVar("T")
 
 
-def canonical(kind: type[T], value: JsonObject, what: str) -> T:
+def canonical(kind: type[T], value: JsonObject, what: str, *, strict: bool = False) -> T:
     """Makes a canonical model of a JSON object, in which made parts may stand.
+
+    Unless it is strict, numbers may be texts.
 
     Raises:
         ValueError: A value has the wrong type; one line that opens with `what`.
     """
     try:
-        return msgspec.convert(value, kind, strict=False, from_attributes=True)
+        return msgspec.convert(value, kind, strict=strict, from_attributes=True)
     except msgspec.ValidationError as error:
         said, _, path = str(error).partition(" - at `$")
         place = path.rstrip("`").replace("[", ".").replace("]", "").removeprefix(".")

@@ -30,7 +30,7 @@ def strict_case(value: JsonObject) -> EvalCase:
         ValueError: An unknown field, a value of a wrong type or out of its range, an expectation without what
             it expects, or a wrong regular expression; one line with the path.
     """
-    case = canonical(EvalCase, _known(value, EvalCase, ""), _WHAT)
+    case = canonical(EvalCase, _known(value, EvalCase, ""), _WHAT, strict=True)
     expectations = [*case.expectations, *(e for turn in case.turns for e in turn.expectations)]
     for expectation in expectations:
         holder = _HOLDERS.get(expectation.kind)
@@ -38,7 +38,27 @@ def strict_case(value: JsonObject) -> EvalCase:
             raise ValueError(f"{_WHAT}: an expectation of the kind {expectation.kind} needs {holder}")
     for call in _calls(case, expectations):
         check_directives(call.args or {})
+    if not _expects_something(case):
+        raise ValueError(f"{_WHAT}: {case.eval_id} expects nothing")
     return case
+
+
+def _expects_something(case: EvalCase) -> bool:
+    """Tells whether a case states anything that a conversation can be held against."""
+    of_turns = (
+        turn.response or turn.tool_calls is not None or turn.expectations or turn.rubrics
+        for turn in case.turns
+    )
+    of_whole = (
+        case.task,
+        case.outputs,
+        case.expectations,
+        case.evaluation_expectations,
+        case.rubrics,
+        case.user_actions,
+        case.final_session_state,
+    )
+    return any(of_turns) or case.actions is not None or any(of_whole)
 
 
 def _calls(case: EvalCase, expectations: list[Expectation]) -> list[ToolCall]:

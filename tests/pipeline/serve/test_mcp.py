@@ -25,6 +25,7 @@ from schemas.failure import Failure
 from schemas.proto_schema import message_schema
 from transforms.rows import failure_rows
 
+SCRIPT: Any = {"turns": [{"steps": [{"userInput": {"text": "hi"}}]}]}
 ROOT = Path(__file__).parents[3]
 APP = "projects/acme-cx/locations/us/apps/travel-desk"
 GOLDEN = {"turns": [{"steps": [{"userInput": {"text": "hi"}}]}]}
@@ -204,7 +205,7 @@ def test_every_tool_says_what_it_does(service: Service) -> None:
 def test_a_read_only_server_offers_no_changes(store: Any) -> None:
     service = Service(store, "tester", read_only=True)
     assert not {"update_evaluation", "create_evaluation"} & listed(service).keys()
-    evaluation = {"displayName": "x", "golden": {}}
+    evaluation = {"displayName": "x", "golden": SCRIPT}
 
     async def work(tools: Tools) -> Any:
         return [

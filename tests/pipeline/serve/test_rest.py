@@ -15,6 +15,7 @@ from pipeline.store.evaluations import read_history
 from pipeline.store.results import result_columns, write_results
 from schemas.ces.cases import Evaluation
 
+SCRIPT: Any = {"turns": [{"steps": [{"userInput": {"text": "hi"}}]}]}
 APP = "projects/acme-cx/locations/us/apps/travel-desk"
 BASE = f"/v1beta/{APP}/evaluations"
 SCENARIO = {"task": "book", "rubrics": ["is polite"], "variableOverrides": {"a": {"b": [1.0, None, "x"]}}}
@@ -112,14 +113,15 @@ def test_the_real_client_lists_evaluations(client: Any, server: Any) -> None:
 
 
 def test_the_real_client_sees_the_errors_of_the_api(client: Any) -> None:
+    script = {"turns": [{"steps": [{"user_input": {"text": "hi"}}]}]}
     with pytest.raises(exceptions.NotFound, match="none"):
         client.get_evaluation(name=f"{APP}/evaluations/none")
     made = client.create_evaluation(
-        parent=APP, evaluation_id="errors", evaluation={"display_name": "Errors", "golden": {}}
+        parent=APP, evaluation_id="errors", evaluation={"display_name": "Errors", "golden": script}
     )
     with pytest.raises(exceptions.Conflict, match="exists already"):
         client.create_evaluation(
-            parent=APP, evaluation_id="errors", evaluation={"display_name": "E", "golden": {}}
+            parent=APP, evaluation_id="errors", evaluation={"display_name": "E", "golden": script}
         )
     stale = ces_v1beta.Evaluation(name=made.name, etag="old", display_name="x")
     with pytest.raises(exceptions.Conflict) as aborted:
@@ -174,7 +176,7 @@ def refused(answer: tuple[int, Any]) -> tuple[int, str, str]:
     return code, error["status"], details[0]["fieldViolations"][0]["field"]
 
 
-GOLDEN = {"displayName": "x", "golden": {}}
+GOLDEN = {"displayName": "x", "golden": SCRIPT}
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from pipeline.store.engine import open_store
 from pipeline.store.evaluations import find_evaluation, read_history
 from pipeline.store.tables import EVALUATIONS, TAGS
 
+SCRIPT: Any = {"turns": [{"steps": [{"userInput": {"text": "hi"}}]}]}
 APP = "projects/p/locations/l/apps/a"
 BASE = f"/v1beta/{APP}/evaluations"
 NAME = f"{APP}/evaluations/one"
@@ -22,7 +23,7 @@ CLIENTS, STEPS = 8, 5
 
 def test_eight_clients_of_rest_lose_no_update(start: Any, store_url: str) -> None:
     server = start(store_url=store_url)
-    server.call("POST", f"{BASE}?evaluationId=one", {"displayName": "One", "golden": {}})
+    server.call("POST", f"{BASE}?evaluationId=one", {"displayName": "One", "golden": SCRIPT})
     aborted: list[int] = []
 
     def work(client: int) -> None:
@@ -49,7 +50,7 @@ def test_eight_clients_of_rest_lose_no_update(start: Any, store_url: str) -> Non
 
 def test_eight_clients_of_both_faces_lose_no_update(start: Any, sqlite_url: str) -> None:
     server = start(store_url=sqlite_url)
-    server.call("POST", f"{BASE}?evaluationId=one", {"displayName": "One", "golden": {}})
+    server.call("POST", f"{BASE}?evaluationId=one", {"displayName": "One", "golden": SCRIPT})
 
     async def over_mcp(client: int) -> None:
         async with Client(f"{server.url}/mcp") as connected:
@@ -83,7 +84,7 @@ def test_eight_clients_of_both_faces_lose_no_update(start: Any, sqlite_url: str)
 @pytest.mark.parametrize("round_", range(3))
 def test_a_killed_server_leaves_nothing_half_written(start: Any, store_url: str, round_: int) -> None:
     server = start(store_url=store_url)
-    server.call("POST", f"{BASE}?evaluationId=one", {"displayName": "One", "golden": {}, "tags": ["0"]})
+    server.call("POST", f"{BASE}?evaluationId=one", {"displayName": "One", "golden": SCRIPT, "tags": ["0"]})
     acknowledged: list[int] = []
     ready = threading.Event()
 

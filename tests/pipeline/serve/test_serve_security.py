@@ -16,6 +16,7 @@ from pipeline.serve.gate import Gate
 from pipeline.store.engine import open_store
 from schemas.config import ConfigError
 
+SCRIPT: Any = {"turns": [{"steps": [{"userInput": {"text": "hi"}}]}]}
 ROOT = Path(__file__).parents[3]
 APP = "projects/p/locations/l/apps/a"
 BASE = f"/v1beta/{APP}/evaluations"
@@ -248,7 +249,7 @@ def test_a_server_imports_no_beam() -> None:
 
 
 def test_a_read_only_server_changes_nothing(start: Any, server: Any) -> None:
-    body = {"displayName": "Kept", "golden": {}}
+    body = {"displayName": "Kept", "golden": SCRIPT}
     server.call("POST", f"{BASE}?evaluationId=kept", body)
     reader = start("--read_only", store_url=server.store.url)
     code, value = reader.call("GET", f"{BASE}/kept")
@@ -263,7 +264,7 @@ def test_errors_tell_nothing_of_the_inside(start: Any, sqlite_url: str) -> None:
     server = start(store_url=sqlite_url)
     secret = "geheim-geheim"
     server.store.write(lambda connection: connection.execute(text("ALTER TABLE evaluations RENAME TO gone")))
-    body = {"displayName": secret, "golden": {}}
+    body = {"displayName": secret, "golden": SCRIPT}
     for method, path, sent in (("GET", f"{BASE}/{secret}", None), ("POST", BASE, body)):
         code, value = server.call(method, path, sent)
         assert (code, value["error"]["status"]) == (503, "UNAVAILABLE")
@@ -279,7 +280,7 @@ def test_errors_tell_nothing_of_the_inside(start: Any, sqlite_url: str) -> None:
 
 def test_damaged_rows_are_an_internal_error(start: Any, sqlite_url: str) -> None:
     server = start(store_url=sqlite_url)
-    server.call("POST", f"{BASE}?evaluationId=one", {"displayName": "x", "golden": {}})
+    server.call("POST", f"{BASE}?evaluationId=one", {"displayName": "x", "golden": SCRIPT})
     spoil = "UPDATE evaluations SET content = 'geheim no JSON'"
     server.store.write(lambda connection: connection.execute(text(spoil)))
     code, value = server.call("GET", f"{BASE}/one")

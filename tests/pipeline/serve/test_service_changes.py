@@ -17,6 +17,7 @@ from pipeline.store.evaluations import find_evaluation, read_history
 from schemas.ces.cases import Evaluation
 from schemas.ces.requests import CreateEvaluationRequest
 
+SCRIPT: Any = {"turns": [{"steps": [{"userInput": {"text": "hi"}}]}]}
 GOLDEN = {"turns": [{"steps": [{"userInput": {"text": "hi"}}]}, {"steps": [{"userInput": {"text": "bye"}}]}]}
 SCENARIO = {"task": "book a flight", "rubrics": ["is polite"]}
 
@@ -60,12 +61,16 @@ def test_an_id_is_made_up_where_none_is_given(service: Any, app: str) -> None:
         ({"evaluationId": "one"}, "ALREADY_EXISTS", "evaluationId"),
         ({"evaluation": None}, "INVALID_ARGUMENT", "evaluation"),
         (
-            {"evaluation": {"displayName": "Case one", "golden": {}}},
+            {"evaluation": {"displayName": "Case one", "golden": SCRIPT}},
             "ALREADY_EXISTS",
             "evaluation.displayName",
         ),
-        ({"evaluation": {"golden": {}}}, "INVALID_ARGUMENT", "evaluation.displayName"),
-        ({"evaluation": {"displayName": " ", "golden": {}}}, "INVALID_ARGUMENT", "evaluation.displayName"),
+        ({"evaluation": {"golden": SCRIPT}}, "INVALID_ARGUMENT", "evaluation.displayName"),
+        (
+            {"evaluation": {"displayName": " ", "golden": SCRIPT}},
+            "INVALID_ARGUMENT",
+            "evaluation.displayName",
+        ),
         ({"evaluation": {"displayName": "x"}}, "INVALID_ARGUMENT", "evaluation"),
     ],
 )
@@ -73,7 +78,7 @@ def test_wrong_evaluations_are_not_made(
     service: Any, app: str, create: Any, fields: Any, status: str, field: str
 ) -> None:
     create("one")
-    request = {"parent": app, "evaluation": {"displayName": "x", "golden": {}}, **fields}
+    request = {"parent": app, "evaluation": {"displayName": "x", "golden": SCRIPT}, **fields}
     with pytest.raises(ServiceError) as caught:
         create_evaluation(service, CreateEvaluationRequest.from_value(request))
     assert (caught.value.status, caught.value.field) == (status, field)
@@ -82,9 +87,9 @@ def test_wrong_evaluations_are_not_made(
 def test_an_update_changes_only_what_its_mask_names(service: Any, create: Any) -> None:
     made = create("one", golden=GOLDEN, description="words", tags=["a"])
     after = update(
-        service, made["name"], "display_name,golden.turns", displayName="New", tags=["z"], golden={}
+        service, made["name"], "display_name,golden.turns", displayName="New", tags=["z"], golden=SCRIPT
     )
-    assert after["displayName"] == "New" and after["tags"] == ["a"] and after["golden"] == {}
+    assert after["displayName"] == "New" and after["tags"] == ["a"] and after["golden"] == SCRIPT
     assert after["etag"] != made["etag"]
     assert after["updateTime"] > made["updateTime"] and after["createTime"] == made["createTime"]
     assert get_evaluation(service, made["name"]) == after
@@ -138,6 +143,8 @@ def test_an_update_of_output_only_fields_changes_nothing_else(service: Any, crea
         ("display_name", {"displayName": "Case two"}, "ALREADY_EXISTS", "evaluation.displayName"),
         ("golden", {}, "INVALID_ARGUMENT", "evaluation"),
         ("golden", {"scenario": SCENARIO}, "INVALID_ARGUMENT", "evaluation"),
+        ("golden.turns", {"golden": {}}, "INVALID_ARGUMENT", "evaluation.golden.turns"),
+        ("scenario", {"scenario": {}}, "INVALID_ARGUMENT", "evaluation.scenario"),
         ("", {}, "INVALID_ARGUMENT", "evaluation.displayName"),
         ("*", {"displayName": "x"}, "INVALID_ARGUMENT", "evaluation"),
         ("golden.turns", {"golden": {"turns": [{}] * 101}}, "INVALID_ARGUMENT", "evaluation.golden.turns"),
@@ -274,7 +281,7 @@ def test_of_eight_evaluations_of_one_name_one_is_made(service: Any, app: str) ->
         request = {
             "parent": app,
             "evaluationId": f"e{number}",
-            "evaluation": {"displayName": "Same", "golden": {}},
+            "evaluation": {"displayName": "Same", "golden": SCRIPT},
         }
         try:
             create_evaluation(service, CreateEvaluationRequest.from_value(request))
@@ -317,11 +324,12 @@ def test_any_mask_is_followed_or_refused(service: Any, create: Any, mask: str, h
         body = {"displayName": "x", "golden": GOLDEN}
         create_evaluation(service, CreateEvaluationRequest.from_value({**request, "evaluation": body}))
     before = service.store.read(lambda c: find_evaluation(c, name))
-    new = {"displayName": "y", **({"golden": {}} if has_golden else {"scenario": SCENARIO})}
+    new = {"displayName": "y", **({"golden": SCRIPT} if has_golden else {"scenario": SCENARIO})}
     try:
         after = update(service, name, mask, **new)
     except ServiceError as error:
-        assert error.status == "INVALID_ARGUMENT" and error.field in ("updateMask", "evaluation")
+        assert error.status == "INVALID_ARGUMENT"
+        assert error.field in ("updateMask", "evaluation", "evaluation.golden.turns", "evaluation.scenario")
         assert service.store.read(lambda c: find_evaluation(c, name)) == before
     else:
         now = service.store.read(lambda c: find_evaluation(c, name))
