@@ -1,6 +1,7 @@
 """The command line: turnwise's own options beside Beam's."""
 
 import argparse
+import os
 from collections.abc import Sequence
 from dataclasses import fields
 from difflib import get_close_matches
@@ -8,11 +9,12 @@ from typing import Any
 
 from apache_beam.options.pipeline_options import DirectOptions, PipelineOptions, SetupOptions, StandardOptions
 from apache_beam.options.pipeline_options_validator import PipelineOptionsValidator
-from apache_beam.runners.runner import create_runner
+from apache_beam.runners.runner import PipelineRunner, create_runner
 
 from pipeline.arguments import add_arguments
 from pipeline.settings import RawOptions, Settings, check_options
 from pipeline.stream_settings import RawStreamOptions
+from pipeline.workers import fit_workers
 from schemas.config import ConfigError
 
 # Beam's own DirectRunner would first try to download another engine.
@@ -39,15 +41,15 @@ def parse_options(argv: Sequence[str]) -> tuple[Settings, PipelineOptions]:
     options = PipelineOptions(list(argv))
     own = vars(_own_parser().parse_known_args(list(argv))[0])
     standard = options.view_as(StandardOptions)
-    runner = standard.runner or "DirectRunner"
+    name = standard.runner or "DirectRunner"
     in_process = _STREAMS_IN_PROCESS if standard.streaming else _IN_PROCESS
-    standard.runner = in_process if runner.lower() == "directrunner" else runner
+    standard.runner = in_process if name.lower() == "directrunner" else name
     is_alone = standard.runner == in_process and options.view_as(DirectOptions).direct_num_workers == 1
     raw, stream = _split(own)
     settings = check_options(raw, stream, not is_alone, bool(standard.streaming))
     options.view_as(SetupOptions).save_main_session = False
-    _check_runner(options, standard.runner)
-    return settings, options
+    runner = _checked_runner(options, standard.runner)
+    return fit_workers(settings, options, runner, os.environ), options
 
 
 def _split(own: dict[str, Any]) -> tuple[RawOptions, RawStreamOptions]:
@@ -56,14 +58,16 @@ def _split(own: dict[str, Any]) -> tuple[RawOptions, RawStreamOptions]:
     return RawOptions(**own), RawStreamOptions(**stream)
 
 
-def _check_runner(options: PipelineOptions, name: str) -> None:
-    """Raises ConfigError if Beam does not know the runner, or misses an option that it needs."""
+def _checked_runner(options: PipelineOptions, name: str) -> PipelineRunner:
+    """Returns a runner; raises ConfigError if Beam does not know it, or misses an option that it needs."""
     try:
-        problems = PipelineOptionsValidator(options, create_runner(name)).validate()
+        runner = create_runner(name)
+        problems = PipelineOptionsValidator(options, runner).validate()
     except (ValueError, ImportError, AttributeError) as error:
         raise ConfigError(f"--runner={name}: {' '.join(str(error).split())}") from None
     if problems:
         raise ConfigError(f"--runner={name}: {' '.join(problem.strip() for problem in problems)}")
+    return runner
 
 
 def _own_parser() -> _Parser:

@@ -26,7 +26,8 @@ _NO_JUDGE = JudgeSettings(JudgeConfig(backend="none"))
 # A local engine visits every key at every step of time.
 _LOCAL_SLOTS = 64
 _FORMATS_WITH_RUBRICS = ("auto", "turnwise", "turn_event", "adk_eval_result", "adk_case_result")
-_CACHE = ".cache/turnwise/replies.sqlite"
+DEFAULT_CACHE = Path.home() / ".cache/turnwise/replies.sqlite"
+"""Where replies of judges are kept unless something else is said."""
 
 
 @dataclass(frozen=True)
@@ -181,7 +182,7 @@ def judge_settings(options: RawOptions, config: JudgeConfig, run_id: str) -> Jud
         raise ConfigError(f"--sample_rate must lie between 0 and 1, not {options.sample_rate}")
     if options.estimate and (options.judge or config.backend or "gemini") != "gemini":
         raise ConfigError("--estimate tells what a model would be asked; the judge that is named asks none")
-    cache = options.judge_cache or config.cache or str(Path.home() / _CACHE)
+    cache = options.judge_cache or config.cache or str(DEFAULT_CACHE)
     stated = {
         "backend": "gemini" if options.estimate else options.judge or chosen_backend(config, os.environ),
         "model": options.judge_model or config.model,

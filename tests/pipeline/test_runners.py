@@ -30,6 +30,7 @@ DATAFLOW = [
     "--project=some-project",
     "--region=us-central1",
     "--temp_location=gs://valid-bucket-name/t",
+    "--sdk_container_image=example.com/turnwise:1",
     "--no_save_main_session",
 ]
 STEPS = [

@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[2]
 SAMPLE = ROOT / "pipeline/sample_data"
 PRISM = shutil.which("prism", path=os.pathsep.join([os.environ.get("PATH", ""), str(Path.home() / "go/bin")]))
 DATAFLOW = ["--runner=DataflowRunner", "--dry_run=True", "--project=some-project", "--region=europe-west1"]
-DATAFLOW += ["--temp_location=gs://some-bucket/tmp"]
+DATAFLOW += ["--temp_location=gs://some-bucket/tmp", "--sdk_container_image=example.com/turnwise:1"]
 PUBSUB = "pubsub:projects/some-project/subscriptions/conversations"
 
 

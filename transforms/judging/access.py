@@ -68,6 +68,16 @@ def find_access(config: JudgeConfig, environ: Mapping[str, str]) -> Access:
     raise ConfigError(f"judge: no project for Vertex AI; {HOW_TO}")
 
 
+def stated_access(config: JudgeConfig, environ: Mapping[str, str]) -> dict[str, str | None]:
+    """Returns the fields of a config that say, without the environment, how Gemini is reached on Vertex AI.
+
+    Raises:
+        ConfigError: Nothing says how.
+    """
+    access = find_access(config, environ)
+    return {"project": access.project, "location": access.location, "base_url": access.base_url}
+
+
 def find_endpoint(config: JudgeConfig, environ: Mapping[str, str]) -> str:
     """Returns which service would answer; "gemini" where there are no credentials."""
     try:
