@@ -3,8 +3,9 @@
 Usage: python -m benchmarks.effects [FILE...]
 
 A file holds canonical conversations (JSON Lines) with `labels.reward` and the expected actions of the whole
-conversation. Without a file, the recordings beside the repository are taken. The figure is the area under the
-ROC curve (AUC) of a criterion's value against reward 1; 0.5 is chance.
+conversation. Without a file, the recordings beside the repository are taken. The figures are the area under
+the ROC curve (AUC) of a criterion's value against reward 1, where 0.5 is chance, and the accuracy of its PASS
+and FAIL at the default threshold.
 """
 
 import random
@@ -19,18 +20,27 @@ from schemas.conversation import Conversation
 from schemas.record import Record
 from transforms.conversation_case import ConversationCase
 from transforms.criteria.base import MeasuredCriterion
+from transforms.criteria.expectations_met import ExpectationsMet
 from transforms.criteria.tool_effects import ToolEffects
 from transforms.criteria.trajectory import ToolTrajectory
 from transforms.formats.turnwise import read_conversation
+from transforms.scoring import ScoredConversation, score_conversation
+from transforms.verdict import conversation_verdict
 
 DATA = Path(__file__).parents[1] / "../shared/data"
-RECORDINGS = ("tau_bench_airline_gpt-4o.jsonl", "tau2_airline_gpt-4.1_vs_ft.jsonl")
-CRITERIA: dict[str, MeasuredCriterion] = {
-    "EXACT": ToolTrajectory(match_type="EXACT"),
-    "IN_ORDER": ToolTrajectory(match_type="IN_ORDER"),
-    "ANY_ORDER": ToolTrajectory(match_type="ANY_ORDER"),
-    "names only (ANY_ORDER, ignore_args)": ToolTrajectory(match_type="ANY_ORDER", ignore_args=True),
-    "effects (tool_effects_v1)": ToolEffects(),
+RECORDINGS = (
+    "tau_bench_airline_gpt-4o.jsonl",
+    "tau2_airline_gpt-4.1_vs_ft.jsonl",
+    "tau2_telecom_sample.jsonl",
+)
+CRITERIA: dict[str, list[MeasuredCriterion]] = {
+    "EXACT": [ToolTrajectory(match_type="EXACT")],
+    "IN_ORDER": [ToolTrajectory(match_type="IN_ORDER")],
+    "ANY_ORDER": [ToolTrajectory(match_type="ANY_ORDER")],
+    "names only (ANY_ORDER)": [ToolTrajectory(match_type="ANY_ORDER", ignore_args=True)],
+    "effects": [ToolEffects()],
+    "effects, `extra_handoffs: weigh`": [ToolEffects(extra_handoffs="weigh")],
+    "verdict of effects and `expectations_met`": [ToolEffects(), ExpectationsMet()],
 }
 _ROUNDS = 1_000
 
@@ -44,11 +54,19 @@ class Run(NamedTuple):
 
 
 class Figure(NamedTuple):
-    """An AUC with the bounds that 95 % of the samples of tasks keep to."""
+    """An AUC with the bounds that 95 % of the samples of tasks keep to, and the accuracy of PASS and FAIL."""
 
     value: float
     low: float
     high: float
+    accuracy: float
+
+
+class Judged(NamedTuple):
+    """What criteria say of a run: a value, and whether it passes at the default thresholds."""
+
+    value: float
+    passes: bool
 
 
 def read_runs(path: Path) -> list[Run]:
@@ -70,18 +88,35 @@ def read_runs(path: Path) -> list[Run]:
     return runs
 
 
-def value_of(criterion: MeasuredCriterion, conversation: Conversation) -> float:
-    """Gives the value of a whole conversation; 0 where there is none."""
+def judge(criteria: Sequence[MeasuredCriterion], conversation: Conversation) -> Judged:
+    """Scores a whole conversation by one criterion, or by several and the verdict on them.
+
+    The value is 0 where there is none; of several criteria it is the least, and 0 where the verdict fails a
+    conversation that they pass.
+    """
     case = ConversationCase(conversation, inline_case(conversation), Record("", 1, b""))
-    score = criterion.score_conversation(case)
-    return (score.value if score else None) or 0.0
+    scored = score_conversation(case, criteria)
+    overalls = [result.overall for result in scored.scores if result.overall is not None]
+    value = min((score.value or 0.0 for score in overalls), default=0.0)
+    all_pass = bool(overalls) and all(score.outcome == "PASS" for score in overalls)
+    if len(criteria) == 1:
+        return Judged(value, all_pass)
+    return _by_verdict(scored, value, all_pass)
 
 
-def figure_of(criterion: MeasuredCriterion, runs: Sequence[Run]) -> Figure:
-    """Measures a criterion; the bounds are of samples of tasks, because runs of one task are alike."""
+def _by_verdict(scored: ScoredConversation, value: float, all_pass: bool) -> Judged:
+    passes = conversation_verdict(scored).status == "PASS"
+    return Judged(0.0 if all_pass and not passes else value, passes)
+
+
+def figure_of(criteria: Sequence[MeasuredCriterion], runs: Sequence[Run]) -> Figure:
+    """Measures criteria; the bounds are of samples of tasks, because runs of one task are alike."""
     pairs: dict[str, list[tuple[float, bool]]] = {}
+    right = 0
     for run in runs:
-        pairs.setdefault(run.task, []).append((value_of(criterion, run.conversation), run.succeeded))
+        judged = judge(criteria, run.conversation)
+        right += judged.passes == run.succeeded
+        pairs.setdefault(run.task, []).append((judged.value, run.succeeded))
     tasks, samples = list(pairs.values()), []
     draw = random.Random(0)
     for _ in range(_ROUNDS):
@@ -90,7 +125,7 @@ def figure_of(criterion: MeasuredCriterion, runs: Sequence[Run]) -> Figure:
             samples.append(_auc(sample))
     samples.sort()
     bounds = samples[round(0.025 * (len(samples) - 1))], samples[round(0.975 * (len(samples) - 1))]
-    return Figure(_auc([pair for task in tasks for pair in task]), *bounds)
+    return Figure(_auc([pair for task in tasks for pair in task]), *bounds, right / len(runs))
 
 
 def _auc(pairs: Sequence[tuple[float, bool]]) -> float:
@@ -114,10 +149,10 @@ def main(paths: Sequence[str]) -> int:
     sizes = [
         f"{name}: {len(runs)} runs, {sum(r.succeeded for r in runs)} passed" for name, runs in sets.items()
     ]
-    print(f"| AUC against reward | {' | '.join(sizes)} |\n|---{'|---' * len(sets)}|")
-    for name, criterion in CRITERIA.items():
-        figures = [figure_of(criterion, runs) for runs in sets.values()]
-        cells = [f"{f.value:.2f} ({f.low:.2f} to {f.high:.2f})" for f in figures]
+    print(f"| AUC against reward (95 % bounds), accuracy | {' | '.join(sizes)} |\n|---{'|---' * len(sets)}|")
+    for name, criteria in CRITERIA.items():
+        figures = [figure_of(criteria, runs) for runs in sets.values()]
+        cells = [f"{f.value:.2f} ({f.low:.2f} to {f.high:.2f}), {f.accuracy:.2f}" for f in figures]
         print(f"| {name} | {' | '.join(cells)} |", flush=True)
     print("\nReward is itself made of state (the database at the end), and so are effects: expect less where")
     print("success is judged by what was said.")

@@ -111,6 +111,15 @@ def test_texts_that_were_said_do_not_hide_what_a_turn_lacks(scored):
     assert (result.overall.value, result.overall.outcome) == (0.5, "FAIL")
 
 
+@pytest.mark.parametrize("gap", ["unknown_words", "unknown_calls"])
+@pytest.mark.parametrize("said", ["5", "6"])
+def test_what_the_log_does_not_show_leaves_it_unscored(gap, said, scored):
+    turns = [Turn(agent="Hello"), Turn(agent=said, **{gap: "a part of type x is not read"})]
+    overall = scored(wants("5"), *turns).overall
+    assert (overall.value, overall.outcome) == (None, None)
+    assert "a part of type x is not read" in overall.reason
+
+
 def test_blank_texts_are_no_expectation(scored):
     assert scored(wants("", "  "), "x").overall is None
     assert scored(wants("", "x"), "x").overall.details["checks"][0]["wanted"] == "x"

@@ -375,6 +375,20 @@ def test_one_call_makes_one_change_even_if_any_arguments_would_do(matched):
     assert (overall.value, overall.outcome) == (pytest.approx(2 / 3), "FAIL")
 
 
+@pytest.mark.parametrize("made", ["add:1 /", "/ add:1", "drop:1 /", "/"])
+def test_calls_that_the_log_does_not_show_leave_it_unscored(made, matched):
+    for golden in (
+        EvalCase(eval_id="e", actions=calls("add:1")),
+        EvalCase(eval_id="e", user_actions=calls("add:1")),
+        EvalCase(eval_id="e", turns=[ExpectedTurn(tool_calls=calls("add:1"))]),
+    ):
+        turn = both_of(*made.split("/"))
+        turn.unknown_calls = "a part of type x is not read"
+        overall = score_conversation(matched(golden, turn), [built()]).scores[0].overall
+        assert (overall.value, overall.outcome) == (None, None)
+        assert overall.reason
+
+
 def test_a_turn_is_met_by_the_users_own_call(matched):
     golden = EvalCase(eval_id="e", turns=[ExpectedTurn(tool_calls=calls("add:1"))])
     for made, value in (("/ add:1", 1.0), ("/ add:2", 0.0), ("/ send:1", 0.0)):
@@ -536,6 +550,9 @@ def test_it_tells_success_from_failure_however_calls_are_spelt(name, least, matc
             for wanted in (*conversation.expected.actions, *conversation.expected.user_actions):
                 wanted.name = in_camel_case(wanted.name)
     assert others == values
+    passed = [value == 1.0 for value in values]
+    right = sum(passes == reward for passes, reward in zip(passed, rewards, strict=True))
+    assert right / len(rewards) >= 0.95
     pairs = [
         (a, b)
         for a, x in zip(values, rewards, strict=True)
