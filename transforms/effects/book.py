@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from fnmatch import fnmatchcase
+from functools import lru_cache
 from typing import NamedTuple
 
 from schemas.case import EvalCase
@@ -108,11 +109,16 @@ def called_tool(call: ToolCall) -> str:
     whose name speaks of a tool's name (`tool_name`, `action`) holds one.
     """
     name = call.name or ""
-    words = words_of(name)
-    if len(words) < 2 or words[0] not in _CALLING or words[-1] not in _TOOL_WORDS:
+    if not _calls_tools(name):
         return name
     named = (v for key, v in (call.args or {}).items() if _speaks_of_a_tool(key) and _is_name(v))
     return next(named, name)
+
+
+@lru_cache(maxsize=4096)
+def _calls_tools(name: str) -> bool:
+    words = words_of(name)
+    return len(words) > 1 and words[0] in _CALLING and words[-1] in _TOOL_WORDS
 
 
 def _speaks_of_a_tool(parameter: str) -> bool:

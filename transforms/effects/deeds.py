@@ -62,6 +62,8 @@ def without_flips_back(made: Sequence[Deed], book: ToolBook) -> tuple[list[Deed]
     Returns:
         What is left, and what was taken out.
     """
+    if len(made) < 2:
+        return list(made), []
     keys = [call_key(deed.call) if _is_flip(deed.call, book) else None for deed in made]
     if not any(keys):
         return list(made), []

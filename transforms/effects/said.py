@@ -10,6 +10,7 @@ from transforms.judging.sentences import sentences
 _LONGEST_SHOWN = 160
 _LONGEST_SEARCHED = 20_000
 _DIGIT = re.compile(r"\d")
+_LIST_NUMBER = re.compile(r"^[ \t>*-]*(?:\*\*)?(\d{1,3})[.)](?:\*\*)?[ \t]+(?=\S)", re.MULTILINE)
 _WORD = re.compile(r"\w+")
 
 
@@ -25,6 +26,10 @@ class Spoken:
         return "\n".join(self._texts).casefold()
 
     @cached_property
+    def _values(self) -> list[Passage]:
+        return [read_passage(_without_list_numbers(text), self._language) for text in self._texts]
+
+    @cached_property
     def _passages(self) -> list[Passage]:
         return [read_passage(text, self._language) for text in self._texts]
 
@@ -36,17 +41,16 @@ class Spoken:
         """Tells whether a text was said.
 
         Words are compared as they are but for letter case, and may be part of others. Numbers, amounts,
-        dates and times of day are compared by value, identifiers as a whole (`1` is not in `21`), and a
-        number that is denied (`not 5`) is not said.
+        dates and times of day are compared by value, identifiers as a whole (`1` is not in `21`). A number
+        that is denied (`not 5`), or that only counts the lines of a list, is not said.
         """
         passage = read_passage(wanted, self._language) if _DIGIT.search(wanted) else None
         if passage is None or not passage.mentions:
             return wanted.casefold() in self._all
-
-        if any(_holds(said, passage) for said in self._passages):
-            return True
+        if not any(map(str.isalpha, "".join(passage.between))):
+            return any(_holds(said, passage) for said in self._values)
         in_digits = read_passage(wanted, self._language, False)
-        return any(map(str.isalpha, "".join(in_digits.between))) and any(
+        return any(_holds(said, passage) for said in self._passages) or any(
             _holds(said, in_digits) for said in self._passages_in_digits
         )
 
@@ -60,6 +64,13 @@ class Spoken:
         best = max(likeness)
         last = len(parts) - 1 - likeness[::-1].index(best)
         return _shortened(parts[last] if best else parts[-1])
+
+
+def _without_list_numbers(text: str) -> str:
+    """Takes out the numbers of the lines of a list (`1.`, `2.`, ...)."""
+    numbers = [int(found[1]) for found in _LIST_NUMBER.finditer(text)]
+    is_list = len(numbers) > 1 and numbers == [*range(1, len(numbers) + 1)]
+    return _LIST_NUMBER.sub("", text) if is_list else text
 
 
 def _holds(said: Passage, wanted: Passage) -> bool:

@@ -94,6 +94,8 @@ def match_work(work: Work, book: ToolBook, compare: Comparison) -> Matching:
     A call that found all as it was to be is no change, and does what is missing else. A call of the user
     counts only in place of an expected one.
     """
+    if not work.expected and not work.actual:
+        return Matching([], [], [], [])
     matching = match_same(work.expected, work.actual, compare)
     if matching.missing and work.idle:
         found = match_same(matching.missing, work.idle, compare)
