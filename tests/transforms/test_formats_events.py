@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemas.conversation import Conversation, ToolCall
+from schemas.conversation import Conversation, ToolCall, Turn
 from schemas.record import Record
 from transforms.formats.adk_session import session_conversation
 from transforms.formats.events import (
@@ -91,7 +91,7 @@ def marks(event):
             ("s", -1, None, "i", True, "ces_session_output"),
         ),
         (
-            {"session_id": "s", "event": {"id": "e", "timestamp": T}},
+            {"session_id": "s", "event": {"id": "e", "author": "user", "timestamp": T}},
             ("s", -1, T, "e", False, "adk_event"),
         ),
         (
@@ -136,8 +136,8 @@ def test_an_event_that_mentions_turns_is_no_whole_conversation():
     value = {"conversation_id": "c", "turn": {"tool_calls": [{"name": "f", "args": {"turns": []}}]}}
     assert read(value).kind == "turn_event"
     assert read({"conversation_id": "c", "end": True, "meta": {"turns": 5}}).is_end
-    (whole,) = LogReader().read(Record("f", 1, encoded({"conversation_id": "c", "turns": []})))
-    assert whole == Conversation(conversation_id="c")
+    (whole,) = LogReader().read(Record("f", 1, encoded({"conversation_id": "c", "turns": [{"user": "q"}]})))
+    assert whole == Conversation(conversation_id="c", turns=[Turn(user="q")])
 
 
 def joined(*values):

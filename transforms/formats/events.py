@@ -11,7 +11,7 @@ from schemas.conversation import Conversation
 from schemas.record import Record
 from schemas.values import JsonObject, JsonValue
 from transforms.formats import adk_event, ces, turn_event
-from transforms.formats.problems import checked
+from transforms.formats.problems import checked, with_turns
 from transforms.formats.spellings import as_text
 from transforms.times import value_time
 
@@ -131,10 +131,10 @@ def join_events(session_id: str, events: Sequence[ConversationEvent]) -> Convers
     """Joins the events of one conversation, given in order, into a conversation.
 
     Raises:
-        ValueError: They are of several formats, or cannot be read; one line.
+        ValueError: They are of several formats, cannot be read, or hold no turn; one line.
     """
     kinds = sorted({event.kind for event in events})
     if len(kinds) > 1:
         raise ValueError(f"events of one conversation in several formats: {', '.join(kinds)}")
     values = [from_json(event.record.data) for event in events]
-    return _KINDS[kinds[0]].join(session_id, values)
+    return with_turns(_KINDS[kinds[0]].join(session_id, values))

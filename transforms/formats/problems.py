@@ -34,6 +34,17 @@ def checked(conversation: Conversation) -> Conversation:
     return canonical(Conversation, msgspec.to_builtins(conversation), "not a conversation")
 
 
+def with_turns(conversation: Conversation) -> Conversation:
+    """Returns a conversation in which something happened: it has a turn, or the log says how it ended.
+
+    Raises:
+        ValueError: It has no turn, so that there is nothing to score; one line.
+    """
+    if not conversation.turns and conversation.ended is None:
+        raise ValueError(f"conversation {conversation.conversation_id} has no turn")
+    return conversation
+
+
 def problem(error: ValidationError) -> str:
     """Returns the first problem as `path: what is wrong`, and how many more there are."""
     problems = error.errors(include_url=False, include_context=False, include_input=False)

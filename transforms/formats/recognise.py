@@ -8,6 +8,7 @@ from pydantic.alias_generators import to_camel
 
 from schemas.values import JsonObject, JsonValue
 from transforms.formats.flat_answers import is_flat
+from transforms.formats.foreign import NEXT_STEP, foreign_format
 
 SHOWN_KEYS = 8
 _ONLY_OF_ANSWERS = (
@@ -16,11 +17,13 @@ _ONLY_OF_ANSWERS = (
     "grounding_score",
     "answer_skipped_reasons",
     "query_understanding_info",
-    "safety_ratings",
     "related_questions",
 )
 _OF_ANSWERS = frozenset((*_ONLY_OF_ANSWERS, *map(to_camel, _ONLY_OF_ANSWERS)))
-_INSIDE_ANSWERS = _OF_ANSWERS | {"state", "citations", "references", "steps"}
+_RATINGS = frozenset(("safety_ratings", "safetyRatings"))
+_PARTS_OF_ANSWERS = frozenset(("state", "citations", "references", "steps"))
+_INSIDE_ANSWERS = _OF_ANSWERS | _RATINGS | _PARTS_OF_ANSWERS
+_OF_EVENTS = frozenset(("content", "actions", "invocation_id", "invocationId", "errorCode", "error_code"))
 _OF_ANSWER_TURNS = frozenset({"detailedAnswer", "detailed_answer"})
 _OF_ANSWER_NAME = re.compile(r"/sessions/[^/]+/answers/[^/]+$")
 _OF_SESSION_NAME = re.compile(r"/(engines|dataStores)/[^/]+/sessions/[^/]+$")
@@ -34,14 +37,17 @@ def recognise(value: JsonValue) -> str:
             `adk_legacy_case`) also the list.
 
     Raises:
-        ValueError: No format fits; one line with the record's keys and the known formats.
+        ValueError: No format fits, or it is another system's that is not read; one line that says what it is.
     """
     sample = value[0] if isinstance(value, list) and value else value
     record = {"messages": value} if _is_message(sample) else sample
     if isinstance(record, dict):
         for name, fits in TESTS:
-            if fits(record):
+            if fits(record) and not (name == "openai_chat" and foreign_format(record)):
                 return name
+    foreign = foreign_format(record)
+    if foreign:
+        raise ValueError(f"{foreign}: this format is not read; {NEXT_STEP}")
     raise ValueError(f"unrecognised record: {_described(record)} (known formats: {', '.join(FORMATS)})")
 
 
@@ -69,8 +75,13 @@ def _is_adk_event(record: JsonObject) -> bool:
     """Tells an event in an envelope, the bare end of a session, or an event that names its session."""
     if not record.keys() & {"session_id", "sessionId"}:
         return False
-    flat = "author" in record and record.keys() & {"content", "actions", "invocation_id", "invocationId"}
-    return bool(isinstance(record.get("event"), dict) or "end" in record or flat)
+    event = record.get("event")
+    inside = isinstance(event, dict) and bool(event.keys() & {"author", *_OF_EVENTS})
+    return inside or record.get("end") is True or _is_adks(record)
+
+
+def _is_adks(event: JsonObject) -> bool:
+    return "author" in event and bool(event.keys() & _OF_EVENTS)
 
 
 def _is_case(record: JsonObject) -> bool:
@@ -98,7 +109,13 @@ def _is_adk_case_result(record: JsonObject) -> bool:
 
 
 def _is_adk_session(record: JsonObject) -> bool:
-    return "events" in record and "id" in record
+    """Tells a session by an event with an author; one without events by its state, or whose it is."""
+    if not record.keys() >= {"id", "events"}:
+        return False
+    events = record["events"]
+    if not events:
+        return bool(record.keys() & {"state", "app_name", "appName"})
+    return isinstance(events, list) and any(isinstance(event, dict) and _is_adks(event) for event in events)
 
 
 def _is_adk_legacy_case(record: JsonObject) -> bool:
@@ -139,7 +156,9 @@ def _is_ces_conversation(record: JsonObject) -> bool:
 
 
 def _is_answer(record: JsonObject) -> bool:
-    return bool(record.keys() & _OF_ANSWERS) or is_flat(record) or bool(_OF_ANSWER_NAME.search(_name(record)))
+    is_rated = bool(record.keys() & _RATINGS and record.keys() & _PARTS_OF_ANSWERS)
+    own = bool(record.keys() & _OF_ANSWERS) or is_rated
+    return own or is_flat(record) or bool(_OF_ANSWER_NAME.search(_name(record)))
 
 
 def _is_answer_reply(record: JsonObject) -> bool:

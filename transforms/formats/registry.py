@@ -16,7 +16,7 @@ from transforms.formats.adk_session import session_conversation
 from transforms.formats.discovery_engine import answer_conversation
 from transforms.formats.events import EVENT_FORMATS, ConversationEvent, read_event
 from transforms.formats.openai_chat import chat_conversation
-from transforms.formats.problems import checked
+from transforms.formats.problems import checked, with_turns
 from transforms.formats.recognise import is_adk_eval_result, recognise
 
 T = TypeVar("T")
@@ -84,11 +84,11 @@ class LogReader:
         if hint == "turnwise" or (hint == "auto" and turnwise.looks_canonical(record.data)):
             conversation = turnwise.read_recording(record.data)
             if conversation.turns or hint == "turnwise":
-                return [_named(conversation, record)]
+                return [with_turns(_named(conversation, record))]
         value = _decoded(from_json(record.data))
         name = recognise(value) if hint == "auto" else hint
         if name == "turnwise":
-            return [_named(turnwise.read_recording(record.data), record)]
+            return [with_turns(_named(turnwise.read_recording(record.data), record))]
         if name in EVENT_FORMATS:
             return read_event(name, value, record)
         if name == _DISCOVERY_ENGINE:
@@ -121,7 +121,7 @@ def _named(conversation: Conversation, record: Record) -> Conversation:
 
 def _checked(found: Conversation | ValueError, record: Record) -> Conversation | ValueError:
     try:
-        return found if isinstance(found, ValueError) else checked(_named(found, record))
+        return found if isinstance(found, ValueError) else with_turns(checked(_named(found, record)))
     except ValueError as error:
         return error
 

@@ -246,7 +246,12 @@ def test_sessions_of_an_earlier_process_go_on(slots: int | None) -> None:
 
 
 def test_arrivals_that_hold_whole_conversations_have_a_receipt_each() -> None:
-    result = {"eval_id": "e", "session_id": "s", "eval_metric_result_per_invocation": []}
+    said = {"user_content": {"parts": [{"text": "hi"}]}}
+    result = {
+        "eval_id": "e",
+        "session_id": "s",
+        "eval_metric_result_per_invocation": [{"actual_invocation": said}],
+    }
     records = [
         json.dumps({"conversation_id": "w", "turns": [{"agent": "x"}]}).encode(),
         json.dumps({"eval_case_results": [result, {**result, "session_id": "t"}]}).encode(),

@@ -296,7 +296,9 @@ def test_a_session_that_is_restored_after_it_was_given_on_anew():
 
 def test_a_restored_session_that_is_damaged():
     kept = Sessions()
-    kept.restore(RestoredSession("c", 0, b'[{"conversation_id": "c", "turns": []}]', T), READER, RULES)
+    kept.restore(
+        RestoredSession("c", 0, b'[{"conversation_id": "c", "turns": [{"user": "q"}]}]', T), READER, RULES
+    )
     with pytest.raises(ValueError, match="something that is no event"):
         add(kept, event(0))
 

@@ -1,0 +1,135 @@
+"""Formats of other systems that are recognised and not read, so that nobody takes them for a known one."""
+
+from collections.abc import Callable, Iterator
+from itertools import islice
+
+from schemas.values import JsonObject, JsonValue
+
+NEXT_STEP = "convert it to chat messages (openai_chat) or canonical JSON first"
+_TRIED = 1000
+_RESPONSES_ITEMS = ("function_call", "function_call_output", "custom_tool_call", "custom_tool_call_output")
+_LANGCHAIN_TYPES = ("human", "ai", "AIMessageChunk", "HumanMessage", "AIMessage", "ToolMessage")
+_VERCEL_PARTS = ("tool-call", "tool-result", "tool-invocation", "dynamic-tool", "step-start")
+_SPAN_KEYS = (
+    {"trace_id", "span_id"},
+    {"traceId", "spanId"},
+    {"context", "span_kind"},
+    {"spanContext", "attributes"},
+)
+
+
+def foreign_format(value: JsonValue) -> str | None:
+    """Returns the name of the format of another system that a record is in; None: it is in none of them.
+
+    Args:
+        value: A record, or a list of messages.
+    """
+    record = {"messages": value} if isinstance(value, list) else value
+    if not isinstance(record, dict):
+        return None
+    return next((name for name, fits in _RECORDS if fits(record)), None) or _of_messages(record)
+
+
+def _of_messages(record: JsonObject) -> str | None:
+    """Tells the format by all messages, not by the first: histories begin with plain text."""
+    messages = next((record[key] for key in ("messages", "traj", "input") if key in record), None)
+    if not isinstance(messages, list):
+        return None
+    found = (_message_format(message) for message in islice(messages, _TRIED) if isinstance(message, dict))
+    return next((name for name in found if name), None)
+
+
+def _message_format(message: JsonObject) -> str | None:
+    kind = message.get("type")
+    if kind in _RESPONSES_ITEMS and "role" not in message:
+        return "OpenAI Responses items"
+    if "lc" in message or (kind is not None and "data" in message) or kind in _LANGCHAIN_TYPES:
+        return "LangChain messages"
+    if "role" not in message and kind in ("tool", "system") and "content" in message:
+        return "LangChain messages"
+    if "direction" in message and "message" in message:
+        return "a Claude Agent SDK stream"
+    if "toolInvocations" in message:
+        return "Vercel AI SDK messages"
+    for key in ("content", "parts"):
+        for part in _objects(message.get(key)):
+            name = _part_format(part, in_parts=key == "parts")
+            if name:
+                return name
+    return None
+
+
+def _objects(parts: JsonValue) -> Iterator[JsonObject]:
+    return (part for part in parts if isinstance(part, dict)) if isinstance(parts, list) else iter(())
+
+
+def _part_format(part: JsonObject, in_parts: bool) -> str | None:
+    """Tells the format by a part that stands under `content` or `parts`."""
+    kind = part.get("type")
+    if kind is None:
+        if part.keys() & {"toolUse", "toolResult"}:
+            return "Bedrock Converse messages"
+        if part.keys() & {"functionCall", "function_call", "functionResponse", "function_response"}:
+            return "Gemini contents"
+        return "Gemini contents" if in_parts and "text" in part else None
+    if not isinstance(kind, str):
+        return None
+    if kind in _VERCEL_PARTS or (kind.startswith("tool-") and "toolCallId" in part):
+        return "Vercel AI SDK messages"
+    if kind.endswith(("tool_use", "tool_result")):
+        return "Anthropic Messages"
+    if in_parts:
+        return "OpenTelemetry GenAI messages" if "content" in part else "Vercel AI SDK messages"
+    return None
+
+
+def _has(*names: str) -> Callable[[JsonObject], bool]:
+    return lambda record: record.keys() >= set(names)
+
+
+def _is_span(record: JsonObject) -> bool:
+    dotted = any(key.startswith(("gen_ai.", "llm.", "openinference.")) for key in islice(record, _TRIED))
+    return dotted or any(keys <= record.keys() for keys in _SPAN_KEYS)
+
+
+def _is_jaeger(record: JsonObject) -> bool:
+    data = record.get("data")
+    return isinstance(data, list) and any(isinstance(d, dict) and "spans" in d for d in data)
+
+
+def _is_agents_trace(record: JsonObject) -> bool:
+    data = record.get("data")
+    spans = data if isinstance(data, list) else [record]
+    return any(isinstance(s, dict) and s.get("object") in ("trace", "trace.span") for s in spans)
+
+
+_RECORDS: tuple[tuple[str, Callable[[JsonObject], bool]], ...] = (
+    ("LangSmith runs", _has("run_type", "dotted_order")),
+    ("LangSmith runs", _has("run_type", "trace_id")),
+    ("LangSmith runs", _has("post", "patch")),
+    ("a Langfuse export", _has("trace", "observations")),
+    ("a Langfuse export", _has("trace_id", "parent_observation_id")),
+    ("an OpenAI Agents SDK trace", _is_agents_trace),
+    ("an OpenTelemetry export", _has("resourceSpans")),
+    ("an OpenTelemetry export", _has("resource_spans")),
+    ("an OpenTelemetry export (Tempo)", _has("batches")),
+    ("a Jaeger export", _is_jaeger),
+    ("an OpenTelemetry export", _has("spans")),
+    ("OpenTelemetry spans", _is_span),
+    ("ADK's BigQuery events", _has("event_type", "session_id")),
+    ("ADK's BigQuery events", _has("event_type", "invocation_id")),
+    ("a Dialogflow CX log", _has("conversation_name", "turn_position")),
+    ("a Bedrock Agents trace", _has("sessionId", "trace")),
+    ("a Claude Code session log", _has("uuid", "parentUuid")),
+    ("a Claude Code session log", _has("sessionId", "parentUuid")),
+    ("a Codex log", lambda r: r.keys() >= {"type", "payload"} and "timestamp" in r),
+    ("an OpenAI Responses stream", _has("type", "sequence_number")),
+    ("an Inspect log", lambda r: isinstance(r.get("samples"), list) and "eval" in r),
+    ("an OpenAI chat completion", lambda r: r.get("object") == "chat.completion"),
+    ("an OpenAI Responses reply", lambda r: r.get("object") == "response"),
+    ("an Anthropic Messages reply", lambda r: r.get("type") == "message" and "stop_reason" in r),
+    ("a Bedrock Converse reply", _has("output", "stopReason")),
+    ("a Gemini reply", _has("candidates")),
+    ("LangChain messages", lambda r: "lc" in r or r.keys() == {"type", "data"}),
+    ("a request with its reply", _has("request", "response")),
+)
