@@ -220,7 +220,7 @@ def _metric_base(run_id: str, version: str, window: RowWindow | None) -> _Metric
 
 def _metric_row(base: _MetricBase, criterion: str, level: str, tally: Tally) -> MetricRow:
     kind = CRITERIA.get(criterion)
-    scale = kind.scale if kind else (0.0, 1.0)
+    scale = kind.scale if kind else (0.0, 1.0) if criterion == STATUS else None
     gated = tally.passes + tally.fails
     interval = wilson_interval(tally.passes, gated)
     return {

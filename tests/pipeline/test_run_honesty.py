@@ -196,6 +196,8 @@ def test_a_custom_metric_is_unscored_and_the_others_run(
     assert polite["reason"] == "a custom metric: its function my.polite is not run"
     (result,) = done.rows("results")
     assert result.get("evaluationStatus") is None
+    (row,) = (row for row in done.rows("metrics_by_app_version") if row["criterion"] == "polite")
+    assert (row["unscored"], row["mean"], row["mean_low"], row["mean_high"]) == (1, None, None, None)
     assert "custom_metrics: unscored, because their functions are not run: polite" in done.out
     assert done.status == 1 and "1 not decided" in done.err
     assert turnwise(*arguments, "--fail_on", "polite", output=tmp_path / "again").status == 1

@@ -129,6 +129,14 @@ def test_turns_that_need_no_judge(sides, value, label, judged, matched, scripted
     assert ask.asked == []
 
 
+@pytest.mark.parametrize("sides", [sides for sides, _, _ in UNASKED])
+def test_adk_asks_about_empty_texts_too(sides, judged, matched, scripted):
+    case, turn = sides
+    ask = scripted(answers("VVV"))
+    found = judged(FinalResponseMatch(adk_compat=True), matched(case, turn), ask).turns
+    assert [(score.value, score.label) for _, score in found] == [(1.0, "valid")]
+
+
 def test_missing_and_extra_turns_score_nothing(judged, matched, scripted):
     case = EvalCase(
         eval_id="e", turns=[ExpectedTurn(user="a", response="x"), ExpectedTurn(user="b", response="y")]
