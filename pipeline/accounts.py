@@ -1,11 +1,12 @@
 """Accounts for everything that went into a run, and says whether it failed."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from apache_beam.metrics.metric import MetricsFilter
 from apache_beam.runners.runner import PipelineResult
 
 from pipeline.build import FINDINGS, REASONS, VERSION_MARK, VERSIONS
+from pipeline.missed import names_text
 from pipeline.report import balance_text
 from pipeline.settings import Settings
 from schemas.values import JsonObject
@@ -67,9 +68,21 @@ def guesses_by_tool(counted: Mapping[str, int]) -> JsonObject:
     return {name: {"effect": effect, "conversations": number} for (effect, _, name), number in split}
 
 
-def gate_problems(settings: Settings, counts: JsonObject, rows: Sequence[JsonObject]) -> list[str]:
-    """Returns why the run fails, one line each; empty: it does not."""
-    problems = []
+def gate_problems(
+    settings: Settings,
+    counts: JsonObject,
+    rows: Sequence[JsonObject],
+    missed: Callable[[str], list[str]] = lambda criterion: [],
+) -> list[str]:
+    """Returns why the run fails, one line each; empty: it does not.
+
+    Args:
+        settings: What the run was asked to do.
+        counts: What was read, scored and lost.
+        rows: Rows of `metrics_by_app_version` over the whole run.
+        missed: Returns the conversations that failed a criterion or are undecided on it.
+    """
+    problems = _nothing_scored(counts, rows)
     if not _is_balanced(counts):
         problems.append(f"the run lost track of something: {balance_text(counts)}")
     lost = counts["lost_records"] + counts["lost_conversations"]
@@ -79,7 +92,26 @@ def gate_problems(settings: Settings, counts: JsonObject, rows: Sequence[JsonObj
         problems.append(
             f"{lost} of {total} records and conversations failed, more than --max_failure_ratio {limit:g}"
         )
-    return problems + [line for name in settings.fail_on for line in _gate(name, settings, counts, rows)]
+    for name in settings.fail_on:
+        problem = _gate(name, settings, counts, rows)
+        if problem:
+            names = names_text(missed(name))
+            problems.append(f"{name}: {problem}" + (f": {names}" if names else ""))
+    return problems
+
+
+def _nothing_scored(counts: JsonObject, rows: Sequence[JsonObject]) -> list[str]:
+    """Returns why no conversation has a score or a verdict, in one line; empty: one has."""
+    if any(row["scored"] for row in rows):
+        return []
+    lost = counts["lost_records"] + counts["lost_conversations"]
+    if counts["results"]:
+        reason = f"{counts['results']} conversations have no value by any criterion; scores-* says why"
+    elif lost:
+        reason = f"{lost} records and conversations failed; failures-* says why"
+    else:
+        reason = "the input holds no record"
+    return [f"no conversation was scored: {reason}"]
 
 
 def _is_balanced(counts: JsonObject) -> bool:
@@ -88,7 +120,7 @@ def _is_balanced(counts: JsonObject) -> bool:
     return bool(conversations == counts["conversations"] and records == counts["records"])
 
 
-def _gate(name: str, settings: Settings, counts: JsonObject, rows: Sequence[JsonObject]) -> list[str]:
+def _gate(name: str, settings: Settings, counts: JsonObject, rows: Sequence[JsonObject]) -> str | None:
     own = [row for row in rows if row["criterion"] == name and row["level"] == "conversation"]
     failed = sum(row["fail_count"] for row in own)
     undecided = sum(row["count"] - row["pass_count"] - row["fail_count"] for row in own)
@@ -97,7 +129,5 @@ def _gate(name: str, settings: Settings, counts: JsonObject, rows: Sequence[Json
     if settings.max_failure_ratio is None:
         undecided += counts["lost_records"] + counts["lost_conversations"]
     if not sum(row["count"] for row in own):
-        return [f"{name}: nothing was scored"]
-    if not failed and not undecided:
-        return []
-    return [f"{name}: {failed} failed, {undecided} not decided"]
+        return "nothing was scored"
+    return f"{failed} failed, {undecided} not decided" if failed or undecided else None

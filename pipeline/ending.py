@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Sequence
+from functools import partial
 from importlib.metadata import version
 from typing import NamedTuple
 
@@ -11,6 +12,7 @@ from apache_beam.runners.runner import PipelineResult
 from pipeline.accounts import gate_problems, guessed_tools, run_counts
 from pipeline.directory import read_rows, write_run_file
 from pipeline.judge_report import Usage, judge_document, judge_text, judge_usage
+from pipeline.missed import missed_conversations
 from pipeline.report import balance_text, custom_text, guesses_text, version_table
 from pipeline.settings import Settings
 from pipeline.store.urls import is_store_url, shown_url
@@ -46,7 +48,8 @@ def report(settings: Settings, figures: Figures, rows: Sequence[JsonObject]) -> 
         rows: Rows of `metrics_by_app_version` over the whole run.
     """
     counts, usage, guesses = figures
-    problems = gate_problems(settings, counts, rows)
+    missed = partial(missed_conversations, settings.output, settings.output_format)
+    problems = gate_problems(settings, counts, rows, missed)
     print(
         version_table(rows, settings.criteria_names, counts["failures_by_version"])
         if rows

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from datetime import date, datetime
 from typing import Any, BinaryIO
 
+from pipeline.arrays import RawElement, array_elements
+from pipeline.file_kinds import KIND_BYTES, check_text
 from schemas.failure import KEPT_RECORD_BYTES, Failure, record_failure
 from schemas.record import Record
 from schemas.values import JsonValue
@@ -38,10 +40,16 @@ def split_records(path: str, file: BinaryIO | gzip.GzipFile, limit: int) -> Iter
     """Yields the records of an open file: by its name as Avro, as one JSON text, or as JSON Lines.
 
     A JSON text that is an array gives its elements. A record over the limit is a failure; reading goes on.
+
+    Raises:
+        NotTextError: The file is of a known binary format.
     """
     if path.endswith(".avro"):
         yield from _avro_records(path, file)
-    elif path.removesuffix(".gz").endswith(".json"):
+        return
+    check_text(file.read(KIND_BYTES))
+    file.seek(0)
+    if path.removesuffix(".gz").endswith(".json"):
         yield from _document_records(path, file, limit)
     else:
         yield from _line_records(path, file, limit)
@@ -89,23 +97,25 @@ def _document_records(path: str, file: BinaryIO | gzip.GzipFile, limit: int) -> 
         yield Record(path, 1, text)
 
 
-def _element(path: str, position: int, element: JsonValue, limit: int) -> Record | Failure:
+def _element(path: str, position: int, element: JsonValue | RawElement, limit: int) -> Record | Failure:
     try:
-        text = dump_json(element)
+        text = element.text if isinstance(element, RawElement) else dump_json(element)
         return Record(path, position, text) if len(text) <= limit else _oversized(path, position, text, limit)
     except ValueError as error:
-        return record_failure("read", error, Record(path, position, repr(element).encode()))
+        return record_failure("read", error, Record(path, position, _shown(element)))
 
 
-def _elements(text: bytes) -> list[JsonValue] | None:
-    """Returns the records of a JSON array; None if the text is something else, or as a whole one record."""
-    if text.lstrip()[:1] != b"[":
-        return None
+def _shown(element: JsonValue | RawElement) -> bytes:
     try:
-        elements = json.loads(text)
-    except ValueError:
-        return None
-    return None if is_one_record(elements) else elements
+        return repr(element).encode("utf-8", "backslashreplace")
+    except RecursionError:
+        return b""
+
+
+def _elements(text: bytes) -> list[JsonValue | RawElement] | None:
+    """Returns the records of a JSON array; None if the text is something else, or as a whole one record."""
+    elements = array_elements(text)
+    return None if elements is None or is_one_record(elements) else elements
 
 
 def _is_json_lines(text: bytes) -> bool:
@@ -117,7 +127,7 @@ def _is_json_lines(text: bytes) -> bool:
 def _is_json(text: bytes) -> bool:
     try:
         return isinstance(json.loads(text), dict)
-    except ValueError:
+    except (ValueError, RecursionError):
         return False
 
 

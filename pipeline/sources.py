@@ -1,6 +1,6 @@
 """Reads JSON records from files on any filesystem that Beam knows."""
 
-import glob
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Protocol
@@ -10,7 +10,9 @@ from apache_beam.io.filesystem import CompressionTypes
 from apache_beam.io.filesystems import FileSystems
 from apache_beam.pvalue import PCollection
 
-from pipeline.records import OTHER_SUFFIXES, SUFFIXES, split_records, unzipped
+from pipeline.file_kinds import KIND_BYTES, check_text
+from pipeline.records import GZIP_MAGIC, OTHER_SUFFIXES, SUFFIXES, split_records, unzipped
+from pipeline.walking import Seen, Unreadable, look_at, matches, shown_path, walk
 from schemas.config import ConfigError
 from schemas.failure import Failure, record_failure
 from schemas.record import Record
@@ -26,10 +28,10 @@ class Source(Protocol):
 
 
 def file_patterns(option: str, paths: tuple[str, ...]) -> list[str]:
-    """Returns the globs of what an option names; a directory stands for everything readable below it.
+    """Returns the paths and globs of what an option names; a local directory stands for all files below it.
 
     Raises:
-        ConfigError: A path is empty, matches no local file, or is a file of a kind that is not read.
+        ConfigError: A path is empty, names no local file, or a file that cannot be read or holds no text.
     """
     patterns: list[str] = []
     for path in paths:
@@ -45,17 +47,43 @@ def _patterns_of(path: str) -> list[str]:
         return [f"{path}**{suffix}" for suffix in SUFFIXES] if path.endswith("/") else [path]
     if not path.strip():
         raise ValueError("an empty path")
-    if not Path(path).is_dir():
-        path = glob.escape(path) if Path(path).is_file() else path
-        if not FileSystems.match([path], limits=[1])[0].metadata_list:
-            raise ValueError("no such file")
-        if Path(path).suffix.lower() in OTHER_SUFFIXES:
-            raise ValueError(f"is none of {', '.join(SUFFIXES)}")
-        return [path]
-    found = [f"{glob.escape(path)}/**{suffix}" for suffix in SUFFIXES]
-    if not any(result.metadata_list for result in FileSystems.match(found, limits=[1] * len(found))):
-        raise ValueError(f"no file in it ends in {', '.join(SUFFIXES)}")
-    return found
+    try:
+        check_path(path)
+    except OSError as error:
+        raise ValueError(error.strerror or str(error)) from None
+    return [path]
+
+
+def check_path(path: str) -> None:
+    """Raises ValueError or OSError if nothing can come from a local path."""
+    if os.path.isdir(path):
+        os.scandir(path).close()
+        if next(_files_at(path), None) is None:
+            raise ValueError(f"no file in it ends in {', '.join(SUFFIXES)}")
+    elif os.path.lexists(path):
+        check_file(path)
+    elif next(_files_at(path), None) is None:
+        raise ValueError("no such file")
+
+
+def check_file(path: str) -> None:
+    """Raises ValueError or OSError if a local file that is named as such cannot be read, or holds no text."""
+    for seen in look_at(path):
+        if isinstance(seen, Unreadable):
+            raise seen.error
+    if Path(path).suffix.lower() in OTHER_SUFFIXES:
+        raise ValueError(f"is none of {', '.join(SUFFIXES)}")
+    with open(path, "rb") as file:
+        head = file.read(KIND_BYTES)
+    if not path.endswith(".avro") and not head.startswith(GZIP_MAGIC):
+        check_text(head)
+
+
+def _files_at(path: str) -> Iterator[Seen]:
+    """Yields the files of a local path: a directory (those that are read), a file, or a glob."""
+    if os.path.isdir(path):
+        return walk(path, lambda name: name.endswith(SUFFIXES), lambda _: True)
+    return look_at(path) if os.path.lexists(path) else matches(path)
 
 
 class _ReadFn(CountingDoFn):
@@ -63,7 +91,11 @@ class _ReadFn(CountingDoFn):
         super().__init__()
         self._limit, self._lost = max_record_bytes, lost
 
-    def process(self, path: str) -> Iterator[Any]:
+    def process(self, path: str | Failure) -> Iterator[Any]:
+        if isinstance(path, Failure):
+            self.count(self._lost)
+            yield beam.pvalue.TaggedOutput(FAILURES, path)
+            return
         try:
             for record in read_records(path, self._limit):
                 if isinstance(record, Failure):
@@ -85,7 +117,7 @@ class FileSource:
         """Keeps what to read.
 
         Args:
-            patterns: Globs.
+            patterns: Paths and globs, see `file_patterns`.
             max_record_bytes: A larger record is a failure.
             lost: Name of the counter of records that could not be read.
             is_distributed: True: spread the files and their records over the workers.
@@ -94,7 +126,7 @@ class FileSource:
         self._lost, self._is_distributed = lost, is_distributed
 
     def read(self, root: beam.Pipeline, name: str) -> "tuple[PCollection[Record], PCollection[Failure]]":
-        """Matches the globs and reads every file once, however many globs match it."""
+        """Finds the files and reads every one once, however many paths lead to it."""
         patterns = root | f"{name}Patterns" >> beam.Create([self._patterns], reshuffle=False)
         files = patterns | f"{name}Files" >> beam.FlatMap(matched_files)
         if self._is_distributed:
@@ -108,9 +140,20 @@ class FileSource:
         return records, outputs[FAILURES]
 
 
-def matched_files(patterns: list[str]) -> list[str]:
-    """Returns the files that globs match, each once, in order of their names."""
-    return sorted({file.path for found in FileSystems.match(patterns) for file in found.metadata_list})
+def matched_files(patterns: list[str]) -> list[str | Failure]:
+    """Returns the files that paths and globs name, each once, by name; then failures: what cannot be read."""
+    remote = [pattern for pattern in patterns if "://" in pattern]
+    paths = {file.path for found in FileSystems.match(remote) for file in found.metadata_list}
+    local = {seen.path: seen for path in patterns if "://" not in path for seen in _files_at(path)}
+    failures: dict[str, str | Failure] = {}
+    inodes = set[tuple[int, int]]()
+    for path, seen in sorted(local.items()):
+        if isinstance(seen, Unreadable):
+            failures[path] = record_failure("read", seen.error, Record(shown_path(path), 0, b""))
+        elif (identity := (seen.stat.st_dev, seen.stat.st_ino)) not in inodes:
+            inodes.add(identity)
+            paths.add(path)
+    return [*sorted(paths), *failures.values()]
 
 
 def read_records(path: str, limit: int) -> Iterator[Record | Failure]:

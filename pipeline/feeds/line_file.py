@@ -8,6 +8,7 @@ from typing import BinaryIO
 from pipeline.feeds.feed import Done, Item
 from pipeline.feeds.splitting import LineSplitter, OversizedLine
 from pipeline.feeds.watched import GIVEN_UP_SECONDS, Labels, WatchedFile, may_be_complete
+from pipeline.file_kinds import KIND_BYTES, check_text
 from pipeline.records import BOM, GZIP_MAGIC, oversized_error
 
 _CHUNK = 1 << 18
@@ -82,6 +83,7 @@ class LineFile(WatchedFile):
 
         Raises:
             OSError: The file cannot be read.
+            NotTextError: It is of a known binary format.
             GzipFoundError: It is compressed.
         """
         is_quiet = self.is_quiet(now)
@@ -132,6 +134,7 @@ class LineFile(WatchedFile):
         line, is_whole = _first_line(file)
         if line.startswith(GZIP_MAGIC):
             raise GzipFoundError
+        check_text(line[:KIND_BYTES])
         if not is_whole and not _may_end(line, is_quiet, is_last):
             return False
         self._identity, self._is_cut_short = self._identity_of(line), not is_whole

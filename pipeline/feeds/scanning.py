@@ -5,7 +5,8 @@ import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from pipeline.records import OTHER_SUFFIXES, SUFFIXES
+from pipeline.records import SUFFIXES
+from pipeline.sources import check_file
 from pipeline.walking import Seen, look_at, matches, walk
 from schemas.config import ConfigError
 
@@ -23,8 +24,18 @@ def check_paths(paths: Sequence[str]) -> None:
             raise ConfigError("--input: an empty path")
         if not glob.has_magic(path) and not Path(path).exists():
             raise ConfigError(f"--input {path}: no such file or directory")
-        if Path(path).suffix.lower() in OTHER_SUFFIXES and not Path(path).is_dir():
-            raise ConfigError(f"--input {path}: is none of {', '.join(SUFFIXES)}")
+        if os.path.lexists(path) and not os.path.isdir(path):
+            _check_file(path)
+
+
+def _check_file(path: str) -> None:
+    try:
+        check_file(path)
+    except OSError:
+        # What cannot be read now may be readable later; until then it is a failure of the stream.
+        return
+    except ValueError as error:
+        raise ConfigError(f"--input {path}: {error}") from None
 
 
 def find_files(paths: Sequence[str]) -> list[Seen]:

@@ -59,7 +59,10 @@ def _stored(settings: Settings) -> Iterator[Record]:
             yield from store_records(url, settings.store_app)
 
 
-def _records(path: str, limit: int) -> Iterator[Record | Failure]:
+def _records(path: str | Failure, limit: int) -> Iterator[Record | Failure]:
+    if isinstance(path, Failure):
+        yield path
+        return
     try:
         yield from read_records(path, limit)
     except Exception as error:

@@ -63,9 +63,9 @@ def test_gates_that_are_missed(turnwise: Callable[..., Any], config: Path, tmp_p
     assert done.status == document["exit_status"] == 1
     assert [f"turnwise: {problem}" for problem in document["problems"]] == done.err.splitlines()
     assert "1 of 3 records and conversations failed" in said and "--max_failure_ratio 0.33" in said
-    assert "response_match_score: 1 failed, 0 not decided" in said
+    assert "response_match_score: 1 failed, 0 not decided: bad" in document["problems"]
     assert "tool_trajectory_avg_score: nothing was scored" in said
-    assert "evaluation_status: 1 failed, 0 not decided" in said
+    assert "evaluation_status: 1 failed, 0 not decided: bad" in document["problems"]
     assert len(document["problems"]) == 4
     assert len(done.rows("results")) == 2, "everything is written all the same"
 
@@ -122,7 +122,10 @@ def settings(**fields: Any) -> Settings:
 def test_fail_on_sees_criteria_that_raised(names: list[str], said: str, status: int) -> None:
     """A conversation on which the criterion raised everywhere is not decided."""
     problems = gate_problems(settings(fail_on=("response_match_score",)), COUNTS, metric_rows(names, said))
-    assert len(problems) == status
+    assert [line for line in problems if line.startswith("response_match_score: ")] == problems[
+        -status:
+    ] * status
+    assert any(line.startswith("no conversation was scored") for line in problems) == (not names)
 
 
 @pytest.mark.parametrize(
@@ -149,15 +152,64 @@ def test_max_failure_ratio(
         "conversations": kept + lost_conversations,
         "results": kept,
     }
-    assert bool(gate_problems(settings(max_failure_ratio=ratio), counts, [])) == is_missed
+    assert bool(gate_problems(settings(max_failure_ratio=ratio), counts, metric_rows(["good"]))) == is_missed
 
 
 @pytest.mark.parametrize("name", ["records", "parsed_records", "conversations", "results"])
 @pytest.mark.parametrize("count", [1, 3])
 def test_a_run_that_lost_track_fails(name: str, count: int) -> None:
-    problems = gate_problems(settings(), {**COUNTS, name: count}, [])
+    problems = gate_problems(settings(), {**COUNTS, name: count}, metric_rows(["good"]))
     assert len(problems) == 1 and "lost track" in problems[0]
 
 
 def test_a_run_that_accounts_for_everything_does_not_fail() -> None:
-    assert gate_problems(settings(), COUNTS, []) == []
+    assert gate_problems(settings(), COUNTS, metric_rows(["good"])) == []
+
+
+@pytest.mark.parametrize("output_format", ["jsonl", "avro"])
+def test_conversations_that_miss_a_gate_are_named(
+    turnwise: Callable[..., Any], config: Path, tmp_path: Path, output_format: str
+) -> None:
+    names = [f"bad-{number:02}" for number in range(23)]
+    undecided = json.dumps({"conversation_id": "z", "turns": [{"user": "hi", "agent": "x"}]}) + "\n"
+    text = "".join(log("something else", name) for name in names) + log("hello there", "good") + undecided
+    (tmp_path / "log.jsonl").write_text(text)
+    done = turnwise(
+        *("run", "--input", tmp_path / "log.jsonl", "--config", config, "--output_format", output_format),
+        *("--fail_on", "response_match_score", "evaluation_status"),
+        output=tmp_path / "out",
+    )
+    lines = done.err.splitlines()
+    assert done.status == 1 and len(lines) == 2
+    first = ", ".join(names[:20])
+    assert f"response_match_score: 23 failed, 0 not decided: {first} and 3 more" in lines[0]
+    assert f"evaluation_status: 23 failed, 1 not decided: {first} and 4 more" in lines[1]
+
+
+NOTHING = {
+    "empty files": ("", "the input holds no record"),
+    "blank lines": ("\n  \n", "the input holds no record"),
+    "broken records": ("{\n[\n", "2 records and conversations failed"),
+    "eval cases": (
+        json.dumps({"eval_id": "e", "turns": [{"user": "hi", "response": "hello"}]}) + "\n",
+        "1 records and conversations failed",
+    ),
+    "nothing to measure": (
+        json.dumps({"conversation_id": "a", "turns": [{"user": "hi", "agent": "hello"}]}) + "\n",
+        "1 conversations have no value by any criterion",
+    ),
+}
+
+
+@pytest.mark.parametrize("mode", [[], ["--streaming", "--max_run_time", "4"]])
+@pytest.mark.parametrize("kind", NOTHING)
+def test_a_run_that_scored_nothing_fails(
+    turnwise: Callable[..., Any], tmp_path: Path, kind: str, mode: list[str]
+) -> None:
+    text, reason = NOTHING[kind]
+    (tmp_path / "log.jsonl").write_text(text)
+    done = turnwise("run", *mode, "--input", tmp_path / "log.jsonl", output=tmp_path / "out")
+    problems = [f"no conversation was scored: {reason}"]
+    assert done.status == done.document("run.json")["exit_status"] == 1
+    assert [line.split(";")[0] for line in done.document("run.json")["problems"]] == problems
+    assert done.err.startswith(f"turnwise: {problems[0]}")

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import os
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -301,3 +302,93 @@ def test_a_file_that_two_paths_name_is_read_once(turnwise: Callable[..., Any], t
     log.write_bytes(lines({"conversation_id": "a", "turns": [{"user": "x", "agent": "y"}]}))
     done = turnwise("run", "--input", log, log.parent, output=tmp_path / "out")
     assert done.document("run.json")["counts"]["records"] == 1
+
+
+def nested(name: str, levels: int) -> str:
+    deep = "[" * levels + "]" * levels
+    start = f'{{"conversation_id": "{name}", "text": "}}]\\\\\\"[", "turns": [{{"user": "u"}}]'
+    return f'{start}, "meta": {{"x": {deep}}}}}'
+
+
+@pytest.mark.parametrize("levels", [300, 5000])
+@pytest.mark.parametrize("suffix", ["", "\n", "]", " [1]"])
+def test_a_deeply_nested_element_of_an_array_loses_only_itself(
+    turnwise: Callable[..., Any], tmp_path: Path, levels: int, suffix: str
+) -> None:
+    log = tmp_path / "log.json"
+    good = [json.dumps(conversation(name)) for name in ("a", "c")]
+    log.write_text(f"[{good[0]}, {nested('b', levels)},\n{good[1]}]{suffix}")
+    done = turnwise("run", "--input", log, output=tmp_path / "out")
+    counts = done.document("run.json")["counts"]
+    lost = 1 + bool(suffix.strip())
+    if levels == 300 and suffix.strip():
+        assert (done.status, counts["results"], counts["lost_records"]) == (1, 0, 1), "no JSON at all"
+        return
+    assert (counts["results"], counts["lost_records"]) == (2, lost)
+    assert done.rows("failures")[0]["position"] == 2
+
+
+def test_what_a_directory_holds_beside_logs_is_told(
+    turnwise: Callable[..., Any], tmp_path: Path, add_odd_files: Callable[[Path], set[str]]
+) -> None:
+    (tmp_path / "logs").mkdir()
+    odd = add_odd_files(tmp_path / "logs")
+    (tmp_path / "logs/a.jsonl").write_bytes(lines(conversation("a")))
+    (tmp_path / "logs/loop").symlink_to(".")
+    (tmp_path / "logs/again.jsonl").symlink_to("a.jsonl")
+    for kind, pattern in (("directory", "logs"), ("glob", "logs/**.jsonl")):
+        done = turnwise(
+            *("run", "--input", tmp_path / pattern, "--eval_cases", tmp_path / "logs"), output=tmp_path / kind
+        )
+        rows = done.rows("failures")
+        names = [
+            row["source"].rpartition("/")[2] for row in rows if row["message"] and row["stage"] == "read"
+        ]
+        assert set(names) == odd and len(names) == 2 * len(odd), kind
+        counts = done.document("run.json")["counts"]
+        assert (counts["results"], counts["lost_records"]) == (1, len(odd))
+
+
+BINARY = {
+    "database.json": (b"SQLite format 3\0", "SQLite"),
+    "table.jsonl": (b"PAR1\x15\x04", "Parquet"),
+    "archive.json": (b"PK\x03\x04\x14\0", "zip"),
+    "model.jsonl": (b"\x80\x04\x95\n", "pickle"),
+    "photo.jsonl": (b"\x89PNG\r\n\x1a\n", "image"),
+    "tar.json.gz": (gzip.compress(b"\0" * 257 + b"ustar\0"), "tar"),
+    "xz.jsonl": (b"\xfd7zXZ\0\0\n", "xz"),
+    "powershell.json": ('\ufeff{"a": 1}'.encode("utf-16-le"), "UTF-16"),
+}
+
+
+def test_binary_files_in_a_directory_are_one_failure_each(
+    turnwise: Callable[..., Any], tmp_path: Path
+) -> None:
+    for name, (start, _) in BINARY.items():
+        (tmp_path / name).write_bytes(start if name.endswith(".gz") else start + b"\0\n\1\n" * 50)
+    (tmp_path / "a.jsonl").write_bytes(lines(conversation("a")))
+    (tmp_path / "really_gzip.jsonl").write_bytes(gzip.compress(lines(conversation("b"))))
+    done = turnwise("run", "--input", tmp_path, output=tmp_path / "out")
+    said = {Path(row["source"]).name: row["message"] for row in done.rows("failures")}
+    assert set(said) == set(BINARY) and len(done.rows("failures")) == len(BINARY)
+    assert all(word in said[name] for name, (_, word) in BINARY.items())
+    assert done.document("run.json")["counts"]["results"] == 2
+
+
+@pytest.mark.parametrize("option", ["--input", "--eval_cases"])
+@pytest.mark.parametrize("name", [name for name in BINARY if not name.endswith(".gz")] + ["pipe.jsonl"])
+def test_a_binary_file_or_a_pipe_that_is_named_is_refused(
+    turnwise: Callable[..., Any], tmp_path: Path, option: str, name: str
+) -> None:
+    path = tmp_path / name
+    if name in BINARY:
+        path.write_bytes(BINARY[name][0])
+    else:
+        os.mkfifo(path)
+    log = tmp_path / "log.jsonl"
+    log.write_bytes(lines(conversation("a")))
+    for mode in ([], ["--streaming", "--stop_after=1"]):
+        done = turnwise("run", *mode, "--input", log, option, path, output=tmp_path / "out")
+        assert done.status == 2 and done.err.count("\n") == 1 and str(path) in done.err
+        assert BINARY.get(name, (b"", "FIFO"))[1] in done.err
+        assert not (tmp_path / "out/run.json").exists()

@@ -161,5 +161,5 @@ def test_all_paths_of_an_option_given_twice_count(
 def test_an_empty_path_is_refused(tmp_path: Path) -> None:
     """An unset shell variable must not stand for every file of the machine."""
     command = [sys.executable, "-m", "pipeline", "run", "--input", "", "--output", str(tmp_path / "out")]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=15, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 2 and "--input" in done.stderr

@@ -157,7 +157,7 @@ class CaseReader:
         raise ValueError(f"a record of the format {name} holds no eval case")
 
 
-def is_one_record(elements: list[JsonValue]) -> bool:
+def is_one_record(elements: Sequence[object]) -> bool:
     """Tells whether a JSON array is one record as a whole: rows of an eval case, or messages of a chat."""
     first = elements[0] if elements else None
     return isinstance(first, dict) and ("query" in first or "role" in first)

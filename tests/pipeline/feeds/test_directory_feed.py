@@ -443,3 +443,16 @@ def test_what_cannot_be_read_is_told_once(tmp_path, watch, book, add_odd_files):
     assert all(item.source.encode() for item in items) and watch.look(after=20) == []
     book.settle(items)
     assert Watch([tmp_path], book, watch.clock).look(after=20) == []
+
+
+def test_a_binary_file_is_one_failure(tmp_path, watch):
+    (tmp_path / "a.jsonl").write_bytes(b"SQLite format 3\0" + b"\0\n\1" * 99)
+    (tmp_path / "b.json").write_bytes(b"PK\x03\x04" + b"\0\n\1" * 99)
+    (tmp_path / "c.jsonl").write_bytes(b"PAR1, and no line ends here")
+    append(tmp_path / "d.jsonl", '{"d":1}\n')
+    items = watch.look() + watch.look(after=20)
+    failed = {Path(item.source).name: str(item.error) for item in items if item.error}
+    assert [item.data for item in items if not item.error] == [b'{"d":1}'] and len(items) == 4
+    kinds = {"is a SQLite database", "is a zip archive", "is a Parquet file"}
+    assert {text.split(";")[0] for text in failed.values()} == kinds
+    assert {name.split(" ")[0] for name in failed} == {"a.jsonl", "b.json", "c.jsonl"}
