@@ -4,8 +4,10 @@ import gc
 import os
 import sys
 from collections.abc import Callable, Sequence
+from signal import SIGINT, SIGTERM
 from typing import TYPE_CHECKING
 
+from pipeline.signals import interrupted_status
 from schemas.config import ConfigError
 
 if TYPE_CHECKING:
@@ -13,6 +15,7 @@ if TYPE_CHECKING:
 
     from pipeline.settings import Settings
 
+_INTERRUPTED = (interrupted_status(SIGINT), interrupted_status(SIGTERM))
 _USAGE = """usage: turnwise COMMAND [options]
 
 commands:
@@ -24,7 +27,13 @@ commands:
 
 def run_command() -> None:
     """Runs the command line and exits with its status."""
-    sys.exit(main(sys.argv[1:]))
+    status = main(sys.argv[1:])
+    if status in _INTERRUPTED:
+        # Nothing is left to do, and threads of libraries may wait for an answer for long.
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(status)
+    sys.exit(status)
 
 
 def main(argv: Sequence[str]) -> int:
@@ -52,9 +61,9 @@ def main(argv: Sequence[str]) -> int:
     except OSError as error:
         print(f"turnwise: {' '.join(str(error).split())}", file=sys.stderr)
         return 1
-    except KeyboardInterrupt:
-        print("turnwise: interrupted", file=sys.stderr)
-        return 130
+    except KeyboardInterrupt as error:
+        print(f"turnwise: {str(error) or 'interrupted'}", file=sys.stderr)
+        return interrupted_status(getattr(error, "number", SIGINT))
 
 
 def _stream(settings: "Settings", options: "PipelineOptions") -> int:

@@ -16,6 +16,7 @@ from pipeline.judge_report import estimate_text, judge_usage
 from pipeline.live import show_progress
 from pipeline.lock import locked
 from pipeline.settings import Settings
+from pipeline.signals import interrupted_by_signal
 from pipeline.sinks import FileSink, NullSink, Sink
 from pipeline.sources import FileSource, Source, file_patterns
 from pipeline.store.urls import is_store_url
@@ -54,12 +55,13 @@ def run(settings: Settings, options: PipelineOptions) -> int:
         check_directory(settings.output, settings.overwrite)
         clear_directory(settings.output)
         try:
-            with show_progress():
-                result = run_to_the_end(pipeline)
+            with interrupted_by_signal():
+                with show_progress():
+                    result = run_to_the_end(pipeline)
+                return report_batch(settings, result)
         except (KeyboardInterrupt, AuthenticationError):
             clear_directory(settings.output)
             raise
-        return report_batch(settings, result)
 
 
 def _case_source(settings: Settings) -> Source | None:
@@ -92,7 +94,7 @@ def try_judge(settings: Settings) -> None:
 
 def _estimate(pipeline: beam.Pipeline, logs: Source, cases: Source | None, settings: Settings) -> int:
     build(pipeline, logs, cases, settings, NullSink())
-    with show_progress():
+    with interrupted_by_signal(), show_progress():
         result = run_to_the_end(pipeline)
     print(estimate_text(settings, judge_usage(result)))
     return 0

@@ -1,5 +1,6 @@
 """A server that stands in for Gemini."""
 
+import contextlib
 import json
 import os
 import subprocess
@@ -53,15 +54,31 @@ class Server:
         return self._get("/last")
 
 
+@contextlib.contextmanager
+def started_server():
+    command = [sys.executable, str(SERVER), "--key", KEY]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    try:
+        yield Server(int(process.stdout.readline()))
+    finally:
+        process.kill()
+        process.communicate()
+
+
 @pytest.fixture(scope="session")
 def running_server():
-    command = [sys.executable, str(SERVER), "--key", KEY]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        yield Server(int(process.stdout.readline()))
-        process.terminate()
+    with started_server() as server:
+        yield server
 
 
 @pytest.fixture
 def server(running_server):
     running_server.script()
     return running_server
+
+
+@pytest.fixture
+def own_server():
+    """Returns a server of the test's own, for one whose calls may go on when it has ended."""
+    with started_server() as server:
+        yield server

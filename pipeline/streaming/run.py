@@ -20,6 +20,7 @@ from pipeline.feeds.open import FeedOptions, open_feed
 from pipeline.lock import locked
 from pipeline.run import keep_inputs, run_to_the_end, try_judge
 from pipeline.settings import Settings
+from pipeline.signals import drained_by_signal
 from pipeline.streaming.alert_sinks import open_alert_sink
 from pipeline.streaming.build import build_stream
 from pipeline.streaming.cases import read_cases
@@ -31,7 +32,6 @@ from pipeline.streaming.live import Watcher
 from pipeline.streaming.local_steps import LocalStream
 from pipeline.streaming.metrics_files import MetricsFiles
 from pipeline.streaming.restore import Restored, restore
-from pipeline.streaming.signals import drained_by_signal
 from pipeline.streaming.store import Store
 from schemas.config import ConfigError
 from transforms.progress import PROGRESS

@@ -1,11 +1,7 @@
 """Whole runs with a judge: a real client that talks to a server that stands in for Gemini."""
 
 import json
-import signal
-import subprocess
-import sys
 import threading
-import time
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -247,22 +243,3 @@ def test_the_run_gives_what_the_plain_functions_give(run: Any, server: Any) -> N
     worker.close()
     assert [(row["value"], row["outcome"], row["reason"]) for row in turn_scores(done)] == plain
     assert len({value for value, _, _ in plain}) == 3
-
-
-def test_an_interrupted_run_ends_at_once(server: Any, tmp_path: Path) -> None:
-    server.script({"delay_ms": 3000})
-    logs, config = tmp_path / "logs.jsonl", tmp_path / "config.json"
-    logs.write_text("".join(json.dumps(conversation(i)) + "\n" for i in range(500)), encoding="utf-8")
-    settings = {"criteria": {MATCH: 0.5}, "judge": {"base_url": server.url}}
-    config.write_text(json.dumps(settings), encoding="utf-8")
-    command = [sys.executable, "-m", "pipeline", "run", "--input", str(logs), "--config", str(config)]
-    command += ["--output", str(tmp_path / "out"), "--judge_cache", "none"]
-    run = subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True)
-    deadline = time.monotonic() + 60
-    while server.stats()["requests"] < 64 and time.monotonic() < deadline:
-        time.sleep(0.05)
-    run.send_signal(signal.SIGINT)
-    _, err = run.communicate(timeout=30)
-    assert (run.returncode, err) == (130, "turnwise: interrupted\n")
-    assert server.stats()["requests"] < 300
-    assert [path for path in (tmp_path / "out").iterdir() if not path.name.startswith(".")] == []

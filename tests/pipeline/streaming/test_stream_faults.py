@@ -83,7 +83,7 @@ def test_a_second_signal_ends_it_at_once(stream, goes_on, server, judged, tmp_pa
     assert "ending: what was read is scored and written (again: stop now)" in first
     assert started.process.poll() is None
     started.signal(signal.SIGTERM).finish()
-    assert (started.status, started.err, started.rows("results")) == (130, "", [])
+    assert (started.status, started.err, started.rows("results")) == (143, "", [])
     server.script()
     again = goes_on(tmp_path / "out", *arguments)
     assert (again.status, len(again.rows("results"))) == (0, 6)

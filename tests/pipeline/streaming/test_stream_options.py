@@ -94,7 +94,7 @@ def test_an_output_inside_the_input_would_be_read_again(refused, tmp_path, place
 
 def test_the_directory_of_a_batch_run_is_no_stream(refused, turnwise, tmp_path):
     logs = tmp_path / "in/logs.jsonl"
-    logs.write_text(json.dumps({"conversation_id": "a", "turns": [{"user": "u", "agent": "a"}]}) + "\n")
+    logs.write_text(json.dumps({"conversation_id": "a", "turns": [{"agent": "a", "latency_ms": 5}]}) + "\n")
     assert turnwise("run", "--input", logs, "--judge", "none", output=tmp_path / "out").status == 0
     before = sorted(path.name for path in (tmp_path / "out").iterdir())
     assert "holds an earlier run" in refused("--input", tmp_path / "in", output=tmp_path / "out")
@@ -130,12 +130,12 @@ CHANGED = [["--window=60"], ["--config", "other.json"]]
 def test_a_stream_goes_on_under_its_own_config_only(refused, turnwise, tmp_path, options):
     (tmp_path / "other.json").write_text('{"criteria": {"response_match_score": 0.9}}')
     common = ["run", "--streaming", "--judge", "none", "--input", tmp_path / "in", "--max_run_time", "0.1"]
-    assert turnwise(*common, "--run_id=first", output=tmp_path / "out").status == 0
+    assert turnwise(*common, "--run_id=first", output=tmp_path / "out").status == 1, "nothing came"
     options = [str(tmp_path / option) if option.endswith(".json") else option for option in options]
     said = refused("--input", tmp_path / "in", *options, output=tmp_path / "out")
     assert "holds a stream of another config or window; --overwrite replaces it" in said
     again = turnwise(*common, *options, "--overwrite", "--run_id=second", output=tmp_path / "out")
-    assert again.status == 0 and again.document("run.json")["run_id"] == "second"
+    assert again.status == 1 and again.document("run.json")["run_id"] == "second"
 
 
 def test_a_stream_keeps_its_name_and_its_directory_is_no_batch(turnwise, tmp_path):
@@ -146,7 +146,8 @@ def test_a_stream_keeps_its_name_and_its_directory_is_no_batch(turnwise, tmp_pat
             *("run", "--streaming", *common, "--max_run_time=0.1", f"--run_id={name}"),
             output=tmp_path / "out",
         )
-        assert (done.status, done.err) == (0, "")
+        said = "turnwise: no conversation was scored: the input holds no record\n"
+        assert (done.status, done.err) == (1, said)
         assert done.document("run.json")["run_id"] == "first"
     batch = turnwise("run", *common, output=tmp_path / "out")
     assert batch.status == 2 and batch.err.count("\n") == 1

@@ -231,7 +231,7 @@ def test_joined_events_are_what_a_batch_joins(event_stream, turnwise, tmp_path):
 
 
 def conversation(number, at=None):
-    said = {"user": f"Where is order {number}?", "agent": f"Order {number} comes on Monday."}
+    said = {"user": f"Where is order {number}?", "agent": f"Order {number} comes on Monday.", "latency_ms": 5}
     times = {} if at is None else {"start_time": at}
     return {"conversation_id": f"c{number}", "app_version": "v1", **times, "turns": [said]}
 

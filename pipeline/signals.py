@@ -1,0 +1,101 @@
+"""Ctrl-C and SIGTERM: the first ends a run in order, the second at once."""
+
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import TypeAlias
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_AGAIN_AFTER = 1.0
+_Handler: TypeAlias = Callable[[int, FrameType | None], None]
+
+
+class Interrupted(KeyboardInterrupt):
+    """A signal ended a run.
+
+    Attributes:
+        number: The signal's.
+    """
+
+    def __init__(self, number: int) -> None:
+        """Keeps the signal."""
+        super().__init__(f"interrupted by {signal.Signals(number).name}; no file of this run was kept")
+        self.number = number
+
+
+def interrupted_status(number: int = signal.SIGINT) -> int:
+    """Returns the exit status of a process that a signal ended."""
+    return 128 + number
+
+
+@contextmanager
+def drained_by_signal(stop: Callable[[], None]) -> Iterator[None]:
+    """Calls `stop` at the first signal while the body runs; the second ends the process."""
+
+    def drain(number: int) -> None:
+        print("turnwise: ending: what was read is scored and written (again: stop now)", file=sys.stderr)
+        stop()
+
+    with _handled(drain):
+        yield
+
+
+@contextmanager
+def interrupted_by_signal() -> Iterator[None]:
+    """Ends the body with Interrupted at the first signal; the second ends the process.
+
+    A KeyboardInterrupt is lost where it is raised in a finaliser, a callback or compiled code that swallows
+    it. So it is raised again, once a second, until the body has ended; and a body that ended although it was
+    interrupted counts as interrupted.
+    """
+    received: list[int] = []
+    is_over = threading.Event()
+
+    def interrupt(number: int, frame: FrameType | None = None) -> None:
+        if not is_over.is_set():
+            signal.setitimer(signal.ITIMER_REAL, _AGAIN_AFTER)
+            raise KeyboardInterrupt
+
+    def first(number: int) -> None:
+        received.append(number)
+        interrupt(number)
+
+    with _handled(first, {signal.SIGALRM: interrupt}):
+        try:
+            yield
+        except BaseException:
+            is_over.set()
+            if not received:
+                raise
+        finally:
+            is_over.set()
+        if received:
+            raise Interrupted(received[0]) from None
+
+
+@contextmanager
+def _handled(first: Callable[[int], None], others: dict[int, _Handler] | None = None) -> Iterator[None]:
+    """Calls `first` at the first signal; the second ends the process. Does nothing but in the main thread."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    is_first = [True]
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        if not is_first:
+            os._exit(interrupted_status(number))
+        is_first.clear()
+        first(number)
+
+    handlers: dict[int, _Handler] = {_SIGNALS[0]: handle, _SIGNALS[1]: handle, **(others or {})}
+    before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        for number, handler in before.items():
+            signal.signal(number, handler or signal.SIG_DFL)
