@@ -24,9 +24,14 @@ def foreign_format(value: JsonValue) -> str | None:
     Args:
         value: A record, or a list of messages.
     """
+    if isinstance(value, list) and value and str(value[0]).startswith("client."):
+        return "an Anthropic managed-agent log"
     record = {"messages": value} if isinstance(value, list) else value
     if not isinstance(record, dict):
         return None
+    if record.keys() >= {"request", "response"}:
+        inner = foreign_format(record["response"]) or foreign_format(record["request"])
+        return f"a request with its reply{f', {inner}' if inner else ''}"
     return next((name for name, fits in _RECORDS if fits(record)), None) or _of_messages(record)
 
 
@@ -47,7 +52,7 @@ def _message_format(message: JsonObject) -> str | None:
         return "LangChain messages"
     if "role" not in message and kind in ("tool", "system") and "content" in message:
         return "LangChain messages"
-    if "direction" in message and "message" in message:
+    if "message" in message and ("direction" in message or kind in ("user", "assistant")):
         return "a Claude Agent SDK stream"
     if "toolInvocations" in message:
         return "Vercel AI SDK messages"
@@ -131,5 +136,4 @@ _RECORDS: tuple[tuple[str, Callable[[JsonObject], bool]], ...] = (
     ("a Bedrock Converse reply", _has("output", "stopReason")),
     ("a Gemini reply", _has("candidates")),
     ("LangChain messages", lambda r: "lc" in r or r.keys() == {"type", "data"}),
-    ("a request with its reply", _has("request", "response")),
 )

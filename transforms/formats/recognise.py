@@ -45,10 +45,11 @@ def recognise(value: JsonValue) -> str:
         for name, fits in TESTS:
             if fits(record) and not (name == "openai_chat" and foreign_format(record)):
                 return name
-    foreign = foreign_format(record)
+    foreign = foreign_format(record if isinstance(record, dict) else value)
     if foreign:
         raise ValueError(f"{foreign}: this format is not read; {NEXT_STEP}")
-    raise ValueError(f"unrecognised record: {_described(record)} (known formats: {', '.join(FORMATS)})")
+    known = f"known formats: {', '.join(FORMATS)}"
+    raise ValueError(f"unrecognised record: {_described(record)} ({known}); {NEXT_STEP}")
 
 
 def _described(record: JsonValue) -> str:
