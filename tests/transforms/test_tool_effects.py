@@ -2,11 +2,15 @@ import json
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from schemas.case import EvalCase, inline_case
-from schemas.conversation import Expectation, ExpectedTurn, ToolCall, ToolResponse, Turn
+from schemas.conversation import Conversation, Expectation, ExpectedTurn, ToolCall, ToolResponse, Turn
+from schemas.record import Record
 from schemas.tools import ToolDeclaration
 from transforms.config import build_criteria, parse_config
+from transforms.conversation_case import ConversationCase
 from transforms.expectations import JUDGE_NEEDED
 from transforms.formats.turnwise import read_conversation
 from transforms.scoring import score_conversation
@@ -325,6 +329,36 @@ def test_a_state_that_is_named_is_set_and_not_turned_round(matched):
         turn = Turn(tool_calls=[ToolCall("toggle", args)] * 2)
         overall = score_conversation(matched(golden, turn), [built()]).scores[0].overall
         assert overall.value == pytest.approx(2 / 3)
+
+
+CALLS = st.lists(
+    st.builds(
+        lambda name, x: ToolCall(name, {"x": x}),
+        st.sampled_from(["add", "set_x", "drop", "toggle", "transfer_to_human", "get_y"]),
+        st.sampled_from("12"),
+    ),
+    max_size=3,
+)
+
+
+@given(CALLS, CALLS, st.data())
+def test_what_is_expected_passes_whoever_does_it_and_nothing_less_or_more_does(by_agent, by_user, data):
+    def outcome(made):
+        place = data.draw(st.integers(0, len(made)))
+        turn = Turn(tool_calls=made[:place], user_tool_calls=made[place:])
+        case = EvalCase(eval_id="e", actions=by_agent, user_actions=by_user)
+        sample = ConversationCase(Conversation("c", turns=[turn]), case, Record("f", 1, b"{}"))
+        return score_conversation(sample, [built()]).scores[0].overall.outcome
+
+    everything = data.draw(st.permutations([*by_agent, *by_user]))
+    assert outcome(everything) == "PASS"
+    adding = next((i for i, call in enumerate(everything) if call.name == "add"), None)
+    if adding is not None:
+        assert outcome(everything[:adding] + everything[adding + 1 :]) == "FAIL"
+    turn = Turn(tool_calls=[*everything, ToolCall("add", {"x": "9"})])
+    case = EvalCase(eval_id="e", actions=by_agent, user_actions=by_user)
+    sample = ConversationCase(Conversation("c", turns=[turn]), case, Record("f", 1, b"{}"))
+    assert score_conversation(sample, [built()]).scores[0].overall.outcome == "FAIL"
 
 
 def test_who_made_a_change_is_told(between):

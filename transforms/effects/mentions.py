@@ -77,9 +77,10 @@ _AFTER = re.compile(
 )
 _NOT = re.compile(
     rf"(?:^|\W)(?:{_any_of(NEGATIONS - {'no'})}|\w+n['’]t)"
-    r"(?: (?:an?|the|at|for|on|exactly|actually|really|equal to))? $",
+    r"(?: (?:an?|the|at|for|on|exactly|actually|really|equal to))? $|(?:不是|[并並]非) ?$",
     re.IGNORECASE,
 )
+_NOT_AFTER = re.compile(r" ?[이가은는はが]? ?(?:では|じゃ|で)?(?:ありません|ない|아니|아닙)")
 _LONGEST_NOT = 32
 _MARKUP = re.compile(r"\*\*|__|`")
 _DASHES = str.maketrans({"−": "-", "–": "-", "٫": ".", "٬": ","})
@@ -98,7 +99,7 @@ class Mention(NamedTuple):
         is_share: Whether the number is a percentage.
         moments: All readings of a date or a time of day.
         code: An identifier, in lower case.
-        is_denied: Whether the words before it say that it is not so (`not 5`).
+        is_denied: Whether the words beside it say that it is not so (`not 5`).
     """
 
     start: int
@@ -156,6 +157,7 @@ def _mentions(text: str, language: str | None, finder: re.Pattern[str]) -> Itera
     while (found := finder.search(text, place)) is not None:
         mention = _number(text, found, language) if found["core"] else _moment(found)
         denied = _NOT.search(text[max(0, found.start() - _LONGEST_NOT) : found.start()])
+        denied = denied or _NOT_AFTER.match(text, mention.end)
         yield mention._replace(is_denied=denied is not None)
         place = mention.end
 
