@@ -207,6 +207,8 @@ def test_other_spellings_are_repaired_in_a_turn_event():
         ([turn(0), {"session_id": "c", "end": True}], "in several formats: adk_event, turn_event"),
         ([turn(0, 5)], "turns.0.agent: Expected `str"),
         ([{"session_id": "s", "event": {"content": 5}}], "events.0.content: Input"),
+        ([{"conversation_id": "c", "app_version": "v", "event_time": T, "end": True}], "c has no turn"),
+        ([{"session_id": "s", "end": True}], "s has no turn"),
     ],
 )
 def test_events_that_make_no_conversation(values, message):
