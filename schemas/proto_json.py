@@ -8,7 +8,9 @@ A message class lists its fields by their proto names; the types of `schemas.pro
     Repeated[X], Map[X]               printed unless empty
 """
 
+import builtins
 import json
+from keyword import kwlist
 from typing import Any, ClassVar
 
 from pydantic import (
@@ -27,6 +29,9 @@ from schemas.proto_fields import Reading
 from schemas.proto_scalars import shown
 from schemas.proto_struct import MAX_DEPTH
 from schemas.values import JsonObject, JsonValue
+
+_PYTHON_WORDS = frozenset((*kwlist, *dir(builtins), "ignore_unknown_fields"))
+"""Names to which Google's own Python classes append an underscore: `to_dict` writes `type_`."""
 
 
 class WireError(ValueError):
@@ -74,7 +79,8 @@ class Message(BaseModel):
     def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
         """Indexes the fields by both spellings, and registers the message for `Any`."""
         names = {name: to_camel(name) for name in cls.model_fields}
-        cls._names = names | {name: name for name in names.values()}
+        in_python = {f"{name}_": json for name, json in names.items() if name in _PYTHON_WORDS}
+        cls._names = names | {name: name for name in names.values()} | in_python
         cls._json_names = frozenset(names.values())
         cls._oneofs = tuple(frozenset(map(to_camel, members)) for members in cls.ONEOFS)
         if "PROTO" not in vars(cls):

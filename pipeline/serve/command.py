@@ -4,6 +4,7 @@ import gc
 import getpass
 import logging
 import socket
+from functools import partial
 
 import anyio
 import uvicorn
@@ -17,13 +18,16 @@ from pipeline.serve.arguments import ServeOptions
 from pipeline.serve.gate import Gate
 from pipeline.serve.guarded import Workers
 from pipeline.serve.mcp_face import mcp_server
-from pipeline.serve.rest import RestFace
+from pipeline.serve.protocol import LimitedProtocol, server_limits
+from pipeline.serve.quiet import Quiet
+from pipeline.serve.rest import RestFace, answer_unrouted
 from pipeline.serve.service import Service
 from pipeline.serve.validation import MAX_BYTES
 from pipeline.store.engine import open_store
 from schemas.config import ConfigError
 
 _GOODBYE_SECONDS = 5
+_METHODS = ("DELETE", "GET", "PATCH", "POST", "PUT")
 
 
 def serve(options: ServeOptions) -> int:
@@ -38,6 +42,7 @@ def serve(options: ServeOptions) -> int:
     """
     # Neither addresses nor bodies of requests are logged: they may hold what is nobody's business.
     logging.basicConfig(level=logging.WARNING, format="turnwise: %(message)s", force=True)
+    logging.getLogger().handlers[0].addFilter(Quiet())
     store = open_store(options.store, create=True, read_only=options.read_only)
     service = Service(store, _user(), options.read_only)
     # What is loaded by now stays: looking through it again and again would make some answers wait.
@@ -71,9 +76,11 @@ def _serve_http(service: Service, options: ServeOptions) -> None:
         host, port = listener.getsockname()[:2]
         shown = f"[{host}]" if ":" in host else host
         print(f"turnwise: MCP at http://{shown}:{port}/mcp, REST at http://{shown}:{port}/v1beta", flush=True)
+        limits = server_limits()
         config = uvicorn.Config(
             http_app(service, options),
-            http="h11",
+            http=partial(LimitedProtocol, limits=limits),  # type: ignore[arg-type]
+            backlog=max(1, limits.connections // 4),
             ws="none",
             lifespan="on",
             log_config=None,
@@ -107,7 +114,8 @@ def http_app(service: Service, options: ServeOptions) -> ASGIApp:
     )
     routes = [
         Route("/mcp", StreamableHTTPASGIApp(sessions), methods=["POST"]),
-        Route("/v1beta/{path:path}", RestFace(service, workers).answer, methods=["GET", "PATCH", "POST"]),
+        Route("/v1beta/{path:path}", RestFace(service, workers).answer, methods=_METHODS),
     ]
-    app = Starlette(routes=routes, lifespan=lambda _: sessions.run())
+    unrouted = {404: answer_unrouted, 405: answer_unrouted}
+    app = Starlette(routes=routes, lifespan=lambda _: sessions.run(), exception_handlers=unrouted)
     return Gate(app, options.host, options.allowed_hosts, options.token)

@@ -17,6 +17,7 @@ HTTP_CODES = {
     "ABORTED": 409,
     "ALREADY_EXISTS": 409,
     "INTERNAL": 500,
+    "UNIMPLEMENTED": 501,
     "UNAVAILABLE": 503,
 }
 """Status -> code of the HTTP answer."""

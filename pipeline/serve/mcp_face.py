@@ -20,6 +20,7 @@ from pipeline.serve.errors import ServiceError, wire_refusal
 from pipeline.serve.guarded import Workers
 from pipeline.serve.service import Service
 from pipeline.serve.tools import TOOLS, Tool
+from pipeline.serve.validation import check_lists
 from schemas.proto_json import WireError
 from schemas.proto_schema import message_schema
 from schemas.values import JsonObject
@@ -60,6 +61,7 @@ def mcp_server(service: Service, workers: Workers) -> "Server[Any]":
 
 
 def _call(service: Service, tool: Tool, arguments: JsonObject) -> JsonObject:
+    check_lists(arguments)
     try:
         request = tool.request.from_value(arguments)
     except WireError as error:

@@ -6,9 +6,11 @@ from functools import partial
 from typing import TypeVar
 
 from pydantic.alias_generators import to_camel
+from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
+from pipeline.serve.api_methods import has_method
 from pipeline.serve.changes import create_evaluation, update_evaluation
 from pipeline.serve.errors import HTTP_CODES, ServiceError, invalid, wire_refusal
 from pipeline.serve.evaluations import get_evaluation, list_evaluations
@@ -16,7 +18,7 @@ from pipeline.serve.guarded import Workers
 from pipeline.serve.read_back import COMPUTED, LAST_TEN
 from pipeline.serve.results import get_evaluation_result, list_evaluation_results
 from pipeline.serve.service import Service
-from pipeline.serve.validation import MAX_BYTES
+from pipeline.serve.validation import MAX_BYTES, check_lists
 from schemas.ces.cases import Evaluation
 from schemas.ces.requests import (
     CreateEvaluationRequest,
@@ -72,6 +74,7 @@ def _message(kind: type[M], value: JsonObject) -> M:
 
 
 def _body(body: bytes) -> Evaluation:
+    check_lists(body)
     try:
         return Evaluation.from_json(body)
     except WireError as error:
@@ -121,6 +124,18 @@ _ROUTES: list[tuple[re.Pattern[str], dict[str, Handler]]] = [
 ]
 
 
+def _response(value: JsonObject, code: int, headers: Mapping[str, str] | None = None) -> Response:
+    return Response(dump_json(value), code, {**_HEADERS, **(headers or {})}, "application/json")
+
+
+async def answer_unrouted(request: Request, error: Exception) -> Response:
+    """Answers a request for a path, or by a method, that no face of the service has."""
+    code, headers = (error.status_code, error.headers) if isinstance(error, HTTPException) else (404, None)
+    value = ServiceError("NOT_FOUND", "the service has no such method").to_value()
+    value["error"]["code"] = code
+    return _response(value, code, headers)
+
+
 class RestFace:
     """Answers the requests below `/v1beta/`."""
 
@@ -131,10 +146,10 @@ class RestFace:
     async def answer(self, request: Request) -> Response:
         """Answers one request."""
         try:
-            value, code = await self._answer(request), 200
+            value = await self._answer(request)
         except ServiceError as error:
-            value, code = error.to_value(), HTTP_CODES[error.status]
-        return Response(dump_json(value), code, _HEADERS, "application/json")
+            return _response(error.to_value(), HTTP_CODES[error.status])
+        return _response(value, 200)
 
     async def _answer(self, request: Request) -> JsonObject:
         handler, name = _route(request.method, request.path_params["path"])
@@ -150,6 +165,8 @@ def _route(method: str, path: str) -> tuple[Handler, str]:
         match = pattern.fullmatch(path)
         if match and method in handlers:
             return handlers[method], match[1]
+    if has_method(method, path):
+        raise ServiceError("UNIMPLEMENTED", "the CES API has this method, this service does not")
     raise ServiceError("NOT_FOUND", "the service has no such method")
 
 

@@ -1,6 +1,8 @@
 """Which evaluations the service accepts: those that a run would, named, and within the API's limits."""
 
-from pipeline.serve.errors import invalid, refused_field
+import orjson
+
+from pipeline.serve.errors import ServiceError, invalid, refused_field
 from schemas.ces.cases import Evaluation
 from schemas.config import CesConfig
 from schemas.values import JsonObject
@@ -11,6 +13,31 @@ MAX_BYTES = 4 * 1024 * 1024
 """Size of a request's JSON, and of an evaluation's."""
 
 _MOST_TURNS = 100
+_MOST_TAGS = 100
+_LONGEST_LIST = 10_000
+_MOST_VALUES = 100_000
+
+
+def check_lists(request: bytes | JsonObject) -> None:
+    """Raises ServiceError if a request holds too many values: reading them would keep others waiting.
+
+    Args:
+        request: Its JSON, parsed or not; what is no JSON is left to its reader.
+    """
+    try:
+        value = orjson.loads(request) if isinstance(request, bytes) else request
+    except orjson.JSONDecodeError:
+        return
+    count, waiting = 0, [value]
+    while waiting:
+        one = waiting.pop()
+        inside = one.values() if isinstance(one, dict) else one if isinstance(one, list) else ()
+        if isinstance(one, list) and len(one) > _LONGEST_LIST:
+            raise ServiceError("INVALID_ARGUMENT", f"a list holds more than {_LONGEST_LIST} entries")
+        count += len(inside)
+        if count > _MOST_VALUES:
+            raise ServiceError("INVALID_ARGUMENT", f"the request holds more than {_MOST_VALUES} values")
+        waiting.extend(inside)
 
 
 def check_content(content: JsonObject) -> None:
@@ -19,6 +46,8 @@ def check_content(content: JsonObject) -> None:
         raise invalid("evaluation.displayName", "is required")
     if "golden" not in content and "scenario" not in content:
         raise invalid("evaluation", "golden or scenario is required")
+    if len(content.get("tags", ())) > _MOST_TAGS:
+        raise invalid("evaluation.tags", f"at most {_MOST_TAGS} are possible")
     if len(content.get("golden", {}).get("turns", ())) > _MOST_TURNS:
         raise invalid("evaluation.golden.turns", f"at most {_MOST_TURNS} are possible")
     if not 0 <= content.get("scenario", {}).get("maxTurns", 0) <= _MOST_TURNS:

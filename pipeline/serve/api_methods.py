@@ -1,0 +1,63 @@
+"""The methods that the CES API v1beta has, by the HTTP rules of its services."""
+
+import re
+
+_PLACE = "projects/*/locations/*"
+_APP = f"{_PLACE}/apps/*"
+_LISTED = ("GET", "POST")
+_CHANGED = ("DELETE", "GET", "PATCH")
+_COLLECTIONS = {
+    **{
+        name: (_LISTED, _CHANGED)
+        for name in (
+            *("agents", "deployments", "evaluationDatasets", "evaluationExpectations", "evaluations"),
+            *("examples", "guardrails", "scheduledEvaluationRuns", "tools", "toolsets"),
+        )
+    },
+    "changelogs": (("GET",), ("GET",)),
+    "conversations": (("GET",), ("DELETE", "GET")),
+    "evaluationRuns": (("GET",), ("DELETE", "GET")),
+    "evaluations/*/results": (("GET",), ("DELETE", "GET")),
+    "versions": (_LISTED, ("DELETE", "GET")),
+}
+"""Collections of an app: the methods of the whole, and of one of them."""
+
+_ACTIONS = (
+    *(":executeTool", ":exportApp", ":generateAppResource", ":importEvaluations", ":retrieveToolSchema"),
+    *(":runEvaluation", ":testPersonaVoice"),
+    *("/conversations/*:generateEvaluation", "/conversations:batchDelete"),
+    *("/evaluationRuns:export", "/evaluations:export", "/evaluations/*:uploadEvaluationAudio"),
+    *("/evaluations/*/results:export", "/evaluations/*/results/*:runEvaluationResultMetrics"),
+    *("/sessions/*:generateChatToken", "/sessions/*:runSession", "/sessions/*:streamRunSession"),
+    *("/toolsets/*:retrieveTools", "/versions/*:restore"),
+)
+"""What is done with an app, or inside one, by POST."""
+
+_METHODS: dict[str, tuple[str, ...]] = {
+    "projects/*/locations": ("GET",),
+    _PLACE: ("GET",),
+    f"{_PLACE}/apps": _LISTED,
+    _APP: _CHANGED,
+    f"{_PLACE}/apps:importApp": ("POST",),
+    f"{_PLACE}/operations": ("GET",),
+    f"{_PLACE}/operations/*": ("DELETE", "GET"),
+    f"{_PLACE}/operations/*:cancel": ("POST",),
+    f"{_PLACE}/securitySettings": ("GET", "PATCH"),
+    **{f"{_APP}/{name}": whole for name, (whole, _) in _COLLECTIONS.items()},
+    **{f"{_APP}/{name}/*": one for name, (_, one) in _COLLECTIONS.items()},
+    **{f"{_APP}{action}": ("POST",) for action in _ACTIONS},
+}
+
+
+def _pattern(path: str) -> re.Pattern[str]:
+    # Only the id of a project may hold a colon.
+    project, *others = map(re.escape, path.split("*"))
+    return re.compile("[^/]+".join((project, "[^/:]+".join(others))))
+
+
+_PATTERNS = [(_pattern(path), methods) for path, methods in _METHODS.items()]
+
+
+def has_method(method: str, path: str) -> bool:
+    """Tells whether the API has a method at a path (below `/v1beta/`)."""
+    return any(method in methods and pattern.fullmatch(path) for pattern, methods in _PATTERNS)

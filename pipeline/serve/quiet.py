@@ -1,0 +1,42 @@
+"""The log of a server: one line an event, and few of a kind, whatever clients do."""
+
+import logging
+from collections.abc import Callable
+from time import monotonic
+
+_SECONDS = 60.0
+_MOST_KINDS = 1000
+
+
+class Quiet(logging.Filter):
+    """Lets one record of a kind through in a minute, with the number of those that were held back before.
+
+    A kind is a logger and the first line of what it says. Tracebacks are left out: they may hold what was
+    asked.
+    """
+
+    def __init__(self, clock: Callable[[], float] = monotonic) -> None:
+        """Starts with nothing seen."""
+        super().__init__()
+        self._clock = clock
+        self._seen: dict[tuple[str, str], tuple[float, int]] = {}
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Tells whether a record is written."""
+        line, now = _first_line(record), self._clock()
+        since, held = self._seen.get((record.name, line), (-_SECONDS, 0))
+        if now - since < _SECONDS:
+            self._seen[record.name, line] = (since, held + 1)
+            return False
+        if len(self._seen) >= _MOST_KINDS:
+            self._seen.clear()
+        self._seen[record.name, line] = (now, 0)
+        record.msg, record.args = line + (f" (and {held} more before)" if held else ""), ()
+        record.exc_info = record.exc_text = record.stack_info = None
+        return True
+
+
+def _first_line(record: logging.LogRecord) -> str:
+    text = next(iter(record.getMessage().strip().splitlines()), "")
+    kind = record.exc_info[0] if record.exc_info else None
+    return f"{text} ({kind.__name__})" if kind else text
