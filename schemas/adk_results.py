@@ -57,12 +57,19 @@ class EventActions(Wire):
     """What an event did besides its content."""
 
     skip_summarization: bool | None = None
+    escalate: bool | None = None
+    end_of_agent: bool | None = None
     state_delta: JsonObject = Field(default_factory=dict)
     transfer_to_agent: str | None = None
 
 
 class Event(Wire):
-    """One stored event of a session; `timestamp` is in seconds since the epoch."""
+    """One stored event of a session; `timestamp` is in seconds since the epoch.
+
+    Attributes:
+        error_code: Why the model or the agent gave no answer; codes vary by model.
+        interrupted: The user cut the agent off.
+    """
 
     invocation_id: str = ""
     author: str = ""
@@ -74,6 +81,10 @@ class Event(Wire):
     usage_metadata: UsageMetadata | None = None
     model_version: str | None = None
     timestamp: float | None = None
+    error_code: JsonValue = None
+    error_message: JsonValue = None
+    finish_reason: JsonValue = None
+    interrupted: bool | None = None
 
 
 class Session(Wire):

@@ -256,7 +256,7 @@ class Conversation(Slim):
         labels: The log's own verdicts (a reward, a rating).
         meta: Everything else worth keeping.
         revision: Counts the versions of a conversation that grew after it was scored.
-        ended: How it ended; None: the log does not say.
+        ended: How it ended; None: the log does not say, or (with a detail) in a word that is not known.
         ended_detail: What the log says of its end, in its own words.
     """
 

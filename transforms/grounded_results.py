@@ -21,7 +21,8 @@ def with_grounding(result: JsonObject, scored: ScoredConversation) -> JsonObject
         return result
     own = criterion.claim_threshold
     least = criterion.threshold if own is None else own
-    checks = [_hallucination(turn, least) if turn and turn.grounded else {} for turn in turns]
+    answered = [turn if turn and turn.grounded and turn.grounded.is_evaluable else None for turn in turns]
+    checks = [_hallucination(turn, least) if turn else {} for turn in answered]
     if "goldenResult" in result:
         golden = result["goldenResult"]
         replays = zip(golden["turnReplayResults"], checks, strict=True)

@@ -8,11 +8,10 @@ from hashlib import sha256
 from schemas.case import CaseThresholds, EvalCase
 from schemas.ces.names import evaluation_id
 from schemas.conversation import Span, ToolCall, ToolResponse
-from schemas.grounded import FAILED
 from schemas.proto_scalars import float32
 from schemas.values import JsonObject
 from transforms import wire
-from transforms.conversation_case import ConversationCase, TurnPair, unanswered_state
+from transforms.conversation_case import ConversationCase, TurnPair
 from transforms.expectations import ExpectationOutcome
 from transforms.grounded_results import with_grounding
 from transforms.judged_results import with_judgements
@@ -69,12 +68,13 @@ def evaluation_result(scored: ScoredConversation, verdict: Verdict, run: RunInfo
     }
     if conversation.app_version:
         result["appVersion"] = conversation.app_version
-    if scored.case.unanswered:
-        return result | _unanswered(scored.case, verdict)
     if verdict.status:
         result["evaluationStatus"] = verdict.status
-    elif verdict.reasons:
-        result["errorInfo"] = _error_info("METRIC_CALCULATION_FAILURE", verdict, conversation.conversation_id)
+    elif scored.case.unanswered:
+        return result | {"executionState": "RUNNING"}
+    result |= _error(scored.case, verdict)
+    if conversation.ended == "environment_error":
+        return result | {"executionState": "ERROR"}
     if case is None or case.kind == "scenario":
         result["scenarioResult"] = _scenario_result(scored.case)
     else:
@@ -89,17 +89,16 @@ def evaluation_result(scored: ScoredConversation, verdict: Verdict, run: RunInfo
     return with_grounding(result, scored)
 
 
-def _error_info(error_type: str, verdict: Verdict, session_id: str) -> JsonObject:
-    message = "not decided: " + "; ".join(verdict.reasons)
-    return {"errorType": error_type, "errorMessage": message, "sessionId": session_id}
-
-
-def _unanswered(case: ConversationCase, verdict: Verdict) -> JsonObject:
-    """Returns the state of a result whose conversation has answers that failed, or are not finished."""
-    if any(unanswered_state(pair) == FAILED for pair in case.unanswered):
-        error = _error_info("RUNTIME_FAILURE", verdict, case.conversation.conversation_id)
-        return {"executionState": "ERROR", "errorInfo": error}
-    return {"executionState": "RUNNING"}
+def _error(case: ConversationCase, verdict: Verdict) -> JsonObject:
+    """Returns why a conversation failed although it has no result of its own, or why it is not decided."""
+    if not verdict.reasons:
+        return {}
+    info = {"errorMessage": "; ".join(verdict.reasons), "sessionId": case.conversation.conversation_id}
+    if verdict.status is None:
+        info["errorMessage"] = "not decided: " + info["errorMessage"]
+    if case.conversation.ended != "environment_error":
+        info["errorType"] = "METRIC_CALCULATION_FAILURE" if verdict.status is None else "RUNTIME_FAILURE"
+    return {"errorInfo": info}
 
 
 @lru_cache(maxsize=1024)

@@ -90,7 +90,8 @@ def _score(criterion: MeasuredCriterion, case: ConversationCase, failures: list[
     if case.has_gaps:
         result.turns = [(i, _known(criterion, case, case.pairs[i], score)) for i, score in result.turns]
     try:
-        whole = None if case.unanswered else criterion.score_conversation(case)
+        is_open = criterion.needs_answers and case.unanswered
+        whole = None if is_open else criterion.score_conversation(case)
         gap = conversation_gap(criterion, case) if whole else None
         _sum_up(result, withheld(whole, gap) if whole and gap else whole)
     except Exception as error:

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from schemas.case import EvalCase
+from schemas.grounded import FAILED
 from schemas.score import Outcome
 from transforms.conversation_case import MISSING_TURN, ConversationCase, TurnPair, unanswered_state
 from transforms.criteria.ces_expectations import EvaluationExpectations, ScenarioExpectations
@@ -11,6 +12,7 @@ from transforms.criteria.ces_hallucination import Hallucination
 from transforms.criteria.ces_scenario import UserGoalSatisfaction
 from transforms.criteria.ces_similarity import SemanticSimilarity
 from transforms.criteria.ces_values import SemanticMatch
+from transforms.ending import broke_off, end_text, end_unclear
 from transforms.expectations import ExpectationOutcome
 from transforms.gaps import gap_reasons
 from transforms.judgements import Judgements, needs_hallucination_check
@@ -32,16 +34,29 @@ class Verdict(NamedTuple):
 def conversation_verdict(scored: ScoredConversation) -> Verdict:
     """Decides a scored conversation: a CES case by CES's rules, everything else by the criteria's gates.
 
-    While an answer of it failed or is not finished, it is not decided. Where calls or words may be missing in
-    the log, it does not pass.
+    One that the agent's failure or a limit ended fails, whatever its scores, and so does one with a failed
+    answer. It is not decided while an answer is not finished, and if something other than the agent ended it.
+    Where calls or words may be missing in the log, or it ended in a way that is not known, it does not pass.
     """
+    conversation = scored.case.conversation
+    if broke_off(conversation):
+        return Verdict("FAIL", (end_text(conversation),))
     if scored.case.unanswered:
-        return Verdict(None, tuple(map(_why_unanswered, scored.case.unanswered[:_SHOWN])))
+        return _unanswered(scored.case.unanswered)
+    if conversation.ended == "environment_error":
+        return Verdict(None, (end_text(conversation),))
     verdict = _decided(scored)
-    gaps = gap_reasons(scored.case)
-    if not gaps or verdict.status == "FAIL":
+    doubts = gap_reasons(scored.case)[:_SHOWN]
+    if end_unclear(conversation):
+        doubts = [end_text(conversation), *doubts]
+    if not doubts or verdict.status == "FAIL":
         return verdict
-    return Verdict(None, tuple(dict.fromkeys((*gaps[:_SHOWN], *verdict.reasons))))
+    return Verdict(None, tuple(dict.fromkeys((*doubts, *verdict.reasons))))
+
+
+def _unanswered(pairs: Sequence[TurnPair]) -> Verdict:
+    failed = any(unanswered_state(pair) == FAILED for pair in pairs)
+    return Verdict("FAIL" if failed else None, tuple(map(_why_unanswered, pairs[:_SHOWN])))
 
 
 def _decided(scored: ScoredConversation) -> Verdict:

@@ -1,7 +1,7 @@
 import pytest
 
 from schemas.conversation import Conversation, ToolCall, ToolResponse, Turn
-from transforms.formats.adk import eval_result_conversations
+from transforms.formats.adk_result import eval_result_conversations
 from transforms.formats.adk_session import session_conversation
 from transforms.judging.render import (
     agent_sections,

@@ -5,8 +5,9 @@ import pytest
 
 from schemas.adk import Content, Invocation, read_log
 from schemas.conversation import Rubric, ToolCall, Usage
-from transforms.formats.adk import eval_cases, eval_result_conversations, invocation_expected, invocation_turn
+from transforms.formats.adk import eval_cases, invocation_expected, invocation_turn
 from transforms.formats.adk_content import adk_text, text
+from transforms.formats.adk_result import eval_result_conversations
 
 SHARED = Path(__file__).parents[2] / "../shared"
 

@@ -45,13 +45,14 @@ def result_of(matched):
     return _result_of
 
 
-def test_a_failed_answer_is_an_error_result(result_of):
-    result, verdict, scored = result_of(in_state("FAILED"))
-    assert (result["executionState"], result["errorInfo"]["errorType"]) == ("ERROR", "RUNTIME_FAILURE")
+@pytest.mark.parametrize("after", [(), (GOOD,), (in_state("IN_PROGRESS"),)])
+def test_a_failed_answer_fails_its_conversation(after, result_of):
+    result, verdict, scored = result_of(in_state("FAILED"), *after)
+    assert (result["executionState"], result["evaluationStatus"]) == ("COMPLETED", "FAIL")
+    assert result["errorInfo"]["errorType"] == "RUNTIME_FAILURE"
     assert "turn 0: the state of its answer is FAILED" in result["errorInfo"]["errorMessage"]
-    assert not {"evaluationStatus", "scenarioResult"} & result.keys()
-    assert verdict.status is None and all(entry.turns == [] for entry in scored.scores)
-    assert result_parts(result) == []
+    assert verdict.status == "FAIL" and all(t for entry in scored.scores for t, _ in entry.turns)
+    assert {turn for (turn, _, _), *_ in result_parts(result)} == ({1} if after == (GOOD,) else set())
 
 
 @pytest.mark.parametrize("state", ["IN_PROGRESS", "STREAMING"])

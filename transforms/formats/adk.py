@@ -1,6 +1,5 @@
-"""google-adk's eval sets and eval results, as canonical cases and conversations."""
+"""google-adk's eval sets, as canonical cases, and what invocations hold."""
 
-from collections import Counter
 from collections.abc import Sequence
 
 from schemas.adk import (
@@ -15,18 +14,16 @@ from schemas.adk import (
     InvocationEvent,
     InvocationEvents,
     Part,
-    read_log,
 )
-from schemas.adk_results import EvalCaseResult, EvalMetricResultPerInvocation, EvalSetResult
 from schemas.case import EvalCase, UserFact
-from schemas.conversation import Conversation, ExpectedTurn, Rubric, Turn
+from schemas.conversation import ExpectedTurn, Rubric, Turn
 from schemas.values import JsonObject, JsonValue
 from transforms.formats import adk_content
 from transforms.formats.adk_content import adk_text, text, tool_calls, tool_responses, unread_content
 from transforms.formats.problems import one_line_problems
 from transforms.formats.spellings import length
 from transforms.formats.tool_declarations import APP_DETAILS, context_tools
-from transforms.formats.unread import Unread, check_calls
+from transforms.formats.unread import Unread
 
 
 def eval_cases(value: JsonValue) -> list[EvalCase]:
@@ -40,28 +37,6 @@ def eval_cases(value: JsonValue) -> list[EvalCase]:
             return [_eval_case(AdkEvalCase.model_validate(value), None)]
         found = EvalSet.model_validate(value)
         return [_eval_case(case, found.eval_set_id or None) for case in found.eval_cases]
-
-
-def eval_result_conversations(value: JsonValue) -> list[Conversation]:
-    """Returns one conversation per case result of an EvalSetResult, or of one EvalCaseResult.
-
-    Raises:
-        ValueError: It cannot be read even leniently; one line with the path of the first problem.
-    """
-    with one_line_problems("not an ADK eval result"):
-        if isinstance(value, dict) and ("eval_case_results" in value or "evalCaseResults" in value):
-            document = read_log(EvalSetResult, value)
-        else:
-            document = EvalSetResult(eval_case_results=[read_log(EvalCaseResult, value)])
-    results = document.eval_case_results
-    sessions = Counter(result.session_id for result in results)
-    conversations = []
-    for i, result in enumerate(results):
-        result.eval_set_id = result.eval_set_id or document.eval_set_id
-        unique = result.session_id and sessions[result.session_id] == 1
-        name = result.session_id if unique else f"{document.eval_set_result_id}/{result.eval_id}/{i}"
-        conversations.append(_result_conversation(result, name or ""))
-    return conversations
 
 
 def invocation_turn(invocation: Invocation, index: int) -> Turn:
@@ -98,7 +73,7 @@ def invocation_expected(invocation: Invocation) -> ExpectedTurn:
         adk_text=adk_text(invocation.final_response),
         tool_calls=tool_calls(step.content for step in steps),
         intermediate_responses=_texts(steps),
-        rubrics=_rubrics(invocation.rubrics),
+        rubrics=rubrics_of(invocation.rubrics),
     )
 
 
@@ -161,7 +136,8 @@ def _milliseconds(seconds: float | None) -> float | None:
     return None if seconds is None else length(seconds * 1000.0)
 
 
-def _rubrics(rubrics: Sequence[AdkRubric] | None) -> list[Rubric]:
+def rubrics_of(rubrics: Sequence[AdkRubric] | None) -> list[Rubric]:
+    """Returns google-adk's rubrics in the canonical form."""
     return [
         Rubric(rubric_id=r.rubric_id, text=r.rubric_content.text_property or r.description or "", type=r.type)
         for r in rubrics or []
@@ -179,7 +155,7 @@ def _eval_case(case: AdkEvalCase, eval_set_id: str | None) -> EvalCase:
         task=scenario.conversation_plan if scenario else None,
         user_facts=_user_facts(scenario) if scenario else [],
         user_behaviors=_user_behaviors(scenario) if scenario else [],
-        rubrics=_rubrics(case.rubrics),
+        rubrics=rubrics_of(case.rubrics),
         session_state=case.session_input.state if case.session_input else {},
         final_session_state=case.final_session_state or {},
         tools=context_tools(turn_context(case.conversation or []).get(APP_DETAILS)),
@@ -211,43 +187,8 @@ def _user_behaviors(scenario: ConversationScenario) -> list[str]:
     ]
 
 
-def _result_conversation(result: EvalCaseResult, conversation_id: str) -> Conversation:
-    details = result.session_details if isinstance(result.session_details, dict) else {}
-    state = details.get("state")
-    state = state if isinstance(state, dict) else {}
-    metrics = {metric.metric_name: metric.score for metric in result.overall_eval_metric_results}
-    recorded = [pair.actual_invocation for pair in result.eval_metric_result_per_invocation]
-    context = turn_context(recorded)
-    turns = [_result_turn(pair, i) for i, pair in enumerate(result.eval_metric_result_per_invocation)]
-    check_calls(turns)
-    return Conversation(
-        conversation_id=conversation_id,
-        source="adk",
-        app_version=stated_app_version(state),
-        eval_id=result.eval_id or None,
-        eval_set_id=result.eval_set_id or None,
-        turns=turns,
-        state=state,
-        labels={"final_eval_status": result.final_eval_status.name, "metrics": metrics},
-        meta={"user_id": result.user_id, **context},
-        tools=context_tools(context.get(APP_DETAILS)),
-    )
-
-
-def _result_turn(pair: EvalMetricResultPerInvocation, index: int) -> Turn:
-    """Returns the turn; google-adk copies every rubric that applies onto the actual invocation."""
-    turn = invocation_turn(pair.actual_invocation, index)
-    _add_unread(pair.actual_invocation, turn)
-    rubrics = _rubrics(pair.actual_invocation.rubrics)
-    if pair.expected_invocation:
-        turn.expected = invocation_expected(pair.expected_invocation)
-        turn.expected.rubrics = rubrics or turn.expected.rubrics
-    elif rubrics:
-        turn.expected = ExpectedTurn(rubrics=rubrics)
-    return turn
-
-
-def _add_unread(invocation: Invocation, turn: Turn) -> None:
+def add_unread(invocation: Invocation, turn: Turn) -> None:
+    """Notes on its turn what a recorded invocation holds that nothing reads."""
     unread, data = Unread(), invocation.intermediate_data
     unread_content(invocation.user_content, unread, False)
     unread_content(invocation.final_response, unread, True)

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from schemas.conversation import Conversation
 from schemas.values import JsonObject, JsonValue
 from transforms.formats.adk_session import session_conversation
+from transforms.formats.endings import DETAIL, ENDED, UNKNOWN, stated_end
 from transforms.formats.spellings import as_text
 
 _TEMPORARY = "temp:"
@@ -26,8 +27,8 @@ def place(value: JsonObject) -> tuple[str, int]:
 
 
 def is_end(value: JsonObject) -> bool:
-    """Tells whether an envelope says that its session ended."""
-    return value.get("end") is True
+    """Tells whether an envelope says that its session ended, or how."""
+    return value.get("end") is True or bool(value.get(ENDED))
 
 
 def own_id(value: JsonObject) -> JsonValue:
@@ -39,7 +40,8 @@ def own_id(value: JsonObject) -> JsonValue:
 def joined_conversation(session_id: str, values: Sequence[JsonObject]) -> Conversation:
     """Joins the events of a session, given in order, as if the session had been stored.
 
-    Its state is what the envelopes and the events' state deltas set, without what is temporary.
+    Its state is what the envelopes and the events' state deltas set, without what is temporary. How it ended
+    is what the last envelope says that says it, or else what its events tell.
 
     Raises:
         ValueError: They cannot be read even leniently; one line.
@@ -58,6 +60,9 @@ def joined_conversation(session_id: str, values: Sequence[JsonObject]) -> Conver
     conversation.eval_id = eval_id or conversation.eval_id
     eval_set_id = as_text(_last(values, "eval_set_id", "evalSetId"))
     conversation.eval_set_id = eval_set_id or conversation.eval_set_id
+    stated = stated_end(_last(values, ENDED, ENDED), _last(values, DETAIL, "endedDetail"))
+    if stated != UNKNOWN:
+        conversation.ended, conversation.ended_detail = stated
     return conversation
 
 

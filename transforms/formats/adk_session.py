@@ -9,6 +9,7 @@ from schemas.conversation import Conversation, Turn
 from schemas.values import JsonValue
 from transforms.formats.adk import invocation_turn, stated_app_version, turn_context
 from transforms.formats.adk_content import parts_of, unread_event
+from transforms.formats.adk_end import by_user, is_final, session_end
 from transforms.formats.problems import one_line_problems
 from transforms.formats.spellings import length
 from transforms.formats.unread import Unread, check_calls
@@ -24,7 +25,8 @@ def session_conversation(value: JsonValue) -> Conversation:
     """
     with one_line_problems("not an ADK session"):
         session = read_log(Session, value)
-    groups = _invocation_groups([event for event in session.events if not event.partial])
+    events = [event for event in session.events if not event.partial]
+    groups, end = _invocation_groups(events), session_end(events)
     invocations = [_invocation(events) for events in groups]
     turns = [_turn(*turn, i) for i, turn in enumerate(zip(groups, invocations, strict=True))]
     check_calls(turns)
@@ -37,6 +39,8 @@ def session_conversation(value: JsonValue) -> Conversation:
         start_time=_rfc3339(session.events[0].timestamp) if session.events else None,
         turns=turns,
         state=session.state,
+        ended=end.ended,
+        ended_detail=end.detail,
         meta={"app_name": session.app_name, "user_id": session.user_id, **turn_context(invocations)},
     )
 
@@ -51,14 +55,14 @@ def _invocation_groups(events: Sequence[Event]) -> list[list[Event]]:
     groups: dict[str, list[Event]] = {}
     openings = 0
     for event in events:
-        openings += _by_user(event)
+        openings += by_user(event)
         groups.setdefault(event.invocation_id or f"#{openings}", []).append(event)
     return list(groups.values())
 
 
 def _turn(events: Sequence[Event], invocation: Invocation, index: int) -> Turn:
     turn = invocation_turn(invocation, index)
-    if not any(map(_by_user, events)):
+    if not any(map(by_user, events)):
         turn.user = None
     handed_over = [e.actions.transfer_to_agent for e in events if e.actions.transfer_to_agent]
     turn.transfers = handed_over or turn.transfers
@@ -70,7 +74,7 @@ def _turn(events: Sequence[Event], invocation: Invocation, index: int) -> Turn:
     turn.inference_calls = turn.inference_calls or None
     unread = Unread()
     for event in events:
-        unread_event(event, unread, not _by_user(event))
+        unread_event(event, unread, not by_user(event))
     return unread.add_to(turn)
 
 
@@ -84,11 +88,11 @@ def _invocation(events: Sequence[Event]) -> Invocation:
     for event in events:
         if event is final:
             steps.append(_step(event, [part for part in _parts(event) if not part.text]))
-        elif _by_user(event):
+        elif by_user(event):
             steps.append(_step(event, [part for part in _parts(event) if part.function_response]))
         elif event.grounding_metadata or any(map(_tells, _parts(event))):
             steps.append(_step(event, _parts(event)))
-    said = [part for event in events if _by_user(event) for part in _parts(event)]
+    said = [part for event in events if by_user(event) for part in _parts(event)]
     return Invocation(
         user_content=Content(parts=said),
         final_response=final.content if final else None,
@@ -97,18 +101,10 @@ def _invocation(events: Sequence[Event]) -> Invocation:
 
 
 def _final_event(events: Sequence[Event]) -> Event | None:
-    finals = [event for event in events if not _by_user(event) and _parts(event) and _is_final(event)]
+    finals = [event for event in events if not by_user(event) and _parts(event) and is_final(event)]
     worded = [event for event in finals if any(part.text for part in _parts(event))]
     chosen = worded or finals
     return chosen[-1] if chosen else None
-
-
-def _is_final(event: Event) -> bool:
-    if event.actions.skip_summarization or event.long_running_tool_ids:
-        return True
-    parts = _parts(event)
-    works = any(part.function_call or part.function_response for part in parts)
-    return not works and parts[-1].code_execution_result is None
 
 
 def _step(event: Event, parts: list[Part]) -> InvocationEvent:
@@ -123,10 +119,6 @@ def _step(event: Event, parts: list[Part]) -> InvocationEvent:
 
 def _tells(part: Part) -> bool:
     return bool(part.text or part.function_call or part.function_response or part.inline_data)
-
-
-def _by_user(event: Event) -> bool:
-    return event.author.lower() == "user"
 
 
 def _parts(event: Event) -> list[Part]:

@@ -8,6 +8,8 @@ from schemas.ces import conversations as ces
 from schemas.ces.sessions import SessionOutput
 from schemas.proto_scalars import duration_nanos, timestamp_nanos
 from schemas.values import JsonObject, JsonValue
+from transforms.formats.ces_end import end_metadata, session_end
+from transforms.formats.endings import UNKNOWN, record_end
 from transforms.formats.spellings import length
 from transforms.formats.tool_declarations import declared_tools
 from transforms.formats.unread import UNREAD, Unread, check_calls
@@ -32,7 +34,10 @@ _NO_CALLS = "the trace shows tool calls that no message holds"
 
 
 def conversation(value: JsonObject) -> canonical.Conversation:
-    """Converts a CES Conversation, read leniently; `evaluation` and `tools`, no CES fields, are read too."""
+    """Converts a CES Conversation, read leniently.
+
+    `evaluation`, `tools` and how it ended (`ended`, `ended_detail`), no CES fields, are read too.
+    """
     message = ces.Conversation.from_value(value, lenient=True)
     turns = message.turns or ([ces.ConversationTurn(messages=message.messages)] if message.messages else [])
     made = [
@@ -40,6 +45,9 @@ def conversation(value: JsonObject) -> canonical.Conversation:
         for index, (turn, raw) in enumerate(zip(turns, _raw_turns(value), strict=True))
     ]
     check_calls(made)
+    end = record_end(value)
+    if end == UNKNOWN and made:
+        end = session_end(made[-1], turns[-1].root_span)
     return canonical.Conversation(
         conversation_id=message.name,
         source="ces",
@@ -49,6 +57,8 @@ def conversation(value: JsonObject) -> canonical.Conversation:
         eval_set_id=_label(value, "eval_set_id"),
         start_time=message.start_time,
         turns=made,
+        ended=end.ended,
+        ended_detail=end.detail,
         meta={"deployment": message.deployment} if message.deployment else {},
         tools=declared_tools(value.get("tools")),
     )
@@ -222,8 +232,7 @@ def entry_session(value: JsonObject) -> tuple[str, int]:
 
 def ends_session(value: JsonObject) -> bool:
     """Tells whether a log entry says that its session ended."""
-    payload = _payload(value)
-    return payload.get("endSession", payload.get("end_session")) is not None
+    return end_metadata(_payload(value)) is not None
 
 
 def _payload(value: JsonObject) -> JsonObject:
@@ -245,6 +254,8 @@ def joined_conversation(session_id: str, entries: Sequence[JsonObject]) -> canon
         labels |= entry.get("labels") or {}
     made = [_entry_turn(i, [_payload(e) for e in turns[index]]) for i, index in enumerate(sorted(turns))]
     check_calls(made)
+    ends = (end_metadata(_payload(entry)) for entry in reversed(entries))
+    end = session_end(made[-1] if made else None, metadata=next((e for e in ends if e is not None), None))
     return canonical.Conversation(
         conversation_id=session_id,
         source="ces",
@@ -254,6 +265,8 @@ def joined_conversation(session_id: str, entries: Sequence[JsonObject]) -> canon
         eval_set_id=_label(labels, "eval_set_id"),
         start_time=next((e["timestamp"] for e in entries if isinstance(e.get("timestamp"), str)), None),
         turns=made,
+        ended=end.ended,
+        ended_detail=end.detail,
     )
 
 

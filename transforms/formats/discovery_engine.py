@@ -1,6 +1,7 @@
 """Discovery Engine's Answers, replies to questions, and sessions, as canonical conversations."""
 
 import re
+from collections.abc import Sequence
 from itertools import islice
 
 from pydantic.alias_generators import to_camel
@@ -9,15 +10,17 @@ from schemas.answer import Answer
 from schemas.answer_session import AnswerSession, SessionTurn
 from schemas.config import DiscoveryEngineConfig
 from schemas.conversation import Conversation, Turn
-from schemas.grounded import Problem
+from schemas.grounded import FAILED, UNFINISHED, GroundedAnswer, Problem
 from schemas.proto_mending import read_mended
 from schemas.values import JsonObject, JsonValue
 from transforms.formats.answers import STAND_INS, answer_turn, mended_problems
+from transforms.formats.endings import UNKNOWN, End
 from transforms.formats.flat_answers import as_reply, is_flat
 from transforms.formats.spellings import as_text
 
 _ENGINE = re.compile(r"(.*?/(?:engines|dataStores)/[^/]+)/sessions/")
 _MAX_TAGS = 50
+_STATES = (None, "SUCCEEDED", FAILED, *UNFINISHED)
 _FIELDS = frozenset(map(to_camel, Answer.model_fields))
 
 
@@ -38,12 +41,22 @@ def answer_conversation(value: JsonValue, config: DiscoveryEngineConfig) -> Conv
     found = [turn.grounded for turn in made.turns if turn.grounded is not None]
     tags = dict.fromkeys(tag for answer in found for tag in answer.tags)
     made.tags += [tag for tag in islice(tags, _MAX_TAGS) if tag not in made.tags]
+    made.ended, made.ended_detail = _end(found)
     if config.app_version_field is not None:
         made.app_version = _app_version(value, config.app_version_field)
     case = value.get("evaluation") or value.get("eval_id")
     made.eval_id = case if isinstance(case, str) else None
     made.eval_set_id = as_text(value.get("eval_set_id"))
     return made
+
+
+def _end(answers: Sequence[GroundedAnswer]) -> End:
+    """Returns how a conversation ended: by an answer that failed, or in a state that is not known."""
+    states = [answer.state for answer in answers]
+    if states and states[-1] == FAILED:
+        return End("agent_error", "the state of the last answer is FAILED")
+    unknown = next((state for state in states if state not in _STATES), None)
+    return UNKNOWN if unknown is None else End(None, f"the state of an answer is {unknown}")
 
 
 def _session(value: JsonObject, config: DiscoveryEngineConfig) -> Conversation:

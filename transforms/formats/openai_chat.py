@@ -13,6 +13,7 @@ from transforms.formats.chat_message import (
     unread_of,
     words,
 )
+from transforms.formats.endings import UNKNOWN, End, error_end, finished_end, record_end
 from transforms.formats.pairing import pair_responses
 from transforms.formats.problems import canonical
 from transforms.formats.spellings import agent_actions, as_text, error_mark, usage_fields, users_actions
@@ -34,6 +35,7 @@ def chat_conversation(value: JsonValue, fallback_id: str) -> Conversation:
     messages = record.get("messages", record.get("traj"))
     if not isinstance(messages, list) or not all(isinstance(message, dict) for message in messages):
         raise ValueError("not a chat: no list of messages under messages or traj")
+    end = _end(record, messages)
     fields = {
         "conversation_id": _conversation_id(record) or fallback_id,
         "source": record.get("source") or "openai_chat",
@@ -44,7 +46,9 @@ def chat_conversation(value: JsonValue, fallback_id: str) -> Conversation:
         "tags": _tags(record.get("tags")),
         "start_time": as_text(record.get("start_time")),
         "turns": _turns(messages),
-        "expected": _expected_outcome(record),
+        "expected": _expected_outcome(record) or (None if messages else {}),
+        "ended": end.ended,
+        "ended_detail": end.detail,
         "labels": {"reward": record["reward"]} if record.get("reward") is not None else {},
         "tools": declared_tools(record.get("tools") or record.get("functions")),
         "meta": {key: record[key] for key in ("task_id", "trial") if key in record},
@@ -81,6 +85,21 @@ def _turns(messages: Sequence[JsonObject]) -> list[Turn]:
     turns = [_turn(group, i) for i, group in enumerate(_turn_groups(messages))]
     check_calls(turns)
     return turns
+
+
+def _end(record: JsonObject, messages: Sequence[JsonObject]) -> End:
+    """Returns a record's end: as it states it, or by the error that a run raised, or by its last message."""
+    info = record.get("info")
+    own, error = record_end(record), record.get("error")
+    if own != UNKNOWN:
+        return own
+    if not error and isinstance(info, dict):
+        error = info.get("error")
+    if error:
+        return error_end(error)
+    last = messages[-1] if messages else {}
+    reasons = (holder.get(key) for holder in (last, record) for key in ("finish_reason", "stop_reason"))
+    return finished_end(next((reason for reason in reasons if reason), None))
 
 
 def _turn_groups(messages: Sequence[JsonObject]) -> list[list[JsonObject]]:

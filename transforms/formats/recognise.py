@@ -68,7 +68,7 @@ def _is_conversation(record: JsonObject) -> bool:
 
 
 def _is_turn_event(record: JsonObject) -> bool:
-    marks = {"turn", "turn_index", "event_id", "event_time", "end"}
+    marks = {"turn", "turn_index", "event_id", "event_time", "end", "ended"}
     return "conversation_id" in record and bool(record.keys() & marks) and not _is_chat(record)
 
 
@@ -180,7 +180,13 @@ def _is_answer_session(record: JsonObject) -> bool:
 
 def _is_chat(record: JsonObject) -> bool:
     messages = record.get("messages", record.get("traj"))
-    return isinstance(messages, list) and any(map(_is_message, messages))
+    return isinstance(messages, list) and (any(map(_is_message, messages)) or _raised(record, messages))
+
+
+def _raised(record: JsonObject, messages: list[JsonValue]) -> bool:
+    """Tells a run of a task that raised before its first message."""
+    info = record.get("info")
+    return not messages and "task_id" in record and isinstance(info, dict) and bool(info.get("error"))
 
 
 def _holds_chunks(holder: JsonValue) -> bool:

@@ -11,7 +11,7 @@ from schemas.config import CesConfig, DiscoveryEngineConfig
 from schemas.conversation import Conversation
 from schemas.record import Record
 from schemas.values import JsonValue
-from transforms.formats import adk, adk_legacy, ces, ces_cases, turnwise
+from transforms.formats import adk, adk_legacy, adk_result, ces, ces_cases, turnwise
 from transforms.formats.adk_session import session_conversation
 from transforms.formats.discovery_engine import answer_conversation
 from transforms.formats.events import EVENT_FORMATS, ConversationEvent, read_event
@@ -53,9 +53,9 @@ _LOG_FORMATS: dict[str, Callable[[JsonValue, str], Sequence[Conversation | Value
     "ces_conversation": lambda value, fallback: [ces.conversation(value)],
     "adk_session": lambda value, fallback: [session_conversation(value)],
     "adk_eval_result": lambda value, fallback: _each(
-        value, "eval_case_results", adk.eval_result_conversations
+        value, "eval_case_results", adk_result.eval_result_conversations
     ),
-    "adk_case_result": lambda value, fallback: adk.eval_result_conversations(value),
+    "adk_case_result": lambda value, fallback: adk_result.eval_result_conversations(value),
     "openai_chat": lambda value, fallback: [chat_conversation(value, fallback)],
 }
 

@@ -9,6 +9,7 @@ from msgspec import Meta
 
 from schemas.conversation import Conversation
 from schemas.values import JsonObject, JsonValue
+from transforms.formats.endings import DETAIL, ENDED, TERMINATION
 from transforms.formats.spellings import as_text
 from transforms.formats.turnwise import read_recording
 from transforms.times import moment, rfc3339, value_time
@@ -16,7 +17,9 @@ from transforms.wire import dump_json
 
 _Index = Annotated[int, Meta(ge=0)]
 _MERGED = ("state", "labels", "meta")
-_SET = ("app_version", "language", "eval_id", "eval_set_id", "tags", "expected", "source", "start_time")
+_ENDS = (ENDED, TERMINATION)
+_NAMES = ("app_version", "language", "eval_id", "eval_set_id", "source", "start_time")
+_SET = (*_NAMES, "tags", "expected", DETAIL, *_ENDS)
 
 
 def place(value: JsonObject) -> tuple[str, int]:
@@ -46,8 +49,8 @@ def _turn_index(value: JsonObject) -> int:
 
 
 def is_end(value: JsonObject) -> bool:
-    """Tells whether an event says that its conversation ended."""
-    return value.get("end") is True
+    """Tells whether an event says that its conversation ended, or how."""
+    return value.get("end") is True or any(value.get(name) for name in _ENDS)
 
 
 def joined_conversation(conversation_id: str, events: Sequence[JsonObject]) -> Conversation:

@@ -8,6 +8,7 @@ from pydantic_core import from_json
 from schemas.case import EvalCase, inline_case
 from schemas.conversation import Conversation, ToolCall, Turn
 from schemas.values import JsonObject
+from transforms.formats.endings import TERMINATION, record_end
 from transforms.formats.problems import canonical
 from transforms.formats.spellings import (
     agent_actions,
@@ -26,6 +27,7 @@ from transforms.formats.unread import Unread, check_calls
 _DEEPEST = 200
 _DECODER = msgspec.json.Decoder(Conversation)
 _TURN_FIELDS = frozenset(field.name for field in msgspec.structs.fields(Turn))
+_TERMINATION = f'"{TERMINATION}"'.encode()
 
 
 def looks_canonical(data: bytes) -> bool:
@@ -38,9 +40,9 @@ def read_conversation(data: bytes) -> Conversation:
 
     What does not validate as it stands is repaired: null lists and null fields count as absent, ids may be
     numbers, arguments JSON texts (`schemas.arguments`), usage in OpenAI's spelling and error marks
-    of any shape, declared tools of any form; expected actions that the user is to make are kept apart, and
-    lengths of time that are no finite number in range are left out. Unknown keys are dropped; one of a turn
-    whose name says that it may hold calls leaves the turn's calls unknown.
+    of any shape, declared tools of any form, the end in tau2's words; expected actions that the user is to
+    make are kept apart, and lengths of time that are no finite number in range are left out. Unknown keys are
+    dropped; one of a turn whose name says that it may hold calls leaves the turn's calls unknown.
 
     Raises:
         ValueError: It is no conversation even so; one line with the path of the first problem.
@@ -114,6 +116,8 @@ def _dropped_something(conversation: Conversation, data: bytes) -> bool:
         return True
     if any(tool.effect is None for tool in conversation.tools):
         return True
+    if conversation.ended is None and _TERMINATION in data:
+        return True
     unsure = _lacks_arguments(actions)
     if conversation.expected:
         unsure = unsure or _lacks_arguments(conversation.expected.user_actions)
@@ -154,6 +158,7 @@ def _conversation(value: JsonObject) -> JsonObject:
     for key in ("conversation_id", "eval_id", "eval_set_id", "app_version"):
         if key in fields:
             fields[key] = as_text(fields[key])
+    fields["ended"], fields["ended_detail"] = record_end(value)
     _repair_each(fields, _turn, "turns")
     _repair(fields, _outcome, "expected")
     if "tools" in fields:

@@ -1,0 +1,34 @@
+"""ended_normally: did the conversation come to its end, or break off."""
+
+from typing import ClassVar
+
+from schemas.score import Score
+from transforms.conversation_case import ConversationCase, TurnPair
+from transforms.criteria.base import MeasuredCriterion, RestsOn
+from transforms.ending import end_text, end_unclear
+
+
+class EndedNormally(MeasuredCriterion):
+    """1.0 if the conversation ended normally or with a hand-off, else 0.0; the label says how it ended.
+
+    Unscored where the log does not say how it ended, or something other than the agent failed.
+    """
+
+    name: ClassVar[str] = "ended_normally"
+    rests_on: ClassVar[RestsOn] = ()
+    needs_answers: ClassVar[bool] = False
+
+    threshold: float | None = 1.0
+
+    def score(self, case: ConversationCase, pair: TurnPair) -> Score | None:
+        """Scores no single turn."""
+        return None
+
+    def score_conversation(self, case: ConversationCase) -> Score:
+        """Scores how the conversation ended."""
+        conversation = case.conversation
+        ended, text = conversation.ended, end_text(conversation)
+        if ended is None or end_unclear(conversation):
+            return Score(None, label=ended, reason=text)
+        value = float(ended in ("normally", "hand_off"))
+        return Score(value, label=ended, explanation=f"{text[0].upper()}{text[1:]}.")
