@@ -308,7 +308,6 @@ BROKEN = {"name": "Agent", "attributes": {"error": "deadline exceeded"}}
 @pytest.mark.parametrize(
     ("turns", "end"),
     [
-        ([], UNKNOWN),
         ([ces_turn({"text": "hello"})], UNKNOWN),
         ([ended_by_call()], End("normally")),
         ([ended_by_call(reason="done", session_escalated=False)], End("normally", "done")),
@@ -320,7 +319,7 @@ BROKEN = {"name": "Agent", "attributes": {"error": "deadline exceeded"}}
 )
 def test_ces_conversations(turns, end):
     record = {"name": "projects/p/locations/l/apps/a/conversations/c", "turns": turns}
-    assert read(record) == end if turns else read(record, "ces_conversation") == end
+    assert read(record) == end
     assert read({**record, "ended": "limit"}, "ces_conversation") == End("limit")
 
 
@@ -366,6 +365,7 @@ ADK_TURN = {"session_id": "c", "event": ASKED}
             End("limit", "5 calls"),
             True,
         ),
+        ([ADK_TURN, {"session_id": "c", "ended": "limit"}], End("limit"), True),
         ([entry(text="hello")], UNKNOWN, False),
         ([entry(text="hello"), entry(endSession={})], End("normally"), True),
         (

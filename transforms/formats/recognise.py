@@ -78,7 +78,7 @@ def _is_adk_event(record: JsonObject) -> bool:
         return False
     event = record.get("event")
     inside = isinstance(event, dict) and bool(event.keys() & {"author", *_OF_EVENTS})
-    return inside or record.get("end") is True or _is_adks(record)
+    return inside or record.get("end") is True or bool(record.get("ended")) or _is_adks(record)
 
 
 def _is_adks(event: JsonObject) -> bool:
