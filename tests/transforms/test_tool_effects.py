@@ -370,6 +370,7 @@ def test_who_made_a_change_is_told(between):
     assert "By the agent in place of the user: add(x: 1)" in score.explanation
     undone = between("/", "toggle:1 / toggle:1")
     assert undone.details["undone"] == ["toggle(x: 1)"] * 2
+    assert "Done and undone: toggle(x: 1); toggle(x: 1)." in undone.explanation
 
 
 @pytest.mark.parametrize(

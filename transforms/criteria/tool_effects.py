@@ -104,7 +104,8 @@ class ToolEffects(MeasuredCriterion, KnowsTools):
             destructive=listed(texts([d for d in unexpected if book.effect_of(d.call).destructive])),
             extra_handoffs=listed(texts(handoffs)),
         )
-        score = Score(_f1(matching, book), explanation=summary(matching, compare, allowed), details=details)
+        told = summary(matching, compare, allowed, work.undone)
+        score = Score(_f1(matching, book), explanation=told, details=details)
         score.reason = self._unforgiven(details)
         if score.reason:
             score.threshold, score.outcome = self.threshold, "FAIL"

@@ -67,13 +67,14 @@ def by_the_other(matching: Matching) -> list[JsonObject]:
     ][:MOST_LISTED]
 
 
-def summary(matching: Matching, compare: Comparison, allowed: Sequence[Deed]) -> str:
+def summary(matching: Matching, compare: Comparison, allowed: Sequence[Deed], undone: Sequence[Deed]) -> str:
     """Returns what happened in one or a few sentences.
 
     Args:
         matching: What became of the calls.
         compare: How their arguments are compared.
         allowed: Hand-offs that nothing expects and that do not count.
+        undone: Calls that undid each other.
     """
     wanted = len(matching.matched) + len(matching.missing) + len(matching.wrong)
     if matching.missing or matching.extra or matching.wrong:
@@ -87,6 +88,7 @@ def summary(matching: Matching, compare: Comparison, allowed: Sequence[Deed]) ->
     parts += _sentence("Not expected", matching.extra, _text)
     parts += _sentence("Wrong arguments", matching.wrong, partial(_wrong_text, compare))
     parts += _sentence("Handed over though not expected, which is allowed", allowed, _text)
+    parts += _sentence("Done and undone", undone, _text)
     for made_by, instead in (("agent", "user"), ("user", "agent")):
         others = [
             pair.actual
