@@ -24,6 +24,7 @@ class Failure:
         app_version: Version of the agent (`score` and `check` only).
         turn_index: 0-based turn (`score` and `check` only); None: the whole conversation.
         receipts: Of a record that gives nothing else: what is done with when this failure is kept.
+        joined: In a stream, the joined record that was lost; None: none was.
     """
 
     stage: str
@@ -37,6 +38,7 @@ class Failure:
     app_version: str | None = None
     turn_index: int | None = None
     receipts: tuple[Receipt, ...] = ()
+    joined: Record | None = None
 
 
 def record_failure(
@@ -52,4 +54,5 @@ def record_failure(
         record=record.data[:KEPT_RECORD_BYTES].decode("utf-8", "replace"),
         conversation_id=conversation_id,
         receipts=record.settles(),
+        joined=record if record.closing else None,
     )

@@ -19,6 +19,24 @@ class Receipt(NamedTuple):
     parts: int = 1
 
 
+class Closing(NamedTuple):
+    """Which closing of which conversation a joined record of a stream stands for.
+
+    Attributes:
+        session_id: Id of the conversation.
+        revision: 0-based; a later closing has a higher one, or the same if this one gives no conversation.
+        time: Of the last event, seconds since the epoch.
+        closed_at: When it was closed, seconds since the epoch, in event time.
+        places: JSON array of the [source, position] of its events.
+    """
+
+    session_id: str
+    revision: int
+    time: float
+    closed_at: float
+    places: bytes
+
+
 class Record(NamedTuple):
     """One JSON text of a source.
 
@@ -28,15 +46,15 @@ class Record(NamedTuple):
         data: The record's UTF-8 JSON text; of a joined one, the JSON array of its events.
         receipts: In a stream, what is done with when the record's outcome is kept; empty: all of itself, or
             nothing of a joined one.
-        is_joined: Whether it stands for several events of one conversation.
+        closing: In a stream, which closing of a conversation it stands for; None: it is a record by itself.
     """
 
     source: str
     position: int
     data: bytes
     receipts: tuple[Receipt, ...] = ()
-    is_joined: bool = False
+    closing: Closing | None = None
 
     def settles(self) -> tuple[Receipt, ...]:
         """Returns what is done with when the record's outcome is kept."""
-        return self.receipts if self.receipts or self.is_joined else (Receipt(self.source, self.position),)
+        return self.receipts if self.receipts or self.closing else (Receipt(self.source, self.position),)

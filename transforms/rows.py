@@ -120,10 +120,12 @@ def result_row(scored: ScoredConversation, result: JsonObject) -> ResultRow:
     }
 
 
+_FAILURE_FIELDS = tuple(name for name in FailureRow.__annotations__ if name != "run_id")
+
+
 def failure_rows(failure: Failure, run_id: str) -> list[FailureRow]:
     """Returns the one row of a failure."""
-    row = {"run_id": run_id, **asdict(failure)}
-    del row["receipts"]
+    row = {"run_id": run_id, **{name: getattr(failure, name) for name in _FAILURE_FIELDS}}
     return [row]  # type: ignore[list-item]
 
 

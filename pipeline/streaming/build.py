@@ -10,21 +10,30 @@ from apache_beam.transforms.window import TimestampedValue
 
 from pipeline.settings import Settings
 from pipeline.streaming.cases import Cases
-from pipeline.streaming.restore import Restored, WindowSum
+from pipeline.streaming.restore import Restored
 from pipeline.streaming.send_alerts import SendAlerts
+from pipeline.streaming.sums import WindowSum
 from schemas.arrival import Arrival
 from schemas.failure import Failure
 from transforms.formats.registry import LogReader
 from transforms.match import MatchCases
 from transforms.metrics import MetricsState
-from transforms.parse import FAILURES
+from transforms.parse import FAILURES, LoggedConversation
 from transforms.streaming.alerts import RaiseAlerts
-from transforms.streaming.assemble import AssembleConversations
-from transforms.streaming.latest import CountOnce
-from transforms.streaming.outcome import Contribution, Outcome, failed_outcome, ignored_outcome
+from transforms.streaming.assemble import AssembleConversations, LostConversation
+from transforms.streaming.latest import CountOnce, none_counted
+from transforms.streaming.latest import Earlier as EarlierCounts
+from transforms.streaming.outcome import (
+    Contribution,
+    Outcome,
+    failed_outcome,
+    ignored_outcome,
+    lost_outcome,
+)
 from transforms.streaming.parse import ParseArrivals
 from transforms.streaming.rules import StreamRules
 from transforms.streaming.score import OUTCOMES, ScoreArrivals
+from transforms.streaming.sessions import Earlier, none_earlier
 from transforms.streaming.windowed import WindowedMetrics, WindowMetrics
 
 
@@ -67,21 +76,38 @@ def build_stream(
     rules = settings.stream.rules
     reader = LogReader(settings.input_format, settings.config.discovery_engine)
     parsed = arrivals | "ParseArrivals" >> ParseArrivals(reader)
-    sessions = None if restored is None else root | "Sessions" >> _given(restored.sessions)
-    assembled = parsed.events | "AssembleConversations" >> AssembleConversations(rules, sessions, reader)
+    earlier: Earlier = none_earlier if restored is None else restored.sessions
+    assembled = parsed.events | "AssembleConversations" >> AssembleConversations(rules, earlier, reader)
     failures = [*unread, parsed.failures, assembled.failures]
     if cases is not None and cases.failures:
         failures.append(root | "CaseFailures" >> _given(cases.failures))
     conversations = (parsed.conversations, assembled.conversations) | "Conversations" >> beam.Flatten()
+    run_id = settings.run.run_id
+    unjoined = assembled.lost | "Unjoined" >> beam.Map(_unjoined, run_id)
+    scored = _scored(conversations, cases, settings)
+    counted = (*scored, unjoined) | "CountedOutcomes" >> beam.Flatten()
+    metrics = _metrics(root, counted, rules, restored)
+    sinks.show(metrics)
+    failures += _unsent(metrics, settings, sinks.alerts_path)
+    failed = failures | "Failures" >> beam.Flatten() | "Lost" >> beam.Map(failed_outcome, run_id)
+    ignored = assembled.ignored | "Ignored" >> beam.Map(ignored_outcome)
+    sinks.keep((counted, failed, ignored) | "Outcomes" >> beam.Flatten())
+
+
+def _scored(
+    conversations: "PCollection[LoggedConversation]", cases: Cases | None, settings: Settings
+) -> "tuple[PCollection[Outcome], PCollection[Outcome]]":
+    """Adds the steps that match and score; gives what was scored, and what was lost there."""
     matched = conversations | "MatchCases" >> MatchCases(None if cases is None else cases.by_id)
     scoring = ScoreArrivals(settings.selection, settings.run, settings.judge)
     scored = matched["matched"] | "ScoreArrivals" >> scoring
-    metrics = _metrics(root, scored[OUTCOMES], rules, restored)
-    sinks.show(metrics)
-    failures += [matched[FAILURES], scored[FAILURES], *_unsent(metrics, settings, sinks.alerts_path)]
-    lost = failures | "Failures" >> beam.Flatten() | "Lost" >> beam.Map(failed_outcome, settings.run.run_id)
-    ignored = assembled.ignored | "Ignored" >> beam.Map(ignored_outcome)
-    sinks.keep((scored[OUTCOMES], lost, ignored) | "Outcomes" >> beam.Flatten())
+    failures = (matched[FAILURES], scored[FAILURES]) | "LostThere" >> beam.Flatten()
+    lost = failures | "LostConversations" >> beam.Map(failed_outcome, settings.run.run_id)
+    return scored[OUTCOMES], lost
+
+
+def _unjoined(lost: LostConversation, run_id: str) -> Outcome:
+    return lost_outcome(lost.record, lost.failures, run_id)
 
 
 def _unsent(
@@ -102,21 +128,19 @@ def _given(values: Sequence[Any]) -> beam.Create:
 def _metrics(
     root: beam.Pipeline, outcomes: "PCollection[Outcome]", rules: StreamRules, restored: Restored | None
 ) -> "PCollection[WindowMetrics]":
-    contributions = outcomes | "Contributions" >> beam.Map(_contribution)
+    contributions = outcomes | "Contributions" >> beam.FlatMap(_contributions)
+    counted: EarlierCounts = none_counted
     sums = None
     if restored is not None:
-        earlier = root | "EarlierConversations" >> _given(restored.contributions)
-        contributions = (contributions, earlier) | "AllContributions" >> beam.Flatten()
+        counted = restored.counted
         in_windows = beam.Map(_in_window).with_output_types(tuple[str, MetricsState])
         sums = root | "EarlierSums" >> _given(restored.sums) | "SumsInWindows" >> in_windows
-    deltas = contributions | "CountOnce" >> CountOnce(rules)
+    deltas = contributions | "CountOnce" >> CountOnce(rules, counted)
     return deltas | "WindowedMetrics" >> WindowedMetrics(rules, sums)
 
 
-def _contribution(outcome: Outcome) -> Contribution:
-    contribution = outcome.contribution
-    assert contribution is not None
-    return contribution
+def _contributions(outcome: Outcome) -> list[Contribution]:
+    return [] if outcome.contribution is None else [outcome.contribution]
 
 
 def _in_window(entry: WindowSum) -> Any:

@@ -1,11 +1,16 @@
 """What a stream has kept, as the counts that a run reports."""
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 
 from pipeline.accounts import guesses_by_tool
+from schemas.rows import FailureRow
 from schemas.values import JsonObject
+from transforms.findings import STAGE
+from transforms.streaming.outcome import Outcome
 
 _FAILURE, _FINDING, _VERSION, _GUESS = "failure ", "finding ", "version ", "guess "
+_READING = ("read", "parse")
 _PLAIN = ("records", "lost_records", "lost_conversations", "results", "lost_cases", "replaced", "repeated")
 
 
@@ -30,4 +35,35 @@ def stream_guesses(counts: Mapping[str, int]) -> JsonObject:
 
 
 def _named(counts: Mapping[str, int], prefix: str) -> dict[str, int]:
-    return {name.removeprefix(prefix): n for name, n in counts.items() if name.startswith(prefix)}
+    return {name.removeprefix(prefix): n for name, n in counts.items() if n and name.startswith(prefix)}
+
+
+def outcome_counts(outcome: Outcome) -> Counter[str]:
+    """Returns what a conversation adds to the counts: a result, or a loss, and what was wrong with it."""
+    found = _failure_counts(outcome.failures)
+    found["results" if outcome.results else "lost_conversations"] += 1
+    found.update(f"{_GUESS}{guess}" for guess in outcome.guesses)
+    return found
+
+
+def loss_counts(outcome: Outcome) -> Counter[str]:
+    """Returns what a record adds to the counts that gave no conversation."""
+    found = _failure_counts(outcome.failures)
+    for row in outcome.failures:
+        if row["stage"] not in (STAGE, "alert", "parse_case"):
+            found["lost_records" if row["stage"] in _READING else "lost_conversations"] += 1
+    return found
+
+
+def _failure_counts(rows: Iterable[FailureRow]) -> Counter[str]:
+    found: Counter[str] = Counter()
+    for row in rows:
+        if row["stage"] == STAGE:
+            found[f"{_FINDING}{row['error_type']}"] += 1
+            continue
+        found[f"{_FAILURE}{row['stage']}: {row['error_type']}"] += 1
+        if row["conversation_id"] is not None:
+            found[f"{_VERSION}{row['app_version'] or ''}"] += 1
+        if row["stage"] == "parse_case":
+            found["lost_cases"] += 1
+    return found

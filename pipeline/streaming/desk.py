@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 from pipeline.streaming.ledger import Ledger
 from pipeline.streaming.metrics_files import MetricsFiles
-from pipeline.streaming.restore import restore
 from pipeline.streaming.store import Store
 from transforms.streaming.rules import StreamRules
 
@@ -31,7 +30,7 @@ class Desk:
             How many these were.
         """
         late = self.late_conversations()
-        self.metrics.complete(restore(self.store.conversations, rules).sums, rules.window)
+        self.metrics.complete(self.store.sums.all(), rules.window)
         return late
 
     def write_metrics(self) -> None:

@@ -219,6 +219,7 @@ class Engine:
         if now - self._ticked < _TICK:
             return
         if self._watermark.advance():
+            self._store.now = max(self._store.now, self._watermark.value)
             yield _watermark_message(self._watermark.micros)
         micros = int((now - self._ticked) * 1e6)
         yield _Message(processing_time_event=_Message.AdvanceProcessingTime(advance_duration=micros))

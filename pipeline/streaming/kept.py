@@ -1,28 +1,68 @@
 """What is kept of every conversation, so that it counts once and can be counted again."""
 
+import json
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from hashlib import blake2b
 from typing import NamedTuple
 
 from pipeline.streaming.segments import SegmentId, Span
+from schemas.record import Record
 from transforms.metrics import MetricsState
 from transforms.packing import packed, unpacked
-from transforms.streaming.outcome import Contribution, Outcome
+from transforms.streaming.assembly import closed_session
+from transforms.streaming.outcome import Contribution
 
 
 class Known(NamedTuple):
-    """What is known of a conversation that was kept; `written` is the revision that its rows carry."""
+    """What is known of a conversation that was kept.
 
-    name: str
+    Attributes:
+        key: As `key_of` its name.
+        revision: Of its contribution.
+        written: The revision that its rows carry.
+        event_time: Of its first contribution; it names the window.
+        app_version: "": unknown.
+        packed: What it added to the metrics.
+        changed: Number of the change.
+        counts: JSON object of what it added to the counts.
+        digest: Of the record.
+    """
+
+    key: int
     revision: int
     written: int
+    event_time: float
     app_version: str
     packed: bytes
+    changed: int
+    counts: str
+    digest: bytes
 
     @property
     def statistics(self) -> MetricsState:
         """What it added to the metrics."""
         return unpacked(self.packed)
+
+    @property
+    def counted(self) -> Counter[str]:
+        """What it added to the counts."""
+        return Counter(json.loads(self.counts))
+
+
+KNOWN_COLUMNS = "key, revision, written, event_time, app_version, statistics, changed, counts, digest"
+
+
+def key_of(name: str) -> int:
+    """Returns a number that stands for a name: 64 bits, so that of 10 million names hardly two collide."""
+    digest = blake2b(name.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return int.from_bytes(digest, "big", signed=True)
+
+
+def session_key(session_id: str) -> int:
+    """Returns the number that stands for a session."""
+    return key_of(f"session {session_id}")
 
 
 class KeptConversations:
@@ -31,93 +71,100 @@ class KeptConversations:
     def __init__(self, connection: sqlite3.Connection) -> None:
         """Continues the numbering of changes."""
         self._connection = connection
-        found = connection.execute("SELECT coalesce(max(changed), 0) FROM conversations").fetchone()
-        self._changes = int(found[0])
+        found = connection.execute("SELECT max(changed), max(kept_at) FROM conversations").fetchone()
+        self._changes, self.latest = int(found[0] or 0), float(found[1] or 0.0)
 
     @property
     def changes(self) -> int:
-        """How often something was kept, over all processes."""
+        """A number that grows whenever something is kept."""
         return self._changes
 
-    def known(self, contribution: Contribution, result: str) -> Known | None:
+    def known(self, name: str, result: str | None) -> Known | None:
         """Returns what was kept of a conversation, or under the name of its result."""
-        query = (
-            "SELECT name, revision, written, app_version, statistics FROM conversations "
-            "WHERE name = ? OR result = ? ORDER BY name = ? DESC"
-        )
-        row = self._connection.execute(query, (contribution.name, result, contribution.name)).fetchone()
+        query = f"SELECT {KNOWN_COLUMNS} FROM conversations WHERE key = ? OR result = ? ORDER BY key = ? DESC"
+        key = key_of(name)
+        row = self._connection.execute(query, (key, _key_or_none(result), key)).fetchone()
         return Known(*row) if row else None
 
     def is_new(self, known: Known, contribution: Contribution) -> bool:
         """Tells whether a contribution replaces what is known: no older revision, and never seen before."""
-        if known.name == contribution.name and contribution.revision < known.revision:
+        key = key_of(contribution.name)
+        if known.key == key and contribution.revision < known.revision:
             return False
-        query = "SELECT 1 FROM digests WHERE name = ? AND digest = ?"
-        key = (contribution.name, _version_of(contribution))
-        return self._connection.execute(query, key).fetchone() is None
+        query = "SELECT 1 FROM digests WHERE key = ? AND digest = ?"
+        return self._connection.execute(query, (key, _version_of(contribution))).fetchone() is None
 
-    def drop(self, name: str) -> None:
+    def forgotten(self, name: str, result: str | None) -> bytes | None:
+        """Returns the digest of a conversation that was pruned; None: it was not."""
+        query = "SELECT digest FROM forgotten WHERE key IN (?, ?)"
+        row = self._connection.execute(query, (key_of(name), _key_or_none(result))).fetchone()
+        return bytes(row[0]) if row else None
+
+    def drop(self, key: int) -> None:
         """Forgets a conversation that another one takes the place of."""
-        self._place(name, ())
-        self._connection.execute("DELETE FROM conversations WHERE name = ?", (name,))
+        self._place(key, ())
+        self._connection.execute("DELETE FROM conversations WHERE key = ?", (key,))
 
-    def keep(self, outcome: Outcome, contribution: Contribution, written: int, spans: Sequence[Span]) -> None:
-        """Writes down a conversation in place of what was kept under its name; its window stays the first."""
+    def keep(
+        self,
+        contribution: Contribution,
+        result: str | None,
+        written: int,
+        counts: Mapping[str, int],
+        spans: Sequence[Span],
+        now: float,
+    ) -> None:
+        """Writes down a conversation in place of what was kept under its name; its window stays the first.
+
+        Args:
+            contribution: What it adds to the metrics.
+            result: Name of its result; None: it was lost.
+            written: The revision that its rows carry.
+            counts: What it adds to the counts.
+            spans: Where its rows stand.
+            now: How far the stream's time has come, seconds since the epoch.
+        """
         self._changes += 1
+        key = key_of(contribution.name)
         self._connection.execute(
-            "INSERT OR IGNORE INTO digests VALUES (?, ?)", (contribution.name, _version_of(contribution))
+            "INSERT OR IGNORE INTO digests VALUES (?, ?)", (key, _version_of(contribution))
         )
+        # A revision stays in the window of the first: the store hands that one's time in.
         self._connection.execute(
-            "INSERT INTO conversations VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) "
-            "ON CONFLICT (name) DO UPDATE SET "
-            "revision = excluded.revision, digest = excluded.digest, app_version = excluded.app_version, "
-            "statistics = excluded.statistics, changed = excluded.changed, result = excluded.result, "
-            "written = excluded.written",
+            "INSERT OR REPLACE INTO conversations VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
-                contribution.name,
-                outcome.conversation_id,
-                contribution.revision,
-                contribution.digest,
-                contribution.event_time,
-                contribution.app_version,
-                packed(contribution.statistics),
-                self._changes,
-                outcome.results[0]["name"],
-                written,
+                *(key, _key_or_none(result), contribution.revision, written, contribution.digest),
+                *(contribution.event_time, contribution.app_version, packed(contribution.statistics)),
+                *(json.dumps(counts), self._changes, max(now, contribution.event_time)),
             ),
         )
-        self._place(contribution.name, spans)
-        if outcome.events:
-            self._connection.execute(
-                "INSERT OR REPLACE INTO sessions VALUES (?, ?, ?, ?)",
-                (outcome.conversation_id, contribution.revision, contribution.event_time, outcome.events),
-            )
+        self._place(key, spans)
 
-    def _place(self, name: str, spans: Sequence[Span]) -> None:
+    def keep_session(self, record: Record, is_lost: bool) -> None:
+        """Writes down the events of a closed session."""
+        assert record.closing is not None
+        closed = closed_session(record, is_lost)
+        self._connection.execute(
+            "INSERT OR REPLACE INTO sessions VALUES (?, ?, ?, ?, ?)",
+            (
+                session_key(record.closing.session_id),
+                closed.revision,
+                closed.closed_at,
+                closed.events,
+                closed.places,
+            ),
+        )
+
+    def _place(self, key: int, spans: Sequence[Span]) -> None:
         """Notes where a conversation's rows stand; where they stood before is dead."""
         self._connection.execute(
-            'INSERT INTO dead SELECT "table", number, start, length FROM spans WHERE name = ?', (name,)
+            'INSERT INTO dead SELECT "table", number, start, length FROM spans WHERE key = ?', (key,)
         )
-        self._connection.execute("DELETE FROM spans WHERE name = ?", (name,))
+        self._connection.execute("DELETE FROM spans WHERE key = ?", (key,))
         self._connection.executemany(
             "INSERT INTO spans VALUES (?, ?, ?, ?, ?)",
-            [(name, *span.segment, span.offset, span.length) for span in spans],
+            [(key, *span.segment, span.offset, span.length) for span in spans],
         )
-
-    def contributions(self) -> Iterator[Contribution]:
-        """Yields what every conversation adds to the metrics, those that changed last at the end."""
-        rows = self._connection.execute(
-            "SELECT name, revision, digest, event_time, app_version, statistics FROM conversations "
-            "ORDER BY changed"
-        )
-        for name, revision, digest, event_time, app_version, statistics in rows:
-            state = unpacked(statistics)
-            yield Contribution(name, revision, digest, event_time, app_version, state, is_restored=True)
-
-    def sessions(self) -> list[tuple[str, int, float, bytes]]:
-        """Returns (session id, revision, time of the last event, events) of closed sessions."""
-        query = "SELECT session_id, revision, closed_at, events FROM sessions"
-        return list(self._connection.execute(query))
 
     def segments_with_dead_rows(self) -> list[SegmentId]:
         """Returns the files that hold rows of replaced conversations."""
@@ -133,16 +180,20 @@ class KeptConversations:
     def move(self, old: SegmentId, new: SegmentId) -> None:
         """Notes that a file was rewritten without its dead rows, under another number."""
         dead = self.dead_spans(old)
-        query = 'SELECT name, start FROM spans WHERE "table" = ? AND number = ? ORDER BY start'
+        query = 'SELECT key, start FROM spans WHERE "table" = ? AND number = ? ORDER BY start'
         moved, shift, passed = [], 0, 0
-        for name, start in self._connection.execute(query, old).fetchall():
+        for key, start in self._connection.execute(query, old).fetchall():
             while passed < len(dead) and dead[passed][0] < start:
                 shift += dead[passed][1]
                 passed += 1
-            moved.append((new.number, start - shift, name, old.table))
-        update = 'UPDATE spans SET number = ?, start = ? WHERE name = ? AND "table" = ?'
+            moved.append((new.number, start - shift, key, old.table))
+        update = 'UPDATE spans SET number = ?, start = ? WHERE key = ? AND "table" = ?'
         self._connection.executemany(update, moved)
         self._connection.execute('DELETE FROM dead WHERE "table" = ? AND number = ?', old)
+
+
+def _key_or_none(name: str | None) -> int | None:
+    return None if name is None else key_of(name)
 
 
 def _version_of(contribution: Contribution) -> bytes:

@@ -8,7 +8,7 @@ from threading import Lock
 from pipeline.build import aggregate_versions
 from pipeline.directory import AGGREGATED, SINGLE_FILES
 from pipeline.encoders import document_content, table_content
-from pipeline.streaming.restore import WindowSum
+from pipeline.streaming.sums import WindowSum
 from schemas.values import JsonObject
 from transforms.metrics import MetricsState
 from transforms.rows import slice_rows, turn_rows, version_rows

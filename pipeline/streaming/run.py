@@ -31,7 +31,7 @@ from pipeline.streaming.ledger import Ledger
 from pipeline.streaming.live import Watcher
 from pipeline.streaming.local_steps import LocalStream
 from pipeline.streaming.metrics_files import MetricsFiles
-from pipeline.streaming.restore import Restored, restore
+from pipeline.streaming.restore import EarlierCounted, EarlierSessions, Restored
 from pipeline.streaming.store import Store
 from schemas.config import ConfigError
 from transforms.progress import PROGRESS
@@ -94,7 +94,7 @@ def check_stream_directory(settings: Settings) -> None:
 
 def _opened_store(settings: Settings, stack: ExitStack) -> Store:
     try:
-        store = Store(Path(settings.output))
+        store = Store(Path(settings.output), settings.stream.rules)
     except ValueError as error:
         raise ConfigError(f"--output {settings.output}: {error}") from None
     stack.callback(store.close)
@@ -126,8 +126,8 @@ def _stream(settings: Settings, options: PipelineOptions, store: Store, feed: Fe
     """
     stream, directory = settings.stream, Path(settings.output)
     ledger = Ledger(feed.settle)
-    restored = restore(store.conversations, stream.rules)
-    store.totals = restored.totals
+    name = settings.output
+    restored = Restored(store.sums.all(), EarlierSessions(name), EarlierCounted(name))
     desk = Desk(store, ledger, MetricsFiles(directory, settings.run.run_id, restored.sums))
     limits = Limits(stream.max_run_time, stream.stop_after)
     engine = Engine(feed, ledger, store, limits, stream.rules.longest_wait, settings.run.run_id, stop)

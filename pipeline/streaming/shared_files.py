@@ -25,7 +25,8 @@ class SharedFiles:
 
     A file is named by its content, so that a step that is repeated writes it again and not twice. Rows of one
     thing that changed stand in several files; the one with the highest revision counts. It stands in the rows
-    or, of results, in the name of the file.
+    or, of results and of conversations that were lost, in the name of the file; of one revision, the result
+    counts.
     """
 
     alerts_path: Path | None = None
@@ -56,8 +57,11 @@ class _OutcomeLinesFn(beam.DoFn):
             yield f"scores/{shard}", dump_json(score)
         for row in outcome.results:
             yield f"results-r{_revision(outcome):05}/{shard}", dump_json(row["result"])
+        table = (
+            "failures" if outcome.results or outcome.joined is None else f"failures-r{_revision(outcome):05}"
+        )
         for failure in outcome.failures:
-            yield f"failures/{shard}", dump_json(failure)
+            yield f"{table}/{shard}", dump_json(failure)
 
 
 def _revision(outcome: Outcome) -> int:

@@ -1,23 +1,27 @@
 """Keeps the outcomes of a local stream: rows and progress in one step, or none of both."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from threading import RLock
+from time import time
 from typing import Any
 
 from pipeline.streaming.book import SourceBook
-from pipeline.streaming.kept import KeptConversations, Known
+from pipeline.streaming.counts import loss_counts, outcome_counts
+from pipeline.streaming.earlier import EarlierWork
+from pipeline.streaming.kept import KeptConversations, Known, key_of
 from pipeline.streaming.ledger import Ledger, Place
+from pipeline.streaming.pruning import prune
 from pipeline.streaming.segments import TABLES, SegmentId, Segments
+from pipeline.streaming.sums import WindowSums
 from pipeline.streaming.tables import disk_errors, open_database
-from schemas.rows import FailureRow
-from transforms.findings import STAGE
 from transforms.metrics import MetricsState
-from transforms.streaming.outcome import Outcome
+from transforms.streaming.outcome import Contribution, Outcome, too_late
+from transforms.streaming.rules import StreamRules
 
-_READING = ("read", "parse")
+_PRUNED_EVERY = 2_000
 
 
 class Store:
@@ -30,12 +34,15 @@ class Store:
     Attributes:
         book: How far sources were read.
         conversations: What is kept of conversations.
+        earlier: What earlier processes left.
+        sums: What was counted, by window and app version.
+        now: How far the stream's time has come, seconds since the epoch.
         lock: Held by whoever looks at the counts or totals as a whole.
         counts: What was kept so far, over all processes.
         totals: App version ("": unknown) -> what all kept conversations add to the metrics.
     """
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, rules: StreamRules) -> None:
         """Opens the directory's database and files; raises ValueError or OSError."""
         self.lock, self._directory = RLock(), directory
         self._connection = open_database(directory)
@@ -43,8 +50,13 @@ class Store:
         self._segments = Segments(directory, {SegmentId(t, n): length for t, n, length in rows})
         self.book = SourceBook(self._connection, self.lock)
         self.conversations = KeptConversations(self._connection)
+        self.earlier = EarlierWork(directory, self.conversations.changes)
+        self._rules, self.now, self._pruned_at = rules, self.conversations.latest, 0
+        self.sums = WindowSums(self._connection, rules.window)
         self.counts = Counter(dict(self._connection.execute("SELECT name, number FROM counts")))
         self.totals: dict[str, MetricsState] = {}
+        for one in self.sums.all():
+            self.totals.setdefault(one.app_version, MetricsState()).merge(one.state)
         self._problem: BaseException | None = None
 
     @contextmanager
@@ -65,6 +77,7 @@ class Store:
                 raise
 
     def _write_state(self) -> None:
+        self.sums.write()
         lengths = [(*segment, length) for segment, length in self._segments.lengths.items()]
         self._connection.executemany("INSERT OR REPLACE INTO segments VALUES (?, ?, ?)", lengths)
         self._connection.executemany("INSERT OR REPLACE INTO counts VALUES (?, ?)", self.counts.items())
@@ -91,73 +104,98 @@ class Store:
             whole = ledger.completed(receipts)
             self.book.settle(whole)
             self.counts["records"] += sum(map(self._is_first, whole))
+            self._prune()
         ledger.release(whole)
+
+    def _prune(self, every: int = _PRUNED_EVERY) -> None:
+        if self.conversations.changes - self._pruned_at >= every:
+            self._pruned_at = self.conversations.changes
+            prune(self._connection, self._rules, self.now, time())
 
     def _keep(self, outcome: Outcome) -> None:
         contribution = outcome.contribution
         if contribution is None:
             if outcome.failures and self._is_first_loss(outcome):
-                self._count_failures(outcome.failures, lost=True)
+                self.counts.update(loss_counts(outcome))
                 self._segments.append("failures", [dict(row) for row in outcome.failures])
             return
-        known = self.conversations.known(contribution, outcome.results[0]["name"])
+        result = outcome.results[0]["name"] if outcome.results else None
+        known = self.conversations.known(contribution.name, result)
+        if known is None and self._came_too_late(outcome, contribution, result):
+            return
         if known is not None and not self.conversations.is_new(known, contribution):
             self.counts["repeated"] += 1
             return
-        self.counts["replaced" if known else "results"] += 1
         written = contribution.revision
         if known is not None:
             written = max(written, known.written + 1)
             self._take_back(known, contribution.name)
-        self.totals.setdefault(contribution.app_version, MetricsState()).merge(contribution.statistics)
-        self._count_failures(outcome.failures)
-        self.counts.update(f"guess {guess}" for guess in outcome.guesses)
+            if known.key == key_of(contribution.name):
+                contribution = contribution._replace(event_time=known.event_time)
+        counts = outcome_counts(outcome)
+        self._count(contribution, counts)
         rows: Mapping[str, Sequence[Any]] = {
             "scores": [{**row, "revision": written} for row in outcome.scores],
             "results": [row["result"] for row in outcome.results],
             "failures": outcome.failures,
         }
         spans = [span for table in TABLES if (span := self._segments.append(table, rows[table]))]
-        self.conversations.keep(outcome, contribution, written, spans)
+        self.conversations.keep(contribution, result, written, counts, spans, self.now)
+        if outcome.joined is not None:
+            self.conversations.keep_session(outcome.joined, is_lost=result is None)
+
+    def _came_too_late(self, outcome: Outcome, contribution: Contribution, result: str | None) -> bool:
+        """Tells whether a conversation was pruned; a changed one that comes then is lost, in one row."""
+        digest = self.conversations.forgotten(contribution.name, result)
+        if digest == contribution.digest:
+            self.counts["repeated"] += 1
+        elif digest is not None:
+            lost = too_late(outcome, self.meta("run_id", ""))
+            if self._is_first_loss(lost):
+                self.counts.update(loss_counts(lost))
+                self._segments.append("failures", [dict(row) for row in lost.failures])
+        return digest is not None
+
+    def _count(self, contribution: Contribution, counts: Counter[str]) -> None:
+        self.counts.update(counts)
+        if contribution.statistics.conversations:
+            version = contribution.app_version
+            self.totals.setdefault(version, MetricsState()).merge(contribution.statistics)
+            self.sums.add(contribution.event_time, version, contribution.statistics)
+
+    def _take_back(self, known: Known, name: str) -> None:
+        """Takes back what a conversation added that another outcome takes the place of."""
+        self.earlier.replace(known)
+        self.counts.subtract(known.counted)
+        self.counts["replaced"] += known.counted["results"]
+        if known.key != key_of(name):
+            self.conversations.drop(known.key)
+        statistics = known.statistics
+        if statistics.conversations:
+            self.sums.add(known.event_time, known.app_version, statistics, sign=-1)
+            total = self.totals[known.app_version]
+            total.merge(statistics, -1)
+            if not total.conversations:
+                del self.totals[known.app_version]
 
     def _is_first(self, place: Place) -> bool:
         """Tells whether a record is settled for the first time; what the book keeps never comes again."""
         if self.book.keeps(place[0]):
             return True
-        insert = "INSERT OR IGNORE INTO settled VALUES (?, ?)"
-        return self._connection.execute(insert, place).rowcount > 0
-
-    def _take_back(self, known: Known, name: str) -> None:
-        if known.name != name:
-            self.conversations.drop(known.name)
-        total = self.totals[known.app_version]
-        total.merge(known.statistics, -1)
-        if not total.conversations:
-            del self.totals[known.app_version]
+        insert = "INSERT OR IGNORE INTO settled VALUES (?, ?, ?)"
+        return self._connection.execute(insert, (*place, time())).rowcount > 0
 
     def _is_first_loss(self, outcome: Outcome) -> bool:
         """Tells whether a lost record is lost for the first time; sources may give a record again."""
-        parts = [(r.source, r.position, r.part) for r in outcome.receipts]
-        insert = "INSERT OR IGNORE INTO lost VALUES (?, ?, ?)"
+        parts = [(r.source, r.position, r.part, time()) for r in outcome.receipts]
+        insert = "INSERT OR IGNORE INTO lost VALUES (?, ?, ?, ?)"
         new = sum(self._connection.execute(insert, part).rowcount for part in parts)
         return new > 0 or not parts
 
-    def _count_failures(self, failures: Iterable[FailureRow], lost: bool = False) -> None:
-        for row in failures:
-            if row["stage"] == STAGE:
-                self.counts[f"finding {row['error_type']}"] += 1
-                continue
-            self.counts[f"failure {row['stage']}: {row['error_type']}"] += 1
-            if row["conversation_id"] is not None:
-                self.counts[f"version {row['app_version'] or ''}"] += 1
-            if row["stage"] == "parse_case":
-                self.counts["lost_cases"] += 1
-            elif lost and row["stage"] != "alert":
-                self.counts["lost_records" if row["stage"] in _READING else "lost_conversations"] += 1
-
     def compact(self) -> None:
-        """Rewrites the files that hold rows of replaced conversations, without them."""
+        """Rewrites the files that hold rows of replaced conversations, without them, and prunes."""
         with self._transaction():
+            self._prune(every=0)
             old = [self._compact(segment) for segment in self.conversations.segments_with_dead_rows()]
         for path in old:
             path.unlink(missing_ok=True)
@@ -172,4 +210,5 @@ class Store:
         """Closes files and database."""
         with self.lock:
             self._segments.close()
+            self.earlier.close()
             self._connection.close()

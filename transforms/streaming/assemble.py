@@ -19,11 +19,12 @@ from transforms.formats.events import ConversationEvent
 from transforms.formats.registry import LogReader
 from transforms.parse import FAILURES, LoggedConversation
 from transforms.progress import PROGRESS
-from transforms.streaming.assembly import RestoredSession, Session
+from transforms.streaming.assembly import Session
 from transforms.streaming.rules import StreamRules
-from transforms.streaming.sessions import Added, Sessions
+from transforms.streaming.sessions import Earlier, Sessions, none_earlier
 
 IGNORED = "ignored"
+LOST = "lost"
 _ENCODE = msgspec.msgpack.Encoder().encode
 _DECODE = msgspec.msgpack.Decoder(Sessions).decode
 
@@ -47,10 +48,25 @@ _STATE: Any = beam.DoFn.StateParam(_SESSIONS)
 _TIMER: Any = beam.DoFn.TimerParam(_CLOSING)
 
 
+class LostConversation(NamedTuple):
+    """A closing that gave no conversation: the record that stands for its events, and the failure of each."""
+
+    record: Record
+    failures: tuple[Failure, ...]
+
+
 class Assembled(NamedTuple):
-    """What assembly gives: conversations, failures, and what is done with because it adds nothing."""
+    """What assembly gives.
+
+    Attributes:
+        conversations: What was joined.
+        lost: Closings that gave no conversation.
+        failures: Events that could not be taken.
+        ignored: What is done with because it adds nothing.
+    """
 
     conversations: "PCollection[LoggedConversation]"
+    lost: "PCollection[LostConversation]"
     failures: "PCollection[Failure]"
     ignored: "PCollection[tuple[Receipt, ...]]"
 
@@ -63,9 +79,9 @@ class _AssembleFn(CountingDoFn):
     so that a bundle that fails leaves no trace.
     """
 
-    def __init__(self, rules: StreamRules, reader: LogReader) -> None:
+    def __init__(self, rules: StreamRules, reader: LogReader, earlier: Earlier) -> None:
         super().__init__()
-        self._rules, self._reader = rules, reader
+        self._rules, self._reader, self._earlier = rules, reader, earlier
         self._own: dict[str, Sessions] = {}
         self._held = 0
 
@@ -80,7 +96,7 @@ class _AssembleFn(CountingDoFn):
 
     def process(
         self,
-        element: tuple[str, Any],
+        element: tuple[str, ConversationEvent],
         timestamp: Any = beam.DoFn.TimestampParam,
         state: Any = _STATE,
         timer: Any = _TIMER,
@@ -88,19 +104,15 @@ class _AssembleFn(CountingDoFn):
         key, entry = element
         sessions = self._sessions(key, state)
         try:
-            added = self._add(sessions, entry, timestamp)
+            time = timestamp.micros / 1e6
+            added = sessions.add(entry, time, self._reader, self._rules, self._earlier)
         except Exception as error:
-            yield TaggedOutput(FAILURES, _failure(error, entry))
+            yield TaggedOutput(FAILURES, record_failure("assemble", error, entry.record, entry.session_id))
         else:
             self._held += added.held
             if added.ignored:
                 yield TaggedOutput(IGNORED, added.ignored)
         self._write(sessions, state, timer)
-
-    def _add(self, sessions: Sessions, entry: Any, timestamp: Timestamp) -> Added:
-        if isinstance(entry, RestoredSession):
-            return sessions.restore(entry, self._reader, self._rules)
-        return sessions.add(entry, timestamp.micros / 1e6, self._reader, self._rules)
 
     @on_timer(_CLOSING)
     def close(
@@ -118,16 +130,15 @@ class _AssembleFn(CountingDoFn):
 
     def _closed(self, sessions: Sessions, name: str, session: Session) -> Iterator[Any]:
         self.count("conversations")
-        try:
-            conversation, record = sessions.close(name, session, self._rules)
-        except Exception as error:
+        found, record = sessions.close(name, session, self._rules)
+        if isinstance(found, Exception):
             self.count("lost_conversations")
-            for event in session.fresh.values():
-                failure = record_failure("parse", error, event.record, name)
-                yield TaggedOutput(FAILURES, TimestampedValue(failure, session.last_time))
+            failures = [record_failure("parse", found, event.record, name) for event in session.events()]
+            lost = LostConversation(record, tuple(failures))
+            yield TaggedOutput(LOST, TimestampedValue(lost, session.last_time))
             return
         self.count("joined_entries", len(session.fresh))
-        yield TimestampedValue(LoggedConversation(conversation, record), session.last_time)
+        yield TimestampedValue(LoggedConversation(found, record), session.last_time)
 
     def _sessions(self, key: str, state: Any) -> Sessions:
         """Returns the sessions of a key, which this bundle may change."""
@@ -157,21 +168,10 @@ def _opened(kept: Any) -> Sessions:
     return kept.copy() if isinstance(kept, Sessions) else _DECODE(kept)
 
 
-def _failure(error: Exception, entry: Any) -> Failure:
-    is_restored = isinstance(entry, RestoredSession)
-    record = Record("", 0, entry.events, is_joined=True) if is_restored else entry.record
-    return record_failure("assemble", error, record, entry.session_id)
-
-
 class _KeyFn(beam.DoFn):
     def __init__(self, rules: StreamRules) -> None:
         self._rules = rules
 
-    def process(self, entry: Any) -> Iterable[tuple[str, Any]]:
-        yield self._rules.key(entry.session_id), entry
-
-
-class _KeyEventFn(_KeyFn):
     def process(self, entry: tuple[str, ConversationEvent]) -> Iterable[tuple[str, Any]]:
         yield self._rules.key(entry[0]), entry[1]
 
@@ -187,26 +187,24 @@ class AssembleConversations(beam.PTransform[PCollection[tuple[str, ConversationE
     def __init__(
         self,
         rules: StreamRules,
-        restored: "PCollection[RestoredSession] | None" = None,
+        earlier: Earlier = none_earlier,
         reader: LogReader | None = None,
     ) -> None:
         """Keeps what rules the assembly.
 
         Args:
             rules: Gap, lateness and keys.
-            restored: Sessions that an earlier process closed; None: there are none.
-            reader: Reads the events of restored and closed sessions again; None: recognises their format.
+            earlier: Finds sessions that an earlier process closed; engines pickle it.
+            reader: Reads the events of closed sessions again; None: recognises their format.
         """
         super().__init__()
-        self._rules, self._restored, self._reader = rules, restored, reader or LogReader()
+        self._rules, self._earlier, self._reader = rules, earlier, reader or LogReader()
 
     def expand(self, events: "PCollection[tuple[str, ConversationEvent]]") -> Any:
-        """Keys events and restored sessions alike."""
-        keyed = events | "KeyEvents" >> beam.ParDo(_KeyEventFn(self._rules))
-        if self._restored is not None:
-            known = self._restored | "KeyRestored" >> beam.ParDo(_KeyFn(self._rules))
-            keyed = (keyed, known) | "WithRestored" >> beam.Flatten()
-        outputs = keyed | "Assemble" >> beam.ParDo(_AssembleFn(self._rules, self._reader)).with_outputs(
-            FAILURES, IGNORED, main="conversations"
+        """Keys events by conversation or slot, and gathers them."""
+        keyed = events | "KeyEvents" >> beam.ParDo(_KeyFn(self._rules))
+        assemble = _AssembleFn(self._rules, self._reader, self._earlier)
+        outputs = keyed | "Assemble" >> beam.ParDo(assemble).with_outputs(
+            FAILURES, IGNORED, LOST, main="conversations"
         )
-        return Assembled(outputs["conversations"], outputs[FAILURES], outputs[IGNORED])
+        return Assembled(outputs["conversations"], outputs[LOST], outputs[FAILURES], outputs[IGNORED])

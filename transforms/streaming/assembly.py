@@ -1,15 +1,14 @@
 """One conversation in the making: its events, and when it closes."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from math import ceil
-from typing import NamedTuple
 
 import msgspec
 from msgspec.structs import replace
 from pydantic_core import from_json
 
 from schemas.conversation import Conversation
-from schemas.record import Receipt, Record
+from schemas.record import Closing, Receipt, Record
 from transforms.formats.events import ConversationEvent, in_order, join_events
 from transforms.formats.registry import LogReader
 from transforms.streaming.rules import StreamRules
@@ -29,34 +28,20 @@ class LateEventError(ValueError):
     """An event came after its conversation was forgotten."""
 
 
-class RestoredSession(NamedTuple):
-    """A conversation that was closed before the process was started anew.
-
-    Attributes:
-        session_id: Its id.
-        revision: Of the result that was given.
-        events: JSON array of its raw event records, in joined order.
-        closed_at: When it was closed, seconds since the epoch, in event time.
-    """
-
-    session_id: str
-    revision: int
-    events: bytes
-    closed_at: float
-
-
 class ClosedSession(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """A conversation that was given on, kept for events that come late.
 
     Attributes:
-        revision: Of the result that was given; -1: it could not be joined.
-        events: JSON array of its raw event records, in joined order.
+        revision: Of the result that was given; -1: there is none yet, because it could not be joined.
+        events: JSON array of its raw event records, in joined order; empty: they are not kept any more.
         closed_at: Seconds since the epoch, in event time.
+        places: JSON array of the [source, position] of its events.
     """
 
     revision: int
     events: bytes
     closed_at: float
+    places: bytes = b"[]"
 
 
 class Session(msgspec.Struct, frozen=True, array_like=True):
@@ -64,7 +49,7 @@ class Session(msgspec.Struct, frozen=True, array_like=True):
 
     Attributes:
         fresh: Events by id that no result has been given for, in the order of arrival.
-        settled: Events by id that an earlier closing gave on.
+        settled: Events by id that an earlier closing had, whether or not they could be joined.
         revision: Of the result that the next closing gives.
         size: Bytes of all events.
         last_time: Time of the last event, seconds since the epoch.
@@ -132,24 +117,35 @@ class Session(msgspec.Struct, frozen=True, array_like=True):
             return bool(self.settled) or (bool(self.fresh) and self.closes_at == AT_ONCE)
         return event.is_end and (bool(self.fresh or self.settled) or event.turn_index >= 0)
 
-    def joined(self, session_id: str) -> tuple[Conversation, Record]:
-        """Returns the whole conversation, and the record that stands for its events.
+    def events(self) -> list[ConversationEvent]:
+        """Returns all events in the order in which they are joined."""
+        return in_order([*self.settled.values(), *self.fresh.values()])
+
+    def joined(self, session_id: str) -> Conversation:
+        """Returns the whole conversation.
 
         Raises:
             ValueError: The events make no conversation; one line.
         """
-        events = in_order([*self.settled.values(), *self.fresh.values()])
-        conversation = join_events(session_id, events)
+        conversation = join_events(session_id, self.events())
         conversation.revision = self.revision
+        return conversation
+
+    def record(self, session_id: str, closed_at: float) -> Record:
+        """Returns the record that stands for all events; what it settles are the fresh ones."""
+        events = self.events()
         first = next((event.record for event in events if event.event_id in self.fresh), events[0].record)
         receipts = tuple(receipt for event in self.fresh.values() for receipt in event.record.settles())
-        record = Record(first.source, first.position, json_array(events), receipts, is_joined=True)
-        return conversation, record
+        places = dump_json([[event.record.source, event.record.position] for event in events])
+        closing = Closing(session_id, self.revision, self.last_time, closed_at, places)
+        return Record(first.source, first.position, json_array(events), receipts, closing)
 
 
 def _repeated(waiting: ConversationEvent, again: ConversationEvent) -> ConversationEvent:
+    """Returns the one that stands first in its source, as a batch does; it settles both."""
     receipts: tuple[Receipt, ...] = (*waiting.record.settles(), *again.record.settles())
-    return waiting._replace(record=waiting.record._replace(receipts=tuple(dict.fromkeys(receipts))))
+    first = min(waiting, again, key=lambda event: event.record[:2])
+    return first._replace(record=first.record._replace(receipts=tuple(dict.fromkeys(receipts))))
 
 
 def rounded_up(time: float, step: float) -> float:
@@ -168,7 +164,7 @@ def reopened(closed: ClosedSession, reader: LogReader) -> Session:
     Raises:
         ValueError: Its events cannot be read by this reader.
     """
-    settled = events_of(closed.events, reader)
+    settled = events_of(closed, reader)
     return Session(
         settled=settled,
         revision=closed.revision + 1,
@@ -178,15 +174,24 @@ def reopened(closed: ClosedSession, reader: LogReader) -> Session:
     )
 
 
-def events_of(array: bytes, reader: LogReader) -> dict[str, ConversationEvent]:
-    """Returns the events of a JSON array by their ids; the place of each is its index, in no source.
+def closed_session(record: Record, is_lost: bool) -> ClosedSession:
+    """Returns what is kept of a closing; `is_lost` says whether it gave no conversation."""
+    assert record.closing is not None
+    _, revision, _, closed_at, places = record.closing
+    return ClosedSession(revision - is_lost, record.data, closed_at, places)
+
+
+def events_of(closed: ClosedSession, reader: LogReader) -> dict[str, ConversationEvent]:
+    """Returns the events of a closed session by their ids.
 
     Raises:
         ValueError: Something in it is no event.
     """
     found: dict[str, ConversationEvent] = {}
-    for index, data in enumerate(_elements(array)):
-        event = reader.read(Record("", index, data))
+    places = from_json(closed.places)
+    for index, data in enumerate(_elements(closed.events)):
+        source, position = places[index] if index < len(places) else ("", index)
+        event = reader.read(Record(source, position, data))
         if not isinstance(event, ConversationEvent):
             raise ValueError("a kept session holds something that is no event")
         found[event.event_id] = event
@@ -198,17 +203,3 @@ def _elements(array: bytes) -> list[bytes]:
         return [bytes(raw) for raw in _RAW.decode(array)]
     except msgspec.DecodeError:
         return [dump_json(value) for value in from_json(array)]
-
-
-def united(session: Session, others: Mapping[str, ConversationEvent], revision: int) -> Session:
-    """Returns a session together with events that were given on under `revision`; it counts on from there."""
-    settled = {**others, **session.settled}
-    fresh = {key: event for key, event in session.fresh.items() if key not in others}
-    return replace(
-        session,
-        fresh=fresh,
-        settled=settled,
-        revision=max(session.revision, revision + 1),
-        size=sum(len(event.record.data) for event in (*settled.values(), *fresh.values())),
-        is_ended=any(event.is_end for event in (*settled.values(), *fresh.values())),
-    )

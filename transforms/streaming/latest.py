@@ -1,7 +1,7 @@
 """Counts every conversation once: what came twice adds nothing, a revision replaces what it revises."""
 
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple, TypeAlias
 
 import apache_beam as beam
 import msgspec
@@ -22,7 +22,7 @@ HORIZON = 32_000
 """Conversations that are remembered over all slots; beyond it, those that were counted longest ago go."""
 
 
-class Known(msgspec.Struct, frozen=True, array_like=True):
+class Counted(msgspec.Struct, frozen=True, array_like=True):
     """What is remembered of a conversation that was counted.
 
     Attributes:
@@ -31,7 +31,6 @@ class Known(msgspec.Struct, frozen=True, array_like=True):
         event_time: Of the first contribution of that name; it names the window.
         app_version: As the contribution's.
         statistics: Its sums, packed.
-        is_restored: Whether one of its contributions stands in the sums from before a restart.
     """
 
     revision: int
@@ -39,7 +38,15 @@ class Known(msgspec.Struct, frozen=True, array_like=True):
     event_time: float
     app_version: str
     statistics: bytes
-    is_restored: bool
+
+
+Earlier: TypeAlias = Callable[[str], Counted | None]
+"""Returns what earlier processes counted of a conversation, by its name; None: nothing."""
+
+
+def none_counted(name: str) -> None:
+    """Has no earlier process."""
+    return None
 
 
 class Change(NamedTuple):
@@ -51,49 +58,28 @@ class Change(NamedTuple):
     statistics: MetricsState
 
 
-def revise(known: Known | None, new: Contribution) -> tuple[Known, list[Change]]:
-    """Returns what is known of a conversation after a contribution, and what that changes in the sums.
-
-    The order in which restored contributions and new ones come does not matter.
-    """
+def revise(known: Counted | None, new: Contribution) -> tuple[Counted, list[Change]]:
+    """Returns what is known of a conversation after a contribution, and what that changes in the sums."""
     if known is None:
-        return _remembered(new), [] if new.is_restored else [_change(new)]
-    if new.is_restored:
-        return (known, []) if known.is_restored else _found_counted(known, new)
+        return _remembered(new), [_change(new)]
     if new.revision < known.revision or _is_same(known, new):
         return known, []
     taking_back = Change(-1, known.event_time, known.app_version, unpacked(known.statistics))
-    new = new._replace(event_time=known.event_time, is_restored=known.is_restored)
+    new = new._replace(event_time=known.event_time)
     return _remembered(new), [taking_back, _change(new)]
 
 
-def _found_counted(known: Known, restored: Contribution) -> tuple[Known, list[Change]]:
-    """Returns what is known and what changes once a conversation proves to be counted before a restart."""
-    statistics = unpacked(known.statistics)
-    changes = [Change(-1, known.event_time, known.app_version, statistics)]
-    if known.revision < restored.revision or _is_same(known, restored):
-        return _remembered(restored), changes
-    known = msgspec.structs.replace(known, event_time=restored.event_time, is_restored=True)
-    changes += [
-        _change(restored, sign=-1),
-        Change(1, known.event_time, known.app_version, statistics),
-    ]
-    return known, changes
-
-
-def _is_same(known: Known, other: Contribution) -> bool:
+def _is_same(known: Counted, other: Contribution) -> bool:
     return known.revision == other.revision and known.digest == other.digest
 
 
-def _remembered(found: Contribution) -> Known:
+def _remembered(found: Contribution) -> Counted:
     statistics = packed(found.statistics)
-    return Known(
-        found.revision, found.digest, found.event_time, found.app_version, statistics, found.is_restored
-    )
+    return Counted(found.revision, found.digest, found.event_time, found.app_version, statistics)
 
 
-def _change(found: Contribution, sign: int = 1) -> Change:
-    return Change(sign, found.event_time, found.app_version, found.statistics)
+def _change(found: Contribution) -> Change:
+    return Change(1, found.event_time, found.app_version, found.statistics)
 
 
 class _Slot(msgspec.Struct, frozen=True, array_like=True):
@@ -111,7 +97,7 @@ class _Slot(msgspec.Struct, frozen=True, array_like=True):
 
 _PACKER = msgspec.msgpack.Encoder()
 _SLOTS = msgspec.msgpack.Decoder(_Slot)
-_KNOWN = msgspec.msgpack.Decoder(Known)
+_KNOWN = msgspec.msgpack.Decoder(Counted)
 
 
 class _SlotCoder(Coder):
@@ -131,8 +117,8 @@ class _CountOnceFn(beam.DoFn):
     SLOT = ReadModifyWriteStateSpec("slot", _SlotCoder())
     FORGET = TimerSpec("forget", TimeDomain.WATERMARK)
 
-    def __init__(self, rules: StreamRules) -> None:
-        self._rules = rules
+    def __init__(self, rules: StreamRules, earlier: Earlier) -> None:
+        self._rules, self._earlier = rules, earlier
         self._limit = None if rules.slots is None else max(1, HORIZON // rules.slots)
 
     def start_bundle(self) -> None:
@@ -147,7 +133,7 @@ class _CountOnceFn(beam.DoFn):
         before: _Slot = slot.read() or _Slot()
         new = element[1]
         packed_one = before.known.get(new.name)
-        old = None if packed_one is None else _KNOWN.decode(packed_one)
+        old = self._earlier(new.name) if packed_one is None else _KNOWN.decode(packed_one)
         known, changes = revise(old, new)
         if known is old:
             return
@@ -193,7 +179,7 @@ class _CountOnceFn(beam.DoFn):
         time = Timestamp.of(event_time)
         return Timestamp(micros=time.micros - time.micros % round(self._rules.window * 1e6))
 
-    def _forget_at(self, known: Known) -> float:
+    def _forget_at(self, known: Counted) -> float:
         rules = self._rules
         return float(self._window_start(known.event_time)) + rules.window + rules.window_lateness
 
@@ -201,20 +187,20 @@ class _CountOnceFn(beam.DoFn):
 class CountOnce(beam.PTransform[PCollection[Contribution], PCollection[tuple[str, MetricsState]]]):
     """Turns contributions into (app version, change of the sums), at the start of the window it belongs to.
 
-    A contribution that was counted before a restart is remembered and not counted. A conversation is
+    What was counted before a restart is looked up when its conversation comes again. A conversation is
     forgotten when its window cannot change any more, and, where rules have slots, when more than `HORIZON`
     came after it.
     """
 
-    def __init__(self, rules: StreamRules) -> None:
-        """Keeps the lengths of time."""
+    def __init__(self, rules: StreamRules, earlier: Earlier = none_counted) -> None:
+        """Keeps the lengths of time, and what finds earlier contributions; engines pickle it."""
         super().__init__()
-        self._rules = rules
+        self._rules, self._earlier = rules, earlier
 
     def expand(self, contributions: "PCollection[Contribution]") -> "PCollection[tuple[str, MetricsState]]":
         """Keys by conversation or slot, and compares."""
         keyed = contributions | "KeyContributions" >> beam.Map(_keyed, self._rules)
-        return keyed | "CountOnce" >> beam.ParDo(_CountOnceFn(self._rules)).with_output_types(
+        return keyed | "CountOnce" >> beam.ParDo(_CountOnceFn(self._rules, self._earlier)).with_output_types(
             tuple[str, MetricsState]
         )
 

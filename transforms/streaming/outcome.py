@@ -1,10 +1,11 @@
 """What is kept of one conversation of a stream, or of a record that gave none."""
 
+from collections.abc import Sequence
 from hashlib import blake2b
 from typing import NamedTuple
 
 from schemas.failure import Failure
-from schemas.record import Receipt
+from schemas.record import Receipt, Record
 from schemas.rows import FailureRow, ResultRow, ScoreRow
 from transforms.guesses import guessed_tools
 from transforms.metrics import MetricsState
@@ -25,7 +26,6 @@ class Contribution(NamedTuple):
         event_time: Seconds since the epoch; it names the window. A revision stays in the first one's window.
         app_version: "": unknown.
         statistics: Its sums.
-        is_restored: Whether it was counted before the process was started anew.
     """
 
     name: str
@@ -34,7 +34,6 @@ class Contribution(NamedTuple):
     event_time: float
     app_version: str
     statistics: MetricsState
-    is_restored: bool = False
 
 
 class Outcome(NamedTuple):
@@ -42,12 +41,13 @@ class Outcome(NamedTuple):
 
     Attributes:
         conversation_id: None: the record gave no conversation.
-        contribution: None: nothing was scored.
+        contribution: What it adds to the metrics; nothing, of a conversation that was joined from events and
+            lost. None: the record gave no conversation that could count.
         scores: Score rows.
         results: The one result row, or none.
         failures: Failure rows.
         receipts: The records (or parts) that are done with when this is kept.
-        events: Of a conversation joined from events, the JSON array of them; else empty.
+        joined: The record of a conversation that was joined from events; None: it was not.
         guesses: Tools whose effect was guessed, `EFFECT|TOOL`.
     """
 
@@ -57,7 +57,7 @@ class Outcome(NamedTuple):
     results: list[ResultRow]
     failures: list[FailureRow]
     receipts: tuple[Receipt, ...]
-    events: bytes = b""
+    joined: Record | None = None
     guesses: tuple[str, ...] = ()
 
 
@@ -69,9 +69,9 @@ def scored_outcome(evaluated: EvaluatedConversation, event_time: float, run_id: 
     result = evaluated.results[0]["result"]
     statistics.add(scored, evaluated.verdict, result)
     contribution = Contribution(
-        name=f"conversation {conversation.conversation_id}" if record.is_joined else result["name"],
+        name=f"conversation {conversation.conversation_id}" if record.closing else result["name"],
         revision=conversation.revision,
-        digest=blake2b(record.data, digest_size=_DIGEST_BYTES).digest(),
+        digest=_digest(record),
         event_time=event_time,
         app_version=conversation.app_version or "",
         statistics=statistics,
@@ -83,14 +83,47 @@ def scored_outcome(evaluated: EvaluatedConversation, event_time: float, run_id: 
         results=evaluated.results,
         failures=[row for failure in scored.failures for row in failure_rows(failure, run_id)],
         receipts=record.settles(),
-        events=record.data if record.is_joined else b"",
+        joined=record if record.closing else None,
         guesses=tuple(f"{effect}|{name}" for name, effect in guessed_tools(scored).items()),
     )
 
 
 def failed_outcome(failure: Failure, run_id: str) -> Outcome:
     """Returns what is kept of a record or conversation that was lost."""
+    if failure.joined is not None:
+        return lost_outcome(failure.joined, [failure], run_id)
     return Outcome(failure.conversation_id, None, [], [], failure_rows(failure, run_id), failure.receipts)
+
+
+def lost_outcome(record: Record, failures: Sequence[Failure], run_id: str) -> Outcome:
+    """Returns what is kept of a closing that gave no result, in place of what the closings before it gave."""
+    assert record.closing is not None
+    name, revision, time, _, _ = record.closing
+    contribution = Contribution(
+        f"conversation {name}", revision, _digest(record), time, app_version="", statistics=MetricsState()
+    )
+    rows = [row for failure in failures for row in failure_rows(failure, run_id)]
+    return Outcome(name, contribution, [], [], rows, record.settles(), record)
+
+
+def too_late(outcome: Outcome, run_id: str) -> Outcome:
+    """Returns what is kept of a changed conversation that came after it was forgotten."""
+    place = outcome.receipts[0] if outcome.receipts else None
+    failure = Failure(
+        stage="assemble",
+        error_type="LateEventError",
+        message="the conversation came again, changed, after it was forgotten (see --allowed_lateness)",
+        source=place.source if place else None,
+        position=place.position if place else None,
+        conversation_id=outcome.conversation_id,
+        app_version=outcome.contribution.app_version or None if outcome.contribution else None,
+        receipts=outcome.receipts,
+    )
+    return failed_outcome(failure, run_id)
+
+
+def _digest(record: Record) -> bytes:
+    return blake2b(record.data, digest_size=_DIGEST_BYTES).digest()
 
 
 def ignored_outcome(receipts: tuple[Receipt, ...]) -> Outcome:

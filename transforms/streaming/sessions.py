@@ -1,31 +1,37 @@
 """All the sessions that are kept under one key: open ones, closed ones, and the names of forgotten ones."""
 
+from collections.abc import Callable
 from math import inf
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import msgspec
 from msgspec.structs import replace
 
 from schemas.conversation import Conversation
 from schemas.record import Receipt, Record
-from transforms.formats.events import ConversationEvent, in_order
+from transforms.formats.events import ConversationEvent
 from transforms.formats.registry import LogReader
 from transforms.streaming.assembly import (
-    AT_ONCE,
     ClosedSession,
     LateEventError,
-    RestoredSession,
     Session,
-    events_of,
-    json_array,
+    closed_session,
     reopened,
-    united,
 )
 from transforms.streaming.rules import StreamRules
 
 MAX_KEPT_BYTES = 32 * 1024 * 1024
 MAX_KEPT = 20_000
 FORGOTTEN_SECONDS = 30 * 86_400.0
+_LATE = "the event came after its conversation was forgotten"
+
+Earlier: TypeAlias = Callable[[str], ClosedSession | None]
+"""Returns a session by its id that an earlier process closed; None: there is none."""
+
+
+def none_earlier(session_id: str) -> None:
+    """Has no earlier process."""
+    return None
 
 
 class Added(NamedTuple):
@@ -67,11 +73,25 @@ class Sessions(msgspec.Struct, array_like=True):
         """Returns the same sessions, to be changed apart from these."""
         return replace(self, open=dict(self.open), closed=dict(self.closed), forgotten=dict(self.forgotten))
 
-    def add(self, event: ConversationEvent, time: float, reader: LogReader, rules: StreamRules) -> Added:
+    def add(
+        self,
+        event: ConversationEvent,
+        time: float,
+        reader: LogReader,
+        rules: StreamRules,
+        earlier: Earlier = none_earlier,
+    ) -> Added:
         """Takes an event.
 
+        Args:
+            event: The event.
+            time: When it happened, as the stream has it, seconds since the epoch.
+            reader: Reads the events of closed sessions again.
+            rules: Gap and lateness.
+            earlier: Finds what earlier processes closed.
+
         Raises:
-            LateEventError: Its conversation was forgotten.
+            LateEventError: Its conversation is forgotten.
             SessionFullError: There is no room for it.
             ValueError: The conversation's earlier events cannot be read.
         """
@@ -79,11 +99,8 @@ class Sessions(msgspec.Struct, array_like=True):
         self.now = max(self.now, event.watermark)
         self._forget(rules)
         if name in self.forgotten:
-            raise LateEventError("the event came after its conversation was forgotten")
-        session = self.open.get(name)
-        if session is None:
-            closed = self.closed.get(name)
-            session = Session() if closed is None else reopened(closed, reader)
+            raise LateEventError(_LATE)
+        session = self.open.get(name) or self._reopened(name, reader, rules, earlier)
         grown = session.add(event, time, rules)
         if grown is session:
             return Added(0, event.record.settles())
@@ -92,46 +109,13 @@ class Sessions(msgspec.Struct, array_like=True):
         held = len(grown.fresh[event.event_id].record.settles())
         return Added(held if before is None else held - len(before.record.settles()))
 
-    def restore(self, restored: RestoredSession, reader: LogReader, rules: StreamRules) -> Added:
-        """Takes a session that was closed before the process was started anew; `held` is 0 or less.
-
-        Raises:
-            ValueError: Its events cannot be read.
-        """
-        name = restored.session_id
-        session, own = self.open.get(name), self.closed.get(name)
-        if session is None and own is None:
-            self._keep(name, _closed(restored), rules)
-            return Added(0)
-        others = events_of(restored.events, reader)
-        if session is None:
-            return self._restore_beside_closed(restored, others, reader, rules)
-        known = [event for key, event in session.fresh.items() if key in others]
-        whole = united(session, others, restored.revision)
-        if whole.fresh or session.settled:
-            self._open(name, whole if whole.fresh else replace(whole, closes_at=AT_ONCE))
-        else:
-            del self.open[name]
-            self._keep(name, _closed(restored), rules)
-        settled = tuple(one for event in known for one in event.record.settles())
-        return Added(-len(settled), settled)
-
-    def _restore_beside_closed(
-        self,
-        restored: RestoredSession,
-        others: dict[str, ConversationEvent],
-        reader: LogReader,
-        rules: StreamRules,
-    ) -> Added:
-        """Has a session that was given on already given on again, with what was restored."""
-        own = self.closed[restored.session_id]
-        session = reopened(own, reader)
-        if session.settled.keys() == others.keys():
-            revision = max(own.revision, restored.revision)
-            self._keep(restored.session_id, replace(own, revision=revision), rules)
-        else:
-            self._open(restored.session_id, united(session, others, restored.revision))
-        return Added(0)
+    def _reopened(self, name: str, reader: LogReader, rules: StreamRules, earlier: Earlier) -> Session:
+        closed = self.closed.get(name) or earlier(name)
+        if closed is None:
+            return Session()
+        if not closed.events or closed.closed_at + rules.allowed_lateness <= self.now:
+            raise LateEventError(_LATE)
+        return reopened(closed, reader)
 
     def take_due(self, now: float, rules: StreamRules) -> list[tuple[str, Session]]:
         """Takes out the sessions that close by a time; each is to be handed to `close`."""
@@ -143,23 +127,22 @@ class Sessions(msgspec.Struct, array_like=True):
         self.due = min((session.closes_at for session in self.open.values()), default=inf)
         return due
 
-    def close(self, name: str, session: Session, rules: StreamRules) -> tuple[Conversation, Record]:
-        """Joins a session that is due, and keeps it for what comes late.
+    def close(
+        self, name: str, session: Session, rules: StreamRules
+    ) -> tuple[Conversation | Exception, Record]:
+        """Joins a session that is due, and keeps all its events for what comes late.
 
-        Raises:
-            ValueError: Its events make no conversation. What was given on earlier is still kept; if nothing
-                was, the events are kept, so that a later event may mend them.
+        Returns:
+            The conversation, or why its events make none: a later event may mend them, and then gives it
+            under the same revision. And the record that stands for its events.
         """
+        record = session.record(name, max(self.now, session.last_time))
         try:
-            conversation, record = session.joined(name)
-        except Exception:
-            left = in_order((session.settled or session.fresh).values())
-            revision = session.revision - 1
-            self._keep(name, ClosedSession(revision, json_array(left), self._closing_time(session)), rules)
-            raise
-        closed = ClosedSession(session.revision, record.data, self._closing_time(session))
-        self._keep(name, closed, rules)
-        return conversation, record
+            found: Conversation | Exception = session.joined(name)
+        except Exception as error:
+            found = error
+        self._keep(name, closed_session(record, isinstance(found, Exception)), rules)
+        return found, record
 
     def next_visit(self, rules: StreamRules) -> float:
         """Returns when there is something to do, seconds since the epoch; infinity: never.
@@ -176,9 +159,6 @@ class Sessions(msgspec.Struct, array_like=True):
     def is_empty(self) -> bool:
         """Tells whether nothing is kept."""
         return not (self.open or self.closed or self.forgotten)
-
-    def _closing_time(self, session: Session) -> float:
-        return max(self.now, session.last_time)
 
     def _open(self, name: str, session: Session) -> None:
         closed = self.closed.pop(name, None)
@@ -207,7 +187,3 @@ class Sessions(msgspec.Struct, array_like=True):
             if len(self.forgotten) <= MAX_KEPT and self.forgotten[name] + FORGOTTEN_SECONDS > self.now:
                 break
             del self.forgotten[name]
-
-
-def _closed(restored: RestoredSession) -> ClosedSession:
-    return ClosedSession(restored.revision, restored.events, restored.closed_at)

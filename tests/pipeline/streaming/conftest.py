@@ -15,11 +15,11 @@ from typing import IO, Any
 
 import pytest
 
+from pipeline.streaming.kept import key_of
 from pipeline.streaming.ledger import Ledger
-from pipeline.streaming.restore import restore
 from pipeline.streaming.store import Store
 from schemas.arrival import Arrival
-from schemas.record import Receipt
+from schemas.record import Closing, Receipt, Record
 from transforms.metrics import MetricsState
 from transforms.statistics import Tally
 from transforms.streaming.outcome import Contribution, Outcome
@@ -27,6 +27,7 @@ from transforms.streaming.rules import StreamRules
 
 ROOT = Path(__file__).parents[3]
 PATIENCE = 60
+RULES = StreamRules(session_gap=6.0, window=100.0, allowed_lateness=1000.0)
 
 
 class Stream:
@@ -164,7 +165,10 @@ def _outcome(
     failures: int = 0,
     is_scored: bool = True,
 ) -> Outcome:
-    """Returns the outcome of a conversation of the file `logs`, with so many score rows."""
+    """Returns the outcome of a conversation of the file `logs`, with so many score rows.
+
+    `events` make it one that was joined; it is lost if it is not scored.
+    """
     rows: list[Any] = [{"name": name, "revision": revision, "row": n} for n in range(size)]
     lost = {
         "stage": "score" if is_scored else "parse",
@@ -174,12 +178,17 @@ def _outcome(
     }
     found: list[Any] = [{**lost, "revision": revision} for _ in range(failures)]
     receipts = (Receipt("logs", position),)
+    joined = None
+    if events:
+        closing = Closing(name, revision, event_time, event_time, b"[]")
+        joined = Record("logs", position, events, receipts, closing)
     if not is_scored:
-        return Outcome(None, None, [], [], found, receipts)
+        empty = Contribution(name, revision, digest, event_time, "", MetricsState()) if joined else None
+        return Outcome(name if joined else None, empty, [], [], found, receipts, joined)
     statistics = _statistics(version)
     contribution = Contribution(name, revision, digest, event_time, version, statistics)
     result: list[Any] = [{"name": name, "result": {"name": name, "revision": revision}}]
-    return Outcome(name, contribution, rows, result, found, receipts, events)
+    return Outcome(name, contribution, rows, result, found, receipts, joined)
 
 
 @pytest.fixture(scope="session")
@@ -198,8 +207,7 @@ class Kept:
 
     def open(self) -> "Kept":
         self.ledger = Ledger(self.settled.extend)
-        self.store = Store(self.directory)
-        self.store.totals = restore(self.store.conversations, StreamRules()).totals
+        self.store = Store(self.directory, RULES)
         self.store.book.done("logs")
         return self
 
@@ -223,14 +231,24 @@ class Kept:
 
     def state(self) -> tuple[Any, ...]:
         """Returns all that is to be the same when it is opened again."""
-        contributions = list(self.store.conversations.contributions())
+        tables = ("conversations", "sessions", "digests", "spans", "sums", "forgotten")
         return (
-            self.store.counts,
+            +self.store.counts,
             self.store.totals,
-            contributions,
-            self.store.conversations.sessions(),
+            self.store.sums.all(),
+            *(self.select(f"SELECT * FROM {table} ORDER BY 1, 2") for table in tables),
             self.rows("scores"),
         )
+
+    def select(self, query: str) -> list[tuple[Any, ...]]:
+        """Returns what stands in the database."""
+        with closing(sqlite3.connect(self.directory / "progress.sqlite")) as connection:
+            return list(connection.execute(query))
+
+    def conversation(self, name: str) -> tuple[Any, ...]:
+        """Returns (revision, digest, event time, app version) of a conversation."""
+        columns = "revision, digest, event_time, app_version"
+        return self.select(f"SELECT {columns} FROM conversations WHERE key = {key_of(name)}")[0]
 
 
 @pytest.fixture

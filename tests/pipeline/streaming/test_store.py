@@ -8,12 +8,14 @@ import pytest
 
 from pipeline.feeds.feed import Done
 from pipeline.streaming.counts import stream_counts
-from pipeline.streaming.restore import restore
 from pipeline.streaming.segments import SegmentId
 from schemas.record import Receipt
 from transforms.metrics import MetricsState
 from transforms.streaming.outcome import failed_outcome, ignored_outcome
 from transforms.streaming.rules import StreamRules
+from transforms.streaming.sessions import FORGOTTEN_SECONDS
+
+RULES = StreamRules(session_gap=6.0, window=100.0, allowed_lateness=1000.0)
 
 
 def results(kept):
@@ -78,8 +80,7 @@ def test_a_replaced_outcome_counts_no_more(kept, new_outcome, first, second):
     }
     kept.store.compact()
     assert results(kept) == [("a", second.get("revision", 0)), ("b", 0)]
-    (contribution,) = [c for c in kept.store.conversations.contributions() if c.name == "a"]
-    assert (contribution.app_version, contribution.digest) == ("v2", second.get("digest", b"a"))
+    assert kept.conversation("a")[1::2] == (second.get("digest", b"a"), "v2")
 
 
 @GIVES_WAY
@@ -101,8 +102,7 @@ def test_an_older_revision_changes_nothing(kept, new_outcome, first, second):
 def test_a_revision_stays_in_the_window_of_the_first(kept, new_outcome):
     kept.commit(new_outcome("a", 1, event_time=100.0))
     kept.commit(new_outcome("a", 2, revision=1, event_time=90_000.0))
-    (contribution,) = kept.store.conversations.contributions()
-    assert (contribution.event_time, contribution.revision) == (100.0, 1)
+    assert kept.conversation("a")[0::2] == (1, 100.0)
 
 
 def test_a_lost_record_is_lost_once(kept, new_outcome):
@@ -162,7 +162,7 @@ def test_compaction_leaves_exactly_the_live_rows_and_can_go_on(kept, new_outcome
     assert results(kept) == sorted((name, revision) for name, (revision, _) in live.items())
     assert all(row["revision"] == live[row["conversation_id"]][0] for row in kept.rows("failures"))
     assert kept.store.totals["v1"].conversations == len(live)
-    assert restore(kept.store.conversations, StreamRules()).totals == kept.store.totals
+    assert merged(one.state for one in kept.store.sums.all()) == kept.store.totals["v1"]
 
 
 def test_compaction_without_dead_rows_touches_nothing(kept, new_outcome):
@@ -256,31 +256,123 @@ def test_another_format_is_refused(kept, new_outcome, tmp_path, content, said):
         type(kept)(folder)
 
 
-def test_sums_of_what_is_kept_are_restored(kept, new_outcome):
-    rules = StreamRules(window=100.0, session_gap=7.0)
+def test_sums_are_kept_by_window_and_version(kept, new_outcome):
     kept.commit(
         *(new_outcome("a", 1, event_time=205.0), new_outcome("b", 2, event_time=299.9, version="v2")),
         *(new_outcome("c", 3, event_time=300.0), new_outcome("d", 4, event_time=250.0, events=b"[4]")),
     )
     kept.commit(new_outcome("a", 5, event_time=999.0, revision=1))
-    restored = restore(kept.reopen().store.conversations, rules)
-    assert [c.name for c in restored.contributions] == ["b", "c", "d", "a"], "what changed last stands last"
-    assert all(c.is_restored for c in restored.contributions)
-    sums = {(one.start, one.app_version): one.state.conversations for one in restored.sums}
+    sums = {(one.start, one.app_version): one.state.conversations for one in kept.reopen().store.sums.all()}
     assert sums == {(200.0, "v1"): 2, (200.0, "v2"): 1, (300.0, "v1"): 1}
-    assert {v: state.conversations for v, state in restored.totals.items()} == {"v1": 3, "v2": 1}
-    assert restored.sessions == [("d", 0, b"[4]", 257.0)]
-    merged = MetricsState()
-    for contribution in restored.contributions:
-        merged.merge(contribution.statistics)
+    assert {v: state.conversations for v, state in kept.store.totals.items()} == {"v1": 3, "v2": 1}
+    assert merged(one.state for one in kept.store.sums.all()) == merged(kept.store.totals.values())
+
+
+def merged(states):
     total = MetricsState()
-    for state in restored.totals.values():
+    for state in states:
         total.merge(state)
-    assert merged == total
+    return total
 
 
-def test_nothing_is_restored_of_nothing(kept):
-    assert restore(kept.store.conversations, StreamRules()) == ([], [], [], {})
+def lost(new_outcome, position, revision, digest, events=b"[1]"):
+    fields = {"failures": 2, "is_scored": False, "digest": digest, "events": events}
+    return new_outcome("a", position, revision=revision, **fields)
+
+
+def test_a_lost_closing_takes_the_place_of_a_result_and_is_withdrawn_in_turn(kept, new_outcome):
+    for step in range(2):
+        kept.commit(new_outcome("a", 2 * step + 1, events=b"[1]", revision=step, failures=1))
+        counts = stream_counts(kept.store.counts)
+        assert (counts["results"], counts["lost_conversations"], counts["lost_records"]) == (1, 0, 0)
+        assert counts["failures"] == {"score: ValueError": 1} and kept.store.totals["v1"].conversations == 1
+        kept.commit(lost(new_outcome, 2 * step + 2, step + 1, b"b"))
+        counts = stream_counts(kept.store.counts)
+        assert (counts["results"], counts["lost_conversations"], counts["lost_records"]) == (0, 1, 0)
+        assert counts["failures"] == {"parse: ValueError": 2} and kept.store.totals == {}
+        assert kept.store.sums.all() == [] and kept.reopen().store.totals == {}
+    kept.store.compact()
+    assert (kept.rows("results"), kept.rows("scores"), len(kept.rows("failures"))) == ([], [], 2)
+    kept.commit(new_outcome("a", 5, events=b"[1]", revision=2, digest=b"c"))
+    kept.store.compact()
+    assert ([row["name"] for row in kept.rows("results")], kept.rows("failures")) == (["a"], [])
+    assert +kept.store.counts == {"results": 1, "records": 5, "replaced": 2}
+
+
+def test_events_of_a_lost_conversation_go_on_after_a_restart(kept, new_outcome):
+    kept.commit(lost(new_outcome, 1, 0, b"a", b"[1,2]"), new_outcome("b", 2, revision=4, events=b"[3]"))
+    sessions = kept.reopen().store.earlier
+    found = sessions.session("a")
+    assert (found.revision, found.events, found.closed_at) == (-1, b"[1,2]", 7200.0)
+    assert (sessions.session("b").revision, sessions.session("c")) == (4, None)
+
+
+def test_what_an_earlier_process_counted_is_looked_up(kept, new_outcome):
+    kept.commit(new_outcome("a", 1), new_outcome("b", 2, version="v2"))
+    assert kept.store.earlier.counted("a") is None, "counted by this process"
+    earlier = kept.reopen().store.earlier
+    kept.commit(new_outcome("a", 3, revision=1), new_outcome("c", 4))
+    found = {name: earlier.counted(name) for name in "abc"}
+    assert (found["a"].revision, found["a"].digest, found["b"].app_version) == (0, b"a", "v2")
+    assert found["c"] is None
+    assert kept.reopen().store.earlier.counted("a").revision == 1
+
+
+def test_what_lateness_allows_is_pruned(kept, new_outcome):
+    for number in range(20):
+        kept.commit(new_outcome(f"c{number}", number + 1, event_time=100.0 * number, events=b"[1]"))
+    kept.commit(new_outcome("-", 21, is_scored=False, failures=1))
+    totals = dict(kept.store.totals)
+    kept.store.now = 1700.0
+    kept.store.compact()
+    kept.reopen()
+    horizon = 1700.0 - 100.0 - RULES.window_lateness
+    gone = [number for number in range(20) if 100.0 * number <= horizon]
+    late = [number for number in range(20) if 100.0 * number <= 700.0]
+    assert 0 < len(gone) < len(late) < 20
+    for table in ("conversations", "digests"):
+        assert len(kept.select(f"SELECT * FROM {table}")) == 20 - len(gone)
+    assert len(kept.select("SELECT DISTINCT key FROM spans")) == 20 - len(gone)
+    assert [kept.store.earlier.session(f"c{n}").events for n in range(20)] == [
+        b"" if n in late else b"[1]" for n in range(20)
+    ]
+    assert kept.store.totals == totals and len(results(kept)) == 20
+    assert kept.store.now == 1900.0, "the time goes on from the latest conversation"
+
+
+def test_a_pruned_conversation_that_comes_again(kept, new_outcome):
+    kept.commit(new_outcome("a", 1, event_time=100.0))
+    kept.store.now = 5000.0
+    kept.store.compact()
+    before = kept.state()[1:-1]
+    kept.reopen()
+    assert kept.store.earlier.counted("a").revision > 10**9, "nothing replaces it"
+    kept.commit(new_outcome("a", 2, event_time=100.0), new_outcome("a", 3, digest=b"b", revision=1))
+    kept.commit(new_outcome("other", 4, digest=b"b")._replace(results=[{"name": "a", "result": {}}]))
+    assert kept.state()[1:-1] == before and results(kept) == [("a", 0)]
+    rows = [(row["error_type"], row["position"], row["conversation_id"]) for row in kept.rows("failures")]
+    assert rows == [("LateEventError", 3, "a"), ("LateEventError", 4, "other")]
+    counts = stream_counts(kept.store.counts)
+    assert (counts["repeated"], counts["lost_conversations"], counts["results"]) == (1, 2, 1)
+
+
+def test_a_forgotten_name_is_forgotten_in_the_end(kept, new_outcome):
+    kept.commit(new_outcome("a", 1, event_time=100.0, events=b"[1]"))
+    kept.store.now = 5000.0
+    kept.store.compact()
+    assert len(kept.select("SELECT * FROM forgotten")) == 2
+    kept.store.now += FORGOTTEN_SECONDS
+    kept.store.compact()
+    assert kept.select("SELECT * FROM forgotten") == [] == kept.select("SELECT * FROM sessions")
+
+
+def test_pruning_goes_on_while_a_stream_does(kept, new_outcome):
+    """The database holds what lateness needs, however long the stream is."""
+    for start in range(0, 6000, 500):
+        kept.store.now = 10.0 * start
+        numbers = range(start, start + 500)
+        kept.commit(*(new_outcome(f"c{n}", n + 1, event_time=10.0 * n, size=0) for n in numbers))
+    assert len(kept.select("SELECT * FROM conversations")) < 3000 < len(results(kept))
 
 
 def test_a_full_table_goes_on_in_another_file(kept, new_outcome):

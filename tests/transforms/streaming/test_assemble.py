@@ -17,9 +17,10 @@ from transforms.formats.registry import LogReader
 from transforms.parse import JoinSessions, LoggedConversation, ParseConversations
 from transforms.progress import PROGRESS
 from transforms.streaming.assemble import AssembleConversations, firing_time
-from transforms.streaming.assembly import MAX_EVENTS, RestoredSession
+from transforms.streaming.assembly import MAX_EVENTS, ClosedSession
 from transforms.streaming.parse import ParseArrivals
 from transforms.streaming.rules import StreamRules
+from transforms.streaming.sessions import Earlier, none_earlier
 
 T = 1_000_000
 GAP = 640
@@ -83,18 +84,16 @@ class Collect(beam.DoFn):
         FOUND["held"].append(PROGRESS.held)
 
 
-def run(
-    log: Log, rules: StreamRules = RULES, restored: list[RestoredSession] | None = None
-) -> dict[str, list[Any]]:
+def run(log: Log, rules: StreamRules = RULES, earlier: Earlier = none_earlier) -> dict[str, list[Any]]:
     """Runs a stream to its end and returns all that assembly gave."""
     FOUND.update(conversations=[], failures=[], ignored=[], held=[])
     options = PipelineOptions(["--runner=BundleBasedDirectRunner", "--streaming"])
     held = PROGRESS.held
     with beam.Pipeline(options=options) as root:
-        known = None if restored is None else root | beam.Create(restored)
         parsed = root | log.stream.advance_watermark_to_infinity() | ParseArrivals(LogReader())
-        found = parsed.events | AssembleConversations(rules, known)
-        lost = (found.failures, parsed.failures) | beam.Flatten() | "Failed" >> beam.Map(failed)
+        found = parsed.events | AssembleConversations(rules, earlier)
+        unjoined = found.lost | beam.FlatMap(lambda lost: lost.failures)
+        lost = (found.failures, unjoined, parsed.failures) | beam.Flatten() | "Failed" >> beam.Map(failed)
         nothing = found.ignored | "Ignored" >> beam.FlatMap(lambda rs: [receipt.position for receipt in rs])
         _ = found.conversations | "Told" >> beam.Map(told) | beam.ParDo(Collect("conversations"))
         _ = lost | "KeepLost" >> beam.ParDo(Collect("failures"))
@@ -227,17 +226,20 @@ def test_events_that_make_no_conversation_are_failures() -> None:
     check(log, [("c", 0, ["c0"], [5], T)], [*lost, ("parse", "ValueError", None, [6])])
 
 
-def closed(revision: int, conversation: str, *indices: int) -> RestoredSession:
+def closed(revision: int, conversation: str, *indices: int) -> ClosedSession:
     events = b"[" + b",".join(text(conversation, index, T) for index in indices) + b"]"
-    return RestoredSession(conversation, revision, events, T + GAP)
+    return ClosedSession(revision, events, T + GAP)
+
+
+def find_earlier(name: str) -> ClosedSession | None:
+    return {"a": closed(3, "a", 0, 2), "b": closed(1, "b", 0), "d": closed(2, "d", 0)}.get(name)
 
 
 @pytest.mark.parametrize("slots", [None, 2])
 def test_sessions_of_an_earlier_process_go_on(slots: int | None) -> None:
-    """Whichever the engine reads first, the restored sessions or the new events."""
     log = Log().bundle(("a", 1, T), ("a", 0, T), ("b", 0, T), ("c", 7, T + 1)).watermark(T + 5000)
     rules = StreamRules(session_gap=GAP, allowed_lateness=10_000, slots=slots)
-    found = run(log, rules, [closed(3, "a", 0, 2), closed(1, "b", 0), closed(2, "d", 0)])
+    found = run(log, rules, find_earlier)
     last = {row[0]: row[1:3] for row in sorted(found["conversations"])}
     assert last == {"a": (4, ["a0", "a1", "a2"]), "c": (0, ["c7"])}
     settled = [position for row in found["conversations"] for position in row[3]]

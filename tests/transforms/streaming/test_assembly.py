@@ -5,16 +5,18 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from schemas.record import Receipt, Record
 from transforms.formats.registry import LogReader
 from transforms.streaming import assembly, sessions
 from transforms.streaming.assembly import (
     AT_ONCE,
+    ClosedSession,
     LateEventError,
-    RestoredSession,
     Session,
     SessionFullError,
+    closed_session,
     json_array,
     rounded_up,
 )
@@ -46,14 +48,10 @@ def close(kept, now=T + 4 * GAP):
     for name, session in kept.take_due(now, RULES):
         conversation, record = kept.close(name, session, RULES)
         said = [turn.agent for turn in conversation.turns]
-        assert record.is_joined
+        assert record.closing.revision == conversation.revision
         positions = [receipt.position for receipt in record.settles()]
         given_on.append((name, conversation.revision, said, positions))
     return given_on
-
-
-def restored(revision, *events, at=T, session="c"):
-    return RestoredSession(session, revision, json_array(events), at)
 
 
 @pytest.mark.parametrize(
@@ -222,18 +220,21 @@ def test_closed_sessions_are_bounded():
     assert (list(kept.closed), list(kept.forgotten)) == (["1", "2"], ["0"])
     assert kept.closed_bytes == sum(len(one.events) for one in kept.closed.values())
     for number in range(sessions.MAX_KEPT + 5):
-        kept.restore(restored(0, session=f"r{number}"), READER, RULES)
+        add(kept, event(0, session=f"r{number}", end=True))
+    close(kept, T)
     assert len(kept.closed) == sessions.MAX_KEPT
     assert list(kept.forgotten) == ["0", "1", "2", *(f"r{number}" for number in range(5))]
     for number in range(sessions.MAX_KEPT):
-        kept.restore(restored(0, session=f"s{number}"), READER, RULES)
+        add(kept, event(0, session=f"s{number}", end=True))
+    close(kept, T)
     assert len(kept.forgotten) == sessions.MAX_KEPT
 
 
 def close_failing(kept):
     ((name, session),) = kept.take_due(T + GAP, RULES)
-    with pytest.raises(ValueError, match="agent: Expected"):
-        kept.close(name, session, RULES)
+    found, record = kept.close(name, session, RULES)
+    assert isinstance(found, ValueError) and "agent: Expected" in str(found)
+    assert len(json.loads(record.data)) == len(session.settled) + len(session.fresh)
 
 
 def test_a_later_event_may_mend_a_conversation_that_could_not_be_joined():
@@ -244,63 +245,55 @@ def test_a_later_event_may_mend_a_conversation_that_could_not_be_joined():
     assert close(kept, T + GAP) == [("c", 0, ["a", "b"], [9])]
 
 
-def test_an_event_that_spoils_a_conversation_is_not_kept():
+def test_all_events_of_a_conversation_that_could_not_be_joined_again_are_kept():
+    """What was given on before, what came with the event that spoils it, and what mends it."""
     kept = Sessions()
     add(kept, event(0))
-    close(kept, T + GAP)
-    add(kept, event(1, 5))
+    assert [row[1] for row in close(kept, T + GAP)] == [0]
+    add(kept, event(1, 5), event(2, "c"))
     close_failing(kept)
-    add(kept, event(1, "b"))
-    assert close(kept, T + GAP) == [("c", 1, ["a", "b"], [2])]
+    add(kept, event(1, "b", 9))
+    assert close(kept, T + GAP) == [("c", 1, ["a", "b", "c"], [9])]
+
+
+def after_restart(revision, *events, at=T, session="c"):
+    """Returns the sessions of a process that begins, and what finds a session of the process before."""
+    record = Session(settled={one.event_id: one for one in events}, revision=revision).record(session, at)
+    found = {session: closed_session(record, is_lost=False)}
+    return Sessions(), found.get
 
 
 def test_an_event_after_a_restart():
-    kept = Sessions()
-    assert kept.restore(restored(4, event(0), event(2, "c")), READER, RULES) == Added(0)
-    assert add(kept, event(0, position=8)) == [Added(0, (Receipt("log", 8),))]
-    add(kept, event(1, "b"))
+    kept, earlier = after_restart(4, event(0), event(2, "c"))
+    assert kept.add(event(0, position=8), T, READER, RULES, earlier) == Added(0, (Receipt("log", 8),))
+    assert kept.add(event(1, "b"), T, READER, RULES, earlier) == Added(1)
     assert close(kept, T + GAP) == [("c", 5, ["a", "b", "c"], [2])]
 
 
-def test_a_session_that_is_restored_while_new_events_wait():
-    kept = Sessions()
-    add(kept, event(0, position=8), event(1, "b"))
-    found = kept.restore(restored(4, event(0), event(2, "c")), READER, RULES)
-    assert found == Added(-1, (Receipt("log", 8),))
-    assert close(kept) == [("c", 5, ["a", "b", "c"], [2])]
+@pytest.mark.parametrize("is_pruned", [False, True])
+def test_an_event_after_a_restart_that_is_too_late(is_pruned):
+    kept, earlier = after_restart(4, event(0), at=T)
+    closed = replace(earlier("c"), events=b"") if is_pruned else earlier("c")
+    now = 0.0 if is_pruned else T + RULES.allowed_lateness
+    with pytest.raises(LateEventError, match="came after its conversation was forgotten"):
+        kept.add(event(1, watermark=now), T, READER, RULES, lambda name: closed)
+    assert kept.open == {}
 
 
-def test_a_session_that_is_restored_while_its_own_events_come_again():
-    kept = Sessions()
-    add(kept, event(0))
-    assert kept.restore(restored(4, event(0)), READER, RULES) == Added(-1, (Receipt("log", 1),))
-    assert (close(kept), kept.closed["c"].revision, kept.open) == ([], 4, {})
-
-
-def test_a_session_that_is_restored_after_new_events_were_given_on():
-    kept = Sessions()
-    add(kept, event(1, "b", end=True))
-    assert [row[1] for row in close(kept, T)] == [0]
-    assert kept.restore(restored(4, event(0), event(2, "c")), READER, RULES) == Added(0)
-    assert kept.due == AT_ONCE
-    assert close(kept, T) == [("c", 5, ["a", "b", "c"], [])]
-
-
-def test_a_session_that_is_restored_after_it_was_given_on_anew():
-    kept = Sessions()
-    add(kept, event(0, end=True))
-    close(kept, T)
-    assert kept.restore(restored(4, event(0, end=True)), READER, RULES) == Added(0)
-    assert (close(kept), kept.closed["c"].revision) == ([], 4)
+def test_places_of_events_outlive_a_restart():
+    kept, earlier = after_restart(0, event(0, position=7), event(1, 5, position=9))
+    kept.add(event(2, "c", position=11), T, READER, RULES, earlier)
+    ((name, session),) = kept.take_due(T + 4 * GAP, RULES)
+    found, record = kept.close(name, session, RULES)
+    assert isinstance(found, ValueError) and json.loads(record.closing.places) == [
+        ["log", position] for position in (7, 9, 11)
+    ]
 
 
 def test_a_restored_session_that_is_damaged():
-    kept = Sessions()
-    kept.restore(
-        RestoredSession("c", 0, b'[{"conversation_id": "c", "turns": [{"user": "q"}]}]', T), READER, RULES
-    )
+    damaged = ClosedSession(0, b'[{"conversation_id": "c", "turns": [{"user": "q"}]}]', T)
     with pytest.raises(ValueError, match="something that is no event"):
-        add(kept, event(0))
+        Sessions().add(event(0), T, READER, RULES, lambda name: damaged)
 
 
 def test_raw_records_are_restored_to_the_byte():
@@ -309,16 +302,15 @@ def test_raw_records_are_restored_to_the_byte():
         b'\n{"conversation_id":"c","end":true}\n',
     ]
     events = [READER.read(Record("log", i, text)) for i, text in enumerate(data)]
-    found = assembly.events_of(json_array(events), READER)
+    found = assembly.events_of(ClosedSession(0, json_array(events), T), READER)
     assert [one.record.data for one in found.values()] == [text.strip() for text in data]
     assert list(found) == [one.event_id for one in events]
     odd = READER.read(Record("log", 1, b'{"conversation_id": "c", "event_id": "e", "turn": {"state": NaN}}'))
-    assert next(iter(assembly.events_of(json_array([odd, *events]), READER))) == "e"
+    assert next(iter(assembly.events_of(ClosedSession(0, json_array([odd, *events]), T), READER))) == "e"
 
 
 def test_state_comes_back_from_its_encoding():
     kept = Sessions()
-    kept.restore(restored(4, event(0, session="r"), session="r"), READER, RULES)
     add(kept, event(0), event(1, "b", at=T), event(0, position=7))
     add(kept, event(0, session="closed", end=True))
     close(kept, T)
@@ -371,23 +363,3 @@ def test_any_order_any_repetition_and_any_closing_end_in_the_same_conversation(o
     assert given_on[-1][2] == ["a", "B", "c", "d"]
     positions = [p for row in given_on for p in row[3]] + [receipt.position for receipt in settled]
     assert {*positions} == {1, 2, 3, 4, 5}
-
-
-@given(st.permutations(EVENTS), st.sets(st.sampled_from(range(5)), min_size=1), st.integers(0, 9), st.data())
-def test_a_restart_at_any_moment_ends_in_the_same_conversation(order, earlier, moment, data):
-    before = Sessions()
-    add(before, *(EVENTS[i] for i in sorted(earlier)))
-    ((_, revision, said, _),) = close(before)
-    back = restored(revision, *(EVENTS[i] for i in sorted(earlier)))
-    kept, rows = Sessions(), [(revision, said)]
-    closings = data.draw(st.sets(st.integers(0, 9)))
-    for step, one in enumerate([*order[:moment], back, *order[moment:]]):
-        if one is back:
-            kept.restore(one, READER, RULES)
-        else:
-            kept.add(one, T, READER, RULES)
-        rows += [row[1:3] for row in (close(kept, T + GAP) if step in closings else ())]
-    rows += [row[1:3] for row in close(kept)]
-    highest = max(row[0] for row in rows)
-    assert [row for row in rows if row[0] == highest][-1][1] == ["a", "B", "c", "d"]
-    assert kept.closed["c"].revision == highest

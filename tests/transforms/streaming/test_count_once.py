@@ -10,17 +10,17 @@ from transforms.streaming.latest import revise
 from transforms.streaming.outcome import Contribution
 
 
-def contribution(revision=0, digest="a", time=0.0, is_restored=False):
+def contribution(revision=0, digest="a", time=0.0):
     """The version and the sums are those of the record: equal digests have equal ones."""
     tally = Tally()
     tally.add(ord(digest) + revision / 10, "PASS", True)
     state = MetricsState(1, 2, 1, 0, {(f"criterion {digest}", None): tally})
     version = "v1" if digest < "c" else "v2"
-    return Contribution("n", revision, digest.encode(), time, version, state, is_restored)
+    return Contribution("n", revision, digest.encode(), time, version, state)
 
 
-def sums_after(*contributions):
-    """Adds up what comes, beginning with the sums that a restart gives back."""
+def sums_after(*contributions, earlier=None):
+    """Adds up what comes, beginning with what an earlier process counted."""
     sums, known = {}, None
 
     def add(sign, time, version, state):
@@ -29,9 +29,9 @@ def sums_after(*contributions):
         if place == MetricsState():
             del sums[version, time]
 
-    for one in contributions:
-        if one.is_restored:
-            add(1, one.event_time, one.app_version, one.statistics)
+    if earlier is not None:
+        known, _ = revise(None, earlier)
+        add(1, earlier.event_time, earlier.app_version, earlier.statistics)
     for one in contributions:
         known, changes = revise(known, one)
         for change in changes:
@@ -57,29 +57,23 @@ def test_one_counts_in_the_window_of_the_first(contributions, winner, time):
     assert sums_after(*contributions) == {(winner.app_version, time): winner.statistics}
 
 
-def restored(*fields):
-    return contribution(*fields)._replace(is_restored=True)
-
-
-RESTORED = [
-    ("alone", restored(0, "a", 3.0), [], contribution(0, "a")),
-    ("read again", restored(0, "a", 3.0), [contribution(0, "a", 4.0)], contribution(0, "a")),
-    ("revised", restored(0, "a", 3.0), [contribution(1, "c", 4.0)], contribution(1, "c")),
-    ("an old one", restored(2, "c", 3.0), [contribution(1, "a", 4.0)], contribution(2, "c")),
+EARLIER = [
+    ("alone", contribution(0, "a", 3.0), [], contribution(0, "a")),
+    ("read again", contribution(0, "a", 3.0), [contribution(0, "a", 4.0)], contribution(0, "a")),
+    ("revised", contribution(0, "a", 3.0), [contribution(1, "c", 4.0)], contribution(1, "c")),
+    ("an old one", contribution(2, "c", 3.0), [contribution(1, "a", 4.0)], contribution(2, "c")),
     (
         "read again and revised",
-        restored(0, "a", 3.0),
+        contribution(0, "a", 3.0),
         [contribution(0, "a", 4.0), contribution(1, "b", 6.0)],
         contribution(1, "b"),
     ),
 ]
 
 
-@pytest.mark.parametrize("place", [0, 1, 2])
-@pytest.mark.parametrize(("old", "new", "winner"), [case[1:] for case in RESTORED])
-def test_what_was_counted_before_a_restart(old, new, winner, place):
-    contributions = [*new[:place], old, *new[place:]]
-    assert sums_after(*contributions) == {(winner.app_version, 3.0): winner.statistics}
+@pytest.mark.parametrize(("old", "new", "winner"), [case[1:] for case in EARLIER])
+def test_what_was_counted_before_a_restart(old, new, winner):
+    assert sums_after(*new, earlier=old) == {(winner.app_version, 3.0): winner.statistics}
 
 
 ANY = st.builds(contribution, st.integers(0, 2), st.sampled_from("abcd"), st.sampled_from([0.0, 100.0]))
@@ -92,8 +86,9 @@ def test_exactly_one_is_counted(contributions):
     assert sums_after(*contributions) == {(last.app_version, contributions[0].event_time): last.statistics}
 
 
-@given(st.lists(ANY, max_size=5), ANY.map(lambda one: one._replace(is_restored=True)))
-def test_it_does_not_matter_when_a_restored_one_comes(contributions, old):
-    first = sums_after(old, *contributions)
-    for place in range(1, len(contributions) + 1):
-        assert sums_after(*contributions[:place], old, *contributions[place:]) == first
+def test_a_lost_conversation_is_taken_back_and_counts_when_it_is_mended():
+    lost = contribution(1, "b")._replace(app_version="", statistics=MetricsState())
+    assert sums_after(A, lost) == {}
+    mended = contribution(1, "c", 70.0)
+    assert sums_after(A, lost, mended) == {("v2", 0.0): mended.statistics}
+    assert sums_after(lost, mended, earlier=A) == {("v2", 0.0): mended.statistics}

@@ -12,7 +12,7 @@ from apache_beam.transforms.window import TimestampedValue
 from transforms.metrics import MetricsState
 from transforms.rows import turn_rows, version_rows
 from transforms.statistics import Tally
-from transforms.streaming.latest import HORIZON, CountOnce
+from transforms.streaming.latest import HORIZON, CountOnce, none_counted, revise
 from transforms.streaming.outcome import Contribution
 from transforms.streaming.rules import StreamRules
 from transforms.streaming.windowed import WindowedMetrics
@@ -31,14 +31,14 @@ class _CollectFn(beam.DoFn):
         GIVEN[self._run].append(pane)
 
 
-def contribution(name, time, *, revision=0, digest=b"a", version="v1", criterion="c", is_restored=False):
+def contribution(name, time, *, revision=0, digest=b"a", version="v1", criterion="c"):
     tally = Tally()
     tally.add(0.1, "PASS", True)
     state = MetricsState(conversations=1, turns=1, tallies={(criterion, None): tally, (criterion, 0): tally})
-    return Contribution(name, revision, digest, time, version, state, is_restored)
+    return Contribution(name, revision, digest, time, version, state)
 
 
-def panes(*events, restored=(), sums=(), rules=RULES):
+def panes(*events, earlier=none_counted, sums=(), rules=RULES):
     """Runs contributions (one a bundle, or a list of them), ("mark", watermark) and ("wait", seconds)."""
     run = next(RUNS)
     GIVEN[run] = []
@@ -54,11 +54,9 @@ def panes(*events, restored=(), sums=(), rules=RULES):
     with beam.Pipeline(options=OPTIONS) as root:
         arriving = root | "Stream" >> stream.advance_watermark_to_infinity()
         old = None
-        if restored:
-            known = root | "Restored" >> beam.Create(list(restored))
-            arriving = (arriving, known) | "All" >> beam.Flatten()
+        if sums:
             old = root | "Sums" >> beam.Create(list(sums)) | "SumTimes" >> beam.MapTuple(TimestampedValue)
-        changes = arriving | "Once" >> CountOnce(rules)
+        changes = arriving | "Once" >> CountOnce(rules, earlier)
         _ = changes | "Metrics" >> WindowedMetrics(rules, old) | beam.ParDo(_CollectFn(run))
     return GIVEN.pop(run)
 
@@ -151,11 +149,15 @@ def test_conversations_are_forgotten_with_their_window():
     assert last(given) == {(0.0, "v1"): 1, (200.0, "v1"): 2}
 
 
-def test_restored_sums_count_and_restored_conversations_do_not():
-    old = contribution("r", 5, is_restored=True)
+def find_earlier(name):
+    return revise(None, contribution(name, 5))[0] if name in "rs" else None
+
+
+def test_restored_sums_count_and_conversations_that_were_counted_do_not():
+    old = contribution("r", 5)
     given = panes(
         *(contribution("a", 6), contribution("r", 5), contribution("s", 5, revision=1, criterion="d")),
-        restored=[old, old._replace(name="s")],
+        earlier=find_earlier,
         sums=[(("v1", old.statistics), 5), (("v1", old.statistics), 5)],
     )
     (pane,) = (pane for pane in given if pane.pane == "ON_TIME")

@@ -1,0 +1,85 @@
+"""Whole streams, split over files and processes, against a batch over the same files."""
+
+import json
+import tempfile
+from pathlib import Path
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+CONFIG = {"criteria": {"response_match_score": 0.5, "turn_latency": {}}}
+CASE = {"eval_id": "known", "turns": [{"user": "q", "response": "x y"}]}
+BAD = 5
+COUNTED = (
+    *("records", "parsed_records", "lost_records", "conversations", "lost_conversations", "results"),
+    *("failures", "failures_by_version", "findings"),
+)
+
+
+@st.composite
+def events(draw):
+    """Events of three conversations: what some say cannot be joined, or names no case, until others do."""
+    part = {
+        "file": st.sampled_from(["a.jsonl", "b.jsonl"]),
+        "session": st.sampled_from(["c0", "c1", "c2"]),
+        "index": st.integers(0, 2),
+        "agent": st.sampled_from([BAD, "x y", "x z"]),
+        "at": st.sampled_from([None, 0, 1, 2]),
+        "case": st.sampled_from([None, None, "known", "unknown"]),
+        "version": st.sampled_from([None, "v1", "v2"]),
+        "end": st.booleans(),
+    }
+    return draw(st.lists(st.fixed_dictionaries(part), min_size=2, max_size=12))
+
+
+def line(number, one):
+    value = {"conversation_id": one["session"], "turn_index": one["index"], "event_id": f"e{number}"}
+    value["turn"] = {"user": "q", "agent": one["agent"], "latency_ms": 100 + number}
+    value |= {"event_time": 1_700_000_000 + one["at"]} if one["at"] is not None else {}
+    value |= {"eval_id": one["case"]} if one["case"] else {}
+    value |= {"app_version": one["version"]} if one["version"] else {}
+    return json.dumps(value | ({"end": True} if one["end"] else {})) + "\n"
+
+
+def told(run):
+    """Returns all that a run gave, without what may differ: names of runs, revisions, moments."""
+    scores = [
+        tuple(row[key] for key in ("conversation_id", "criterion", "turn_index", "value", "outcome"))
+        for row in run.rows("scores")
+    ]
+    failures = [
+        (row["stage"], row["message"], row["conversation_id"], Path(row["source"]).name, row["position"])
+        for row in run.rows("failures")
+    ]
+    results = [(row["displayName"], row.get("evaluationStatus")) for row in run.rows("results")]
+    counts = run.document("run.json")["counts"]
+    return {
+        **{
+            name: sorted(rows, key=repr)
+            for name, rows in (("scores", scores), ("failures", failures), ("results", results))
+        },
+        "counts": {key: counts[key] for key in COUNTED},
+        "totals": run.document("aggregated_metrics.json"),
+    }
+
+
+@settings(max_examples=5, deadline=None, suppress_health_check=list(HealthCheck))
+@given(events(), st.data())
+def test_a_stream_in_any_pieces_gives_what_a_batch_gives(turnwise, goes_on, given_events, data):
+    numbers = list(range(len(given_events)))
+    cuts = sorted(data.draw(st.sets(st.sampled_from(numbers), max_size=2)))
+    with tempfile.TemporaryDirectory() as directory:
+        folder = Path(directory)
+        (folder / "in").mkdir()
+        (folder / "config.json").write_text(json.dumps(CONFIG))
+        (folder / "cases.json").write_text(json.dumps(CASE))
+        common = ["--input", folder / "in", "--config", folder / "config.json", "--judge", "none"]
+        common += ["--eval_cases", folder / "cases.json"]
+        for start, end in zip([0, *cuts], [*cuts, len(numbers)], strict=True):
+            for number in numbers[start:end]:
+                with (folder / "in" / given_events[number]["file"]).open("a") as file:
+                    file.write(line(number, given_events[number]))
+            stream = goes_on(folder / "out", *common)
+        batch = turnwise("run", *common, output=folder / "batch")
+        assert told(stream) == told(batch)
+        assert stream.status == batch.status
