@@ -3,6 +3,7 @@
 import asyncio
 import gzip
 import json
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -40,14 +41,18 @@ def conversation_case(case):
     return ConversationCase(conversation, CaseIndex(None).find(conversation), record)
 
 
-def criterion_of(answer, **fields):
-    criteria = {answer["metric"]: answer["criterion"] or {}}
-    (criterion,) = build_criteria(parse_config(json.dumps({"criteria": criteria, **fields})))
+@cache
+def criterion_from(config):
+    (criterion,) = build_criteria(parse_config(config))
     return criterion
 
 
-def measured(case, answer, **fields):
-    (result,) = score_conversation(conversation_case(case), [criterion_of(answer, **fields)]).scores
+def criterion_of(answer, **fields):
+    return criterion_from(json.dumps({"criteria": {answer["metric"]: answer["criterion"] or {}}, **fields}))
+
+
+def measured(matched, answer, **fields):
+    (result,) = score_conversation(matched, [criterion_of(answer, **fields)]).scores
     return result
 
 
@@ -68,17 +73,18 @@ def assert_bit_equal(result, case, answer):
 @pytest.mark.parametrize("number", range(len(MEASURED)))
 def test_measured_scores_are_bit_equal(number):
     case = MEASURED[number]
+    matched = conversation_case(case)
     for answer in case["answers"]:
-        assert_bit_equal(measured(case, answer, adk_compat=True), case, answer)
+        assert_bit_equal(measured(matched, answer, adk_compat=True), case, answer)
         if answer["metric"] not in DIFFERENT:
-            assert_bit_equal(measured(case, answer), case, answer)
+            assert_bit_equal(measured(matched, answer), case, answer)
 
 
 @pytest.mark.parametrize("number", range(len(MEASURED)))
 def test_the_frameworks_share_is_equal(number):
     case = MEASURED[number]
     (answer,) = (each for each in case["answers"] if "framework" in each)
-    scores = dict(measured(case, answer).turns)
+    scores = dict(measured(conversation_case(case), answer).turns)
     shares = [scores[i].details["framework"] if i in scores else None for i in range(len(case["actual"]))]
     assert shares == answer["framework"]
 
@@ -123,10 +129,11 @@ class Script:
 @pytest.mark.parametrize("number", range(len(JUDGED)))
 def test_judged_scores_are_bit_equal(number):
     case = JUDGED[number]
+    matched = conversation_case(case)
     for answer in case["answers"]:
         criterion = criterion_of(answer)
         assert isinstance(criterion, JudgedCriterion)
-        scored = ScoredConversation(conversation_case(case), [], [])
+        scored = ScoredConversation(matched, [], [])
         asyncio.run(judge_conversation(scored, [criterion], Script(case)))
         assert scored.failures == []
         assert_bit_equal(scored.scores[0], case, answer)
