@@ -113,13 +113,13 @@ def _check_package(options: PipelineOptions, kind: str) -> None:
     path = setup.setup_file
     if path is not None:
         if not (Path(path).is_absolute() and Path(path).is_file() and Path(path).name in _SETUP_FILES):
-            raise ConfigError(f"--setup_file {path}: must be the whole path of turnwise's own pyproject.toml")
+            raise ConfigError(f"--setup_file {path}: must be the whole path of a pyproject.toml or setup.py")
         return
     own_image = (
         options.view_as(WorkerOptions).sdk_container_image
         or options.view_as(PortableOptions).environment_config
     )
-    if not (own_image or setup.extra_packages):
+    if not (own_image or setup.extra_packages or setup.requirements_file):
         raise ConfigError(
             f"--setup_file is missing: workers of {kind} have no turnwise; name the whole path of its "
             "pyproject.toml, or an image that holds it (--sdk_container_image)"

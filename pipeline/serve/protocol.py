@@ -49,6 +49,7 @@ class LimitedProtocol(H11Protocol):
         """Keeps the limits."""
         super().__init__(*arguments, **named)
         self._limits = limits
+        self._answers = 0
         self._due: tuple[str, int, int] | None = None
         self._since = self.loop.time()
 
@@ -69,6 +70,11 @@ class LimitedProtocol(H11Protocol):
             self.cycle.message_event.set()
         self._answer_and_close(ServiceError("INVALID_ARGUMENT", "the request is not HTTP"))
 
+    def on_response_complete(self) -> None:
+        """Takes the next request of the connection."""
+        self._answers += 1
+        super().on_response_complete()
+
     def _answer_and_close(self, error: ServiceError) -> None:
         body, code = dump_json(error.to_value()), HTTP_CODES[error.status]
         head = f"HTTP/1.1 {code} {error.status}\r\nContent-Type: application/json\r\n"
@@ -80,10 +86,10 @@ class LimitedProtocol(H11Protocol):
         """Returns what the client owes, and how far it is with that; None: the server is at work."""
         unread = self.transport.get_write_buffer_size()
         if unread:
-            return "answer", id(self.cycle), unread
+            return "answer", self._answers, unread
         if self.conn.their_state is h11.SEND_BODY:
-            return "body", id(self.cycle), 0
-        return ("headers", id(self.cycle), 0) if self.conn.their_state is h11.IDLE else None
+            return "body", self._answers, 0
+        return ("headers", self._answers, 0) if self.conn.their_state is h11.IDLE else None
 
     def _refresh(self) -> None:
         due = self._what_is_due()

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import http.client
 import json
 import logging
 import re
@@ -48,13 +49,12 @@ async def application(scope: Any, receive: Any, send: Any) -> None:
 
 
 @contextlib.contextmanager
-def serving(limits: Limits) -> Iterator[int]:
+def serving(limits: Limits, kind: type[LimitedProtocol] = LimitedProtocol) -> Iterator[int]:
     """Serves `application` with limits in a thread of this process; gives the port."""
-    protocol: Any = partial(LimitedProtocol, limits=limits)
+    protocol: Any = partial(kind, limits=limits)
     config = uvicorn.Config(application, http=protocol, log_config=None, port=0, lifespan="off")
     config.timeout_graceful_shutdown = 1
     server = uvicorn.Server(config)
-    thread = threading.Thread(target=server.run)
     with socket.create_server(("127.0.0.1", 0)) as listener:
         thread = threading.Thread(target=server.run, args=([listener],))
         thread.start()
@@ -109,6 +109,26 @@ def test_an_answer_that_nobody_reads_is_ended() -> None:
             except ConnectionError:
                 break
         assert len(rest_of(client)) < LARGE
+
+
+def test_every_request_of_a_connection_has_its_own_time() -> None:
+    due: list[Any] = []
+
+    class Watched(LimitedProtocol):
+        def on_response_complete(self) -> None:
+            super().on_response_complete()
+            self._refresh()
+            due.append(self._due)
+
+    with serving(Limits(), Watched) as port:
+        client = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+        try:
+            for _ in range(20):
+                client.request("GET", "/")
+                assert client.getresponse().read() == b"xx"
+        finally:
+            client.close()
+    assert len(set(due)) == len(due) == 20 and {kind for kind, *_ in due} == {"headers"}
 
 
 def test_a_request_that_takes_the_server_long_is_not_ended() -> None:
