@@ -63,10 +63,13 @@ def test_a_run_tells_how_reliable_repeated_runs_are(finished):
     for criterion in ("tool_effects_v1", "evaluation_status"):
         repeats = rows["v1", criterion, "conversation"]["repeats"]
         assert (repeats["cases"], repeats["runs"]) == (2, 2)
+        assert [each["cases"] for each in repeats["pass_hat_k"]] == [2, 2, 1]
         assert [each["value"] for each in repeats["pass_hat_k"]] == pytest.approx(
-            [(1 / 2 + 2 / 3) / 2, (0 + 1 / 3) / 2]
+            [(1 / 2 + 2 / 3) / 2, (0 + 1 / 3) / 2, 0.0]
         )
-        assert [each["value"] for each in repeats["pass_at_k"]] == pytest.approx([(1 / 2 + 2 / 3) / 2, 1.0])
+        assert [each["value"] for each in repeats["pass_at_k"]] == pytest.approx(
+            [(1 / 2 + 2 / 3) / 2, 1.0, 1.0]
+        )
     assert [
         each["value"] for each in rows["v2", "tool_effects_v1", "conversation"]["repeats"]["pass_hat_k"]
     ] == [1, 1]
