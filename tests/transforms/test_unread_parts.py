@@ -224,7 +224,7 @@ def answer(action: Any) -> Any:
             "'1' without its call",
         ),
         (ces({"toolCall": {"args": {}}}), CALLS, "call 1"),
-        (answer({"bookAction": {"id": 1}}), CALLS, "no searchAction"),
+        (answer({"bookAction": {"id": 1}}), CALLS, "'bookAction'"),
     ],
 )
 def test_what_the_other_readers_do_not_understand(value, gaps, named):

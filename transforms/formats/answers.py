@@ -19,20 +19,23 @@ from schemas.conversation import ToolCall, ToolResponse, Turn
 from schemas.proto_fields import OpenEnum
 from schemas.proto_mending import Mended
 from schemas.proto_scalars import timestamp_nanos
-from schemas.values import JsonValue
-from transforms.formats.unread import UNREAD, Unread
+from schemas.values import JsonObject, JsonValue
+from transforms.formats.unread import Unread
 
 STAND_INS: Mapping[str, JsonValue] = {"startIndex": -1, "endIndex": -1}
 """What stands for an offset that cannot be read: a place outside every text."""
 UNREADABLE = "UnreadableField"
 UNKNOWN = "UnknownEnumValue"
 BACKWARDS = "NegativeDuration"
+_SEARCH = ("searchAction", "search_action")
 _NANOS_PER_MS = 1_000_000
 
 _Source: TypeAlias = DocumentMetadata | UnstructuredDocumentInfo | StructuredDocumentInfo
 
 
-def answer_turn(index: int, question: str | None, answer: Answer, mended: Mended, tool_name: str) -> Turn:
+def answer_turn(
+    index: int, question: str | None, answer: Answer, mended: Mended, tool_name: str, raw: JsonObject
+) -> Turn:
     """Returns the turn in which a question was answered.
 
     Args:
@@ -41,6 +44,7 @@ def answer_turn(index: int, question: str | None, answer: Answer, mended: Mended
         answer: The answer.
         mended: What of it could not be read.
         tool_name: What the tool is called that searches.
+        raw: The answer as it was logged.
     """
     latency = _latency_ms(answer)
     problems = mended_problems(mended)
@@ -60,11 +64,21 @@ def answer_turn(index: int, question: str | None, answer: Answer, mended: Mended
         latency_ms=latency if latency is not None and latency >= 0 else None,
         grounded=_grounded(answer, problems),
     )
+    return _actions_unread(raw).add_to(turn)
+
+
+def _actions_unread(raw: JsonObject) -> Unread:
+    """Returns the actions of an answer that are no searches."""
     unread = Unread()
-    for place, _, action in _actions(answer.steps):
-        if action.search_action is None:
-            unread.add(UNREAD, f"action {place} is no searchAction; what it does is not read", calls=True)
-    return unread.add_to(turn)
+    for step in _objects(raw.get("steps")):
+        for action in _objects(step.get("actions")):
+            if action.keys().isdisjoint(_SEARCH):
+                unread.part(next((name for name in action if name != "observation"), "action"), False)
+    return unread
+
+
+def _objects(value: JsonValue) -> list[JsonObject]:
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
 def mended_problems(mended: Mended) -> list[grounded.Problem]:

@@ -97,7 +97,9 @@ def _session_turn(index: int, raw: JsonValue, config: DiscoveryEngineConfig) -> 
     if not is_object:
         mended.unreadable.append(f"{label}: a message must be a JSON object")
     asked, answer = message.query.text if message.query else None, message.detailed_answer or Answer()
-    return answer_turn(index, asked, answer, mended, config.tool_name)
+    logged = (raw.get("detailedAnswer") or raw.get("detailed_answer")) if isinstance(raw, dict) else None
+    logged = logged if isinstance(logged, dict) else {}
+    return answer_turn(index, asked, answer, mended, config.tool_name, logged)
 
 
 def _single(value: JsonObject, config: DiscoveryEngineConfig) -> Conversation:
@@ -109,7 +111,7 @@ def _single(value: JsonObject, config: DiscoveryEngineConfig) -> Conversation:
     session = value.get("session")
     made, problems = _headed(session if isinstance(session, dict) else {})
     asked = _question(value, session, answer.name)
-    made.turns = [answer_turn(0, asked, answer, mended, config.tool_name)]
+    made.turns = [answer_turn(0, asked, answer, mended, config.tool_name, body)]
     made.conversation_id = answer.name or made.conversation_id
     made.app_version = _engine(answer.name) or made.app_version
     made.start_time = answer.create_time or made.start_time
