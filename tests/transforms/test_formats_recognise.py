@@ -139,6 +139,7 @@ def test_formats_of_other_systems_are_named_and_refused(value, name):
     "value",
     [
         {"conversation_id": "c", "turns": []},
+        {"conversation_id": "c", "turns": [], "ended": "normally"},
         {"id": "s", "app_name": "a", "user_id": "u", "events": []},
         {"eval_id": "e", "session_id": "s", "eval_metric_result_per_invocation": []},
         {"name": "projects/p/apps/a/conversations/c", "turns": []},

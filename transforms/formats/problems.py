@@ -11,6 +11,8 @@ from schemas.conversation import Conversation
 from schemas.values import JsonObject
 
 T = TypeVar("T")
+_WITHOUT_TURNS = ("agent_error", "limit", "environment_error")
+"""How a conversation can end before its first turn."""
 
 
 def canonical(kind: type[T], value: JsonObject, what: str, *, strict: bool = False) -> T:
@@ -35,12 +37,12 @@ def checked(conversation: Conversation) -> Conversation:
 
 
 def with_turns(conversation: Conversation) -> Conversation:
-    """Returns a conversation in which something happened: it has a turn, or the log says how it ended.
+    """Returns a conversation in which something happened: it has a turn, or the log says that it broke off.
 
     Raises:
         ValueError: It has no turn, so that there is nothing to score; one line.
     """
-    if not conversation.turns and conversation.ended is None:
+    if not conversation.turns and conversation.ended not in _WITHOUT_TURNS:
         raise ValueError(f"conversation {conversation.conversation_id} has no turn")
     return conversation
 
