@@ -12,11 +12,13 @@ from schemas.proto_scalars import float32
 from schemas.values import JsonObject
 from transforms import wire
 from transforms.conversation_case import ConversationCase, TurnPair
+from transforms.criteria.base import Criterion
 from transforms.expectations import ExpectationOutcome
 from transforms.grounded_results import with_grounding
 from transforms.judged_results import with_judgements
 from transforms.judgements import Judgements
 from transforms.plain_turns import plain_turn
+from transforms.reasons import why_unpaired
 from transforms.replay import TurnReplay
 from transforms.scenario import responses_by_call
 from transforms.scoring import ScoredConversation
@@ -57,10 +59,9 @@ def result_name(case: ConversationCase) -> str:
 def evaluation_result(scored: ScoredConversation, verdict: Verdict, run: RunInfo) -> JsonObject:
     """Returns the EvaluationResult of a scored conversation."""
     case, conversation = scored.case.case, scored.case.conversation
-    display = (case.display_name or case.eval_id) if case else conversation.conversation_id
     result: JsonObject = {
         "name": result_name(scored.case),
-        "displayName": f"{display} result - {conversation.conversation_id}",
+        "displayName": _display_name(scored.case),
         "createTime": run.create_time,
         "evaluationRun": f"evaluationRuns/{run.run_id}",
         "executionState": "COMPLETED",
@@ -86,6 +87,8 @@ def evaluation_result(scored: ScoredConversation, verdict: Verdict, run: RunInfo
     judgements = Judgements(scored.scores)
     if judgements:
         result = with_judgements(result, scored.case, judgements, _expectation_outcome)
+    if verdict.status == "FAIL" and (case is None or case.dialect != "ces"):
+        _add_failed_gates(result.get("goldenResult") or result["scenarioResult"], scored)
     return with_grounding(result, scored)
 
 
@@ -99,6 +102,38 @@ def _error(case: ConversationCase, verdict: Verdict) -> JsonObject:
     if case.conversation.ended != "environment_error":
         info["errorType"] = "METRIC_CALCULATION_FAILURE" if verdict.status is None else "RUNTIME_FAILURE"
     return {"errorInfo": info}
+
+
+def _display_name(case: ConversationCase) -> str:
+    """Returns a name for people: of the case, of the run where it has several, and of the conversation."""
+    golden, conversation = case.case, case.conversation
+    display = (golden.display_name or golden.eval_id) if golden else conversation.conversation_id
+    trial = conversation.meta.get("trial")
+    run = "" if trial is None or case.run_of is None else f", trial {trial}"
+    return f"{display} result{run} - {conversation.conversation_id}"
+
+
+def _add_failed_gates(result: JsonObject, scored: ScoredConversation) -> None:
+    """Adds why a conversation fails that the config's criteria decide: each failed gate as an expectation."""
+    failed: list[JsonObject] = [
+        {
+            "prompt": _gate_text(entry.criterion),
+            "outcome": "FAIL",
+            "explanation": (entry.overall and entry.overall.explanation) or "",
+        }
+        for entry in scored.scores
+        if entry.overall is not None
+        and entry.overall.outcome == "FAIL"
+        and entry.criterion.threshold is not None
+    ]
+    if failed:
+        key = "evaluationExpectationResults"
+        result[key] = [*result.get(key, ()), *failed]
+
+
+def _gate_text(criterion: Criterion) -> str:
+    bound = "at least" if criterion.gate == "at_least" else "at most"
+    return f"{criterion.name}: {bound} {criterion.threshold:g}"
 
 
 @lru_cache(maxsize=1024)
@@ -128,6 +163,8 @@ def _turn_result(case: ConversationCase, pair: TurnPair) -> JsonObject:
             else None
         )
         result |= _replay_part(case.replay(pair)) if plain is None else plain
+    if pair.label:
+        result["errorInfo"] = {"errorMessage": why_unpaired(pair)}
     if pair.actual is not None:
         if pair.actual.latency_ms is not None:
             result["turnLatency"] = wire.duration(pair.actual.latency_ms / 1000)

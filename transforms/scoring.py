@@ -12,6 +12,7 @@ from transforms.findings import record_findings
 from transforms.gaps import NotAsked, conversation_gap, turn_gap, withheld
 from transforms.judging.ask import Ask
 from transforms.judging.backend import AuthenticationError
+from transforms.reasons import why_overall, why_unpaired
 
 
 @dataclass(slots=True)
@@ -84,16 +85,16 @@ def _score(criterion: MeasuredCriterion, case: ConversationCase, failures: list[
             _note(result, failures, error, case, pair.index)
             continue
         if isinstance(scores, Score):
-            result.turns.append((pair.index, criterion.gated(scores)))
+            result.turns.append((pair.index, _decided(criterion, case, pair, scores)))
         elif scores is not None:
-            result.turns += [(pair.index, criterion.gated(score)) for score in scores]
+            result.turns += [(pair.index, _decided(criterion, case, pair, score)) for score in scores]
     if case.has_gaps:
         result.turns = [(i, _known(criterion, case, case.pairs[i], score)) for i, score in result.turns]
     try:
         is_open = criterion.needs_answers and case.unanswered
         whole = None if is_open else criterion.score_conversation(case)
         gap = conversation_gap(criterion, case) if whole else None
-        _sum_up(result, withheld(whole, gap) if whole and gap else whole)
+        _sum_up(result, case, withheld(whole, gap) if whole and gap else whole)
     except Exception as error:
         _note(result, failures, error, case, None)
     return result
@@ -119,11 +120,11 @@ async def _judge(
         if isinstance(score, BaseException):
             _note(result, failures, score, case, pair.index)
         elif score is not None:
-            result.turns.append((pair.index, criterion.gated(score)))
+            result.turns.append((pair.index, _decided(criterion, case, pair, score)))
     if isinstance(whole, BaseException):
         _note(result, failures, whole, case, None)
     else:
-        _sum_up(result, whole)
+        _sum_up(result, case, whole)
     return result
 
 
@@ -149,9 +150,25 @@ async def _nothing() -> None:
     """Answers in place of a criterion that is not asked."""
 
 
-def _sum_up(result: CriterionScores, whole: Score | None) -> None:
+def _decided(criterion: Criterion, case: ConversationCase, pair: TurnPair | None, score: Score) -> Score:
+    """Returns a score with its outcome; one that fails says why, and what is wrong with its turn."""
+    criterion.gated(score)
+    if score.outcome == "FAIL":
+        if pair is not None and pair.label:
+            score.explanation = " ".join(filter(None, (why_unpaired(pair), score.explanation)))
+        elif score.explanation is None:
+            score.explanation = criterion.why_failed(case, pair, score)
+    return score
+
+
+def _sum_up(result: CriterionScores, case: ConversationCase, whole: Score | None) -> None:
     criterion = result.criterion
-    overall = criterion.gated(whole) if whole else criterion.overall([score for _, score in result.turns])
+    if whole is not None:
+        overall: Score | None = _decided(criterion, case, None, whole)
+    else:
+        overall = criterion.overall([score for _, score in result.turns])
+        if overall is not None and overall.outcome == "FAIL" and overall.explanation is None:
+            overall.explanation = why_overall(result.turns) or criterion.why_failed(case, None, overall)
     if overall is not None and result.errors and overall.outcome == "PASS":
         overall.outcome, overall.reason = None, f"{len(result.errors)} turns could not be scored"
     result.overall = overall

@@ -105,9 +105,7 @@ def case_of(name):
 
 
 def built(name, **fields):
-    (criterion,) = build_criteria(
-        parse_config(json.dumps({"criteria": {name: {"threshold": 0.5, **fields}}}))
-    )
+    (criterion,) = build_criteria(parse_config(json.dumps({"criteria": {name: {"threshold": 1, **fields}}})))
     return criterion
 
 

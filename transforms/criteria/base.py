@@ -112,6 +112,21 @@ class Criterion(BaseModel, ABC):
             score.outcome = "PASS" if passed else "FAIL"
         return score
 
+    def why_failed(self, case: ConversationCase, pair: TurnPair | None, score: Score) -> str:
+        """Says in words why a score fails that does not say so itself.
+
+        Args:
+            case: What was scored.
+            pair: The turn; None: the conversation as a whole.
+            score: The score; its outcome is FAIL.
+        """
+        side = "below" if self.gate == "at_least" else "above"
+        unit = " s" if self.unit == "seconds" else ""
+        what = f"{score.label}: " if score.label else ""
+        threshold = self.threshold if score.threshold is None else score.threshold
+        bound = "its bound" if threshold is None else f"the threshold {threshold:g}{unit}"
+        return f"{what}{score.value:.6g}{unit} is {side} {bound}."
+
 
 class MeasuredCriterion(Criterion):
     """A measure that is computed."""

@@ -79,7 +79,7 @@ class SemanticSimilarity(JudgedCriterion):
         if not wanted:
             return None
         if pair.actual is None:
-            return _unasked(0, "The turn is missing.", MISSING_TURN)
+            return _unasked(0, None, MISSING_TURN)
         said = turn_texts(pair.actual)
         if all(o.outcome == "PASS" for o in by_meaning or wanted):
             return _unasked(4, "The expected text was said.")
@@ -129,5 +129,5 @@ def _is_answer(outcome: ExpectationOutcome) -> bool:
     return expectation is not None and expectation.kind == "agent_response" and outcome.outcome != "SKIPPED"
 
 
-def _unasked(score: int, explanation: str, label: str | None = None) -> Score:
+def _unasked(score: int, explanation: str | None, label: str | None = None) -> Score:
     return Score(float(score), label=label or LABELS[score], explanation=explanation)

@@ -88,7 +88,9 @@ class RubricCriterion(AdkJudged):
 
     async def judge_conversation(self, case: ConversationCase, ask: Ask) -> Score | None:
         """Leaves a conversation unscored for which there is no rubric at all; None: the turns are judged."""
-        return None if self.applying(case, case.pairs) else self.without_rubric()
+        if not case.conversation.turns or self.applying(case, case.pairs):
+            return None
+        return self.without_rubric()
 
     def without_rubric(self) -> Score:
         """Returns the score where there is nothing to judge by."""

@@ -6,6 +6,7 @@ from schemas.conversation import ExpectedTurn, Turn
 from schemas.score import Score
 from transforms.conversation_case import EXTRA_TURN, ConversationCase, TurnPair
 from transforms.criteria.base import MeasuredCriterion, RestsOn, turn_mismatch
+from transforms.reasons import words_text
 from transforms.rouge import RougeType, has_tokens, rouge
 
 
@@ -43,6 +44,14 @@ class ResponseMatch(MeasuredCriterion):
         if not scores.fmeasure and not has_tokens(expected):
             return Score(float(expected.strip() == said.strip()), label="NO_WORDS")
         return Score(scores.fmeasure, details={"precision": scores.precision, "recall": scores.recall})
+
+    def why_failed(self, case: ConversationCase, pair: TurnPair | None, score: Score) -> str:
+        """Says what was expected and what was said."""
+        why = super().why_failed(case, pair, score)
+        if pair is None or pair.expected is None or pair.actual is None:
+            return why
+        expected, said = self._expected_text(pair.expected), self._said_text(pair.actual)
+        return f"{why} Expected: {words_text(expected)}; said: {words_text(said)}."
 
     def _adk_score(self, pair: TurnPair) -> Score | None:
         if pair.actual is None or pair.expected is None:

@@ -7,6 +7,7 @@ from schemas.values import JsonObject
 from transforms.conversation_case import ConversationCase, TurnPair
 from transforms.criteria.base import MeasuredCriterion, RestsOn
 from transforms.expectations import ExpectationOutcome
+from transforms.reasons import calls_text
 from transforms.replay import tool_threshold
 from transforms.tools import tool_identity
 
@@ -39,6 +40,18 @@ class ToolInvocation(MeasuredCriterion):
         if self.threshold is None and case.case.dialect == "ces":
             score.threshold, score.outcome = tool_threshold(case.case, pair.expected), replay.tool_outcome
         return score
+
+    def why_failed(self, case: ConversationCase, pair: TurnPair | None, score: Score) -> str:
+        """Says which of the expected tools were not called."""
+        why = super().why_failed(case, pair, score)
+        outcomes = case.replay(pair).outcomes if pair is not None else []
+        missed = [
+            o.expectation.tool_call
+            for o in outcomes
+            if o.expectation is not None and o.expectation.tool_call is not None and o.observed is None
+        ]
+        made = pair.actual.tool_calls if pair is not None and pair.actual is not None else []
+        return f"{why} Not called: {calls_text(missed)}. Made: {calls_text(made)}."
 
 
 def _call_detail(outcome: ExpectationOutcome) -> JsonObject:

@@ -15,6 +15,7 @@ from transforms.assignment import count_matches, equal_matches
 from transforms.conversation_case import EXTRA_TURN, ConversationCase, TurnPair
 from transforms.criteria.base import MeasuredCriterion, RestsOn, turn_mismatch
 from transforms.expectations import JUDGE_NEEDED
+from transforms.reasons import calls_text
 
 MATCH_TYPES = ("EXACT", "IN_ORDER", "ANY_ORDER", "SUPERSET", "SUBSET")
 T = TypeVar("T")
@@ -118,7 +119,24 @@ class ToolTrajectory(MeasuredCriterion):
         else:
             is_match = matched == len(made if self.match_type == "SUBSET" else wanted)
         details = credit(matched, len(wanted), len(made)) | _differences(expected, actual, partners)
-        return Score(float(is_match), details=details)
+        explanation = None if is_match else self._why(expected, actual, partners)
+        return Score(float(is_match), explanation=explanation, details=details)
+
+    def _why(
+        self, expected: Sequence[ToolCall], actual: Sequence[ToolCall], partners: Sequence[int | None]
+    ) -> str:
+        """Says which calls do not match, with their arguments."""
+        missing = [call for call, j in zip(expected, partners, strict=True) if j is None]
+        extra = [call for j, call in enumerate(actual) if j not in partners]
+        parts = []
+        if missing and self.match_type != "SUBSET":
+            parts.append(f"Missing: {calls_text(missing)}.")
+        if extra and self.match_type in ("EXACT", "SUBSET"):
+            parts.append(f"Not expected: {calls_text(extra)}.")
+        elif parts:
+            parts.append(f"Made: {calls_text(actual)}.")
+        order = f"The order differs. Expected: {calls_text(expected)}. Made: {calls_text(actual)}."
+        return " ".join(parts) or order
 
 
 def _has_directive(call: ToolCall) -> bool:

@@ -47,7 +47,18 @@ def eval_result_conversations(value: JsonValue) -> list[Conversation]:
         name = result.session_id if unique else f"{document.eval_set_result_id}/{result.eval_id}/{i}"
         conversations.append(_conversation(result, name or ""))
     _share_version(conversations)
+    _number_runs(conversations)
     return conversations
+
+
+def _number_runs(conversations: Sequence[Conversation]) -> None:
+    """Notes in `meta.trial`, from 0, which run of its case a conversation is, where there are several."""
+    keys = [(conversation.eval_set_id, conversation.eval_id) for conversation in conversations]
+    counts, done = Counter(keys), Counter[tuple[str | None, str | None]]()
+    for key, conversation in zip(keys, conversations, strict=True):
+        if counts[key] > 1:
+            conversation.meta["trial"] = done[key]
+            done[key] += 1
 
 
 def _share_version(conversations: Sequence[Conversation]) -> None:
