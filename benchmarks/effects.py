@@ -23,8 +23,9 @@ from transforms.criteria.base import MeasuredCriterion
 from transforms.criteria.expectations_met import ExpectationsMet
 from transforms.criteria.tool_effects import ToolEffects
 from transforms.criteria.trajectory import ToolTrajectory
+from transforms.ending import broke_off
 from transforms.formats.turnwise import read_conversation
-from transforms.scoring import ScoredConversation, score_conversation
+from transforms.scoring import score_conversation
 from transforms.verdict import conversation_verdict
 
 DATA = Path(__file__).parents[1] / "../shared/data"
@@ -91,22 +92,17 @@ def read_runs(path: Path) -> list[Run]:
 def judge(criteria: Sequence[MeasuredCriterion], conversation: Conversation) -> Judged:
     """Scores a whole conversation by one criterion, or by several and the verdict on them.
 
-    The value is 0 where there is none; of several criteria it is the least, and 0 where the verdict fails a
-    conversation that they pass.
+    The value is 0 where there is none; of several criteria it is the least, and 0 where the conversation
+    broke off.
     """
     case = ConversationCase(conversation, inline_case(conversation), Record("", 1, b""))
     scored = score_conversation(case, criteria)
     overalls = [result.overall for result in scored.scores if result.overall is not None]
     value = min((score.value or 0.0 for score in overalls), default=0.0)
-    all_pass = bool(overalls) and all(score.outcome == "PASS" for score in overalls)
     if len(criteria) == 1:
-        return Judged(value, all_pass)
-    return _by_verdict(scored, value, all_pass)
-
-
-def _by_verdict(scored: ScoredConversation, value: float, all_pass: bool) -> Judged:
+        return Judged(value, bool(overalls) and overalls[0].outcome == "PASS")
     passes = conversation_verdict(scored).status == "PASS"
-    return Judged(0.0 if all_pass and not passes else value, passes)
+    return Judged(0.0 if broke_off(conversation) else value, passes)
 
 
 def figure_of(criteria: Sequence[MeasuredCriterion], runs: Sequence[Run]) -> Figure:
