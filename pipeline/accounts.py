@@ -84,7 +84,7 @@ def gate_problems(
     """
     problems = _nothing_scored(counts, rows)
     if not _is_balanced(counts):
-        problems.append(f"the run lost track of something: {balance_text(counts)}")
+        problems.append(f"the run lost track of something: {'; '.join(balance_text(counts).splitlines())}")
     lost = counts["lost_records"] + counts["lost_conversations"]
     total = counts["lost_records"] + counts["conversations"]
     limit = settings.max_failure_ratio

@@ -16,6 +16,7 @@ from pipeline.missed import missed_conversations
 from pipeline.report import balance_text, custom_text, guesses_text, version_table
 from pipeline.settings import Settings
 from pipeline.store.urls import is_store_url, shown_url
+from pipeline.terminal import complain, printable, say
 from schemas.values import JsonObject
 
 
@@ -50,25 +51,25 @@ def report(settings: Settings, figures: Figures, rows: Sequence[JsonObject]) -> 
     counts, usage, guesses = figures
     missed = partial(missed_conversations, settings.output, settings.output_format)
     problems = gate_problems(settings, counts, rows, missed)
-    print(
+    say(
         version_table(rows, settings.criteria_names, counts["failures_by_version"])
         if rows
         else "no conversation was scored"
     )
-    print(f"\n{balance_text(counts)}")
+    say(f"\n{balance_text(counts)}")
     judge = judge_text(settings, usage, rows)
     if judge:
-        print(judge)
+        say(judge)
     custom = custom_text(settings.criteria)
     if custom:
-        print(custom)
+        say(custom)
     if guesses:
-        print(guesses_text(guesses))
-    print(f"files: {settings.output}")
+        say(guesses_text(guesses))
+    say(f"files: {printable(settings.output)}")
     if settings.store:
-        print(f"store: {shown_url(settings.store)}")
+        say(f"store: {printable(shown_url(settings.store))}")
     for problem in problems:
-        print(f"turnwise: {problem}", file=sys.stderr)
+        complain(problem)
     status = 1 if problems else 0
     document = _run_document(settings, counts, usage, problems, status)
     write_run_file(settings.output, document | {"guessed_tools": guesses})

@@ -11,6 +11,7 @@ from typing import TypeVar
 from pipeline.arguments import LOG_FORMATS
 from pipeline.config_file import read_config
 from pipeline.records import OTHER_SUFFIXES, SUFFIXES, split_records, unzipped
+from pipeline.terminal import printable, say
 from schemas.case import EvalCase, inline_case
 from schemas.config import ConfigError
 from schemas.conversation import Conversation, ToolCall
@@ -48,11 +49,11 @@ def list_tools(argv: Sequence[str]) -> int:
         CaseReader(config.ces),
     )
     _each_record(options.log, listing.add, listing.problems)
-    print(_text(listing.tools))
+    say(_text(listing.tools))
     guessed = sum(tool.is_guess for tool in listing.tools.values())
     print(f"{len(listing.tools)} tools, {guessed} of them guessed by name", file=sys.stderr)
     if listing.problems:
-        print(f"{len(listing.problems)} records not read: {listing.problems[0]}", file=sys.stderr)
+        say(f"{len(listing.problems)} records not read: {printable(listing.problems[0])}", sys.stderr)
     return 1 if listing.problems and not listing.was_read else 0
 
 
@@ -83,7 +84,7 @@ def _text(tools: dict[str, ToolEffect]) -> str:
 
 
 def _json(value: str | JsonObject) -> str:
-    return json.dumps(value, ensure_ascii=False)
+    return printable(json.dumps(value, ensure_ascii=False), sys.maxsize)
 
 
 def _setting(tool: ToolEffect) -> JsonObject:

@@ -8,6 +8,7 @@ from signal import SIGINT, SIGTERM
 from typing import TYPE_CHECKING
 
 from pipeline.signals import interrupted_status
+from pipeline.terminal import complain, guard_terminal
 from schemas.config import ConfigError
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ commands:
 
 def run_command() -> None:
     """Runs the command line and exits with its status."""
+    guard_terminal()
     status = main(sys.argv[1:])
     if status in _INTERRUPTED:
         # Nothing is left to do, and threads of libraries may wait for an answer for long.
@@ -56,13 +58,13 @@ def main(argv: Sequence[str]) -> int:
             raise ConfigError(f"unknown command {argv[0]} (there are: {', '.join(_COMMANDS)})")
         return _COMMANDS[argv[0]](argv[1:])
     except ConfigError as error:
-        print(f"turnwise: {error}", file=sys.stderr)
+        complain(str(error))
         return 2
     except OSError as error:
-        print(f"turnwise: {' '.join(str(error).split())}", file=sys.stderr)
+        complain(" ".join(str(error).split()))
         return 1
     except KeyboardInterrupt as error:
-        print(f"turnwise: {str(error) or 'interrupted'}", file=sys.stderr)
+        complain(str(error) or "interrupted")
         return interrupted_status(getattr(error, "number", SIGINT))
 
 

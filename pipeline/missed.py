@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from apache_beam.io.filesystems import FileSystems
 
+from pipeline.terminal import LONGEST_NAME, printable
 from schemas.values import JsonObject
 from transforms.verdict import STATUS
 
@@ -58,5 +59,5 @@ def _rows(directory: str, table: str, output_format: str, mark: bytes) -> Iterat
 
 def names_text(names: list[str]) -> str:
     """Returns the first names, and how many others there are."""
-    shown = ", ".join(names[:NAMES_SHOWN])
+    shown = ", ".join(printable(name, LONGEST_NAME) for name in names[:NAMES_SHOWN])
     return shown + (f" and {len(names) - NAMES_SHOWN} more" if len(names) > NAMES_SHOWN else "")

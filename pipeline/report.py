@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 
+from pipeline.terminal import LONGEST_NAME, columns, padded, printable
 from schemas.values import JsonObject
 from transforms.criteria import CRITERIA, Criterion
 from transforms.criteria.custom import CustomMetric
@@ -45,9 +46,11 @@ def _row_of(by_key: dict[tuple[str, str, str], JsonObject], version: str, name: 
 
 
 def _headings(versions: Sequence[str]) -> list[str]:
-    """Returns the last segments of the versions, or their full names where two would look the same."""
+    """Returns the last segments of the versions, or full names, or numbers, where two would look the same."""
     short = [version.rsplit("/", 1)[-1] or "(no version)" for version in versions]
-    return [s if short.count(s) == 1 else v for s, v in zip(short, versions, strict=True)]
+    names = [s if short.count(s) == 1 else v for s, v in zip(short, versions, strict=True)]
+    shown = [printable(name, LONGEST_NAME) for name in names]
+    return [s if shown.count(s) == 1 else f"{s} #{number}" for number, s in enumerate(shown, 1)]
 
 
 def _pass_rate(row: JsonObject | None) -> str:
@@ -95,11 +98,12 @@ def _total(by_key: dict[tuple[str, str, str], JsonObject], version: str, names: 
 
 
 def _aligned(lines: Sequence[Sequence[str]]) -> str:
-    widths = [max(len(line[column]) for line in lines) for column in range(len(lines[0]))]
-    padded = (
-        _GAP.join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)) for line in lines
+    lines = [[printable(cell) for cell in line] for line in lines]
+    widths = [max(columns(line[column]) for line in lines) for column in range(len(lines[0]))]
+    filled = (
+        _GAP.join(padded(cell, width) for cell, width in zip(line, widths, strict=True)) for line in lines
     )
-    return "\n".join(line.rstrip() for line in padded)
+    return "\n".join(line.rstrip() for line in filled)
 
 
 def balance_text(counts: JsonObject) -> str:
@@ -121,7 +125,9 @@ def balance_text(counts: JsonObject) -> str:
         if counts[name]:
             most = list(counts[name].items())[:_REASONS_SHOWN]
             more = sum(counts[name].values()) - sum(count for _, count in most)
-            shown = [f"{count} {reason}" for reason, count in most] + ([f"{more} others"] if more else [])
+            shown = [f"{count} {printable(reason, LONGEST_NAME)}" for reason, count in most] + (
+                [f"{more} others"] if more else []
+            )
             lines.append(f"{name}: " + ", ".join(shown))
     return "\n".join(lines)
 
@@ -130,7 +136,9 @@ def custom_text(criteria: Sequence[Criterion]) -> str:
     """Returns the line about custom metrics; "" if the criteria hold none."""
     names = [criterion.name for criterion in criteria if isinstance(criterion, CustomMetric)]
     return (
-        f"custom_metrics: unscored, because their functions are not run: {', '.join(names)}" if names else ""
+        f"custom_metrics: unscored, because their functions are not run: {printable(', '.join(names))}"
+        if names
+        else ""
     )
 
 

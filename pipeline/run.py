@@ -20,6 +20,7 @@ from pipeline.signals import interrupted_by_signal
 from pipeline.sinks import FileSink, NullSink, Sink
 from pipeline.sources import FileSource, Source, file_patterns
 from pipeline.store.urls import is_store_url
+from pipeline.terminal import say
 from schemas.config import ConfigError
 from transforms.judging.backend import AuthenticationError
 from transforms.judging.setting_up import check_judge
@@ -96,7 +97,7 @@ def _estimate(pipeline: beam.Pipeline, logs: Source, cases: Source | None, setti
     build(pipeline, logs, cases, settings, NullSink())
     with interrupted_by_signal(), show_progress():
         result = run_to_the_end(pipeline)
-    print(estimate_text(settings, judge_usage(result)))
+    say(estimate_text(settings, judge_usage(result)))
     return 0
 
 

@@ -2,7 +2,6 @@
 
 import gc
 import getpass
-import logging
 import socket
 from functools import partial
 
@@ -24,6 +23,7 @@ from pipeline.serve.rest import RestFace, answer_unrouted
 from pipeline.serve.service import Service
 from pipeline.serve.validation import MAX_BYTES
 from pipeline.store.engine import open_store
+from pipeline.terminal import log_to_terminal
 from schemas.config import ConfigError
 
 _GOODBYE_SECONDS = 5
@@ -41,8 +41,7 @@ def serve(options: ServeOptions) -> int:
         StoreError: The store does not answer.
     """
     # Neither addresses nor bodies of requests are logged: they may hold what is nobody's business.
-    logging.basicConfig(level=logging.WARNING, format="turnwise: %(message)s", force=True)
-    logging.getLogger().handlers[0].addFilter(Quiet())
+    log_to_terminal("turnwise: %(message)s", Quiet())
     store = open_store(options.store, create=True, read_only=options.read_only)
     service = Service(store, _user(), options.read_only)
     # What is loaded by now stays: looking through it again and again would make some answers wait.

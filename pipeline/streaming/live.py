@@ -13,6 +13,7 @@ from pipeline.report import version_table
 from pipeline.streaming.counts import stream_counts
 from pipeline.streaming.desk import Desk
 from pipeline.streaming.engine import Engine
+from pipeline.terminal import clipped
 from schemas.values import JsonObject
 from transforms.progress import PROGRESS
 
@@ -105,7 +106,7 @@ class Watcher:
         width, height = os.get_terminal_size(sys.stderr.fileno())
         lines = view(self._snapshot(), self._criteria)
         if width and height:
-            lines = [line[: width - 1] for line in lines[: height - 1]]
+            lines = [clipped(line, width - 1) for line in lines[: height - 1]]
         up = f"\x1b[{self._shown}F" if self._shown else ""
         sys.stderr.write(up + "".join(f"{line}\x1b[K\n" for line in lines) + _CLEAR_BELOW)
         sys.stderr.flush()

@@ -1,0 +1,120 @@
+"""What reaches a terminal: text of others cannot steer it, forge lines of it, or turn its direction."""
+
+import logging
+import sys
+import threading
+import traceback
+import unicodedata
+from typing import TextIO
+
+_SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
+# Letters and marks that show nothing: fillers, the grapheme joiner, an empty Braille cell.
+_INVISIBLE = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
+_CUT = "…"
+LONGEST_NAME = 60
+LONGEST_LINE = 4000
+
+
+def printable(text: str, width: int = LONGEST_LINE) -> str:
+    r"""Returns a text in one line that shows all it holds and takes a number of columns at most.
+
+    Controls, line ends, marks of the writing direction, characters without width, lone surrogates and
+    unassigned characters are written as in JSON (`\u001b`). A longer text loses its middle.
+    """
+    if text.isascii() and text.isprintable():
+        shown = [*text] if len(text) > width else text
+    else:
+        shown = [_shown(char) for char in text]
+    if columns("".join(shown)) <= width:
+        return "".join(shown)
+    head = _fitting(shown, (width - 1) // 2)
+    tail = _fitting(shown[::-1], width - 1 - columns("".join(head)))
+    return "".join([*head, _CUT, *tail[::-1]])
+
+
+def _shown(char: str) -> str:
+    if (char.isprintable() or unicodedata.category(char) == "Zs") and char not in _INVISIBLE:
+        return char
+    if char in _SHORT:
+        return _SHORT[char]
+    units = char.encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{units[i] << 8 | units[i + 1]:04x}" for i in range(0, len(units), 2))
+
+
+def _fitting(parts: "list[str] | str", width: int) -> list[str]:
+    """Returns the first parts that fit into so many columns."""
+    found: list[str] = []
+    for part in parts:
+        width -= columns(part)
+        if width < 0:
+            break
+        found.append(part)
+    return found
+
+
+def columns(text: str) -> int:
+    """Returns how many columns of a terminal a printable text takes."""
+    if text.isascii():
+        return len(text)
+    return sum(map(_width, text))
+
+
+def _width(char: str) -> int:
+    if unicodedata.category(char) in ("Mn", "Me"):
+        return 0
+    return 2 if unicodedata.east_asian_width(char) in "WF" else 1
+
+
+def clipped(text: str, width: int) -> str:
+    """Returns the start of a printable text that fits into so many columns."""
+    return text if columns(text) <= width else "".join(_fitting(text, width))
+
+
+def padded(text: str, width: int) -> str:
+    """Returns a printable text, filled with spaces to so many columns."""
+    return text + " " * (width - columns(text))
+
+
+def say(text: str, file: TextIO | None = None) -> None:
+    """Prints lines of the program's own; what they hold of others must be `printable` already."""
+    print("\n".join(printable(line, sys.maxsize) for line in text.split("\n")), file=file or sys.stdout)
+
+
+def complain(text: str) -> None:
+    """Prints one line on standard error, under the name of the command."""
+    print(printable(f"turnwise: {text}"), file=sys.stderr)
+
+
+class PrintableFormatter(logging.Formatter):
+    """Formats log records so that no message can steer the terminal; tracebacks keep their lines."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Returns a record as text."""
+        message = printable(record.getMessage())
+        plain = logging.makeLogRecord({**record.__dict__, "msg": message, "args": None})
+        return "\n".join(printable(line) for line in super().format(plain).split("\n"))
+
+
+def log_to_terminal(layout: str = "%(message)s", *filters: logging.Filter) -> None:
+    """Sends warnings and errors of all libraries to standard error, made printable, as far as filters let."""
+    handler = logging.StreamHandler()
+    for each in filters:
+        handler.addFilter(each)
+    handler.setFormatter(PrintableFormatter(layout))
+    logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
+
+
+def guard_terminal() -> None:
+    """Makes everything printable that this process prints without being asked: logs and tracebacks."""
+    for stream in (sys.stdout, sys.stderr):
+        # What the terminal's encoding lacks must not end a run that has done its work.
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+    log_to_terminal()
+    sys.excepthook = lambda kind, error, _: _print_traceback(error)
+    threading.excepthook = lambda given: _print_traceback(given.exc_value)
+
+
+def _print_traceback(error: BaseException | None) -> None:
+    if error is not None:
+        say("".join(traceback.format_exception(error)).rstrip("\n"), sys.stderr)
