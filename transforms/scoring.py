@@ -8,6 +8,7 @@ from schemas.failure import Failure, record_failure
 from schemas.score import Score
 from transforms.conversation_case import ConversationCase, TurnPair
 from transforms.criteria.base import Criterion, JudgedCriterion, MeasuredCriterion
+from transforms.ending import broke_off, end_text
 from transforms.findings import record_findings
 from transforms.gaps import NotAsked, conversation_gap, turn_gap, withheld
 from transforms.judging.ask import Ask
@@ -162,6 +163,7 @@ def _decided(criterion: Criterion, case: ConversationCase, pair: TurnPair | None
 
 
 def _sum_up(result: CriterionScores, case: ConversationCase, whole: Score | None) -> None:
+    """Sets the conversation's own score; a gate that found nothing in one that broke off is unscored."""
     criterion = result.criterion
     if whole is not None:
         overall: Score | None = _decided(criterion, case, None, whole)
@@ -171,6 +173,8 @@ def _sum_up(result: CriterionScores, case: ConversationCase, whole: Score | None
             overall.explanation = why_overall(result.turns) or criterion.why_failed(case, None, overall)
     if overall is not None and result.errors and overall.outcome == "PASS":
         overall.outcome, overall.reason = None, f"{len(result.errors)} turns could not be scored"
+    if overall is None and criterion.threshold is not None and broke_off(case.conversation):
+        overall = None if result.errors else Score(None, reason=end_text(case.conversation))
     result.overall = overall
 
 

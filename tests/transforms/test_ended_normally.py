@@ -143,3 +143,16 @@ def test_calls_of_a_run_that_hit_its_limit_do_not_pass(decided):
     paid = Turn(user="pay", agent="paid", tool_calls=[ToolCall(name="pay", args={})])
     assert decided(*criteria, case=CALLING, turns=(paid,)).verdict.status == "PASS"
     assert decided(*criteria, case=CALLING, turns=(paid,), ended="limit").verdict.status == "FAIL"
+
+
+@pytest.mark.parametrize(("ended", "scored"), [(None, False), ("normally", False), ("limit", True)])
+def test_a_gate_that_found_nothing_to_measure_is_unscored_where_the_conversation_broke_off(
+    ended, scored, decided
+):
+    informs = CRITERIA["tool_call_count_v1"]()
+    found = decided(GOOD, informs, turns=(), case=EvalCase(eval_id="e"), ended=ended).scored.scores
+    assert found[1].overall is None
+    assert (found[0].overall is not None) == scored
+    if scored:
+        assert found[0].overall.value is None
+        assert found[0].overall.reason == "the conversation broke off: a limit was reached"
