@@ -1,6 +1,7 @@
 """Finds in the tables of a run the conversations that missed a gate."""
 
 import json
+import re
 from collections.abc import Iterator
 
 from apache_beam.io.filesystems import FileSystems
@@ -10,7 +11,7 @@ from schemas.values import JsonObject
 from transforms.verdict import STATUS
 
 NAMES_SHOWN = 20
-_NAME_MARK = " result - "
+_NAME_MARK = re.compile(r" result(?:, trial \S+)? - ")
 
 
 def missed_conversations(directory: str, output_format: str, criterion: str) -> list[str]:
@@ -41,7 +42,7 @@ def _without_pass(directory: str, output_format: str) -> Iterator[str]:
             if row["evaluation_status"] != "PASS":
                 yield row["conversation_id"]
         elif row.get("evaluationStatus") != "PASS":
-            yield row["displayName"].rpartition(_NAME_MARK)[2]
+            yield _NAME_MARK.split(row["displayName"], maxsplit=1)[-1]
 
 
 def _rows(directory: str, table: str, output_format: str, mark: bytes) -> Iterator[JsonObject]:

@@ -31,7 +31,7 @@ def test_the_stream_leaves_what_the_batch_leaves(tmp_path: Path) -> None:
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=150,
+        timeout=600,
     )
     assert ran.returncode == 0, ran.stderr
     assert "47 records = 46 parsed + 1 failed; 60 conversations = 59 results + 1 failed" in ran.stdout

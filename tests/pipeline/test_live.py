@@ -71,7 +71,7 @@ def on_terminal(code: str) -> str:
     ours, theirs = pty.openpty()
     process = subprocess.Popen([sys.executable, "-c", code], stderr=theirs, stdin=subprocess.DEVNULL)
     os.close(theirs)
-    shown, deadline = b"", time.monotonic() + 30
+    shown, deadline = b"", time.monotonic() + 120
     while time.monotonic() < deadline:
         if not select.select([ours], [], [], 0.2)[0]:
             if process.poll() is not None:
@@ -85,5 +85,5 @@ def on_terminal(code: str) -> str:
             break
         shown += part
     os.close(ours)
-    assert process.wait(timeout=10) == 0
+    assert process.wait(timeout=60) == 0
     return shown.decode()

@@ -172,7 +172,10 @@ def test_conversations_that_miss_a_gate_are_named(
 ) -> None:
     names = [f"bad-{number:02}" for number in range(23)]
     undecided = json.dumps({"conversation_id": "z", "turns": [{"user": "hi", "agent": "x"}]}) + "\n"
-    text = "".join(log("something else", name) for name in names) + log("hello there", "good") + undecided
+    run = {"eval_id": "e", "meta": {"trial": 3}}
+    first = {**json.loads(log("something else", names[0])), **run}
+    text = json.dumps(first) + "\n" + "".join(log("something else", name) for name in names[1:])
+    text += log("hello there", "good") + undecided
     (tmp_path / "log.jsonl").write_text(text)
     done = turnwise(
         *("run", "--input", tmp_path / "log.jsonl", "--config", config, "--output_format", output_format),

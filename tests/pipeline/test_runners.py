@@ -157,11 +157,11 @@ def job_port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
         yield port
     finally:
         service.terminate()
-        service.wait(timeout=10)
+        service.wait(timeout=60)
 
 
 def wait_for(port: int, service: "subprocess.Popen[bytes]") -> None:
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 120
     while time.monotonic() < deadline and service.poll() is None:
         try:
             socket.create_connection(("localhost", port), timeout=1).close()

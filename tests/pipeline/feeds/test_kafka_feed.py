@@ -22,7 +22,7 @@ class Broker:
 
     def __init__(self, producer):
         self.producer = producer
-        found = producer.list_topics(timeout=10).brokers.values()
+        found = producer.list_topics(timeout=60).brokers.values()
         self.address = ",".join(f"{broker.host}:{broker.port}" for broker in found)
 
     def uri(self, topic, group="g", more=""):

@@ -47,7 +47,7 @@ def test_paths_are_one_feed(tmp_path, book):
 def test_standard_input_beside_a_directory(tmp_path):
     (tmp_path / "a.jsonl").write_text("[3]\n")
     command = [sys.executable, "-c", READER, "-", str(tmp_path)]
-    done = subprocess.run(command, input="[1]\n[2]\n", cwd=ROOT, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, input="[1]\n[2]\n", cwd=ROOT, capture_output=True, text=True, timeout=240)
     assert sorted(done.stdout.splitlines()) == ["a.jsonl 1 [3]", "stdin 1 [1]", "stdin 2 [2]"]
     assert (done.returncode, done.stderr) == (0, "")
 
@@ -92,7 +92,7 @@ def test_several_inputs_are_one_feed(tmp_path, book):
     from confluent_kafka import Producer
 
     producer = Producer({"test.mock.num.brokers": 1, "log_level": 0})
-    (broker,) = producer.list_topics(timeout=10).brokers.values()
+    (broker,) = producer.list_topics(timeout=60).brokers.values()
     producer.produce("t", b"{}")
     producer.flush(10)
     feed = open_feed([f"kafka://{broker.host}:{broker.port}/t", str(tmp_path)], OPTIONS, book)

@@ -26,7 +26,7 @@ from transforms.streaming.outcome import Contribution, Outcome
 from transforms.streaming.rules import StreamRules
 
 ROOT = Path(__file__).parents[3]
-PATIENCE = 60
+PATIENCE = 240
 RULES = StreamRules(session_gap=6.0, window=100.0, allowed_lateness=1000.0)
 
 

@@ -285,7 +285,7 @@ def terminal():
     thread = threading.Thread(target=read, daemon=True)
     thread.start()
     yield theirs, shown
-    thread.join(timeout=10)
+    thread.join(timeout=60)
     os.close(ours)
 
 

@@ -82,7 +82,7 @@ def test_closing_leaves_nothing_behind(server, settings, environ, question, tmp_
     close_judges()
     for future in asked:
         with pytest.raises(CancelledError):
-            future.result(timeout=5)
+            future.result(timeout=60)
     assert new_threads() == []
     while server.stats()["in_flight"]:
         pass
