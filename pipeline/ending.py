@@ -13,7 +13,7 @@ from pipeline.accounts import gate_problems, guessed_tools, run_counts
 from pipeline.directory import read_rows, write_run_file
 from pipeline.judge_report import Usage, judge_document, judge_text, judge_usage
 from pipeline.missed import missed_conversations
-from pipeline.report import balance_text, custom_text, guesses_text, version_table
+from pipeline.report import balance_text, custom_text, guesses_text, idle_text, version_table
 from pipeline.settings import Settings
 from pipeline.store.urls import is_store_url, shown_url
 from pipeline.terminal import complain, printable, say
@@ -60,6 +60,9 @@ def report(settings: Settings, figures: Figures, rows: Sequence[JsonObject]) -> 
     judge = judge_text(settings, usage, rows)
     if judge:
         say(judge)
+    idle = idle_text(settings.criteria, rows)
+    if idle and rows:
+        say(idle)
     custom = custom_text(settings.criteria)
     if custom:
         say(custom)

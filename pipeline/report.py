@@ -132,6 +132,13 @@ def balance_text(counts: JsonObject) -> str:
     return "\n".join(lines)
 
 
+def idle_text(criteria: Sequence[Criterion], rows: Sequence[JsonObject]) -> str:
+    """Returns the line about gates that were applicable to no conversation; "" if there are none."""
+    seen = {row["criterion"] for row in rows}
+    idle = [c.name for c in criteria if c.threshold is not None and c.name not in seen]
+    return f"applicable to no conversation, so nothing was held against: {', '.join(idle)}" if idle else ""
+
+
 def custom_text(criteria: Sequence[Criterion]) -> str:
     """Returns the line about custom metrics; "" if the criteria hold none."""
     names = [criterion.name for criterion in criteria if isinstance(criterion, CustomMetric)]

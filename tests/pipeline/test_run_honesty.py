@@ -69,6 +69,17 @@ def test_cases_of_one_id_in_two_sets_are_told_apart(turnwise: Callable[..., Any]
     assert "goodbyes" in lost["message"] and "greetings" in lost["message"]
 
 
+def test_gates_that_apply_to_nothing_are_told(turnwise: Callable[..., Any], tmp_path: Path) -> None:
+    config = tmp_path / "config.json"
+    criteria = {"response_match_score": 0.8, "turn_latency": 9, "final_state_v1": 1, "span_latency": {}}
+    config.write_text(json.dumps({"criteria": criteria}))
+    log = write(
+        tmp_path / "log.jsonl", {**GOOD, "turns": [{"user": "hi", "agent": "hello", "latency_ms": 10}]}
+    )
+    done = turnwise("run", "--input", log, "--config", config, output=tmp_path / "out")
+    assert "nothing was held against: response_match_score, final_state_v1\n" in done.out
+
+
 def test_a_lost_record_is_not_green_unless_a_share_of_them_is_allowed(
     turnwise: Callable[..., Any], log: Path, tmp_path: Path
 ) -> None:
