@@ -134,7 +134,7 @@ class Session(msgspec.Struct, frozen=True, array_like=True):
     def record(self, session_id: str, closed_at: float) -> Record:
         """Returns the record that stands for all events; what it settles are the fresh ones."""
         events = self.events()
-        first = next((event.record for event in events if event.event_id in self.fresh), events[0].record)
+        first = events[0].record
         receipts = tuple(receipt for event in self.fresh.values() for receipt in event.record.settles())
         places = dump_json([[event.record.source, event.record.position] for event in events])
         closing = Closing(session_id, self.revision, self.last_time, closed_at, places)

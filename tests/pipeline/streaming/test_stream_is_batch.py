@@ -4,7 +4,7 @@ import json
 import tempfile
 from pathlib import Path
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 CONFIG = {"criteria": {"response_match_score": 0.5, "turn_latency": {}}}
@@ -63,7 +63,12 @@ def told(run):
     }
 
 
-@settings(max_examples=5, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(
+    max_examples=5,
+    phases=(Phase.explicit, Phase.reuse, Phase.generate),
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+)
 @given(events(), st.data())
 def test_a_stream_in_any_pieces_gives_what_a_batch_gives(turnwise, goes_on, given_events, data):
     numbers = list(range(len(given_events)))
