@@ -71,8 +71,8 @@ class KeptConversations:
     def __init__(self, connection: sqlite3.Connection) -> None:
         """Continues the numbering of changes."""
         self._connection = connection
-        found = connection.execute("SELECT max(changed), max(kept_at) FROM conversations").fetchone()
-        self._changes, self.latest = int(found[0] or 0), float(found[1] or 0.0)
+        found = connection.execute("SELECT coalesce(max(changed), 0) FROM conversations").fetchone()
+        self._changes = int(found[0])
 
     @property
     def changes(self) -> int:

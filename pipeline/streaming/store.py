@@ -22,6 +22,7 @@ from transforms.streaming.outcome import Contribution, Outcome, too_late
 from transforms.streaming.rules import StreamRules
 
 _PRUNED_EVERY = 2_000
+_NOW = "watermark"
 
 
 class Store:
@@ -51,7 +52,8 @@ class Store:
         self.book = SourceBook(self._connection, self.lock)
         self.conversations = KeptConversations(self._connection)
         self.earlier = EarlierWork(directory, self.conversations.changes)
-        self._rules, self.now, self._pruned_at = rules, self.conversations.latest, 0
+        self._rules, self._pruned_at = rules, 0
+        self.now = float(self.meta(_NOW, "0"))
         self.sums = WindowSums(self._connection, rules.window)
         self.counts = Counter(dict(self._connection.execute("SELECT name, number FROM counts")))
         self.totals: dict[str, MetricsState] = {}
@@ -78,6 +80,7 @@ class Store:
 
     def _write_state(self) -> None:
         self.sums.write()
+        self._connection.execute("UPDATE meta SET value = ? WHERE name = ?", (repr(self.now), _NOW))
         lengths = [(*segment, length) for segment, length in self._segments.lengths.items()]
         self._connection.executemany("INSERT OR REPLACE INTO segments VALUES (?, ?, ?)", lengths)
         self._connection.executemany("INSERT OR REPLACE INTO counts VALUES (?, ?)", self.counts.items())
