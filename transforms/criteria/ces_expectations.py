@@ -30,6 +30,8 @@ class EvaluationExpectations(JudgedCriterion):
 
     A case states an expectation itself, or names the resource that does.
 
+    When to use: CES cases with evaluation expectations.
+
     Attributes:
         prompts: Wording of named expectations: resource name, or its last segment, to text.
     """
@@ -68,7 +70,10 @@ def _unworded(name: str) -> JsonObject:
 
 
 class ScenarioExpectations(JudgedCriterion):
-    """Share of a scenario's expected answers, of those said in other words, that were given, 0..1."""
+    """Share of a scenario's expected answers, of those said in other words, that were given, 0..1.
+
+    When to use: CES scenarios with expected answers that may be said in other words.
+    """
 
     name: ClassVar[str] = "scenario_expectations"
     rests_on: ClassVar[RestsOn] = ("words",)

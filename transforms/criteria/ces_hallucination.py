@@ -55,6 +55,8 @@ class Hallucination(JudgedCriterion):
 
     A score of -1 is outside the scale: it enters no mean and meets or misses no threshold. Of several samples
     the most frequent verdict counts, and of equally frequent ones the worst.
+
+    When to use: CES's own hallucination figure is needed.
     """
 
     name: ClassVar[str] = "hallucination"

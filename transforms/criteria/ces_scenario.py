@@ -51,7 +51,10 @@ class RubricsReply(Reply):
 
 
 class ScenarioRubrics(JudgedCriterion):
-    """Mean score of a case's rubrics over the whole conversation, 0..1; of several samples the median."""
+    """Mean score of a case's rubrics over the whole conversation, 0..1; of several samples the median.
+
+    When to use: CES scenarios with rubrics.
+    """
 
     name: ClassVar[str] = "scenario_rubrics"
 
@@ -101,6 +104,8 @@ class UserGoalSatisfaction(JudgedCriterion):
     The outcome is PASS if that is what the scenario wants of the goal, SKIPPED if it does not matter there. A
     score of -1 is outside the scale: it enters no mean. Of several samples the most frequent verdict counts,
     and of equally frequent ones the worst.
+
+    When to use: CES scenarios with a user goal.
     """
 
     name: ClassVar[str] = "user_goal_satisfaction"

@@ -51,6 +51,8 @@ class SemanticSimilarity(JudgedCriterion):
     All expected and all observed texts of the turn are compared together. Expectations compared by EQUALS or
     CONTAINS are left out; a turn in which everything expected was said word for word scores 4 unasked. A CES
     case's thresholds apply unless the config sets one.
+
+    When to use: CES golden cases whose answers are compared by meaning.
     """
 
     name: ClassVar[str] = "semantic_similarity"

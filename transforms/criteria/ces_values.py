@@ -68,7 +68,10 @@ def _sides(outcome: ExpectationOutcome, state: JsonObject) -> tuple[JsonObject, 
 class SemanticMatch(JudgedCriterion):
     """Share of the values compared by meaning (`$matchType: semantic`) that mean the same, 0..1.
 
-    Parameters of tool calls, tool responses and variables, as far as their wording differs.
+    Parameters of tool calls, tool responses and variables, as far as their wording differs. It decides a
+    case's parameters, tool responses and variables of that kind.
+
+    When to use: CES cases with `$matchType: semantic`.
     """
 
     name: ClassVar[str] = "semantic_match"

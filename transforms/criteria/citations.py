@@ -20,6 +20,8 @@ class CitationPrecision(MeasuredCriterion):
     no claims the local judge decides: the reference must hold at least one of the marked sentences. A
     reference that does not exist, or that marks no text, supports nothing. What needs no support, and what
     claims nothing, is left out. Not applicable to a skipped answer, nor without citations.
+
+    When to use: Do the cited references support the marked text? No model is asked.
     """
 
     name: ClassVar[str] = "citation_precision"
@@ -40,10 +42,12 @@ class CitationPrecision(MeasuredCriterion):
 class CitationRecall(MeasuredCriterion):
     """Share of an answer's claims that need support and have it, 0..1.
 
-    The engine's claims decide: one has support if it names a reference that exists. Where the engine tells no
+    The engine's claims decide: one has support if it names a reference that exists. Where the engine gives no
     claims, the sentences that claim something are held against the references that are cited in them, by the
     local judge. Unscored where there are claims but no text. Not applicable to a skipped answer, nor where
     nothing needs support.
+
+    When to use: Does every claim that needs support have it? No model is asked.
     """
 
     name: ClassVar[str] = "citation_recall"

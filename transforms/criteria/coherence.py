@@ -33,7 +33,10 @@ class CoherenceReply(Reply):
 
 
 class ResponseEvaluation(AdkJudged):
-    """Coherence of the agent's answer, 1 (falls apart) to 5; of several samples the (lower) median."""
+    """Coherence of the agent's answer, 1 (falls apart) to 5; of several samples the (lower) median.
+
+    When to use: A general impression of answers without a reference.
+    """
 
     name: ClassVar[str] = "response_evaluation_score"
     rests_on: ClassVar[RestsOn] = ("words",)

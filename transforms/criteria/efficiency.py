@@ -18,7 +18,10 @@ class Figure(MeasuredCriterion):
 
 
 class ToolCallCount(Figure):
-    """Number of the agent's tool calls in a turn."""
+    """Number of the agent's tool calls in a turn.
+
+    When to use: Limit or compare how many tools are called.
+    """
 
     name: ClassVar[str] = "tool_call_count_v1"
     rests_on: ClassVar[RestsOn] = ("calls",)
@@ -29,7 +32,10 @@ class ToolCallCount(Figure):
 
 
 class InferenceCallCount(Figure):
-    """Number of model calls in a turn; not applicable where the log does not say."""
+    """Number of model calls in a turn; not applicable where the log does not say.
+
+    When to use: Limit or compare how often the model is called.
+    """
 
     name: ClassVar[str] = "inference_call_count_v1"
 
@@ -42,6 +48,8 @@ class InferenceCallCount(Figure):
 
 class TokenUsage(Figure):
     """Tokens of a turn's model calls, input plus output; not applicable where nothing was reported.
+
+    When to use: Limit or compare the cost of a turn.
 
     Attributes:
         adk_compat: Count a turn without a report as 0 tokens in a conversation's mean, as google-adk does.

@@ -12,6 +12,8 @@ class EndedNormally(MeasuredCriterion):
     """1.0 if the conversation ended normally or with a hand-off, else 0.0; the label says how it ended.
 
     Unscored where the log does not say how it ended, or something other than the agent failed.
+
+    When to use: Gate on how the conversation ended, or show it beside other scores.
     """
 
     name: ClassVar[str] = "ended_normally"

@@ -22,7 +22,11 @@ class ExpectationsMet(MeasuredCriterion):
     Of a golden turn: agent transfers, updated variables, tool responses, `noToolCalls`, and agent responses
     compared by EQUALS or CONTAINS. Of a scenario: its expected tool calls and agent responses, anywhere in
     the conversation. Of any case: the texts (`outputs`) that must have been said by the end, their numbers,
-    amounts and dates by value. A comparison of meaning is not counted.
+    amounts and dates by value. A comparison of meaning is not counted. The details hold under `checks` what
+    was wanted and what was seen in its place.
+
+    When to use: CES cases, and cases with texts that must be said (`outputs`): what can be checked without a
+    judge.
     """
 
     name: ClassVar[str] = "expectations_met"

@@ -38,6 +38,8 @@ class MatchReply(Reply):
 class FinalResponseMatch(AdkJudged):
     """1.0 if most of the judge's samples find the agent's answer as good as the expected one; else 0.0.
 
+    When to use: A reference answer exists, and its meaning matters and not its wording.
+
     Attributes:
         adk_compat: Ask about an empty expected answer and an empty answer too, as google-adk does.
     """

@@ -23,6 +23,8 @@ class FinalState(MeasuredCriterion):
     An object is compared path by path and a list as one value, as `tool_effects_v1` compares arguments; what
     is not expected does not matter. A case's `final_session_state` is held against the state at the end of
     the conversation, CES's updated variables against that after their turn.
+
+    When to use: The session state at the end (or after a turn) must hold certain values.
     """
 
     name: ClassVar[str] = "final_state_v1"

@@ -21,8 +21,11 @@ WEAK_CLAIM = "WEAK_CLAIM"
 class GroundingScore(MeasuredCriterion):
     """The engine's own score of an answer, 0..1; where it gave none, the mean over the claims that it scored.
 
-    Claims that need no check are left out; all others stand in the details. Not applicable to an answer
-    that was skipped, or that the engine did not check.
+    Claims that need no check are left out; the score of every other claim is in the details. Not applicable
+    to an answer that was skipped, or that the engine did not check. With a threshold, the CES result gets a
+    `hallucinationResult` by it.
+
+    When to use: Answers of Discovery Engine that bring grounding scores along.
 
     Attributes:
         claim_threshold: A claim whose score is below it fails the answer.

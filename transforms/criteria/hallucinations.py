@@ -62,6 +62,11 @@ class _Sentence:
 class Hallucinations(AdkJudged):
     """Share of the sentences of an answer that their context supports, or that claim nothing, 0..1.
 
+    The context includes the references of an answer. The details hold every sentence's label, reason, quotes
+    and code-point offsets.
+
+    When to use: Answers must be supported by tool results and other context. It needs no eval case.
+
     Attributes:
         evaluate_intermediate_nl_responses: Judge everything the agent said in a turn; its score is then the
             mean over the messages. All of them are held against the whole turn's tool results.

@@ -34,7 +34,9 @@ class JudgedCitationPrecision(JudgedCriterion):
     """Share of the references named by an answer's citations that support what the citation marks, 0..1.
 
     A reference that does not exist, or that marks no text, is not asked about: it supports nothing. Not
-    applicable to a skipped answer, nor without citations.
+    applicable to a skipped answer, nor without citations. A passage that claims nothing counts as supported.
+
+    When to use: As `citation_precision`, where a judge reads better than rules.
     """
 
     name: ClassVar[str] = "judged_citation_precision"

@@ -15,6 +15,8 @@ class TurnLatency(Figure):
     """Seconds from the user's message to the end of the turn.
 
     Not applicable where the log has no clock, nor to a turn that the agent opened in no time.
+
+    When to use: How long users wait.
     """
 
     name: ClassVar[str] = "turn_latency"
@@ -33,6 +35,8 @@ class InvocationDuration(Figure):
     """google-adk's duration of a turn, split into model, tool and framework time.
 
     The framework's is what is left; None while one of the others was not measured.
+
+    When to use: google-adk's figure of the same name is needed.
     """
 
     name: ClassVar[str] = "invocation_duration_v1"
@@ -56,7 +60,10 @@ class InvocationDuration(Figure):
 
 
 class ToolCallLatency(Figure):
-    """Seconds of every timed tool call; one score a call, labelled with the tool."""
+    """Seconds of every timed tool call; one score a call, labelled with the tool.
+
+    When to use: Which tool is slow.
+    """
 
     name: ClassVar[str] = "tool_call_latency"
     unit: ClassVar[Literal["score", "seconds", "count"]] = "seconds"
@@ -68,7 +75,12 @@ class ToolCallLatency(Figure):
 
 
 class SpanLatency(Figure):
-    """Seconds of every timed step; one score a span, labelled with its type and name."""
+    """Seconds of every timed step: tool, model, callback, guardrail.
+
+    One score a span, labelled with its type and name.
+
+    When to use: Where a turn spends its time.
+    """
 
     name: ClassVar[str] = "span_latency"
     unit: ClassVar[Literal["score", "seconds", "count"]] = "seconds"

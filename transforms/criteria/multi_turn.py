@@ -42,7 +42,10 @@ def _happened(turn: Turn) -> bool:
 
 
 class MultiTurnTaskSuccess(MultiTurn):
-    """1.0 if the user got what they came for, or was rightly refused it; else 0.0."""
+    """1.0 if the user got what they came for, or was rightly refused it; else 0.0.
+
+    When to use: Did the user get what they came for? It needs no eval case.
+    """
 
     name: ClassVar[str] = "multi_turn_task_success_v1"
     aspects: ClassVar[tuple[str, ...]] = (
@@ -52,7 +55,12 @@ class MultiTurnTaskSuccess(MultiTurn):
 
 
 class MultiTurnTrajectoryQuality(MultiTurn):
-    """Share of the marks of a good path to the goal that the conversation has, 0..1."""
+    """Share of the marks of a good path to the goal that the conversation has, 0..1.
+
+    There are 5 marks.
+
+    When to use: Compare the paths of two versions without a reference.
+    """
 
     name: ClassVar[str] = "multi_turn_trajectory_quality_v1"
     aspects: ClassVar[tuple[str, ...]] = (
@@ -65,7 +73,12 @@ class MultiTurnTrajectoryQuality(MultiTurn):
 
 
 class MultiTurnToolUseQuality(MultiTurn):
-    """Share of the marks of good tool use that the conversation has, 0..1."""
+    """Share of the marks of good tool use that the conversation has, 0..1.
+
+    There are 6 marks.
+
+    When to use: Compare the tool use of two versions without a reference.
+    """
 
     name: ClassVar[str] = "multi_turn_tool_use_quality_v1"
     aspects: ClassVar[tuple[str, ...]] = (

@@ -35,7 +35,12 @@ turn. A rubric "of turn n" is about that turn.
 
 
 class RubricFinalResponse(RubricCriterion):
-    """Share of the rubrics that the agent's final answer fulfils, 0..1; each by majority of the samples."""
+    """Share of the rubrics that the agent's final answer fulfils, 0..1; each by majority of the samples.
+
+    Rubrics of the case and of the turn have the type `FINAL_RESPONSE_QUALITY`.
+
+    When to use: The quality of answers can be stated as yes-or-no rubrics.
+    """
 
     name: ClassVar[str] = "rubric_based_final_response_quality_v1"
     rubric_type: ClassVar[str] = "FINAL_RESPONSE_QUALITY"
@@ -55,7 +60,12 @@ class RubricFinalResponse(RubricCriterion):
 
 
 class RubricToolUse(RubricCriterion):
-    """Share of the rubrics that a turn's tool calls fulfil, 0..1; each by majority of the samples."""
+    """Share of the rubrics that a turn's tool calls fulfil, 0..1; each by majority of the samples.
+
+    Rubrics of the case and of the turn have the type `TOOL_USE_QUALITY`.
+
+    When to use: The quality of tool use can be stated as yes-or-no rubrics.
+    """
 
     name: ClassVar[str] = "rubric_based_tool_use_quality_v1"
     rubric_type: ClassVar[str] = "TOOL_USE_QUALITY"
@@ -75,7 +85,12 @@ class RubricToolUse(RubricCriterion):
 
 
 class RubricMultiTurnTrajectory(RubricCriterion):
-    """Share of the rubrics that the whole conversation fulfils, 0..1; each by majority of the samples."""
+    """Share of the rubrics that the whole conversation fulfils, 0..1; each by majority of the samples.
+
+    Rubrics of the case have the type `TRAJECTORY_QUALITY`.
+
+    When to use: Rubrics are about the conversation as a whole.
+    """
 
     name: ClassVar[str] = "rubric_based_multi_turn_trajectory_quality_v1"
     rubric_type: ClassVar[str] = "TRAJECTORY_QUALITY"

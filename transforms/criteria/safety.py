@@ -58,7 +58,10 @@ class SafetyReply(Reply):
 class Safety(AdkJudged):
     """1.0 if what the agent said in a turn is safe in every harm category, else 0.0.
 
-    The details hold for every category the verdict, the quote, and where the quote stands in the answer.
+    The details hold for every category the verdict, the quote, and where the quote stands in the answer. The
+    categories are those of Discovery Engine's Answer.
+
+    When to use: What the agent says must be safe. It needs no eval case.
     """
 
     name: ClassVar[str] = "safety_v1"

@@ -47,6 +47,8 @@ class SafetyRatings(MeasuredCriterion):
     allowed; one that has an unknown name leaves the answer unscored, unless another rating fails it. Not
     applicable without ratings.
 
+    When to use: The engine rates its answers, and its ratings decide.
+
     Attributes:
         max_probability: The highest probability of harm that is allowed.
         max_severity: The highest severity that is allowed.

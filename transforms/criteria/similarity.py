@@ -13,6 +13,8 @@ from transforms.rouge import RougeType, has_tokens, rouge
 class ResponseMatch(MeasuredCriterion):
     """ROUGE F of the agent's final words against the expected ones, 0..1.
 
+    When to use: A reference answer exists and its wording matters. It needs no judge and works in any script.
+
     Attributes:
         rouge_type: `rouge1` as google-adk has it, `rouge2` or `rougeL`.
         include_intermediate_responses_in_final: Compare everything the agent said in the turn.

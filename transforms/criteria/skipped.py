@@ -10,8 +10,11 @@ from transforms.criteria.base import MeasuredCriterion, RestsOn
 class SkippedRate(MeasuredCriterion):
     """1.0 if an answer was skipped, else 0.0; its mean is the rate. As a gate, a threshold is an upper bound.
 
-    The label is the first reason; all of them stand in the details. Unscored where the record has neither a
-    text nor a reason, as a session that was read without its answers.
+    The label is the first reason; all of them are in the details. Unscored where the record has neither a
+    text nor a reason, as a session that was read without its answers. `metrics_by_slice` has the share of
+    every reason.
+
+    When to use: How often, and why, answers are skipped.
     """
 
     name: ClassVar[str] = "skipped_rate"

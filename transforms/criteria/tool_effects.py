@@ -35,10 +35,13 @@ class ToolEffects(MeasuredCriterion, KnowsTools):
     destructive call always fails. Whether the agent or the user made an expected change does not matter; what
     else the user did does not count.
 
+    When to use: What counts is what changed in the world, and not how the agent looked things up.
+
     Attributes:
-        argument_matchers: Tool (or `*`) -> parameter -> how it is compared.
+        argument_matchers: Tool (or `*`) -> parameter -> how it is compared, as in
+            `tool_trajectory_avg_score`.
         ordered_lists: Tool (or `*`) -> parameters whose lists are compared in order.
-        extra_handoffs: What a hand-off does that nothing expects: `allow`, it is told and does not count;
+        extra_handoffs: What a hand-off does that nothing expects: `allow`, it is reported and does not count;
             `weigh`, it lowers the value; `fail`, it lowers the value and fails at any threshold.
     """
 

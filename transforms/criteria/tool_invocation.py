@@ -17,6 +17,8 @@ class ToolInvocation(MeasuredCriterion):
 
     The details hold the share called in the expected order, every call's parameterCorrectnessScore and the
     extra calls. Without a threshold of its own, a CES case's thresholds decide.
+
+    When to use: CES cases: were the expected tools called, with partial credit?
     """
 
     name: ClassVar[str] = "tool_invocation_score"

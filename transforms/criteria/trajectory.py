@@ -23,14 +23,21 @@ _Key = tuple[str | None, JsonObject | None]
 
 
 class ToolTrajectory(MeasuredCriterion):
-    """1.0 if a turn's tool calls are the expected ones, else 0.0; partial credit stands in the details.
+    """1.0 if a turn's tool calls are the expected ones, else 0.0; partial credit is in the details.
+
+    The details hold precision, recall and F1. A case that states only the calls of the whole conversation
+    gets one score for the whole.
+
+    When to use: The agent must follow a script: the same calls, or certain calls in order.
 
     Attributes:
         match_type: EXACT (the same calls in the same order), IN_ORDER (the expected ones in order, others
             between them allowed), ANY_ORDER or SUPERSET (all expected ones, others allowed) or SUBSET (none
-            but expected ones). google-adk's numbers 0, 1, 2 and spellings such as `in-order` are understood.
+            but expected ones). google-adk's numbers 0, 1, 2 and spellings such as `in-order` are accepted.
         ignore_args: Compare only the names of the tools.
-        argument_matchers: Tool (or `*`) -> parameter -> how it is compared.
+        argument_matchers: Tool (or `*`) -> parameter -> `exact`, `ignore`, `contains`, `regexp` (`pattern`)
+            or `number` (`tolerance`, `relative_tolerance`).
+        include_intermediate_responses_in_final: Accepted as in google-adk's config, without effect.
     """
 
     name: ClassVar[str] = "tool_trajectory_avg_score"

@@ -49,6 +49,8 @@ class PerTurnUserSimulatorQuality(AdkJudged):
     The first message must be the scenario's starting prompt, word for word, where it has one. After the last
     turn it is also judged whether the user was right to stop; if not, the last turn scores 0.0.
 
+    When to use: Conversations with a simulated user: did the simulation keep to its scenario?
+
     Attributes:
         stop_signal: What the user says to end the conversation.
     """
