@@ -11,19 +11,53 @@ cd "$(dirname "${BASH_SOURCE[0]}")"
 env=.venv
 python=${PYTHON:-python3}
 
+install() {
+  "$env/bin/python" -m pip install --quiet --disable-pip-version-check "$@"
+}
+
+# Writes a mark whole, so that one broken off is none.
+mark() {
+  echo "$2" > "$env/$1.new"
+  mv "$env/$1.new" "$env/$1"
+}
+
+marked() {
+  [ "$(cat "$env/$1" 2> /dev/null)" = "$2" ]
+}
+
 prepare() {
   "$python" -c 'import sys; sys.exit(sys.version_info < (3, 10))' || {
     echo "turnwise needs Python 3.10 or later ($python is $("$python" --version 2>&1)); set PYTHON" >&2
     exit 2
   }
-  local wanted
-  wanted="$("$python" --version) $(cksum < requirements.lock)"
-  [ "$(cat "$env/.prepared" 2>/dev/null)" = "$wanted" ] && return
-  echo "preparing $env (once; about two minutes) ..." >&2
-  "$python" -m venv --clear "$env"
-  "$env/bin/python" -m pip install --quiet --disable-pip-version-check -r requirements.lock
-  "$env/bin/python" -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
-  echo "$wanted" > "$env/.prepared"
+  local base
+  base="$("$python" --version) $(cksum < requirements.lock)"
+  if ! marked .prepared "$base"; then
+    echo "preparing $env (once; about a minute) ..." >&2
+    "$python" -m venv --clear "$env"
+    install -r requirements.lock
+    mark .prepared "$base"
+  fi
+}
+
+# Adds what only the tests need; begins anew where another lock file was installed.
+prepare_tests() {
+  local tests
+  tests=$(cksum < requirements-test.lock)
+  marked .tests "$tests" && return
+  [ ! -e "$env/.tests" ] || { rm "$env/.prepared"; prepare; }
+  echo "adding what the tests need (once; about two minutes) ..." >&2
+  install -r requirements-test.lock
+  mark .tests "$tests"
+}
+
+# Installs turnwise itself, again when its entry points or packages may have changed.
+install_project() {
+  local project
+  project=$(cksum < pyproject.toml)
+  marked .project "$project" && return
+  install --no-deps -e .
+  mark .project "$project"
 }
 
 data=pipeline/sample_data
@@ -65,6 +99,8 @@ run_tests() {
 }
 
 prepare
+[ "${1:-}" != test ] || prepare_tests
+install_project
 case "${1:-}" in
   "") score --input $data/conversations --output out/sample ;;
   stream) stream ;;

@@ -24,7 +24,20 @@ def without(row: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in row.items() if name not in OF_THE_RUN}
 
 
-@pytest.mark.skipif(not (ROOT / ".venv/.prepared").exists(), reason="run_local.sh has made no environment")
+def is_prepared() -> bool:
+    """Tells whether run_local.sh would leave its environment as it is below this test."""
+    marks = {".prepared": "requirements.lock", ".project": "pyproject.toml"}
+    for mark, name in marks.items():
+        path = ROOT / ".venv" / mark
+        checksum = subprocess.run(
+            ["cksum"], input=(ROOT / name).read_bytes(), check=True, capture_output=True
+        )
+        if not path.exists() or checksum.stdout.decode().strip() not in path.read_text():
+            return False
+    return True
+
+
+@pytest.mark.skipif(not is_prepared(), reason="run_local.sh has not made the environment")
 def test_the_stream_leaves_what_the_batch_leaves(tmp_path: Path) -> None:
     ran = subprocess.run(
         ["bash", str(ROOT / "run_local.sh"), "stream"],

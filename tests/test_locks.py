@@ -1,0 +1,64 @@
+"""The lock files: the base holds what the main job needs and no more, for every Python from 3.10 to 3.13."""
+
+import sys
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+ROOT = Path(__file__).parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+VERSIONS = ("3.10", "3.11", "3.12", "3.13")
+# What belongs to one cloud, broker, database or tool of development.
+NOT_BASE = (
+    "google-cloud-",
+    "google-api-",
+    "confluent-kafka",
+    "psycopg",
+    "pytest",
+    "hypothesis",
+    "mypy",
+    "ruff",
+)
+
+
+def locked(name: str, python: str) -> dict[str, str]:
+    """Returns package -> version of a lock file for one Python."""
+    found: dict[str, str] = {}
+    marked = {"python_version": python, "python_full_version": f"{python}.0"}
+    for line in (ROOT / name).read_text().splitlines():
+        if line.startswith("#"):
+            continue
+        one = Requirement(line)
+        if one.marker is None or one.marker.evaluate(marked):
+            (pin,) = one.specifier
+            assert pin.operator == "=="
+            assert found.setdefault(canonicalize_name(one.name), pin.version) == pin.version, line
+    return found
+
+
+def missing(stated: list[str], pins: dict[str, str]) -> list[str]:
+    """Returns the requirements that a lock file does not meet."""
+    own = [one for one in map(Requirement, stated) if one.name != "turnwise"]
+    return [str(one) for one in own if pins.get(canonicalize_name(one.name), "0") not in one.specifier]
+
+
+@pytest.mark.parametrize("python", VERSIONS)
+def test_the_base_is_what_the_project_depends_on(python: str) -> None:
+    pins = locked("requirements.lock", python)
+    assert missing(PROJECT["dependencies"], pins) == []
+    assert [name for name in pins if name.startswith(NOT_BASE)] == []
+
+
+@pytest.mark.parametrize("python", VERSIONS)
+def test_the_tests_have_all_extras_on_top_of_the_base(python: str) -> None:
+    pins = locked("requirements-test.lock", python)
+    for extra, stated in PROJECT["optional-dependencies"].items():
+        assert missing(stated, pins) == [], extra
+    assert locked("requirements.lock", python).items() <= pins.items()

@@ -1,0 +1,109 @@
+"""`./run_local.sh` makes its environment once, and again when what belongs in it has changed."""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+PYTHON = """#!/usr/bin/env bash
+# Stands for Python: makes environments of copies of itself, and writes down what is asked of it.
+set -e
+case "$*" in
+  --version) echo "Python ${VERSION:-3.11.7}" ;;
+  -c*) [ "${VERSION:-}" != 3.9.1 ] ;;
+  "-m venv --clear"*)
+    rm -rf "$4" && mkdir -p "$4/bin"
+    for name in python turnwise ruff mypy; do cp "$0" "$4/bin/$name"; done
+    echo "venv" >> "$LOG" ;;
+  "-m pip install"*) [ "${FAILS:-}" != "${@: -1}" ]; echo "pip ${@: -1}" >> "$LOG" ;;
+  *) echo "${0##*/} $1 $2" >> "$LOG" ;;
+esac
+"""
+BASE = ["venv", "pip requirements.lock", "pip ."]
+RUN = ["turnwise run --help"]
+REST = ["pip requirements-test.lock"]
+CHECKS = ["ruff check .", "ruff format --check", "mypy", "python -m pytest"]
+
+
+class Checkout:
+    """A checkout with its files of dependencies, and the stand-in for Python."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.log = folder / "log"
+        for name in ("run_local.sh", "requirements.lock", "requirements-test.lock", "pyproject.toml"):
+            shutil.copy(ROOT / name, folder / name)
+        (folder / "python").write_text(PYTHON)
+        (folder / "python").chmod(0o755)
+
+    def call(self, *arguments: str, status: int = 0, **environment: str) -> list[str]:
+        """Returns what was done for a command."""
+        self.log.write_text("")
+        own = {"PYTHON": str(self.folder / "python"), "LOG": str(self.log)}
+        command = ["bash", str(self.folder / "run_local.sh"), *arguments]
+        done = subprocess.run(
+            command, env={**os.environ, **own, **environment}, capture_output=True, text=True
+        )
+        assert done.returncode == status, done.stderr
+        return [line.rstrip() for line in self.log.read_text().splitlines()]
+
+    def change(self, name: str) -> None:
+        with (self.folder / name).open("a") as file:
+            file.write("# changed\n")
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Checkout:
+    return Checkout(tmp_path)
+
+
+def test_the_main_job_installs_the_base_once(checkout: Checkout) -> None:
+    assert checkout.call("run", "--help") == [*BASE, *RUN]
+    assert checkout.call("run", "--help") == RUN
+
+
+def test_the_tests_install_the_rest_on_top(checkout: Checkout) -> None:
+    checkout.call("run", "--help")
+    assert checkout.call("test") == [*REST, *CHECKS]
+    assert checkout.call("test") == CHECKS
+    assert checkout.call("run", "--help") == RUN
+
+
+@pytest.mark.parametrize(
+    ("changed", "of_a_run", "of_tests"),
+    [
+        ("requirements.lock", BASE, [*BASE[:2], *REST, *BASE[2:]]),
+        ("requirements-test.lock", [], [*BASE[:2], *REST, *BASE[2:]]),
+        ("pyproject.toml", BASE[2:], BASE[2:]),
+    ],
+)
+def test_what_has_changed_is_installed_again(
+    checkout: Checkout, changed: str, of_a_run: list[str], of_tests: list[str]
+) -> None:
+    checkout.call("test")
+    checkout.change(changed)
+    assert checkout.call("run", "--help") == [*of_a_run, *RUN]
+    checkout.call("test")
+    checkout.change(changed)
+    assert checkout.call("test") == [*of_tests, *CHECKS]
+
+
+def test_another_python_begins_anew(checkout: Checkout) -> None:
+    checkout.call("run", "--help")
+    assert checkout.call("run", "--help", VERSION="3.13.0") == [*BASE, *RUN]
+
+
+@pytest.mark.parametrize("step", ["requirements.lock", "requirements-test.lock", "."])
+def test_an_installation_that_failed_is_made_up_for(checkout: Checkout, step: str) -> None:
+    checkout.call("test", status=1, FAILS=step)
+    done = checkout.call("test")
+    assert f"pip {step}" in done
+    assert done[-1] == "python -m pytest"
+
+
+def test_an_old_python_is_refused(checkout: Checkout) -> None:
+    assert checkout.call(status=2, VERSION="3.9.1") == []
