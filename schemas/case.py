@@ -78,6 +78,7 @@ class EvalCase(Slim):
         session_state: Session state that the conversation starts with.
         final_session_state: Session state that it should end with.
         tools: Tools that the case declares.
+        unread: What more may be expected of the whole, which is not read; None: nothing.
     """
 
     eval_id: str
@@ -106,6 +107,7 @@ class EvalCase(Slim):
     final_session_state: JsonObject = {}
     user_actions: list[ToolCall] = []
     tools: list[ToolDeclaration] = []
+    unread: str | None = None
 
     @property
     def key(self) -> CaseKey:
@@ -139,4 +141,5 @@ def inline_case(conversation: Conversation) -> EvalCase | None:
         case.rubrics = [Rubric(rubric_id=str(i), text=text) for i, text in enumerate(outcome.rubric)]
         case.actions, case.outputs = outcome.actions, outcome.outputs
         case.user_actions, case.final_session_state = outcome.user_actions, outcome.final_session_state
+        case.unread = outcome.unread
     return case

@@ -18,10 +18,10 @@ Share = Annotated[float, Meta(ge=0, le=1)]
 
 
 class Slim(msgspec.Struct):
-    """Base of the canonical models: unknown keys are dropped, either no key or `null` means absent."""
+    """Base of the canonical models: either no key or `null` means absent."""
 
 
-class ToolCall(Slim):
+class ToolCall(Slim, forbid_unknown_fields=True):
     """One call of a tool.
 
     Attributes:
@@ -39,7 +39,7 @@ class ToolCall(Slim):
     compare_args: list[str] | None = None
 
 
-class ToolResponse(Slim):
+class ToolResponse(Slim, forbid_unknown_fields=True):
     """What a tool answered.
 
     Attributes:
@@ -83,7 +83,7 @@ class Usage(Slim):
     reasoning_tokens: int | None = None
 
 
-class Rubric(Slim):
+class Rubric(Slim, forbid_unknown_fields=True):
     """A statement that a judge holds against a turn or a conversation."""
 
     rubric_id: str
@@ -91,7 +91,7 @@ class Rubric(Slim):
     type: str | None = None
 
 
-class TurnThresholds(Slim):
+class TurnThresholds(Slim, forbid_unknown_fields=True):
     """CES gates of one turn; None where the next wider scope decides."""
 
     semantic_similarity: Annotated[int, Meta(ge=0, le=4)] | None = None
@@ -99,7 +99,7 @@ class TurnThresholds(Slim):
     hallucination: Literal["ENABLED", "DISABLED"] | None = None
 
 
-class Expectation(Slim):
+class Expectation(Slim, forbid_unknown_fields=True):
     """One checkable requirement, of a golden turn or of a scenario.
 
     Attributes:
@@ -135,7 +135,7 @@ class Expectation(Slim):
     wire: JsonObject | None = None
 
 
-class ExpectedTurn(Slim):
+class ExpectedTurn(Slim, forbid_unknown_fields=True):
     """What a golden case wants of one turn.
 
     Attributes:
@@ -147,6 +147,7 @@ class ExpectedTurn(Slim):
         expectations: The CES form, in step order; empty for other formats.
         adk_text: The final words as google-adk reads them, thought parts included; None: the same as
             `response`.
+        unread: What more may be expected of it, which is not read; None: nothing.
     """
 
     user: str | None = None
@@ -158,6 +159,7 @@ class ExpectedTurn(Slim):
     thresholds: TurnThresholds | None = None
     rubrics: list[Rubric] = []
     adk_text: str | None = None
+    unread: str | None = None
 
 
 class Turn(Slim, forbid_unknown_fields=True):
@@ -212,7 +214,7 @@ class Turn(Slim, forbid_unknown_fields=True):
     findings: list[Problem] = []
 
 
-class ExpectedOutcome(Slim):
+class ExpectedOutcome(Slim, forbid_unknown_fields=True):
     """What a record wants of the whole conversation (tau-bench's shape).
 
     Attributes:
@@ -221,6 +223,7 @@ class ExpectedOutcome(Slim):
         rubric: Statements about the conversation, for a judge.
         user_actions: Calls of their own tools that the user must have made by the end.
         final_session_state: Session state that it should end with.
+        unread: What more may be expected, which is not read; None: nothing.
     """
 
     actions: list[ToolCall] | None = None
@@ -228,6 +231,7 @@ class ExpectedOutcome(Slim):
     rubric: list[str] = []
     user_actions: list[ToolCall] = []
     final_session_state: JsonObject = {}
+    unread: str | None = None
 
 
 Ended = Literal["normally", "agent_error", "limit", "user_left", "hand_off", "environment_error"]
@@ -238,7 +242,7 @@ Ended = Literal["normally", "agent_error", "limit", "user_left", "hand_off", "en
 """
 
 
-class Conversation(Slim):
+class Conversation(Slim, forbid_unknown_fields=True):
     """One recorded conversation.
 
     Attributes:

@@ -105,7 +105,8 @@ def _with_own(case: EvalCase, own: EvalCase) -> EvalCase:
     }
     actions = case.actions if own.actions is None else own.actions
     turns = _own_turns(case.turns, own.turns)
-    return msgspec.structs.replace(case, turns=turns, actions=actions, **lists)
+    unread = own.unread or case.unread
+    return msgspec.structs.replace(case, turns=turns, actions=actions, unread=unread, **lists)
 
 
 def _own_turns(given: list[ExpectedTurn], own: list[ExpectedTurn]) -> list[ExpectedTurn]:
@@ -118,5 +119,5 @@ def _own_turns(given: list[ExpectedTurn], own: list[ExpectedTurn]) -> list[Expec
 
 
 def _expects(turn: ExpectedTurn) -> bool:
-    said = turn.response or turn.intermediate_responses or turn.expectations
+    said = turn.response or turn.intermediate_responses or turn.expectations or turn.unread
     return bool(said) or turn.tool_calls is not None

@@ -42,7 +42,8 @@ class ConversationCase:
         record: The raw record, kept for failure rows.
         pairs: The turns side by side.
         evaluable: Those that can be scored; the others' answers failed or are not finished.
-        has_gaps: Whether calls or words of a turn may be missing in the log.
+        has_gaps: Whether calls or words of a turn may be missing in the log, or not all that is expected
+            is read.
     """
 
     conversation: Conversation
@@ -59,6 +60,8 @@ class ConversationCase:
         for turn in self.conversation.turns:
             if turn.unknown_calls or turn.unknown_words:
                 self.has_gaps = True
+        if self.case is not None and (self.case.unread or any(turn.unread for turn in self.case.turns)):
+            self.has_gaps = True
 
     @property
     def unanswered(self) -> list[TurnPair]:

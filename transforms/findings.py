@@ -15,26 +15,42 @@ NO_SOURCE = "CitationWithoutSource"
 DUPLICATE = "DuplicateCitation"
 OVERLAP = "OverlappingCitations"
 OUT_OF_RANGE = "ScoreOutOfRange"
+UNREAD_EXPECTATION = "UnreadExpectation"
 
 
 def record_findings(case: ConversationCase) -> list[Failure]:
-    """Returns what the reader did not understand, and what is wrong with answers: a row a turn and kind."""
-    conversation = case.conversation
-    return [
-        Failure(
-            stage=STAGE,
-            error_type=problem.kind,
-            message=problem.message,
-            source=case.record.source,
-            position=case.record.position,
-            conversation_id=conversation.conversation_id,
-            app_version=conversation.app_version,
-            turn_index=index,
-        )
-        for index, turn in enumerate(conversation.turns)
+    """Returns what is not understood, of the record or its case, and what is wrong with answers.
+
+    One row a turn and kind; what concerns the whole conversation has no turn.
+    """
+    found = [
+        _row(case, index, problem)
+        for index, turn in enumerate(case.conversation.turns)
         if turn.findings or turn.grounded is not None
         for problem in _turn_problems(turn)
     ]
+    return found + [_row(case, *unread) for unread in _unread(case)] if case.has_gaps else found
+
+
+def _row(case: ConversationCase, index: int | None, problem: Problem) -> Failure:
+    return Failure(
+        stage=STAGE,
+        error_type=problem.kind,
+        message=problem.message,
+        source=case.record.source,
+        position=case.record.position,
+        conversation_id=case.conversation.conversation_id,
+        app_version=case.conversation.app_version,
+        turn_index=index,
+    )
+
+
+def _unread(case: ConversationCase) -> Iterator[tuple[int | None, Problem]]:
+    if case.case is not None and case.case.unread:
+        yield None, Problem(UNREAD_EXPECTATION, case.case.unread)
+    for pair in case.pairs:
+        if pair.expected is not None and pair.expected.unread:
+            yield pair.index, Problem(UNREAD_EXPECTATION, pair.expected.unread)
 
 
 def _turn_problems(turn: Turn) -> list[Problem]:

@@ -1,6 +1,6 @@
-"""What a criterion cannot score because the log does not show all calls, or all words, of a turn."""
+"""What a criterion cannot score: the log does not show it all, or not all that is expected is read."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from schemas.conversation import Turn
 from schemas.score import Score
@@ -26,7 +26,11 @@ def turn_gap(criterion: Criterion, case: ConversationCase, pair: TurnPair) -> st
 
     A judge is shown the calls of earlier turns too.
     """
-    if not case.has_gaps or pair.actual is None:
+    if not case.has_gaps:
+        return None
+    if criterion.needs_expected_calls and pair.expected is not None and pair.expected.unread:
+        return pair.expected.unread
+    if pair.actual is None:
         return None
     words = pair.actual.unknown_words if "words" in criterion.rests_on else None
     if "calls" not in criterion.rests_on or pair.actual.unknown_calls or words:
@@ -39,13 +43,26 @@ def turn_gap(criterion: Criterion, case: ConversationCase, pair: TurnPair) -> st
 
 def conversation_gap(criterion: Criterion, case: ConversationCase) -> str | None:
     """Returns why a criterion cannot score a conversation as a whole; None: the log shows what it needs."""
-    return _first(case.conversation.turns, criterion.rests_on) if case.has_gaps else None
+    if not case.has_gaps:
+        return None
+    unread = next(_unread(case), None) if criterion.needs_expected_calls else None
+    return unread or _first(case.conversation.turns, criterion.rests_on)
 
 
 def gap_reasons(case: ConversationCase) -> list[str]:
-    """Returns what the log does not show, one line a turn."""
-    reasons = (_first([turn], ("calls", "words")) for turn in case.conversation.turns if case.has_gaps)
-    return [reason for reason in reasons if reason]
+    """Returns what the log does not show, one line a turn, and what of the expectations is not read."""
+    if not case.has_gaps:
+        return []
+    reasons = (_first([turn], ("calls", "words")) for turn in case.conversation.turns)
+    return [*(reason for reason in reasons if reason), *_unread(case)]
+
+
+def _unread(case: ConversationCase) -> Iterator[str]:
+    if case.case is not None and case.case.unread:
+        yield case.case.unread
+    for pair in case.pairs:
+        if pair.expected is not None and pair.expected.unread:
+            yield f"turn {pair.index}: {pair.expected.unread}"
 
 
 def _first(turns: Iterable[Turn], wanted: Sequence[str]) -> str | None:

@@ -31,6 +31,8 @@ class Criterion(BaseModel, ABC):
         gate: `at_least`: PASS from the threshold upwards; `at_most`: PASS up to the threshold.
         rests_on: What of a turn it needs to know in full: where calls (results, hand-offs) or the agent's
             words may be missing in the log, it is unscored.
+        needs_expected_calls: Whether it compares calls with the expected ones: where not all that is expected
+            is read, it is unscored.
         needs_answers: Whether a conversation is not scored as a whole while an answer of it failed or is not
             finished.
         threshold: The gate, a value on the scale; None: the criterion informs and never fails anything.
@@ -43,6 +45,7 @@ class Criterion(BaseModel, ABC):
     unit: ClassVar[Literal["score", "seconds", "count"]] = "score"
     gate: ClassVar[Literal["at_least", "at_most"]] = "at_least"
     rests_on: ClassVar[RestsOn] = ("calls", "words")
+    needs_expected_calls: ClassVar[bool] = False
     needs_answers: ClassVar[bool] = True
 
     threshold: float | None = Field(default=None)

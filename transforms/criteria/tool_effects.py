@@ -47,6 +47,7 @@ class ToolEffects(MeasuredCriterion, KnowsTools):
 
     name: ClassVar[str] = "tool_effects_v1"
     rests_on: ClassVar[RestsOn] = ("calls",)
+    needs_expected_calls: ClassVar[bool] = True
 
     threshold: float | None = 1.0
     argument_matchers: dict[str, dict[str, ArgumentMatcher]] = Field(default_factory=dict)

@@ -23,6 +23,7 @@ class ToolInvocation(MeasuredCriterion):
 
     name: ClassVar[str] = "tool_invocation_score"
     rests_on: ClassVar[RestsOn] = ("calls",)
+    needs_expected_calls: ClassVar[bool] = True
 
     def score(self, case: ConversationCase, pair: TurnPair) -> Score | None:
         """Checks a turn's calls; None if the golden turn expects no call."""

@@ -74,6 +74,7 @@ def invocation_expected(invocation: Invocation) -> ExpectedTurn:
         tool_calls=tool_calls(step.content for step in steps),
         intermediate_responses=_texts(steps),
         rubrics=rubrics_of(invocation.rubrics),
+        unread=_unread(invocation).calls,
     )
 
 
@@ -188,7 +189,11 @@ def _user_behaviors(scenario: ConversationScenario) -> list[str]:
 
 
 def add_unread(invocation: Invocation, turn: Turn) -> None:
-    """Notes on its turn what a recorded invocation holds that nothing reads."""
+    """Adds to its turn what a recorded invocation holds that nothing reads."""
+    _unread(invocation).add_to(turn)
+
+
+def _unread(invocation: Invocation) -> Unread:
     unread, data = Unread(), invocation.intermediate_data
     unread_content(invocation.user_content, unread, False)
     unread_content(invocation.final_response, unread, True)
@@ -196,4 +201,4 @@ def add_unread(invocation: Invocation, turn: Turn) -> None:
         unread_content(step.content, unread, True)
     for holder in (invocation, data):
         unread.keys((holder.model_extra if holder else None) or {}, frozenset())
-    unread.add_to(turn)
+    return unread

@@ -20,6 +20,7 @@ _MERGED = ("state", "labels", "meta")
 _ENDS = (ENDED, TERMINATION)
 _NAMES = ("app_version", "language", "eval_id", "eval_set_id", "source", "start_time")
 _SET = (*_NAMES, "tags", "expected", DETAIL, *_ENDS)
+_OWN = frozenset(("event_id", "event_time", "turn_index", "turn", "end", *Conversation.__struct_fields__))
 
 
 def place(value: JsonObject) -> tuple[str, int]:
@@ -58,6 +59,7 @@ def joined_conversation(conversation_id: str, events: Sequence[JsonObject]) -> C
 
     Of two events of one turn, and of two that set one field, the later one counts, by event time and then by
     the order given; `state`, `labels` and `meta` are merged key by key. Turns without an index come first.
+    Unknown keys are treated as those of a conversation.
 
     Raises:
         ValueError: They make no conversation; one line.
@@ -86,9 +88,9 @@ def _time(event: JsonObject) -> float:
 
 
 def _set_fields(fields: JsonObject, event: JsonObject) -> None:
-    for name in _SET:
-        if event.get(name) is not None:
-            fields[name] = event[name]
+    for name, item in event.items():
+        if item is not None and (name in _SET or name not in _OWN):
+            fields[name] = item
     for name in _MERGED:
         if isinstance(event.get(name), dict):
             fields[name] = {**fields.get(name, {}), **event[name]}

@@ -1,14 +1,15 @@
 """The canonical JSON: one conversation or one eval case a record."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import msgspec
 from pydantic_core import from_json
 
 from schemas.case import EvalCase, inline_case
-from schemas.conversation import Conversation, ToolCall, Turn
+from schemas.conversation import Conversation, ExpectedOutcome, ExpectedTurn, ToolResponse, Turn
 from schemas.values import JsonObject
 from transforms.formats.endings import TERMINATION, record_end
+from transforms.formats.expected import add_unread_expectations, read_fields, unread_work
 from transforms.formats.problems import canonical
 from transforms.formats.spellings import (
     agent_actions,
@@ -26,8 +27,9 @@ from transforms.formats.unread import Unread, check_calls
 # What is nested more deeply than this could be read and then not be written; the general parser refuses it.
 _DEEPEST = 200
 _DECODER = msgspec.json.Decoder(Conversation)
+_WHAT = "not a conversation"
+_FIELDS = frozenset(field.name for field in msgspec.structs.fields(Conversation))
 _TURN_FIELDS = frozenset(field.name for field in msgspec.structs.fields(Turn))
-_TERMINATION = f'"{TERMINATION}"'.encode()
 
 
 def looks_canonical(data: bytes) -> bool:
@@ -42,16 +44,18 @@ def read_conversation(data: bytes) -> Conversation:
     numbers, arguments JSON texts (`schemas.arguments`), usage in OpenAI's spelling and error marks
     of any shape, declared tools of any form, the end in tau2's words; expected actions that the user is to
     make are kept apart, and lengths of time that are no finite number in range are left out. Unknown keys are
-    dropped; one of a turn whose name says that it may hold calls leaves the turn's calls unknown.
+    dropped; one that may hold calls leaves the turn's calls unknown, one that may expect something is named
+    in `unread`.
 
     Raises:
-        ValueError: It is no conversation even so; one line with the path of the first problem.
+        ValueError: It is no conversation even so, or a key of what it expects is misspelt; one line with the
+            path of the first problem.
     """
     if data.count(b"[") + data.count(b"{") > _DEEPEST:
         from_json(data)
     try:
         conversation = _DECODER.decode(data)
-        if _dropped_something(conversation, data):
+        if _dropped_something(conversation):
             conversation = _repaired(data)
     except (ValueError, RecursionError):
         conversation = _repaired(data)
@@ -109,52 +113,38 @@ def _with_canonical_tools(value: JsonObject) -> JsonObject:
     return {**value, "tools": made}
 
 
-def _dropped_something(conversation: Conversation, data: bytes) -> bool:
-    """Tells whether a record that validates holds keys in another spelling, which the models drop."""
-    actions = conversation.expected.actions if conversation.expected else None
-    if actions and b'"requestor"' in data:
-        return True
+def _dropped_something(conversation: Conversation) -> bool:
+    """Tells whether a record that validates states its tools, usage or end in another spelling."""
     if any(tool.effect is None for tool in conversation.tools):
         return True
-    if conversation.ended is None and _TERMINATION in data:
+    if conversation.ended is None and TERMINATION in conversation.meta:
         return True
-    unsure = _lacks_arguments(actions)
-    if conversation.expected:
-        unsure = unsure or _lacks_arguments(conversation.expected.user_actions)
     for turn in conversation.turns:
-        usage, expected = turn.usage, turn.expected
+        usage = turn.usage
         if usage is not None and usage.input_tokens is None and usage.output_tokens is None:
             return True
-        unsure = unsure or _lacks_arguments(turn.tool_calls) or _lacks_arguments(turn.user_tool_calls)
-        unsure = unsure or (expected is not None and _lacks_arguments(expected.tool_calls))
-    return unsure and (b'"arguments"' in data or b'"kwargs"' in data)
-
-
-def _lacks_arguments(calls: Sequence[ToolCall] | None) -> bool:
-    if calls:
-        for call in calls:
-            if call.args is None:
-                return True
     return False
 
 
 def _repaired(data: bytes) -> Conversation:
     value = from_json(data)
     if not isinstance(value, dict):
-        raise ValueError(f"not a conversation: a JSON object is needed, not {type(value).__name__}")
-    conversation = canonical(Conversation, _conversation(value), "not a conversation")
+        raise ValueError(f"{_WHAT}: a JSON object is needed, not {type(value).__name__}")
+    conversation = canonical(Conversation, _conversation(value), _WHAT)
     for place, (turn, raw) in enumerate(zip(conversation.turns, value.get("turns") or (), strict=True)):
         if raw and _TURN_FIELDS.isdisjoint(raw):
             shown = ", ".join(list(raw)[:8])
-            raise ValueError(f"not a conversation: turns.{place}: none of a turn's fields (keys {shown})")
+            raise ValueError(f"{_WHAT}: turns.{place}: none of a turn's fields (keys {shown})")
         unread = Unread()
         unread.keys(raw, _TURN_FIELDS)
+        unread_work(turn, raw, unread)
         unread.add_to(turn)
+    add_unread_expectations(conversation, value)
     return conversation
 
 
 def _conversation(value: JsonObject) -> JsonObject:
-    fields = _present(value)
+    fields = {key: item for key, item in value.items() if item is not None and key in _FIELDS}
     for key in ("conversation_id", "eval_id", "eval_set_id", "app_version"):
         if key in fields:
             fields[key] = as_text(fields[key])
@@ -179,13 +169,19 @@ def _turn(value: JsonObject) -> JsonObject:
 
 
 def _expected_turn(value: JsonObject) -> JsonObject:
-    fields = _present(value)
+    fields = read_fields(value, ExpectedTurn)
     _repair_each(fields, call_fields, "tool_calls")
+    _repair_each(fields, _expectation, "expectations")
     return fields
 
 
+def _expectation(value: JsonObject) -> JsonObject:
+    _repair(value, call_fields, "tool_call")
+    return value
+
+
 def _outcome(value: JsonObject) -> JsonObject:
-    fields = _present(value)
+    fields = read_fields(value, ExpectedOutcome)
     _repair_each(fields, call_fields, "user_actions")
     if isinstance(fields.get("actions"), list):
         stated = fields["actions"]
@@ -195,14 +191,10 @@ def _outcome(value: JsonObject) -> JsonObject:
 
 
 def _response(value: JsonObject) -> JsonObject:
-    fields = _present(value)
+    fields = read_fields(value, ToolResponse)
     fields["error"] = error_mark(fields.get("error"))
     fields["id"] = as_text(fields.get("id"))
     return fields
-
-
-def _present(value: JsonObject) -> JsonObject:
-    return {key: item for key, item in value.items() if item is not None}
 
 
 def _repair(fields: JsonObject, repair: Callable[[JsonObject], JsonObject], key: str) -> None:

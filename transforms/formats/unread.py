@@ -38,6 +38,11 @@ class Unread:
         self._calls: str | None = None
         self._words: str | None = None
 
+    @property
+    def calls(self) -> str | None:
+        """Why calls, results or hand-offs may be missing; None: all are there."""
+        return self._calls
+
     def add(self, kind: str, message: str, calls: bool = False, words: bool = False) -> None:
         """Adds a finding.
 
