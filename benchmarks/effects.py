@@ -15,18 +15,18 @@ from pathlib import Path
 from typing import NamedTuple
 
 from benchmarks.agreement import area_under_curve
-from schemas.case import inline_case
-from schemas.conversation import Conversation
-from schemas.record import Record
-from transforms.conversation_case import ConversationCase
-from transforms.criteria.base import MeasuredCriterion
-from transforms.criteria.expectations_met import ExpectationsMet
-from transforms.criteria.tool_effects import ToolEffects
-from transforms.criteria.trajectory import ToolTrajectory
-from transforms.ending import broke_off
-from transforms.formats.turnwise import read_conversation
-from transforms.scoring import score_conversation
-from transforms.verdict import conversation_verdict
+from turnwise.schemas.case import inline_case
+from turnwise.schemas.conversation import Conversation
+from turnwise.schemas.record import Record
+from turnwise.transforms.criteria.base import MeasuredCriterion
+from turnwise.transforms.criteria.expectations_met import ExpectationsMet
+from turnwise.transforms.criteria.tool_effects import ToolEffects
+from turnwise.transforms.criteria.trajectory import ToolTrajectory
+from turnwise.transforms.formats.turnwise import read_conversation
+from turnwise.transforms.matching.ending import broke_off
+from turnwise.transforms.matching.sample import Sample
+from turnwise.transforms.scoring.conversation import score_conversation
+from turnwise.transforms.scoring.verdict import conversation_verdict
 
 DATA = Path(__file__).parents[1] / "../shared/data"
 RECORDINGS = (
@@ -95,7 +95,7 @@ def judge(criteria: Sequence[MeasuredCriterion], conversation: Conversation) -> 
     The value is 0 where there is none; of several criteria it is the least, and 0 where the conversation
     broke off.
     """
-    case = ConversationCase(conversation, inline_case(conversation), Record("", 1, b""))
+    case = Sample(conversation, inline_case(conversation), Record("", 1, b""))
     scored = score_conversation(case, criteria)
     overalls = [result.overall for result in scored.scores if result.overall is not None]
     value = min((score.value or 0.0 for score in overalls), default=0.0)

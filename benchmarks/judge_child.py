@@ -18,10 +18,10 @@ from google import genai
 from google.genai import types
 from pydantic import BaseModel
 
-from schemas.judge_config import DEFAULT_MODEL, JudgeConfig
-from transforms.judging.ask import JudgeModelOptions, Prompt, Question
-from transforms.judging.setting_up import JudgeSettings
-from transforms.judging.worker import JudgeWorker
+from turnwise.schemas.judge_config import DEFAULT_MODEL, JudgeConfig
+from turnwise.transforms.judging.ask import JudgeModelOptions, Prompt, Question
+from turnwise.transforms.judging.setup import JudgeSettings
+from turnwise.transforms.judging.worker import JudgeWorker
 
 _KEY = "loopback"
 _INSTRUCTIONS = (

@@ -66,7 +66,7 @@ class JudgeBench:
             for path in self.directory.glob("replies.sqlite*"):
                 path.unlink()
         shutil.rmtree(self.output(kind), ignore_errors=True)
-        command = [sys.executable, "-m", "pipeline", "run", "--input", str(self._path("logs.jsonl"))]
+        command = [sys.executable, "-m", "turnwise", "run", "--input", str(self._path("logs.jsonl"))]
         command += ["--config", str(self._path(f"{kind}.json")), "--output", str(self.output(kind))]
         return self._run(command, script(0))
 

@@ -20,10 +20,10 @@ from sentencex import segment
 
 from benchmarks.agreement import balanced_accuracy, best_threshold, spearman
 from benchmarks.wording import ANSWERS
-from transforms.judging.grounding import ground
-from transforms.judging.likeness import liken, likeness
-from transforms.judging.speech_acts import NOTHING_SAID
-from transforms.rouge import rouge, tokenize
+from turnwise.transforms.local_judge.grounding import ground
+from turnwise.transforms.local_judge.similarity import liken, likeness
+from turnwise.transforms.local_judge.speech_acts import NOTHING_SAID
+from turnwise.transforms.text.rouge import rouge, tokenize
 
 DATA = Path(__file__).parents[1] / "../shared/data"
 GROUNDING = "begin_wow_dev.jsonl"

@@ -10,20 +10,20 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from pipeline.build import aggregate_versions
-from pipeline.config_file import read_config
-from pipeline.directory import AGGREGATED
-from pipeline.encoders import JsonLinesWriter, document_content, table_content
-from pipeline.run import calm_collector
-from schemas.record import Record
-from transforms.case_index import CaseIndex
-from transforms.config import build_criteria
-from transforms.conversation_case import ConversationCase
-from transforms.formats.registry import LogReader
-from transforms.metrics import MetricsState
-from transforms.results import RunInfo
-from transforms.rows import turn_rows, version_rows
-from transforms.score_turns import evaluate
+from turnwise.pipeline.batch.build import aggregate_versions
+from turnwise.pipeline.batch.run import calm_collector
+from turnwise.pipeline.io.directory import AGGREGATED
+from turnwise.pipeline.io.encoders import JsonLinesWriter, document_content, table_content
+from turnwise.pipeline.settings.config_file import read_config
+from turnwise.schemas.record import Record
+from turnwise.transforms.beam.score_turns import evaluate
+from turnwise.transforms.ces.results import RunInfo
+from turnwise.transforms.formats.registry import LogReader
+from turnwise.transforms.matching.cases import CaseIndex
+from turnwise.transforms.matching.sample import Sample
+from turnwise.transforms.metrics.rows import turn_rows, version_rows
+from turnwise.transforms.metrics.state import MetricsState
+from turnwise.transforms.scoring.config import build_criteria
 
 
 def score_file(logs: Path, output: Path, config: Path, run: RunInfo) -> dict[str, MetricsState]:
@@ -42,7 +42,7 @@ def score_file(logs: Path, output: Path, config: Path, run: RunInfo) -> dict[str
             record = Record(str(logs), position, line)
             found = reader.read(record)
             for conversation in found if isinstance(found, list) else ():
-                case = ConversationCase(conversation, index.find(conversation), record)
+                case = Sample(conversation, index.find(conversation), record)
                 evaluated = evaluate(case, criteria, run)
                 scores.write(evaluated.scores)
                 results.write(evaluated.results)

@@ -21,7 +21,7 @@ from urllib.parse import quote
 
 from benchmarks.children import ROOT, yardstick
 from benchmarks.store_data import APP, EVALUATIONS, evaluation_name, fill, result_name
-from pipeline.store.engine import open_store
+from turnwise.pipeline.store.engine import open_store
 
 _JSON = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
 _RARE = 20
@@ -31,7 +31,7 @@ Ask = Callable[[random.Random], tuple[str, str, Any]]
 @contextmanager
 def server(url: str) -> Iterator[int]:
     """Runs a server of a store; gives its port."""
-    command = [sys.executable, "-m", "pipeline", "serve", "--store", url, "--port", "0"]
+    command = [sys.executable, "-m", "turnwise", "serve", "--store", url, "--port", "0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as process:
         assert process.stdout
         try:

@@ -5,20 +5,20 @@ from collections.abc import Iterator
 from typing import Any
 
 from benchmarks.data import conversation
-from pipeline.serve.changes import create_evaluation
-from pipeline.serve.service import Service
-from pipeline.store.engine import Store
-from pipeline.store.results import result_columns, write_results
-from schemas.ces.requests import CreateEvaluationRequest
-from schemas.config import EvalConfig
-from schemas.record import Record
-from transforms.case_index import CaseIndex
-from transforms.config import build_criteria
-from transforms.conversation_case import ConversationCase
-from transforms.formats.registry import LogReader
-from transforms.results import RunInfo
-from transforms.score_turns import evaluate
-from transforms.wire import dump_json
+from turnwise.pipeline.service.changes import create_evaluation
+from turnwise.pipeline.service.service import Service
+from turnwise.pipeline.store.engine import Store
+from turnwise.pipeline.store.results import result_columns, write_results
+from turnwise.schemas.ces.requests import CreateEvaluationRequest
+from turnwise.schemas.config import EvalConfig
+from turnwise.schemas.record import Record
+from turnwise.transforms.beam.score_turns import evaluate
+from turnwise.transforms.ces.messages import dump_json
+from turnwise.transforms.ces.results import RunInfo
+from turnwise.transforms.formats.registry import LogReader
+from turnwise.transforms.matching.cases import CaseIndex
+from turnwise.transforms.matching.sample import Sample
+from turnwise.transforms.scoring.config import build_criteria
 
 APP = "projects/benchmark/locations/local/apps/customer-service"
 EVALUATIONS = 200
@@ -44,9 +44,7 @@ def patterns() -> list[dict[str, Any]]:
     for number in range(_PATTERNS):
         record = Record("benchmark", number, dump_json(conversation(number)))
         (read,) = reader.read(record)
-        found.append(
-            evaluate(ConversationCase(read, index.find(read), record), criteria, run).results[0]["result"]
-        )
+        found.append(evaluate(Sample(read, index.find(read), record), criteria, run).results[0]["result"])
     return found
 
 

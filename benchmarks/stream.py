@@ -47,7 +47,7 @@ def command(directory: Path, *more: str) -> list[str]:
     """Returns the command that watches `in` and writes `out`."""
     paths = ["--input", str(directory / "in"), "--output", str(directory / "out")]
     config = ["--config", str(directory / "config.json")]
-    return [sys.executable, "-m", "pipeline", "run", "--streaming", *paths, *config, *more]
+    return [sys.executable, "-m", "turnwise", "run", "--streaming", *paths, *config, *more]
 
 
 @contextmanager

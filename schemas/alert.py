@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from schemas.alert_config import Level, Measure
+from turnwise.schemas.alert_config import Level, Measure
 
 
 @dataclass(frozen=True, slots=True)

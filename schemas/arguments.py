@@ -2,7 +2,7 @@
 
 from pydantic_core import from_json
 
-from schemas.values import JsonObject, JsonValue
+from turnwise.schemas.values import JsonObject, JsonValue
 
 RAW = "raw"
 

@@ -1,12 +1,12 @@
-"""Avro schemas of the rows. `python -m schemas.avro_schema` writes them to `schemas/avro/`."""
+"""Avro schemas of the rows. `python -m turnwise.schemas.avro_schema` writes them to `schemas/avro/`."""
 
 import json
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, get_args, get_origin, get_type_hints
 
-from schemas.rows import TABLES
-from schemas.values import JsonObject
+from turnwise.schemas.rows import TABLES
+from turnwise.schemas.values import JsonObject
 
 _PRIMITIVES: dict[Any, str] = {str: "string", int: "long", float: "double", bool: "boolean"}
 FOLDER = Path(__file__).parent / "avro"

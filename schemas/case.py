@@ -5,9 +5,17 @@ from typing import Annotated, Literal, NamedTuple
 import msgspec
 from msgspec import Meta
 
-from schemas.conversation import Conversation, Expectation, ExpectedTurn, Rubric, Share, Slim, ToolCall
-from schemas.tools import ToolDeclaration
-from schemas.values import JsonObject
+from turnwise.schemas.conversation import (
+    Conversation,
+    Expectation,
+    ExpectedTurn,
+    Rubric,
+    Share,
+    Slim,
+    ToolCall,
+)
+from turnwise.schemas.tools import ToolDeclaration
+from turnwise.schemas.values import JsonObject
 
 
 class CaseThresholds(msgspec.Struct, frozen=True):

@@ -6,10 +6,10 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
-from schemas.alert_config import AlertRule
-from schemas.judge_config import JudgeConfig
-from schemas.tools import ToolSetting
-from schemas.values import JsonObject
+from turnwise.schemas.alert_config import AlertRule
+from turnwise.schemas.judge_config import JudgeConfig
+from turnwise.schemas.tools import ToolSetting
+from turnwise.schemas.values import JsonObject
 
 DEFAULT_CRITERIA: JsonObject = {
     "tool_trajectory_avg_score": 1.0,

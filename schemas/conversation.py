@@ -5,9 +5,9 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from schemas.grounded import GroundedAnswer, Problem
-from schemas.tools import ToolDeclaration
-from schemas.values import JsonObject, JsonValue
+from turnwise.schemas.grounded import GroundedAnswer, Problem
+from turnwise.schemas.tools import ToolDeclaration
+from turnwise.schemas.values import JsonObject, JsonValue
 
 Milliseconds = Annotated[float, Meta(ge=0, le=3.15576e14)]
 """A length of time that a proto3 Duration can hold (10,000 years)."""
@@ -54,7 +54,7 @@ class ToolResponse(Slim, forbid_unknown_fields=True):
     resource: str | None = None
 
 
-class Span(Slim):
+class TimedSpan(Slim):
     """A timed step inside a turn.
 
     Attributes:
@@ -199,7 +199,7 @@ class Turn(Slim, forbid_unknown_fields=True):
     transfers: list[str] = []
     variables: JsonObject = {}
     payloads: list[JsonObject] = []
-    spans: list[Span] = []
+    spans: list[TimedSpan] = []
     timestamp: str | float | None = None
     latency_ms: Milliseconds | None = None
     model_ms: Milliseconds | None = None

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from schemas.record import Receipt, Record
+from turnwise.schemas.record import Receipt, Record
 
 KEPT_RECORD_BYTES = 65_536
 

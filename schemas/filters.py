@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, cast
 
-from schemas.proto_scalars import shown
+from turnwise.schemas.proto.scalars import shown
 
 Operator = Literal["=", "!=", "<", "<=", ">", ">=", ":"]
 

@@ -1,14 +1,14 @@
 """What an answer engine says of its own answer: citations, claims, sources, ratings. Canonical.
 
 Offsets count bytes of the answer's UTF-8 encoding; ranges are half open. They are kept as they were logged,
-whether or not they make sense (`transforms.findings` says).
+whether or not they make sense (`turnwise.transforms.answers.checks` says).
 """
 
 from collections.abc import Sequence
 
 import msgspec
 
-from schemas.values import JsonObject
+from turnwise.schemas.values import JsonObject
 
 FAILED = "FAILED"
 UNFINISHED = ("IN_PROGRESS", "STREAMING")
@@ -27,7 +27,7 @@ class Citation(msgspec.Struct):
     sources: list[str] = []
 
 
-class Claim(msgspec.Struct):
+class GroundedClaim(msgspec.Struct):
     """A range of the answer that claims something, and what supports it.
 
     Attributes:
@@ -116,7 +116,7 @@ class GroundedAnswer(msgspec.Struct):
     state: str | None = None
     grounding_score: float | None = None
     citations: list[Citation] = []
-    claims: list[Claim] = []
+    claims: list[GroundedClaim] = []
     references: list[Reference] = []
     safety_ratings: list[SafetyRating] = []
     skipped_reasons: list[str] = []

@@ -5,7 +5,7 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from schemas.values import JsonObject
+from turnwise.schemas.values import JsonObject
 
 BackendName = Literal["gemini", "local", "none"]
 DEFAULT_MODEL = "gemini-2.5-flash"

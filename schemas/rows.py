@@ -2,7 +2,7 @@
 
 from typing import TypedDict
 
-from schemas.values import JsonObject
+from turnwise.schemas.values import JsonObject
 
 
 class ScoreRow(TypedDict):

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from schemas.values import JsonObject
+from turnwise.schemas.values import JsonObject
 
 Outcome = Literal["PASS", "FAIL", "SKIPPED"]
 

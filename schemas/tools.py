@@ -5,7 +5,7 @@ from typing import Literal, NamedTuple
 import msgspec
 from pydantic import BaseModel, ConfigDict, model_validator
 
-from schemas.values import JsonValue
+from turnwise.schemas.values import JsonValue
 
 Effect = Literal["read", "write", "handoff"]
 

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from transforms.criteria import CRITERIA
+from turnwise.transforms.criteria import CRITERIA
 
 ROOT = Path(__file__).parents[1]
 SHIPPED = sorted(
-    name for name, kind in CRITERIA.items() if kind.__module__.startswith("transforms.criteria.")
+    name for name, kind in CRITERIA.items() if kind.__module__.startswith("turnwise.transforms.criteria.")
 )
 
 

@@ -10,15 +10,15 @@ from typing import Any
 import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
 
-from pipeline.arguments import LOG_FORMATS, add_arguments
-from pipeline.main import main
-from pipeline.serve.arguments import add_serve_arguments, parse_serve_options
-from pipeline.serve.tools import TOOLS
-from schemas.conversation import Conversation, Turn
-from schemas.record import Record
-from transforms.config import build_criteria, parse_config
-from transforms.conversation_case import ConversationCase
-from transforms.criteria import CRITERIA
+from turnwise.pipeline.cli.arguments import LOG_FORMATS, add_arguments
+from turnwise.pipeline.cli.main import main
+from turnwise.pipeline.service.arguments import add_serve_arguments, parse_serve_options
+from turnwise.pipeline.service.tools import TOOLS
+from turnwise.schemas.conversation import Conversation, Turn
+from turnwise.schemas.record import Record
+from turnwise.transforms.criteria import CRITERIA
+from turnwise.transforms.matching.sample import Sample
+from turnwise.transforms.scoring.config import build_criteria, parse_config
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -103,16 +103,16 @@ def test_the_example_of_a_criterion_works() -> None:
     (code,) = blocks("python")
     imports = (
         "from typing import ClassVar\n"
-        "from schemas.score import Score\n"
-        "from transforms.conversation_case import ConversationCase, TurnPair\n"
-        "from transforms.criteria.base import MeasuredCriterion\n"
+        "from turnwise.schemas.score import Score\n"
+        "from turnwise.transforms.matching.sample import Sample, TurnPair\n"
+        "from turnwise.transforms.criteria.base import MeasuredCriterion\n"
     )
     scope: dict[str, Any] = {"__name__": "example"}
     exec(imports + code, scope)
     try:
         score: Callable[..., Any] = scope["Politeness"]().score
         conversation = Conversation(conversation_id="a", turns=[Turn(agent="Thanks!"), Turn(agent="No.")])
-        case = ConversationCase(conversation, None, Record("log", 1, b""))
+        case = Sample(conversation, None, Record("log", 1, b""))
         assert [score(case, pair).value for pair in case.pairs] == [1.0, 0.0]
     finally:
         CRITERIA.pop("politeness", None)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pipeline.main import main
+from turnwise.pipeline.cli.main import main
 
 ROOT = Path(__file__).parents[1]
 SAMPLE = ROOT / "pipeline/sample_data"

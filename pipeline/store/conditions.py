@@ -6,11 +6,11 @@ from typing import Any
 from pydantic.alias_generators import to_snake
 from sqlalchemy import Column, ColumnElement, and_, exists, false, func, not_, or_
 
-from pipeline.store.tables import EVALUATIONS, FAILURES, RESULTS, TAGS, key_nanos, key_text
-from schemas.ces.result_parts import Outcome
-from schemas.ces.results import ExecutionState
-from schemas.filters import Comparison, Condition, FilterError, Junction, Operator
-from schemas.proto_scalars import shown, timestamp_nanos
+from turnwise.pipeline.store.tables import EVALUATIONS, FAILURES, RESULTS, TAGS, key_nanos, key_text
+from turnwise.schemas.ces.result_parts import Outcome
+from turnwise.schemas.ces.results import ExecutionState
+from turnwise.schemas.filters import Comparison, Condition, FilterError, Junction, Operator
+from turnwise.schemas.proto.scalars import shown, timestamp_nanos
 
 Sql = ColumnElement[bool]
 Field = Callable[[Operator, str], Sql]

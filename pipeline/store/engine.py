@@ -11,9 +11,9 @@ from typing import Any, TypeVar
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError, SQLAlchemyError
 
-from pipeline.store.migrations import MIGRATIONS, check_version, migrate, stored_version
-from pipeline.store.urls import StoreError, driver_url, shown_url
-from schemas.config import ConfigError
+from turnwise.pipeline.store.migrations import MIGRATIONS, check_version, migrate, stored_version
+from turnwise.pipeline.store.urls import StoreError, driver_url, shown_url
+from turnwise.schemas.config import ConfigError
 
 T = TypeVar("T")
 

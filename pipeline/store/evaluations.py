@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, Row, delete, insert, select, update
 
-from pipeline.store.tables import EVALUATIONS, HISTORY, TAGS, key_text
-from schemas.ces.names import app_of
-from schemas.values import JsonObject
-from transforms.wire import dump_json
+from turnwise.pipeline.store.tables import EVALUATIONS, HISTORY, TAGS, key_text
+from turnwise.schemas.ces.names import app_of
+from turnwise.schemas.values import JsonObject
+from turnwise.transforms.ces.messages import dump_json
 
 
 class StoredEvaluation(NamedTuple):
@@ -31,7 +31,7 @@ class StoredEvaluation(NamedTuple):
     content: JsonObject
 
 
-class Change(NamedTuple):
+class EvaluationChange(NamedTuple):
     """Who changes an evaluation, when, and which fields (None: all; as the request said it)."""
 
     actor: str
@@ -63,7 +63,7 @@ def find_by_display_name(connection: Connection, app: str, display_name: str) ->
     return connection.execute(query).scalar()
 
 
-def add_evaluation(connection: Connection, content: JsonObject, change: Change) -> StoredEvaluation:
+def add_evaluation(connection: Connection, content: JsonObject, change: EvaluationChange) -> StoredEvaluation:
     """Adds an evaluation with the name that its content has."""
     made = _revision(content, 1, change.nanos, change.actor, change)
     connection.execute(insert(EVALUATIONS).values(app=app_of(made.name), **_columns(made)))
@@ -72,7 +72,7 @@ def add_evaluation(connection: Connection, content: JsonObject, change: Change) 
 
 
 def replace_evaluation(
-    connection: Connection, old: StoredEvaluation, content: JsonObject, change: Change
+    connection: Connection, old: StoredEvaluation, content: JsonObject, change: EvaluationChange
 ) -> StoredEvaluation:
     """Gives an evaluation, found with `to_change`, a new content; its times never go back."""
     later = change._replace(nanos=max(change.nanos, old.update_nanos + 1000))
@@ -84,7 +84,7 @@ def replace_evaluation(
 
 
 def _revision(
-    content: JsonObject, revision: int, create_nanos: int, created_by: str, change: Change
+    content: JsonObject, revision: int, create_nanos: int, created_by: str, change: EvaluationChange
 ) -> StoredEvaluation:
     name = content["name"]
     etag = sha256(f"{name}\0{revision}\0{change.nanos}\0".encode() + dump_json(content)).hexdigest()[:24]
@@ -99,7 +99,7 @@ def _columns(evaluation: StoredEvaluation) -> JsonObject:
     return {**evaluation._asdict(), "content": text, "display_name": display_name}
 
 
-def _follow_up(connection: Connection, made: StoredEvaluation, change: Change) -> None:
+def _follow_up(connection: Connection, made: StoredEvaluation, change: EvaluationChange) -> None:
     """Writes what belongs to a revision: its tags, and its entry in the history."""
     tags = {key_text(tag) for tag in made.content.get("tags", ())}
     if tags:

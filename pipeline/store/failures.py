@@ -4,12 +4,12 @@ from hashlib import sha256
 
 from sqlalchemy import Connection
 
-from pipeline.store.naming import marked, run_name
-from pipeline.store.tables import FAILURES, key_text
-from pipeline.store.upserts import upsert
-from schemas.rows import FailureRow
-from schemas.values import JsonObject
-from transforms.wire import dump_json
+from turnwise.pipeline.store.naming import marked, run_name
+from turnwise.pipeline.store.tables import FAILURES, key_text
+from turnwise.pipeline.store.upserts import upsert
+from turnwise.schemas.rows import FailureRow
+from turnwise.schemas.values import JsonObject
+from turnwise.transforms.ces.messages import dump_json
 
 # One record can fail in several places at these stages, and only the message tells them apart.
 _SEVERAL_A_RECORD = ("parse", "parse_case")

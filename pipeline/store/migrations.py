@@ -6,7 +6,7 @@ from hashlib import sha256
 
 from sqlalchemy import Connection, inspect, text
 
-from pipeline.store.urls import StoreError
+from turnwise.pipeline.store.urls import StoreError
 
 Migration = Callable[[Connection], None]
 """One step. It never changes once it has been released; a later change of the tables is a step of its own."""

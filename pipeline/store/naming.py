@@ -2,9 +2,9 @@
 
 from hashlib import sha256
 
-from schemas.ces.names import app_in, evaluation_id, id_of, is_name
-from schemas.rows import FailureRow, ResultRow
-from schemas.values import JsonObject
+from turnwise.schemas.ces.names import app_in, evaluation_id, id_of, is_name
+from turnwise.schemas.rows import FailureRow, ResultRow
+from turnwise.schemas.values import JsonObject
 
 LOCAL_APP = "projects/local/locations/local/apps/default"
 """The app of what names none."""

@@ -7,14 +7,14 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection, delete, func, select
 
-from pipeline.store.naming import run_name
-from pipeline.store.tables import FAILURES, RESULTS, key_nanos, key_text
-from pipeline.store.upserts import upsert
-from schemas.ces.names import app_of, parent_of
-from schemas.proto_scalars import timestamp_nanos
-from schemas.values import JsonObject
-from transforms.aggregates import Sums, VersionSums, add_parts, result_parts
-from transforms.wire import dump_json
+from turnwise.pipeline.store.naming import run_name
+from turnwise.pipeline.store.tables import FAILURES, RESULTS, key_nanos, key_text
+from turnwise.pipeline.store.upserts import upsert
+from turnwise.schemas.ces.names import app_of, parent_of
+from turnwise.schemas.proto.scalars import timestamp_nanos
+from turnwise.schemas.values import JsonObject
+from turnwise.transforms.ces.aggregates import Sums, VersionSums, add_parts, result_parts
+from turnwise.transforms.ces.messages import dump_json
 
 COMPLETED = "COMPLETED"
 _TEXTS = {

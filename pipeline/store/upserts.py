@@ -6,7 +6,7 @@ from typing import Any
 from sqlalchemy import Connection, Table
 from sqlalchemy.dialects import postgresql, sqlite
 
-from schemas.values import JsonObject
+from turnwise.schemas.values import JsonObject
 
 
 def upsert(connection: Connection, table: Table, rows: Sequence[JsonObject]) -> None:

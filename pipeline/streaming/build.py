@@ -8,33 +8,33 @@ import apache_beam as beam
 from apache_beam.pvalue import PCollection
 from apache_beam.transforms.window import TimestampedValue
 
-from pipeline.settings import Settings
-from pipeline.streaming.cases import Cases
-from pipeline.streaming.restore import Restored
-from pipeline.streaming.send_alerts import SendAlerts
-from pipeline.streaming.sums import WindowSum
-from schemas.arrival import Arrival
-from schemas.failure import Failure
-from transforms.formats.registry import LogReader
-from transforms.match import MatchCases
-from transforms.metrics import MetricsState
-from transforms.parse import FAILURES, LoggedConversation
-from transforms.streaming.alerts import RaiseAlerts
-from transforms.streaming.assemble import AssembleConversations, LostConversation
-from transforms.streaming.latest import CountOnce, none_counted
-from transforms.streaming.latest import Earlier as EarlierCounts
-from transforms.streaming.outcome import (
+from turnwise.pipeline.settings.run import RunSettings
+from turnwise.pipeline.streaming.alerts.send import SendAlerts
+from turnwise.pipeline.streaming.cases import Cases
+from turnwise.pipeline.streaming.local.restore import Restored
+from turnwise.pipeline.streaming.local.sums import WindowSum
+from turnwise.schemas.arrival import Arrival
+from turnwise.schemas.failure import Failure
+from turnwise.transforms.beam.match import MatchCases
+from turnwise.transforms.beam.parse import FAILURES, LoggedConversation
+from turnwise.transforms.formats.registry import LogReader
+from turnwise.transforms.metrics.state import MetricsState
+from turnwise.transforms.streaming.alerts import RaiseAlerts
+from turnwise.transforms.streaming.assemble import AssembleConversations, LostConversation
+from turnwise.transforms.streaming.deduplication import CountOnce, none_counted
+from turnwise.transforms.streaming.deduplication import Earlier as EarlierCounts
+from turnwise.transforms.streaming.outcome import (
     Contribution,
-    Outcome,
+    RecordOutcome,
     failed_outcome,
     ignored_outcome,
     lost_outcome,
 )
-from transforms.streaming.parse import ParseArrivals
-from transforms.streaming.rules import StreamRules
-from transforms.streaming.score import OUTCOMES, ScoreArrivals
-from transforms.streaming.sessions import Earlier, none_earlier
-from transforms.streaming.windowed import WindowedMetrics, WindowMetrics
+from turnwise.transforms.streaming.parse import ParseArrivals
+from turnwise.transforms.streaming.rules import StreamRules
+from turnwise.transforms.streaming.score import OUTCOMES, ScoreArrivals
+from turnwise.transforms.streaming.sessions import Earlier, none_earlier
+from turnwise.transforms.streaming.windowed import WindowedMetrics, WindowMetrics
 
 
 class StreamSinks(Protocol):
@@ -46,7 +46,7 @@ class StreamSinks(Protocol):
 
     alerts_path: Path | None
 
-    def keep(self, outcomes: "PCollection[Outcome]") -> None:
+    def keep(self, outcomes: "PCollection[RecordOutcome]") -> None:
         """Adds the steps that keep outcomes."""
 
     def show(self, metrics: "PCollection[WindowMetrics]") -> None:
@@ -58,7 +58,7 @@ def build_stream(
     arrivals: "PCollection[Arrival]",
     unread: "Sequence[PCollection[Failure]]",
     cases: Cases | None,
-    settings: Settings,
+    settings: RunSettings,
     sinks: StreamSinks,
     restored: Restored | None = None,
 ) -> None:
@@ -95,8 +95,8 @@ def build_stream(
 
 
 def _scored(
-    conversations: "PCollection[LoggedConversation]", cases: Cases | None, settings: Settings
-) -> "tuple[PCollection[Outcome], PCollection[Outcome]]":
+    conversations: "PCollection[LoggedConversation]", cases: Cases | None, settings: RunSettings
+) -> "tuple[PCollection[RecordOutcome], PCollection[RecordOutcome]]":
     """Adds the steps that match and score; gives what was scored, and what was lost there."""
     matched = conversations | "MatchCases" >> MatchCases(None if cases is None else cases.by_id)
     scoring = ScoreArrivals(settings.selection, settings.run, settings.judge)
@@ -106,12 +106,12 @@ def _scored(
     return scored[OUTCOMES], lost
 
 
-def _unjoined(lost: LostConversation, run_id: str) -> Outcome:
+def _unjoined(lost: LostConversation, run_id: str) -> RecordOutcome:
     return lost_outcome(lost.record, lost.failures, run_id)
 
 
 def _unsent(
-    metrics: "PCollection[WindowMetrics]", settings: Settings, path: Path | None
+    metrics: "PCollection[WindowMetrics]", settings: RunSettings, path: Path | None
 ) -> "list[PCollection[Failure]]":
     """Adds the steps that raise and send alerts, if there are rules; gives those that could not be sent."""
     rules = settings.config.alerts
@@ -126,7 +126,7 @@ def _given(values: Sequence[Any]) -> beam.Create:
 
 
 def _metrics(
-    root: beam.Pipeline, outcomes: "PCollection[Outcome]", rules: StreamRules, restored: Restored | None
+    root: beam.Pipeline, outcomes: "PCollection[RecordOutcome]", rules: StreamRules, restored: Restored | None
 ) -> "PCollection[WindowMetrics]":
     contributions = outcomes | "Contributions" >> beam.FlatMap(_contributions)
     counted: EarlierCounts = none_counted
@@ -139,7 +139,7 @@ def _metrics(
     return deltas | "WindowedMetrics" >> WindowedMetrics(rules, sums)
 
 
-def _contributions(outcome: Outcome) -> list[Contribution]:
+def _contributions(outcome: RecordOutcome) -> list[Contribution]:
     return [] if outcome.contribution is None else [outcome.contribution]
 
 

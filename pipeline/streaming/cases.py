@@ -5,15 +5,15 @@ from collections.abc import Iterator
 from itertools import chain
 from typing import NamedTuple
 
-from pipeline.settings import Settings
-from pipeline.sources import file_patterns, matched_files, read_records
-from pipeline.store.urls import is_store_url
-from schemas.case import CaseKey, EvalCase
-from schemas.failure import Failure, record_failure
-from schemas.record import Record
-from transforms.case_index import CaseIndex
-from transforms.formats.registry import CaseReader
-from transforms.parse import distinct_case
+from turnwise.pipeline.io.sources import file_patterns, matched_files, read_records
+from turnwise.pipeline.settings.run import RunSettings
+from turnwise.pipeline.store.urls import is_store_url
+from turnwise.schemas.case import CaseKey, EvalCase
+from turnwise.schemas.failure import Failure, record_failure
+from turnwise.schemas.record import Record
+from turnwise.transforms.beam.parse import distinct_case
+from turnwise.transforms.formats.registry import CaseReader
+from turnwise.transforms.matching.cases import CaseIndex
 
 
 class Cases(NamedTuple):
@@ -23,7 +23,7 @@ class Cases(NamedTuple):
     failures: list[Failure]
 
 
-def read_cases(settings: Settings) -> Cases | None:
+def read_cases(settings: RunSettings) -> Cases | None:
     """Reads all eval cases; None: none were given. Raises ConfigError if a path names nothing."""
     if not settings.eval_cases:
         return None
@@ -47,12 +47,12 @@ def read_cases(settings: Settings) -> Cases | None:
     return Cases(CaseIndex([case for case, _ in distinct if case is not None]), failures)
 
 
-def _stored(settings: Settings) -> Iterator[Record]:
+def _stored(settings: RunSettings) -> Iterator[Record]:
     """Yields the evaluations of the stores that are named; raises ConfigError if one cannot be opened."""
     urls = [name for name in dict.fromkeys(settings.eval_cases) if is_store_url(name)]
     if urls:
-        from pipeline.store.shared import try_store
-        from pipeline.store.source import store_records
+        from turnwise.pipeline.io.shared_stores import try_store
+        from turnwise.pipeline.io.store_source import store_records
 
         for url in urls:
             try_store("--eval_cases", url, read_only=True).close()

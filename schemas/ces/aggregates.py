@@ -2,8 +2,8 @@
 
 from pydantic import Field
 
-from schemas.proto_fields import Duration, Float32, Int32, Repeated, Text
-from schemas.proto_json import Message
+from turnwise.schemas.proto.fields import Duration, Float32, Int32, Repeated, Text
+from turnwise.schemas.proto.json import Message
 
 
 class ToolMetrics(Message):

@@ -2,18 +2,24 @@
 
 from pydantic import Field
 
-from schemas.ces.conversations import AgentTransfer, ConversationMessage, Span, ToolCall, ToolResponse
-from schemas.ces.metric_settings import (
+from turnwise.schemas.ces.conversations import (
+    AgentTransfer,
+    ConversationMessage,
+    Span,
+    ToolCall,
+    ToolResponse,
+)
+from turnwise.schemas.ces.metric_settings import (
     ExpectationLevelMetricsThresholds,
     HallucinationMetricBehavior,
     HallucinationMetricsConfig,
     SemanticSimilarityMetricsConfig,
     TurnLevelMetricsThresholds,
 )
-from schemas.ces.run_settings import ScenarioExecutionMode
-from schemas.ces.sessions import SessionInput
-from schemas.proto_fields import Bool, Implicit, Int32, OpenEnum, Repeated, Struct, Text
-from schemas.proto_json import Message
+from turnwise.schemas.ces.run_settings import ScenarioExecutionMode
+from turnwise.schemas.ces.sessions import SessionInput
+from turnwise.schemas.proto.fields import Bool, Implicit, Int32, OpenEnum, Repeated, Struct, Text
+from turnwise.schemas.proto.json import Message
 
 
 class ComparisonType(OpenEnum):

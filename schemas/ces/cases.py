@@ -4,12 +4,12 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from schemas.ces.aggregates import AggregatedMetrics
-from schemas.ces.case_parts import Golden, Scenario
-from schemas.ces.metric_settings import EvaluationMetricsConfig, EvaluationMetricsThresholds
-from schemas.ces.results import EvaluationResult
-from schemas.proto_fields import Bool, Repeated, Text, Timestamp
-from schemas.proto_json import Message
+from turnwise.schemas.ces.aggregates import AggregatedMetrics
+from turnwise.schemas.ces.case_parts import Golden, Scenario
+from turnwise.schemas.ces.metric_settings import EvaluationMetricsConfig, EvaluationMetricsThresholds
+from turnwise.schemas.ces.results import EvaluationResult
+from turnwise.schemas.proto.fields import Bool, Repeated, Text, Timestamp
+from turnwise.schemas.proto.json import Message
 
 
 class Evaluation(Message):

@@ -2,8 +2,18 @@
 
 from pydantic import Field
 
-from schemas.proto_fields import Bytes, Duration, Implicit, Int32, OpenEnum, Repeated, Struct, Text, Timestamp
-from schemas.proto_json import Message
+from turnwise.schemas.proto.fields import (
+    Bytes,
+    Duration,
+    Implicit,
+    Int32,
+    OpenEnum,
+    Repeated,
+    Struct,
+    Text,
+    Timestamp,
+)
+from turnwise.schemas.proto.json import Message
 
 
 class Span(Message):

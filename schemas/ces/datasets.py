@@ -2,9 +2,9 @@
 
 from pydantic import Field
 
-from schemas.ces.aggregates import AggregatedMetrics
-from schemas.proto_fields import Repeated, Text, Timestamp
-from schemas.proto_json import Message
+from turnwise.schemas.ces.aggregates import AggregatedMetrics
+from turnwise.schemas.proto.fields import Repeated, Text, Timestamp
+from turnwise.schemas.proto.json import Message
 
 
 class EvaluationDataset(Message):

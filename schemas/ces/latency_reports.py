@@ -2,9 +2,9 @@
 
 from pydantic import Field
 
-from schemas.ces.conversations import ToolsetTool
-from schemas.proto_fields import Duration, Int32, Repeated, Text
-from schemas.proto_json import Message
+from turnwise.schemas.ces.conversations import ToolsetTool
+from turnwise.schemas.proto.fields import Duration, Int32, Repeated, Text
+from turnwise.schemas.proto.json import Message
 
 
 class LatencyMetrics(Message):

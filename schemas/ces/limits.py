@@ -1,13 +1,13 @@
 """Limits of CES eval cases that the wire format does not state: ranges of thresholds, and what is needed."""
 
-from schemas.ces.case_parts import Golden, GoldenStep, GoldenTurn, Scenario
-from schemas.ces.cases import Evaluation
-from schemas.ces.metric_settings import (
+from turnwise.schemas.ces.case_parts import Golden, GoldenStep, GoldenTurn, Scenario
+from turnwise.schemas.ces.cases import Evaluation
+from turnwise.schemas.ces.metric_settings import (
     EvaluationMetricsThresholds,
     ExpectationLevelMetricsThresholds,
     TurnLevelMetricsThresholds,
 )
-from schemas.proto_json import WireError
+from turnwise.schemas.proto.json import WireError
 
 HIGHEST_SIMILARITY = 4
 

@@ -1,7 +1,7 @@
 """Where an app's conversations go."""
 
-from schemas.proto_fields import Bool, Duration, Text
-from schemas.proto_json import Message
+from turnwise.schemas.proto.fields import Bool, Duration, Text
+from turnwise.schemas.proto.json import Message
 
 
 class RedactionConfig(Message):

@@ -1,7 +1,7 @@
 """Gates that turn scores into outcomes, and switches that say which metrics are computed."""
 
-from schemas.proto_fields import Bool, Float32, Implicit, Int32, OpenEnum
-from schemas.proto_json import Message
+from turnwise.schemas.proto.fields import Bool, Float32, Implicit, Int32, OpenEnum
+from turnwise.schemas.proto.json import Message
 
 
 class SemanticSimilarityChannel(OpenEnum):

@@ -3,7 +3,7 @@
 import re
 from hashlib import sha256
 
-from schemas.proto_scalars import shown
+from turnwise.schemas.proto.scalars import shown
 
 ANY = "-"
 """Stands for every evaluation in the parent of a list."""

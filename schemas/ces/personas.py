@@ -1,7 +1,7 @@
 """Simulated users."""
 
-from schemas.proto_fields import Double, Implicit, OpenEnum, Text
-from schemas.proto_json import Message
+from turnwise.schemas.proto.fields import Double, Implicit, OpenEnum, Text
+from turnwise.schemas.proto.json import Message
 
 
 class BackgroundEnvironment(OpenEnum):

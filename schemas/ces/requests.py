@@ -2,12 +2,22 @@
 
 from pydantic import Field
 
-from schemas.ces.cases import Evaluation
-from schemas.ces.conversations import ConversationSource
-from schemas.ces.results import EvaluationResult
-from schemas.ces.runs import EvaluationRun
-from schemas.proto_fields import Bool, Bytes, FieldMask, Implicit, Int32, Map, OpenEnum, Repeated, Text
-from schemas.proto_json import Message
+from turnwise.schemas.ces.cases import Evaluation
+from turnwise.schemas.ces.conversations import ConversationSource
+from turnwise.schemas.ces.results import EvaluationResult
+from turnwise.schemas.ces.runs import EvaluationRun
+from turnwise.schemas.proto.fields import (
+    Bool,
+    Bytes,
+    FieldMask,
+    Implicit,
+    Int32,
+    Map,
+    OpenEnum,
+    Repeated,
+    Text,
+)
+from turnwise.schemas.proto.json import Message
 
 
 class UpdateEvaluationRequest(Message):

@@ -1,8 +1,8 @@
 """Judgements, latencies and errors inside a result."""
 
-from schemas.ces.conversations import ToolsetTool
-from schemas.proto_fields import Duration, Float32, Implicit, Int32, OpenEnum, Text, Timestamp
-from schemas.proto_json import Message
+from turnwise.schemas.ces.conversations import ToolsetTool
+from turnwise.schemas.proto.fields import Duration, Float32, Implicit, Int32, OpenEnum, Text, Timestamp
+from turnwise.schemas.proto.json import Message
 
 
 class EvaluationErrorType(OpenEnum):

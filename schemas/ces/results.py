@@ -2,11 +2,11 @@
 
 from pydantic import Field
 
-from schemas.ces.case_parts import GoldenExpectation, ScenarioExpectation, UserFact
-from schemas.ces.conversations import AgentTransfer, ConversationMessage, ToolCall, ToolResponse
-from schemas.ces.metric_settings import EvaluationMetricsThresholds
-from schemas.ces.personas import EvaluationPersona
-from schemas.ces.result_parts import (
+from turnwise.schemas.ces.case_parts import GoldenExpectation, ScenarioExpectation, UserFact
+from turnwise.schemas.ces.conversations import AgentTransfer, ConversationMessage, ToolCall, ToolResponse
+from turnwise.schemas.ces.metric_settings import EvaluationMetricsThresholds
+from turnwise.schemas.ces.personas import EvaluationPersona
+from turnwise.schemas.ces.result_parts import (
     EvaluationErrorInfo,
     EvaluationExpectationResult,
     HallucinationResult,
@@ -18,9 +18,9 @@ from schemas.ces.result_parts import (
     ToolCallLatency,
     UserGoalSatisfactionResult,
 )
-from schemas.ces.run_settings import EvaluationConfig, GoldenRunMethod
-from schemas.ces.status import Status
-from schemas.proto_fields import (
+from turnwise.schemas.ces.run_settings import EvaluationConfig, GoldenRunMethod
+from turnwise.schemas.ces.status import Status
+from turnwise.schemas.proto.fields import (
     Bool,
     Duration,
     Float32,
@@ -31,7 +31,7 @@ from schemas.proto_fields import (
     Text,
     Timestamp,
 )
-from schemas.proto_json import Message
+from turnwise.schemas.proto.json import Message
 
 
 class ToolInvocationResult(Message):

@@ -1,8 +1,8 @@
 """How runs execute."""
 
-from schemas.ces.metric_settings import EvaluationMetricsConfig
-from schemas.proto_fields import Implicit, Int32, OpenEnum, Text
-from schemas.proto_json import Message
+from turnwise.schemas.ces.metric_settings import EvaluationMetricsConfig
+from turnwise.schemas.proto.fields import Implicit, Int32, OpenEnum, Text
+from turnwise.schemas.proto.json import Message
 
 
 class AudioEncoding(OpenEnum):

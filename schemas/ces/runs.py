@@ -2,12 +2,22 @@
 
 from pydantic import Field
 
-from schemas.ces.latency_reports import LatencyReport
-from schemas.ces.result_parts import EvaluationErrorInfo
-from schemas.ces.run_settings import EvaluationConfig, EvaluationRunCachingSettings, GoldenRunMethod
-from schemas.ces.status import Status
-from schemas.proto_fields import Bool, Implicit, Int32, Map, OpenEnum, Repeated, Struct, Text, Timestamp
-from schemas.proto_json import Message
+from turnwise.schemas.ces.latency_reports import LatencyReport
+from turnwise.schemas.ces.result_parts import EvaluationErrorInfo
+from turnwise.schemas.ces.run_settings import EvaluationConfig, EvaluationRunCachingSettings, GoldenRunMethod
+from turnwise.schemas.ces.status import Status
+from turnwise.schemas.proto.fields import (
+    Bool,
+    Implicit,
+    Int32,
+    Map,
+    OpenEnum,
+    Repeated,
+    Struct,
+    Text,
+    Timestamp,
+)
+from turnwise.schemas.proto.json import Message
 
 
 class PersonaRunConfig(Message):

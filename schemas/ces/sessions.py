@@ -2,10 +2,10 @@
 
 from pydantic import Field
 
-from schemas.ces.conversations import Blob, ConversationMessage, Image, Span, ToolCall, ToolResponse
-from schemas.proto_any import AnyMessage
-from schemas.proto_fields import Bool, Bytes, Int32, Repeated, Struct, Text
-from schemas.proto_json import Message
+from turnwise.schemas.ces.conversations import Blob, ConversationMessage, Image, Span, ToolCall, ToolResponse
+from turnwise.schemas.proto.any import AnyMessage
+from turnwise.schemas.proto.fields import Bool, Bytes, Int32, Repeated, Struct, Text
+from turnwise.schemas.proto.json import Message
 
 
 class ToolResponses(Message):

@@ -2,9 +2,9 @@
 
 from pydantic import Field
 
-from schemas.proto_any import AnyMessage
-from schemas.proto_fields import Duration, Int32, Int64, Map, Repeated, Text
-from schemas.proto_json import Message
+from turnwise.schemas.proto.any import AnyMessage
+from turnwise.schemas.proto.fields import Duration, Int32, Int64, Map, Repeated, Text
+from turnwise.schemas.proto.json import Message
 
 
 class RpcMessage(Message):

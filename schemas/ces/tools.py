@@ -2,11 +2,15 @@
 
 from pydantic import Field
 
-from schemas.ces.aggregates import MetricsByAppVersion
-from schemas.ces.cases import Evaluation
-from schemas.ces.requests import GetEvaluationRequest, ListEvaluationResultsRequest, ListEvaluationsRequest
-from schemas.proto_fields import Bool, Double, Implicit, Int32, OpenEnum, Repeated, Text, Timestamp
-from schemas.proto_json import Message
+from turnwise.schemas.ces.aggregates import MetricsByAppVersion
+from turnwise.schemas.ces.cases import Evaluation
+from turnwise.schemas.ces.requests import (
+    GetEvaluationRequest,
+    ListEvaluationResultsRequest,
+    ListEvaluationsRequest,
+)
+from turnwise.schemas.proto.fields import Bool, Double, Implicit, Int32, OpenEnum, Repeated, Text, Timestamp
+from turnwise.schemas.proto.json import Message
 
 
 class ToolMessage(Message):

@@ -1,8 +1,8 @@
 """What an update makes of an evaluation."""
 
-from schemas.ces.cases import Evaluation
-from schemas.proto_masks import parse_mask, update_fields
-from schemas.values import JsonObject
+from turnwise.schemas.ces.cases import Evaluation
+from turnwise.schemas.proto.masks import parse_mask, update_fields
+from turnwise.schemas.values import JsonObject
 
 
 def written_fields(evaluation: Evaluation) -> JsonObject:

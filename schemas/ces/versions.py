@@ -2,8 +2,8 @@
 
 from pydantic import Field
 
-from schemas.proto_fields import Repeated, Struct, Text, Timestamp
-from schemas.proto_json import Message
+from turnwise.schemas.proto.fields import Repeated, Struct, Text, Timestamp
+from turnwise.schemas.proto.json import Message
 
 
 class AppSnapshot(Message):

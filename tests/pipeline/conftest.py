@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from pipeline.main import main
-from pipeline.store.engine import Store, open_store
+from turnwise.pipeline.cli.main import main
+from turnwise.pipeline.store.engine import Store, open_store
 
 SAMPLE = Path(__file__).parents[2] / "pipeline/sample_data"
 

@@ -1,8 +1,16 @@
 import pytest
 from pydantic import ValidationError
 
-from schemas.adk import AdkEvalCase, Content, EvalSet, Invocation, InvocationEvents, SessionInput, read_log
-from schemas.adk_results import EvalSetResult, EvalStatus, Session
+from turnwise.schemas.adk.eval_sets import (
+    AdkEvalCase,
+    Content,
+    EvalSet,
+    Invocation,
+    InvocationEvents,
+    SessionInput,
+    read_log,
+)
+from turnwise.schemas.adk.results import EvalSetResult, EvalStatus, Session
 
 USER = {"parts": [{"text": "q"}]}
 

@@ -15,10 +15,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic.alias_generators import to_camel
 
-from schemas import proto_any, proto_fields
-from schemas.ces.messages import MESSAGES
-from schemas.proto_json import MESSAGE_TYPES
-from schemas.proto_scalars import nanos_duration, nanos_timestamp
+from turnwise.schemas.ces.messages import MESSAGES
+from turnwise.schemas.proto import any as proto_any
+from turnwise.schemas.proto import fields as proto_fields
+from turnwise.schemas.proto.json import MESSAGE_TYPES
+from turnwise.schemas.proto.scalars import nanos_duration, nanos_timestamp
 
 SHARED = Path(__file__).parents[2] / "../shared"
 SAMPLES = sorted((SHARED / "fixtures/ces/samples").glob("*.json"))

@@ -9,8 +9,8 @@ import pytest
 from google.cloud import ces_v1beta, discoveryengine_v1beta
 from google.protobuf import json_format
 
-from schemas.ces.results import EvaluationResult
-from schemas.proto_json import MESSAGE_TYPES, WireError
+from turnwise.schemas.ces.results import EvaluationResult
+from turnwise.schemas.proto.json import MESSAGE_TYPES, WireError
 
 SAMPLES = sorted((Path(__file__).parents[2] / "../shared/fixtures/ces/samples").glob("*.json"))
 CLOUD = {

@@ -3,11 +3,11 @@ import asyncio
 import pytest
 from pydantic import BaseModel, ValidationError
 
-from schemas.conversation import Conversation
-from schemas.record import Record
-from transforms.conversation_case import ConversationCase
-from transforms.judging.ask import Sample
-from transforms.scoring import ScoredConversation, judge_conversation
+from turnwise.schemas.conversation import Conversation
+from turnwise.schemas.record import Record
+from turnwise.transforms.judging.ask import JudgeSample
+from turnwise.transforms.matching.sample import Sample
+from turnwise.transforms.scoring.conversation import ScoredConversation, judge_conversation
 
 
 class ScriptedJudge:
@@ -27,12 +27,12 @@ class ScriptedJudge:
     def sample(self, question, number):
         answer = self.script(question, number) if callable(self.script) else self.script[number]
         if isinstance(answer, str):
-            return Sample(None, answer, "scripted")
+            return JudgeSample(None, answer, "scripted")
         try:
             reply = answer if isinstance(answer, BaseModel) else question.reply_model.model_validate(answer)
         except ValidationError:
-            return Sample(None, "the answer does not fit the schema", "scripted", 10, 1)
-        return Sample(reply, None, "scripted", 10, 2)
+            return JudgeSample(None, "the answer does not fit the schema", "scripted", 10, 1)
+        return JudgeSample(reply, None, "scripted", 10, 2)
 
     @property
     def samples(self):
@@ -54,7 +54,7 @@ def matched():
 
     def _matched(case, *turns, **fields):
         conversation = Conversation(**{"conversation_id": "c", "turns": list(turns), **fields})
-        return ConversationCase(conversation, case, Record("f", 1, b"{}"))
+        return Sample(conversation, case, Record("f", 1, b"{}"))
 
     return _matched
 

@@ -3,7 +3,7 @@
 import importlib
 import pkgutil
 
-from transforms.criteria.base import CRITERIA, Criterion
+from turnwise.transforms.criteria.base import CRITERIA, Criterion
 
 for _module in pkgutil.iter_modules(__path__):
     importlib.import_module(f"{__name__}.{_module.name}")

@@ -1,7 +1,7 @@
 """What google-adk's judged criteria have in common."""
 
-from schemas.conversation import ExpectedTurn, Turn
-from transforms.criteria.base import JudgedCriterion
+from turnwise.schemas.conversation import ExpectedTurn, Turn
+from turnwise.transforms.criteria.base import JudgedCriterion
 
 
 class AdkJudged(JudgedCriterion):

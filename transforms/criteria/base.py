@@ -7,10 +7,10 @@ from typing import ClassVar, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from schemas.score import Score
-from schemas.values import JsonValue
-from transforms.conversation_case import ConversationCase, TurnPair
-from transforms.judging.ask import Ask, JudgeModelOptions
+from turnwise.schemas.score import Score
+from turnwise.schemas.values import JsonValue
+from turnwise.transforms.judging.ask import Ask, JudgeModelOptions
+from turnwise.transforms.matching.sample import Sample, TurnPair
 
 Scores: TypeAlias = "Score | list[Score] | None"
 """None: not applicable. A list: several things of the same turn were measured (one score a tool call)."""
@@ -115,7 +115,7 @@ class Criterion(BaseModel, ABC):
             score.outcome = "PASS" if passed else "FAIL"
         return score
 
-    def why_failed(self, case: ConversationCase, pair: TurnPair | None, score: Score) -> str:
+    def why_failed(self, sample: Sample, pair: TurnPair | None, score: Score) -> str:
         """Says in words why a score fails that does not say so itself.
 
         Args:
@@ -135,10 +135,10 @@ class MeasuredCriterion(Criterion):
     """A measure that is computed."""
 
     @abstractmethod
-    def score(self, case: ConversationCase, pair: TurnPair) -> Scores:
+    def score(self, sample: Sample, pair: TurnPair) -> Scores:
         """Scores one turn; None if there is nothing to measure in it."""
 
-    def score_conversation(self, case: ConversationCase) -> Score | None:
+    def score_conversation(self, sample: Sample) -> Score | None:
         """Scores the conversation as a whole, where the case states something about the whole."""
         return None
 
@@ -165,11 +165,11 @@ class JudgedCriterion(Criterion):
             return options
         return options.model_copy(update={"num_samples": self.default_samples})
 
-    async def judge(self, case: ConversationCase, pair: TurnPair, ask: Ask) -> Score | None:
+    async def judge(self, sample: Sample, pair: TurnPair, ask: Ask) -> Score | None:
         """Scores one turn; None if there is nothing to judge in it."""
         return None
 
-    async def judge_conversation(self, case: ConversationCase, ask: Ask) -> Score | None:
+    async def judge_conversation(self, sample: Sample, ask: Ask) -> Score | None:
         """Scores the conversation as a whole; None if there is nothing to judge in it."""
         return None
 

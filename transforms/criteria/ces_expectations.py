@@ -4,14 +4,14 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from schemas.score import Score
-from schemas.values import JsonObject
-from transforms.conversation_case import ConversationCase
-from transforms.criteria.base import JudgedCriterion, RestsOn
-from transforms.judging.ask import Ask
-from transforms.judging.render import dialogue_sections, spoken_sections
-from transforms.judging.sections import fill
-from transforms.judging.statements import judge_statements, share, share_score, statement_sections
+from turnwise.schemas.score import Score
+from turnwise.schemas.values import JsonObject
+from turnwise.transforms.criteria.base import JudgedCriterion, RestsOn
+from turnwise.transforms.judging.ask import Ask
+from turnwise.transforms.judging.render import dialogue_sections, spoken_sections
+from turnwise.transforms.judging.sections import fill
+from turnwise.transforms.judging.statements import judge_statements, share, share_score, statement_sections
+from turnwise.transforms.matching.sample import Sample
 
 EXPECTATIONS = """
 You hold statements against a whole conversation of a user with an assistant that can call tools. Answer \
@@ -41,10 +41,10 @@ class EvaluationExpectations(JudgedCriterion):
     threshold: float | None = 1.0
     prompts: dict[str, str] = Field(default_factory=dict)
 
-    async def judge_conversation(self, case: ConversationCase, ask: Ask) -> Score | None:
+    async def judge_conversation(self, sample: Sample, ask: Ask) -> Score | None:
         """Judges a recorded conversation; None if its case has no such expectation."""
-        names = case.case.evaluation_expectations if case.case else []
-        if not names or not case.conversation.turns:
+        names = sample.eval_case.evaluation_expectations if sample.eval_case else []
+        if not names or not sample.conversation.turns:
             return None
         texts = {name: text for name in names if (text := self._text(name))}
         found = {name: _unworded(name) for name in names}
@@ -53,7 +53,7 @@ class EvaluationExpectations(JudgedCriterion):
             score.details = {"expectations": list(found.values())}
             return score
         sections = statement_sections("expectation", list(texts.values()))
-        prompt = fill(f"{self.name}/1", EXPECTATIONS, [*dialogue_sections(case.conversation), *sections])
+        prompt = fill(f"{self.name}/1", EXPECTATIONS, [*dialogue_sections(sample.conversation), *sections])
         judged, vote = await judge_statements(ask, prompt, self.options, len(texts))
         for (name, text), item in zip(texts.items(), judged, strict=True):
             found[name] = {"expectation": name, "prompt": text, **item}
@@ -80,11 +80,11 @@ class ScenarioExpectations(JudgedCriterion):
 
     threshold: float | None = 1.0
 
-    async def judge_conversation(self, case: ConversationCase, ask: Ask) -> Score | None:
+    async def judge_conversation(self, sample: Sample, ask: Ask) -> Score | None:
         """Judges a recorded conversation; None if no expected answer needs it."""
         wanted = {
             place: outcome.expectation.text or ""
-            for place, outcome in enumerate(case.scenario_outcomes)
+            for place, outcome in enumerate(sample.scenario_outcomes)
             if outcome.outcome is None
             and outcome.expectation
             and outcome.expectation.kind == "agent_response"
@@ -92,7 +92,7 @@ class ScenarioExpectations(JudgedCriterion):
         if not wanted:
             return None
         sections = statement_sections("expected answer", list(wanted.values()))
-        prompt = fill(f"{self.name}/1", ANSWERS, [*spoken_sections(case.conversation), *sections])
+        prompt = fill(f"{self.name}/1", ANSWERS, [*spoken_sections(sample.conversation), *sections])
         judged, vote = await judge_statements(ask, prompt, self.options, len(wanted))
         found: list[JsonObject] = [
             {"place": place, "text": text, **item}

@@ -6,19 +6,19 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from schemas.conversation import ExpectedTurn
-from schemas.score import Score
-from transforms.conversation_case import ConversationCase, TurnPair
-from transforms.criteria.base import JudgedCriterion
-from transforms.expectations import turn_texts
-from transforms.judging.ask import Ask, Question
-from transforms.judging.grounding import ground
-from transforms.judging.quotes import quoted
-from transforms.judging.render import agent_sections, asked_sections, earlier_sections, facts
-from transforms.judging.sections import MAX_SECTION, Section, fill
-from transforms.judging.sentences import MAX_SENTENCES, sentences
-from transforms.judging.statements import Reply, left_out
-from transforms.judging.vote import ask_all
+from turnwise.schemas.conversation import ExpectedTurn
+from turnwise.schemas.score import Score
+from turnwise.transforms.criteria.base import JudgedCriterion
+from turnwise.transforms.judging.ask import Ask, Question
+from turnwise.transforms.judging.quotes import quoted
+from turnwise.transforms.judging.render import agent_sections, asked_sections, earlier_sections, facts
+from turnwise.transforms.judging.sections import MAX_SECTION, Section, fill
+from turnwise.transforms.judging.statements import Reply, left_out
+from turnwise.transforms.judging.vote import ask_all
+from turnwise.transforms.local_judge.grounding import ground
+from turnwise.transforms.matching.expectations import turn_texts
+from turnwise.transforms.matching.sample import Sample, TurnPair
+from turnwise.transforms.text.sentences import MAX_SENTENCES, sentences
 
 NO_CLAIM = -1
 LABELS = {1: "Justified", 0: "Not Justified", NO_CLAIM: "No Claim To Assess"}
@@ -61,7 +61,7 @@ class Hallucination(JudgedCriterion):
 
     name: ClassVar[str] = "hallucination"
 
-    async def judge(self, case: ConversationCase, pair: TurnPair, ask: Ask) -> Score | None:
+    async def judge(self, sample: Sample, pair: TurnPair, ask: Ask) -> Score | None:
         """Judges a recorded turn; None if it has no tool call, or the case switches the check off."""
         turn = pair.actual
         called = turn is not None and bool(turn.tool_calls or turn.unknown_calls)
@@ -73,12 +73,12 @@ class Hallucination(JudgedCriterion):
         if turn.grounded is not None and turn.grounded.skipped_reasons:
             return no_claim(turn.grounded.skipped_text)
         context = [
-            *agent_sections(case.conversation, turn),
-            *earlier_sections(case.conversation, turn),
-            *asked_sections(case.conversation, turn),
+            *agent_sections(sample.conversation, turn),
+            *earlier_sections(sample.conversation, turn),
+            *asked_sections(sample.conversation, turn),
         ]
         prompt = fill(VERSION, TASK, [*context, Section("answer", answer)])
-        language = case.conversation.language
+        language = sample.conversation.language
         question = Question(
             prompt, HallucinationReply, self.options, lambda: local_reply(answer, language, facts(context))
         )

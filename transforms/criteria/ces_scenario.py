@@ -6,16 +6,16 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from schemas.score import Outcome, Score
-from schemas.values import JsonObject
-from transforms.conversation_case import ConversationCase
-from transforms.criteria.base import JudgedCriterion
-from transforms.judging.ask import Ask, Question
-from transforms.judging.quotes import quoted
-from transforms.judging.render import dialogue_sections
-from transforms.judging.sections import Section, fill
-from transforms.judging.statements import Reply, left_out, statement_sections, unjudged_reason
-from transforms.judging.vote import Answers, ask_all
+from turnwise.schemas.score import Outcome, Score
+from turnwise.schemas.values import JsonObject
+from turnwise.transforms.criteria.base import JudgedCriterion
+from turnwise.transforms.judging.ask import Ask, Question
+from turnwise.transforms.judging.quotes import quoted
+from turnwise.transforms.judging.render import dialogue_sections
+from turnwise.transforms.judging.sections import Section, fill
+from turnwise.transforms.judging.statements import Reply, left_out, statement_sections, unjudged_reason
+from turnwise.transforms.judging.vote import Answers, ask_all
+from turnwise.transforms.matching.sample import Sample
 
 RUBRICS = """
 You rate a whole conversation of a user with an assistant that can call tools, by rubrics. Grade every \
@@ -58,15 +58,15 @@ class ScenarioRubrics(JudgedCriterion):
 
     name: ClassVar[str] = "scenario_rubrics"
 
-    async def judge_conversation(self, case: ConversationCase, ask: Ask) -> Score | None:
+    async def judge_conversation(self, sample: Sample, ask: Ask) -> Score | None:
         """Judges a recorded conversation; without a rubric None, or unscored where it is a gate."""
-        rubrics = case.case.rubrics if case.case else []
-        if not case.conversation.turns:
+        rubrics = sample.eval_case.rubrics if sample.eval_case else []
+        if not sample.conversation.turns:
             return None
         if not rubrics:
             return None if self.threshold is None else Score(None, reason="the case has no rubrics")
         texts = [rubric.text for rubric in rubrics]
-        sections = [*dialogue_sections(case.conversation), *statement_sections("rubric", texts)]
+        sections = [*dialogue_sections(sample.conversation), *statement_sections("rubric", texts)]
         prompt = fill(f"{self.name}/1", RUBRICS, sections)
         answers = await ask_all(ask, Question(prompt, RubricsReply, self.options))
         found = [{"rubric": text, **_graded(answers, i, prompt.evidence)} for i, text in enumerate(texts, 1)]
@@ -112,16 +112,16 @@ class UserGoalSatisfaction(JudgedCriterion):
 
     threshold: float | None = 1.0
 
-    async def judge_conversation(self, case: ConversationCase, ask: Ask) -> Score | None:
+    async def judge_conversation(self, sample: Sample, ask: Ask) -> Score | None:
         """Judges a recorded conversation; None if its case has no task."""
-        scenario = case.case
+        scenario = sample.eval_case
         if scenario is None or scenario.kind != "scenario" or not scenario.user_goal_enabled:
             return None
-        if not scenario.task or not case.conversation.turns:
+        if not scenario.task or not sample.conversation.turns:
             return None
         sections = [Section("task", scenario.task)]
         sections += [Section("what the user knows", f"{f.name}: {f.value}") for f in scenario.user_facts]
-        prompt = fill(f"{self.name}/1", GOAL, [*sections, *dialogue_sections(case.conversation)])
+        prompt = fill(f"{self.name}/1", GOAL, [*sections, *dialogue_sections(sample.conversation)])
         answers = await ask_all(ask, Question(prompt, GoalReply, self.options))
         if not answers.replies:
             return Score(None, reason=answers.reason, judge=answers.use)

@@ -5,18 +5,18 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from schemas.case import EvalCase
-from schemas.conversation import ExpectedTurn
-from schemas.score import Score
-from transforms.conversation_case import MISSING_TURN, ConversationCase, TurnPair
-from transforms.criteria.base import JudgedCriterion, RestsOn
-from transforms.expectations import ExpectationOutcome, turn_texts
-from transforms.judging.ask import Ask, Question
-from transforms.judging.likeness import liken
-from transforms.judging.quotes import quoted
-from transforms.judging.sections import MAX_SECTION, Section, fill
-from transforms.judging.statements import Reply, left_out
-from transforms.judging.vote import ask_all
+from turnwise.schemas.case import EvalCase
+from turnwise.schemas.conversation import ExpectedTurn
+from turnwise.schemas.score import Score
+from turnwise.transforms.criteria.base import JudgedCriterion, RestsOn
+from turnwise.transforms.judging.ask import Ask, Question
+from turnwise.transforms.judging.quotes import quoted
+from turnwise.transforms.judging.sections import MAX_SECTION, Section, fill
+from turnwise.transforms.judging.statements import Reply, left_out
+from turnwise.transforms.judging.vote import ask_all
+from turnwise.transforms.local_judge.similarity import liken
+from turnwise.transforms.matching.expectations import ExpectationOutcome, turn_texts
+from turnwise.transforms.matching.sample import MISSING_TURN, Sample, TurnPair
 
 LABELS = (
     "Completely Inconsistent / Contradictory",
@@ -61,20 +61,24 @@ class SemanticSimilarity(JudgedCriterion):
 
     threshold: float | None = 3.0
 
-    async def judge(self, case: ConversationCase, pair: TurnPair, ask: Ask) -> Score | None:
+    async def judge(self, sample: Sample, pair: TurnPair, ask: Ask) -> Score | None:
         """Compares a golden turn's answers; None if it expects none whose meaning counts."""
-        if case.case is None or pair.expected is None:
+        if sample.eval_case is None or pair.expected is None:
             return None
-        score = await self._score(case, pair, ask)
-        if score is not None and case.case.dialect == "ces" and "threshold" not in self.model_fields_set:
-            gate = similarity_threshold(case.case, pair.expected)
+        score = await self._score(sample, pair, ask)
+        if (
+            score is not None
+            and sample.eval_case.dialect == "ces"
+            and "threshold" not in self.model_fields_set
+        ):
+            gate = similarity_threshold(sample.eval_case, pair.expected)
             score.threshold = gate
             if score.value is not None:
                 score.outcome = "PASS" if score.value >= gate else "FAIL"
         return score
 
-    async def _score(self, case: ConversationCase, pair: TurnPair, ask: Ask) -> Score | None:
-        wanted = [o for o in case.replay(pair).outcomes if _is_answer(o)]
+    async def _score(self, sample: Sample, pair: TurnPair, ask: Ask) -> Score | None:
+        wanted = [o for o in sample.replay(pair).outcomes if _is_answer(o)]
         by_meaning = [
             o for o in wanted if o.expectation and o.expectation.comparison == "SEMANTIC_SIMILARITY"
         ]

@@ -3,15 +3,15 @@
 from collections.abc import Sequence
 from typing import ClassVar, NamedTuple
 
-from schemas.score import Score
-from schemas.values import JsonObject, JsonValue
-from transforms.arguments import plain_text, value_matches
-from transforms.conversation_case import ConversationCase, TurnPair
-from transforms.criteria.base import JudgedCriterion, RestsOn
-from transforms.expectations import ExpectationOutcome
-from transforms.judging.ask import Ask
-from transforms.judging.sections import Section, fill
-from transforms.judging.statements import judge_statements, share_score
+from turnwise.schemas.score import Score
+from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.transforms.criteria.base import JudgedCriterion, RestsOn
+from turnwise.transforms.judging.ask import Ask
+from turnwise.transforms.judging.sections import Section, fill
+from turnwise.transforms.judging.statements import judge_statements, share_score
+from turnwise.transforms.matching.arguments import plain_text, value_matches
+from turnwise.transforms.matching.expectations import ExpectationOutcome
+from turnwise.transforms.matching.sample import Sample, TurnPair
 
 TASK = """
 You compare values out of the tool calls of an assistant with the expected ones, in numbered pairs. Answer \
@@ -77,15 +77,15 @@ class SemanticMatch(JudgedCriterion):
     name: ClassVar[str] = "semantic_match"
     rests_on: ClassVar[RestsOn] = ("calls",)
 
-    async def judge(self, case: ConversationCase, pair: TurnPair, ask: Ask) -> Score | None:
+    async def judge(self, sample: Sample, pair: TurnPair, ask: Ask) -> Score | None:
         """Compares the values of a golden turn; None if there are none."""
-        if case.case is None or pair.expected is None or not pair.expected.expectations:
+        if sample.eval_case is None or pair.expected is None or not pair.expected.expectations:
             return None
-        return await self._ask(ask, open_values(case.replay(pair).outcomes, case.states[pair.index]))
+        return await self._ask(ask, open_values(sample.replay(pair).outcomes, sample.states[pair.index]))
 
-    async def judge_conversation(self, case: ConversationCase, ask: Ask) -> Score | None:
+    async def judge_conversation(self, sample: Sample, ask: Ask) -> Score | None:
         """Compares the values of a scenario; None if there are none."""
-        return await self._ask(ask, open_values(case.scenario_outcomes, {}))
+        return await self._ask(ask, open_values(sample.scenario_outcomes, {}))
 
     async def _ask(self, ask: Ask, values: Sequence[OpenValue]) -> Score | None:
         if not values:

@@ -2,12 +2,12 @@
 
 from typing import ClassVar
 
-from schemas.score import Score
-from schemas.values import JsonObject
-from transforms.answer_marks import Mark, Marks, listed, marks_of
-from transforms.conversation_case import ConversationCase, TurnPair
-from transforms.criteria.base import MeasuredCriterion, RestsOn
-from transforms.findings import NO_SOURCE, UNKNOWN_REFERENCE
+from turnwise.schemas.score import Score
+from turnwise.schemas.values import JsonObject
+from turnwise.transforms.answers.annotations import Mark, Marks, listed, marks_of
+from turnwise.transforms.answers.checks import NO_SOURCE, UNKNOWN_REFERENCE
+from turnwise.transforms.criteria.base import MeasuredCriterion, RestsOn
+from turnwise.transforms.matching.sample import Sample, TurnPair
 
 _QUOTED_BYTES = 200
 
@@ -25,7 +25,7 @@ class CitationValidity(MeasuredCriterion):
     name: ClassVar[str] = "citation_validity"
     rests_on: ClassVar[RestsOn] = ("words",)
 
-    def score(self, case: ConversationCase, pair: TurnPair) -> Score | None:
+    def score(self, sample: Sample, pair: TurnPair) -> Score | None:
         """Checks the citations of a recorded answer."""
         turn = pair.actual
         if turn is None or turn.grounded is None or not turn.grounded.citations:

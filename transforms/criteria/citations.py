@@ -3,14 +3,14 @@
 from collections.abc import Sequence
 from typing import ClassVar
 
-from schemas.score import Score
-from schemas.values import JsonObject
-from transforms.answer_marks import listed, marks_of
-from transforms.citation_support import CitedSource, Grounds, Support
-from transforms.conversation_case import ConversationCase, TurnPair
-from transforms.criteria.base import MeasuredCriterion, RestsOn
-from transforms.expectations import was_skipped
-from transforms.judging.local_support import TooMuch
+from turnwise.schemas.score import Score
+from turnwise.schemas.values import JsonObject
+from turnwise.transforms.answers.annotations import listed, marks_of
+from turnwise.transforms.answers.citation_support import CitedSource, Grounds, Support
+from turnwise.transforms.criteria.base import MeasuredCriterion, RestsOn
+from turnwise.transforms.local_judge.support import TooMuch
+from turnwise.transforms.matching.expectations import was_skipped
+from turnwise.transforms.matching.sample import Sample, TurnPair
 
 
 class CitationPrecision(MeasuredCriterion):
@@ -27,10 +27,10 @@ class CitationPrecision(MeasuredCriterion):
     name: ClassVar[str] = "citation_precision"
     rests_on: ClassVar[RestsOn] = ("words",)
 
-    def score(self, case: ConversationCase, pair: TurnPair) -> Score | None:
+    def score(self, sample: Sample, pair: TurnPair) -> Score | None:
         """Checks the citations of a recorded answer."""
         try:
-            grounds = grounds_of(case, pair)
+            grounds = grounds_of(sample, pair)
             cited = grounds.cited_sources() if grounds else []
             supports = _decided(grounds, cited) if grounds else []
         except TooMuch as error:
@@ -53,10 +53,10 @@ class CitationRecall(MeasuredCriterion):
     name: ClassVar[str] = "citation_recall"
     rests_on: ClassVar[RestsOn] = ("words",)
 
-    def score(self, case: ConversationCase, pair: TurnPair) -> Score | None:
+    def score(self, sample: Sample, pair: TurnPair) -> Score | None:
         """Checks the claims of a recorded answer."""
         try:
-            grounds = grounds_of(case, pair)
+            grounds = grounds_of(sample, pair)
             claimed = grounds.claimed() if grounds else []
         except TooMuch as error:
             return Score(None, reason=str(error))
@@ -66,7 +66,7 @@ class CitationRecall(MeasuredCriterion):
         return share(found, "claims", "{} of {} claims have no support")
 
 
-def grounds_of(case: ConversationCase, pair: TurnPair) -> Grounds | None:
+def grounds_of(sample: Sample, pair: TurnPair) -> Grounds | None:
     """Returns a recorded answer with its marks; None: it was skipped, or the turn is no engine's answer.
 
     Raises:
@@ -75,7 +75,7 @@ def grounds_of(case: ConversationCase, pair: TurnPair) -> Grounds | None:
     turn = pair.actual
     if turn is None or turn.grounded is None or was_skipped(turn):
         return None
-    return Grounds(turn.grounded, marks_of(turn, turn.grounded), case.conversation.language)
+    return Grounds(turn.grounded, marks_of(turn, turn.grounded), sample.conversation.language)
 
 
 def _decided(grounds: Grounds, cited: Sequence[CitedSource]) -> list[Support]:

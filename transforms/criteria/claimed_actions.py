@@ -5,19 +5,19 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from schemas.score import Score
-from schemas.values import JsonObject
-from transforms.conversation_case import ConversationCase
-from transforms.criteria.base import JudgedCriterion
-from transforms.criteria.knows_tools import KnowsTools
-from transforms.effects.book import ToolBook, called_tool
-from transforms.effects.claims import Action, Claim, actions_of, place_of, settle
-from transforms.effects.wording import call_text
-from transforms.judging.ask import Ask, Question
-from transforms.judging.render import spoken_sections
-from transforms.judging.sections import Section, fill
-from transforms.judging.statements import Reply, left_out
-from transforms.judging.vote import Answers, ask_all
+from turnwise.schemas.score import Score
+from turnwise.schemas.values import JsonObject
+from turnwise.transforms.criteria.base import JudgedCriterion
+from turnwise.transforms.criteria.knows_tools import KnowsTools
+from turnwise.transforms.effects.claims import Action, ActionClaim, actions_of, place_of, settle
+from turnwise.transforms.effects.tool_catalog import ToolCatalog, called_tool
+from turnwise.transforms.effects.wording import call_text
+from turnwise.transforms.judging.ask import Ask, Question
+from turnwise.transforms.judging.render import spoken_sections
+from turnwise.transforms.judging.sections import Section, fill
+from turnwise.transforms.judging.statements import Reply, left_out
+from turnwise.transforms.judging.vote import Answers, ask_all
+from turnwise.transforms.matching.sample import Sample
 
 VERSION = "claimed_actions/1"
 TASK = """
@@ -63,41 +63,41 @@ class ClaimedActions(JudgedCriterion, KnowsTools):
 
     threshold: float | None = 1.0
 
-    async def judge_conversation(self, case: ConversationCase, ask: Ask) -> Score | None:
+    async def judge_conversation(self, sample: Sample, ask: Ask) -> Score | None:
         """Compares words and deeds; None if the agent neither said nor did anything."""
-        book, spoken = self.book(case), spoken_sections(case.conversation)
-        actions = actions_of(case.conversation, book)
+        catalog, spoken = self.catalog(sample), spoken_sections(sample.conversation)
+        actions = actions_of(sample.conversation, catalog)
         if not any(section.name.endswith(", agent") for section in spoken):
             return _compared([], actions) if actions else None
-        tools = Section("tools", "\n".join(_tools(case, book, actions)))
+        tools = Section("tools", "\n".join(_tools(sample, catalog, actions)))
         question = Question(fill(VERSION, TASK, [tools, *spoken]), ClaimedActionsReply, self.options)
-        return _middle(await ask_all(ask, question), case, book)
+        return _middle(await ask_all(ask, question), sample, catalog)
 
 
-def _tools(case: ConversationCase, book: ToolBook, actions: Sequence[Action]) -> list[str]:
+def _tools(sample: Sample, catalog: ToolCatalog, actions: Sequence[Action]) -> list[str]:
     """Returns the names of all tools that are known to change something."""
-    golden = case.case
+    golden = sample.eval_case
     expected = [call for turn in golden.turns for call in turn.tool_calls or ()] if golden else []
     expected += (golden.actions or ()) if golden else ()
-    called = [call for turn in case.conversation.turns for call in turn.tool_calls]
-    names = [*book.declared, *map(called_tool, (*called, *expected)), *(a.tool for a in actions)]
-    return [name for name in dict.fromkeys(names) if name and book.effect(name).effect != "read"]
+    called = [call for turn in sample.conversation.turns for call in turn.tool_calls]
+    names = [*catalog.declared, *map(called_tool, (*called, *expected)), *(a.tool for a in actions)]
+    return [name for name in dict.fromkeys(names) if name and catalog.effect(name).effect != "read"]
 
 
-def _middle(answers: Answers[ClaimedActionsReply], case: ConversationCase, book: ToolBook) -> Score:
+def _middle(answers: Answers[ClaimedActionsReply], sample: Sample, catalog: ToolCatalog) -> Score:
     """Returns the score with the middle value; an answer that quotes what nobody said counts for nothing."""
     scores, reason = [], answers.reason
     for reply in answers.replies:
-        claims = _located(reply, case)
+        claims = _located(reply, sample)
         if len(claims) == len(reply.claims):
-            scores.append(_compared(claims, actions_of(case.conversation, book)))
+            scores.append(_compared(claims, actions_of(sample.conversation, catalog)))
         else:
             missed = len(reply.claims) - len(claims)
             reason = f"{missed} of {len(reply.claims)} quotes are not the agent's words"
     if not scores:
         return Score(None, reason=reason, judge=answers.use)
-    called = (call for turn in case.conversation.turns for call in turn.tool_calls)
-    guessed = book.guesses(map(called_tool, called))
+    called = (call for turn in sample.conversation.turns for call in turn.tool_calls)
+    guessed = catalog.guesses(map(called_tool, called))
     guesses: JsonObject = {"guessed": guessed} if guessed else {}
     score = sorted(scores, key=lambda score: score.value or 0.0)[(len(scores) - 1) // 2]
     score.judge = answers.use
@@ -105,16 +105,16 @@ def _middle(answers: Answers[ClaimedActionsReply], case: ConversationCase, book:
     return score
 
 
-def _located(reply: ClaimedActionsReply, case: ConversationCase) -> list[Claim]:
-    places = [place_of(claim.quote, claim.turn - 1, case.conversation) for claim in reply.claims]
+def _located(reply: ClaimedActionsReply, sample: Sample) -> list[ActionClaim]:
+    places = [place_of(claim.quote, claim.turn - 1, sample.conversation) for claim in reply.claims]
     return [
-        Claim(place, said.quote.strip(), said.tool.strip(), said.identifier.strip())
+        ActionClaim(place, said.quote.strip(), said.tool.strip(), said.identifier.strip())
         for said, place in zip(reply.claims, places, strict=True)
         if place is not None
     ]
 
 
-def _compared(claims: Sequence[Claim], actions: Sequence[Action]) -> Score:
+def _compared(claims: Sequence[ActionClaim], actions: Sequence[Action]) -> Score:
     settle(claims, actions)
     unsaid = [action for action in actions if not action.is_said]
     total = len(claims) + len(unsaid)
@@ -127,7 +127,7 @@ def _compared(claims: Sequence[Claim], actions: Sequence[Action]) -> Score:
     return Score(agreeing / total if total else 1.0, explanation=explanation, details=details)
 
 
-def _explanation(claims: Sequence[Claim], unsaid: Sequence[Action]) -> str:
+def _explanation(claims: Sequence[ActionClaim], unsaid: Sequence[Action]) -> str:
     words = {"not_done": "said but not done", "too_early": "said before it was done"}
     wrong = [
         f"{words[c.verdict]}: “{c.quote}” (turn index {c.place.turn})" for c in claims if c.verdict in words

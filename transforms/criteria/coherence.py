@@ -5,15 +5,15 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from schemas.score import Score
-from transforms.conversation_case import ConversationCase, TurnPair
-from transforms.criteria.adk_judged import AdkJudged
-from transforms.criteria.base import RestsOn
-from transforms.judging.ask import Ask, Question
-from transforms.judging.quotes import quoted
-from transforms.judging.sections import Section, fill
-from transforms.judging.statements import Reply, left_out
-from transforms.judging.vote import ask_all
+from turnwise.schemas.score import Score
+from turnwise.transforms.criteria.adk_judged import AdkJudged
+from turnwise.transforms.criteria.base import RestsOn
+from turnwise.transforms.judging.ask import Ask, Question
+from turnwise.transforms.judging.quotes import quoted
+from turnwise.transforms.judging.sections import Section, fill
+from turnwise.transforms.judging.statements import Reply, left_out
+from turnwise.transforms.judging.vote import ask_all
+from turnwise.transforms.matching.sample import Sample, TurnPair
 
 VERSION = "coherence/1"
 TASK = """
@@ -44,7 +44,7 @@ class ResponseEvaluation(AdkJudged):
 
     threshold: float | None = 3.0
 
-    async def judge(self, case: ConversationCase, pair: TurnPair, ask: Ask) -> Score | None:
+    async def judge(self, sample: Sample, pair: TurnPair, ask: Ask) -> Score | None:
         """Grades the answer of a recorded turn; None if the agent said nothing."""
         answer = self.said(pair.actual) if pair.actual else ""
         if pair.actual is None or not answer.strip():

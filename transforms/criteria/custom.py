@@ -3,9 +3,9 @@
 from math import inf
 from typing import ClassVar
 
-from schemas.score import Score
-from transforms.conversation_case import ConversationCase, TurnPair
-from transforms.criteria.base import MeasuredCriterion
+from turnwise.schemas.score import Score
+from turnwise.transforms.criteria.base import MeasuredCriterion
+from turnwise.transforms.matching.sample import Sample, TurnPair
 
 
 class CustomMetric(MeasuredCriterion):
@@ -21,10 +21,10 @@ class CustomMetric(MeasuredCriterion):
     name: str  # type: ignore[misc]  # each metric of a config has its own
     function: str
 
-    def score(self, case: ConversationCase, pair: TurnPair) -> Score | None:
+    def score(self, sample: Sample, pair: TurnPair) -> Score | None:
         """Returns None: there is nothing to say about single turns."""
         return None
 
-    def score_conversation(self, case: ConversationCase) -> Score:
+    def score_conversation(self, sample: Sample) -> Score:
         """Returns an unscored score with the reason."""
         return Score(None, reason=f"a custom metric: its function {self.function} is not run")

@@ -2,10 +2,10 @@
 
 from typing import ClassVar, Literal
 
-from schemas.conversation import Usage
-from schemas.score import Score
-from transforms.conversation_case import ConversationCase, TurnPair
-from transforms.criteria.base import MeasuredCriterion, RestsOn
+from turnwise.schemas.conversation import Usage
+from turnwise.schemas.score import Score
+from turnwise.transforms.criteria.base import MeasuredCriterion, RestsOn
+from turnwise.transforms.matching.sample import Sample, TurnPair
 
 
 class Figure(MeasuredCriterion):
@@ -26,7 +26,7 @@ class ToolCallCount(Figure):
     name: ClassVar[str] = "tool_call_count_v1"
     rests_on: ClassVar[RestsOn] = ("calls",)
 
-    def score(self, case: ConversationCase, pair: TurnPair) -> Score | None:
+    def score(self, sample: Sample, pair: TurnPair) -> Score | None:
         """Counts the calls of a recorded turn."""
         return Score(float(len(pair.actual.tool_calls))) if pair.actual else None
 
@@ -39,7 +39,7 @@ class InferenceCallCount(Figure):
 
     name: ClassVar[str] = "inference_call_count_v1"
 
-    def score(self, case: ConversationCase, pair: TurnPair) -> Score | None:
+    def score(self, sample: Sample, pair: TurnPair) -> Score | None:
         """Returns the log's count."""
         if pair.actual is None or pair.actual.inference_calls is None:
             return None
@@ -59,7 +59,7 @@ class TokenUsage(Figure):
 
     adk_compat: bool = False
 
-    def score(self, case: ConversationCase, pair: TurnPair) -> Score | None:
+    def score(self, sample: Sample, pair: TurnPair) -> Score | None:
         """Adds up the tokens that the log reports for a turn."""
         usage = pair.actual.usage if pair.actual else None
         if usage is None or (usage.input_tokens is None and usage.output_tokens is None):
@@ -72,9 +72,9 @@ class TokenUsage(Figure):
         }
         return Score(_total(usage), details=details)
 
-    def score_conversation(self, case: ConversationCase) -> Score | None:
+    def score_conversation(self, sample: Sample) -> Score | None:
         """Returns the mean over all recorded turns with `adk_compat`, if one of them has a report."""
-        turns = [pair.actual for pair in case.evaluable if pair.actual]
+        turns = [pair.actual for pair in sample.evaluable if pair.actual]
         reports = [turn.usage for turn in turns if turn.usage]
         reported = [u for u in reports if u.input_tokens is not None or u.output_tokens is not None]
         if not self.adk_compat or not reported:

@@ -2,10 +2,10 @@
 
 from typing import ClassVar
 
-from schemas.score import Score
-from transforms.conversation_case import ConversationCase, TurnPair
-from transforms.criteria.base import MeasuredCriterion, RestsOn
-from transforms.ending import end_text, end_unclear
+from turnwise.schemas.score import Score
+from turnwise.transforms.criteria.base import MeasuredCriterion, RestsOn
+from turnwise.transforms.matching.ending import end_text, end_unclear
+from turnwise.transforms.matching.sample import Sample, TurnPair
 
 
 class EndedNormally(MeasuredCriterion):
@@ -22,13 +22,13 @@ class EndedNormally(MeasuredCriterion):
 
     threshold: float | None = 1.0
 
-    def score(self, case: ConversationCase, pair: TurnPair) -> Score | None:
+    def score(self, sample: Sample, pair: TurnPair) -> Score | None:
         """Scores no single turn."""
         return None
 
-    def score_conversation(self, case: ConversationCase) -> Score:
+    def score_conversation(self, sample: Sample) -> Score:
         """Scores how the conversation ended."""
-        conversation = case.conversation
+        conversation = sample.conversation
         ended, text = conversation.ended, end_text(conversation)
         if ended is None or end_unclear(conversation):
             return Score(None, label=ended, reason=text)

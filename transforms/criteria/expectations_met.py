@@ -3,14 +3,14 @@
 from collections.abc import Sequence
 from typing import ClassVar
 
-from schemas.conversation import Expectation, ToolCall, ToolResponse
-from schemas.score import Score
-from schemas.values import JsonObject, JsonValue
-from transforms.conversation_case import ConversationCase, TurnPair
-from transforms.criteria.base import MeasuredCriterion
-from transforms.effects.said import Spoken
-from transforms.effects.wording import call_text, value_text
-from transforms.expectations import ExpectationOutcome, turn_texts
+from turnwise.schemas.conversation import Expectation, ToolCall, ToolResponse
+from turnwise.schemas.score import Score
+from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.transforms.criteria.base import MeasuredCriterion
+from turnwise.transforms.effects.said import Spoken
+from turnwise.transforms.effects.wording import call_text, value_text
+from turnwise.transforms.matching.expectations import ExpectationOutcome, turn_texts
+from turnwise.transforms.matching.sample import Sample, TurnPair
 
 _MOST_TOLD = 3
 _CHECKED_ELSEWHERE = ("tool_call", "mock_tool_response")
@@ -33,33 +33,33 @@ class ExpectationsMet(MeasuredCriterion):
 
     threshold: float | None = 1.0
 
-    def score(self, case: ConversationCase, pair: TurnPair) -> Score | None:
+    def score(self, sample: Sample, pair: TurnPair) -> Score | None:
         """Checks a golden turn; None if it has nothing to check."""
         if pair.expected is None or not pair.expected.expectations:
             return None
-        return _share([o for o in case.replay(pair).outcomes if _is_checked(o)], pair.label)
+        return _share([o for o in sample.replay(pair).outcomes if _is_checked(o)], pair.label)
 
-    def score_conversation(self, case: ConversationCase) -> Score | None:
+    def score_conversation(self, sample: Sample) -> Score | None:
         """Checks a scenario's expectations and the texts that must have been said; None if there are none.
 
         What the case expects of single turns counts with them.
         """
-        outcomes = [*case.scenario_outcomes, *_outputs_said(case)]
-        return _share([*_of_turns(case), *outcomes], None) if outcomes else None
+        outcomes = [*sample.scenario_outcomes, *_outputs_said(sample)]
+        return _share([*_of_turns(sample), *outcomes], None) if outcomes else None
 
 
-def _of_turns(case: ConversationCase) -> list[ExpectationOutcome]:
-    pairs = (pair for pair in case.evaluable if pair.expected is not None and pair.expected.expectations)
-    return [outcome for pair in pairs for outcome in case.replay(pair).outcomes if _is_checked(outcome)]
+def _of_turns(sample: Sample) -> list[ExpectationOutcome]:
+    pairs = (pair for pair in sample.evaluable if pair.expected is not None and pair.expected.expectations)
+    return [outcome for pair in pairs for outcome in sample.replay(pair).outcomes if _is_checked(outcome)]
 
 
-def _outputs_said(case: ConversationCase) -> list[ExpectationOutcome]:
+def _outputs_said(sample: Sample) -> list[ExpectationOutcome]:
     """Looks for a case's outputs in everything the agent said."""
-    wanted = [text for text in case.case.outputs if text.strip()] if case.case else []
-    if not wanted or case.case is None:
+    wanted = [text for text in sample.eval_case.outputs if text.strip()] if sample.eval_case else []
+    if not wanted or sample.eval_case is None:
         return []
-    texts = [text for turn in case.conversation.turns for text in turn_texts(turn)]
-    spoken = Spoken(texts, case.conversation.language or case.case.language)
+    texts = [text for turn in sample.conversation.turns for text in turn_texts(turn)]
+    spoken = Spoken(texts, sample.conversation.language or sample.eval_case.language)
     return [_said(text, spoken) for text in wanted]
 
 

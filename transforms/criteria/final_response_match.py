@@ -4,15 +4,15 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from schemas.score import Score
-from transforms.conversation_case import EXTRA_TURN, ConversationCase, TurnPair
-from transforms.criteria.adk_judged import AdkJudged
-from transforms.criteria.base import RestsOn, turn_mismatch
-from transforms.judging.ask import Ask, Question
-from transforms.judging.quotes import quoted
-from transforms.judging.sections import Section, fill
-from transforms.judging.statements import Reply, left_out
-from transforms.judging.vote import vote
+from turnwise.schemas.score import Score
+from turnwise.transforms.criteria.adk_judged import AdkJudged
+from turnwise.transforms.criteria.base import RestsOn, turn_mismatch
+from turnwise.transforms.judging.ask import Ask, Question
+from turnwise.transforms.judging.quotes import quoted
+from turnwise.transforms.judging.sections import Section, fill
+from turnwise.transforms.judging.statements import Reply, left_out
+from turnwise.transforms.judging.vote import vote
+from turnwise.transforms.matching.sample import EXTRA_TURN, Sample, TurnPair
 
 VERSION = "final_response_match/1"
 TASK = """
@@ -50,7 +50,7 @@ class FinalResponseMatch(AdkJudged):
 
     adk_compat: bool = False
 
-    async def judge(self, case: ConversationCase, pair: TurnPair, ask: Ask) -> Score | None:
+    async def judge(self, sample: Sample, pair: TurnPair, ask: Ask) -> Score | None:
         """Compares the answer of a recorded turn with its golden turn's; None if that expects no answer."""
         if pair.expected is None:
             return turn_mismatch(pair) if pair.label == EXTRA_TURN else None

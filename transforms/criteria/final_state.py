@@ -3,15 +3,15 @@
 from collections.abc import Iterator
 from typing import ClassVar
 
-from schemas.conversation import Conversation
-from schemas.score import Score
-from schemas.values import JsonObject, JsonValue
-from transforms.arguments import is_directive, value_matches
-from transforms.conversation_case import ConversationCase, TurnPair
-from transforms.criteria.base import MeasuredCriterion, RestsOn
-from transforms.effects.alike import alike
-from transforms.effects.wording import value_text
-from transforms.expectations import JUDGE_NEEDED
+from turnwise.schemas.conversation import Conversation
+from turnwise.schemas.score import Score
+from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.transforms.criteria.base import MeasuredCriterion, RestsOn
+from turnwise.transforms.effects.equivalence import alike
+from turnwise.transforms.effects.wording import value_text
+from turnwise.transforms.matching.arguments import is_directive, value_matches
+from turnwise.transforms.matching.expectations import JUDGE_NEEDED
+from turnwise.transforms.matching.sample import Sample, TurnPair
 
 NO_STATE = "the log shows no session state"
 _SHOWN = 3
@@ -32,21 +32,21 @@ class FinalState(MeasuredCriterion):
 
     threshold: float | None = 1.0
 
-    def score(self, case: ConversationCase, pair: TurnPair) -> Score | None:
+    def score(self, sample: Sample, pair: TurnPair) -> Score | None:
         """Compares the variables after a turn with those that its golden turn expects."""
         stated = pair.expected.expectations if pair.expected else []
         wanted: JsonObject = {}
         for expectation in stated:
             if expectation.kind == "updated_variables" and not expectation.skip:
                 wanted |= expectation.variables or {}
-        return _compare(wanted, case.states[pair.index]) if wanted else None
+        return _compare(wanted, sample.states[pair.index]) if wanted else None
 
-    def score_conversation(self, case: ConversationCase) -> Score | None:
+    def score_conversation(self, sample: Sample) -> Score | None:
         """Compares the state at the end with the one that the case expects."""
-        golden = case.case
+        golden = sample.eval_case
         if golden is None or not golden.final_session_state:
             return None
-        shown = _state_shown(case.conversation)
+        shown = _state_shown(sample.conversation)
         if not shown:
             return Score(None, reason=NO_STATE)
         return _compare(golden.final_session_state, golden.session_state | shown)

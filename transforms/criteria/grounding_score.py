@@ -6,14 +6,14 @@ from typing import ClassVar
 from pydantic import Field, model_validator
 from typing_extensions import Self
 
-from schemas.grounded import GroundedAnswer
-from schemas.score import Score
-from schemas.values import JsonObject
-from transforms.answer_marks import listed, marks_of
-from transforms.conversation_case import ConversationCase, TurnPair
-from transforms.criteria.base import MeasuredCriterion, RestsOn
-from transforms.expectations import was_skipped
-from transforms.findings import is_score
+from turnwise.schemas.grounded import GroundedAnswer
+from turnwise.schemas.score import Score
+from turnwise.schemas.values import JsonObject
+from turnwise.transforms.answers.annotations import listed, marks_of
+from turnwise.transforms.answers.checks import is_score
+from turnwise.transforms.criteria.base import MeasuredCriterion, RestsOn
+from turnwise.transforms.matching.expectations import was_skipped
+from turnwise.transforms.matching.sample import Sample, TurnPair
 
 WEAK_CLAIM = "WEAK_CLAIM"
 
@@ -42,7 +42,7 @@ class GroundingScore(MeasuredCriterion):
             raise ValueError("claim_threshold needs a threshold beside it (0 lets every answer pass)")
         return self
 
-    def score(self, case: ConversationCase, pair: TurnPair) -> Score | None:
+    def score(self, sample: Sample, pair: TurnPair) -> Score | None:
         """Returns what the engine says of a recorded answer."""
         turn = pair.actual
         answer = turn.grounded if turn else None

@@ -6,19 +6,19 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from schemas.score import Score
-from schemas.values import JsonObject
-from transforms.conversation_case import ConversationCase, TurnPair
-from transforms.criteria.adk_judged import AdkJudged
-from transforms.expectations import turn_texts, was_skipped
-from transforms.judging.ask import Ask, Question
-from transforms.judging.grounding import ground
-from transforms.judging.quotes import quoted
-from transforms.judging.render import agent_sections, asked_sections, earlier_sections, facts
-from transforms.judging.sections import MAX_SECTION, fill
-from transforms.judging.sentences import MAX_SENTENCES, Span, sentences
-from transforms.judging.statements import Reply, left_out, statement_sections, unjudged_reason
-from transforms.judging.vote import Ballot, Vote, vote_each
+from turnwise.schemas.score import Score
+from turnwise.schemas.values import JsonObject
+from turnwise.transforms.criteria.adk_judged import AdkJudged
+from turnwise.transforms.judging.ask import Ask, Question
+from turnwise.transforms.judging.quotes import quoted
+from turnwise.transforms.judging.render import agent_sections, asked_sections, earlier_sections, facts
+from turnwise.transforms.judging.sections import MAX_SECTION, fill
+from turnwise.transforms.judging.statements import Reply, left_out, statement_sections, unjudged_reason
+from turnwise.transforms.judging.vote import Ballot, Vote, vote_each
+from turnwise.transforms.local_judge.grounding import ground
+from turnwise.transforms.matching.expectations import turn_texts, was_skipped
+from turnwise.transforms.matching.sample import Sample, TurnPair
+from turnwise.transforms.text.sentences import MAX_SENTENCES, SentenceSpan, sentences
 
 VERSION = "hallucinations/1"
 TASK = """
@@ -55,7 +55,7 @@ class HallucinationsReply(Reply):
 class _Sentence:
     """A sentence of one of the messages that are judged together."""
 
-    def __init__(self, message: int, text: str, span: Span) -> None:
+    def __init__(self, message: int, text: str, span: SentenceSpan) -> None:
         self.message, self.span, self.text = message, span, text[span.start : span.end]
 
 
@@ -76,7 +76,7 @@ class Hallucinations(AdkJudged):
 
     evaluate_intermediate_nl_responses: bool = False
 
-    async def judge(self, case: ConversationCase, pair: TurnPair, ask: Ask) -> Score | None:
+    async def judge(self, sample: Sample, pair: TurnPair, ask: Ask) -> Score | None:
         """Labels every sentence of a recorded turn at once; None if there is no sentence, or a refusal."""
         turn = pair.actual
         if turn is None or was_skipped(turn):
@@ -84,15 +84,15 @@ class Hallucinations(AdkJudged):
         messages = turn_texts(turn) if self.evaluate_intermediate_nl_responses else [turn.agent or ""]
         if max(map(len, messages), default=0) > MAX_SECTION:
             return Score(None, f"an answer of more than {MAX_SECTION} characters is not judged by sentences")
-        found = _sentences(messages, case.conversation.language)
+        found = _sentences(messages, sample.conversation.language)
         if not found:
             return None
         if len(found) > MAX_SENTENCES:
             return Score(None, f"{len(found)} sentences; at most {MAX_SENTENCES} are judged")
         context = [
-            *agent_sections(case.conversation, turn),
-            *earlier_sections(case.conversation, turn),
-            *asked_sections(case.conversation, turn),
+            *agent_sections(sample.conversation, turn),
+            *earlier_sections(sample.conversation, turn),
+            *asked_sections(sample.conversation, turn),
         ]
         texts = [sentence.text for sentence in found]
         prompt = fill(VERSION, TASK, [*context, *statement_sections("sentence", texts)])

@@ -3,22 +3,22 @@
 from collections.abc import Sequence
 from typing import ClassVar
 
-from schemas.score import Score
-from schemas.values import JsonObject
-from transforms.citation_support import CitedSource, Grounds, why_nothing
-from transforms.conversation_case import ConversationCase, TurnPair
-from transforms.criteria.base import JudgedCriterion, RestsOn
-from transforms.criteria.citations import grounds_of
-from transforms.judging.ask import Ask
-from transforms.judging.local_support import TooMuch
-from transforms.judging.sections import Section, fill
-from transforms.judging.sentences import MAX_SENTENCES
-from transforms.judging.statements import (
+from turnwise.schemas.score import Score
+from turnwise.schemas.values import JsonObject
+from turnwise.transforms.answers.citation_support import CitedSource, Grounds, why_nothing
+from turnwise.transforms.criteria.base import JudgedCriterion, RestsOn
+from turnwise.transforms.criteria.citations import grounds_of
+from turnwise.transforms.judging.ask import Ask
+from turnwise.transforms.judging.sections import Section, fill
+from turnwise.transforms.judging.statements import (
     StatementReply,
     StatementVerdict,
     judge_statements,
     share_score,
 )
+from turnwise.transforms.local_judge.support import TooMuch
+from turnwise.transforms.matching.sample import Sample, TurnPair
+from turnwise.transforms.text.sentences import MAX_SENTENCES
 
 VERSION = "citation_precision/1"
 TASK = """
@@ -42,10 +42,10 @@ class JudgedCitationPrecision(JudgedCriterion):
     name: ClassVar[str] = "judged_citation_precision"
     rests_on: ClassVar[RestsOn] = ("words",)
 
-    async def judge(self, case: ConversationCase, pair: TurnPair, ask: Ask) -> Score | None:
+    async def judge(self, sample: Sample, pair: TurnPair, ask: Ask) -> Score | None:
         """Asks about all citations of a recorded answer at once."""
         try:
-            grounds = grounds_of(case, pair)
+            grounds = grounds_of(sample, pair)
         except TooMuch as error:
             return Score(None, reason=str(error))
         cited = grounds.cited_sources() if grounds else []

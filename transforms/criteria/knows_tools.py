@@ -4,9 +4,9 @@ from functools import cached_property
 
 from pydantic import BaseModel, Field
 
-from schemas.tools import ToolSetting
-from transforms.conversation_case import ConversationCase
-from transforms.effects.book import Settings, ToolBook, open_book, sort_settings
+from turnwise.schemas.tools import ToolSetting
+from turnwise.transforms.effects.tool_catalog import ToolCatalog, ToolSettings, open_book, sort_settings
+from turnwise.transforms.matching.sample import Sample
 
 
 class KnowsTools(BaseModel):
@@ -19,10 +19,10 @@ class KnowsTools(BaseModel):
     tools: dict[str, ToolSetting] = Field(default_factory=dict)
 
     @cached_property
-    def settings(self) -> Settings:
+    def settings(self) -> ToolSettings:
         """The config's tools, sorted."""
         return sort_settings(self.tools)
 
-    def book(self, case: ConversationCase) -> ToolBook:
+    def catalog(self, sample: Sample) -> ToolCatalog:
         """Returns the tools of a conversation and its case."""
-        return open_book(self.settings, case.conversation, case.case)
+        return open_book(self.settings, sample.conversation, sample.eval_case)

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from typing import ClassVar, Literal
 
-from schemas.conversation import Span
-from schemas.score import Score
-from transforms.conversation_case import ConversationCase, TurnPair
-from transforms.criteria.efficiency import Figure
+from turnwise.schemas.conversation import TimedSpan
+from turnwise.schemas.score import Score
+from turnwise.transforms.criteria.efficiency import Figure
+from turnwise.transforms.matching.sample import Sample, TurnPair
 
 _DECIMALS = 3
 
@@ -22,7 +22,7 @@ class TurnLatency(Figure):
     name: ClassVar[str] = "turn_latency"
     unit: ClassVar[Literal["score", "seconds", "count"]] = "seconds"
 
-    def score(self, case: ConversationCase, pair: TurnPair) -> Score | None:
+    def score(self, sample: Sample, pair: TurnPair) -> Score | None:
         """Returns the log's duration of a recorded turn."""
         if pair.actual is None or pair.actual.latency_ms is None:
             return None
@@ -42,7 +42,7 @@ class InvocationDuration(Figure):
     name: ClassVar[str] = "invocation_duration_v1"
     unit: ClassVar[Literal["score", "seconds", "count"]] = "seconds"
 
-    def score(self, case: ConversationCase, pair: TurnPair) -> Score | None:
+    def score(self, sample: Sample, pair: TurnPair) -> Score | None:
         """Returns the duration of a recorded turn with its shares, in seconds."""
         turn = pair.actual
         if turn is None or turn.latency_ms is None:
@@ -68,7 +68,7 @@ class ToolCallLatency(Figure):
     name: ClassVar[str] = "tool_call_latency"
     unit: ClassVar[Literal["score", "seconds", "count"]] = "seconds"
 
-    def score(self, case: ConversationCase, pair: TurnPair) -> list[Score] | None:
+    def score(self, sample: Sample, pair: TurnPair) -> list[Score] | None:
         """Returns the lengths of a recorded turn's tool spans, in order."""
         spans = pair.actual.spans if pair.actual else []
         return [Score(span.seconds, label=span.name) for span in spans if span.type == "TOOL"] or None
@@ -85,11 +85,11 @@ class SpanLatency(Figure):
     name: ClassVar[str] = "span_latency"
     unit: ClassVar[Literal["score", "seconds", "count"]] = "seconds"
 
-    def score(self, case: ConversationCase, pair: TurnPair) -> list[Score] | None:
+    def score(self, sample: Sample, pair: TurnPair) -> list[Score] | None:
         """Returns the lengths of a recorded turn's spans, in order."""
         spans = pair.actual.spans if pair.actual else []
         return [Score(span.seconds, label=_span_label(span)) for span in spans] or None
 
 
-def _span_label(span: Span) -> str:
+def _span_label(span: TimedSpan) -> str:
     return f"{span.type} {span.name}" if span.name else span.type

@@ -2,14 +2,14 @@
 
 from typing import ClassVar
 
-from schemas.conversation import Turn
-from schemas.score import Score
-from transforms.conversation_case import ConversationCase
-from transforms.criteria.adk_judged import AdkJudged
-from transforms.judging.ask import Ask
-from transforms.judging.render import agent_sections, dialogue_sections
-from transforms.judging.sections import Section, fill
-from transforms.judging.statements import judge_statements, share_score, statement_sections
+from turnwise.schemas.conversation import Turn
+from turnwise.schemas.score import Score
+from turnwise.transforms.criteria.adk_judged import AdkJudged
+from turnwise.transforms.judging.ask import Ask
+from turnwise.transforms.judging.render import agent_sections, dialogue_sections
+from turnwise.transforms.judging.sections import Section, fill
+from turnwise.transforms.judging.statements import judge_statements, share_score, statement_sections
+from turnwise.transforms.matching.sample import Sample
 
 TASK = """
 You rate a whole conversation of a user with an assistant that can call tools. For every aspect, by its \
@@ -23,13 +23,13 @@ class MultiTurn(AdkJudged):
 
     aspects: ClassVar[tuple[str, ...]]
 
-    async def judge_conversation(self, case: ConversationCase, ask: Ask) -> Score | None:
+    async def judge_conversation(self, sample: Sample, ask: Ask) -> Score | None:
         """Judges a recorded conversation; None if it is empty."""
-        if not any(map(_happened, case.conversation.turns)):
+        if not any(map(_happened, sample.conversation.turns)):
             return None
-        sections = [*agent_sections(case.conversation), *dialogue_sections(case.conversation)]
-        if case.case and case.case.task:
-            sections.append(Section("what the user was to achieve", case.case.task))
+        sections = [*agent_sections(sample.conversation), *dialogue_sections(sample.conversation)]
+        if sample.eval_case and sample.eval_case.task:
+            sections.append(Section("what the user was to achieve", sample.eval_case.task))
         sections += statement_sections("aspect", self.aspects)
         prompt = fill(f"{self.name.removesuffix('_v1')}/1", TASK, sections)
         found, vote = await judge_statements(ask, prompt, self.options, len(self.aspects))

@@ -5,14 +5,14 @@ from typing import ClassVar
 
 from pydantic import Field, model_validator
 
-from schemas.conversation import Rubric
-from schemas.score import Score
-from schemas.values import JsonObject
-from transforms.conversation_case import ConversationCase, TurnPair
-from transforms.criteria.adk_judged import AdkJudged
-from transforms.judging.ask import AdkOptions, Ask
-from transforms.judging.sections import Section, fill
-from transforms.judging.statements import judge_statements, share, share_score
+from turnwise.schemas.conversation import Rubric
+from turnwise.schemas.score import Score
+from turnwise.schemas.values import JsonObject
+from turnwise.transforms.criteria.adk_judged import AdkJudged
+from turnwise.transforms.judging.ask import AdkOptions, Ask
+from turnwise.transforms.judging.sections import Section, fill
+from turnwise.transforms.judging.statements import judge_statements, share, share_score
+from turnwise.transforms.matching.sample import Sample, TurnPair
 
 
 class RubricContent(AdkOptions):
@@ -68,12 +68,14 @@ class RubricCriterion(AdkJudged):
         overall.details = {"rubrics": _means(pool)}
         return overall
 
-    def applying(self, case: ConversationCase, pairs: Iterable[TurnPair]) -> list[tuple[Rubric, int | None]]:
+    def applying(self, sample: Sample, pairs: Iterable[TurnPair]) -> list[tuple[Rubric, int | None]]:
         """Returns the rubrics that apply, each once, and the 0-based turn that each is about (None: all)."""
         given: list[tuple[Rubric, int | None]] = [
             (Rubric(rubric_id=rubric.rubric_id, text=rubric.text), None) for rubric in self.rubrics
         ]
-        given += [(rubric, None) for rubric in self._typed(case.case.rubrics if case.case else [])]
+        given += [
+            (rubric, None) for rubric in self._typed(sample.eval_case.rubrics if sample.eval_case else [])
+        ]
         for pair in pairs:
             recorded = pair.actual.expected if pair.actual else None
             for turn in (pair.expected, recorded):
@@ -86,9 +88,9 @@ class RubricCriterion(AdkJudged):
     def _typed(self, rubrics: Iterable[Rubric]) -> list[Rubric]:
         return [rubric for rubric in rubrics if rubric.type == self.rubric_type and rubric.text.strip()]
 
-    async def judge_conversation(self, case: ConversationCase, ask: Ask) -> Score | None:
+    async def judge_conversation(self, sample: Sample, ask: Ask) -> Score | None:
         """Leaves a conversation unscored for which there is no rubric at all; None: the turns are judged."""
-        if not case.conversation.turns or self.applying(case, case.pairs):
+        if not sample.conversation.turns or self.applying(sample, sample.pairs):
             return None
         return self.without_rubric()
 

@@ -2,12 +2,17 @@
 
 from typing import ClassVar
 
-from schemas.score import Score
-from transforms.conversation_case import ConversationCase, TurnPair
-from transforms.criteria.rubric_base import RubricCriterion
-from transforms.judging.ask import Ask
-from transforms.judging.render import agent_sections, asked_sections, dialogue_sections, earlier_sections
-from transforms.judging.sections import Section
+from turnwise.schemas.score import Score
+from turnwise.transforms.criteria.rubric_base import RubricCriterion
+from turnwise.transforms.judging.ask import Ask
+from turnwise.transforms.judging.render import (
+    agent_sections,
+    asked_sections,
+    dialogue_sections,
+    earlier_sections,
+)
+from turnwise.transforms.judging.sections import Section
+from turnwise.transforms.matching.sample import Sample, TurnPair
 
 _YES_OR_NO = """
 Answer for every rubric by its number: yes if it is fulfilled, or if its condition does not arise; no \
@@ -45,15 +50,15 @@ class RubricFinalResponse(RubricCriterion):
     name: ClassVar[str] = "rubric_based_final_response_quality_v1"
     rubric_type: ClassVar[str] = "FINAL_RESPONSE_QUALITY"
 
-    async def judge(self, case: ConversationCase, pair: TurnPair, ask: Ask) -> Score | None:
+    async def judge(self, sample: Sample, pair: TurnPair, ask: Ask) -> Score | None:
         """Judges the answer of a recorded turn; None without a rubric for it."""
-        rubrics = self.applying(case, [pair])
+        rubrics = self.applying(sample, [pair])
         if pair.actual is None or not rubrics:
             return None
         material = [
-            *agent_sections(case.conversation, pair.actual),
-            *earlier_sections(case.conversation, pair.actual),
-            *asked_sections(case.conversation, pair.actual),
+            *agent_sections(sample.conversation, pair.actual),
+            *earlier_sections(sample.conversation, pair.actual),
+            *asked_sections(sample.conversation, pair.actual),
             Section("answer to be judged", self.said(pair.actual)),
         ]
         return await self.ask_about(ask, FINAL_RESPONSE, material, [(rubric, None) for rubric, _ in rubrics])
@@ -70,16 +75,16 @@ class RubricToolUse(RubricCriterion):
     name: ClassVar[str] = "rubric_based_tool_use_quality_v1"
     rubric_type: ClassVar[str] = "TOOL_USE_QUALITY"
 
-    async def judge(self, case: ConversationCase, pair: TurnPair, ask: Ask) -> Score | None:
+    async def judge(self, sample: Sample, pair: TurnPair, ask: Ask) -> Score | None:
         """Judges the calls of a recorded turn; None without a rubric for them."""
-        rubrics = self.applying(case, [pair])
+        rubrics = self.applying(sample, [pair])
         if pair.actual is None or not rubrics:
             return None
-        setup = agent_sections(case.conversation, pair.actual)
+        setup = agent_sections(sample.conversation, pair.actual)
         material = [
             *(section for section in setup if section.name == "tools of an agent"),
-            *earlier_sections(case.conversation, pair.actual),
-            *asked_sections(case.conversation, pair.actual),
+            *earlier_sections(sample.conversation, pair.actual),
+            *asked_sections(sample.conversation, pair.actual),
         ]
         return await self.ask_about(ask, TOOL_USE, material, [(rubric, None) for rubric, _ in rubrics])
 
@@ -95,12 +100,12 @@ class RubricMultiTurnTrajectory(RubricCriterion):
     name: ClassVar[str] = "rubric_based_multi_turn_trajectory_quality_v1"
     rubric_type: ClassVar[str] = "TRAJECTORY_QUALITY"
 
-    async def judge_conversation(self, case: ConversationCase, ask: Ask) -> Score | None:
+    async def judge_conversation(self, sample: Sample, ask: Ask) -> Score | None:
         """Judges a recorded conversation; unscored without a rubric for it."""
-        rubrics = self.applying(case, case.pairs)
-        if not case.conversation.turns:
+        rubrics = self.applying(sample, sample.pairs)
+        if not sample.conversation.turns:
             return None
         if not rubrics:
             return self.without_rubric()
-        material = [*agent_sections(case.conversation), *dialogue_sections(case.conversation)]
+        material = [*agent_sections(sample.conversation), *dialogue_sections(sample.conversation)]
         return await self.ask_about(ask, TRAJECTORY, material, rubrics)

@@ -4,18 +4,18 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from schemas.score import Score
-from schemas.values import JsonObject
-from transforms.conversation_case import ConversationCase, TurnPair
-from transforms.criteria.adk_judged import AdkJudged
-from transforms.criteria.base import RestsOn
-from transforms.expectations import turn_texts
-from transforms.judging.ask import Ask, Question
-from transforms.judging.quotes import quoted, span
-from transforms.judging.render import reference_sections
-from transforms.judging.sections import Section, fill
-from transforms.judging.statements import Reply, left_out, unjudged_reason
-from transforms.judging.vote import Ballot, Vote, vote_each
+from turnwise.schemas.score import Score
+from turnwise.schemas.values import JsonObject
+from turnwise.transforms.criteria.adk_judged import AdkJudged
+from turnwise.transforms.criteria.base import RestsOn
+from turnwise.transforms.judging.ask import Ask, Question
+from turnwise.transforms.judging.quotes import quoted, span
+from turnwise.transforms.judging.render import reference_sections
+from turnwise.transforms.judging.sections import Section, fill
+from turnwise.transforms.judging.statements import Reply, left_out, unjudged_reason
+from turnwise.transforms.judging.vote import Ballot, Vote, vote_each
+from turnwise.transforms.matching.expectations import turn_texts
+from turnwise.transforms.matching.sample import Sample, TurnPair
 
 VERSION = "safety/2"
 TASK = """
@@ -69,7 +69,7 @@ class Safety(AdkJudged):
 
     threshold: float | None = 1.0
 
-    async def judge(self, case: ConversationCase, pair: TurnPair, ask: Ask) -> Score | None:
+    async def judge(self, sample: Sample, pair: TurnPair, ask: Ask) -> Score | None:
         """Judges everything the agent said in a recorded turn; None if it said nothing."""
         answer = "\n".join(turn_texts(pair.actual)) if pair.actual else ""
         if pair.actual is None or not answer.strip():

@@ -6,12 +6,12 @@ from typing import ClassVar, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from schemas.grounded import SafetyRating
-from schemas.score import Score
-from schemas.values import JsonObject
-from transforms.answer_marks import listed
-from transforms.conversation_case import ConversationCase, TurnPair
-from transforms.criteria.base import MeasuredCriterion, RestsOn
+from turnwise.schemas.grounded import SafetyRating
+from turnwise.schemas.score import Score
+from turnwise.schemas.values import JsonObject
+from turnwise.transforms.answers.annotations import listed
+from turnwise.transforms.criteria.base import MeasuredCriterion, RestsOn
+from turnwise.transforms.matching.sample import Sample, TurnPair
 
 Level = Literal["NEGLIGIBLE", "LOW", "MEDIUM", "HIGH"]
 Category = Literal[
@@ -63,7 +63,7 @@ class SafetyRatings(MeasuredCriterion):
     max_severity: Level = "LOW"
     categories: dict[Category, AllowedHarm] = Field(default_factory=dict)
 
-    def score(self, case: ConversationCase, pair: TurnPair) -> Score | None:
+    def score(self, sample: Sample, pair: TurnPair) -> Score | None:
         """Holds the ratings of a recorded answer against the limits."""
         ratings = pair.actual.grounded.safety_ratings if pair.actual and pair.actual.grounded else []
         if not ratings:

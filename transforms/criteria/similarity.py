@@ -2,12 +2,12 @@
 
 from typing import ClassVar
 
-from schemas.conversation import ExpectedTurn, Turn
-from schemas.score import Score
-from transforms.conversation_case import EXTRA_TURN, ConversationCase, TurnPair
-from transforms.criteria.base import MeasuredCriterion, RestsOn, turn_mismatch
-from transforms.reasons import words_text
-from transforms.rouge import RougeType, has_tokens, rouge
+from turnwise.schemas.conversation import ExpectedTurn, Turn
+from turnwise.schemas.score import Score
+from turnwise.transforms.criteria.base import MeasuredCriterion, RestsOn, turn_mismatch
+from turnwise.transforms.criteria.reasons import words_text
+from turnwise.transforms.matching.sample import EXTRA_TURN, Sample, TurnPair
+from turnwise.transforms.text.rouge import RougeType, has_tokens, rouge
 
 
 class ResponseMatch(MeasuredCriterion):
@@ -30,7 +30,7 @@ class ResponseMatch(MeasuredCriterion):
     include_intermediate_responses_in_final: bool = False
     adk_compat: bool = False
 
-    def score(self, case: ConversationCase, pair: TurnPair) -> Score | None:
+    def score(self, sample: Sample, pair: TurnPair) -> Score | None:
         """Compares the words of a recorded turn with those of its golden turn."""
         if pair.expected is None:
             return turn_mismatch(pair) if pair.label == EXTRA_TURN else None
@@ -47,9 +47,9 @@ class ResponseMatch(MeasuredCriterion):
             return Score(float(expected.strip() == said.strip()), label="NO_WORDS")
         return Score(scores.fmeasure, details={"precision": scores.precision, "recall": scores.recall})
 
-    def why_failed(self, case: ConversationCase, pair: TurnPair | None, score: Score) -> str:
+    def why_failed(self, sample: Sample, pair: TurnPair | None, score: Score) -> str:
         """Says what was expected and what was said."""
-        why = super().why_failed(case, pair, score)
+        why = super().why_failed(sample, pair, score)
         if pair is None or pair.expected is None or pair.actual is None:
             return why
         expected, said = self._expected_text(pair.expected), self._said_text(pair.actual)

@@ -2,9 +2,9 @@
 
 from typing import ClassVar, Literal
 
-from schemas.score import Score
-from transforms.conversation_case import ConversationCase, TurnPair
-from transforms.criteria.base import MeasuredCriterion, RestsOn
+from turnwise.schemas.score import Score
+from turnwise.transforms.criteria.base import MeasuredCriterion, RestsOn
+from turnwise.transforms.matching.sample import Sample, TurnPair
 
 
 class SkippedRate(MeasuredCriterion):
@@ -21,7 +21,7 @@ class SkippedRate(MeasuredCriterion):
     rests_on: ClassVar[RestsOn] = ()
     gate: ClassVar[Literal["at_least", "at_most"]] = "at_most"
 
-    def score(self, case: ConversationCase, pair: TurnPair) -> Score | None:
+    def score(self, sample: Sample, pair: TurnPair) -> Score | None:
         """Looks for a reason; None if the turn is no engine's answer."""
         turn = pair.actual
         if turn is None or turn.grounded is None:

@@ -5,20 +5,20 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from schemas.conversation import ExpectedTurn, ToolCall
-from schemas.score import Score
-from schemas.values import JsonObject, JsonValue
-from transforms.arguments import ArgumentMatcher, is_directive
-from transforms.conversation_case import EXTRA_TURN, ConversationCase, TurnPair
-from transforms.criteria.base import MeasuredCriterion, RestsOn
-from transforms.criteria.knows_tools import KnowsTools
-from transforms.effects.book import ToolBook
-from transforms.effects.calls import Comparison
-from transforms.effects.deeds import Deed
-from transforms.effects.pairing import Matching
-from transforms.effects.wording import by_the_other, call_text, listed, summary, texts, wrong_details
-from transforms.effects.work import Expected, Work, match_work, work_of
-from transforms.expectations import JUDGE_NEEDED
+from turnwise.schemas.conversation import ExpectedTurn, ToolCall
+from turnwise.schemas.score import Score
+from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.transforms.criteria.base import MeasuredCriterion, RestsOn
+from turnwise.transforms.criteria.knows_tools import KnowsTools
+from turnwise.transforms.effects.calls import Comparison
+from turnwise.transforms.effects.deeds import Deed
+from turnwise.transforms.effects.pairing import Matching
+from turnwise.transforms.effects.tool_catalog import ToolCatalog
+from turnwise.transforms.effects.wording import by_the_other, call_text, listed, summary, texts, wrong_details
+from turnwise.transforms.effects.work import Expected, Work, match_work, work_of
+from turnwise.transforms.matching.arguments import ArgumentMatcher, is_directive
+from turnwise.transforms.matching.expectations import JUDGE_NEEDED
+from turnwise.transforms.matching.sample import EXTRA_TURN, Sample, TurnPair
 
 HANDOFF_WEIGHT = 0.1
 """What a hand-off counts beside a write: it changes who is in charge, and no record.
@@ -54,27 +54,27 @@ class ToolEffects(MeasuredCriterion, KnowsTools):
     ordered_lists: dict[str, list[str]] = Field(default_factory=dict)
     extra_handoffs: Literal["allow", "weigh", "fail"] = "allow"
 
-    def score(self, case: ConversationCase, pair: TurnPair) -> Score | None:
+    def score(self, sample: Sample, pair: TurnPair) -> Score | None:
         """Compares the changes of a turn with those of its golden turn; an absent turn changes nothing."""
         expected = pair.expected.tool_calls if pair.expected else None
-        if expected is None and not (pair.label == EXTRA_TURN and _states_calls(case)):
+        if expected is None and not (pair.label == EXTRA_TURN and _states_calls(sample)):
             return None
-        book, turns = self.book(case), [pair.actual] if pair.actual else []
+        catalog, turns = self.catalog(sample), [pair.actual] if pair.actual else []
         wanted = Expected(expected or [], optional=_optional(pair.expected))
-        score = self._compare(work_of(wanted, turns, book), book)
+        score = self._compare(work_of(wanted, turns, catalog), catalog)
         score.label = pair.label
         return score
 
-    def score_conversation(self, case: ConversationCase) -> Score | None:
+    def score_conversation(self, sample: Sample) -> Score | None:
         """Compares all changes of the conversation, where the case states only those of the whole."""
-        golden = case.case
+        golden = sample.eval_case
         if golden is None or (golden.actions is None and not golden.user_actions):
             return None
         actions = golden.actions
-        if actions is None and _states_calls(case):
+        if actions is None and _states_calls(sample):
             actions = [call for turn in golden.turns for call in turn.tool_calls or ()]
-        book, wanted = self.book(case), Expected(actions, golden.user_actions)
-        return self._compare(work_of(wanted, case.conversation.turns, book), book)
+        catalog, wanted = self.catalog(sample), Expected(actions, golden.user_actions)
+        return self._compare(work_of(wanted, sample.conversation.turns, catalog), catalog)
 
     def overall(self, turns: Sequence[Score]) -> Score | None:
         """Returns the mean over the turns; it fails if one did what fails at any threshold."""
@@ -84,32 +84,32 @@ class ToolEffects(MeasuredCriterion, KnowsTools):
             overall.outcome, overall.reason = "FAIL", f"in a turn: {next(filter(None, reasons))}"
         return overall
 
-    def _compare(self, work: Work, book: ToolBook) -> Score:
-        score = self._score(work, book, False)
+    def _compare(self, work: Work, catalog: ToolCatalog) -> Score:
+        score = self._score(work, catalog, False)
         if any(_has_directive(deed.call) for deed in work.expected):
-            best = self._score(work, book, True)
+            best = self._score(work, catalog, True)
             if best.value != score.value:
                 score = Score(None, reason=JUDGE_NEEDED, details=score.details)
         return score
 
-    def _score(self, work: Work, book: ToolBook, undecided: bool) -> Score:
+    def _score(self, work: Work, catalog: ToolCatalog, undecided: bool) -> Score:
         compare = Comparison(self.argument_matchers, self.ordered_lists, undecided)
-        matching = match_work(work, book, compare)
+        matching = match_work(work, catalog, compare)
         unexpected = _unexpected(matching)
         handoffs = [
             d
             for d in (unexpected if self.extra_handoffs == "fail" else matching.extra)
-            if _is_handoff(d, book)
+            if _is_handoff(d, catalog)
         ]
         allowed = handoffs if self.extra_handoffs == "allow" else []
         if allowed:
-            matching.extra[:] = [deed for deed in matching.extra if not _is_handoff(deed, book)]
+            matching.extra[:] = [deed for deed in matching.extra if not _is_handoff(deed, catalog)]
         details = _details(matching, compare, work) | _if_any(
-            destructive=listed(texts([d for d in unexpected if book.effect_of(d.call).destructive])),
+            destructive=listed(texts([d for d in unexpected if catalog.effect_of(d.call).destructive])),
             extra_handoffs=listed(texts(handoffs)),
         )
         told = summary(matching, compare, allowed, work.undone)
-        score = Score(_f1(matching, book), explanation=told, details=details)
+        score = Score(_f1(matching, catalog), explanation=told, details=details)
         score.reason = self._unforgiven(details)
         if score.reason:
             score.threshold, score.outcome = self.threshold, "FAIL"
@@ -128,8 +128,10 @@ class ToolEffects(MeasuredCriterion, KnowsTools):
         return "; ".join(reasons) if reasons and self.threshold is not None else None
 
 
-def _states_calls(case: ConversationCase) -> bool:
-    return case.case is not None and any(turn.tool_calls is not None for turn in case.case.turns)
+def _states_calls(sample: Sample) -> bool:
+    return sample.eval_case is not None and any(
+        turn.tool_calls is not None for turn in sample.eval_case.turns
+    )
 
 
 def _has_directive(call: ToolCall) -> bool:
@@ -146,23 +148,23 @@ def _unexpected(matching: Matching) -> list[Deed]:
     return [*matching.extra, *(pair.actual for pair in matching.wrong if pair.actual.by == "agent")]
 
 
-def _is_handoff(deed: Deed, book: ToolBook) -> bool:
-    return book.effect_of(deed.call).effect == "handoff"
+def _is_handoff(deed: Deed, catalog: ToolCatalog) -> bool:
+    return catalog.effect_of(deed.call).effect == "handoff"
 
 
-def _f1(matching: Matching, book: ToolBook) -> float:
+def _f1(matching: Matching, catalog: ToolCatalog) -> float:
     """Returns 2 M / (E + A) of the weights of what matched, was expected and was made."""
     matched = [pair.expected for pair in matching.matched]
     wanted = [*matched, *matching.missing, *(pair.expected for pair in matching.wrong)]
     made = [*matched, *matching.extra, *(pair.actual for pair in matching.wrong)]
-    agreed, total = _weight(matched, book), _weight(wanted, book) + _weight(made, book)
-    if not any(book.effect_of(deed.call).effect == "write" for deed in (*wanted, *made)):
+    agreed, total = _weight(matched, catalog), _weight(wanted, catalog) + _weight(made, catalog)
+    if not any(catalog.effect_of(deed.call).effect == "write" for deed in (*wanted, *made)):
         agreed, total = agreed + 1.0, total + 2.0
     return 2.0 * agreed / total
 
 
-def _weight(made: Sequence[Deed], book: ToolBook) -> float:
-    return sum(HANDOFF_WEIGHT if _is_handoff(deed, book) else 1.0 for deed in made)
+def _weight(made: Sequence[Deed], catalog: ToolCatalog) -> float:
+    return sum(HANDOFF_WEIGHT if _is_handoff(deed, catalog) else 1.0 for deed in made)
 
 
 def _details(matching: Matching, compare: Comparison, work: Work) -> JsonObject:

@@ -2,14 +2,14 @@
 
 from typing import ClassVar
 
-from schemas.score import Score
-from schemas.values import JsonObject
-from transforms.conversation_case import ConversationCase, TurnPair
-from transforms.criteria.base import MeasuredCriterion, RestsOn
-from transforms.expectations import ExpectationOutcome
-from transforms.reasons import calls_text
-from transforms.replay import tool_threshold
-from transforms.tools import tool_identity
+from turnwise.schemas.score import Score
+from turnwise.schemas.values import JsonObject
+from turnwise.transforms.criteria.base import MeasuredCriterion, RestsOn
+from turnwise.transforms.criteria.reasons import calls_text
+from turnwise.transforms.matching.calls import tool_identity
+from turnwise.transforms.matching.expectations import ExpectationOutcome
+from turnwise.transforms.matching.replay import tool_threshold
+from turnwise.transforms.matching.sample import Sample, TurnPair
 
 
 class ToolInvocation(MeasuredCriterion):
@@ -25,11 +25,11 @@ class ToolInvocation(MeasuredCriterion):
     rests_on: ClassVar[RestsOn] = ("calls",)
     needs_expected_calls: ClassVar[bool] = True
 
-    def score(self, case: ConversationCase, pair: TurnPair) -> Score | None:
+    def score(self, sample: Sample, pair: TurnPair) -> Score | None:
         """Checks a turn's calls; None if the golden turn expects no call."""
-        if pair.expected is None or case.case is None:
+        if pair.expected is None or sample.eval_case is None:
             return None
-        replay = case.replay(pair)
+        replay = sample.replay(pair)
         if replay.tool_score is None:
             return None
         calls = [o for o in replay.outcomes if o.expectation and o.expectation.kind == "tool_call"]
@@ -40,14 +40,17 @@ class ToolInvocation(MeasuredCriterion):
             "extra": [tool_identity(o.observed) for o in extra],  # type: ignore[arg-type]
         }
         score = Score(replay.tool_score, label=pair.label, details=details)
-        if self.threshold is None and case.case.dialect == "ces":
-            score.threshold, score.outcome = tool_threshold(case.case, pair.expected), replay.tool_outcome
+        if self.threshold is None and sample.eval_case.dialect == "ces":
+            score.threshold, score.outcome = (
+                tool_threshold(sample.eval_case, pair.expected),
+                replay.tool_outcome,
+            )
         return score
 
-    def why_failed(self, case: ConversationCase, pair: TurnPair | None, score: Score) -> str:
+    def why_failed(self, sample: Sample, pair: TurnPair | None, score: Score) -> str:
         """Says which of the expected tools were not called."""
-        why = super().why_failed(case, pair, score)
-        outcomes = case.replay(pair).outcomes if pair is not None else []
+        why = super().why_failed(sample, pair, score)
+        outcomes = sample.replay(pair).outcomes if pair is not None else []
         missed = [
             o.expectation.tool_call
             for o in outcomes

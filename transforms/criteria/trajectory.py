@@ -7,15 +7,15 @@ from typing import ClassVar, TypeVar
 
 from pydantic import Field, field_validator
 
-from schemas.conversation import ToolCall
-from schemas.score import Score
-from schemas.values import JsonObject, JsonValue
-from transforms.arguments import ArgumentMatcher, arguments_match, frozen, is_directive
-from transforms.assignment import count_matches, equal_matches
-from transforms.conversation_case import EXTRA_TURN, ConversationCase, TurnPair
-from transforms.criteria.base import MeasuredCriterion, RestsOn, turn_mismatch
-from transforms.expectations import JUDGE_NEEDED
-from transforms.reasons import calls_text
+from turnwise.schemas.conversation import ToolCall
+from turnwise.schemas.score import Score
+from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.transforms.criteria.base import MeasuredCriterion, RestsOn, turn_mismatch
+from turnwise.transforms.criteria.reasons import calls_text
+from turnwise.transforms.matching.arguments import ArgumentMatcher, arguments_match, frozen, is_directive
+from turnwise.transforms.matching.assignment import count_matches, equal_matches
+from turnwise.transforms.matching.expectations import JUDGE_NEEDED
+from turnwise.transforms.matching.sample import EXTRA_TURN, Sample, TurnPair
 
 MATCH_TYPES = ("EXACT", "IN_ORDER", "ANY_ORDER", "SUPERSET", "SUBSET")
 T = TypeVar("T")
@@ -60,7 +60,7 @@ class ToolTrajectory(MeasuredCriterion):
             raise ValueError(f"{value!r} is none of {', '.join(MATCH_TYPES)}")
         return text
 
-    def score(self, case: ConversationCase, pair: TurnPair) -> Score | None:
+    def score(self, sample: Sample, pair: TurnPair) -> Score | None:
         """Compares the calls of a recorded turn with those of its golden turn."""
         expected = pair.expected.tool_calls if pair.expected else None
         if expected is None and pair.label != EXTRA_TURN:
@@ -69,12 +69,12 @@ class ToolTrajectory(MeasuredCriterion):
             return turn_mismatch(pair)
         return self._compare(expected, pair.actual.tool_calls)
 
-    def score_conversation(self, case: ConversationCase) -> Score | None:
+    def score_conversation(self, sample: Sample) -> Score | None:
         """Compares all calls of the conversation, where the case states only those of the whole."""
-        if case.case is None or case.case.actions is None:
+        if sample.eval_case is None or sample.eval_case.actions is None:
             return None
-        made = [call for turn in case.conversation.turns for call in turn.tool_calls]
-        return self._compare(case.case.actions, made)
+        made = [call for turn in sample.conversation.turns for call in turn.tool_calls]
+        return self._compare(sample.eval_case.actions, made)
 
     def _compare(self, expected: Sequence[ToolCall], actual: Sequence[ToolCall]) -> Score:
         wanted, made = self._keys(expected), self._keys(actual)

@@ -5,17 +5,17 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from schemas.case import EvalCase
-from schemas.conversation import Conversation, Turn
-from schemas.score import JudgeUse, Score
-from transforms.conversation_case import ConversationCase, TurnPair
-from transforms.criteria.adk_judged import AdkJudged
-from transforms.judging.ask import Ask, Question
-from transforms.judging.quotes import quoted
-from transforms.judging.render import dialogue_sections, position
-from transforms.judging.sections import Section, fill
-from transforms.judging.statements import Reply, left_out, statement_sections
-from transforms.judging.vote import vote
+from turnwise.schemas.case import EvalCase
+from turnwise.schemas.conversation import Conversation, Turn
+from turnwise.schemas.score import JudgeUse, Score
+from turnwise.transforms.criteria.adk_judged import AdkJudged
+from turnwise.transforms.judging.ask import Ask, Question
+from turnwise.transforms.judging.quotes import quoted
+from turnwise.transforms.judging.render import dialogue_sections, position
+from turnwise.transforms.judging.sections import Section, fill
+from turnwise.transforms.judging.statements import Reply, left_out, statement_sections
+from turnwise.transforms.judging.vote import vote
+from turnwise.transforms.matching.sample import Sample, TurnPair
 
 VERSION = "user_simulator/1"
 TASK = """
@@ -60,24 +60,29 @@ class PerTurnUserSimulatorQuality(AdkJudged):
 
     stop_signal: str = "</finished>"
 
-    async def judge(self, case: ConversationCase, pair: TurnPair, ask: Ask) -> Score | None:
+    async def judge(self, sample: Sample, pair: TurnPair, ask: Ask) -> Score | None:
         """Judges the user's message of a recorded turn; None if the case is no scenario."""
-        if case.case is None or case.case.kind != "scenario" or not case.case.task or pair.actual is None:
+        if (
+            sample.eval_case is None
+            or sample.eval_case.kind != "scenario"
+            or not sample.eval_case.task
+            or pair.actual is None
+        ):
             return None
-        place = position(case.conversation, pair.actual)
-        if place + 1 < len(case.conversation.turns):
-            return await self._message(case, case.case, place, ask)
+        place = position(sample.conversation, pair.actual)
+        if place + 1 < len(sample.conversation.turns):
+            return await self._message(sample, sample.eval_case, place, ask)
         last, stop = await asyncio.gather(
-            self._message(case, case.case, place, ask),
-            self._ask(case.case, case.conversation, place + 1, self.stop_signal, ask),
+            self._message(sample, sample.eval_case, place, ask),
+            self._ask(sample.eval_case, sample.conversation, place + 1, self.stop_signal, ask),
         )
         return _with_stop(last, stop)
 
-    async def _message(self, case: ConversationCase, scenario: EvalCase, place: int, ask: Ask) -> Score:
-        start, turn = _fact(scenario, "starting_prompt"), case.conversation.turns[place]
+    async def _message(self, sample: Sample, scenario: EvalCase, place: int, ask: Ask) -> Score:
+        start, turn = _fact(scenario, "starting_prompt"), sample.conversation.turns[place]
         if place == 0 and start is not None:
             return _opening(turn, start)
-        return await self._ask(scenario, case.conversation, place, turn.user or "", ask)
+        return await self._ask(scenario, sample.conversation, place, turn.user or "", ask)
 
     async def _ask(
         self, case: EvalCase, conversation: Conversation, place: int, message: str, ask: Ask

@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from schemas.conversation import ToolCall
-from schemas.values import JsonObject, JsonValue
-from transforms.arguments import ArgumentMatcher, is_directive, value_matches
-from transforms.effects.alike import alike, pair_alike
+from turnwise.schemas.conversation import ToolCall
+from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.transforms.effects.equivalence import alike, pair_alike
+from turnwise.transforms.matching.arguments import ArgumentMatcher, is_directive, value_matches
 
 ANY_TOOL = "*"
 

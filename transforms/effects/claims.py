@@ -5,17 +5,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from schemas.conversation import Conversation, ToolCall, ToolResponse
-from schemas.values import JsonObject
-from transforms.effects.alike import plain
-from transforms.effects.book import ToolBook, called_tool
-from transforms.effects.deeds import once
-from transforms.effects.failed import has_failed
-from transforms.effects.wording import call_text
-from transforms.expectations import turn_texts
-from transforms.formats.pairing import pair_responses
-from transforms.judging.quotes import span
-from transforms.judging.render import json_text
+from turnwise.schemas.conversation import Conversation, ToolCall, ToolResponse
+from turnwise.schemas.values import JsonObject
+from turnwise.transforms.effects.deeds import once
+from turnwise.transforms.effects.equivalence import plain
+from turnwise.transforms.effects.failures import has_failed
+from turnwise.transforms.effects.tool_catalog import ToolCatalog, called_tool
+from turnwise.transforms.effects.wording import call_text
+from turnwise.transforms.judging.quotes import span
+from turnwise.transforms.judging.render import json_text
+from turnwise.transforms.matching.expectations import turn_texts
+from turnwise.transforms.matching.responses import pair_responses
 
 _AROUND = "#$€£¥₩.,:;()[]\"'“”"
 _LAST_DIGITS = 4
@@ -42,7 +42,7 @@ class Action:
     is_said: bool = False
 
 
-class Place(NamedTuple):
+class MessageRange(NamedTuple):
     """Where words of an agent stand: turn and message by index, then code-point offsets, half open."""
 
     turn: int
@@ -52,7 +52,7 @@ class Place(NamedTuple):
 
 
 @dataclass(slots=True)
-class Claim:
+class ActionClaim:
     """Something that an agent says it did.
 
     Attributes:
@@ -61,7 +61,7 @@ class Claim:
         action: The action that is meant; None: there is none.
     """
 
-    place: Place
+    place: MessageRange
     quote: str
     tool: str
     identifier: str
@@ -80,21 +80,21 @@ class Claim:
         }
 
 
-def actions_of(conversation: Conversation, book: ToolBook) -> list[Action]:
+def actions_of(conversation: Conversation, catalog: ToolCatalog) -> list[Action]:
     """Returns what an agent changed and whom it handed over to; what is idempotent, once."""
     found: list[Action] = []
     for place, turn in enumerate(conversation.turns):
         pairs = zip(turn.tool_calls, pair_responses(turn.tool_calls, turn.tool_responses), strict=True)
-        own = [_action(place, *pair) for pair in pairs if _has_effect(*pair, book)]
-        if not any(book.effect(action.tool).effect == "handoff" for action in own):
+        own = [_action(place, *pair) for pair in pairs if _has_effect(*pair, catalog)]
+        if not any(catalog.effect(action.tool).effect == "handoff" for action in own):
             own += [_action(place, ToolCall(name=f"transfer to {agent}"), None) for agent in turn.transfers]
         found += own
-    kept = {id(call) for call in once([action.call for action in found], book)}
+    kept = {id(call) for call in once([action.call for action in found], catalog)}
     return [action for action in found if id(action.call) in kept]
 
 
-def _has_effect(call: ToolCall, response: ToolResponse | None, book: ToolBook) -> bool:
-    return book.effect_of(call).effect != "read" and not has_failed(response, called_tool(call))
+def _has_effect(call: ToolCall, response: ToolResponse | None, catalog: ToolCatalog) -> bool:
+    return catalog.effect_of(call).effect != "read" and not has_failed(response, called_tool(call))
 
 
 def _action(place: int, call: ToolCall, response: ToolResponse | None) -> Action:
@@ -102,18 +102,18 @@ def _action(place: int, call: ToolCall, response: ToolResponse | None) -> Action
     return Action(place, called_tool(call), call, plain(text))
 
 
-def place_of(quote: str, turn: int, conversation: Conversation) -> Place | None:
+def place_of(quote: str, turn: int, conversation: Conversation) -> MessageRange | None:
     """Finds an agent's words, first in the turn in which they are said to stand; None: nobody said so."""
     turns = range(len(conversation.turns))
     for index in (*(i for i in turns if i == turn), *(i for i in turns if i != turn)):
         for message, text in enumerate(turn_texts(conversation.turns[index])):
             found = span(quote, text)
             if found is not None:
-                return Place(index, message, *found)
+                return MessageRange(index, message, *found)
     return None
 
 
-def settle(claims: Sequence[Claim], actions: Sequence[Action]) -> None:
+def settle(claims: Sequence[ActionClaim], actions: Sequence[Action]) -> None:
     """Finds for every claim the action that is meant; one that names its thing chooses first.
 
     A claim means an action of its tool that nobody has claimed yet, or else repeats an earlier claim. An
@@ -129,7 +129,7 @@ def settle(claims: Sequence[Claim], actions: Sequence[Action]) -> None:
             claim.verdict = "done" if before else "too_early"
 
 
-def _fits(claim: Claim, action: Action) -> bool:
+def _fits(claim: ActionClaim, action: Action) -> bool:
     return action.tool == claim.tool and _names(claim.identifier, action.text)
 
 

@@ -4,11 +4,11 @@ from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
 from typing import Literal, NamedTuple
 
-from schemas.conversation import ToolCall
-from schemas.values import JsonObject, JsonValue
-from transforms.effects.alike import alike, key_of
-from transforms.effects.book import ToolBook, called_tool
-from transforms.effects.guess import flips, words_of
+from turnwise.schemas.conversation import ToolCall
+from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.transforms.effects.equivalence import alike, key_of
+from turnwise.transforms.effects.inferred import flips, words_of
+from turnwise.transforms.effects.tool_catalog import ToolCatalog, called_tool
 
 By = Literal["agent", "user"]
 _STATES = ("on", "off", "enabled", "disabled", "active", "inactive")
@@ -27,12 +27,12 @@ def deeds(by: By, calls: Iterable[ToolCall]) -> list[Deed]:
     return [Deed(call, by) for call in calls]
 
 
-def once(calls: Sequence[ToolCall], book: ToolBook) -> list[ToolCall]:
+def once(calls: Sequence[ToolCall], catalog: ToolCatalog) -> list[ToolCall]:
     """Returns calls without the repetitions of idempotent ones."""
     seen: set[Hashable] = set()
     kept = []
     for call in calls:
-        if book.effect_of(call).idempotent:
+        if catalog.effect_of(call).idempotent:
             key = call_key(call)
             if key in seen:
                 continue
@@ -54,7 +54,7 @@ def _in_order(value: JsonValue) -> Hashable:
     return key_of(value)
 
 
-def without_flips_back(made: Sequence[Deed], book: ToolBook) -> tuple[list[Deed], list[Deed]]:
+def without_flips_back(made: Sequence[Deed], catalog: ToolCatalog) -> tuple[list[Deed], list[Deed]]:
     """Takes out pairs of calls of which the second undoes the first: a light that is toggled twice.
 
     Each side's own calls undo each other before those of the two sides do.
@@ -64,7 +64,7 @@ def without_flips_back(made: Sequence[Deed], book: ToolBook) -> tuple[list[Deed]
     """
     if len(made) < 2:
         return list(made), []
-    keys = [call_key(deed.call) if _is_flip(deed.call, book) else None for deed in made]
+    keys = [call_key(deed.call) if _is_flip(deed.call, catalog) else None for deed in made]
     if not any(keys):
         return list(made), []
     counts = Counter((key, deed.by) for key, deed in zip(keys, made, strict=True) if key is not None)
@@ -81,11 +81,11 @@ def without_flips_back(made: Sequence[Deed], book: ToolBook) -> tuple[list[Deed]
     return kept, undone
 
 
-def _is_flip(call: ToolCall, book: ToolBook) -> bool:
+def _is_flip(call: ToolCall, catalog: ToolCatalog) -> bool:
     """Tells whether a call turns a state round; one with an argument that states the new one sets it."""
     if not flips(called_tool(call)) or _states_target(call.args or {}):
         return False
-    tool = book.effect_of(call)
+    tool = catalog.effect_of(call)
     return tool.effect == "write" and not tool.idempotent
 
 

@@ -5,12 +5,12 @@ import unicodedata
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from transforms.effects.alike import CURRENCIES, CURRENCY_CODES, Amount, plain, same_amount
-from transforms.effects.moments import Moment, moments, same_moment
-from transforms.effects.written_numbers import GROUPED_BY_SPACE, language_root, read_number
-from transforms.judging.closed_classes import MONTHS, NEGATIONS
-from transforms.judging.features import CHARACTER_SCRIPTS, UNSPACED_SCRIPTS
-from transforms.judging.numerals import SCALES, with_ascii_digits
+from turnwise.transforms.effects.equivalence import CURRENCIES, CURRENCY_CODES, Amount, plain, same_amount
+from turnwise.transforms.effects.written_numbers import GROUPED_BY_SPACE, language_root, read_number
+from turnwise.transforms.text.closed_classes import MONTHS, NEGATIONS
+from turnwise.transforms.text.dates import Moment, moments, same_moment
+from turnwise.transforms.text.features import CHARACTER_SCRIPTS, UNSPACED_SCRIPTS
+from turnwise.transforms.text.numbers import SCALES, with_ascii_digits
 
 _SCALES = {**SCALES, "mn": 6, "mio": 6, "mrd": 9, "bn": 9, "lakh": 5, "crore": 7}
 _SIGNS = {

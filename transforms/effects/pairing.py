@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from transforms.arguments import frozen
-from transforms.assignment import best_assignment, count_matches, equal_matches
-from transforms.effects.alike import key_of, nodes
-from transforms.effects.calls import Comparison
-from transforms.effects.deeds import Deed
-from transforms.tools import same_tool
+from turnwise.transforms.effects.calls import Comparison
+from turnwise.transforms.effects.deeds import Deed
+from turnwise.transforms.effects.equivalence import key_of, nodes
+from turnwise.transforms.matching.arguments import frozen
+from turnwise.transforms.matching.assignment import best_assignment, count_matches, equal_matches
+from turnwise.transforms.matching.calls import same_tool
 
 _MOST_COMPARED = 250_000
 _MOST_DESCRIBED = 256

@@ -4,8 +4,8 @@ import re
 from collections.abc import Sequence
 from functools import cached_property
 
-from transforms.effects.mentions import Mention, Passage, read_passage
-from transforms.judging.sentences import sentences
+from turnwise.transforms.effects.mentions import Mention, Passage, read_passage
+from turnwise.transforms.text.sentences import sentences
 
 _LONGEST_SHOWN = 160
 _LONGEST_SEARCHED = 20_000

@@ -5,11 +5,11 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import TypeVar
 
-from schemas.conversation import ToolCall
-from schemas.values import JsonObject, JsonValue
-from transforms.effects.calls import Comparison
-from transforms.effects.deeds import Deed
-from transforms.effects.pairing import Matching, Pair
+from turnwise.schemas.conversation import ToolCall
+from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.transforms.effects.calls import Comparison
+from turnwise.transforms.effects.deeds import Deed
+from turnwise.transforms.effects.pairing import Matching, Pair
 
 T = TypeVar("T")
 MOST_LISTED = 50

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from schemas.adk import (
+from turnwise.schemas.adk.eval_sets import (
     AdkEvalCase,
     AdkRubric,
     AppDetails,
@@ -15,15 +15,15 @@ from schemas.adk import (
     InvocationEvents,
     Part,
 )
-from schemas.case import EvalCase, UserFact
-from schemas.conversation import ExpectedTurn, Rubric, Turn
-from schemas.values import JsonObject, JsonValue
-from transforms.formats import adk_content
-from transforms.formats.adk_content import adk_text, text, tool_calls, tool_responses, unread_content
-from transforms.formats.problems import one_line_problems
-from transforms.formats.spellings import length
-from transforms.formats.tool_declarations import APP_DETAILS, context_tools
-from transforms.formats.unread import Unread
+from turnwise.schemas.case import EvalCase, UserFact
+from turnwise.schemas.conversation import ExpectedTurn, Rubric, Turn
+from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.transforms.formats import adk_content
+from turnwise.transforms.formats.adk_content import adk_text, text, tool_calls, tool_responses, unread_content
+from turnwise.transforms.formats.problems import one_line_problems
+from turnwise.transforms.formats.spellings import length
+from turnwise.transforms.formats.tool_declarations import APP_DETAILS, context_tools
+from turnwise.transforms.formats.unread import Unread
 
 
 def eval_cases(value: JsonValue) -> list[EvalCase]:
@@ -82,7 +82,7 @@ def turn_context(invocations: Sequence[Invocation]) -> JsonObject:
     """Returns what else is known of each turn, one entry a turn: agents' setup, and sources looked up.
 
     Returns:
-        `app_details` and `grounding` (`transforms.judging.render` reads them); what no turn states is absent.
+        `app_details` and `grounding` (`turnwise.transforms.judging.render` reads them); what no turn states is absent.
     """
     context: JsonObject = {
         APP_DETAILS: [_agents(invocation.app_details) for invocation in invocations],

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable, Sequence
 
-from schemas.adk import Content, FunctionCall, FunctionResponse, InvocationEvent, Part
-from schemas.adk_results import Event
-from schemas.conversation import ToolCall, ToolResponse, Usage
-from transforms.formats.unread import UNREAD, Unread, is_work
+from turnwise.schemas.adk.eval_sets import Content, FunctionCall, FunctionResponse, InvocationEvent, Part
+from turnwise.schemas.adk.results import Event
+from turnwise.schemas.conversation import ToolCall, ToolResponse, Usage
+from turnwise.transforms.formats.unread import UNREAD, Unread, is_work
 
 TRANSFER = "transfer_to_agent"
 _NOT_READ = (

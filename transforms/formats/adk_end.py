@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from schemas.adk_results import EvalCaseResult, EvalStatus, Event
-from transforms.formats.adk_content import parts_of, text
-from transforms.formats.endings import UNKNOWN, End, error_end, finished_end
+from turnwise.schemas.adk.results import EvalCaseResult, EvalStatus, Event
+from turnwise.transforms.formats.adk_content import parts_of, text
+from turnwise.transforms.formats.endings import UNKNOWN, End, error_end, finished_end
 
 RAISED = "final_eval_status is FAILED and no invocation was recorded: the agent raised an error"
 

@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 
-from schemas.conversation import Conversation
-from schemas.values import JsonObject, JsonValue
-from transforms.formats.adk_session import session_conversation
-from transforms.formats.endings import DETAIL, ENDED, UNKNOWN, stated_end
-from transforms.formats.spellings import as_text
+from turnwise.schemas.conversation import Conversation
+from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.transforms.formats.adk_session import session_conversation
+from turnwise.transforms.formats.endings import DETAIL, ENDED, UNKNOWN, stated_end
+from turnwise.transforms.formats.spellings import as_text
 
 _TEMPORARY = "temp:"
 _UNNUMBERED = -1

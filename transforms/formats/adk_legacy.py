@@ -2,10 +2,10 @@
 
 from pydantic import BaseModel, Field
 
-from schemas.case import EvalCase
-from schemas.conversation import ExpectedTurn, ToolCall
-from schemas.values import JsonObject, JsonValue
-from transforms.formats.problems import one_line_problems
+from turnwise.schemas.case import EvalCase
+from turnwise.schemas.conversation import ExpectedTurn, ToolCall
+from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.transforms.formats.problems import one_line_problems
 
 
 class LegacyToolUse(BaseModel):

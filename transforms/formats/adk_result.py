@@ -3,12 +3,11 @@
 from collections import Counter
 from collections.abc import Sequence
 
-from schemas.adk import read_log
-from schemas.adk_results import EvalCaseResult, EvalMetricResultPerInvocation, EvalSetResult
-from schemas.conversation import Conversation, ExpectedOutcome, ExpectedTurn, Turn
-from schemas.values import JsonObject, JsonValue
-from transforms.ending import broke_off
-from transforms.formats.adk import (
+from turnwise.schemas.adk.eval_sets import read_log
+from turnwise.schemas.adk.results import EvalCaseResult, EvalMetricResultPerInvocation, EvalSetResult
+from turnwise.schemas.conversation import Conversation, ExpectedOutcome, ExpectedTurn, Turn
+from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.transforms.formats.adk import (
     add_unread,
     invocation_expected,
     invocation_turn,
@@ -16,11 +15,12 @@ from transforms.formats.adk import (
     stated_app_version,
     turn_context,
 )
-from transforms.formats.adk_end import case_end
-from transforms.formats.adk_session import session_conversation
-from transforms.formats.problems import one_line_problems
-from transforms.formats.tool_declarations import APP_DETAILS, context_tools
-from transforms.formats.unread import check_calls
+from turnwise.transforms.formats.adk_end import case_end
+from turnwise.transforms.formats.adk_session import session_conversation
+from turnwise.transforms.formats.problems import one_line_problems
+from turnwise.transforms.formats.tool_declarations import APP_DETAILS, context_tools
+from turnwise.transforms.formats.unread import check_calls
+from turnwise.transforms.matching.ending import broke_off
 
 
 def eval_result_conversations(value: JsonValue) -> list[Conversation]:

@@ -3,16 +3,23 @@
 from collections.abc import Sequence
 from datetime import datetime, timezone
 
-from schemas.adk import Content, Invocation, InvocationEvent, InvocationEvents, Part, read_log
-from schemas.adk_results import Event, Session
-from schemas.conversation import Conversation, Turn
-from schemas.values import JsonValue
-from transforms.formats.adk import invocation_turn, stated_app_version, turn_context
-from transforms.formats.adk_content import parts_of, unread_event
-from transforms.formats.adk_end import by_user, is_final, session_end
-from transforms.formats.problems import one_line_problems
-from transforms.formats.spellings import length
-from transforms.formats.unread import Unread, check_calls
+from turnwise.schemas.adk.eval_sets import (
+    Content,
+    Invocation,
+    InvocationEvent,
+    InvocationEvents,
+    Part,
+    read_log,
+)
+from turnwise.schemas.adk.results import Event, Session
+from turnwise.schemas.conversation import Conversation, Turn
+from turnwise.schemas.values import JsonValue
+from turnwise.transforms.formats.adk import invocation_turn, stated_app_version, turn_context
+from turnwise.transforms.formats.adk_content import parts_of, unread_event
+from turnwise.transforms.formats.adk_end import by_user, is_final, session_end
+from turnwise.transforms.formats.problems import one_line_problems
+from turnwise.transforms.formats.spellings import length
+from turnwise.transforms.formats.unread import Unread, check_calls
 
 
 def session_conversation(value: JsonValue) -> Conversation:

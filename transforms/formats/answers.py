@@ -3,9 +3,10 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias
 
-from schemas import grounded
-from schemas.answer import Answer
-from schemas.answer_parts import (
+from turnwise.schemas import grounded
+from turnwise.schemas.conversation import ToolCall, ToolResponse, Turn
+from turnwise.schemas.discovery_engine.answer import Answer
+from turnwise.schemas.discovery_engine.parts import (
     AnswerStep,
     DocumentMetadata,
     Reference,
@@ -15,12 +16,11 @@ from schemas.answer_parts import (
     StructuredDocumentInfo,
     UnstructuredDocumentInfo,
 )
-from schemas.conversation import ToolCall, ToolResponse, Turn
-from schemas.proto_fields import OpenEnum
-from schemas.proto_mending import Mended
-from schemas.proto_scalars import timestamp_nanos
-from schemas.values import JsonObject, JsonValue
-from transforms.formats.unread import Unread
+from turnwise.schemas.proto.fields import OpenEnum
+from turnwise.schemas.proto.lenient import Mended
+from turnwise.schemas.proto.scalars import timestamp_nanos
+from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.transforms.formats.unread import Unread
 
 STAND_INS: Mapping[str, JsonValue] = {"startIndex": -1, "endIndex": -1}
 """What stands for an offset that cannot be read: a place outside every text."""
@@ -129,7 +129,7 @@ def _grounded(answer: Answer, problems: list[grounded.Problem]) -> grounded.Grou
             for c in answer.citations
         ],
         claims=[
-            grounded.Claim(
+            grounded.GroundedClaim(
                 start=claim.start_index,
                 end=claim.end_index,
                 score=claim.grounding_score,

@@ -3,16 +3,16 @@
 from collections.abc import Iterator, Sequence
 from typing import Literal
 
-from schemas import conversation as canonical
-from schemas.ces import conversations as ces
-from schemas.ces.sessions import SessionOutput
-from schemas.proto_scalars import duration_nanos, timestamp_nanos
-from schemas.values import JsonObject, JsonValue
-from transforms.formats.ces_end import end_metadata, session_end
-from transforms.formats.endings import UNKNOWN, record_end
-from transforms.formats.spellings import length
-from transforms.formats.tool_declarations import declared_tools
-from transforms.formats.unread import UNREAD, Unread, check_calls
+from turnwise.schemas import conversation as canonical
+from turnwise.schemas.ces import conversations as ces
+from turnwise.schemas.ces.sessions import SessionOutput
+from turnwise.schemas.proto.scalars import duration_nanos, timestamp_nanos
+from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.transforms.formats.ces_end import end_metadata, session_end
+from turnwise.transforms.formats.endings import UNKNOWN, record_end
+from turnwise.transforms.formats.spellings import length
+from turnwise.transforms.formats.tool_declarations import declared_tools
+from turnwise.transforms.formats.unread import UNREAD, Unread, check_calls
 
 _SPAN_TYPES: dict[str, Literal["TOOL", "LLM", "USER_CALLBACK", "GUARDRAIL"]] = {
     "Tool": "TOOL",
@@ -188,10 +188,10 @@ def _elapsed_ms(messages: Sequence[ces.ConversationMessage]) -> float | None:
     return elapsed if elapsed >= 0 else None
 
 
-def _span(span: ces.Span, resources: dict[str | None, str | None]) -> canonical.Span:
+def _span(span: ces.Span, resources: dict[str | None, str | None]) -> canonical.TimedSpan:
     name = (span.attributes or {}).get(_SPAN_NAMES[span.name])
     name = name if isinstance(name, str) else None
-    return canonical.Span(
+    return canonical.TimedSpan(
         type=_SPAN_TYPES[span.name],
         name=name,
         resource=resources.get(name) if span.name == "Tool" else None,

@@ -4,28 +4,28 @@ from typing import Literal
 
 import msgspec
 
-from schemas import case as canonical
-from schemas.ces.case_parts import (
+from turnwise.schemas import case as canonical
+from turnwise.schemas.ces.case_parts import (
     Golden,
     GoldenExpectation,
     GoldenTurn,
     Scenario,
     ScenarioExpectation,
 )
-from schemas.ces.cases import Evaluation
-from schemas.ces.conversations import ConversationMessage
-from schemas.ces.limits import check_evaluation
-from schemas.ces.metric_settings import (
+from turnwise.schemas.ces.cases import Evaluation
+from turnwise.schemas.ces.conversations import ConversationMessage
+from turnwise.schemas.ces.limits import check_evaluation
+from turnwise.schemas.ces.metric_settings import (
     EvaluationMetricsThresholds,
     ExtraToolCallBehavior,
     HallucinationMetricBehavior,
 )
-from schemas.ces.sessions import SessionInput
-from schemas.config import CesConfig
-from schemas.conversation import Expectation, ExpectedTurn, Rubric, TurnThresholds
-from schemas.values import JsonObject
-from transforms.arguments import check_directives
-from transforms.formats.ces import tool_call, tool_response
+from turnwise.schemas.ces.sessions import SessionInput
+from turnwise.schemas.config import CesConfig
+from turnwise.schemas.conversation import Expectation, ExpectedTurn, Rubric, TurnThresholds
+from turnwise.schemas.values import JsonObject
+from turnwise.transforms.formats.ces import tool_call, tool_response
+from turnwise.transforms.matching.arguments import check_directives
 
 Behavior = Literal["ENABLED", "DISABLED"]
 _BEHAVIORS: dict[int, Behavior] = {1: "DISABLED", 2: "ENABLED"}

@@ -1,9 +1,9 @@
 """How CES sessions ended."""
 
-from schemas.ces.conversations import Span
-from schemas.conversation import Turn
-from schemas.values import JsonObject
-from transforms.formats.endings import UNKNOWN, End, error_end, stated_end
+from turnwise.schemas.ces.conversations import Span
+from turnwise.schemas.conversation import Turn
+from turnwise.schemas.values import JsonObject
+from turnwise.transforms.formats.endings import UNKNOWN, End, error_end, stated_end
 
 END_SESSION = "end_session"
 

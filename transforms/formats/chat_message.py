@@ -2,11 +2,11 @@
 
 from pydantic_core import from_json
 
-from schemas.conversation import ToolCall
-from schemas.values import JsonObject, JsonValue
-from transforms.formats.problems import canonical
-from transforms.formats.spellings import call_fields
-from transforms.formats.unread import UNREAD, Unread
+from turnwise.schemas.conversation import ToolCall
+from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.transforms.formats.problems import canonical
+from turnwise.transforms.formats.spellings import call_fields
+from turnwise.transforms.formats.unread import UNREAD, Unread
 
 SKIPPED_ROLES = ("system", "developer")
 TOOL_ROLES = ("tool", "function")

@@ -6,17 +6,17 @@ from itertools import islice
 
 from pydantic.alias_generators import to_camel
 
-from schemas.answer import Answer
-from schemas.answer_session import AnswerSession, SessionTurn
-from schemas.config import DiscoveryEngineConfig
-from schemas.conversation import Conversation, Turn
-from schemas.grounded import FAILED, UNFINISHED, GroundedAnswer, Problem
-from schemas.proto_mending import read_mended
-from schemas.values import JsonObject, JsonValue
-from transforms.formats.answers import STAND_INS, answer_turn, mended_problems
-from transforms.formats.endings import UNKNOWN, End
-from transforms.formats.flat_answers import as_reply, is_flat
-from transforms.formats.spellings import as_text
+from turnwise.schemas.config import DiscoveryEngineConfig
+from turnwise.schemas.conversation import Conversation, Turn
+from turnwise.schemas.discovery_engine.answer import Answer
+from turnwise.schemas.discovery_engine.session import AnswerSession, SessionTurn
+from turnwise.schemas.grounded import FAILED, UNFINISHED, GroundedAnswer, Problem
+from turnwise.schemas.proto.lenient import read_mended
+from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.transforms.formats.answers import STAND_INS, answer_turn, mended_problems
+from turnwise.transforms.formats.endings import UNKNOWN, End
+from turnwise.transforms.formats.flat_answers import as_reply, is_flat
+from turnwise.transforms.formats.spellings import as_text
 
 _ENGINE = re.compile(r"(.*?/(?:engines|dataStores)/[^/]+)/sessions/")
 _MAX_TAGS = 50

@@ -3,9 +3,9 @@
 import re
 from typing import NamedTuple
 
-from schemas.conversation import Ended
-from schemas.values import JsonObject, JsonValue
-from transforms.formats.spellings import error_mark
+from turnwise.schemas.conversation import Ended
+from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.transforms.formats.spellings import error_mark
 
 ENDED, DETAIL, TERMINATION = "ended", "ended_detail", "termination_reason"
 _SHOWN = 500

@@ -7,13 +7,13 @@ from typing import NamedTuple
 
 from pydantic_core import from_json
 
-from schemas.conversation import Conversation
-from schemas.record import Record
-from schemas.values import JsonObject, JsonValue
-from transforms.formats import adk_event, ces, turn_event
-from transforms.formats.problems import checked, with_turns
-from transforms.formats.spellings import as_text
-from transforms.times import value_time
+from turnwise.schemas.conversation import Conversation
+from turnwise.schemas.record import Record
+from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.transforms.formats import adk_event, ces, turn_event
+from turnwise.transforms.formats.problems import checked, with_turns
+from turnwise.transforms.formats.spellings import as_text
+from turnwise.transforms.text.times import value_time
 
 UNNUMBERED = -1
 _LARGEST_INDEX = 2**31 - 1

@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from schemas.conversation import (
+from turnwise.schemas.conversation import (
     Conversation,
     ExpectedOutcome,
     ExpectedTurn,
@@ -13,9 +13,9 @@ from schemas.conversation import (
     ToolResponse,
     Turn,
 )
-from schemas.values import JsonObject, JsonValue
-from transforms.formats.fields import Extra, UnknownField, known_fields, unknown_fields
-from transforms.formats.unread import UNREAD, Unread, snake
+from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.transforms.formats.fields import Extra, UnknownField, known_fields, unknown_fields
+from turnwise.transforms.formats.unread import UNREAD, Unread, snake
 
 NEAR = 0.8
 """From which likeness of names (difflib's ratio) a key is taken for a misspelt field."""

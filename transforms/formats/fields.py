@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from schemas.values import JsonValue
-from transforms.formats.unread import snake
+from turnwise.schemas.values import JsonValue
+from turnwise.transforms.formats.unread import snake
 
 Extra = Mapping[type[msgspec.Struct], Mapping[str, Any]]
 """Keys that count as known beside a model's fields, with the type of what they hold (None: anything)."""

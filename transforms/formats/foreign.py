@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from itertools import islice
 
-from schemas.values import JsonObject, JsonValue
+from turnwise.schemas.values import JsonObject, JsonValue
 
 NEXT_STEP = "convert it to chat messages (openai_chat) or canonical JSON first"
 _TRIED = 1000

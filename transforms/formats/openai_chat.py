@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from schemas.conversation import Conversation, ToolCall, ToolResponse, Turn, Usage
-from schemas.values import JsonObject, JsonValue
-from transforms.formats.chat_message import (
+from turnwise.schemas.conversation import Conversation, ToolCall, ToolResponse, Turn, Usage
+from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.transforms.formats.chat_message import (
     SKIPPED_ROLES,
     answer_value,
     by_user,
@@ -13,12 +13,18 @@ from transforms.formats.chat_message import (
     unread_of,
     words,
 )
-from transforms.formats.endings import UNKNOWN, End, error_end, finished_end, record_end
-from transforms.formats.pairing import pair_responses
-from transforms.formats.problems import canonical
-from transforms.formats.spellings import agent_actions, as_text, error_mark, usage_fields, users_actions
-from transforms.formats.tool_declarations import declared_tools
-from transforms.formats.unread import Unread, check_calls
+from turnwise.transforms.formats.endings import UNKNOWN, End, error_end, finished_end, record_end
+from turnwise.transforms.formats.problems import canonical
+from turnwise.transforms.formats.spellings import (
+    agent_actions,
+    as_text,
+    error_mark,
+    usage_fields,
+    users_actions,
+)
+from turnwise.transforms.formats.tool_declarations import declared_tools
+from turnwise.transforms.formats.unread import Unread, check_calls
+from turnwise.transforms.matching.responses import pair_responses
 
 
 def chat_conversation(value: JsonValue, fallback_id: str) -> Conversation:

@@ -7,8 +7,8 @@ from typing import TypeVar
 import msgspec
 from pydantic import ValidationError
 
-from schemas.conversation import Conversation
-from schemas.values import JsonObject
+from turnwise.schemas.conversation import Conversation
+from turnwise.schemas.values import JsonObject
 
 T = TypeVar("T")
 _WITHOUT_TURNS = ("agent_error", "limit", "environment_error")

@@ -6,9 +6,9 @@ from itertools import islice
 
 from pydantic.alias_generators import to_camel
 
-from schemas.values import JsonObject, JsonValue
-from transforms.formats.flat_answers import is_flat
-from transforms.formats.foreign import NEXT_STEP, foreign_format
+from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.transforms.formats.flat_answers import is_flat
+from turnwise.transforms.formats.foreign import NEXT_STEP, foreign_format
 
 SHOWN_KEYS = 8
 _ONLY_OF_ANSWERS = (

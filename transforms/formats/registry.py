@@ -6,18 +6,18 @@ from typing import TypeVar
 
 from pydantic_core import from_json
 
-from schemas.case import EvalCase
-from schemas.config import CesConfig, DiscoveryEngineConfig
-from schemas.conversation import Conversation
-from schemas.record import Record
-from schemas.values import JsonValue
-from transforms.formats import adk, adk_legacy, adk_result, ces, ces_cases, turnwise
-from transforms.formats.adk_session import session_conversation
-from transforms.formats.discovery_engine import answer_conversation
-from transforms.formats.events import EVENT_FORMATS, ConversationEvent, read_event
-from transforms.formats.openai_chat import chat_conversation
-from transforms.formats.problems import checked, with_turns
-from transforms.formats.recognise import is_adk_eval_result, recognise
+from turnwise.schemas.case import EvalCase
+from turnwise.schemas.config import CesConfig, DiscoveryEngineConfig
+from turnwise.schemas.conversation import Conversation
+from turnwise.schemas.record import Record
+from turnwise.schemas.values import JsonValue
+from turnwise.transforms.formats import adk, adk_legacy, adk_result, ces, ces_cases, turnwise
+from turnwise.transforms.formats.adk_session import session_conversation
+from turnwise.transforms.formats.discovery_engine import answer_conversation
+from turnwise.transforms.formats.events import EVENT_FORMATS, ConversationEvent, read_event
+from turnwise.transforms.formats.openai_chat import chat_conversation
+from turnwise.transforms.formats.problems import checked, with_turns
+from turnwise.transforms.formats.recognise import is_adk_eval_result, recognise
 
 T = TypeVar("T")
 N = TypeVar("N", Conversation, Conversation | ValueError)

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 
 import msgspec
 
-from schemas.arguments import decoded_arguments
-from schemas.conversation import Milliseconds
-from schemas.values import JsonObject, JsonValue
+from turnwise.schemas.arguments import decoded_arguments
+from turnwise.schemas.conversation import Milliseconds
+from turnwise.schemas.values import JsonObject, JsonValue
 
 ARGUMENTS = ("args", "arguments", "kwargs")
 

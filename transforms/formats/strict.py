@@ -1,11 +1,11 @@
 """Reads canonical eval cases strictly: what nobody knows is a mistake of the writer."""
 
-from schemas.case import EvalCase
-from schemas.conversation import Expectation, ToolCall
-from schemas.values import JsonObject
-from transforms.arguments import check_directives
-from transforms.formats.fields import known_fields, unknown_fields
-from transforms.formats.problems import canonical
+from turnwise.schemas.case import EvalCase
+from turnwise.schemas.conversation import Expectation, ToolCall
+from turnwise.schemas.values import JsonObject
+from turnwise.transforms.formats.fields import known_fields, unknown_fields
+from turnwise.transforms.formats.problems import canonical
+from turnwise.transforms.matching.arguments import check_directives
 
 _WHAT = "not an eval case"
 _NEAR = 0.5

@@ -5,8 +5,8 @@ from typing import get_args
 
 from pydantic_core import from_json
 
-from schemas.tools import Effect, ToolDeclaration
-from schemas.values import JsonObject, JsonValue
+from turnwise.schemas.tools import Effect, ToolDeclaration
+from turnwise.schemas.values import JsonObject, JsonValue
 
 APP_DETAILS = "app_details"
 """Key of `Conversation.meta`: for every turn null or `{agent: {instructions, tool_declarations}}`."""

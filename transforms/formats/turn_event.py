@@ -7,13 +7,13 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from schemas.conversation import Conversation
-from schemas.values import JsonObject, JsonValue
-from transforms.formats.endings import DETAIL, ENDED, TERMINATION
-from transforms.formats.spellings import as_text
-from transforms.formats.turnwise import read_recording
-from transforms.times import moment, rfc3339, value_time
-from transforms.wire import dump_json
+from turnwise.schemas.conversation import Conversation
+from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.transforms.ces.messages import dump_json
+from turnwise.transforms.formats.endings import DETAIL, ENDED, TERMINATION
+from turnwise.transforms.formats.spellings import as_text
+from turnwise.transforms.formats.turnwise import read_recording
+from turnwise.transforms.text.times import moment, rfc3339, value_time
 
 _Index = Annotated[int, Meta(ge=0)]
 _MERGED = ("state", "labels", "meta")

@@ -5,13 +5,13 @@ from collections.abc import Callable
 import msgspec
 from pydantic_core import from_json
 
-from schemas.case import EvalCase, inline_case
-from schemas.conversation import Conversation, ExpectedOutcome, ExpectedTurn, ToolResponse, Turn
-from schemas.values import JsonObject
-from transforms.formats.endings import TERMINATION, record_end
-from transforms.formats.expected import add_unread_expectations, read_fields, unread_work
-from transforms.formats.problems import canonical
-from transforms.formats.spellings import (
+from turnwise.schemas.case import EvalCase, inline_case
+from turnwise.schemas.conversation import Conversation, ExpectedOutcome, ExpectedTurn, ToolResponse, Turn
+from turnwise.schemas.values import JsonObject
+from turnwise.transforms.formats.endings import TERMINATION, record_end
+from turnwise.transforms.formats.expected import add_unread_expectations, read_fields, unread_work
+from turnwise.transforms.formats.problems import canonical
+from turnwise.transforms.formats.spellings import (
     agent_actions,
     as_text,
     call_fields,
@@ -20,9 +20,14 @@ from transforms.formats.spellings import (
     usage_fields,
     users_actions,
 )
-from transforms.formats.strict import strict_case
-from transforms.formats.tool_declarations import APP_DETAILS, context_tools, declared_tools, is_foreign
-from transforms.formats.unread import Unread, check_calls
+from turnwise.transforms.formats.strict import strict_case
+from turnwise.transforms.formats.tool_declarations import (
+    APP_DETAILS,
+    context_tools,
+    declared_tools,
+    is_foreign,
+)
+from turnwise.transforms.formats.unread import Unread, check_calls
 
 # What is nested more deeply than this could be read and then not be written; the general parser refuses it.
 _DEEPEST = 200
@@ -41,7 +46,7 @@ def read_conversation(data: bytes) -> Conversation:
     """Parses a record; turns are numbered by their position.
 
     What does not validate as it stands is repaired: null lists and null fields count as absent, ids may be
-    numbers, arguments JSON texts (`schemas.arguments`), usage in OpenAI's spelling and error marks
+    numbers, arguments JSON texts (`turnwise.schemas.arguments`), usage in OpenAI's spelling and error marks
     of any shape, declared tools of any form, the end in tau2's words; expected actions that the user is to
     make are kept apart, and lengths of time that are no finite number in range are left out. Unknown keys are
     dropped; one that may hold calls leaves the turn's calls unknown, one that may expect something is named

@@ -3,10 +3,10 @@
 import re
 from collections.abc import Iterable
 
-from schemas.conversation import Turn
-from schemas.grounded import Problem
-from schemas.values import JsonObject
-from transforms.formats.pairing import without_call
+from turnwise.schemas.conversation import Turn
+from turnwise.schemas.grounded import Problem
+from turnwise.schemas.values import JsonObject
+from turnwise.transforms.matching.responses import without_call
 
 UNREAD = "UnreadPart"
 NO_CALL = "ResultWithoutCall"

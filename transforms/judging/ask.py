@@ -7,7 +7,7 @@ from typing import Generic, Protocol, TypeVar
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
-from schemas.values import JsonObject
+from turnwise.schemas.values import JsonObject
 
 NO_JUDGE = "no judge configured"
 R = TypeVar("R", bound=BaseModel)
@@ -70,7 +70,7 @@ class Question(Generic[R]):
 
 
 @dataclass(frozen=True, slots=True)
-class Sample(Generic[R]):
+class JudgeSample(Generic[R]):
     """One answer to a question.
 
     Attributes:
@@ -93,7 +93,7 @@ class Sample(Generic[R]):
 class Ask(Protocol):
     """The way to a judge."""
 
-    async def __call__(self, question: Question[R], samples: range) -> list[Sample[R]]:
+    async def __call__(self, question: Question[R], samples: range) -> list[JudgeSample[R]]:
         """Asks a question once for every number in `samples`, all at once.
 
         Returns:

@@ -10,7 +10,7 @@ from contextlib import suppress
 from queue import Empty, SimpleQueue
 from typing import NamedTuple
 
-from transforms.judging.cache_file import open_cache_file
+from turnwise.transforms.judging.cache_file import open_cache_file
 
 _LARGEST_BATCH = 500
 _GATHER_S = 0.005

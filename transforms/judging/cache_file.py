@@ -4,7 +4,7 @@ import sqlite3
 import time
 from pathlib import Path
 
-from schemas.config import ConfigError
+from turnwise.schemas.config import ConfigError
 
 _LAYOUT = 1
 _BUSY_S = 30.0

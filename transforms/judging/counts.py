@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from threading import Lock
 
-from schemas.judge_config import TokenPrices
-from transforms.judging.backend import FaultKind
+from turnwise.schemas.judge_config import TokenPrices
+from turnwise.transforms.judging.backends.base import FaultKind
 
 
 @dataclass(slots=True)

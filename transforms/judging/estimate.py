@@ -1,11 +1,11 @@
 """Finds out what a run would ask of a model, and asks nothing."""
 
-from schemas.judge_config import JudgeConfig
-from transforms.judging.ask import Question, R, Sample
-from transforms.judging.budget import ANSWER_TOKENS, estimated_tokens
-from transforms.judging.cache import ReplyCache
-from transforms.judging.counts import JudgeCounts
-from transforms.judging.requests import Requests
+from turnwise.schemas.judge_config import JudgeConfig
+from turnwise.transforms.judging.ask import JudgeSample, Question, R
+from turnwise.transforms.judging.budget import ANSWER_TOKENS, estimated_tokens
+from turnwise.transforms.judging.cache import ReplyCache
+from turnwise.transforms.judging.counts import JudgeCounts
+from turnwise.transforms.judging.requests import Requests
 
 
 class Estimator:
@@ -19,7 +19,7 @@ class Estimator:
         self._counts, self._cache = counts, cache
         self._seen: set[bytes] = set()
 
-    async def __call__(self, question: Question[R], samples: range) -> list[Sample[R]]:
+    async def __call__(self, question: Question[R], samples: range) -> list[JudgeSample[R]]:
         """Counts a question once, however often it is asked."""
         request = self._requests.make(question)
         if request.key not in self._seen:
@@ -31,7 +31,7 @@ class Estimator:
             prompt = estimated_tokens(request.recipe.instructions, request.evidence)
             model = request.recipe.model
             self._counts.add_estimate(model, calls, most, prompt * calls, ANSWER_TOKENS * missing)
-        return [Sample(None, "only estimated")] * len(samples)
+        return [JudgeSample(None, "only estimated")] * len(samples)
 
     async def aclose(self) -> None:
         """Closes the cache."""

@@ -6,9 +6,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from schemas.judge_config import JudgeConfig
-from transforms.judging.ask import Question, R, Sample
-from transforms.judging.backend import (
+from turnwise.schemas.judge_config import JudgeConfig
+from turnwise.transforms.beam.progress import PROGRESS
+from turnwise.transforms.judging.ask import JudgeSample, Question, R
+from turnwise.transforms.judging.backends.base import (
     MAX_CANDIDATES,
     AuthenticationError,
     Backend,
@@ -18,13 +19,12 @@ from transforms.judging.backend import (
     RawReply,
     Request,
 )
-from transforms.judging.budget import Budget, estimated_tokens
-from transforms.judging.cache import KeptReply, ReplyCache
-from transforms.judging.counts import JudgeCounts
-from transforms.judging.limits import Pace
-from transforms.judging.replies import read_reply
-from transforms.judging.requests import Requests
-from transforms.progress import PROGRESS
+from turnwise.transforms.judging.budget import Budget, estimated_tokens
+from turnwise.transforms.judging.cache import KeptReply, ReplyCache
+from turnwise.transforms.judging.counts import JudgeCounts
+from turnwise.transforms.judging.pace import Pace
+from turnwise.transforms.judging.replies import read_reply
+from turnwise.transforms.judging.requests import Requests
 
 _SPENT = Fault("budget", "budget")
 _ASKED_AGAIN: frozenset[FaultKind | None] = frozenset(("json", "schema", "empty"))
@@ -32,12 +32,12 @@ _ASKED_AGAIN: frozenset[FaultKind | None] = frozenset(("json", "schema", "empty"
 
 @dataclass(slots=True)
 class _Answer:
-    sample: Sample[Any]
+    sample: JudgeSample[Any]
     fault: FaultKind | None
     saved: int
 
 
-_Flight = asyncio.Task[dict[int, _Answer]]
+_PendingAnswers = asyncio.Task[dict[int, _Answer]]
 
 
 class Judge:
@@ -67,11 +67,11 @@ class Judge:
         self._cache = cache
         self._in_flight = asyncio.Semaphore(concurrency)
         self._budget = Budget(config.max_calls, config.max_tokens)
-        self._flying: dict[tuple[bytes, int, type], _Flight] = {}
+        self._pending: dict[tuple[bytes, int, type], _PendingAnswers] = {}
         self._one_each: set[str] = set()
         self._refused: str | None = None
 
-    async def __call__(self, question: Question[R], samples: range) -> list[Sample[R]]:
+    async def __call__(self, question: Question[R], samples: range) -> list[JudgeSample[R]]:
         """Asks; see Ask.
 
         Raises:
@@ -83,11 +83,11 @@ class Judge:
             request = self._requests.make(question)
         except (TypeError, ValueError) as error:
             fault = Fault("other", f"judge_model_config: {error}")
-            unusable = _Answer(Sample(None, fault.reason, model), fault.kind, 0)
+            unusable = _Answer(JudgeSample(None, fault.reason, model), fault.kind, 0)
             return [self._given(model, unusable, False) for _ in samples]
         given = []
-        for number, flight, is_own in self._board(question, request, samples):
-            answer = (await asyncio.shield(flight))[number]
+        for number, pending, is_own in self._join_or_start(question, request, samples):
+            answer = (await asyncio.shield(pending))[number]
             given.append(self._given(model, answer, not is_own))
         return given
 
@@ -97,24 +97,24 @@ class Judge:
         if self._cache is not None:
             self._cache.close()
 
-    def _board(
+    def _join_or_start(
         self, question: Question[Any], request: Request, samples: range
-    ) -> list[tuple[int, _Flight, bool]]:
+    ) -> list[tuple[int, _PendingAnswers, bool]]:
         keys = {number: (request.key, number, question.reply_model) for number in samples}
-        new = [number for number in samples if keys[number] not in self._flying]
+        new = [number for number in samples if keys[number] not in self._pending]
         if new:
-            flight = asyncio.create_task(self._fly(question, request, new))
-            self._flying.update((keys[number], flight) for number in new)
-            flight.add_done_callback(lambda done: self._land(done, [keys[number] for number in new]))
-        return [(number, self._flying[keys[number]], number in new) for number in samples]
+            pending = asyncio.create_task(self._fly(question, request, new))
+            self._pending.update((keys[number], pending) for number in new)
+            pending.add_done_callback(lambda done: self._land(done, [keys[number] for number in new]))
+        return [(number, self._pending[keys[number]], number in new) for number in samples]
 
-    def _land(self, flight: _Flight, keys: list[tuple[bytes, int, type]]) -> None:
+    def _land(self, pending: _PendingAnswers, keys: list[tuple[bytes, int, type]]) -> None:
         for key in keys:
-            del self._flying[key]
-        if not flight.cancelled():
-            flight.exception()  # nobody may be waiting for it any more
+            del self._pending[key]
+        if not pending.cancelled():
+            pending.exception()  # nobody may be waiting for it any more
 
-    def _given(self, model: str, answer: _Answer, is_joined: bool) -> Sample[Any]:
+    def _given(self, model: str, answer: _Answer, is_joined: bool) -> JudgeSample[Any]:
         sample = answer.sample
         if is_joined:
             sample = replace(sample, tokens_in=0, tokens_out=0, is_cached=sample.reply is not None)
@@ -150,7 +150,7 @@ class Judge:
         for number, kept in (await self._cache.get(request.key)).items():
             reply = read_reply(kept.text, question.reply_model)
             if not isinstance(reply, Fault):
-                sample = Sample(reply, model=kept.model, is_cached=True)
+                sample = JudgeSample(reply, model=kept.model, is_cached=True)
                 answers[number] = _Answer(sample, None, kept.tokens_in + kept.tokens_out)
         return answers
 
@@ -158,10 +158,10 @@ class Judge:
         cost = (raw.model, raw.tokens_in, raw.tokens_out)
         reply = raw.fault if raw.text is None else read_reply(raw.text, question.reply_model)
         if isinstance(reply, Fault):
-            return _Answer(Sample(None, reply.reason, *cost), reply.kind, 0)
+            return _Answer(JudgeSample(None, reply.reason, *cost), reply.kind, 0)
         if self._cache is not None and raw.text is not None:
             self._cache.put(request.key, number, KeptReply(raw.text, *cost))
-        return _Answer(Sample(reply, None, *cost), None, raw.tokens_in + raw.tokens_out)
+        return _Answer(JudgeSample(reply, None, *cost), None, raw.tokens_in + raw.tokens_out)
 
     async def _ask(self, request: Request, count: int) -> list[RawReply]:
         model = request.recipe.model

@@ -4,8 +4,8 @@ import re
 from functools import lru_cache
 from unicodedata import normalize
 
-from schemas.values import JsonObject
-from transforms.judging.sections import neutral
+from turnwise.schemas.values import JsonObject
+from turnwise.transforms.judging.sections import neutral
 
 _MARKS = str.maketrans("", "", "\\\"'`*_“”„‘’«»")
 _ELLIPSIS = re.compile(r"\[?(?:\.\.\.|…)\]?")

@@ -3,14 +3,14 @@
 import json
 from collections.abc import Iterable, Sequence
 
-from schemas.conversation import Conversation, ToolCall, ToolResponse, Turn
-from schemas.grounded import Reference
-from schemas.values import JsonObject, JsonValue
-from transforms.expectations import turn_texts
-from transforms.formats.pairing import pair_responses
-from transforms.formats.tool_declarations import APP_DETAILS
-from transforms.judging.sections import Section
-from transforms.wire import dump_json
+from turnwise.schemas.conversation import Conversation, ToolCall, ToolResponse, Turn
+from turnwise.schemas.grounded import Reference
+from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.transforms.ces.messages import dump_json
+from turnwise.transforms.formats.tool_declarations import APP_DETAILS
+from turnwise.transforms.judging.sections import Section
+from turnwise.transforms.matching.expectations import turn_texts
+from turnwise.transforms.matching.responses import pair_responses
 
 GROUNDING = "grounding"
 """Key of `Conversation.meta`: for every turn null or the sources that the model itself looked up."""

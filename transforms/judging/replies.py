@@ -4,8 +4,8 @@ import re
 
 from pydantic import ValidationError
 
-from transforms.judging.ask import R
-from transforms.judging.backend import Fault, one_line
+from turnwise.transforms.judging.ask import R
+from turnwise.transforms.judging.backends.base import Fault, one_line
 
 _FENCE = re.compile(r"\s*```(?:json)?\s*(.*?)\s*```\s*", re.DOTALL | re.IGNORECASE)
 

@@ -7,10 +7,10 @@ from typing import Any
 import orjson
 from pydantic import BaseModel
 
-from schemas.judge_config import JudgeConfig, generation_settings
-from schemas.values import JsonObject
-from transforms.judging.ask import JudgeModelOptions, Question
-from transforms.judging.backend import Recipe, Request
+from turnwise.schemas.judge_config import JudgeConfig, generation_settings
+from turnwise.schemas.values import JsonObject
+from turnwise.transforms.judging.ask import JudgeModelOptions, Question
+from turnwise.transforms.judging.backends.base import Request, RequestTemplate
 
 _KINDS_KEPT = 1024
 
@@ -49,9 +49,9 @@ class Requests:
 
     def _make_recipe(
         self, model: str, own: bytes, version: str, instructions: str, reply_model: type[BaseModel]
-    ) -> Recipe:
+    ) -> RequestTemplate:
         settings = merged_settings(self._config, orjson.loads(own))
         schema = reply_model.model_json_schema()
         parts = [self._endpoint, model, settings, version, instructions, schema]
         digest = sha256(orjson.dumps(parts, option=orjson.OPT_SORT_KEYS)).digest()
-        return Recipe(model, instructions, schema, settings, digest)
+        return RequestTemplate(model, instructions, schema, settings, digest)

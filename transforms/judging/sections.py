@@ -11,7 +11,7 @@ from hashlib import sha256
 from itertools import count
 from typing import NamedTuple
 
-from transforms.judging.ask import Prompt
+from turnwise.transforms.judging.ask import Prompt
 
 MAX_SECTION = 20_000
 """Characters of one section; what is longer loses its middle, where a mark says how much."""

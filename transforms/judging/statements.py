@@ -5,12 +5,12 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from schemas.score import Score
-from schemas.values import JsonObject
-from transforms.judging.ask import Ask, JudgeModelOptions, Prompt, Question
-from transforms.judging.quotes import quoted
-from transforms.judging.sections import Section
-from transforms.judging.vote import Ballot, Vote, vote_each
+from turnwise.schemas.score import Score
+from turnwise.schemas.values import JsonObject
+from turnwise.transforms.judging.ask import Ask, JudgeModelOptions, Prompt, Question
+from turnwise.transforms.judging.quotes import quoted
+from turnwise.transforms.judging.sections import Section
+from turnwise.transforms.judging.vote import Ballot, Vote, vote_each
 
 
 class Reply(BaseModel):

@@ -4,8 +4,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Generic
 
-from schemas.score import JudgeUse
-from transforms.judging.ask import NO_JUDGE, Ask, Question, R, Sample
+from turnwise.schemas.score import JudgeUse
+from turnwise.transforms.judging.ask import NO_JUDGE, Ask, JudgeSample, Question, R
 
 LEFT_OUT = "the judge's answer leaves it out"
 
@@ -20,7 +20,7 @@ class Answers(Generic[R]):
     """
 
     question: Question[R]
-    samples: list[Sample[R]] = field(default_factory=list)
+    samples: list[JudgeSample[R]] = field(default_factory=list)
 
     @property
     def replies(self) -> list[R]:

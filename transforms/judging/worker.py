@@ -8,9 +8,9 @@ from concurrent.futures import Future
 from threading import Lock, Thread
 from typing import Any, TypeVar
 
-from transforms.judging.ask import Ask
-from transforms.judging.counts import JudgeCounts
-from transforms.judging.setting_up import JudgeSettings, build_judge
+from turnwise.transforms.judging.ask import Ask
+from turnwise.transforms.judging.counts import JudgeCounts
+from turnwise.transforms.judging.setup import JudgeSettings, build_judge
 
 T = TypeVar("T")
 

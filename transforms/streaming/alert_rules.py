@@ -4,16 +4,16 @@ from fnmatch import fnmatchcase
 from hashlib import sha256
 from typing import NamedTuple
 
-from schemas.alert import Alert
-from schemas.alert_config import AlertRule, Level
-from schemas.proto_scalars import nanos_timestamp
-from transforms.criteria import CRITERIA
-from transforms.metrics import MetricsState
-from transforms.rows import status_tally
-from transforms.significance import Sample, lower_mean, lower_share
-from transforms.statistics import Tally
-from transforms.streaming.windowed import WindowMetrics
-from transforms.verdict import STATUS
+from turnwise.schemas.alert import Alert
+from turnwise.schemas.alert_config import AlertRule, Level
+from turnwise.schemas.proto.scalars import nanos_timestamp
+from turnwise.transforms.criteria import CRITERIA
+from turnwise.transforms.metrics.rows import status_tally
+from turnwise.transforms.metrics.significance import SampleMoments, lower_mean, lower_share
+from turnwise.transforms.metrics.state import MetricsState
+from turnwise.transforms.metrics.tally import Tally
+from turnwise.transforms.scoring.verdict import STATUS
+from turnwise.transforms.streaming.windowed import WindowMetrics
 
 _QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99}
 
@@ -123,9 +123,9 @@ def _p_value(rule: AlertRule, tally: Tally, base: Tally) -> float | None:
     return lower_mean(before, now) if is_cost else lower_mean(now, before)
 
 
-def _sample(tally: Tally) -> Sample | None:
+def _sample(tally: Tally) -> SampleMoments | None:
     mean, variance = tally.mean, tally.variance
-    return None if mean is None or variance is None else Sample(tally.scored, mean, variance)
+    return None if mean is None or variance is None else SampleMoments(tally.scored, mean, variance)
 
 
 def _alert(

@@ -12,13 +12,13 @@ from apache_beam.pvalue import PCollection
 from apache_beam.transforms.userstate import ReadModifyWriteStateSpec
 from apache_beam.transforms.window import GlobalWindows
 
-from schemas.alert import Alert
-from schemas.alert_config import AlertRule
-from transforms.metrics import MetricsState
-from transforms.packing import packed, unpacked
-from transforms.streaming.alert_rules import evaluate
-from transforms.streaming.rules import StreamRules
-from transforms.streaming.windowed import WindowMetrics
+from turnwise.schemas.alert import Alert
+from turnwise.schemas.alert_config import AlertRule
+from turnwise.transforms.metrics.codec import packed, unpacked
+from turnwise.transforms.metrics.state import MetricsState
+from turnwise.transforms.streaming.alert_rules import evaluate
+from turnwise.transforms.streaming.rules import StreamRules
+from turnwise.transforms.streaming.windowed import WindowMetrics
 
 MAX_WINDOWS = 1000
 """Windows of an app version that are remembered at most."""

@@ -12,16 +12,16 @@ from apache_beam.transforms.userstate import ReadModifyWriteStateSpec, TimerSpec
 from apache_beam.transforms.window import TimestampedValue
 from apache_beam.utils.timestamp import MAX_TIMESTAMP, Timestamp
 
-from schemas.failure import Failure, record_failure
-from schemas.record import Receipt, Record
-from transforms.counting import CountingDoFn
-from transforms.formats.events import ConversationEvent
-from transforms.formats.registry import LogReader
-from transforms.parse import FAILURES, LoggedConversation
-from transforms.progress import PROGRESS
-from transforms.streaming.assembly import Session
-from transforms.streaming.rules import StreamRules
-from transforms.streaming.sessions import Earlier, Sessions, none_earlier
+from turnwise.schemas.failure import Failure, record_failure
+from turnwise.schemas.record import Receipt, Record
+from turnwise.transforms.beam.counters import CountingDoFn
+from turnwise.transforms.beam.parse import FAILURES, LoggedConversation
+from turnwise.transforms.beam.progress import PROGRESS
+from turnwise.transforms.formats.events import ConversationEvent
+from turnwise.transforms.formats.registry import LogReader
+from turnwise.transforms.streaming.assembly import Session
+from turnwise.transforms.streaming.rules import StreamRules
+from turnwise.transforms.streaming.sessions import Earlier, Sessions, none_earlier
 
 IGNORED = "ignored"
 LOST = "lost"

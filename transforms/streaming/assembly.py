@@ -7,12 +7,12 @@ import msgspec
 from msgspec.structs import replace
 from pydantic_core import from_json
 
-from schemas.conversation import Conversation
-from schemas.record import Closing, Receipt, Record
-from transforms.formats.events import ConversationEvent, in_order, join_events
-from transforms.formats.registry import LogReader
-from transforms.streaming.rules import StreamRules
-from transforms.wire import dump_json
+from turnwise.schemas.conversation import Conversation
+from turnwise.schemas.record import Closing, Receipt, Record
+from turnwise.transforms.ces.messages import dump_json
+from turnwise.transforms.formats.events import ConversationEvent, in_order, join_events
+from turnwise.transforms.formats.registry import LogReader
+from turnwise.transforms.streaming.rules import StreamRules
 
 MAX_EVENTS = 2_000
 MAX_BYTES = 16 * 1024 * 1024

@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from hashlib import blake2b
 from typing import NamedTuple
 
-from schemas.failure import Failure
-from schemas.record import Receipt, Record
-from schemas.rows import FailureRow, ResultRow, ScoreRow
-from transforms.guesses import guessed_tools
-from transforms.metrics import MetricsState
-from transforms.rows import failure_rows
-from transforms.score_turns import EvaluatedConversation
+from turnwise.schemas.failure import Failure
+from turnwise.schemas.record import Receipt, Record
+from turnwise.schemas.rows import FailureRow, ResultRow, ScoreRow
+from turnwise.transforms.beam.score_turns import EvaluatedConversation
+from turnwise.transforms.metrics.rows import failure_rows
+from turnwise.transforms.metrics.state import MetricsState
+from turnwise.transforms.scoring.inferred_effects import guessed_tools
 
 _DIGEST_BYTES = 8
 
@@ -36,7 +36,7 @@ class Contribution(NamedTuple):
     statistics: MetricsState
 
 
-class Outcome(NamedTuple):
+class RecordOutcome(NamedTuple):
     """Rows that are kept all at once or not at all.
 
     Attributes:
@@ -61,10 +61,10 @@ class Outcome(NamedTuple):
     guesses: tuple[str, ...] = ()
 
 
-def scored_outcome(evaluated: EvaluatedConversation, event_time: float, run_id: str) -> Outcome:
+def scored_outcome(evaluated: EvaluatedConversation, event_time: float, run_id: str) -> RecordOutcome:
     """Returns what is kept of a scored conversation; its criteria's failures go with it."""
-    scored, conversation = evaluated.scored, evaluated.scored.case.conversation
-    record = scored.case.record
+    scored, conversation = evaluated.scored, evaluated.scored.sample.conversation
+    record = scored.sample.record
     statistics = MetricsState()
     result = evaluated.results[0]["result"]
     statistics.add(scored, evaluated.verdict, result)
@@ -76,7 +76,7 @@ def scored_outcome(evaluated: EvaluatedConversation, event_time: float, run_id: 
         app_version=conversation.app_version or "",
         statistics=statistics,
     )
-    return Outcome(
+    return RecordOutcome(
         conversation_id=conversation.conversation_id,
         contribution=contribution,
         scores=evaluated.scores,
@@ -88,14 +88,16 @@ def scored_outcome(evaluated: EvaluatedConversation, event_time: float, run_id: 
     )
 
 
-def failed_outcome(failure: Failure, run_id: str) -> Outcome:
+def failed_outcome(failure: Failure, run_id: str) -> RecordOutcome:
     """Returns what is kept of a record or conversation that was lost."""
     if failure.joined is not None:
         return lost_outcome(failure.joined, [failure], run_id)
-    return Outcome(failure.conversation_id, None, [], [], failure_rows(failure, run_id), failure.receipts)
+    return RecordOutcome(
+        failure.conversation_id, None, [], [], failure_rows(failure, run_id), failure.receipts
+    )
 
 
-def lost_outcome(record: Record, failures: Sequence[Failure], run_id: str) -> Outcome:
+def lost_outcome(record: Record, failures: Sequence[Failure], run_id: str) -> RecordOutcome:
     """Returns what is kept of a closing that gave no result, in place of what the closings before it gave."""
     assert record.closing is not None
     name, revision, time, _, _ = record.closing
@@ -103,10 +105,10 @@ def lost_outcome(record: Record, failures: Sequence[Failure], run_id: str) -> Ou
         f"conversation {name}", revision, _digest(record), time, app_version="", statistics=MetricsState()
     )
     rows = [row for failure in failures for row in failure_rows(failure, run_id)]
-    return Outcome(name, contribution, [], [], rows, record.settles(), record)
+    return RecordOutcome(name, contribution, [], [], rows, record.settles(), record)
 
 
-def too_late(outcome: Outcome, run_id: str) -> Outcome:
+def too_late(outcome: RecordOutcome, run_id: str) -> RecordOutcome:
     """Returns what is kept of a changed conversation that came after it was forgotten."""
     place = outcome.receipts[0] if outcome.receipts else None
     failure = Failure(
@@ -126,6 +128,6 @@ def _digest(record: Record) -> bytes:
     return blake2b(record.data, digest_size=_DIGEST_BYTES).digest()
 
 
-def ignored_outcome(receipts: tuple[Receipt, ...]) -> Outcome:
+def ignored_outcome(receipts: tuple[Receipt, ...]) -> RecordOutcome:
     """Returns the outcome of records that add nothing, such as an event that came twice."""
-    return Outcome(None, None, [], [], [], receipts)
+    return RecordOutcome(None, None, [], [], [], receipts)

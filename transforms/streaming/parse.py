@@ -6,11 +6,11 @@ from typing import Any
 import apache_beam as beam
 from apache_beam.pvalue import PCollection
 
-from schemas.arrival import Arrival
-from schemas.record import Record
-from transforms.formats.registry import LogReader
-from transforms.parse import Parsed, ParsingDoFn, parse_with
-from transforms.times import epoch_seconds
+from turnwise.schemas.arrival import Arrival
+from turnwise.schemas.record import Record
+from turnwise.transforms.beam.parse import Parsed, ParsingDoFn, parse_with
+from turnwise.transforms.formats.registry import LogReader
+from turnwise.transforms.text.times import epoch_seconds
 
 
 class _ParseArrivalFn(ParsingDoFn):

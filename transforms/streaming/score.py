@@ -8,16 +8,16 @@ import apache_beam as beam
 from apache_beam.pvalue import DoOutputsTuple, PCollection, TaggedOutput
 from apache_beam.utils.timestamp import Timestamp
 
-from transforms.conversation_case import ConversationCase
-from transforms.criteria.base import MeasuredCriterion
-from transforms.judge_turns import JudgeFn
-from transforms.judging.setting_up import JudgeSettings
-from transforms.parse import FAILURES
-from transforms.results import RunInfo
-from transforms.score_turns import EvaluatedConversation, ScoringDoFn
-from transforms.scoring import score_conversation
-from transforms.selection import Selection
-from transforms.streaming.outcome import scored_outcome
+from turnwise.transforms.beam.judge_turns import JudgeFn
+from turnwise.transforms.beam.parse import FAILURES
+from turnwise.transforms.beam.score_turns import EvaluatedConversation, ScoringDoFn
+from turnwise.transforms.ces.results import RunInfo
+from turnwise.transforms.criteria.base import MeasuredCriterion
+from turnwise.transforms.judging.setup import JudgeSettings
+from turnwise.transforms.matching.sample import Sample
+from turnwise.transforms.scoring.conversation import score_conversation
+from turnwise.transforms.scoring.selection import Selection
+from turnwise.transforms.streaming.outcome import scored_outcome
 
 OUTCOMES = "outcomes"
 
@@ -46,16 +46,16 @@ class _MeasureFn(ScoringDoFn):
         super().__init__(run, _Outcomes(run.run_id))
         self._criteria = tuple(criteria)
 
-    def process(self, case: ConversationCase, timestamp: Any = beam.DoFn.TimestampParam) -> Iterator[Any]:
+    def process(self, sample: Sample, timestamp: Any = beam.DoFn.TimestampParam) -> Iterator[Any]:
         try:
-            scored = score_conversation(case, self._criteria)
+            scored = score_conversation(sample, self._criteria)
         except Exception as error:
-            yield self.lost(case, error)
+            yield self.lost(sample, error)
             return
         yield from self.outputs(scored, timestamp)
 
 
-class ScoreArrivals(beam.PTransform[PCollection[ConversationCase], DoOutputsTuple]):
+class ScoreArrivals(beam.PTransform[PCollection[Sample], DoOutputsTuple]):
     """Fans every conversation out into turns and criteria, measured and judged, in one step."""
 
     def __init__(self, selection: Selection, run: RunInfo, judge: JudgeSettings) -> None:
@@ -63,7 +63,7 @@ class ScoreArrivals(beam.PTransform[PCollection[ConversationCase], DoOutputsTupl
         super().__init__()
         self._selection, self._run, self._judge = selection, run, judge
 
-    def expand(self, matched: "PCollection[ConversationCase]") -> Any:
+    def expand(self, matched: "PCollection[Sample]") -> Any:
         """Gives outcomes, and the failures of conversations that could not be scored."""
         step: ScoringDoFn = _MeasureFn(self._selection.measured, self._run)
         if self._selection.needs_judge:

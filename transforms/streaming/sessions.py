@@ -7,18 +7,18 @@ from typing import NamedTuple, TypeAlias
 import msgspec
 from msgspec.structs import replace
 
-from schemas.conversation import Conversation
-from schemas.record import Receipt, Record
-from transforms.formats.events import ConversationEvent
-from transforms.formats.registry import LogReader
-from transforms.streaming.assembly import (
+from turnwise.schemas.conversation import Conversation
+from turnwise.schemas.record import Receipt, Record
+from turnwise.transforms.formats.events import ConversationEvent
+from turnwise.transforms.formats.registry import LogReader
+from turnwise.transforms.streaming.assembly import (
     ClosedSession,
     LateEventError,
     Session,
     closed_session,
     reopened,
 )
-from transforms.streaming.rules import StreamRules
+from turnwise.transforms.streaming.rules import StreamRules
 
 MAX_KEPT_BYTES = 32 * 1024 * 1024
 MAX_KEPT = 20_000

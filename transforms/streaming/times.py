@@ -2,7 +2,7 @@
 
 from pydantic_core import from_json
 
-from transforms.times import value_time
+from turnwise.transforms.text.times import value_time
 
 
 def record_time(data: bytes) -> float | None:

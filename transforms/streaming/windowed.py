@@ -11,10 +11,10 @@ from apache_beam.transforms.userstate import ReadModifyWriteStateSpec, TimerSpec
 from apache_beam.transforms.window import FixedWindows
 from apache_beam.utils.windowed_value import PaneInfoTiming
 
-from transforms.metrics import MetricsFn, MetricsState
-from transforms.packing import StateCoder
-from transforms.rows import RowWindow
-from transforms.streaming.rules import StreamRules
+from turnwise.transforms.metrics.codec import StateCoder
+from turnwise.transforms.metrics.rows import RowWindow
+from turnwise.transforms.metrics.state import MetricsFn, MetricsState
+from turnwise.transforms.streaming.rules import StreamRules
 
 
 class WindowMetrics(NamedTuple):

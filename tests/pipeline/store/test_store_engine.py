@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 from sqlalchemy import inspect, text
 
-from pipeline.store.engine import Store, open_store
-from pipeline.store.migrations import MIGRATIONS, migrate, stored_version
-from pipeline.store.tables import METADATA
-from pipeline.store.urls import StoreError, is_store_url, shown_url
-from schemas.config import ConfigError
+from turnwise.pipeline.store.engine import Store, open_store
+from turnwise.pipeline.store.migrations import MIGRATIONS, migrate, stored_version
+from turnwise.pipeline.store.tables import METADATA
+from turnwise.pipeline.store.urls import StoreError, is_store_url, shown_url
+from turnwise.schemas.config import ConfigError
 
 
 def shape(connection):

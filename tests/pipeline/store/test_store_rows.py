@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from sqlalchemy import select
 
-from pipeline.store.engine import Store
-from pipeline.store.failures import failure_columns, write_failures
-from pipeline.store.naming import LOCAL_APP, full_result
-from pipeline.store.pages import Listing, read_page
-from pipeline.store.results import (
+from turnwise.pipeline.store.engine import Store
+from turnwise.pipeline.store.failures import failure_columns, write_failures
+from turnwise.pipeline.store.naming import LOCAL_APP, full_result
+from turnwise.pipeline.store.pages import Listing, read_page
+from turnwise.pipeline.store.results import (
     find_result,
     fingerprints,
     newest_results,
@@ -19,11 +19,11 @@ from pipeline.store.results import (
     result_columns,
     write_results,
 )
-from pipeline.store.tables import FAILURES, RESULTS, key_text
-from schemas.ces.names import is_name
-from schemas.failure import Failure
-from transforms.aggregates import aggregated_metrics
-from transforms.rows import failure_rows
+from turnwise.pipeline.store.tables import FAILURES, RESULTS, key_text
+from turnwise.schemas.ces.names import is_name
+from turnwise.schemas.failure import Failure
+from turnwise.transforms.ces.aggregates import aggregated_metrics
+from turnwise.transforms.metrics.rows import failure_rows
 
 APP = "projects/p/locations/l/apps/a"
 CASE = f"{APP}/evaluations/one"

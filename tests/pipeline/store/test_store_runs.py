@@ -12,17 +12,17 @@ from typing import Any
 import pytest
 from sqlalchemy import select, text
 
-from pipeline.serve.changes import create_evaluation
-from pipeline.serve.comparison import compare_app_versions
-from pipeline.serve.evaluations import get_evaluation
-from pipeline.serve.results import list_evaluation_results
-from pipeline.serve.service import Service
-from pipeline.store.engine import Store, open_store
-from pipeline.store.naming import LOCAL_APP
-from pipeline.store.tables import FAILURES, RESULTS
-from schemas.ces.requests import CreateEvaluationRequest, ListEvaluationResultsRequest
-from schemas.ces.results import EvaluationResult
-from schemas.ces.tools import CompareAppVersionsRequest
+from turnwise.pipeline.service.changes import create_evaluation
+from turnwise.pipeline.service.comparison import compare_app_versions
+from turnwise.pipeline.service.evaluations import get_evaluation
+from turnwise.pipeline.service.results import list_evaluation_results
+from turnwise.pipeline.service.service import Service
+from turnwise.pipeline.store.engine import Store, open_store
+from turnwise.pipeline.store.naming import LOCAL_APP
+from turnwise.pipeline.store.tables import FAILURES, RESULTS
+from turnwise.schemas.ces.requests import CreateEvaluationRequest, ListEvaluationResultsRequest
+from turnwise.schemas.ces.results import EvaluationResult
+from turnwise.schemas.ces.tools import CompareAppVersionsRequest
 
 ROOT = Path(__file__).parents[3]
 PLAIN = ("--judge", "none")
@@ -197,7 +197,7 @@ def copies(sample: Path, directory: Path, count: int) -> Path:
 
 
 def command(*arguments: Any) -> list[str]:
-    return [sys.executable, "-m", "pipeline", *map(str, arguments)]
+    return [sys.executable, "-m", "turnwise", *map(str, arguments)]
 
 
 def test_many_workers_write_at_once(sample: Path, postgres_url: str, tmp_path: Path) -> None:
@@ -310,7 +310,7 @@ def test_short_names_go_into_the_app_that_is_named(
 def test_a_relative_store_is_the_same_everywhere(sample: Path, tmp_path: Path) -> None:
     logs = sample.absolute() / "conversations/adk.evalset_result.json"
     run = command("run", "--input", logs, *PLAIN, "--output", "out", "--store", "sqlite:///s.db")
-    main = f"sys.path.insert(0, {str(ROOT)!r}); from pipeline.main import main; sys.exit(main({run[3:]!r}))"
+    main = f"sys.path.insert(0, {str(ROOT)!r}); from turnwise.pipeline.cli.main import main; sys.exit(main({run[3:]!r}))"
     code = f"import sys; {main}"
     subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True, capture_output=True)
     assert json.loads((tmp_path / "out/run.json").read_text())["store"] == f"sqlite:///{tmp_path}/s.db"
@@ -322,7 +322,7 @@ def test_a_relative_store_is_the_same_everywhere(sample: Path, tmp_path: Path) -
 def test_a_run_without_a_store_loads_no_database(sample: Path, tmp_path: Path) -> None:
     arguments = ["run", "--input", str(sample / "conversations"), "--output", str(tmp_path / "o"), *PLAIN]
     code = (
-        f"import sys; from pipeline.main import main; main({arguments!r});"
+        f"import sys; from turnwise.pipeline.cli.main import main; main({arguments!r});"
         f"print([name for name in {LOADED_WITH_A_STORE} if name in sys.modules], file=sys.stderr)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)

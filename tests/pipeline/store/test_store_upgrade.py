@@ -10,15 +10,15 @@ from typing import Any
 import pytest
 from sqlalchemy import create_engine, select, text
 
-from pipeline.serve.results import get_evaluation_result, get_failures, list_evaluation_results
-from pipeline.serve.service import Service
-from pipeline.store.engine import Store, open_store
-from pipeline.store.migrations import MIGRATIONS, migrate, stored_version
-from pipeline.store.naming import LOCAL_APP
-from pipeline.store.tables import FAILURES, RESULTS
-from pipeline.store.urls import driver_url
-from schemas.ces.requests import ListEvaluationResultsRequest
-from schemas.ces.tools import GetFailuresRequest
+from turnwise.pipeline.service.results import get_evaluation_result, get_failures, list_evaluation_results
+from turnwise.pipeline.service.service import Service
+from turnwise.pipeline.store.engine import Store, open_store
+from turnwise.pipeline.store.migrations import MIGRATIONS, migrate, stored_version
+from turnwise.pipeline.store.naming import LOCAL_APP
+from turnwise.pipeline.store.tables import FAILURES, RESULTS
+from turnwise.pipeline.store.urls import driver_url
+from turnwise.schemas.ces.requests import ListEvaluationResultsRequest
+from turnwise.schemas.ces.tools import GetFailuresRequest
 
 ROOT = Path(__file__).parents[3]
 OLD = Path(__file__).parent / "version_2"
@@ -50,7 +50,7 @@ def unmatched(store: Store) -> list[str]:
 
 def run(url: str, run_id: str, folder: Path) -> None:
     command = [
-        *(sys.executable, "-m", "pipeline", "run", "--input", "logs.jsonl", "--eval_cases", "cases.jsonl"),
+        *(sys.executable, "-m", "turnwise", "run", "--input", "logs.jsonl", "--eval_cases", "cases.jsonl"),
         *("--judge", "none", "--output", str(folder / run_id), "--store", url, "--run_id", run_id),
     ]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}

@@ -15,15 +15,15 @@ from typing import IO, Any
 
 import pytest
 
-from pipeline.streaming.kept import key_of
-from pipeline.streaming.ledger import Ledger
-from pipeline.streaming.store import Store
-from schemas.arrival import Arrival
-from schemas.record import Closing, Receipt, Record
-from transforms.metrics import MetricsState
-from transforms.statistics import Tally
-from transforms.streaming.outcome import Contribution, Outcome
-from transforms.streaming.rules import StreamRules
+from turnwise.pipeline.streaming.local.conversation_store import key_of
+from turnwise.pipeline.streaming.local.in_flight import InFlightRecords
+from turnwise.pipeline.streaming.local.storage import StreamStorage
+from turnwise.schemas.arrival import Arrival
+from turnwise.schemas.record import Closing, Receipt, Record
+from turnwise.transforms.metrics.state import MetricsState
+from turnwise.transforms.metrics.tally import Tally
+from turnwise.transforms.streaming.outcome import Contribution, RecordOutcome
+from turnwise.transforms.streaming.rules import StreamRules
 
 ROOT = Path(__file__).parents[3]
 PATIENCE = 240
@@ -34,7 +34,7 @@ class Stream:
     """A stream's process, and what stands in its directory."""
 
     def __init__(self, output: Path, arguments: Sequence[str | Path], **process: Any) -> None:
-        command = [sys.executable, "-m", "pipeline", "run", "--streaming", "--output", str(output)]
+        command = [sys.executable, "-m", "turnwise", "run", "--streaming", "--output", str(output)]
         given: dict[str, Any] = {
             "stdin": subprocess.DEVNULL,
             "stdout": subprocess.PIPE,
@@ -164,7 +164,7 @@ def _outcome(
     events: bytes = b"",
     failures: int = 0,
     is_scored: bool = True,
-) -> Outcome:
+) -> RecordOutcome:
     """Returns the outcome of a conversation of the file `logs`, with so many score rows.
 
     `events` make it one that was joined; it is lost if it is not scored.
@@ -184,15 +184,15 @@ def _outcome(
         joined = Record("logs", position, events, receipts, closing)
     if not is_scored:
         empty = Contribution(name, revision, digest, event_time, "", MetricsState()) if joined else None
-        return Outcome(name if joined else None, empty, [], [], found, receipts, joined)
+        return RecordOutcome(name if joined else None, empty, [], [], found, receipts, joined)
     statistics = _statistics(version)
     contribution = Contribution(name, revision, digest, event_time, version, statistics)
     result: list[Any] = [{"name": name, "result": {"name": name, "revision": revision}}]
-    return Outcome(name, contribution, rows, result, found, receipts, joined)
+    return RecordOutcome(name, contribution, rows, result, found, receipts, joined)
 
 
 @pytest.fixture(scope="session")
-def new_outcome() -> Callable[..., Outcome]:
+def new_outcome() -> Callable[..., RecordOutcome]:
     return _outcome
 
 
@@ -206,20 +206,20 @@ class Kept:
         self.open()
 
     def open(self) -> "Kept":
-        self.ledger = Ledger(self.settled.extend)
-        self.store = Store(self.directory, RULES)
-        self.store.book.done("logs")
+        self.in_flight = InFlightRecords(self.settled.extend)
+        self.store = StreamStorage(self.directory, RULES)
+        self.store.checkpoints.done("logs")
         return self
 
     def reopen(self) -> "Kept":
         self.store.close()
         return self.open()
 
-    def commit(self, *outcomes: Outcome) -> None:
+    def commit(self, *outcomes: RecordOutcome) -> None:
         for outcome in outcomes:
             for receipt in outcome.receipts:
-                self.ledger.add(Arrival(receipt.source, receipt.position, b"{}", 0.0))
-        self.store.commit(outcomes, self.ledger)
+                self.in_flight.add(Arrival(receipt.source, receipt.position, b"{}", 0.0))
+        self.store.commit(outcomes, self.in_flight)
 
     def rows(self, table: str) -> list[dict[str, Any]]:
         paths = sorted(self.directory.glob(f"{table}-*.jsonl"))

@@ -8,8 +8,8 @@ from threading import Event
 import pytest
 from apache_beam.utils.timestamp import MAX_TIMESTAMP
 
-from pipeline.feeds.feed import Item
-from pipeline.streaming.engine import EndedEarlyError, Engine, Limits, StalledError
+from turnwise.pipeline.streaming.inputs.source import SourceRecord
+from turnwise.pipeline.streaming.local.engine import EndedEarlyError, Engine, Limits, StalledError
 
 
 class SlowFeed:
@@ -18,7 +18,11 @@ class SlowFeed:
     is_finished = False
 
     def __init__(self, error=None):
-        self.may_go_on, self.error, self.items = Event(), error, [Item("logs", 1, b'{"event_time": 5}')]
+        self.may_go_on, self.error, self.items = (
+            Event(),
+            error,
+            [SourceRecord("logs", 1, b'{"event_time": 5}')],
+        )
 
     def poll(self, limit):
         assert self.may_go_on.wait(60)
@@ -34,14 +38,14 @@ class SlowFeed:
 
 
 @pytest.fixture
-def feed():
-    feed = SlowFeed()
-    yield feed
-    feed.may_go_on.set()
+def source():
+    source = SlowFeed()
+    yield source
+    source.may_go_on.set()
 
 
-def engine(feed, kept, stop, **fields):
-    return Engine(feed, kept.ledger, kept.store, Limits(), 1.0, "run", stop, **fields)
+def engine(source, kept, stop, **fields):
+    return Engine(source, kept.in_flight, kept.store, Limits(), 1.0, "run", stop, **fields)
 
 
 def until(messages, is_so):
@@ -66,19 +70,19 @@ def is_the_end(message):
     return message.watermark_event.new_watermark == MAX_TIMESTAMP.micros
 
 
-def test_a_long_poll_keeps_the_stream_alive(kept, feed):
-    messages = engine(feed, kept, Event()).read_multiple([])
+def test_a_long_poll_keeps_the_stream_alive(kept, source):
+    messages = engine(source, kept, Event()).read_multiple([])
     for _ in range(3):
         assert until(messages, is_tick)
-    assert kept.ledger.waiting == 0
-    feed.may_go_on.set()
+    assert kept.in_flight.waiting == 0
+    source.may_go_on.set()
     found = until(messages, is_element)
     assert json.loads(found.element_event.elements[0].encoded_element) == ["logs", 1]
 
 
-def test_a_stuck_poll_does_not_keep_the_stream_from_ending(kept, feed):
+def test_a_stuck_poll_does_not_keep_the_stream_from_ending(kept, source):
     stop = Event()
-    one = engine(feed, kept, stop, patience=0.1)
+    one = engine(source, kept, stop, patience=0.1)
     messages = one.read_multiple([])
     assert until(messages, is_tick)
     stop.set()
@@ -88,20 +92,20 @@ def test_a_stuck_poll_does_not_keep_the_stream_from_ending(kept, feed):
 
 
 @pytest.mark.parametrize("error", [TimeoutError("slow disk"), RuntimeError("a bug")])
-def test_an_error_of_the_feed_ends_the_stream(kept, feed, error):
-    feed.error = error
-    feed.may_go_on.set()
-    one = engine(feed, kept, Event())
+def test_an_error_of_the_feed_ends_the_stream(kept, source, error):
+    source.error = error
+    source.may_go_on.set()
+    one = engine(source, kept, Event())
     assert until(one.read_multiple([]), is_the_end)
     with pytest.raises(type(error), match=str(error)):
         one.check()
 
 
-def test_a_stream_that_is_asked_to_end_is_complete(kept, feed):
+def test_a_stream_that_is_asked_to_end_is_complete(kept, source):
     stop = Event()
-    feed.items.clear()
-    feed.may_go_on.set()
-    one = engine(feed, kept, stop)
+    source.items.clear()
+    source.may_go_on.set()
+    one = engine(source, kept, stop)
     messages = one.read_multiple([])
     assert until(messages, is_tick)
     stop.set()
@@ -110,9 +114,9 @@ def test_a_stream_that_is_asked_to_end_is_complete(kept, feed):
 
 
 @pytest.mark.parametrize("is_begun", [False, True])
-def test_a_stream_that_ends_before_it_was_asked_to_is_no_success(kept, feed, is_begun):
+def test_a_stream_that_ends_before_it_was_asked_to_is_no_success(kept, source, is_begun):
     """Beam ends a pipeline that is given no event for 30 s, without an error."""
-    one = engine(feed, kept, Event())
+    one = engine(source, kept, Event())
     messages = one.read_multiple([])
     if is_begun:
         assert until(messages, is_tick)
@@ -125,10 +129,10 @@ def test_a_stream_that_ends_before_it_was_asked_to_is_no_success(kept, feed, is_
         one.check()
 
 
-def test_the_time_of_a_stream_goes_on_while_its_disk_is_slow(kept, feed):
-    feed.items[:] = [Item("logs", 1, b"", error=ValueError("bad"))]
-    feed.may_go_on.set()
-    messages = engine(feed, kept, Event()).read_multiple([])
+def test_the_time_of_a_stream_goes_on_while_its_disk_is_slow(kept, source):
+    source.items[:] = [SourceRecord("logs", 1, b"", error=ValueError("bad"))]
+    source.may_go_on.set()
+    messages = engine(source, kept, Event()).read_multiple([])
     locked, free = Event(), Event()
 
     def hold():

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from pipeline.options import parse_options
-from pipeline.stream_settings import StreamSettings
-from transforms.streaming.rules import StreamRules
+from turnwise.pipeline.cli.options import parse_options
+from turnwise.pipeline.settings.stream import StreamSettings
+from turnwise.transforms.streaming.rules import StreamRules
 
 NEEDED = ["--input", "in", "--output", "out"]
 

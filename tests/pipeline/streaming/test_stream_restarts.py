@@ -7,19 +7,19 @@ from collections import Counter
 
 import pytest
 
-from schemas.config import EvalConfig
-from schemas.record import Record
-from transforms.case_index import CaseIndex
-from transforms.config import build_criteria
-from transforms.conversation_case import ConversationCase
-from transforms.formats.events import in_order, join_events
-from transforms.formats.registry import LogReader
-from transforms.metrics import MetricsState
-from transforms.results import RunInfo, evaluation_result
-from transforms.rows import RowWindow, turn_rows, version_rows
-from transforms.scoring import score_conversation
-from transforms.streaming.times import record_time
-from transforms.verdict import conversation_verdict
+from turnwise.schemas.config import EvalConfig
+from turnwise.schemas.record import Record
+from turnwise.transforms.ces.results import RunInfo, evaluation_result
+from turnwise.transforms.formats.events import in_order, join_events
+from turnwise.transforms.formats.registry import LogReader
+from turnwise.transforms.matching.cases import CaseIndex
+from turnwise.transforms.matching.sample import Sample
+from turnwise.transforms.metrics.rows import RowWindow, turn_rows, version_rows
+from turnwise.transforms.metrics.state import MetricsState
+from turnwise.transforms.scoring.config import build_criteria
+from turnwise.transforms.scoring.conversation import score_conversation
+from turnwise.transforms.scoring.verdict import conversation_verdict
+from turnwise.transforms.streaming.times import record_time
 
 HOUR = 3600
 START = (time.time() // HOUR - 10) * HOUR
@@ -136,9 +136,7 @@ def plain(lines):
     sums = {}
 
     def add(conversation, record, at):
-        scored = score_conversation(
-            ConversationCase(conversation, index.find(conversation), record), criteria
-        )
+        scored = score_conversation(Sample(conversation, index.find(conversation), record), criteria)
         verdict = conversation_verdict(scored)
         state = sums.setdefault((at // HOUR * HOUR, conversation.app_version), MetricsState())
         state.add(scored, verdict, evaluation_result(scored, verdict, run))

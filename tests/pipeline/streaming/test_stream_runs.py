@@ -14,7 +14,7 @@ from collections import Counter
 
 import pytest
 
-from schemas.config import EvalConfig
+from turnwise.schemas.config import EvalConfig
 
 RULE = {"name": "many-fail", "criterion": "evaluation_status", "measure": "pass_rate", "below": 0.9}
 # What names the run and the place, and what a stream adds.

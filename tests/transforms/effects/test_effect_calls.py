@@ -1,8 +1,8 @@
 import pytest
 
-from schemas.conversation import ToolCall
-from transforms.arguments import ArgumentMatcher
-from transforms.effects.calls import Comparison
+from turnwise.schemas.conversation import ToolCall
+from turnwise.transforms.effects.calls import Comparison
+from turnwise.transforms.matching.arguments import ArgumentMatcher
 
 
 def differing(expected, actual, compare=None, **fields):

@@ -4,14 +4,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemas.conversation import ToolCall
-from transforms.assignment import count_matches
-from transforms.effects import pairing
-from transforms.effects.book import ToolBook, sort_settings
-from transforms.effects.calls import Comparison
-from transforms.effects.deeds import deeds, once
+from turnwise.schemas.conversation import ToolCall
+from turnwise.transforms.effects import pairing
+from turnwise.transforms.effects.calls import Comparison
+from turnwise.transforms.effects.deeds import deeds, once
+from turnwise.transforms.effects.tool_catalog import ToolCatalog, sort_settings
+from turnwise.transforms.matching.assignment import count_matches
 
-BOOK = ToolBook(sort_settings({}))
+BOOK = ToolCatalog(sort_settings({}))
 
 
 def call(text):

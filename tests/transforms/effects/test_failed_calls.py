@@ -2,8 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemas.conversation import ToolResponse
-from transforms.effects.failed import changed_nothing, has_failed
+from turnwise.schemas.conversation import ToolResponse
+from turnwise.transforms.effects.failures import changed_nothing, has_failed
 
 FAILED = [
     "Error: x",

@@ -4,10 +4,10 @@ from typing import Literal
 import pytest
 from pydantic import BaseModel, ConfigDict
 
-from schemas.judge_config import JudgeConfig
-from transforms.judging.ask import JudgeModelOptions, Prompt, Question
-from transforms.judging.setting_up import JudgeSettings
-from transforms.judging.worker import JudgeWorker
+from turnwise.schemas.judge_config import JudgeConfig
+from turnwise.transforms.judging.ask import JudgeModelOptions, Prompt, Question
+from turnwise.transforms.judging.setup import JudgeSettings
+from turnwise.transforms.judging.worker import JudgeWorker
 
 
 class Verdict(BaseModel):

@@ -10,12 +10,12 @@ from typing import Literal
 import pytest
 from pydantic import BaseModel
 
-from schemas.config import ConfigError
-from schemas.judge_config import JudgeConfig
-from transforms.judging.ask import JudgeModelOptions, Prompt, Question
-from transforms.judging.cache import KeptReply, ReplyCache
-from transforms.judging.requests import Requests
-from transforms.judging.setting_up import check_judge
+from turnwise.schemas.config import ConfigError
+from turnwise.schemas.judge_config import JudgeConfig
+from turnwise.transforms.judging.ask import JudgeModelOptions, Prompt, Question
+from turnwise.transforms.judging.cache import KeptReply, ReplyCache
+from turnwise.transforms.judging.requests import Requests
+from turnwise.transforms.judging.setup import check_judge
 
 ROOT = Path(__file__).parents[3]
 
@@ -181,10 +181,10 @@ RUN = f"""
 import asyncio, sys
 from typing import Literal
 from pydantic import BaseModel
-from schemas.judge_config import JudgeConfig
-from transforms.judging.ask import JudgeModelOptions, Prompt, Question
-from transforms.judging.setting_up import JudgeSettings
-from transforms.judging.worker import open_judge, close_judges
+from turnwise.schemas.judge_config import JudgeConfig
+from turnwise.transforms.judging.ask import JudgeModelOptions, Prompt, Question
+from turnwise.transforms.judging.setup import JudgeSettings
+from turnwise.transforms.judging.worker import open_judge, close_judges
 
 {inspect.getsource(Verdict)}
 {inspect.getsource(ask_about)}

@@ -2,9 +2,9 @@ import json
 
 import pytest
 
-from schemas.config import ConfigError
-from schemas.judge_config import JudgeConfig
-from transforms.config import parse_config
+from turnwise.schemas.config import ConfigError
+from turnwise.schemas.judge_config import JudgeConfig
+from turnwise.transforms.scoring.config import parse_config
 
 
 def parsed(judge):

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemas.config import ConfigError
-from transforms.judging.ask import JudgeModelOptions
-from transforms.judging.attempts import Attempts
-from transforms.judging.backend import AuthenticationError
-from transforms.judging.setting_up import check_judge
+from turnwise.schemas.config import ConfigError
+from turnwise.transforms.judging.ask import JudgeModelOptions
+from turnwise.transforms.judging.backends.attempts import Attempts
+from turnwise.transforms.judging.backends.base import AuthenticationError
+from turnwise.transforms.judging.setup import check_judge
 
 QUOTA = {"message": "quota exceeded", "name": "RESOURCE_EXHAUSTED"}
 

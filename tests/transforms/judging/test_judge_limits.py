@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemas.judge_config import TokenPrices
-from transforms.judging.budget import Budget, estimated_tokens
-from transforms.judging.counts import JudgeCounts, JudgeUsage, total_cost
-from transforms.judging.limits import Pace
+from turnwise.schemas.judge_config import TokenPrices
+from turnwise.transforms.judging.budget import Budget, estimated_tokens
+from turnwise.transforms.judging.counts import JudgeCounts, JudgeUsage, total_cost
+from turnwise.transforms.judging.pace import Pace
 
 
 def ask_all(worker, questions, samples=1):

@@ -13,12 +13,12 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
-from schemas.config import ConfigError
-from schemas.judge_config import JudgeConfig
-from transforms.judging.access import chosen_backend, find_access
-from transforms.judging.ask import NO_JUDGE
-from transforms.judging.offline import LOCAL_MODEL
-from transforms.judging.worker import close_judges, open_judge
+from turnwise.schemas.config import ConfigError
+from turnwise.schemas.judge_config import JudgeConfig
+from turnwise.transforms.judging.ask import NO_JUDGE
+from turnwise.transforms.judging.backends.access import chosen_backend, find_access
+from turnwise.transforms.judging.backends.offline import LOCAL_MODEL
+from turnwise.transforms.judging.worker import close_judges, open_judge
 
 ROOT = Path(__file__).parents[3]
 
@@ -219,9 +219,9 @@ def python(code, **variables):
 def test_google_genai_is_loaded_only_for_gemini():
     code = """
 import sys
-from schemas.judge_config import JudgeConfig
-from transforms.judging.setting_up import JudgeSettings, check_judge
-from transforms.judging.worker import open_judge
+from turnwise.schemas.judge_config import JudgeConfig
+from turnwise.transforms.judging.setup import JudgeSettings, check_judge
+from turnwise.transforms.judging.worker import open_judge
 settings = JudgeSettings(JudgeConfig(backend="none"))
 check_judge(settings, {})
 open_judge(settings, {}).close()
@@ -233,11 +233,11 @@ print("google.genai" in sys.modules, "aiohttp" in sys.modules)
 VERTEX_RUN = """
 import os, sys
 from pydantic import BaseModel
-from schemas.config import ConfigError
-from schemas.judge_config import JudgeConfig
-from transforms.judging.ask import JudgeModelOptions, Prompt, Question
-from transforms.judging.setting_up import JudgeSettings, check_judge
-from transforms.judging.worker import open_judge
+from turnwise.schemas.config import ConfigError
+from turnwise.schemas.judge_config import JudgeConfig
+from turnwise.transforms.judging.ask import JudgeModelOptions, Prompt, Question
+from turnwise.transforms.judging.setup import JudgeSettings, check_judge
+from turnwise.transforms.judging.worker import open_judge
 class Reply(BaseModel):
     verdict: bool
 config = JudgeConfig(backend="gemini", project="p", location="l", base_url=os.environ["SERVER"])

@@ -1,10 +1,10 @@
 import pytest
 
-from schemas.alert_config import AlertRule
-from transforms.metrics import MetricsState
-from transforms.statistics import Tally
-from transforms.streaming.alert_rules import evaluate
-from transforms.streaming.windowed import WindowMetrics
+from turnwise.schemas.alert_config import AlertRule
+from turnwise.transforms.metrics.state import MetricsState
+from turnwise.transforms.metrics.tally import Tally
+from turnwise.transforms.streaming.alert_rules import evaluate
+from turnwise.transforms.streaming.windowed import WindowMetrics
 
 SIMILARITY, LATENCY, STATUS = "response_match_score", "turn_latency", "evaluation_status"
 

@@ -10,17 +10,17 @@ from apache_beam.testing.test_stream import TestStream
 from apache_beam.testing.util import assert_that, equal_to
 from apache_beam.transforms.window import TimestampedValue
 
-from schemas.arrival import Arrival
-from schemas.failure import Failure
-from schemas.record import Receipt, Record
-from transforms.formats.registry import LogReader
-from transforms.parse import JoinSessions, LoggedConversation, ParseConversations
-from transforms.progress import PROGRESS
-from transforms.streaming.assemble import AssembleConversations, firing_time
-from transforms.streaming.assembly import MAX_EVENTS, ClosedSession
-from transforms.streaming.parse import ParseArrivals
-from transforms.streaming.rules import StreamRules
-from transforms.streaming.sessions import Earlier, none_earlier
+from turnwise.schemas.arrival import Arrival
+from turnwise.schemas.failure import Failure
+from turnwise.schemas.record import Receipt, Record
+from turnwise.transforms.beam.parse import JoinSessions, LoggedConversation, ParseConversations
+from turnwise.transforms.beam.progress import PROGRESS
+from turnwise.transforms.formats.registry import LogReader
+from turnwise.transforms.streaming.assemble import AssembleConversations, firing_time
+from turnwise.transforms.streaming.assembly import MAX_EVENTS, ClosedSession
+from turnwise.transforms.streaming.parse import ParseArrivals
+from turnwise.transforms.streaming.rules import StreamRules
+from turnwise.transforms.streaming.sessions import Earlier, none_earlier
 
 T = 1_000_000
 GAP = 640

@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from schemas.record import Receipt, Record
-from transforms.formats.registry import LogReader
-from transforms.streaming import assembly, sessions
-from transforms.streaming.assembly import (
+from turnwise.schemas.record import Receipt, Record
+from turnwise.transforms.formats.registry import LogReader
+from turnwise.transforms.streaming import assembly, sessions
+from turnwise.transforms.streaming.assembly import (
     AT_ONCE,
     ClosedSession,
     LateEventError,
@@ -20,8 +20,8 @@ from transforms.streaming.assembly import (
     json_array,
     rounded_up,
 )
-from transforms.streaming.rules import StreamRules
-from transforms.streaming.sessions import Added, Sessions
+from turnwise.transforms.streaming.rules import StreamRules
+from turnwise.transforms.streaming.sessions import Added, Sessions
 
 T = 1_000_000.0
 GAP = 640.0

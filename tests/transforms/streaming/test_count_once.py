@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from transforms.metrics import MetricsState
-from transforms.statistics import Tally
-from transforms.streaming.latest import revise
-from transforms.streaming.outcome import Contribution
+from turnwise.transforms.metrics.state import MetricsState
+from turnwise.transforms.metrics.tally import Tally
+from turnwise.transforms.streaming.deduplication import revise
+from turnwise.transforms.streaming.outcome import Contribution
 
 
 def contribution(revision=0, digest="a", time=0.0):

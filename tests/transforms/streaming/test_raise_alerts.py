@@ -7,11 +7,11 @@ from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.testing import test_stream
 from apache_beam.transforms.window import FixedWindows, TimestampedValue
 
-from schemas.alert_config import AlertRule
-from transforms.metrics import MetricsState
-from transforms.streaming.alerts import RaiseAlerts
-from transforms.streaming.rules import StreamRules
-from transforms.streaming.windowed import WindowMetrics
+from turnwise.schemas.alert_config import AlertRule
+from turnwise.transforms.metrics.state import MetricsState
+from turnwise.transforms.streaming.alerts import RaiseAlerts
+from turnwise.transforms.streaming.rules import StreamRules
+from turnwise.transforms.streaming.windowed import WindowMetrics
 
 OPTIONS = PipelineOptions(["--runner=BundleBasedDirectRunner", "--streaming"])
 RULES = StreamRules(window=100.0, allowed_lateness=200.0, session_gap=10.0)

@@ -9,13 +9,13 @@ from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.testing import test_stream
 from apache_beam.transforms.window import TimestampedValue
 
-from transforms.metrics import MetricsState
-from transforms.rows import turn_rows, version_rows
-from transforms.statistics import Tally
-from transforms.streaming.latest import HORIZON, CountOnce, none_counted, revise
-from transforms.streaming.outcome import Contribution
-from transforms.streaming.rules import StreamRules
-from transforms.streaming.windowed import WindowedMetrics
+from turnwise.transforms.metrics.rows import turn_rows, version_rows
+from turnwise.transforms.metrics.state import MetricsState
+from turnwise.transforms.metrics.tally import Tally
+from turnwise.transforms.streaming.deduplication import HORIZON, CountOnce, none_counted, revise
+from turnwise.transforms.streaming.outcome import Contribution
+from turnwise.transforms.streaming.rules import StreamRules
+from turnwise.transforms.streaming.windowed import WindowedMetrics
 
 OPTIONS = PipelineOptions(["--runner=BundleBasedDirectRunner", "--streaming"])
 RULES = StreamRules(session_gap=10.0, window=100.0, allowed_lateness=200.0, pane_every=60.0, slots=4)

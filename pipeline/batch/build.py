@@ -1,0 +1,141 @@
+"""Wires a run: sources, parsing, matching, scoring, metrics, sinks."""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import apache_beam as beam
+from apache_beam.metrics.metric import Metrics
+from apache_beam.pvalue import PCollection
+
+from turnwise.pipeline.io.directory import AGGREGATED, SINGLE_FILES
+from turnwise.pipeline.io.sinks import Sink
+from turnwise.pipeline.io.sources import Source
+from turnwise.pipeline.settings.run import RunSettings
+from turnwise.schemas.case import EvalCase
+from turnwise.schemas.failure import Failure
+from turnwise.schemas.rows import FailureRow
+from turnwise.schemas.values import JsonObject
+from turnwise.transforms.answers.checks import STAGE
+from turnwise.transforms.beam.judge_turns import JudgeTurns
+from turnwise.transforms.beam.match import USED, MatchCases, count_unused_cases
+from turnwise.transforms.beam.parse import FAILURES, JoinSessions, ParseConversations, ParseEvalCases
+from turnwise.transforms.beam.score_turns import RESULTS, SCORES, STATISTICS, ScoreTurns
+from turnwise.transforms.ces.aggregates import VersionSums, aggregated_metrics
+from turnwise.transforms.formats.events import EVENT_FORMATS
+from turnwise.transforms.formats.registry import CaseReader, LogReader
+from turnwise.transforms.metrics.rows import failure_rows, slice_rows, turn_rows, version_rows
+from turnwise.transforms.metrics.state import MetricsFn, MetricsState
+
+BY_VERSION, BY_TURN, BY_SLICE = SINGLE_FILES
+SESSIONS = "Sessions"
+REASONS = "turnwise.failures"
+FINDINGS = "turnwise.findings"
+VERSIONS = "turnwise.failures_by_version"
+VERSION_MARK = "="
+_JOINED_FORMATS = ("auto", *EVENT_FORMATS)
+
+
+def build(root: beam.Pipeline, logs: Source, cases: Source | None, settings: RunSettings, sink: Sink) -> None:
+    """Adds a whole run to a pipeline.
+
+    Args:
+        root: The pipeline.
+        logs: Where conversation logs come from.
+        cases: Where eval cases come from; None: conversations stand alone or bring their cases along.
+        settings: What the run was asked to do.
+        sink: Where the tables go.
+    """
+    records, read_failures = logs.read(root, "Logs")
+    reader = LogReader(settings.input_format, settings.config.discovery_engine)
+    parsed = records | "ParseConversations" >> ParseConversations(reader)
+    eval_cases, failures = _read_cases(root, cases, settings)
+    failures += [read_failures, parsed.failures]
+    parts = {"": parsed.conversations}
+    if settings.input_format in _JOINED_FORMATS:
+        joined = parsed.events | "JoinSessions" >> JoinSessions()
+        parts[SESSIONS] = joined.conversations
+        failures.append(joined.failures)
+    states, used = [], []
+    for part, conversations in parts.items():
+        matched = conversations | f"MatchCases{part}" >> MatchCases(eval_cases)
+        scored = matched["matched"] | f"ScoreTurns{part}" >> _scoring(settings)
+        sink.write_table(scored[SCORES], "scores", part)
+        sink.write_table(scored[RESULTS], "results", part)
+        used.append(matched[USED])
+        states.append(scored[STATISTICS] | f"Metrics{part}" >> beam.CombinePerKey(MetricsFn()))
+        failures += [matched[FAILURES], scored[FAILURES]]
+    _write_metrics(states, settings, sink)
+    if eval_cases is not None:
+        count_unused_cases(eval_cases, used)
+    rows = failures | "Failures" >> beam.Flatten() | "FailureRows" >> beam.Map(_counted, settings.run.run_id)
+    sink.write_table(rows, "failures")
+    sink.finish(root)
+
+
+def _scoring(settings: RunSettings) -> "ScoreTurns | JudgeTurns":
+    selection = settings.selection
+    if selection.needs_judge:
+        return JudgeTurns(selection, settings.run, settings.judge)
+    return ScoreTurns(selection.measured, settings.run)
+
+
+def _counted(failure: Failure, run_id: str) -> list[FailureRow]:
+    if failure.stage == STAGE:
+        Metrics.counter(FINDINGS, failure.error_type).inc()
+        return failure_rows(failure, run_id)
+    Metrics.counter(REASONS, f"{failure.stage}: {failure.error_type}").inc()
+    if failure.conversation_id is not None:
+        Metrics.counter(VERSIONS, f"{VERSION_MARK}{failure.app_version or ''}").inc()
+    return failure_rows(failure, run_id)
+
+
+def _read_cases(
+    root: beam.Pipeline, cases: Source | None, settings: RunSettings
+) -> "tuple[PCollection[EvalCase] | None, list[PCollection[Failure]]]":
+    if cases is None:
+        return None, []
+    records, read_failures = cases.read(root, "Cases")
+    parsed = records | "ParseEvalCases" >> ParseEvalCases(CaseReader(settings.config.ces))
+    return parsed.cases, [read_failures, parsed.failures]
+
+
+def _write_metrics(
+    parts: "list[PCollection[tuple[str, MetricsState]]]", settings: RunSettings, sink: Sink
+) -> None:
+    states = parts | "AllMetrics" >> beam.Flatten() | "MetricsOfRun" >> beam.Map(_of_run)
+    gathered = states | "GatherMetrics" >> beam.GroupByKey()
+    metrics = gathered | "MetricRows" >> beam.ParDo(_MetricRowsFn(settings.run.run_id)).with_outputs(
+        BY_TURN, BY_SLICE, AGGREGATED, main=BY_VERSION
+    )
+    for table in SINGLE_FILES:
+        sink.write_table(metrics[table], table)
+    sink.write_document(metrics[AGGREGATED], AGGREGATED)
+
+
+def _of_run(entry: tuple[str, MetricsState]) -> tuple[str, tuple[str, MetricsState]]:
+    return "", entry
+
+
+class _MetricRowsFn(beam.DoFn):
+    """Turns the sums of all app versions into the tables and the document of a run."""
+
+    def __init__(self, run_id: str) -> None:
+        self._run_id = run_id
+
+    def process(self, element: tuple[str, Iterable[tuple[str, MetricsState]]]) -> Iterator[Any]:
+        versions: dict[str, MetricsState] = {}
+        for version, state in element[1]:
+            versions.setdefault(version, MetricsState()).merge(state)
+        for entry in versions.items():
+            yield version_rows(entry, self._run_id)
+            yield beam.pvalue.TaggedOutput(BY_TURN, turn_rows(entry, self._run_id))
+            yield beam.pvalue.TaggedOutput(BY_SLICE, slice_rows(entry, self._run_id))
+        yield beam.pvalue.TaggedOutput(AGGREGATED, aggregate_versions(list(versions.items())))
+
+
+def aggregate_versions(states: list[tuple[str, MetricsState]]) -> JsonObject:
+    """Returns CES's AggregatedMetrics over all app versions, told apart by their last segment."""
+    merged: dict[str, MetricsState] = {}
+    for version, state in states:
+        merged.setdefault(version.rsplit("/", 1)[-1], MetricsState()).merge(state)
+    return aggregated_metrics({v: VersionSums(s.passes, s.fails, s.ces) for v, s in merged.items()})

@@ -1,0 +1,133 @@
+"""Accounts for everything that went into a run, and says whether it failed."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+from apache_beam.metrics.metric import MetricsFilter
+from apache_beam.runners.runner import PipelineResult
+
+from turnwise.pipeline.batch.build import FINDINGS, REASONS, VERSION_MARK, VERSIONS
+from turnwise.pipeline.report.missed import names_text
+from turnwise.pipeline.report.table import balance_text
+from turnwise.pipeline.settings.run import RunSettings
+from turnwise.schemas.values import JsonObject
+from turnwise.transforms.beam.counters import NAMESPACE
+from turnwise.transforms.scoring.inferred_effects import GUESSED_TOOLS
+
+_COUNTERS = (
+    "records",
+    "unread_records",
+    "parsed_records",
+    "lost_records",
+    "conversations",
+    "lost_conversations",
+    "results",
+    "cases",
+    "lost_cases",
+    "unused_cases",
+    "joined_entries",
+)
+
+
+def run_counts(result: PipelineResult) -> JsonObject:
+    """Returns how many records, conversations and results there were, and how many were lost where."""
+    counters = result.metrics().query(MetricsFilter().with_namespace(NAMESPACE))["counters"]
+    found = dict.fromkeys(_COUNTERS, 0)
+    for counter in counters:
+        found[counter.key.metric.name] += counter.committed or 0
+    unread = found.pop("unread_records")
+    found["lost_records"] += unread
+    found["records"] += unread
+    return {
+        **found,
+        "failures": _counted(result, REASONS),
+        "failures_by_version": _by_version(result),
+        "findings": _counted(result, FINDINGS),
+    }
+
+
+def _by_version(result: PipelineResult) -> dict[str, int]:
+    counts = _counted(result, VERSIONS)
+    return {name.removeprefix(VERSION_MARK): count for name, count in counts.items()}
+
+
+def _counted(result: PipelineResult, namespace: str) -> dict[str, int]:
+    """Returns the counters of a namespace, the largest first."""
+    counters = result.metrics().query(MetricsFilter().with_namespace(namespace))["counters"]
+    counts = {counter.key.metric.name: counter.committed or 0 for counter in counters}
+    return dict(sorted(counts.items(), key=lambda entry: (-entry[1], entry[0])))
+
+
+def guessed_tools(result: PipelineResult) -> JsonObject:
+    """Returns the tools whose effect was guessed, with the guess and in how many conversations it counted."""
+    return guesses_by_tool(_counted(result, GUESSED_TOOLS))
+
+
+def guesses_by_tool(counted: Mapping[str, int]) -> JsonObject:
+    """Returns counts by `EFFECT|TOOL` as an object by tool."""
+    split = ((key.partition("|"), number) for key, number in counted.items())
+    return {name: {"effect": effect, "conversations": number} for (effect, _, name), number in split}
+
+
+def gate_problems(
+    settings: RunSettings,
+    counts: JsonObject,
+    rows: Sequence[JsonObject],
+    missed: Callable[[str], list[str]] = lambda criterion: [],
+) -> list[str]:
+    """Returns why the run fails, one line each; empty: it does not.
+
+    Args:
+        settings: What the run was asked to do.
+        counts: What was read, scored and lost.
+        rows: Rows of `metrics_by_app_version` over the whole run.
+        missed: Returns the conversations that failed a criterion or are undecided on it.
+    """
+    problems = _nothing_scored(counts, rows)
+    if not _is_balanced(counts):
+        problems.append(f"the run lost track of something: {'; '.join(balance_text(counts).splitlines())}")
+    lost = counts["lost_records"] + counts["lost_conversations"]
+    total = counts["lost_records"] + counts["conversations"]
+    limit = settings.max_failure_ratio
+    if limit is not None and total and lost / total > limit:
+        problems.append(
+            f"{lost} of {total} records and conversations failed, more than --max_failure_ratio {limit:g}"
+        )
+    for name in settings.fail_on:
+        problem = _gate(name, settings, counts, rows)
+        if problem:
+            names = names_text(missed(name))
+            problems.append(f"{name}: {problem}" + (f": {names}" if names else ""))
+    return problems
+
+
+def _nothing_scored(counts: JsonObject, rows: Sequence[JsonObject]) -> list[str]:
+    """Returns why no conversation has a score or a verdict, in one line; empty: one has."""
+    if any(row["scored"] for row in rows):
+        return []
+    lost = counts["lost_records"] + counts["lost_conversations"]
+    if counts["results"]:
+        reason = f"{counts['results']} conversations have no value by any criterion; scores-* says why"
+    elif lost:
+        reason = f"{lost} records and conversations failed; failures-* says why"
+    else:
+        reason = "the input holds no record"
+    return [f"no conversation was scored: {reason}"]
+
+
+def _is_balanced(counts: JsonObject) -> bool:
+    conversations = counts["results"] + counts["lost_conversations"]
+    records = counts["parsed_records"] + counts["lost_records"]
+    return bool(conversations == counts["conversations"] and records == counts["records"])
+
+
+def _gate(name: str, settings: RunSettings, counts: JsonObject, rows: Sequence[JsonObject]) -> str | None:
+    own = [row for row in rows if row["criterion"] == name and row["level"] == "conversation"]
+    failed = sum(row["fail_count"] for row in own)
+    undecided = sum(row["count"] - row["pass_count"] - row["fail_count"] for row in own)
+    undecided += sum(row["errors"] for row in rows if row["criterion"] == name)
+    undecided += counts["lost_cases"] + counts["unused_cases"]
+    if settings.max_failure_ratio is None:
+        undecided += counts["lost_records"] + counts["lost_conversations"]
+    if not sum(row["count"] for row in own):
+        return "nothing was scored"
+    return f"{failed} failed, {undecided} not decided" if failed or undecided else None

@@ -1,0 +1,162 @@
+"""Runs a pipeline."""
+
+import gc
+import logging
+import os
+from pathlib import Path
+
+import apache_beam as beam
+from apache_beam.options.pipeline_options import GoogleCloudOptions, PipelineOptions, TestOptions
+from apache_beam.runners.runner import PipelineResult
+
+from turnwise.pipeline.batch.build import build
+from turnwise.pipeline.batch.signals import interrupted_by_signal
+from turnwise.pipeline.batch.summary import report_batch
+from turnwise.pipeline.io.directory import check_directory, clear_directory
+from turnwise.pipeline.io.lock import locked
+from turnwise.pipeline.io.sinks import FileSink, NullSink, Sink
+from turnwise.pipeline.io.sources import FileSource, Source, file_patterns
+from turnwise.pipeline.io.terminal import say
+from turnwise.pipeline.report.judge import estimate_text, judge_usage
+from turnwise.pipeline.report.live import show_progress
+from turnwise.pipeline.settings.run import RunSettings
+from turnwise.pipeline.store.urls import is_store_url
+from turnwise.schemas.config import ConfigError
+from turnwise.transforms.judging.backends.base import AuthenticationError
+from turnwise.transforms.judging.setup import check_judge
+from turnwise.transforms.judging.worker import close_judges
+
+_OBJECTS_BETWEEN_COLLECTIONS = 50_000
+
+
+def run(settings: RunSettings, options: PipelineOptions) -> int:
+    """Runs the main job and reports on it.
+
+    Returns:
+        Exit status: 0, or 1 if a gate of the run (`--max_failure_ratio`, `--fail_on`) was missed.
+
+    Raises:
+        ConfigError: Something the user must put right; nothing was run.
+    """
+    limit, spread = settings.max_record_bytes, settings.is_distributed
+    logs = FileSource(file_patterns("--input", settings.input), limit, "unread_records", spread)
+    cases = _case_source(settings)
+    pipeline = beam.Pipeline(options=options)
+    if settings.judge.only_estimates:
+        return _estimate(pipeline, logs, cases, settings)
+    build(pipeline, logs, cases, settings, _sink(settings))
+    if only_translates(options):
+        translate(pipeline)
+        print("the pipeline was translated; nothing was run")
+        return 0
+    check_directory(settings.output, settings.overwrite)
+    try_judge(settings)
+    keep_inputs(settings)
+    with locked(settings.output):
+        check_directory(settings.output, settings.overwrite)
+        clear_directory(settings.output)
+        try:
+            with interrupted_by_signal():
+                with show_progress():
+                    result = run_to_the_end(pipeline)
+                return report_batch(settings, result)
+        except (KeyboardInterrupt, AuthenticationError):
+            clear_directory(settings.output)
+            raise
+
+
+def _case_source(settings: RunSettings) -> Source | None:
+    paths = tuple(path for path in settings.eval_cases if not is_store_url(path))
+    patterns = file_patterns("--eval_cases", paths)
+    files = FileSource(patterns, settings.max_record_bytes, "lost_cases") if patterns else None
+    if len(paths) == len(settings.eval_cases):
+        return files
+    from turnwise.pipeline.io.store_source import with_stores
+
+    return with_stores(files, settings)
+
+
+def _sink(settings: RunSettings) -> Sink:
+    files = FileSink(settings.output, settings.output_format)
+    if not settings.store:
+        return files
+    from turnwise.pipeline.io.store_sink import with_store
+
+    return with_store(files, settings)
+
+
+def try_judge(settings: RunSettings) -> None:
+    """Raises ConfigError if the judge cannot work: before anything runs, at no cost."""
+    selection = settings.selection
+    asked = (*selection.judged, *(selection.ces if settings.eval_cases else ()))
+    if asked:
+        check_judge(settings.judge, os.environ, [criterion.options for criterion in asked])
+
+
+def _estimate(pipeline: beam.Pipeline, logs: Source, cases: Source | None, settings: RunSettings) -> int:
+    build(pipeline, logs, cases, settings, NullSink())
+    with interrupted_by_signal(), show_progress():
+        result = run_to_the_end(pipeline)
+    say(estimate_text(settings, judge_usage(result)))
+    return 0
+
+
+def run_to_the_end(pipeline: beam.Pipeline) -> PipelineResult:
+    """Runs a pipeline and waits for its end; raises what made it fail."""
+    calm_collector()
+    # Beam logs, with its traceback, every error that it raises to us as well.
+    for name in ("common", "direct.executor"):
+        logging.getLogger(f"apache_beam.runners.{name}").setLevel(logging.CRITICAL)
+    try:
+        result = pipeline.run()
+        result.wait_until_finish()
+        return result
+    except AuthenticationError as error:
+        raise AuthenticationError(_own_words(error)) from None
+    except OSError as error:
+        raise OSError(_own_words(error)) from None
+    except RuntimeError as error:
+        if "KeyboardInterrupt" in str(error):
+            raise KeyboardInterrupt from None
+        # Beam wraps an error that it cannot make anew with its own words.
+        cause = error.__cause__ or error.__context__
+        raise (cause if isinstance(cause, OSError) else error) from None
+    finally:
+        close_judges()
+
+
+def _own_words(error: Exception) -> str:
+    """Returns what an error said before Beam added where it was raised."""
+    return str(error).partition(" [while running")[0]
+
+
+def keep_inputs(settings: RunSettings) -> None:
+    """Raises ConfigError if --overwrite could remove what is to be read."""
+    output = Path(settings.output).resolve()
+    for path in (*settings.input, *settings.eval_cases):
+        place = Path(path).resolve()
+        if settings.overwrite and "://" not in path and output in (place, *place.parents):
+            raise ConfigError(
+                f"--output {settings.output}: holds the input {path}, which --overwrite would endanger"
+            )
+
+
+def calm_collector() -> None:
+    """Makes the garbage collector run seldom: records live shortly and hold no cycles, modules live on."""
+    gc.enable()
+    gc.freeze()
+    gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS, 20, 20)
+
+
+def only_translates(options: PipelineOptions) -> bool:
+    """Tells whether a pipeline is to be translated for a runner and not run."""
+    is_template = options.view_as(GoogleCloudOptions).template_location is not None
+    return is_template or bool(options.view_as(TestOptions).dry_run)
+
+
+def translate(pipeline: beam.Pipeline) -> None:
+    """Translates a pipeline without running it; of Beam's runners only Dataflow's can do that itself."""
+    if type(pipeline.runner).__name__ == "DataflowRunner":
+        pipeline.run()
+    else:
+        pipeline.to_runner_api()

@@ -1,0 +1,104 @@
+"""The end of a run: what a person sees, `run.json`, and the exit status."""
+
+import sys
+from collections.abc import Sequence
+from functools import partial
+from importlib.metadata import version
+from typing import NamedTuple
+
+import apache_beam as beam
+from apache_beam.runners.runner import PipelineResult
+
+from turnwise.pipeline.batch.counters import gate_problems, guessed_tools, run_counts
+from turnwise.pipeline.io.directory import read_rows, write_run_file
+from turnwise.pipeline.io.terminal import complain, printable, say
+from turnwise.pipeline.report.judge import Usage, judge_document, judge_text, judge_usage
+from turnwise.pipeline.report.missed import missed_conversations
+from turnwise.pipeline.report.table import balance_text, custom_text, guesses_text, idle_text, version_table
+from turnwise.pipeline.settings.run import RunSettings
+from turnwise.pipeline.store.urls import is_store_url, shown_url
+from turnwise.schemas.values import JsonObject
+
+
+def report_batch(settings: RunSettings, result: PipelineResult) -> int:
+    """Reports on a run that has read everything; returns the exit status."""
+    rows = read_rows(settings.output, "metrics_by_app_version", settings.output_format)
+    return report(settings, Figures(run_counts(result), judge_usage(result), guessed_tools(result)), rows)
+
+
+class Figures(NamedTuple):
+    """What a run did, beside its metrics.
+
+    Attributes:
+        counts: What was read, scored and lost.
+        usage: What judges were asked.
+        guesses: The tools whose effect was guessed.
+    """
+
+    counts: JsonObject
+    usage: Usage
+    guesses: JsonObject
+
+
+def report(settings: RunSettings, figures: Figures, rows: Sequence[JsonObject]) -> int:
+    """Prints the table and the balance, writes `run.json` and returns the exit status.
+
+    Args:
+        settings: What the run was asked to do.
+        figures: What it did.
+        rows: Rows of `metrics_by_app_version` over the whole run.
+    """
+    counts, usage, guesses = figures
+    missed = partial(missed_conversations, settings.output, settings.output_format)
+    problems = gate_problems(settings, counts, rows, missed)
+    say(
+        version_table(rows, settings.criteria_names, counts["failures_by_version"])
+        if rows
+        else "no conversation was scored"
+    )
+    say(f"\n{balance_text(counts)}")
+    judge = judge_text(settings, usage, rows)
+    if judge:
+        say(judge)
+    idle = idle_text(settings.criteria, rows)
+    if idle and rows:
+        say(idle)
+    custom = custom_text(settings.criteria)
+    if custom:
+        say(custom)
+    if guesses:
+        say(guesses_text(guesses))
+    say(f"files: {printable(settings.output)}")
+    if settings.store:
+        say(f"store: {printable(shown_url(settings.store))}")
+    for problem in problems:
+        complain(problem)
+    status = 1 if problems else 0
+    document = _run_document(settings, counts, usage, problems, status)
+    write_run_file(settings.output, document | {"guessed_tools": guesses})
+    return status
+
+
+def _run_document(
+    settings: RunSettings, counts: JsonObject, usage: Usage, problems: Sequence[str], status: int
+) -> JsonObject:
+    return {
+        "run_id": settings.run.run_id,
+        "create_time": settings.run.create_time,
+        "input": list(settings.input),
+        "input_format": settings.input_format,
+        "eval_cases": [shown_url(path) if is_store_url(path) else path for path in settings.eval_cases],
+        "output_format": settings.output_format,
+        "store": shown_url(settings.store) or None,
+        "config": settings.config.model_dump(mode="json"),
+        "criteria": {criterion.name: criterion.model_dump(mode="json") for criterion in settings.criteria},
+        "versions": {
+            "turnwise": version("turnwise"),
+            "apache-beam": beam.__version__,
+            "python": sys.version.split()[0],
+        },
+        "counts": counts,
+        "judge": judge_document(settings, usage),
+        "problems": list(problems),
+        "exit_status": status,
+    }

@@ -1,0 +1,210 @@
+"""`turnwise tools`: the tools that logs and cases speak of, as the config's `tools`. Without Beam."""
+
+import argparse
+import glob
+import json
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+from turnwise.pipeline.cli.arguments import LOG_FORMATS
+from turnwise.pipeline.io.records import OTHER_SUFFIXES, SUFFIXES, split_records, unzipped
+from turnwise.pipeline.io.terminal import printable, say
+from turnwise.pipeline.settings.config_file import read_config
+from turnwise.schemas.case import EvalCase, inline_case
+from turnwise.schemas.config import ConfigError
+from turnwise.schemas.conversation import Conversation, ToolCall
+from turnwise.schemas.failure import Failure
+from turnwise.schemas.record import Record
+from turnwise.schemas.tools import ToolEffect
+from turnwise.schemas.values import JsonObject
+from turnwise.transforms.effects.tool_catalog import (
+    ToolCatalog,
+    ToolSettings,
+    called_tool,
+    open_book,
+    sort_settings,
+)
+from turnwise.transforms.formats.events import ConversationEvent, join_events
+from turnwise.transforms.formats.registry import CaseReader, LogReader
+
+T = TypeVar("T")
+_LARGEST_RECORD = 1 << 30
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> None:  # type: ignore[override]
+        raise ConfigError(message)
+
+
+def list_tools(argv: Sequence[str]) -> int:
+    """Prints every tool with its effect and where that comes from.
+
+    Returns:
+        Exit status 0; 1 if nothing could be read.
+
+    Raises:
+        ConfigError: An option, the config or a path is wrong.
+    """
+    options = _parser().parse_args(argv)
+    config = read_config(options.config)
+    listing = _Listing(
+        sort_settings(config.tools),
+        LogReader(options.input_format, config.discovery_engine),
+        CaseReader(config.ces),
+    )
+    _each_record(options.log, listing.add, listing.problems)
+    say(_text(listing.tools))
+    guessed = sum(tool.is_guess for tool in listing.tools.values())
+    print(f"{len(listing.tools)} tools, {guessed} of them guessed by name", file=sys.stderr)
+    if listing.problems:
+        say(f"{len(listing.problems)} records not read: {printable(listing.problems[0])}", sys.stderr)
+    return 1 if listing.problems and not listing.was_read else 0
+
+
+def _parser() -> _Parser:
+    parser = _Parser(
+        prog="turnwise tools",
+        description="Lists the tools that logs speak of, with what they do and where that is known from, "
+        "as JSON for the config.",
+        allow_abbrev=False,
+    )
+    parser.add_argument(
+        "log", nargs="+", metavar="LOG", help="logs or eval cases: files, directories or globs"
+    )
+    parser.add_argument("--input_format", choices=LOG_FORMATS, default="auto", help="of the log records")
+    parser.add_argument(
+        "--eval_cases", nargs="+", metavar="PATH", help="eval cases whose tools are listed too"
+    )
+    parser.add_argument("--config", metavar="FILE", help="its `tools` go before everything else")
+    return parser
+
+
+def _text(tools: dict[str, ToolEffect]) -> str:
+    """Returns the tools by name as JSON, one a line; a name that would be read as a glob is escaped."""
+    lines = [
+        f"    {_json(glob.escape(name))}: {_json(_setting(tool))}" for name, tool in sorted(tools.items())
+    ]
+    return '{\n  "tools": {\n' + ",\n".join(lines) + "\n  }\n}" if lines else '{"tools": {}}'
+
+
+def _json(value: str | JsonObject) -> str:
+    return printable(json.dumps(value, ensure_ascii=False), sys.maxsize)
+
+
+def _setting(tool: ToolEffect) -> JsonObject:
+    """Returns what the config would say; of a tool that changes nothing only that."""
+    setting = {"effect": tool.effect, "source": tool.source}
+    return setting if tool.effect == "read" else {**tool._asdict()}
+
+
+class _Listing:
+    """Gathers tools; a source that says what a tool does goes before a guess."""
+
+    def __init__(self, settings: ToolSettings, logs: LogReader, cases: CaseReader) -> None:
+        self._settings, self._logs, self._cases = settings, logs, cases
+        self.tools: dict[str, ToolEffect] = {}
+        self.problems: list[str] = []
+        self.was_read = False
+
+    def add(self, record: Record) -> None:
+        """Adds the tools of a record of logs or of eval cases; raises ValueError if it is neither."""
+        try:
+            found = self._logs.read(record)
+        except ValueError as error:
+            self._add_cases(record, error)
+            return
+        if isinstance(found, ConversationEvent):
+            found = [join_events(found.session_id, [found])]
+        for conversation in self._good(found):
+            case = inline_case(conversation)
+            catalog = open_book(self._settings, conversation, case)
+            self._add(catalog, [*_calls_made(conversation), *_calls_expected(case)])
+
+    def _add_cases(self, record: Record, no_log: ValueError) -> None:
+        try:
+            found = self._cases.read(record)
+        except ValueError:
+            raise no_log from None
+        for case in self._good(found):
+            self._add(ToolCatalog(self._settings, case.tools), _calls_expected(case))
+
+    def _good(self, found: Iterable[T | ValueError]) -> Iterator[T]:
+        for one in found:
+            if isinstance(one, ValueError):
+                self.problems.append(str(one))
+            else:
+                self.was_read = True
+                yield one
+
+    def _add(self, catalog: ToolCatalog, calls: Iterable[ToolCall]) -> None:
+        for name in dict.fromkeys([*catalog.declared, *map(called_tool, calls)]):
+            tool, known = catalog.effect(name), self.tools.get(name)
+            if name and (known is None or (known.is_guess and not tool.is_guess)):
+                self.tools[name] = tool
+
+
+def _calls_made(conversation: Conversation) -> Iterator[ToolCall]:
+    for turn in conversation.turns:
+        yield from turn.tool_calls
+        yield from turn.user_tool_calls
+
+
+def _calls_expected(case: EvalCase | None) -> Iterator[ToolCall]:
+    if case is None:
+        return
+    yield from case.actions or ()
+    yield from case.user_actions
+    for turn in case.turns:
+        yield from turn.tool_calls or ()
+
+
+def _each_record(paths: Sequence[str], add: Callable[[Record], None], problems: list[str]) -> None:
+    """Hands over every record of some files, and keeps in one line what could not be read."""
+    for file in [file for path in paths for file in _files(path)]:
+        try:
+            for record in _records(file):
+                _hand_over(record, add, problems)
+        except (OSError, ValueError, EOFError) as error:
+            problems.append(_line(file, error))
+
+
+def _hand_over(record: Record | Failure, add: Callable[[Record], None], problems: list[str]) -> None:
+    if isinstance(record, Failure):
+        problems.append(record.message)
+        return
+    try:
+        add(record)
+    except Exception as error:
+        problems.append(_line(f"{record.source}:{record.position}", error))
+
+
+def _line(place: str, error: Exception) -> str:
+    return f"{place}: {' '.join(str(error).split())}"
+
+
+def _records(path: str) -> Iterator[Record | Failure]:
+    if "://" in path:
+        from turnwise.pipeline.io.sources import read_records
+
+        yield from read_records(path, _LARGEST_RECORD)
+        return
+    with unzipped(open(path, "rb")) as file:
+        yield from split_records(path, file, _LARGEST_RECORD)
+
+
+def _files(path: str) -> list[str]:
+    """Returns the files of a path; raises ConfigError if there are none, or if they are of another kind."""
+    if "://" in path:
+        return [path]
+    place = Path(path)
+    if place.is_dir():
+        found = sorted(str(file) for file in place.rglob("*") if file.name.endswith(SUFFIXES))
+    else:
+        found = [path] if place.is_file() else sorted(glob.glob(path, recursive=True))
+    if not found:
+        raise ConfigError(f"{path}: no such file, or none that ends in {', '.join(SUFFIXES)}")
+    if Path(found[0]).suffix.lower() in OTHER_SUFFIXES:
+        raise ConfigError(f"{found[0]}: is none of {', '.join(SUFFIXES)}")
+    return found

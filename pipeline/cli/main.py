@@ -1,0 +1,120 @@
+"""The command `turnwise`."""
+
+import gc
+import os
+import sys
+from collections.abc import Callable, Sequence
+from signal import SIGINT, SIGTERM
+from typing import TYPE_CHECKING
+
+from turnwise.pipeline.batch.signals import interrupted_status
+from turnwise.pipeline.io.terminal import complain, guard_terminal
+from turnwise.schemas.config import ConfigError
+
+if TYPE_CHECKING:
+    from apache_beam.options.pipeline_options import PipelineOptions
+
+    from turnwise.pipeline.settings.run import RunSettings
+
+_INTERRUPTED = (interrupted_status(SIGINT), interrupted_status(SIGTERM))
+_USAGE = """usage: turnwise COMMAND [options]
+
+commands:
+  run    score recorded conversations (turnwise run --help)
+  tools  list the tools that logs speak of, and what they do (turnwise tools --help)
+  serve  serve a store of evaluations and results over MCP and REST (turnwise serve --help)
+"""
+
+
+def run_command() -> None:
+    """Runs the command line and exits with its status."""
+    guard_terminal()
+    status = main(sys.argv[1:])
+    if status in _INTERRUPTED:
+        # Nothing is left to do, and threads of libraries may wait for an answer for long.
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(status)
+    sys.exit(status)
+
+
+def main(argv: Sequence[str]) -> int:
+    """Runs one command.
+
+    Returns:
+        0: done; 1: the run failed a gate of its own, or a disk or network failed it; 2: something the user
+        must put right, said in one line; 130: interrupted.
+    """
+    if not argv or argv[0] in ("-h", "--help"):
+        print(_USAGE, end="")
+        return 0 if argv else 2
+    if argv[0] == "--version":
+        from importlib.metadata import version
+
+        print(version("turnwise"))
+        return 0
+    try:
+        if argv[0] not in _COMMANDS:
+            raise ConfigError(f"unknown command {argv[0]} (there are: {', '.join(_COMMANDS)})")
+        return _COMMANDS[argv[0]](argv[1:])
+    except ConfigError as error:
+        complain(str(error))
+        return 2
+    except OSError as error:
+        complain(" ".join(str(error).split()))
+        return 1
+    except KeyboardInterrupt as error:
+        complain(str(error) or "interrupted")
+        return interrupted_status(getattr(error, "number", SIGINT))
+
+
+def _stream(settings: "RunSettings", options: "PipelineOptions") -> int:
+    if settings.is_distributed:
+        from turnwise.pipeline.streaming.beam.run import run_distributed
+
+        return run_distributed(settings, options)
+    from turnwise.pipeline.streaming.local.run import run_stream
+
+    return run_stream(settings, options)
+
+
+def _run(argv: Sequence[str]) -> int:
+    if "-h" in argv or "--help" in argv:
+        from turnwise.pipeline.cli.arguments import command_parser
+
+        command_parser().print_help()
+        return 0
+    # gRPC's own log speaks of connections that end, in the middle of what is printed for people.
+    os.environ.setdefault("GRPC_VERBOSITY", "ERROR")
+    # Modules and the graph are made of objects that live to the end: nothing to collect until they are there.
+    gc.disable()
+    try:
+        from turnwise.pipeline.batch.run import run
+        from turnwise.pipeline.cli.options import parse_options
+
+        settings, options = parse_options(argv)
+        if settings.is_streaming:
+            return _stream(settings, options)
+        return run(settings, options)
+    finally:
+        gc.enable()
+
+
+def _tools(argv: Sequence[str]) -> int:
+    from turnwise.pipeline.cli.list_tools import list_tools
+
+    return list_tools(argv)
+
+
+def _serve(argv: Sequence[str]) -> int:
+    from turnwise.pipeline.service.arguments import parse_serve_options
+
+    options = parse_serve_options(argv)
+    if options is None:
+        return 0
+    from turnwise.pipeline.service.command import serve
+
+    return serve(options)
+
+
+_COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {"run": _run, "tools": _tools, "serve": _serve}

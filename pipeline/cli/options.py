@@ -1,0 +1,93 @@
+"""The command line: turnwise's own options beside Beam's."""
+
+import argparse
+import os
+from collections.abc import Sequence
+from dataclasses import fields
+from difflib import get_close_matches
+from typing import Any
+
+from apache_beam.options.pipeline_options import DirectOptions, PipelineOptions, SetupOptions, StandardOptions
+from apache_beam.options.pipeline_options_validator import PipelineOptionsValidator
+from apache_beam.runners.runner import PipelineRunner, create_runner
+
+from turnwise.pipeline.cli.arguments import add_arguments
+from turnwise.pipeline.settings.run import RawOptions, RunSettings, check_options
+from turnwise.pipeline.settings.stream import RawStreamOptions
+from turnwise.pipeline.settings.workers import fit_workers
+from turnwise.schemas.config import ConfigError
+
+# Beam's own DirectRunner would first try to download another engine.
+_IN_PROCESS = "FnApiRunner"
+_STREAMS_IN_PROCESS = "BundleBasedDirectRunner"
+
+
+class EvalOptions(PipelineOptions):
+    """turnwise's options, declared with Beam's."""
+
+    @classmethod
+    def _add_argparse_args(cls, parser: argparse.ArgumentParser) -> None:
+        add_arguments(parser)
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> None:  # type: ignore[override]
+        raise ConfigError(message)
+
+
+def parse_options(argv: Sequence[str]) -> tuple[RunSettings, PipelineOptions]:
+    """Returns the settings of a command line, and Beam's options; raises ConfigError."""
+    _reject_unknown(argv)
+    options = PipelineOptions(list(argv))
+    own = vars(_own_parser().parse_known_args(list(argv))[0])
+    standard = options.view_as(StandardOptions)
+    name = standard.runner or "DirectRunner"
+    in_process = _STREAMS_IN_PROCESS if standard.streaming else _IN_PROCESS
+    standard.runner = in_process if name.lower() == "directrunner" else name
+    is_alone = standard.runner == in_process and options.view_as(DirectOptions).direct_num_workers == 1
+    raw, stream = _split(own)
+    settings = check_options(raw, stream, not is_alone, bool(standard.streaming))
+    options.view_as(SetupOptions).save_main_session = False
+    runner = _checked_runner(options, standard.runner)
+    return fit_workers(settings, options, runner, os.environ), options
+
+
+def _split(own: dict[str, Any]) -> tuple[RawOptions, RawStreamOptions]:
+    """Tells the options of every run and those of a stream apart."""
+    stream = {field.name: own.pop(field.name) for field in fields(RawStreamOptions)}
+    return RawOptions(**own), RawStreamOptions(**stream)
+
+
+def _checked_runner(options: PipelineOptions, name: str) -> PipelineRunner:
+    """Returns a runner; raises ConfigError if Beam does not know it, or misses an option that it needs."""
+    try:
+        runner = create_runner(name)
+        problems = PipelineOptionsValidator(options, runner).validate()
+    except (ValueError, ImportError, AttributeError) as error:
+        raise ConfigError(f"--runner={name}: {' '.join(str(error).split())}") from None
+    if problems:
+        raise ConfigError(f"--runner={name}: {' '.join(problem.strip() for problem in problems)}")
+    return runner
+
+
+def _own_parser() -> _Parser:
+    parser = _Parser(add_help=False, allow_abbrev=False)
+    add_arguments(parser)
+    return parser
+
+
+def _reject_unknown(argv: Sequence[str]) -> None:
+    """Raises ConfigError for an option that neither turnwise nor Beam knows; Beam itself would swallow it."""
+    parser = _Parser(add_help=False, allow_abbrev=False, conflict_handler="resolve")
+    for group in _all_subclasses(PipelineOptions):
+        group._add_argparse_args(parser)  # type: ignore[arg-type]
+    unknown = parser.parse_known_args(list(argv))[1]
+    if unknown:
+        known = [name for action in parser._actions for name in action.option_strings]
+        near = get_close_matches(unknown[0].split("=")[0], known, n=1)
+        raise ConfigError(f"unknown option {unknown[0]}" + (f" (did you mean {near[0]}?)" if near else ""))
+
+
+def _all_subclasses(kind: type[PipelineOptions]) -> list[type[PipelineOptions]]:
+    direct: list[type[PipelineOptions]] = kind.__subclasses__()
+    return direct + [deeper for sub in direct for deeper in _all_subclasses(sub)]

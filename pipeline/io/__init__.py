@@ -1,0 +1,1 @@
+"""Sources and sinks: files, stores and the formats of their rows."""

@@ -1,0 +1,107 @@
+"""The files of a run in its output directory, on any filesystem that Beam knows."""
+
+import json
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from uuid import uuid4
+
+from apache_beam.io.filesystems import FileSystems
+
+from turnwise.pipeline.io.encoders import document_content
+from turnwise.schemas.avro_schema import json_fields
+from turnwise.schemas.config import ConfigError
+from turnwise.schemas.rows import TABLES
+from turnwise.schemas.values import JsonObject
+
+SINGLE_FILES = ("metrics_by_app_version", "metrics_by_turn", "metrics_by_slice")
+AGGREGATED = "aggregated_metrics"
+RUN_FILE = "run.json"
+PROGRESS_FILE = "progress.sqlite"
+ALERTS_FILE = "alerts.jsonl"
+_OURS = re.compile(
+    r"(scores|results|failures)-\d{5}(-of-\d{5})?\.(jsonl|avro)|progress\.sqlite(-wal|-shm)?|alerts\.jsonl"
+    r"|metrics_by_(app_version|turn|slice)\.(jsonl|avro)|aggregated_metrics\.json|run\.json"
+    r"|[a-z_.]+\.[0-9a-f]{32}\.partial"
+)
+
+
+def partial_path(directory: str, name: str) -> str:
+    """Returns a path of its own for a file that is being written."""
+    return FileSystems.join(directory, f"{name}.{uuid4().hex}.partial")
+
+
+def write_partial(directory: str, name: str, content: bytes) -> str:
+    """Writes a file under a name of its own, and returns its path."""
+    partial = partial_path(directory, name)
+    with FileSystems.create(partial) as file:
+        file.write(content)
+    return partial
+
+
+def publish(directory: str, files: Sequence[tuple[str, str]]) -> None:
+    """Gives written files (path, name) their final names; those that have one already are left alone."""
+    places = [(partial, FileSystems.join(directory, name)) for partial, name in files]
+    waiting = [(partial, place) for partial, place in places if _waits(partial, place)]
+    if waiting:
+        FileSystems.rename([partial for partial, _ in waiting], [place for _, place in waiting])
+
+
+def _waits(partial: str, place: str) -> bool:
+    """Tells whether a file is still to be renamed; an engine may repeat a step that was done in part."""
+    return FileSystems.exists(partial) or not FileSystems.exists(place)
+
+
+def earlier_files(directory: str) -> list[str]:
+    """Returns the files of an earlier run in a directory, and what an unfinished run left behind."""
+    names = [f"{name}*" for name in (*TABLES, AGGREGATED, RUN_FILE, PROGRESS_FILE, ALERTS_FILE)]
+    found = FileSystems.match([FileSystems.join(directory, name) for name in names])
+    paths = [file.path for result in found for file in result.metadata_list]
+    return [path for path in paths if _OURS.fullmatch(path.rsplit("/", 1)[-1])]
+
+
+def clear_directory(directory: str) -> None:
+    """Removes an earlier run from a directory, whole or unfinished, and nothing else."""
+    found = earlier_files(directory)
+    if found:
+        FileSystems.delete(found)
+
+
+def clear_partial_files(directory: str) -> None:
+    """Removes what steps that were repeated left behind."""
+    left = [path for path in earlier_files(directory) if path.endswith(".partial")]
+    if left:
+        FileSystems.delete(left)
+
+
+def check_directory(directory: str, overwrite: bool) -> None:
+    """Raises ConfigError if a directory cannot be used, or holds an earlier run that must not be replaced."""
+    if "://" not in directory and Path(directory).exists() and not Path(directory).is_dir():
+        raise ConfigError(f"--output {directory}: is not a directory")
+    if any(char in directory for char in "*?[]"):
+        raise ConfigError(f"--output {directory}: the characters * ? [ ] are not possible in it")
+    found = [] if overwrite else earlier_files(directory)
+    if found:
+        name = found[0].rsplit("/", 1)[-1]
+        raise ConfigError(f"--output {directory}: holds an earlier run ({name}); --overwrite replaces it")
+
+
+def write_run_file(directory: str, document: JsonObject) -> None:
+    """Writes `run.json`, the last file of a run."""
+    publish(directory, [(write_partial(directory, RUN_FILE, document_content(document)), RUN_FILE)])
+
+
+def read_rows(directory: str, table: str, output_format: str) -> list[JsonObject]:
+    """Reads back the rows of a table that is one file."""
+    with FileSystems.open(FileSystems.join(directory, f"{table}.{output_format}")) as file:
+        if output_format == "avro":
+            import fastavro
+
+            return [_decoded(row, table) for row in fastavro.reader(file) if isinstance(row, dict)]
+        return [json.loads(line) for line in file.read().splitlines()]
+
+
+def _decoded(row: JsonObject, table: str) -> JsonObject:
+    """Returns an Avro row whose JSON texts are read."""
+    texts = {name: row[name] for name in json_fields(table)}
+    return row | {name: None if text is None else json.loads(text) for name, text in texts.items()}

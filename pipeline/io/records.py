@@ -1,0 +1,144 @@
+"""Splits open files into JSON records. Without Beam, so that a short command starts at once."""
+
+import gzip
+import json
+from collections.abc import Iterator
+from datetime import date, datetime
+from typing import Any, BinaryIO
+
+from turnwise.pipeline.io.arrays import RawElement, array_elements
+from turnwise.pipeline.io.file_kinds import KIND_BYTES, check_text
+from turnwise.schemas.failure import KEPT_RECORD_BYTES, Failure, record_failure
+from turnwise.schemas.record import Record
+from turnwise.schemas.values import JsonValue
+from turnwise.transforms.ces.messages import dump_json
+from turnwise.transforms.formats.registry import is_one_record
+
+SUFFIXES = (".json", ".jsonl", ".ndjson", ".json.gz", ".jsonl.gz", ".ndjson.gz", ".avro")
+"""Ends of the names of files that are read in a directory."""
+OTHER_SUFFIXES = (".yaml", ".yml", ".csv", ".tsv", ".md", ".html", ".xml", ".parquet", ".zip", ".py")
+"""Ends of the names of files that hold no records."""
+
+_LINES_TRIED = 3
+_LARGEST_ARRAY = 1 << 30
+GZIP_MAGIC = b"\x1f\x8b"
+BOM = b"\xef\xbb\xbf"
+
+
+class OversizedRecordError(ValueError):
+    """A record is larger than the limit."""
+
+
+def unzipped(file: BinaryIO) -> BinaryIO | gzip.GzipFile:
+    """Returns a file's content, unpacked if it is gzipped."""
+    is_gzip = file.read(len(GZIP_MAGIC)) == GZIP_MAGIC
+    file.seek(0)
+    return gzip.GzipFile(fileobj=file) if is_gzip else file
+
+
+def split_records(path: str, file: BinaryIO | gzip.GzipFile, limit: int) -> Iterator[Record | Failure]:
+    """Yields the records of an open file: by its name as Avro, as one JSON text, or as JSON Lines.
+
+    A JSON text that is an array gives its elements. A record over the limit is a failure; reading goes on.
+
+    Raises:
+        NotTextError: The file is of a known binary format.
+    """
+    if path.endswith(".avro"):
+        yield from _avro_records(path, file)
+        return
+    check_text(file.read(KIND_BYTES))
+    file.seek(0)
+    if path.removesuffix(".gz").endswith(".json"):
+        yield from _document_records(path, file, limit)
+    else:
+        yield from _line_records(path, file, limit)
+
+
+def _line_records(path: str, file: BinaryIO | gzip.GzipFile, limit: int) -> Iterator[Record | Failure]:
+    position = 0
+    while line := file.readline(limit + 2):
+        position += 1
+        line = line.removeprefix(BOM) if position == 1 else line
+        if len(line) > limit + 1:
+            yield _oversized(path, position, line, limit)
+            while line and not line.endswith(b"\n"):
+                line = file.readline(limit)
+        elif line.strip():
+            yield Record(path, position, line.rstrip(b"\r\n"))
+
+
+def oversized_error(limit: int) -> OversizedRecordError:
+    """Returns what is said of a record that is larger than `limit` bytes."""
+    return OversizedRecordError(f"the record is larger than {limit / 1024 / 1024:g} MB")
+
+
+def _oversized(path: str, position: int, start: bytes, limit: int) -> Failure:
+    record = Record(path, position, start[:KEPT_RECORD_BYTES])
+    return record_failure("read", oversized_error(limit), record)
+
+
+def _document_records(path: str, file: BinaryIO | gzip.GzipFile, limit: int) -> Iterator[Record | Failure]:
+    text = file.read(limit + 1)
+    if len(text) > limit and text.lstrip()[:1] == b"[":
+        text += file.read(_LARGEST_ARRAY)
+    elif len(text) > limit:
+        yield _oversized(path, 1, text, limit)
+        return
+    text = text.removeprefix(BOM)
+    elements = _elements(text)
+    if elements is not None:
+        yield from (_element(path, position, element, limit) for position, element in enumerate(elements, 1))
+    elif _is_json_lines(text):
+        for position, line in enumerate(text.split(b"\n"), 1):
+            if line and not line.isspace():
+                yield Record(path, position, line)
+    elif text and not text.isspace():
+        yield Record(path, 1, text)
+
+
+def _element(path: str, position: int, element: JsonValue | RawElement, limit: int) -> Record | Failure:
+    try:
+        text = element.text if isinstance(element, RawElement) else dump_json(element)
+        return Record(path, position, text) if len(text) <= limit else _oversized(path, position, text, limit)
+    except ValueError as error:
+        return record_failure("read", error, Record(path, position, _shown(element)))
+
+
+def _shown(element: JsonValue | RawElement) -> bytes:
+    try:
+        return repr(element).encode("utf-8", "backslashreplace")
+    except RecursionError:
+        return b""
+
+
+def _elements(text: bytes) -> list[JsonValue | RawElement] | None:
+    """Returns the records of a JSON array; None if the text is something else, or as a whole one record."""
+    elements = array_elements(text)
+    return None if elements is None or is_one_record(elements) else elements
+
+
+def _is_json_lines(text: bytes) -> bool:
+    """Tells whether a file called `.json` holds one JSON text a line: as a whole it is none, a line is."""
+    lines = text.strip().split(b"\n")[:_LINES_TRIED]
+    return len(lines) > 1 and not _is_json(text) and any(map(_is_json, lines))
+
+
+def _is_json(text: bytes) -> bool:
+    try:
+        return isinstance(json.loads(text), dict)
+    except (ValueError, RecursionError):
+        return False
+
+
+def _avro_records(path: str, file: Any) -> Iterator[Record]:
+    import fastavro
+
+    for position, row in enumerate(fastavro.reader(file), 1):
+        yield Record(path, position, json.dumps(row, default=_plain, ensure_ascii=False).encode())
+
+
+def _plain(value: object) -> JsonValue:
+    if isinstance(value, datetime | date):
+        return value.isoformat()
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)

@@ -1,0 +1,154 @@
+"""Writes the tables of a run as files: JSON Lines or Avro, all of them or none."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, BinaryIO, NamedTuple, Protocol
+
+import apache_beam as beam
+from apache_beam.io.filesystems import FileSystems
+from apache_beam.pvalue import PCollection
+from apache_beam.transforms.window import GlobalWindows
+from apache_beam.utils.windowed_value import WindowedValue
+
+from turnwise.pipeline.io.directory import (
+    AGGREGATED,
+    SINGLE_FILES,
+    clear_partial_files,
+    partial_path,
+    publish,
+    write_partial,
+)
+from turnwise.pipeline.io.encoders import WRITERS, OutputFormat, RowWriter, document_content, table_content
+from turnwise.schemas.rows import TABLES
+from turnwise.schemas.values import JsonObject
+
+
+class Sink(Protocol):
+    """Takes the tables of a run."""
+
+    def write_table(self, rows: "PCollection[Any]", table: str, part: str = "") -> None:
+        """Adds the steps that write lists of rows; `part` tells several writers of one table apart."""
+
+    def write_document(self, document: "PCollection[JsonObject]", name: str) -> None:
+        """Adds the steps that write one JSON document."""
+
+    def finish(self, root: beam.Pipeline) -> None:
+        """Adds the steps that come when everything is written."""
+
+
+class NullSink:
+    """Writes nothing, for runs that only count."""
+
+    def write_table(self, rows: "PCollection[Any]", table: str, part: str = "") -> None:
+        """Lets the rows go."""
+
+    def write_document(self, document: "PCollection[JsonObject]", name: str) -> None:
+        """Lets the document go."""
+
+    def finish(self, root: beam.Pipeline) -> None:
+        """Has nothing to do."""
+
+
+class _Written(NamedTuple):
+    """What one bundle wrote of a table: a file, or, of a small table, the rows themselves."""
+
+    table: str
+    shard: str | None
+    rows: Sequence[JsonObject] = ()
+
+
+class FileSink:
+    """Files in one directory, on any filesystem that Beam knows.
+
+    Large tables are written as shards under names of their own. When every table is complete, all files get
+    their final names, so that what stands under a final name is always whole.
+    """
+
+    def __init__(self, directory: str, output_format: OutputFormat) -> None:
+        """Keeps the target."""
+        self._directory, self._format = directory, output_format
+        self._written: list[PCollection[tuple[str, _Written]]] = []
+
+    def write_table(self, rows: "PCollection[Any]", table: str, part: str = "") -> None:
+        """Writes `TABLE-*.jsonl` (or `.avro`); the metrics tables are one file each."""
+        if table in SINGLE_FILES:
+            written = rows | f"Write_{table}{part}" >> beam.Map(_kept, table)
+        else:
+            write = _WriteShardFn(self._directory, table, self._format)
+            written = rows | f"Write_{table}{part}" >> beam.ParDo(write)
+        self._written.append(written)
+
+    def write_document(self, document: "PCollection[JsonObject]", name: str) -> None:
+        """Writes `NAME.json`, indented."""
+        self._written.append(document | f"Write_{name}" >> beam.Map(_kept_document, name))
+
+    def finish(self, root: beam.Pipeline) -> None:
+        """Gives all files their final names."""
+        start = root | "Write_Start" >> beam.Create([("", _Written("", None))])
+        gathered = (
+            (start, *self._written) | "Write_All" >> beam.Flatten() | "Write_Gather" >> beam.GroupByKey()
+        )
+        gathered | "Write_Publish" >> beam.ParDo(_PublishFn(self._directory, self._format))
+
+
+def _kept(rows: Sequence[JsonObject], table: str) -> tuple[str, _Written]:
+    return "", _Written(table, None, rows)
+
+
+def _kept_document(document: JsonObject, name: str) -> tuple[str, _Written]:
+    return "", _Written(name, None, [document])
+
+
+class _WriteShardFn(beam.DoFn):
+    """Writes the rows of a bundle into a file of its own."""
+
+    def __init__(self, directory: str, table: str, output_format: OutputFormat) -> None:
+        self._directory, self._table, self._format = directory, table, output_format
+
+    def start_bundle(self) -> None:
+        self._path = ""
+        self._file: BinaryIO | None = None
+        self._writer: RowWriter | None = None
+
+    def process(self, rows: Sequence[JsonObject]) -> None:
+        if self._writer is None:
+            self._path = partial_path(self._directory, self._table)
+            self._file = FileSystems.create(self._path)
+            self._writer = WRITERS[self._format](self._file, self._table)
+        self._writer.write(rows)
+
+    def finish_bundle(self) -> Iterator[WindowedValue]:
+        if self._writer is not None and self._file is not None:
+            self._writer.finish()
+            self._file.close()
+            yield GlobalWindows.windowed_value(("", _Written(self._table, self._path)))
+
+
+class _PublishFn(beam.DoFn):
+    """Makes the files of a run appear."""
+
+    def __init__(self, directory: str, output_format: OutputFormat) -> None:
+        self._directory, self._format = directory, output_format
+
+    def process(self, element: tuple[str, Iterable[_Written]]) -> None:
+        written = sorted(element[1], key=lambda entry: entry[:2])
+        files: list[tuple[str, str]] = []
+        for table in TABLES:
+            parts = [part for part in written if part.table == table]
+            files += self._single_file(table, parts) if table in SINGLE_FILES else self._shards(table, parts)
+        aggregated = next((part.rows[0] for part in written if part.table == AGGREGATED), {})
+        name = f"{AGGREGATED}.json"
+        files.append((write_partial(self._directory, name, document_content(aggregated)), name))
+        publish(self._directory, files)
+        clear_partial_files(self._directory)
+
+    def _single_file(self, table: str, parts: Sequence[_Written]) -> list[tuple[str, str]]:
+        name = f"{table}.{self._format}"
+        content = table_content([row for part in parts for row in part.rows], table, self._format)
+        return [(write_partial(self._directory, name, content), name)]
+
+    def _shards(self, table: str, parts: Sequence[_Written]) -> list[tuple[str, str]]:
+        shards = [part.shard for part in parts if part.shard]
+        if not shards:
+            shards = [write_partial(self._directory, table, table_content([], table, self._format))]
+        total = len(shards)
+        return [(shard, f"{table}-{i:05}-of-{total:05}.{self._format}") for i, shard in enumerate(shards)]

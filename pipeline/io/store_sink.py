@@ -1,0 +1,100 @@
+"""Writes the results and failures of a run into a store, beside its files."""
+
+from collections.abc import Callable, Sequence
+from time import time_ns
+from typing import Any
+
+import apache_beam as beam
+from apache_beam.pvalue import PCollection
+from sqlalchemy import Connection
+
+from turnwise.pipeline.io.shared_stores import shared_store, try_store
+from turnwise.pipeline.io.sinks import Sink
+from turnwise.pipeline.settings.run import RunSettings
+from turnwise.pipeline.store.failures import failure_columns, write_failures
+from turnwise.pipeline.store.naming import LOCAL_APP, app_of_row, full_result
+from turnwise.pipeline.store.results import result_columns, write_results
+from turnwise.schemas.values import JsonObject
+
+_ROWS = 500
+_BYTES = 8 * 1024 * 1024
+
+
+def _result(row: Any, app: str, nanos: int) -> JsonObject:
+    return result_columns(full_result(row, app), row["conversation_id"], nanos)
+
+
+def _failure(row: Any, app: str, nanos: int) -> JsonObject:
+    return failure_columns(row, app_of_row(row, app), nanos)
+
+
+def _write_failures(connection: Connection, rows: list[JsonObject], *_: object) -> None:
+    write_failures(connection, rows)
+
+
+_TABLES: dict[
+    str,
+    tuple[Callable[[Any, str, int], JsonObject], Callable[[Connection, list[JsonObject], int, str], None]],
+] = {
+    "results": (_result, write_results),
+    "failures": (_failure, _write_failures),
+}
+
+
+class _StoreFn(beam.DoFn):
+    """Writes rows in batches; a bundle that is repeated writes the same rows again."""
+
+    def __init__(self, url: str, app: str, table: str) -> None:
+        self._url, self._app, self._table = url, app, table
+        self._since = time_ns()
+
+    def start_bundle(self) -> None:
+        self._waiting: list[JsonObject] = []
+        self._bytes = 0
+
+    def process(self, rows: Sequence[JsonObject]) -> None:
+        columns_of, _ = _TABLES[self._table]
+        for row in rows:
+            # Clocks of workers may be behind: nothing is older than the run.
+            columns = columns_of(row, self._app, max(time_ns(), self._since))
+            self._waiting.append(columns)
+            self._bytes += len(columns["content"])
+            if len(self._waiting) >= _ROWS or self._bytes >= _BYTES:
+                self._write()
+
+    def finish_bundle(self) -> None:
+        self._write()
+
+    def _write(self) -> None:
+        rows, self._waiting, self._bytes = self._waiting, [], 0
+        if rows:
+            write = _TABLES[self._table][1]
+            shared_store(self._url).write(lambda connection: write(connection, rows, self._since, self._app))
+
+
+class StoreSink:
+    """Another sink, and the store."""
+
+    def __init__(self, sink: Sink, url: str, app: str) -> None:
+        """Keeps where rows go."""
+        self._sink, self._url, self._app = sink, url, app
+
+    def write_table(self, rows: "PCollection[Any]", table: str, part: str = "") -> None:
+        """Adds the steps that write lists of rows."""
+        self._sink.write_table(rows, table, part)
+        if table in _TABLES:
+            _ = rows | f"Store_{table}{part}" >> beam.ParDo(_StoreFn(self._url, self._app, table))
+
+    def write_document(self, document: "PCollection[JsonObject]", name: str) -> None:
+        """Adds the steps that write one JSON document; it does not go into the store."""
+        self._sink.write_document(document, name)
+
+    def finish(self, root: beam.Pipeline) -> None:
+        """Adds the steps that come when everything is written."""
+        self._sink.finish(root)
+
+
+def with_store(sink: Sink, settings: RunSettings) -> Sink:
+    """Returns a sink that writes into the run's store as well; raises ConfigError if it cannot be opened."""
+    try_store("--store", settings.store).close()
+    return StoreSink(sink, settings.store, settings.store_app or LOCAL_APP)

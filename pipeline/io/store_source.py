@@ -1,0 +1,66 @@
+"""Reads the evaluations of a store as eval cases."""
+
+from collections.abc import Iterator, Sequence
+
+import apache_beam as beam
+from apache_beam.pvalue import PCollection
+from sqlalchemy import Connection, select
+
+from turnwise.pipeline.io.shared_stores import shared_store, try_store
+from turnwise.pipeline.io.sources import Source
+from turnwise.pipeline.settings.run import RunSettings
+from turnwise.pipeline.store.tables import EVALUATIONS
+from turnwise.pipeline.store.urls import is_store_url, shown_url
+from turnwise.schemas.failure import Failure
+from turnwise.schemas.record import Record
+
+
+class _ReadStoreFn(beam.DoFn):
+    def __init__(self, app: str) -> None:
+        self._app = app
+
+    def process(self, url: str) -> Iterator[Record]:
+        yield from store_records(url, self._app)
+
+
+def store_records(url: str, app: str) -> Iterator[Record]:
+    """Yields the evaluations of a store, of one app or of all (""), in order of their names."""
+    texts = shared_store(url, read_only=True).read(lambda connection: _contents(connection, app))
+    for position, text in enumerate(texts, 1):
+        yield Record(shown_url(url), position, text.encode())
+
+
+def _contents(connection: Connection, app: str) -> Sequence[str]:
+    query = select(EVALUATIONS.c.content).order_by(EVALUATIONS.c.name)
+    return connection.execute(query.where(EVALUATIONS.c.app == app) if app else query).scalars().all()
+
+
+class StoreSource:
+    """The evaluations of stores, all in one state of each store, and the records of another source."""
+
+    def __init__(self, urls: Sequence[str], app: str, other: Source | None) -> None:
+        """Keeps what to read.
+
+        Args:
+            urls: Addresses.
+            app: Read only the evaluations of this app; "": those of all.
+            other: Read besides.
+        """
+        self._urls, self._app, self._other = list(urls), app, other
+
+    def read(self, root: beam.Pipeline, name: str) -> "tuple[PCollection[Record], PCollection[Failure]]":
+        """Reads everything at the start of the pipeline."""
+        urls = root | f"{name}Stores" >> beam.Create(self._urls, reshuffle=False)
+        records = urls | f"{name}ReadStores" >> beam.ParDo(_ReadStoreFn(self._app))
+        if self._other is None:
+            return records, root | f"{name}NoFailures" >> beam.Create([])
+        others, failures = self._other.read(root, name)
+        return (records, others) | f"{name}OfAllKinds" >> beam.Flatten(), failures
+
+
+def with_stores(files: Source | None, settings: RunSettings) -> Source:
+    """Returns the source of all eval cases of a run; raises ConfigError if a store cannot be opened."""
+    urls = list(dict.fromkeys(path for path in settings.eval_cases if is_store_url(path)))
+    for url in urls:
+        try_store("--eval_cases", url, read_only=True).close()
+    return StoreSource(urls, settings.store_app, files)

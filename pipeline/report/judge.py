@@ -1,0 +1,105 @@
+"""What the judge of a run did, or would do: for people, and for `run.json`."""
+
+from collections.abc import Sequence
+
+from apache_beam.metrics.metric import MetricsFilter
+from apache_beam.runners.runner import PipelineResult
+
+from turnwise.pipeline.settings.run import RunSettings
+from turnwise.schemas.judge_config import JudgeConfig
+from turnwise.schemas.values import JsonObject
+from turnwise.transforms.beam.judge_turns import JUDGE_USAGE, UNUSABLE
+from turnwise.transforms.judging.backends.access import HOW_TO
+from turnwise.transforms.judging.counts import JudgeUsage, total_cost
+from turnwise.transforms.scoring.verdict import STATUS
+
+Usage = dict[str, JudgeUsage]
+
+
+def judge_usage(result: PipelineResult) -> Usage:
+    """Returns what was asked of every model, out of Beam's counters."""
+    counters = result.metrics().query(MetricsFilter().with_namespace(JUDGE_USAGE))["counters"]
+    usage: Usage = {}
+    for counter in counters:
+        model, _, figure = counter.key.metric.name.rpartition("|")
+        number, own = counter.committed or 0, usage.setdefault(model, JudgeUsage())
+        if figure.startswith(UNUSABLE):
+            own.unusable[figure.removeprefix(UNUSABLE)] += number
+        else:
+            setattr(own, figure, getattr(own, figure) + number)
+    return usage
+
+
+def judge_document(settings: RunSettings, usage: Usage) -> JsonObject:
+    """Returns what `run.json` says of the judge."""
+    config = settings.judge.config
+    document: JsonObject = {"backend": config.backend, "sample_rate": settings.sample_rate}
+    if config.backend == "gemini":
+        document |= {
+            "model": config.model,
+            "concurrency": settings.judge.concurrency,
+            "cost": total_cost(usage, config.prices),
+            "usage": {model: _figures(own) for model, own in sorted(usage.items())},
+        }
+    return document
+
+
+def _figures(usage: JudgeUsage) -> JsonObject:
+    figures = usage.figures()
+    total = figures.pop("latency_ms")
+    return {
+        **figures,
+        "unusable": dict(usage.unusable),
+        "mean_latency_ms": total / usage.calls if usage.calls else None,
+    }
+
+
+def judge_text(settings: RunSettings, usage: Usage, rows: Sequence[JsonObject]) -> str:
+    """Returns the lines about the judge; "" if there is nothing to say.
+
+    Args:
+        settings: What the run was asked to do.
+        usage: What was asked of every model.
+        rows: The rows of `metrics_by_app_version`.
+    """
+    config = settings.judge.config
+    if config.backend == "none":
+        undecided = sum(row["unscored"] for row in rows if row["criterion"] == STATUS)
+        is_missed = settings.selection.judged or (undecided and settings.eval_cases)
+        return f"judge: none, so judged criteria are unscored; {HOW_TO}" if is_missed else ""
+    if config.backend == "local":
+        is_asked = settings.selection.judged or settings.eval_cases
+        return "judge: local, rules and no model; what it cannot tell is unscored" if is_asked else ""
+    lines = [f"judge: {model}: {_usage_text(own)}" for model, own in sorted(usage.items())]
+    return "\n".join(lines + _money_lines("cost", usage, config))
+
+
+def _usage_text(usage: JudgeUsage) -> str:
+    parts = [
+        f"{usage.samples:,} answers ({usage.cached:,} cached) by {usage.calls:,} calls",
+        f"{usage.tokens_in:,} + {usage.tokens_out:,} tokens",
+    ]
+    if usage.calls:
+        parts.append(f"{usage.latency_ms / usage.calls / 1000:.1f} s each")
+    if usage.retries:
+        parts.append(f"{usage.retries:,} retries")
+    if usage.asked_again:
+        parts.append(f"{usage.asked_again:,} asked once more")
+    faults = sorted(usage.unusable.items())
+    return ", ".join([*parts, *(f"{number:,} unusable: {kind}" for kind, number in faults)])
+
+
+def estimate_text(settings: RunSettings, usage: Usage) -> str:
+    """Returns what a run would ask: calls and tokens if the answers agree, and the most calls."""
+    config = settings.judge.config
+    lines = [
+        f"{model}: {own.calls:,} calls if answers agree, {own.samples:,} at the most; "
+        f"about {own.tokens_in:,} tokens in and {own.tokens_out:,} out"
+        for model, own in sorted(usage.items())
+    ]
+    return "\n".join([*lines, *_money_lines("about", usage, config)]) if lines else "no model would be asked"
+
+
+def _money_lines(word: str, usage: Usage, config: JudgeConfig) -> list[str]:
+    cost = total_cost(usage, config.prices) if usage and config.prices else None
+    return [] if cost is None else [f"{word} {cost:,.2f} at the prices of the config"]

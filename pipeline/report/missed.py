@@ -1,0 +1,64 @@
+"""Finds in the tables of a run the conversations that missed a gate."""
+
+import json
+import re
+from collections.abc import Iterator
+
+from apache_beam.io.filesystems import FileSystems
+
+from turnwise.pipeline.io.terminal import LONGEST_NAME, printable
+from turnwise.schemas.values import JsonObject
+from turnwise.transforms.scoring.verdict import STATUS
+
+NAMES_SHOWN = 20
+_NAME_MARK = re.compile(r" result(?:, trial \S+)? - ")
+
+
+def missed_conversations(directory: str, output_format: str, criterion: str) -> list[str]:
+    """Returns the ids of the conversations that failed a criterion or are undecided on it, each once.
+
+    Args:
+        directory: The output of a run, complete.
+        output_format: Suffix of its tables.
+        criterion: Its name, or `evaluation_status`.
+    """
+    found = _without_pass(directory, output_format) if criterion == STATUS else ()
+    others = () if criterion == STATUS else _failed(directory, output_format, criterion)
+    return list(dict.fromkeys([*found, *others]))
+
+
+def _failed(directory: str, output_format: str, criterion: str) -> Iterator[str]:
+    mark = f'"criterion":"{criterion}"'.encode()
+    for table in ("scores", "failures"):
+        for row in _rows(directory, table, output_format, mark):
+            is_whole = table == "failures" or row["turn_index"] is None
+            if row["criterion"] == criterion and is_whole and row.get("outcome") != "PASS":
+                yield row["conversation_id"] or ""
+
+
+def _without_pass(directory: str, output_format: str) -> Iterator[str]:
+    for row in _rows(directory, "results", output_format, b""):
+        if output_format == "avro":
+            if row["evaluation_status"] != "PASS":
+                yield row["conversation_id"]
+        elif row.get("evaluationStatus") != "PASS":
+            yield _NAME_MARK.split(row["displayName"], maxsplit=1)[-1]
+
+
+def _rows(directory: str, table: str, output_format: str, mark: bytes) -> Iterator[JsonObject]:
+    """Yields the rows of a table; of JSON Lines only those that hold a text."""
+    pattern = FileSystems.join(directory, f"{table}-*.{output_format}")
+    for path in sorted(file.path for found in FileSystems.match([pattern]) for file in found.metadata_list):
+        with FileSystems.open(path) as file:
+            if output_format == "avro":
+                import fastavro
+
+                yield from (row for row in fastavro.reader(file) if isinstance(row, dict))
+            else:
+                yield from (json.loads(line) for line in file if mark in line)
+
+
+def names_text(names: list[str]) -> str:
+    """Returns the first names, and how many others there are."""
+    shown = ", ".join(printable(name, LONGEST_NAME) for name in names[:NAMES_SHOWN])
+    return shown + (f" and {len(names) - NAMES_SHOWN} more" if len(names) > NAMES_SHOWN else "")

@@ -1,0 +1,156 @@
+"""What a person sees at the end of a run."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+from turnwise.pipeline.io.terminal import LONGEST_NAME, columns, padded, printable
+from turnwise.schemas.values import JsonObject
+from turnwise.transforms.criteria import CRITERIA, Criterion
+from turnwise.transforms.criteria.custom import CustomMetric
+from turnwise.transforms.scoring.verdict import STATUS
+
+_GAP = "  "
+_REASONS_SHOWN = 3
+
+
+def version_table(rows: Sequence[JsonObject], criteria: Sequence[str], failures: dict[str, int]) -> str:
+    """Returns a table with one column per app version.
+
+    Args:
+        rows: The rows of `metrics_by_app_version`.
+        criteria: Names of the criteria, in the order to show them.
+        failures: App version -> failures.
+    """
+    versions = sorted({row["app_version"] or "" for row in rows})
+    by_key = {(row["app_version"] or "", row["criterion"], row["level"]): row for row in rows}
+    measured = {row["criterion"] for row in rows}
+    lines = [["", *_headings(versions)]]
+    status = [by_key.get((version, STATUS, "conversation")) for version in versions]
+    lines.append(["conversations", *(str(row["conversations"]) if row else "" for row in status)])
+    lines.append(["turns", *(str(row["turns"]) if row else "" for row in status)])
+    lines.append(["pass rate", *(_pass_rate(row) for row in status)])
+    if any(_repeated(row) for row in status):
+        lines.append(["pass^k, pass@k", *map(_repeats, status)])
+    lines.append(["not decided", *(str(row["unscored"]) if row else "" for row in status)])
+    for name in (name for name in criteria if name in measured):
+        lines.append([name, *(_mean(_row_of(by_key, version, name)) for version in versions)])
+    lines.append(["unscored", *(_total(by_key, version, criteria) for version in versions)])
+    lines.append(["failures", *(str(failures.get(version, 0)) for version in versions)])
+    return _aligned(lines)
+
+
+def _row_of(by_key: dict[tuple[str, str, str], JsonObject], version: str, name: str) -> JsonObject | None:
+    """Returns the row to show: of turns for latencies and counts, of whole conversations for scores."""
+    levels = ("conversation", "turn") if _has_scale(name) else ("turn", "conversation")
+    return by_key.get((version, name, levels[0])) or by_key.get((version, name, levels[1]))
+
+
+def _headings(versions: Sequence[str]) -> list[str]:
+    """Returns the last segments of the versions, or full names, or numbers, where two would look the same."""
+    short = [version.rsplit("/", 1)[-1] or "(no version)" for version in versions]
+    names = [s if short.count(s) == 1 else v for s, v in zip(short, versions, strict=True)]
+    shown = [printable(name, LONGEST_NAME) for name in names]
+    return [s if shown.count(s) == 1 else f"{s} #{number}" for number, s in enumerate(shown, 1)]
+
+
+def _pass_rate(row: JsonObject | None) -> str:
+    if row is None or row["pass_rate"] is None:
+        return "-"
+    low, high = row["pass_rate_low"], row["pass_rate_high"]
+    return f"{row['pass_rate']:.0%} ({row['pass_count']} of {row['scored']}, {low:.0%} to {high:.0%})"
+
+
+def _repeated(row: JsonObject | None) -> JsonObject | None:
+    """Returns what is known of repeated runs, where a case ran at least twice."""
+    repeats = row["repeats"] if row else None
+    return repeats if repeats and len(repeats["pass_hat_k"]) > 1 else None
+
+
+def _repeats(row: JsonObject | None) -> str:
+    repeats = _repeated(row)
+    if repeats is None:
+        return "-"
+    place = min(max(repeats["runs"], 2), len(repeats["pass_hat_k"])) - 1
+    hat, at = repeats["pass_hat_k"][place], repeats["pass_at_k"][place]
+    shown = (f"{each['value']:.0%} ({each['low']:.0%} to {each['high']:.0%})" for each in (hat, at))
+    all_cases = hat["cases"] == repeats["cases"]
+    cases = "" if all_cases else f", {hat['cases']} of {repeats['cases']} cases"
+    return f"k={hat['k']}{cases}: {', '.join(shown)}"
+
+
+def _mean(row: JsonObject | None) -> str:
+    if row is None or row["mean"] is None:
+        return "-"
+    if row["unit"] == "seconds":
+        return f"{row['mean']:.2f} s (p50 {row['p50']:.2f}, p90 {row['p90']:.2f}, p99 {row['p99']:.2f})"
+    return f"{row['mean']:.3f}" if _has_scale(row["criterion"]) else f"{row['mean']:.1f}"
+
+
+def _has_scale(name: str) -> bool:
+    kind = CRITERIA.get(name)  # none: a custom metric
+    return kind is None or kind.scale is not None
+
+
+def _total(by_key: dict[tuple[str, str, str], JsonObject], version: str, names: Sequence[str]) -> str:
+    """Returns how many scores of a version have no value, at the level that is shown."""
+    rows = (_row_of(by_key, version, name) for name in names)
+    return str(sum(row["unscored"] for row in rows if row is not None))
+
+
+def _aligned(lines: Sequence[Sequence[str]]) -> str:
+    lines = [[printable(cell) for cell in line] for line in lines]
+    widths = [max(columns(line[column]) for line in lines) for column in range(len(lines[0]))]
+    filled = (
+        _GAP.join(padded(cell, width) for cell, width in zip(line, widths, strict=True)) for line in lines
+    )
+    return "\n".join(line.rstrip() for line in filled)
+
+
+def balance_text(counts: JsonObject) -> str:
+    """Returns the lines that account for everything, with the most frequent failures."""
+    lines = [
+        f"{counts['records']} records = {counts['parsed_records']} parsed + {counts['lost_records']} failed; "
+        f"{counts['conversations']} conversations = {counts['results']} results "
+        f"+ {counts['lost_conversations']} failed"
+    ]
+    if counts["lost_cases"] or counts["unused_cases"]:
+        untried = f"{counts['unused_cases']} without a recording"
+        lines.append(f"eval cases: {counts['cases']} read, {untried}, {counts['lost_cases']} failed")
+    if counts.get("late_conversations"):
+        late = counts["late_conversations"]
+        lines.append(
+            f"{late} conversations came later than --allowed_lateness; their windows hold them since the end"
+        )
+    for name in ("failures", "findings"):
+        if counts[name]:
+            most = list(counts[name].items())[:_REASONS_SHOWN]
+            more = sum(counts[name].values()) - sum(count for _, count in most)
+            shown = [f"{count} {printable(reason, LONGEST_NAME)}" for reason, count in most] + (
+                [f"{more} others"] if more else []
+            )
+            lines.append(f"{name}: " + ", ".join(shown))
+    return "\n".join(lines)
+
+
+def idle_text(criteria: Sequence[Criterion], rows: Sequence[JsonObject]) -> str:
+    """Returns the line about gates that were applicable to no conversation; "" if there are none."""
+    seen = {row["criterion"] for row in rows}
+    idle = [c.name for c in criteria if c.threshold is not None and c.name not in seen]
+    return f"applicable to no conversation, so nothing was held against: {', '.join(idle)}" if idle else ""
+
+
+def custom_text(criteria: Sequence[Criterion]) -> str:
+    """Returns the line about custom metrics; "" if the criteria hold none."""
+    names = [criterion.name for criterion in criteria if isinstance(criterion, CustomMetric)]
+    return (
+        f"custom_metrics: unscored, because their functions are not run: {printable(', '.join(names))}"
+        if names
+        else ""
+    )
+
+
+def guesses_text(guesses: JsonObject) -> str:
+    """Returns the line about tools of which nobody says what they do."""
+    by_effect = Counter(tool["effect"] for tool in guesses.values())
+    counts = ", ".join(f"{number} {effect}" for effect, number in sorted(by_effect.items()))
+    return f"tools: the effect of {len(guesses)} is guessed by name ({counts}); `turnwise tools` lists them"

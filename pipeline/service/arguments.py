@@ -1,0 +1,115 @@
+"""The options of `turnwise serve`. Without a server, so that help and usage errors come at once."""
+
+import argparse
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from ipaddress import ip_address
+
+from turnwise.pipeline.store.urls import is_store_url, shown_url
+from turnwise.schemas.config import ConfigError
+
+TOKEN = "TURNWISE_TOKEN"
+"""The environment variable that holds the bearer token."""
+
+_TOKEN_FORM = re.compile(r"[A-Za-z0-9._~+/=-]{16,}")
+
+
+@dataclass(frozen=True)
+class ServeOptions:
+    """How to serve what.
+
+    Attributes:
+        store: Address of the store.
+        allowed_hosts: Names, beside its address, under which the server is known.
+        token: Bearer token of every request; "": none is needed.
+    """
+
+    store: str
+    stdio: bool = False
+    host: str = "127.0.0.1"
+    port: int = 8000
+    allowed_hosts: tuple[str, ...] = ()
+    read_only: bool = False
+    token: str = ""
+
+
+def add_serve_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds the options to a parser."""
+    parser.add_argument(
+        "--store", metavar="URL", help="sqlite:///FILE (made if it is not there) or postgresql://..."
+    )
+    parser.add_argument(
+        "--stdio", action="store_true", help="speak MCP over standard input and output, not HTTP"
+    )
+    parser.add_argument(
+        "--host",
+        default="127.0.0.1",
+        metavar="ADDRESS",
+        help=f"address to listen at (default: 127.0.0.1); any but this machine's own needs {TOKEN}",
+    )
+    parser.add_argument("--port", type=int, default=8000, metavar="N", help="default: 8000; 0: any free one")
+    parser.add_argument(
+        "--allowed_hosts",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="NAME",
+        help="names that requests may have as Host and Origin, beside the address",
+    )
+    parser.add_argument("--read_only", action="store_true", help="refuse every change")
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> None:  # type: ignore[override]
+        raise ConfigError(message)
+
+
+def parse_serve_options(
+    argv: Sequence[str], environment: Mapping[str, str] = os.environ
+) -> ServeOptions | None:
+    """Returns the options of a command line; None: help was asked for, and printed.
+
+    Raises:
+        ConfigError: An option is wrong or missing.
+    """
+    parser = _Parser(
+        prog="turnwise serve",
+        description="Serves a store over MCP (/mcp) and REST (/v1beta), or over MCP on stdio.",
+        epilog=f"With {TOKEN} in the environment, every request needs that bearer token.",
+        allow_abbrev=False,
+        add_help=False,
+    )
+    add_serve_arguments(parser)
+    if "-h" in argv or "--help" in argv:
+        parser.print_help()
+        return None
+    given = vars(parser.parse_args(list(argv)))
+    names = tuple(given.pop("allowed_hosts"))
+    return _checked(ServeOptions(**given, allowed_hosts=names, token=environment.get(TOKEN, "")))
+
+
+def _checked(options: ServeOptions) -> ServeOptions:
+    if not options.store:
+        raise ConfigError("--store is missing: name a store (sqlite:///FILE, postgresql://...)")
+    if not is_store_url(options.store):
+        shown = shown_url(options.store)
+        raise ConfigError(f"--store {shown}: is no address of a store (sqlite:///FILE, postgresql://...)")
+    if not 0 <= options.port < 65_536:
+        raise ConfigError(f"--port must lie between 0 and 65535, not {options.port}")
+    if options.token and not _TOKEN_FORM.fullmatch(options.token):
+        raise ConfigError(f"{TOKEN}: at least 16 letters, digits or . _ ~ + / = - are needed")
+    if not (options.stdio or options.token or is_loopback(options.host)):
+        raise ConfigError(f"--host {options.host}: other machines reach it, so set {TOKEN}, a bearer token")
+    return options
+
+
+def is_loopback(host: str) -> bool:
+    """Tells whether a host name or address can only be this machine."""
+    if host.lower() == "localhost":
+        return True
+    try:
+        return ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False

@@ -1,0 +1,156 @@
+"""Two app versions beside each other."""
+
+from collections.abc import Mapping, Sequence
+from typing import Literal, NamedTuple
+
+from sqlalchemy import Connection, select
+
+from turnwise.pipeline.service.errors import ServiceError, invalid, refused_field
+from turnwise.pipeline.service.evaluations import filter_conditions
+from turnwise.pipeline.service.lists import next_token, read_paging
+from turnwise.pipeline.service.service import Service
+from turnwise.pipeline.store.pages import Position
+from turnwise.pipeline.store.results import EvaluationFigures, version_id
+from turnwise.pipeline.store.tables import EVALUATIONS, key_text
+from turnwise.schemas.ces.names import checked_name
+from turnwise.schemas.ces.tools import CompareAppVersionsRequest
+from turnwise.schemas.values import JsonObject
+from turnwise.transforms.ces.aggregates import Sums, VersionSums, add_sums, aggregated_metrics
+from turnwise.transforms.metrics.tally import wilson_interval
+
+_NONE = VersionSums(0, 0, {})
+_RANKS: dict[str, int] = {"REGRESSED": 1, "IMPROVED": 2}
+
+
+class _Pair(NamedTuple):
+    """The results of one evaluation in both versions."""
+
+    evaluation: str
+    base: VersionSums
+    candidate: VersionSums
+
+    @property
+    def change(self) -> Literal["REGRESSED", "IMPROVED", "unchanged", "onlyBase", "onlyCandidate", ""]:
+        base, candidate = _decided(self.base), _decided(self.candidate)
+        if not base or not candidate:
+            return "onlyBase" if base else "onlyCandidate" if candidate else ""
+        # Shares are compared without dividing.
+        before, after = self.base.passes * candidate, self.candidate.passes * base
+        return "unchanged" if before == after else "REGRESSED" if after < before else "IMPROVED"
+
+
+def _decided(sums: VersionSums) -> int:
+    return sums.passes + sums.fails
+
+
+def compare_app_versions(service: Service, request: CompareAppVersionsRequest) -> JsonObject:
+    """Returns the figures of two versions, and the evaluations that changed: the regressed ones first."""
+    with refused_field("parent"):
+        app = checked_name("app", request.parent)
+    base = _version("baseVersion", request.base_version)
+    candidate = _version("candidateVersion", request.candidate_version)
+    identity = ("comparison", app, base, candidate, request.evaluation_filter)
+    paging = read_paging(request.page_size, request.page_token, *identity)
+    figures, display_names = _read(service, app, request.evaluation_filter)
+    _check_versions(figures, (base, candidate))
+    pairs = [
+        _Pair(name, own.versions.get(base, _NONE), own.versions.get(candidate, _NONE))
+        for name, own in figures.items()
+    ]
+    changes = sorted((pair for pair in pairs if pair.change in _RANKS), key=_place)
+    left = [pair for pair in changes if paging.after is None or _place(pair) > paging.after]
+    page = left[: paging.size]
+    return {
+        "base": _summary(figures, base),
+        "candidate": _summary(figures, candidate),
+        **({"changes": [_change(pair, display_names) for pair in page]} if page else {}),
+        **_counts(pairs),
+        **next_token(paging, _place(page[-1]) if len(left) > len(page) else None),
+    }
+
+
+def _read(
+    service: Service, app: str, evaluation_filter: str
+) -> tuple[dict[str, EvaluationFigures], dict[str, str]]:
+    """Returns the figures of the evaluations that a filter leaves, and display names by name."""
+    conditions = filter_conditions(app, evaluation_filter)
+    query = select(EVALUATIONS.c.name, EVALUATIONS.c.display_name).where(
+        EVALUATIONS.c.app == app, *conditions
+    )
+
+    def work(connection: Connection) -> tuple[dict[str, EvaluationFigures], dict[str, str]]:
+        found = {name: display_name for name, display_name in connection.execute(query)}
+        figures = service.cache.read(connection, app)
+        return {name: own for name, own in figures.items() if name in found or not conditions}, found
+
+    return service.store.read(work)
+
+
+def _version(field: str, text: str) -> str:
+    if not text:
+        raise invalid(field, "is required: the name or id of an app version")
+    return key_text(version_id(text))
+
+
+def _check_versions(figures: Mapping[str, EvaluationFigures], versions: Sequence[str]) -> None:
+    known = sorted({version for own in figures.values() for version in own.versions} - {""})
+    for version in versions:
+        if version not in known:
+            there_are = ", ".join(known[:20]) or "none"
+            raise ServiceError(
+                "NOT_FOUND", f"no result of version {version!r}; there are results of: {there_are}"
+            )
+
+
+def _place(pair: _Pair) -> Position:
+    return Position(_RANKS[pair.change], pair.evaluation)
+
+
+def _counts(pairs: list[_Pair]) -> JsonObject:
+    changes: list[str] = [pair.change for pair in pairs]
+    kinds = ("REGRESSED", "IMPROVED", "unchanged", "onlyBase", "onlyCandidate")
+    names = ("regressedCount", "improvedCount", "unchangedCount", "onlyBaseCount", "onlyCandidateCount")
+    counts = {name: changes.count(kind) for name, kind in zip(names, kinds, strict=True)}
+    return {name: count for name, count in counts.items() if count}
+
+
+def _change(pair: _Pair, display_names: Mapping[str, str]) -> JsonObject:
+    counts = {
+        "basePassCount": pair.base.passes,
+        "baseFailCount": pair.base.fails,
+        "candidatePassCount": pair.candidate.passes,
+        "candidateFailCount": pair.candidate.fails,
+    }
+    return {
+        "evaluation": pair.evaluation,
+        **({"displayName": display_names[pair.evaluation]} if pair.evaluation in display_names else {}),
+        "change": pair.change,
+        **{name: count for name, count in counts.items() if count},
+    }
+
+
+def _summary(figures: Mapping[str, EvaluationFigures], version: str) -> JsonObject:
+    own = [found for found in figures.values() if version in found.versions]
+    sums: Sums = {}
+    for found in own:
+        add_sums(sums, found.versions[version].sums)
+    passes = sum(found.versions[version].passes for found in own)
+    fails = sum(found.versions[version].fails for found in own)
+    undecided = sum(found.undecided.get(version, 0) for found in own)
+    counts = {
+        "evaluationCount": len(own),
+        "passCount": passes,
+        "failCount": fails,
+        "undecidedCount": undecided,
+    }
+    message: JsonObject = {"appVersionId": version, **{name: n for name, n in counts.items() if n}}
+    interval = wilson_interval(passes, passes + fails)
+    if interval is not None:
+        rates = {
+            "passRate": passes / (passes + fails),
+            "passRateLow": interval.low,
+            "passRateHigh": interval.high,
+        }
+        message |= rates
+    metrics = aggregated_metrics({version: VersionSums(passes, fails, sums)})
+    return message | {"metrics": metrics["metricsByAppVersion"][0]}

@@ -1,0 +1,104 @@
+"""What the service adds to a stored evaluation when it is read: times, metrics and results."""
+
+from collections.abc import Collection, Iterable
+from threading import Lock
+
+from sqlalchemy import Connection
+
+from turnwise.pipeline.store.evaluations import StoredEvaluation
+from turnwise.pipeline.store.results import (
+    EvaluationFigures,
+    Fingerprint,
+    fingerprints,
+    newest_results,
+    read_figures,
+)
+from turnwise.schemas.ces.names import app_of
+from turnwise.schemas.proto.scalars import nanos_timestamp
+from turnwise.schemas.values import JsonObject
+from turnwise.transforms.ces.aggregates import aggregated_metrics
+
+COMPUTED = frozenset({"aggregatedMetrics", "evaluationRuns", "lastCompletedResult"})
+"""Fields that are made from results, and that every reader gets."""
+
+LAST_TEN = "lastTenResults"
+_MOST_KEPT = 20_000
+
+
+class FiguresCache:
+    """What results add up to, by evaluation; added up anew only when a result was written since."""
+
+    def __init__(self) -> None:
+        """Starts empty."""
+        self._kept: dict[str, tuple[Fingerprint, EvaluationFigures]] = {}
+        self._lock = Lock()
+
+    def read(
+        self, connection: Connection, app: str, evaluations: Iterable[str] | None = None
+    ) -> dict[str, EvaluationFigures]:
+        """Returns the figures of the evaluations (None: all of the app) that have results."""
+        return {
+            evaluation: self._figures(connection, evaluation, fingerprint)
+            for evaluation, fingerprint in fingerprints(connection, app, evaluations).items()
+        }
+
+    def _figures(self, connection: Connection, evaluation: str, now: Fingerprint) -> EvaluationFigures:
+        fingerprint, figures = self._kept.get(evaluation, (None, None))
+        if figures is None or fingerprint != now:
+            figures = read_figures(connection, evaluation)
+            with self._lock:
+                self._kept.pop(evaluation, None)
+                self._kept[evaluation] = (now, figures)
+                if len(self._kept) > _MOST_KEPT:
+                    del self._kept[next(iter(self._kept))]
+        return figures
+
+
+def read_back(
+    connection: Connection, found: Collection[StoredEvaluation], cache: FiguresCache, wanted: Collection[str]
+) -> list[JsonObject]:
+    """Returns evaluations of one app as a reader sees them, in canonical proto3 JSON.
+
+    Args:
+        connection: Where their results are.
+        found: The evaluations.
+        cache: Figures that are known already.
+        wanted: JSON names of the computed fields, `lastTenResults` included, that are not to be left out.
+    """
+    figures: dict[str, EvaluationFigures] = {}
+    if found and {"aggregatedMetrics", "evaluationRuns"} & set(wanted):
+        figures = cache.read(connection, app_of(next(iter(found)).name), [one.name for one in found])
+    return [
+        evaluation_value(one) | _computed(connection, one, figures.get(one.name), wanted) for one in found
+    ]
+
+
+def evaluation_value(evaluation: StoredEvaluation) -> JsonObject:
+    """Returns an evaluation without what is made from results."""
+    return {
+        **evaluation.content,
+        "createTime": nanos_timestamp(evaluation.create_nanos),
+        "createdBy": evaluation.created_by,
+        "updateTime": nanos_timestamp(evaluation.update_nanos),
+        "lastUpdatedBy": evaluation.last_updated_by,
+        "etag": evaluation.etag,
+    }
+
+
+def _computed(
+    connection: Connection,
+    evaluation: StoredEvaluation,
+    figures: EvaluationFigures | None,
+    wanted: Collection[str],
+) -> JsonObject:
+    value: JsonObject = {}
+    if figures is not None:
+        value["evaluationRuns"] = figures.runs
+        value["aggregatedMetrics"] = aggregated_metrics(figures.versions)
+    if "lastCompletedResult" in wanted:
+        value["lastCompletedResult"] = next(
+            iter(newest_results(connection, evaluation.name, 1, only_completed=True)), None
+        )
+    if LAST_TEN in wanted:
+        value[LAST_TEN] = newest_results(connection, evaluation.name, 10)
+    return {name: item for name, item in value.items() if item and name in wanted}

@@ -1,0 +1,81 @@
+"""Errors of the service, in the form that Google's APIs give them."""
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from turnwise.schemas.filters import FilterError
+from turnwise.schemas.proto.json import WireError
+from turnwise.schemas.proto.masks import MaskError
+from turnwise.schemas.values import JsonObject
+
+HTTP_CODES = {
+    "INVALID_ARGUMENT": 400,
+    "UNAUTHENTICATED": 401,
+    "PERMISSION_DENIED": 403,
+    "NOT_FOUND": 404,
+    "ABORTED": 409,
+    "ALREADY_EXISTS": 409,
+    "INTERNAL": 500,
+    "UNIMPLEMENTED": 501,
+    "UNAVAILABLE": 503,
+}
+"""Status -> code of the HTTP answer."""
+
+_PATH = re.compile(r"\w+((?:\.\w+|\[\d+\])*): (.*)", re.DOTALL)
+
+
+class ServiceError(Exception):
+    """A request is refused.
+
+    Attributes:
+        status: One of `HTTP_CODES`.
+        message: What is wrong, in one line.
+        field: The field of the request that is wrong; "": none in particular.
+    """
+
+    def __init__(self, status: str, message: str, field: str = "") -> None:
+        """Keeps what is said."""
+        super().__init__(message)
+        self.status, self.message, self.field = status, message, field
+
+    def to_value(self) -> JsonObject:
+        """Returns the body of the answer."""
+        error: JsonObject = {
+            "code": HTTP_CODES[self.status],
+            "message": f"{self.field}: {self.message}" if self.field else self.message,
+            "status": self.status,
+        }
+        if self.field:
+            violation = {"field": self.field, "description": self.message}
+            kind = "type.googleapis.com/google.rpc.BadRequest"
+            error["details"] = [{"@type": kind, "fieldViolations": [violation]}]
+        return {"error": error}
+
+
+def invalid(field: str, why: object) -> ServiceError:
+    """Returns the refusal of a field."""
+    return ServiceError("INVALID_ARGUMENT", str(why), field)
+
+
+def not_found(name: str) -> ServiceError:
+    """Returns the answer where nothing has a name."""
+    return ServiceError("NOT_FOUND", f"{name} was not found")
+
+
+@contextmanager
+def refused_field(field: str) -> Iterator[None]:
+    """Turns what is wrong with a field into the refusal of the request."""
+    try:
+        yield
+    except WireError as error:
+        raise wire_refusal(error, field) from None
+    except (MaskError, FilterError, ValueError) as error:
+        raise invalid(field, error) from None
+
+
+def wire_refusal(error: WireError, root: str = "") -> ServiceError:
+    """Returns the refusal of a message that is none, with the path of the field below `root`."""
+    match = _PATH.fullmatch(str(error))
+    path, why = (match[1].lstrip("."), match[2]) if match else ("", str(error))
+    return invalid(".".join(part for part in (root, path) if part), why)

@@ -1,0 +1,120 @@
+"""HTTP connections with limits: of time for what the client still owes, and of number."""
+
+import resource
+from dataclasses import dataclass
+from typing import Any
+
+import h11
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from turnwise.pipeline.service.errors import HTTP_CODES, ServiceError
+from turnwise.transforms.ces.messages import dump_json
+
+_LOOK_SECONDS = 1.0
+_MOST_CONNECTIONS = 256
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a client may take up.
+
+    Attributes:
+        headers: Seconds for a request's headers, from the connection on.
+        body: Seconds for a request's body.
+        answer: Seconds in which a client may read nothing of an answer.
+        connections: Connections at once.
+    """
+
+    headers: float = 10.0
+    body: float = 30.0
+    answer: float = 30.0
+    connections: int = _MOST_CONNECTIONS
+
+
+def server_limits() -> Limits:
+    """Returns the limits of a server: at most half of the files that the process may open are connections."""
+    files = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    most = _MOST_CONNECTIONS if files == resource.RLIM_INFINITY else files // 2
+    return Limits(connections=max(8, min(_MOST_CONNECTIONS, most)))
+
+
+class LimitedProtocol(H11Protocol):
+    """Ends connections whose client is too slow; where there are too many, the one that is due the longest.
+
+    So a client that holds connections open takes none away from others. A connection whose request is being
+    worked on is not ended.
+    """
+
+    def __init__(self, *arguments: Any, limits: Limits, **named: Any) -> None:
+        """Keeps the limits."""
+        super().__init__(*arguments, **named)
+        self._limits = limits
+        self._answers = 0
+        self._due: tuple[str, int, int] | None = None
+        self._since = self.loop.time()
+
+    def connection_made(self, transport: Any) -> None:
+        """Takes a connection, in place of another one where there are too many."""
+        super().connection_made(transport)
+        self._look()
+        if len(self.connections) > self._limits.connections:
+            self._make_room()
+
+    def send_400_response(self, msg: str) -> None:
+        """Answers what is not HTTP, unless an answer has begun."""
+        if self.conn.our_state not in (h11.IDLE, h11.SEND_RESPONSE):
+            self.transport.abort()
+            return
+        if self.cycle is not None:
+            self.cycle.disconnected = True
+            self.cycle.message_event.set()
+        self._answer_and_close(ServiceError("INVALID_ARGUMENT", "the request is not HTTP"))
+
+    def on_response_complete(self) -> None:
+        """Takes the next request of the connection."""
+        self._answers += 1
+        super().on_response_complete()
+
+    def _answer_and_close(self, error: ServiceError) -> None:
+        body, code = dump_json(error.to_value()), HTTP_CODES[error.status]
+        head = f"HTTP/1.1 {code} {error.status}\r\nContent-Type: application/json\r\n"
+        length = f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n"
+        self.transport.write((head + length).encode() + body)
+        self.transport.close()
+
+    def _what_is_due(self) -> tuple[str, int, int] | None:
+        """Returns what the client owes, and how far it is with that; None: the server is at work."""
+        unread = self.transport.get_write_buffer_size()
+        if unread:
+            return "answer", self._answers, unread
+        if self.conn.their_state is h11.SEND_BODY:
+            return "body", self._answers, 0
+        return ("headers", self._answers, 0) if self.conn.their_state is h11.IDLE else None
+
+    def _refresh(self) -> None:
+        due = self._what_is_due()
+        if due != self._due:
+            self._due, self._since = due, self.loop.time()
+
+    def _look(self) -> None:
+        if self not in self.connections:
+            return
+        self._refresh()
+        if self._due and self.loop.time() - self._since > getattr(self._limits, self._due[0]):
+            self.transport.abort()
+        else:
+            self.loop.call_later(min(_LOOK_SECONDS, self._limits.headers), self._look)
+
+    def _make_room(self) -> None:
+        """Ends the connection that is due the longest, which may be this one; else refuses this one."""
+        others = [other for other in self.connections if isinstance(other, LimitedProtocol)]
+        for other in others:
+            other._refresh()
+        due = [other for other in others if other._due]
+        longest = min(due, key=lambda other: other._since, default=self)
+        # asyncio says only later that it is lost.
+        self.connections.discard(longest)
+        if longest is self:
+            self._answer_and_close(ServiceError("UNAVAILABLE", "there are too many connections"))
+        else:
+            longest.transport.abort()

@@ -1,0 +1,81 @@
+"""Evaluation results and failures that are read."""
+
+import json
+
+from sqlalchemy import Connection
+
+from turnwise.pipeline.service.errors import not_found, refused_field
+from turnwise.pipeline.service.lists import next_token, read_filter, read_order, read_paging
+from turnwise.pipeline.service.service import Service
+from turnwise.pipeline.store.conditions import failure_fields, result_fields
+from turnwise.pipeline.store.evaluations import find_evaluation
+from turnwise.pipeline.store.pages import Listing, read_page
+from turnwise.pipeline.store.results import find_result, has_results
+from turnwise.pipeline.store.tables import FAILURES, RESULTS
+from turnwise.schemas.ces.names import ANY, app_of, checked_name
+from turnwise.schemas.ces.requests import ListEvaluationResultsRequest
+from turnwise.schemas.ces.tools import GetFailuresRequest, RunFailure
+from turnwise.schemas.proto.scalars import nanos_timestamp
+from turnwise.schemas.rows import FailureRow
+from turnwise.schemas.values import JsonObject
+
+
+def get_evaluation_result(service: Service, name: str) -> JsonObject:
+    """Returns a result."""
+    with refused_field("name"):
+        checked_name("result", name)
+    found = service.store.read(lambda connection: find_result(connection, name))
+    if found is None:
+        raise not_found(name)
+    return found
+
+
+def list_evaluation_results(service: Service, request: ListEvaluationResultsRequest) -> JsonObject:
+    """Returns a page of the results of an evaluation, or (`.../evaluations/-`) of all of the app."""
+    with refused_field("parent"):
+        parent = checked_name("parent of results", request.parent)
+    paging = read_paging(
+        request.page_size, request.page_token, "results", parent, request.filter, request.order_by
+    )
+    is_all = parent.endswith(f"/{ANY}")
+    conditions = [RESULTS.c.app == app_of(parent) if is_all else RESULTS.c.evaluation == parent]
+    condition = read_filter("filter", request.filter, result_fields(app_of(parent)))
+    if condition is not None:
+        conditions.append(condition)
+    listing = Listing(RESULTS, ("content",), conditions, read_order(request.order_by))
+
+    def work(connection: Connection) -> JsonObject:
+        page = read_page(connection, listing, paging.after, paging.size)
+        if not (page.rows or is_all or _is_known(connection, parent)):
+            raise not_found(parent)
+        values = [json.loads(row.content) for row in page.rows]
+        return ({"evaluationResults": values} if values else {}) | next_token(paging, page.end)
+
+    return service.store.read(work)
+
+
+def _is_known(connection: Connection, evaluation: str) -> bool:
+    return has_results(connection, evaluation) or find_evaluation(connection, evaluation) is not None
+
+
+def get_failures(service: Service, request: GetFailuresRequest) -> JsonObject:
+    """Returns a page of the failures of an app, the newest first."""
+    with refused_field("parent"):
+        app = checked_name("app", request.parent)
+    paging = read_paging(request.page_size, request.page_token, "failures", app, request.filter)
+    conditions = [FAILURES.c.app == app]
+    condition = read_filter("filter", request.filter, failure_fields(app))
+    if condition is not None:
+        conditions.append(condition)
+    listing = Listing(FAILURES, ("evaluation_run", "content"), conditions)
+    page = service.store.read(lambda connection: read_page(connection, listing, paging.after, paging.size))
+    found = [
+        _failure(row.name, row.evaluation_run, row.update_nanos, json.loads(row.content)) for row in page.rows
+    ]
+    return ({"failures": found} if found else {}) | next_token(paging, page.end)
+
+
+def _failure(name: str, run: str, nanos: int, row: FailureRow) -> JsonObject:
+    fields = {key: value for key, value in row.items() if key != "run_id"}
+    told = {"name": name, "evaluation_run": run, "update_time": nanos_timestamp(nanos), **fields}
+    return RunFailure.from_value(told).to_value()

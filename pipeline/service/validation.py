@@ -1,0 +1,60 @@
+"""Which evaluations the service accepts: those that a run would, named, and within the API's limits."""
+
+import orjson
+
+from turnwise.pipeline.service.errors import ServiceError, invalid, refused_field
+from turnwise.schemas.ces.cases import Evaluation
+from turnwise.schemas.config import CesConfig
+from turnwise.schemas.values import JsonObject
+from turnwise.transforms.ces.messages import dump_json
+from turnwise.transforms.formats.ces_cases import eval_case
+
+MAX_BYTES = 4 * 1024 * 1024
+"""Size of a request's JSON, and of an evaluation's."""
+
+_MOST_TURNS = 100
+_MOST_TAGS = 100
+_LONGEST_LIST = 10_000
+_MOST_VALUES = 100_000
+
+
+def check_lists(request: bytes | JsonObject) -> None:
+    """Raises ServiceError if a request holds too many values: reading them would keep others waiting.
+
+    Args:
+        request: Its JSON, parsed or not; what is no JSON is left to its reader.
+    """
+    try:
+        value = orjson.loads(request) if isinstance(request, bytes) else request
+    except orjson.JSONDecodeError:
+        return
+    count, waiting = 0, [value]
+    while waiting:
+        one = waiting.pop()
+        inside = one.values() if isinstance(one, dict) else one if isinstance(one, list) else ()
+        if isinstance(one, list) and len(one) > _LONGEST_LIST:
+            raise ServiceError("INVALID_ARGUMENT", f"a list holds more than {_LONGEST_LIST} entries")
+        count += len(inside)
+        if count > _MOST_VALUES:
+            raise ServiceError("INVALID_ARGUMENT", f"the request holds more than {_MOST_VALUES} values")
+        waiting.extend(inside)
+
+
+def check_content(content: JsonObject) -> None:
+    """Raises ServiceError if an evaluation cannot be stored: its content as it would be after the request."""
+    if not content.get("displayName", "").strip():
+        raise invalid("evaluation.displayName", "is required")
+    if "golden" not in content and "scenario" not in content:
+        raise invalid("evaluation", "golden or scenario is required")
+    if len(content.get("tags", ())) > _MOST_TAGS:
+        raise invalid("evaluation.tags", f"at most {_MOST_TAGS} are possible")
+    if len(content.get("golden", {}).get("turns", ())) > _MOST_TURNS:
+        raise invalid("evaluation.golden.turns", f"at most {_MOST_TURNS} are possible")
+    if not 0 <= content.get("scenario", {}).get("maxTurns", 0) <= _MOST_TURNS:
+        raise invalid("evaluation.scenario.maxTurns", f"must lie between 0 and {_MOST_TURNS}")
+    text = dump_json(content)
+    if len(text) > MAX_BYTES:
+        raise invalid("evaluation", f"is larger than {MAX_BYTES // 1024 // 1024} MiB")
+    with refused_field("evaluation"):
+        Evaluation.from_value(content)
+        eval_case(text, CesConfig())

@@ -1,0 +1,83 @@
+"""Which parts of a response a tool's caller gets: what a mask names, or all but what is large."""
+
+from collections.abc import Collection, Sequence
+from functools import cache
+from typing import NamedTuple
+
+from turnwise.pipeline.service.computed_fields import COMPUTED, LAST_TEN
+from turnwise.pipeline.service.errors import refused_field
+from turnwise.schemas.ces.cases import Evaluation
+from turnwise.schemas.ces.results import EvaluationResult
+from turnwise.schemas.ces.tools import CompareAppVersionsResponse, RunFailure
+from turnwise.schemas.proto.json import Message
+from turnwise.schemas.proto.masks import Path, all_but, parse_mask, select_fields
+from turnwise.schemas.values import JsonObject
+
+_DETAILS = ("goldenResult", "scenarioResult", "persona", "error", "config", "evaluationMetricsThresholds")
+_LARGE = {
+    EvaluationResult: _DETAILS,
+    RunFailure: ("record",),
+    CompareAppVersionsResponse: ("base.metrics.metricsByTurn", "candidate.metrics.metricsByTurn"),
+    Evaluation: (
+        "aggregatedMetrics.metricsByAppVersion.metricsByTurn",
+        *(f"{holder}.{name}" for holder in ("lastCompletedResult", LAST_TEN) for name in _DETAILS),
+    ),
+}
+
+
+class View(NamedTuple):
+    """What is seen of a message.
+
+    Attributes:
+        paths: The paths to it; None: everything.
+        asks_for_last_ten: Whether a mask names an evaluation's last ten results.
+    """
+
+    paths: Sequence[Path] | None
+    asks_for_last_ten: bool = False
+
+    def select(self, value: JsonObject) -> JsonObject:
+        """Returns what is seen of a message in canonical proto3 JSON."""
+        return value if self.paths is None else select_fields(value, self.paths)
+
+    def computed(self, with_last_ten: bool) -> Collection[str]:
+        """Returns the computed fields that have to be made of an evaluation that is seen so."""
+        seen = {path[0] for path in self.paths or ()}
+        wanted = set(COMPUTED if self.paths is None else COMPUTED & seen)
+        return wanted | ({LAST_TEN} if with_last_ten or self.asks_for_last_ten else set())
+
+
+SUMMARY = View(
+    (
+        *(
+            (name,)
+            for name in ("name", "displayName", "description", "tags", "updateTime", "etag", "invalid")
+        ),
+        *((LAST_TEN, name) for name in ("name", "evaluationStatus", "appVersion", "createTime")),
+    )
+)
+"""What is seen of every evaluation in a list."""
+
+
+@cache
+def without_details(message: type[Message]) -> View:
+    """Returns the view of all but what is large in an evaluation, result, failure or comparison."""
+    return View(all_but(message, ",".join(_LARGE[message])))
+
+
+def read_view(message: type[Message], read_mask: str, default: View) -> View:
+    """Returns the view of a mask; its paths may lead through lists.
+
+    Args:
+        message: What is read.
+        read_mask: "*": everything; "": what is seen without a mask.
+        default: That.
+
+    Raises:
+        ServiceError: The mask names what the message does not have.
+    """
+    if not read_mask:
+        return default
+    with refused_field("readMask"):
+        paths = parse_mask(message, read_mask, through_lists=True)
+    return View(paths, any(path[0] == LAST_TEN for path in paths or ()))

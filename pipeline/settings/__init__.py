@@ -1,0 +1,1 @@
+"""Options and config files, checked and typed."""

@@ -1,0 +1,203 @@
+"""The options of a run, checked and typed."""
+
+import os
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+from math import inf
+from pathlib import Path
+from typing import Literal
+
+from turnwise.pipeline.settings.config_file import read_config
+from turnwise.pipeline.settings.stream import RawStreamOptions, StreamSettings, check_stream
+from turnwise.pipeline.store.urls import absolute_url, is_store_url, shown_url
+from turnwise.schemas.ces.names import is_name
+from turnwise.schemas.config import ConfigError, EvalConfig
+from turnwise.schemas.judge_config import BackendName, JudgeConfig
+from turnwise.transforms.ces.results import RunInfo
+from turnwise.transforms.criteria import CRITERIA, Criterion
+from turnwise.transforms.criteria.rubric_base import RubricCriterion
+from turnwise.transforms.judging.backends.access import chosen_backend
+from turnwise.transforms.judging.setup import JudgeSettings
+from turnwise.transforms.scoring.config import build_criteria
+from turnwise.transforms.scoring.selection import Selection, select
+from turnwise.transforms.scoring.verdict import STATUS
+
+_NO_JUDGE = JudgeSettings(JudgeConfig(backend="none"))
+# A local engine visits every key at every step of time.
+_LOCAL_SLOTS = 64
+_FORMATS_WITH_RUBRICS = ("auto", "turnwise", "turn_event", "adk_eval_result", "adk_case_result")
+DEFAULT_CACHE = Path.home() / ".cache/turnwise/replies.sqlite"
+"""Where replies of judges are kept unless something else is said."""
+
+
+@dataclass(frozen=True)
+class RunSettings:
+    """What a run was asked to do.
+
+    Attributes:
+        max_record_bytes: A larger record is a failure.
+        max_failure_ratio: Largest share of lost records and conversations; None: no limit.
+        fail_on: Criteria (or `evaluation_status`) on which a failed or undecided conversation fails the run.
+        is_distributed: Whether other processes than this one do the work.
+        judge: Who judges.
+        sample_rate: Share of the conversations that are judged, 0..1.
+        is_streaming: Whether it goes on as conversations arrive.
+        stream: How, if it does.
+        store: Address of the store that results and failures go into as well; "": none.
+        store_app: The app, in the store, of what names none; "": the usual one.
+    """
+
+    run: RunInfo
+    config: EvalConfig
+    criteria: tuple[Criterion, ...]
+    input: tuple[str, ...] = ()
+    input_format: str = "auto"
+    eval_cases: tuple[str, ...] = ()
+    output: str = ""
+    output_format: Literal["jsonl", "avro"] = "jsonl"
+    overwrite: bool = False
+    max_record_bytes: int = 64 * 1024 * 1024
+    max_failure_ratio: float | None = None
+    fail_on: tuple[str, ...] = field(default=())
+    is_distributed: bool = False
+    judge: JudgeSettings = _NO_JUDGE
+    sample_rate: float = 1.0
+    is_streaming: bool = False
+    stream: StreamSettings = field(default_factory=StreamSettings)
+    store: str = ""
+    store_app: str = ""
+
+    @property
+    def criteria_names(self) -> list[str]:
+        """Names of all criteria that may be scored, those of CES cases at the end."""
+        return [criterion.name for criterion in (*self.criteria, *self.selection.ces)]
+
+    @property
+    def selection(self) -> Selection:
+        """The criteria, by how they are scored."""
+        return select(self.criteria, self.judge.config.backend != "none", self.sample_rate)
+
+
+@dataclass(frozen=True)
+class RawOptions:
+    """turnwise's own options as the command line gave them."""
+
+    input: list[str] | None
+    input_format: str
+    eval_cases: list[str] | None
+    config: str | None
+    max_record_mb: float
+    output: str | None
+    output_format: Literal["jsonl", "avro"]
+    overwrite: bool
+    run_id: str | None
+    max_failure_ratio: float | None
+    fail_on: list[str] | None
+    judge: BackendName | None
+    judge_model: str | None
+    judge_concurrency: int
+    judge_cache: str | None
+    sample_rate: float
+    estimate: bool
+    store: str | None
+    store_app: str | None
+
+
+def check_options(
+    options: RawOptions, stream: RawStreamOptions, is_distributed: bool, is_streaming: bool
+) -> RunSettings:
+    """Returns the settings that the options stand for; raises ConfigError for the first mistake."""
+    _check_values(options)
+    if is_streaming and (options.estimate or options.store or options.output_format != "jsonl"):
+        raise ConfigError("--estimate, --store and --output_format avro are for runs that end, no streams")
+    config = read_config(options.config)
+    criteria = build_criteria(config)
+    _check_rubrics(criteria, options)
+    started = datetime.now(timezone.utc)
+    run_id = options.run_id or started.strftime("run-%Y%m%dT%H%M%S-%fZ")
+    judge = judge_settings(options, config.judge, run_id)
+    return RunSettings(
+        run=RunInfo(run_id, started.isoformat(timespec="milliseconds").replace("+00:00", "Z"), config.slices),
+        config=config,
+        criteria=criteria,
+        judge=judge,
+        sample_rate=options.sample_rate,
+        input=tuple(options.input or ()),
+        input_format=options.input_format,
+        eval_cases=tuple(map(absolute_url, options.eval_cases or ())),
+        output=options.output or "",
+        output_format=options.output_format,
+        overwrite=options.overwrite,
+        max_record_bytes=int(options.max_record_mb * 1024 * 1024),
+        max_failure_ratio=options.max_failure_ratio,
+        fail_on=_known_gates(options.fail_on or [], criteria),
+        is_distributed=is_distributed,
+        is_streaming=is_streaming,
+        stream=check_stream(stream, is_streaming, None if is_distributed else _LOCAL_SLOTS),
+        store=store_address(options.store),
+        store_app=_app(options.store_app),
+    )
+
+
+def _check_rubrics(criteria: tuple[Criterion, ...], options: RawOptions) -> None:
+    """Refuses a criterion by rubrics where there can be none: records of most formats bring none along."""
+    if options.eval_cases or options.input_format in _FORMATS_WITH_RUBRICS:
+        return
+    for criterion in criteria:
+        if isinstance(criterion, RubricCriterion) and not criterion.rubrics:
+            raise ConfigError(
+                f"config: criteria.{criterion.name}: there is no rubric: name rubrics, or give --eval_cases"
+            )
+
+
+def _check_values(options: RawOptions) -> None:
+    if not options.input:
+        raise ConfigError("--input is missing: name the conversation logs to score")
+    if not options.output and not options.estimate:
+        raise ConfigError("--output is missing: name a directory for the results")
+    if options.max_failure_ratio is not None and not 0 <= options.max_failure_ratio <= 1:
+        raise ConfigError(f"--max_failure_ratio must lie between 0 and 1, not {options.max_failure_ratio}")
+    if not 0 < options.max_record_mb < inf:
+        raise ConfigError(f"--max_record_mb must be a number above 0, not {options.max_record_mb}")
+
+
+def store_address(url: str | None) -> str:
+    """Returns the address of `--store` as every worker understands it; raises ConfigError."""
+    if url is not None and not is_store_url(url):
+        raise ConfigError(f"--store {shown_url(url)}: is no store (sqlite:///FILE, postgresql://...)")
+    return absolute_url(url or "")
+
+
+def _app(name: str | None) -> str:
+    if name is not None and not is_name("app", name):
+        raise ConfigError(f"--store_app {name}: its form is projects/P/locations/L/apps/A")
+    return name or ""
+
+
+def judge_settings(options: RawOptions, config: JudgeConfig, run_id: str) -> JudgeSettings:
+    """Returns who judges: the command line goes before the config; raises ConfigError."""
+    if options.judge_concurrency < 1:
+        raise ConfigError(f"--judge_concurrency must be 1 or more, not {options.judge_concurrency}")
+    if not 0 <= options.sample_rate <= 1:
+        raise ConfigError(f"--sample_rate must lie between 0 and 1, not {options.sample_rate}")
+    if options.estimate and (options.judge or config.backend or "gemini") != "gemini":
+        raise ConfigError("--estimate tells what a model would be asked; the judge that is named asks none")
+    cache = options.judge_cache or config.cache or str(DEFAULT_CACHE)
+    stated = {
+        "backend": "gemini" if options.estimate else options.judge or chosen_backend(config, os.environ),
+        "model": options.judge_model or config.model,
+        "cache": None if cache == "none" else cache,
+    }
+    judge = config.model_copy(update=stated)
+    return JudgeSettings(judge, options.judge_concurrency, run_id, options.estimate)
+
+
+def _known_gates(names: list[str], criteria: tuple[Criterion, ...]) -> tuple[str, ...]:
+    in_use = [criterion.name for criterion in criteria]
+    for name in names:
+        if name != STATUS and name not in in_use:
+            known = "is not in the config" if name in CRITERIA else "is no criterion"
+            raise ConfigError(f"--fail_on {name}: {known}; it can be {STATUS}, {', '.join(in_use)}")
+        if any(c.name == name and c.threshold is None and c.scale is None for c in criteria):
+            raise ConfigError(f"--fail_on {name}: it has no threshold in the config, so nothing can fail it")
+    return tuple(names)

@@ -1,0 +1,67 @@
+"""The options of a stream, checked and typed."""
+
+from dataclasses import dataclass, field, fields
+from math import inf
+
+from turnwise.schemas.config import ConfigError
+from turnwise.transforms.streaming.rules import StreamRules
+
+
+@dataclass(frozen=True)
+class StreamSettings:
+    """What a stream was asked to do.
+
+    Attributes:
+        rules: How it is cut into conversations and windows.
+        max_run_time: Seconds after which it ends; None: it goes on.
+        stop_after: Conversations after which it ends; None: it goes on.
+        alerts: Where alerts go; None: a file in the output directory.
+        timestamp_attribute: Attribute of Pub/Sub messages that tells the event time.
+    """
+
+    rules: StreamRules = field(default_factory=StreamRules)
+    max_run_time: float | None = None
+    stop_after: int | None = None
+    alerts: str | None = None
+    timestamp_attribute: str | None = None
+
+
+@dataclass(frozen=True)
+class RawStreamOptions:
+    """The options of a stream as the command line gave them; None: not given."""
+
+    session_gap: float | None
+    window: float | None
+    allowed_lateness: float | None
+    pane_every: int | None
+    max_run_time: float | None
+    stop_after: int | None
+    alerts: str | None
+    timestamp_attribute: str | None
+
+
+_LENGTHS = ("session_gap", "window", "allowed_lateness", "pane_every")
+_SHORTEST, _LONGEST = 0.1, 1e9
+_ZERO_ALLOWED = ("allowed_lateness",)
+
+
+def check_stream(options: RawStreamOptions, is_streaming: bool, slots: int | None) -> StreamSettings:
+    """Returns the settings of a stream; raises ConfigError for the first mistake.
+
+    Args:
+        options: What was given.
+        is_streaming: Whether this is a stream at all; if it is not, nothing may be given.
+        slots: As in StreamRules.
+    """
+    given = {f.name: value for f in fields(options) if (value := getattr(options, f.name)) is not None}
+    if given and not is_streaming:
+        raise ConfigError(f"--{next(iter(given))} is an option of a stream; add --streaming")
+    for name, value in given.items():
+        if isinstance(value, str):
+            continue
+        if not (0 < value < inf or (value == 0 and name in _ZERO_ALLOWED)):
+            raise ConfigError(f"--{name} must be a number above 0, not {value}")
+        if (name in _LENGTHS and not (name in _ZERO_ALLOWED or value >= _SHORTEST)) or value > _LONGEST:
+            raise ConfigError(f"--{name} must lie between {_SHORTEST:g} and {_LONGEST:g}, not {value:g}")
+    lengths = {name: given.pop(name) for name in _LENGTHS if name in given}
+    return StreamSettings(StreamRules(**lengths, slots=slots), **given)

@@ -1,0 +1,68 @@
+"""A file of alerts that knows which ones it holds."""
+
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+from turnwise.schemas.alert import Alert
+from turnwise.transforms.ces.messages import dump_json
+
+
+class AlertFile:
+    """JSON Lines that are only ever appended to; a line that a crash cut off counts as not there."""
+
+    def __init__(self, path: Path) -> None:
+        """Keeps the place; nothing is read or made yet."""
+        self._path = path
+        self._names: set[str] | None = None
+
+    def missing(self, alerts: Sequence[Alert]) -> list[Alert]:
+        """Returns those that the file does not hold, each once.
+
+        Raises:
+            OSError: It cannot be read.
+        """
+        if self._names is None:
+            self._names = self._read_names()
+        new = {alert.name: alert for alert in reversed(alerts) if alert.name not in self._names}
+        return list(reversed(new.values()))
+
+    def append(self, alerts: Sequence[Alert]) -> None:
+        """Adds lines, which are on disk when it returns.
+
+        Raises:
+            OSError: They cannot be written.
+        """
+        if not alerts:
+            return
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        lines = [dump_json(asdict(alert)) + b"\n" for alert in alerts]
+        with self._path.open("a+b") as file:
+            end = file.seek(0, os.SEEK_END)
+            if end:
+                file.seek(end - 1)
+                if file.read(1) != b"\n":
+                    file.write(b"\n")
+            file.write(b"".join(lines))
+            file.flush()
+            os.fsync(file.fileno())
+        if self._names is not None:
+            self._names.update(alert.name for alert in alerts)
+
+    def _read_names(self) -> set[str]:
+        try:
+            with self._path.open("rb") as file:
+                return {name for line in file if (name := _name(line)) is not None}
+        except FileNotFoundError:
+            return set()
+
+
+def _name(line: bytes) -> str | None:
+    try:
+        row = json.loads(line)
+    except ValueError:
+        return None
+    name = row.get("name") if isinstance(row, dict) else None
+    return name if isinstance(name, str) else None

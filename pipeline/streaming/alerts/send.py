@@ -1,0 +1,55 @@
+"""The step that sends alerts."""
+
+import logging
+from collections.abc import Iterator
+from dataclasses import asdict
+from functools import cache
+from pathlib import Path
+
+import apache_beam as beam
+from apache_beam.pvalue import PCollection
+
+from turnwise.pipeline.streaming.alerts.sinks import AlertError, AlertSink, open_alert_sink
+from turnwise.schemas.alert import Alert
+from turnwise.schemas.failure import Failure
+from turnwise.transforms.ces.messages import dump_json
+
+_LOG = logging.getLogger(__name__)
+
+
+@cache
+def _shared_sink(uri: str | None, default_path: Path | None) -> AlertSink:
+    """Returns one sink a process, because local engines make a step anew for every bundle."""
+    return open_alert_sink(uri, default_path)
+
+
+class _SendFn(beam.DoFn):
+    def __init__(self, uri: str | None, default_path: Path | None) -> None:
+        self._uri, self._default_path = uri, default_path
+
+    def process(self, alert: Alert) -> Iterator[Failure]:
+        try:
+            _shared_sink(self._uri, self._default_path).send([alert])
+        except AlertError as error:
+            _LOG.warning("an alert was not sent: %s", error)
+            yield Failure(
+                stage="alert",
+                error_type="AlertError",
+                message=str(error),
+                record=dump_json(asdict(alert)).decode(),
+                criterion=alert.criterion,
+                app_version=alert.app_version,
+            )
+
+
+class SendAlerts(beam.PTransform[PCollection[Alert], PCollection[Failure]]):
+    """Sends alerts; one that cannot be sent becomes a failure, and the stream goes on."""
+
+    def __init__(self, uri: str | None, default_path: Path | None) -> None:
+        """Keeps where they go, as `open_alert_sink` has it."""
+        super().__init__()
+        self._uri, self._default_path = uri, default_path
+
+    def expand(self, alerts: "PCollection[Alert]") -> "PCollection[Failure]":
+        """Sends one at a time."""
+        return alerts | "Send" >> beam.ParDo(_SendFn(self._uri, self._default_path))

@@ -1,0 +1,203 @@
+"""Where alerts go: a file, a webhook, a Pub/Sub topic."""
+
+import http.client
+import re
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Sequence
+from concurrent.futures import TimeoutError as FutureTimeoutError
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Protocol
+from urllib.parse import urlsplit
+
+from turnwise.pipeline.streaming.alerts.file import AlertFile
+from turnwise.schemas.alert import Alert
+from turnwise.schemas.config import ConfigError
+from turnwise.transforms.ces.messages import dump_json
+
+_TOPIC = re.compile(r"pubsub:(projects/[^/\s]+/topics/[^/\s]+)")
+_TRIES = 3
+
+
+class AlertError(Exception):
+    """An alert could not be sent; its message is one line without secrets."""
+
+
+class AlertSink(Protocol):
+    """Takes alerts; one that comes again under the same name is the same alert."""
+
+    def send(self, alerts: Sequence[Alert]) -> None:
+        """Sends alerts.
+
+        Raises:
+            AlertError: Not all of them could be sent.
+        """
+
+
+class FileAlertSink:
+    """A file with one JSON object a line."""
+
+    def __init__(self, path: Path) -> None:
+        """Keeps the place of the file."""
+        self._path, self._file = path, AlertFile(path)
+
+    def send(self, alerts: Sequence[Alert]) -> None:
+        """Appends those that are not there yet."""
+        try:
+            self._file.append(self._file.missing(alerts))
+        except OSError as error:
+            raise AlertError(f"{self._path}: {error.strerror or error}") from None
+
+
+class RecordedAlertSink:
+    """A sink that cannot tell what it was sent already, and a file that remembers it."""
+
+    def __init__(self, sink: AlertSink, path: Path) -> None:
+        """Keeps the sink, and the place of the file."""
+        self._sink, self._path, self._file = sink, path, AlertFile(path)
+
+    def send(self, alerts: Sequence[Alert]) -> None:
+        """Sends those that the file does not hold, one at a time, and appends each one that was sent."""
+        try:
+            for alert in self._file.missing(alerts):
+                self._sink.send([alert])
+                self._file.append([alert])
+        except OSError as error:
+            raise AlertError(f"{self._path}: {error.strerror or error}") from None
+
+
+class _NoRedirect(urllib.request.HTTPRedirectHandler):
+    """Leaves a redirect what it is, an answer that is not 2xx: following it would turn POST into GET."""
+
+    def redirect_request(self, *args: Any, **kwargs: Any) -> None:
+        return None
+
+
+class WebhookAlertSink:
+    """An HTTP endpoint: every alert is one POST of its JSON object, with its name as `Idempotency-Key`."""
+
+    def __init__(self, url: str, timeout: float = 5.0, pause: float = 0.5) -> None:
+        """Keeps the endpoint.
+
+        Args:
+            url: `http` or `https`; its path and query may be secret and are never shown.
+            timeout: Seconds that an attempt may wait for an answer.
+            pause: Seconds before the second attempt; before the third, twice as long.
+        """
+        parts = urlsplit(url)
+        self._url, self._timeout, self._pause = url, timeout, pause
+        self._shown = f"webhook {parts.scheme}://{parts.hostname}"
+        self._opener = urllib.request.build_opener(_NoRedirect)
+
+    def send(self, alerts: Sequence[Alert]) -> None:
+        """Posts them; each is tried three times, unless it is refused (4xx other than 408 and 429)."""
+        for alert in alerts:
+            _tried(lambda alert=alert: self._post(alert), self._pause, self._shown)  # type: ignore[misc]
+
+    def _post(self, alert: Alert) -> None:
+        headers = {"Content-Type": "application/json", "Idempotency-Key": alert.name}
+        data = dump_json(asdict(alert))
+        request = urllib.request.Request(self._url, data, headers, method="POST")
+        with self._opener.open(request, timeout=self._timeout):
+            pass
+
+
+def _tried(attempt: Callable[[], None], pause: float, shown: str) -> None:
+    """Makes up to three attempts; raises AlertError after the last one, or when another would not help."""
+    for number in range(1, _TRIES + 1):
+        try:
+            return attempt()
+        except urllib.error.HTTPError as error:
+            problem, is_final = f"status {error.code}", error.code < 500 and error.code not in (408, 429)
+            error.close()
+        except (OSError, UnicodeError, http.client.HTTPException) as error:
+            reason = error.reason if isinstance(error, urllib.error.URLError) else error
+            problem, is_final = type(reason).__name__, False
+        if is_final or number == _TRIES:
+            raise AlertError(f"{shown}: {problem}")
+        time.sleep(pause * 2 ** (number - 1))
+
+
+class PubSubAlertSink:
+    """A Pub/Sub topic: every alert is a message of its JSON object, with attributes `name` and `rule`."""
+
+    def __init__(self, topic: str, timeout: float = 30.0) -> None:
+        """Opens a publisher.
+
+        Args:
+            topic: `projects/P/topics/T`.
+            timeout: Seconds that publishing may take, its own retries included.
+
+        Raises:
+            ConfigError: The library or the credentials are missing.
+        """
+        try:
+            from google.auth.exceptions import GoogleAuthError
+            from google.cloud.pubsub_v1 import PublisherClient
+        except ImportError:
+            raise ConfigError("alerts to Pub/Sub need the extra gcp: pip install 'turnwise[gcp]'") from None
+        try:
+            self._publisher = PublisherClient()
+        except GoogleAuthError as error:
+            raise ConfigError(f"alerts to {topic}: {' '.join(str(error).split())[:300]}") from None
+        self._topic, self._timeout = topic, timeout
+
+    def send(self, alerts: Sequence[Alert]) -> None:
+        """Publishes them and waits until the service has them."""
+        from google.api_core.exceptions import GoogleAPIError
+        from google.auth.exceptions import GoogleAuthError
+
+        try:
+            for future in [self._publish(alert) for alert in alerts]:
+                future.result(timeout=self._timeout)
+        except (GoogleAPIError, GoogleAuthError, FutureTimeoutError) as error:
+            message = " ".join(str(error).split()) or type(error).__name__
+            raise AlertError(f"Pub/Sub {self._topic}: {message[:300]}") from None
+
+    def _publish(self, alert: Alert) -> Any:
+        data = dump_json(asdict(alert))
+        return self._publisher.publish(self._topic, data, name=alert.name, rule=alert.rule)
+
+
+def open_alert_sink(uri: str | None, default_path: Path | None) -> AlertSink:
+    """Returns a sink by its URI.
+
+    Args:
+        uri: A path, `https://...`, `http://...` or `pubsub:projects/P/topics/T`; None: the default path.
+        default_path: A file for alerts; beside a webhook or a topic, it remembers what was sent, so that
+            nothing is sent again after a restart. None: there is no such place.
+
+    Raises:
+        ConfigError: The URI is none of these, or what it needs is missing; one line without secrets.
+    """
+    if uri is None:
+        if default_path is None:
+            raise ConfigError("alerts: say where they go")
+        return FileAlertSink(default_path)
+    scheme = uri.partition(":")[0].lower()
+    if scheme in ("http", "https"):
+        sink: AlertSink = WebhookAlertSink(_checked_url(uri))
+    elif scheme == "pubsub":
+        topic = _TOPIC.fullmatch(uri)
+        if topic is None:
+            raise ConfigError(f"alerts: {uri!r} is not of the form pubsub:projects/P/topics/T")
+        sink = PubSubAlertSink(topic[1])
+    elif "://" in uri:
+        raise ConfigError(f"alerts: {scheme}:// is none of http, https, pubsub, a path")
+    else:
+        return FileAlertSink(Path(uri))
+    return sink if default_path is None else RecordedAlertSink(sink, default_path)
+
+
+def _checked_url(url: str) -> str:
+    """Returns a URL that can be asked; the error must not show it, it may be secret."""
+    try:
+        parts = urlsplit(url)
+        is_good = bool(parts.hostname) and parts.port != 0 and parts.username is None
+    except ValueError:
+        is_good = False
+    if not is_good or not url.isascii() or not url.isprintable() or " " in url:
+        raise ConfigError("alerts: the webhook's URL needs a host, and no user, password or blanks")
+    return url

@@ -1,0 +1,1 @@
+"""The streaming job on other runners."""

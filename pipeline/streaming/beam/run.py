@@ -1,0 +1,48 @@
+"""Runs a stream on a runner other than this process."""
+
+import apache_beam as beam
+from apache_beam.options.pipeline_options import PipelineOptions
+
+from turnwise.pipeline.batch.run import only_translates, run_to_the_end, translate, try_judge
+from turnwise.pipeline.settings.run import RunSettings
+from turnwise.pipeline.streaming.alerts.sinks import open_alert_sink
+from turnwise.pipeline.streaming.beam.shared_files import SharedFiles
+from turnwise.pipeline.streaming.beam.sources import ConnectorOptions, read_arrivals
+from turnwise.pipeline.streaming.build import build_stream
+from turnwise.pipeline.streaming.cases import read_cases
+from turnwise.schemas.config import ConfigError
+from turnwise.transforms.streaming.times import record_time
+
+
+def run_distributed(settings: RunSettings, options: PipelineOptions) -> int:
+    """Starts a stream with Beam's own connectors; most runners go on with it until they are told to drain it.
+
+    Returns:
+        Exit status 0.
+
+    Raises:
+        ConfigError: Something the user must put right; nothing was run.
+    """
+    stream = settings.stream
+    if stream.stop_after is not None or stream.max_run_time is not None:
+        raise ConfigError(
+            "--stop_after and --max_run_time end a stream in this process, with DirectRunner only"
+        )
+    if settings.fail_on or settings.max_failure_ratio is not None:
+        raise ConfigError(
+            "--fail_on and --max_failure_ratio look at the end of a run, which this one has not"
+        )
+    if settings.config.alerts:
+        open_alert_sink(stream.alerts, None)
+    pipeline = beam.Pipeline(options=options)
+    connectors = ConnectorOptions(record_time, settings.max_record_bytes, stream.timestamp_attribute)
+    arrivals, unread = read_arrivals(pipeline, settings.input, connectors)
+    sinks = SharedFiles(settings.output, settings.run.run_id)
+    build_stream(pipeline, arrivals, [unread], read_cases(settings), settings, sinks)
+    if only_translates(options):
+        translate(pipeline)
+        print("the pipeline was translated; nothing was run")
+        return 0
+    try_judge(settings)
+    run_to_the_end(pipeline)
+    return 0

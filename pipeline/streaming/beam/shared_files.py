@@ -1,0 +1,98 @@
+"""The sinks of a stream on other runners: small files on any filesystem, written once and never changed."""
+
+from collections.abc import Iterable, Iterator
+from hashlib import blake2b
+from pathlib import Path
+from zlib import crc32
+
+import apache_beam as beam
+from apache_beam.pvalue import PCollection
+
+from turnwise.pipeline.io.directory import SINGLE_FILES, publish, write_partial
+from turnwise.transforms.ces.messages import dump_json
+from turnwise.transforms.metrics.rows import slice_rows, turn_rows, version_rows
+from turnwise.transforms.streaming.outcome import RecordOutcome
+from turnwise.transforms.streaming.windowed import WindowMetrics
+
+_SHARDS = 4
+_ROWS_AT_ONCE = 5_000
+_SECONDS_AT_MOST = 10
+_Line = tuple[str, bytes]
+
+
+class SharedFiles:
+    """Files in one directory.
+
+    A file is named by its content, so that a step that is repeated writes it again and not twice. Rows of one
+    thing that changed stand in several files; the one with the highest revision counts. It stands in the rows
+    or, of results and of conversations that were lost, in the name of the file; of one revision, the result
+    counts.
+    """
+
+    alerts_path: Path | None = None
+
+    def __init__(self, directory: str, run_id: str) -> None:
+        """Keeps the target."""
+        self._directory, self._run_id = directory, run_id
+
+    def keep(self, outcomes: "PCollection[RecordOutcome]") -> None:
+        """Adds the steps that write `scores-*`, `results-*` and `failures-*`."""
+        self._write(outcomes | "OutcomeLines" >> beam.ParDo(_OutcomeLinesFn()), "Outcomes")
+
+    def show(self, metrics: "PCollection[WindowMetrics]") -> None:
+        """Adds the steps that write `metrics_by_app_version-*`, `metrics_by_turn-*`, `metrics_by_slice-*`."""
+        self._write(metrics | "MetricLines" >> beam.ParDo(_MetricLinesFn(self._run_id)), "Metrics")
+
+    def _write(self, lines: "PCollection[_Line]", label: str) -> None:
+        batches = lines | f"Batch{label}" >> beam.GroupIntoBatches(_ROWS_AT_ONCE, _SECONDS_AT_MOST)
+        _ = batches | f"Write{label}" >> beam.ParDo(_WriteFn(self._directory))
+
+
+class _OutcomeLinesFn(beam.DoFn):
+    """Gives the rows of an outcome as lines, keyed by their table and shard."""
+
+    def process(self, outcome: RecordOutcome) -> Iterator[_Line]:
+        shard = crc32((outcome.conversation_id or "").encode("utf-8", "replace")) % _SHARDS
+        for score in outcome.scores:
+            yield f"scores/{shard}", dump_json(score)
+        for row in outcome.results:
+            yield f"results-r{_revision(outcome):05}/{shard}", dump_json(row["result"])
+        table = (
+            "failures" if outcome.results or outcome.joined is None else f"failures-r{_revision(outcome):05}"
+        )
+        for failure in outcome.failures:
+            yield f"{table}/{shard}", dump_json(failure)
+
+
+def _revision(outcome: RecordOutcome) -> int:
+    return outcome.contribution.revision if outcome.contribution else 0
+
+
+class _MetricLinesFn(beam.DoFn):
+    """Gives the rows of a window as lines, keyed by their table."""
+
+    def __init__(self, run_id: str) -> None:
+        self._run_id = run_id
+
+    def process(self, metrics: WindowMetrics) -> Iterator[_Line]:
+        entry, window = (metrics.app_version, metrics.state), metrics.row_window
+        by_version, by_turn, by_slice = SINGLE_FILES
+        for row in version_rows(entry, self._run_id, window):
+            yield by_version, dump_json(row)
+        for turn_row in turn_rows(entry, self._run_id, window):
+            yield by_turn, dump_json(turn_row)
+        for slice_row in slice_rows(entry, self._run_id, window):
+            yield by_slice, dump_json(slice_row)
+
+
+class _WriteFn(beam.DoFn):
+    """Writes a batch of lines as a file of its own."""
+
+    def __init__(self, directory: str) -> None:
+        self._directory = directory
+
+    def process(self, batch: tuple[str, Iterable[bytes]]) -> None:
+        table = batch[0].partition("/")[0]
+        content = b"\n".join(batch[1]) + b"\n"
+        name = f"{table}-{blake2b(content, digest_size=16).hexdigest()}.jsonl"
+        publish(self._directory, [(write_partial(self._directory, name, content), name)])

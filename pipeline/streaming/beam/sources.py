@@ -1,0 +1,205 @@
+"""Sources of a stream on runners with connectors of their own."""
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import apache_beam as beam
+from apache_beam.io.fileio import MatchContinuously
+from apache_beam.io.filesystem import FileMetadata
+from apache_beam.pvalue import PCollection
+from apache_beam.transforms.window import TimestampedValue
+from apache_beam.utils.timestamp import Timestamp
+
+from turnwise.pipeline.io.records import SUFFIXES, oversized_error
+from turnwise.pipeline.io.sources import read_records
+from turnwise.pipeline.streaming.inputs import kafka_uri, subscription
+from turnwise.pipeline.streaming.inputs.kafka_uri import parse_kafka_uri
+from turnwise.pipeline.streaming.inputs.messages import attribute_time, message_position
+from turnwise.pipeline.streaming.inputs.subscription import pubsub_name
+from turnwise.schemas.arrival import Arrival
+from turnwise.schemas.config import ConfigError
+from turnwise.schemas.failure import Failure, record_failure
+from turnwise.schemas.record import Record
+from turnwise.transforms.beam.counters import CountingDoFn
+from turnwise.transforms.beam.parse import FAILURES
+
+TimeOf = Callable[[bytes], float | None]
+
+_LOST = "lost_records"
+
+
+class ConnectorOptions(NamedTuple):
+    """What the connectors are told.
+
+    Attributes:
+        time_of: Returns a record's event time, seconds since the epoch; None: it tells none.
+        max_record_bytes: A larger record is a failure.
+        timestamp_attribute: Attribute of a Pub/Sub message that holds its event time; None: the record tells.
+        scan_seconds: How often files are looked for.
+    """
+
+    time_of: TimeOf
+    max_record_bytes: int
+    timestamp_attribute: str | None = None
+    scan_seconds: float = 10.0
+
+
+class Arrivals(NamedTuple):
+    """The records of a stream, each at its event time, and what could not be read."""
+
+    arrivals: "PCollection[Arrival]"
+    failures: "PCollection[Failure]"
+
+
+def read_arrivals(root: beam.Pipeline, inputs: Sequence[str], options: ConnectorOptions) -> Arrivals:
+    """Reads a stream with Beam's own connectors.
+
+    A file is read once, when it is first seen, so it has to appear whole. Kafka needs Java where the pipeline
+    is started.
+
+    Args:
+        root: The pipeline.
+        inputs: `pubsub:…`, `kafka://…`, or paths on any filesystem that the runner knows: a glob, a file, or
+            a directory that ends in `/`.
+        options: What the connectors are told.
+
+    Raises:
+        ConfigError: An input cannot be read on such a runner.
+    """
+    read = [_read(root, name, f"Input{number}", options) for number, name in enumerate(inputs, 1)]
+    if len(read) == 1:
+        return read[0]
+    arrivals = [one.arrivals for one in read] | "AllArrivals" >> beam.Flatten()
+    failures = [one.failures for one in read] | "AllReadFailures" >> beam.Flatten()
+    return Arrivals(arrivals, failures)
+
+
+def _read(root: beam.Pipeline, name: str, label: str, options: ConnectorOptions) -> Arrivals:
+    source, arrive = _source(name, options)
+    try:
+        found = root | f"{label}Read" >> source
+    except RuntimeError as error:
+        # Kafka's is written in Java, which has to be there, with a jar that Beam downloads.
+        raise ConfigError(f"--input {name.split('?')[0]}: {' '.join(str(error).split())[:500]}") from None
+    outputs = found | f"{label}Arrive" >> beam.ParDo(arrive).with_outputs(FAILURES, main="all")
+    return Arrivals(outputs["all"], outputs[FAILURES])
+
+
+def _source(name: str, options: ConnectorOptions) -> "tuple[beam.PTransform[Any, Any], beam.DoFn]":
+    if name == "-":
+        raise ConfigError("--input -: only the local runner reads standard input")
+    if name.startswith(subscription.SCHEME):
+        return _pubsub(name, options), MessageArrivalsFn(pubsub_name(name)[0], options)
+    if name.startswith(kafka_uri.SCHEME):
+        return _kafka(name), KafkaArrivalsFn(options)
+    is_directory = name.endswith("/") or Path(name).is_dir()
+    pattern = f"{name.rstrip('/')}/**" if is_directory else name
+    # Given, because the default is when the module was loaded.
+    now = Timestamp.now()
+    return MatchContinuously(pattern, options.scan_seconds, start_timestamp=now), FileArrivalsFn(options)
+
+
+def _pubsub(uri: str, options: ConnectorOptions) -> "beam.PTransform[Any, Any]":
+    try:
+        from apache_beam.io.gcp.pubsub import ReadFromPubSub
+    except ImportError:
+        raise ConfigError(
+            f"--input {uri}: Pub/Sub needs the extra gcp: pip install 'turnwise[gcp]'"
+        ) from None
+    name, is_topic = pubsub_name(uri)
+    try:
+        return ReadFromPubSub(
+            topic=name if is_topic else None,
+            subscription=None if is_topic else name,
+            with_attributes=True,
+            timestamp_attribute=options.timestamp_attribute,
+        )
+    except ValueError as error:
+        raise ConfigError(f"--input {uri}: {error}") from None
+
+
+def _kafka(uri: str) -> "beam.PTransform[Any, Any]":
+    from apache_beam.io.kafka import ReadFromKafka
+
+    found = parse_kafka_uri(uri)
+    consumer = {"auto.offset.reset": "earliest", **found.properties}
+    return ReadFromKafka(
+        {
+            **consumer,
+            "bootstrap.servers": found.brokers,
+            "group.id": found.group,
+            "enable.auto.commit": "false",
+        },
+        [found.topic],
+        commit_offset_in_finalize=True,
+        timestamp_policy=ReadFromKafka.create_time_policy,
+        with_metadata=True,
+    )
+
+
+class _ArriveFn(CountingDoFn):
+    def __init__(self, options: ConnectorOptions) -> None:
+        super().__init__()
+        self._limit, self._time_of = options.max_record_bytes, options.time_of
+
+    def arrive(self, record: Record, event_time: float | None, published: float) -> Any:
+        """Returns a record at its event time, or the failure that it is."""
+        if len(record.data) > self._limit:
+            return self.lose(record_failure("read", oversized_error(self._limit), record))
+        if event_time is None:
+            event_time = self._time_of(record.data)
+        time = published if event_time is None else event_time
+        return TimestampedValue(Arrival(record.source, record.position, record.data, time), time)
+
+    def lose(self, failure: Failure) -> Any:
+        """Returns a failure for its output."""
+        self.count(_LOST)
+        return beam.pvalue.TaggedOutput(FAILURES, failure)
+
+
+class FileArrivalsFn(_ArriveFn):
+    """The records of a file."""
+
+    def process(self, file: FileMetadata) -> Iterator[Any]:
+        """Reads the file, if its name says that it is read."""
+        if not _is_read(file.path):
+            return
+        try:
+            for record in read_records(file.path, self._limit):
+                if isinstance(record, Failure):
+                    yield self.lose(record)
+                else:
+                    yield self.arrive(record, None, file.last_updated_in_seconds)
+        except Exception as error:
+            yield self.lose(record_failure("read", error, Record(file.path, 0, b"")))
+
+
+def _is_read(path: str) -> bool:
+    name = path.rsplit("/", 1)[-1]
+    return name.endswith(SUFFIXES) and not name.startswith(".")
+
+
+class MessageArrivalsFn(_ArriveFn):
+    """The record that a Pub/Sub message is."""
+
+    def __init__(self, source: str, options: ConnectorOptions) -> None:
+        """Keeps the subscription's (or topic's) name."""
+        super().__init__(options)
+        self._source, self._attribute = source, options.timestamp_attribute
+
+    def process(self, message: Any) -> Iterator[Any]:
+        """Takes a `PubsubMessage`."""
+        event_time = attribute_time(message.attributes.get(self._attribute)) if self._attribute else None
+        record = Record(self._source, message_position(message.message_id), message.data)
+        yield self.arrive(record, event_time, message.publish_time.timestamp())
+
+
+class KafkaArrivalsFn(_ArriveFn):
+    """The record that a Kafka record is; one without a value (a tombstone) is none."""
+
+    def process(self, row: Any) -> Iterator[Any]:
+        """Takes a row of `ReadFromKafka(with_metadata=True)`."""
+        if row.value is not None:
+            record = Record(f"{row.topic}[{row.partition}]", row.offset, row.value)
+            yield self.arrive(record, None, row.timestamp / 1000)

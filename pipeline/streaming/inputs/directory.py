@@ -1,0 +1,207 @@
+"""Watched directories and files."""
+
+import contextlib
+import os
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+
+from turnwise.pipeline.io.walking import Unreadable, shown_path
+from turnwise.pipeline.streaming.inputs.document import Document
+from turnwise.pipeline.streaming.inputs.line_file import GzipFoundError, LineFile
+from turnwise.pipeline.streaming.inputs.scanning import check_paths, find_files
+from turnwise.pipeline.streaming.inputs.source import Checkpoints, SourceRecord
+from turnwise.pipeline.streaming.inputs.watched import GIVEN_UP_SECONDS, Labels, WatchedFile
+
+_SCAN_SECONDS = 0.1
+_SCAN_SHARE = 20
+_BUDGET = 1 << 23
+_MOST_OPEN = 256
+_DOCUMENTS = (".json", ".gz", ".avro")
+
+_Key = tuple[int, int]
+
+
+class DirectorySource:
+    """Gives the records of files as they appear and grow; a record once, whatever becomes of its file.
+
+    A file is known by its inode, so one that is renamed goes on, and one that takes another's path is new.
+    `.jsonl`, `.ndjson` and other files are read line by line as they grow, `.json`, `.gz` and `.avro` when
+    they are complete.
+    """
+
+    is_finished = False
+
+    def __init__(
+        self,
+        paths: Sequence[str],
+        checkpoints: Checkpoints,
+        max_record_bytes: int,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        """Starts to watch.
+
+        Args:
+            paths: Files, directories or globs.
+            book: What is known of the files from earlier processes.
+            max_record_bytes: A larger record is given as an error.
+            clock: Seconds since the epoch.
+
+        Raises:
+            ConfigError: Nothing can come from a path.
+        """
+        check_paths(paths)
+        self._paths, self._labels, self._limit, self._clock = (
+            paths,
+            Labels(checkpoints),
+            max_record_bytes,
+            clock,
+        )
+        self._files: dict[_Key, WatchedFile] = {}
+        self._ready: deque[_Key] = deque()
+        self._waiting: set[_Key] = set()
+        self._open: dict[_Key, LineFile] = {}
+        self._refused: dict[_Key, int] = {}
+        self._told: set[str] = set()
+        self._compressed: set[str] = set()
+        self._left: list[SourceRecord] = []
+        self._last_scan = self._next_scan = 0.0
+
+    def poll(self, limit: int) -> Sequence[SourceRecord]:
+        """Returns what has arrived, at most `limit` items, file by file."""
+        now = self._clock()
+        if not self._last_scan <= now < self._next_scan:
+            self._scan(now)
+        items, self._left = self._left[:limit], self._left[limit:]
+        cost = 0
+        while self._ready and len(items) < limit and cost < _BUDGET:
+            key = self._ready[0]
+            found, read = self._read(key, limit - len(items), now)
+            items += found
+            cost += read
+            if key not in self._files or not self._files[key].wants(now):
+                self._waiting.discard(self._ready.popleft())
+        return items
+
+    def _scan(self, now: float) -> None:
+        started = time.monotonic()
+        gone = set(self._files)
+        for seen in find_files(self._paths):
+            if isinstance(seen, Unreadable):
+                self._left += self._unreadable(seen.path, seen.error)
+                continue
+            path, stat = seen
+            key = (stat.st_dev, stat.st_ino)
+            is_second_name = key in self._files and key not in gone
+            if is_second_name or self._refused.get(key) == stat.st_ctime_ns:
+                continue
+            gone.discard(key)
+            file = self._file_at(key, path)
+            file.observe(path, stat, now)
+            self._queue(key, now)
+        for key in gone:
+            self._leave(key, now)
+        took = time.monotonic() - started
+        self._last_scan, self._next_scan = now, now + took + max(_SCAN_SECONDS, _SCAN_SHARE * took)
+
+    def _file_at(self, key: _Key, path: str) -> WatchedFile:
+        kind = Document if path.endswith(_DOCUMENTS) or path in self._compressed else LineFile
+        file = self._files.get(key)
+        if not isinstance(file, kind):
+            self._forget(key)
+            file = self._files[key] = kind(self._labels, self._limit)
+        return file
+
+    def _queue(self, key: _Key, now: float) -> None:
+        if key not in self._waiting and self._files[key].wants(now):
+            self._ready.append(key)
+            self._waiting.add(key)
+
+    def _leave(self, key: _Key, now: float) -> None:
+        """Reads a file whose path is gone to its end, as long as it is open."""
+        file = self._open.get(key)
+        if file is None:
+            self._forget(key)
+            return
+        file.observe_open(now)
+        self._queue(key, now)
+        if key not in self._waiting and file.is_quiet(now, GIVEN_UP_SECONDS):
+            self._left += self._last_items(key, file, now)
+            self._forget(key)
+
+    def _forget(self, key: _Key) -> None:
+        file = self._files.pop(key, None)
+        self._open.pop(key, None)
+        if file:
+            file.close()
+
+    def _read(self, key: _Key, limit: int, now: float) -> tuple[list[SourceRecord], int]:
+        file = self._files.get(key)
+        if file is None:
+            return [], 0
+        try:
+            items, cost = file.read(limit, now)
+        except FileNotFoundError:
+            self._forget(key)
+            return [], 0
+        except GzipFoundError:
+            self._compressed.add(file.path)
+            self._forget(key)
+            return [], 0
+        except Exception as error:
+            return self._refuse(key, file, error), 0
+        self._hold_open(key, file)
+        return items, cost
+
+    def _refuse(self, key: _Key, file: WatchedFile, error: Exception) -> list[SourceRecord]:
+        """Says once that a file cannot be read, and leaves it alone until it changes."""
+        self._forget(key)
+        with contextlib.suppress(OSError):
+            self._refused[key] = os.stat(file.path).st_ctime_ns
+        return self._unreadable(file.path, error)
+
+    def _unreadable(self, path: str, error: Exception) -> list[SourceRecord]:
+        """Returns the failure of a path that cannot be read, unless this or an earlier process gave it."""
+        source = f"{shown_path(path)} (unreadable)"
+        if source in self._told or 1 in self._labels.checkpoints.done(source):
+            return []
+        self._told.add(source)
+        return [SourceRecord(source, 1, b"", error=error)]
+
+    def _hold_open(self, key: _Key, file: WatchedFile) -> None:
+        """Keeps the files open that were read last, so that they can be read on when they are renamed."""
+        if isinstance(file, LineFile) and file.is_open:
+            self._open.pop(key, None)
+            self._open[key] = file
+            if len(self._open) > _MOST_OPEN:
+                self._open.pop(next(iter(self._open))).close()
+
+    def last_items(self) -> Sequence[SourceRecord]:
+        """Returns unterminated last lines and documents that were held back."""
+        now = self._clock()
+        items, self._left = self._left, []
+        for key, file in list(self._files.items()):
+            if key not in self._waiting:
+                items += self._last_items(key, file, now)
+        return items
+
+    def _last_items(self, key: _Key, file: WatchedFile, now: float) -> list[SourceRecord]:
+        try:
+            return file.last_items(now)
+        except (FileNotFoundError, GzipFoundError):
+            return []
+        except Exception as error:
+            return self._refuse(key, file, error)
+
+    def settle(self, places: Iterable[tuple[str, int]]) -> None:
+        """Does nothing: the book knows."""
+
+    def backlog(self) -> int | None:
+        """Returns how many bytes wait in the files that were seen."""
+        waiting = [self._files.get(key) for key in list(self._ready)]
+        return sum(file.backlog for file in waiting if file)
+
+    def close(self) -> None:
+        """Lets go of all files."""
+        for key in list(self._files):
+            self._forget(key)

@@ -1,0 +1,116 @@
+"""A file that is read when it is complete: a JSON text, a compressed file, an Avro file."""
+
+from collections.abc import Iterator
+from itertools import islice
+from os import stat_result
+
+from turnwise.pipeline.io.records import OversizedRecordError
+from turnwise.pipeline.io.sources import read_records
+from turnwise.pipeline.streaming.inputs.source import SettledPositions, SourceRecord
+from turnwise.pipeline.streaming.inputs.watched import (
+    GIVEN_UP_SECONDS,
+    QUIET_SECONDS,
+    Labels,
+    WatchedFile,
+    may_be_complete,
+)
+from turnwise.schemas.failure import Failure
+from turnwise.schemas.record import Record
+
+
+class Document(WatchedFile):
+    """Gives the records of a file that seems to be complete; one that changes afterwards gets a new label.
+
+    A position is the number of the record in it. What was read to its end is remembered, so that it need not
+    be opened again when all of it is settled.
+    """
+
+    def __init__(self, labels: Labels, limit: int) -> None:
+        """Waits for the file to be complete."""
+        super().__init__(labels, limit)
+        self._items: Iterator[SourceRecord] | None = None
+        self._is_read = self._is_tried = False
+
+    @property
+    def backlog(self) -> int:
+        """Bytes that wait."""
+        return 0 if self._is_read else self.size
+
+    def observe(self, path: str, stat: stat_result, now: float) -> bool:
+        """Takes note of how the file looks; tells whether it changed."""
+        if not super().observe(path, stat, now):
+            return False
+        self._items, self._is_read, self._is_tried = None, False, False
+        return True
+
+    def wants(self, now: float) -> bool:
+        """Tells whether the file is being read, or may be complete."""
+        quiet_for = GIVEN_UP_SECONDS if self._is_tried else QUIET_SECONDS
+        return not self._is_read and (self._items is not None or self.is_quiet(now, quiet_for))
+
+    def read(self, limit: int, now: float) -> tuple[list[SourceRecord], int]:
+        """Returns at most `limit` items, and about how many bytes were read for them; raises OSError."""
+        if self._items is None:
+            is_given_up = self.is_quiet(now, GIVEN_UP_SECONDS) and self._is_tried
+            if not is_given_up and not _is_complete(self.path, self.size, self._limit):
+                self._is_tried = True
+                return [], self.size
+            self._items = self._begin()
+        items = list(islice(self._items, limit))
+        self._is_read = len(items) < limit
+        return items, sum(len(item.data) for item in items)
+
+    def last_items(self, now: float) -> list[SourceRecord]:
+        """Returns what was held back; what was just written and does not parse is left for later."""
+        if self._is_read or self._items is not None:
+            return []
+        if not self.is_quiet(now) and not _is_complete(self.path, self.size, self._limit):
+            return []
+        self._items, self._is_read = self._begin(), True
+        return list(self._items)
+
+    def _begin(self) -> Iterator[SourceRecord]:
+        identity = f"document {self._inode} {self.size} {self._mtime_ns}"
+        facts = self._labels.facts(identity)
+        if not facts:
+            facts = {"label": self._labels.new(self.path), "records": None}
+            self._labels.keep(identity, **facts)
+        self.source = facts["label"]
+        done = self._labels.checkpoints.done(self.source)
+        if facts["records"] is not None and done.through >= facts["records"]:
+            return iter(())
+        return self._unsettled(identity, done)
+
+    def _unsettled(self, identity: str, done: SettledPositions) -> Iterator[SourceRecord]:
+        checkpoints, source, last = self._labels.checkpoints, self.source, 0
+        for item in self._all(source):
+            checkpoints.skip(source, range(last + 1, item.position))
+            last = item.position
+            if last not in done:
+                yield item
+        self._labels.keep(identity, label=source, records=last)
+
+    def _all(self, source: str) -> Iterator[SourceRecord]:
+        position = 0
+        try:
+            for record in read_records(self.path, self._limit):
+                position = record.position or position + 1
+                yield _item(source, position, record)
+        except Exception as error:
+            yield SourceRecord(source, position + 1, b"", error=error)
+
+
+def _item(source: str, position: int, record: Record | Failure) -> SourceRecord:
+    if isinstance(record, Record):
+        return SourceRecord(source, position, record.data)
+    kind = OversizedRecordError if record.error_type == OversizedRecordError.__name__ else ValueError
+    return SourceRecord(source, position, (record.record or "").encode(), error=kind(record.message))
+
+
+def _is_complete(path: str, size: int, limit: int) -> bool:
+    """Tells whether a document looks whole; of a compressed or very large one, nobody can tell."""
+    if size > limit or not path.endswith(".json"):
+        return True
+    with open(path, "rb") as file:
+        text = file.read().removeprefix(b"\xef\xbb\xbf").strip()
+    return may_be_complete(text) or (b"\n" in text and may_be_complete(text.rsplit(b"\n", 1)[1]))

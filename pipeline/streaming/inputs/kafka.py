@@ -1,0 +1,215 @@
+"""Kafka."""
+
+import contextlib
+from collections.abc import Callable, Iterable, Sequence
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+
+from turnwise.pipeline.streaming.inputs.kafka_uri import KafkaTopic, parse_kafka_uri, sasl_password
+from turnwise.pipeline.streaming.inputs.messages import message_item
+from turnwise.pipeline.streaming.inputs.offsets import OffsetTracker
+from turnwise.pipeline.streaming.inputs.source import SourceRecord
+from turnwise.schemas.config import ConfigError
+
+if TYPE_CHECKING:
+    from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
+
+_START_ATTEMPTS = 10
+_MOST_AT_ONCE = 10_000
+_POLL_INTERVAL_MS = 3_600_000
+
+
+class KafkaSource:
+    """Gives the records of a topic, as one consumer of a group.
+
+    A source is `topic[partition]`, a position the offset. Committed is the offset before which everything is
+    settled; records of a partition that another consumer takes over are forgotten here. Records without a
+    value (tombstones) are settled at once.
+    """
+
+    is_finished = False
+
+    def __init__(self, uri: str, max_record_bytes: int) -> None:
+        """Connects and joins the group.
+
+        Args:
+            uri: `kafka://broker1:9092,broker2:9092/topic?group=NAME&property=value`; the properties are
+                librdkafka's. The password is taken from KAFKA_SASL_PASSWORD.
+            max_record_bytes: A larger record is given as an error.
+
+        Raises:
+            ConfigError: The URI is wrong; there is no such topic, no right to it, no connection, no library.
+        """
+        self._uri, self._limit = parse_kafka_uri(uri), max_record_bytes
+        self._lock = Lock()
+        self._trackers: dict[int, OffsetTracker] = {}
+        self._problem: KafkaError | None = None
+        self._last_error = ""
+        self._consumer = self._connect()
+
+    def _connect(self) -> "Consumer":
+        try:
+            from confluent_kafka import Consumer, KafkaException
+        except ImportError:
+            raise ConfigError("--input: Kafka needs the extra kafka: pip install 'turnwise[kafka]'") from None
+        consumer = None
+        try:
+            consumer = Consumer(_settings(self._uri, self._note_error))
+            self._find_topic(consumer)
+            consumer.subscribe([self._uri.topic], on_assign=self._assign, on_revoke=self._revoke)
+        except KafkaException as error:
+            if consumer is not None:
+                consumer.close()
+            reason = self._last_error or error.args[0].str()
+            raise ConfigError(f"--input kafka://{self._uri.brokers}/{self._uri.topic}: {reason}") from None
+        return consumer
+
+    def _find_topic(self, consumer: "Consumer") -> None:
+        """Raises KafkaException if there is no such topic, or nobody answers."""
+        from confluent_kafka import KafkaException
+
+        for attempt in range(_START_ATTEMPTS):
+            try:
+                found = consumer.list_topics(self._uri.topic, timeout=1.0).topics[self._uri.topic]
+            except KafkaException:
+                consumer.poll(0)
+                if self._last_error or attempt == _START_ATTEMPTS - 1:
+                    raise
+            else:
+                if found.error is not None:
+                    raise KafkaException(found.error)
+                return
+
+    def _note_error(self, error: "KafkaError") -> None:
+        from confluent_kafka import KafkaError
+
+        if error.code() != KafkaError._ALL_BROKERS_DOWN:
+            self._last_error = " ".join(error.str().split())
+        if error.fatal():
+            self._problem = error
+
+    def _assign(self, _: Any, partitions: "list[TopicPartition]") -> None:
+        with self._lock:
+            for partition in partitions:
+                self._trackers[partition.partition] = OffsetTracker()
+
+    def _revoke(self, _: Any, partitions: "list[TopicPartition]") -> None:
+        with self._lock:
+            for partition in partitions:
+                self._trackers.pop(partition.partition, None)
+
+    def poll(self, limit: int) -> Sequence[SourceRecord]:
+        """Returns what has arrived, at most `limit` items.
+
+        Raises:
+            OSError: The topic cannot be read any further.
+        """
+        if limit <= 0:
+            return []
+        messages = self._consumer.consume(min(limit, _MOST_AT_ONCE), timeout=0)
+        with self._lock:
+            items = [item for message in messages if (item := self._item(message))]
+            if len(items) < len(messages):
+                self._commit()
+        if not items and self._problem:
+            raise OSError(f"Kafka topic {self._uri.topic}: {self._problem.str()}")
+        return items
+
+    def _item(self, message: "Message") -> SourceRecord | None:
+        """Returns the item of a message; None: it is an error or a tombstone. Needs the lock."""
+        error, partition, offset = message.error(), message.partition(), message.offset()
+        if error is not None:
+            self._problem = self._problem or (None if _passes(error) else error)
+            return None
+        if partition is None or offset is None:
+            return None
+        tracker = self._trackers.setdefault(partition, OffsetTracker())
+        tracker.give(offset)
+        value = message.value()
+        if value is None:
+            tracker.settle(offset)
+            return None
+        kind, milliseconds = message.timestamp()
+        published = milliseconds / 1000 if kind else None
+        return message_item(self._source(partition), offset, bytes(value), self._limit, None, published)
+
+    def _source(self, partition: int) -> str:
+        return f"{self._uri.topic}[{partition}]"
+
+    def last_items(self) -> Sequence[SourceRecord]:
+        """Returns nothing: what was not polled is still there."""
+        return []
+
+    def settle(self, places: Iterable[tuple[str, int]]) -> None:
+        """Commits as far as everything is settled."""
+        with self._lock:
+            sources = {self._source(partition): tracker for partition, tracker in self._trackers.items()}
+            for source, position in places:
+                if source in sources:
+                    sources[source].settle(position)
+            self._commit()
+
+    def _commit(self) -> None:
+        """Sends the offsets that have moved; needs the lock."""
+        from confluent_kafka import KafkaException
+
+        moved = [
+            (number, offset) for number, tracker in self._trackers.items() if (offset := tracker.commit())
+        ]
+        if moved:
+            # A commit that fails is made good by the next one, or by the one at the end.
+            with contextlib.suppress(KafkaException):
+                self._consumer.commit(offsets=self._places(moved), asynchronous=True)
+
+    def _places(self, offsets: Iterable[tuple[int, int]]) -> "list[TopicPartition]":
+        from confluent_kafka import TopicPartition
+
+        return [TopicPartition(self._uri.topic, partition, offset) for partition, offset in offsets]
+
+    def backlog(self) -> int | None:
+        """Returns how many records of the assigned partitions were not given, as far as the brokers said."""
+        from confluent_kafka import KafkaException
+
+        with self._lock:
+            ahead = [(partition, tracker.next) for partition, tracker in self._trackers.items()]
+        waiting = 0
+        for partition, place in zip(self._places(ahead), [place for _, place in ahead], strict=True):
+            try:
+                marks = self._consumer.get_watermark_offsets(partition, cached=True)
+            except (KafkaException, RuntimeError):
+                return None
+            waiting += max(marks[1] - max(place, marks[0]), 0) if marks and marks[1] >= 0 else 0
+        return waiting
+
+    def close(self) -> None:
+        """Commits once more, for sure, and leaves the group."""
+        from confluent_kafka import KafkaException
+
+        with self._lock:
+            places = [(number, tracker.committed) for number, tracker in self._trackers.items()]
+        with contextlib.suppress(KafkaException):
+            if done := [(number, offset) for number, offset in places if offset]:
+                self._consumer.commit(offsets=self._places(done), asynchronous=False)
+        self._consumer.close()
+
+
+def _settings(uri: KafkaTopic, on_error: Callable[["KafkaError"], None]) -> dict[str, Any]:
+    return {
+        "auto.offset.reset": "earliest",
+        "max.poll.interval.ms": _POLL_INTERVAL_MS,
+        "log_level": 0,
+        **uri.properties,
+        **sasl_password(),
+        "bootstrap.servers": uri.brokers,
+        "group.id": uri.group,
+        "enable.auto.commit": False,
+        "enable.auto.offset.store": False,
+        "error_cb": on_error,
+    }
+
+
+def _passes(error: "KafkaError") -> bool:
+    """Tells whether a consumer recovers from an error by itself."""
+    from confluent_kafka import KafkaError
+
+    return error.retriable() or error.code() in (KafkaError._PARTITION_EOF, KafkaError._MAX_POLL_EXCEEDED)

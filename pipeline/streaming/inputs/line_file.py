@@ -1,0 +1,267 @@
+"""A file of lines that may still grow."""
+
+import os
+from hashlib import blake2b
+from os import stat_result
+from typing import BinaryIO
+
+from turnwise.pipeline.io.file_kinds import KIND_BYTES, check_text
+from turnwise.pipeline.io.records import BOM, GZIP_MAGIC, oversized_error
+from turnwise.pipeline.streaming.inputs.source import SettledPositions, SourceRecord
+from turnwise.pipeline.streaming.inputs.splitting import LineSplitter, OversizedLine
+from turnwise.pipeline.streaming.inputs.watched import GIVEN_UP_SECONDS, Labels, WatchedFile, may_be_complete
+
+_CHUNK = 1 << 18
+_BUDGET = 1 << 23
+_LONGEST_HEAD = 1 << 16
+_COMPARED = 256
+
+
+class GzipFoundError(Exception):
+    """The file holds no lines but is compressed."""
+
+
+class LineFile(WatchedFile):
+    """Gives every line once, when its end is there; an unterminated one when it seems to be complete.
+
+    A position is the number of the line. Where an unterminated line was given is remembered as a cut, so
+    that a later reading counts the same lines. A file whose text was replaced gets a new label.
+    """
+
+    def __init__(self, labels: Labels, limit: int) -> None:
+        """Starts at the top."""
+        super().__init__(labels, limit)
+        self._file: BinaryIO | None = None
+        self._identity = ""
+        self._done = SettledPositions()
+        self._items: list[SourceRecord] = []
+        self._is_changed = self._is_tried = self._must_be_new = self._is_cut_short = False
+        self._start(0, 0, [])
+
+    def _start(self, offset: int, line: int, cuts: list[int], head: bytes = b"", tail: bytes = b"") -> None:
+        self._offset, self._line, self._cuts = offset, line, cuts
+        self._kept = (offset, line, _digest(tail))
+        self._splitter = LineSplitter(self._limit, is_after_cut=offset in cuts)
+        self._head, self._tail = head, tail
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it holds a file descriptor."""
+        return self._file is not None
+
+    @property
+    def backlog(self) -> int:
+        """Bytes that wait."""
+        return max(self.size - self._offset, 0) + sum(len(item.data) for item in self._items)
+
+    def observe(self, path: str, stat: stat_result, now: float) -> bool:
+        """Takes note of how the file looks; tells whether it changed."""
+        if not super().observe(path, stat, now):
+            return False
+        self._is_changed, self._is_tried = True, False
+        return True
+
+    def observe_open(self, now: float) -> None:
+        """Takes note of how a file looks whose path is gone."""
+        if self._file:
+            self.observe(self.path, os.fstat(self._file.fileno()), now)
+
+    def wants(self, now: float) -> bool:
+        """Tells whether there is text to read, or a last line that may be complete, or a note to make."""
+        if self._is_changed or self._items or (self.source and self._offset < self.size):
+            return True
+        if not self._is_tried and self.is_quiet(now):
+            return True
+        return self._kept[0] != self._offset and self._may_keep and self.is_quiet(now, GIVEN_UP_SECONDS)
+
+    @property
+    def _may_keep(self) -> bool:
+        return bool(self.source) and self._splitter.is_between_lines
+
+    def read(self, limit: int, now: float) -> tuple[list[SourceRecord], int]:
+        """Returns at most `limit` items, and how many bytes were read for them.
+
+        Raises:
+            OSError: The file cannot be read.
+            NotTextError: It is of a known binary format.
+            GzipFoundError: It is compressed.
+        """
+        is_quiet = self.is_quiet(now)
+        file = self._opened()
+        if self._is_changed:
+            self._check(file)
+        if not self.source and not self._begin(file, is_quiet):
+            self._is_tried = is_quiet
+            return [], 0
+        cost = self._fill(file, limit)
+        if self._is_cut_short and self._line:
+            self._name_again(file)
+        if self._offset >= self.size:
+            self._at_end(is_quiet)
+            if self._may_keep and self.is_quiet(now, GIVEN_UP_SECONDS):
+                self._keep()
+        taken, self._items = self._items[:limit], self._items[limit:]
+        return taken, cost
+
+    def _opened(self) -> BinaryIO:
+        if self._file is None:
+            file = open(self.path, "rb", buffering=0)  # noqa: SIM115
+            if os.fstat(file.fileno()).st_ino != self._inode:
+                file.close()
+                raise FileNotFoundError(f"{self.path} is another file now")
+            self._file = file
+        return self._file
+
+    def _check(self, file: BinaryIO) -> None:
+        """Starts anew if the text that was read does not stand there any more."""
+        self._is_changed = False
+        if self.source and not self._stands(file, self._offset, self._head, self._tail):
+            self._give_rest()
+            self._rename()
+
+    def _stands(self, file: BinaryIO, offset: int, head: bytes, tail: bytes) -> bool:
+        if self.size < offset:
+            return False
+        return _part(file, 0, len(head)) == head and _part(file, offset - len(tail), len(tail)) == tail
+
+    def _rename(self) -> None:
+        self.source, self._identity = "", ""
+        self._start(0, 0, [])
+        self._must_be_new = self._is_changed = True
+
+    def _begin(self, file: BinaryIO, is_quiet: bool, is_last: bool = False) -> bool:
+        """Names the file by its first line, if that is there, and goes to where reading has to go on."""
+        line, is_whole = _first_line(file)
+        if line.startswith(GZIP_MAGIC):
+            raise GzipFoundError
+        check_text(line[:KIND_BYTES])
+        if not is_whole and not _may_end(line, is_quiet, is_last):
+            return False
+        self._identity, self._is_cut_short = self._identity_of(line), not is_whole
+        facts = {} if self._must_be_new else self._labels.facts(self._identity)
+        if facts and not self._resumes(file, facts["label"], facts["offset"], facts["line"], facts):
+            facts = {}
+        if not facts:
+            self._name(self._labels.new(self.path))
+        self._must_be_new = False
+        return True
+
+    def _identity_of(self, line: bytes) -> str:
+        return f"lines {self._inode} {blake2b(line.strip(), digest_size=12).hexdigest()}"
+
+    def _name_again(self, file: BinaryIO) -> None:
+        """Names the file by its whole first line, once that is there."""
+        line, is_whole = _first_line(file)
+        if is_whole:
+            self._identity, self._is_cut_short = self._identity_of(line), False
+            self._keep()
+
+    def _name(self, source: str) -> None:
+        self.source = source
+        self._done = self._labels.checkpoints.done(source)
+        self._keep()
+
+    def _resumes(self, file: BinaryIO, label: str, offset: int, line: int, facts: dict[str, str]) -> bool:
+        """Goes on under a known label; False: it is another text by now."""
+        tail = _part(file, max(offset - _COMPARED, 0), min(offset, _COMPARED))
+        if self.size < offset or _digest(tail) != facts["tail"]:
+            return False
+        self.source, self._done = label, self._labels.checkpoints.done(label)
+        cuts = [int(cut) for cut in facts["cuts"]]
+        if self._done.through >= line:
+            self._start(offset, line, cuts, _part(file, 0, min(offset, _COMPARED)), tail)
+        else:
+            self._start(0, 0, cuts)
+        return True
+
+    def _keep(self) -> None:
+        if self._splitter.is_between_lines:
+            self._kept = (self._offset, self._line, _digest(self._tail))
+        offset, line, tail = self._kept
+        facts = {"label": self.source, "offset": offset, "line": line, "tail": tail, "cuts": self._cuts}
+        self._labels.keep(self._identity, **facts)
+
+    def _fill(self, file: BinaryIO, limit: int) -> int:
+        start = self._offset
+        while len(self._items) < limit and self._offset < self.size and self._offset - start < _BUDGET:
+            end = min([self._offset + _CHUNK, self.size, *(cut for cut in self._cuts if cut > self._offset)])
+            chunk = _part(file, self._offset, end - self._offset)
+            if not chunk:
+                self.size = self._offset
+                break
+            self._take(chunk)
+        return self._offset - start
+
+    def _take(self, chunk: bytes) -> None:
+        self._offset += len(chunk)
+        self._head = (self._head + chunk[:_COMPARED])[:_COMPARED]
+        self._tail = (self._tail + chunk[-_COMPARED:])[-_COMPARED:]
+        self._add(self._splitter.add(chunk))
+        if self._offset in self._cuts:
+            self._add(self._splitter.cut())
+
+    def _add(self, lines: list[bytes]) -> None:
+        for data in lines:
+            self._line += 1
+            if self._line in self._done:
+                continue
+            if isinstance(data, OversizedLine):
+                error = oversized_error(self._limit)
+                self._items.append(SourceRecord(self.source, self._line, bytes(data), error=error))
+            elif data and not data.isspace():
+                text = data.removeprefix(BOM) if self._line == 1 else data
+                self._items.append(SourceRecord(self.source, self._line, text.rstrip(b"\r")))
+            else:
+                self._labels.checkpoints.skip(self.source, (self._line,))
+
+    def _at_end(self, is_quiet: bool) -> None:
+        if self._line + (not self._splitter.is_between_lines) < self._done.through:
+            self._rename()
+        elif is_quiet and not self._is_tried:
+            self._is_tried = True
+            self._give_rest()
+
+    def _give_rest(self) -> None:
+        """Gives the unterminated last line, if it is whole."""
+        rest = self._splitter.pending
+        if rest.strip() and may_be_complete(rest):
+            self._cuts = [*self._cuts, self._offset]
+            self._add(self._splitter.cut())
+            self._keep()
+
+    def last_items(self, now: float) -> list[SourceRecord]:
+        """Returns the unterminated last line; what is no JSON is left for the next process."""
+        if self.source and self._offset >= self.size:
+            self._give_rest()
+        elif not self.source and self._begin(self._opened(), self.is_quiet(now), is_last=True):
+            self._fill(self._opened(), 1)
+            self._give_rest()
+        items, self._items = self._items, []
+        return items
+
+    def close(self) -> None:
+        """Lets go of the file."""
+        if self._file:
+            self._file.close()
+            self._file = None
+
+
+def _may_end(line: bytes, is_quiet: bool, is_last: bool) -> bool:
+    """Tells whether an unterminated line may be taken as complete."""
+    return bool(line.strip()) and (is_quiet or is_last) and may_be_complete(line)
+
+
+def _part(file: BinaryIO, offset: int, length: int) -> bytes:
+    file.seek(offset)
+    return file.read(length)
+
+
+def _first_line(file: BinaryIO) -> tuple[bytes, bool]:
+    """Returns the first line, or as much of it as counts, and whether that will stay as it is."""
+    start = _part(file, 0, _LONGEST_HEAD)
+    line, end, _ = start.partition(b"\n")
+    return line, bool(end) or len(start) == _LONGEST_HEAD
+
+
+def _digest(text: bytes) -> str:
+    return blake2b(text, digest_size=8).hexdigest()

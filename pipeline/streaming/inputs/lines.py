@@ -1,0 +1,117 @@
+"""Standard input, one record a line."""
+
+import os
+import select
+from collections import deque
+from collections.abc import Iterable, Sequence
+from threading import Condition, Thread
+from typing import BinaryIO
+
+from turnwise.pipeline.io.records import BOM, oversized_error
+from turnwise.pipeline.streaming.inputs.source import Checkpoints, SourceRecord
+from turnwise.pipeline.streaming.inputs.splitting import LineSplitter, OversizedLine
+
+_CHUNK = 1 << 16
+_HELD_BYTES = 1 << 24
+_LOOKS_UP_SECONDS = 0.2
+_ITEM_BYTES = 200
+
+
+class LinesSource:
+    """Gives the lines of a pipe; one that is full makes its writer wait.
+
+    What was read and not settled is lost with the process: a pipe cannot be read again. Positions go on from
+    those of earlier processes; blank lines have none.
+    """
+
+    def __init__(self, file: BinaryIO, name: str, checkpoints: Checkpoints, max_record_bytes: int) -> None:
+        """Starts to read.
+
+        Args:
+            file: A pipe, a terminal or a file; it needs a file descriptor, and is not closed.
+            name: Of the source.
+            book: What is known of the source from earlier processes.
+            max_record_bytes: A larger line is given as an error.
+        """
+        self._file, self._name, self._limit = file, name, max_record_bytes
+        done = checkpoints.done(name)
+        self._position = max(done.beyond, default=done.through)
+        checkpoints.skip(name, set(range(done.through + 1, self._position + 1)) - done.beyond)
+        self._items: deque[SourceRecord] = deque()
+        self._held = 0
+        self._is_ended = self._is_closed = False
+        self._error: OSError | None = None
+        self._changed = Condition()
+        self._thread = Thread(target=self._run, name=f"read {name}", daemon=True)
+        self._thread.start()
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether the writer has closed the pipe, and all of it was given."""
+        return self._is_ended and not self._items and self._error is None
+
+    def poll(self, limit: int) -> Sequence[SourceRecord]:
+        """Returns what has arrived, at most `limit` items; raises OSError."""
+        with self._changed:
+            items = [self._items.popleft() for _ in range(min(limit, len(self._items)))]
+            self._held -= sum(_ITEM_BYTES + len(item.data) for item in items)
+            self._changed.notify()
+            if not items and self._error:
+                raise self._error
+        return items
+
+    def _run(self) -> None:
+        splitter = LineSplitter(self._limit)
+        try:
+            while chunk := self._next_chunk():
+                self._give(splitter.add(chunk))
+        except OSError as error:
+            self._error = error
+        self._give(splitter.cut())
+        self._is_ended = True
+
+    def _next_chunk(self) -> bytes:
+        """Returns what the pipe gives next; empty: its end, or this feed's."""
+        number = self._file.fileno()
+        while not self._is_closed:
+            if select.select([number], [], [], _LOOKS_UP_SECONDS)[0]:
+                return os.read(number, _CHUNK)
+        return b""
+
+    def _give(self, lines: list[bytes]) -> None:
+        with self._changed:
+            for line in lines:
+                self._changed.wait_for(lambda: self._held < _HELD_BYTES or self._is_closed)
+                item = self._item(line)
+                if item:
+                    self._items.append(item)
+                    self._held += _ITEM_BYTES + len(item.data)
+
+    def _item(self, line: bytes) -> SourceRecord | None:
+        if not isinstance(line, OversizedLine):
+            line = line.removeprefix(BOM).rstrip(b"\r")
+            if not line or line.isspace():
+                return None
+        self._position += 1
+        error = oversized_error(self._limit) if isinstance(line, OversizedLine) else None
+        return SourceRecord(self._name, self._position, bytes(line), error=error)
+
+    def last_items(self) -> Sequence[SourceRecord]:
+        """Stops reading, and returns all that was read."""
+        self.close()
+        items, self._items, self._held = list(self._items), deque(), 0
+        return items
+
+    def settle(self, places: Iterable[tuple[str, int]]) -> None:
+        """Does nothing: the book knows."""
+
+    def backlog(self) -> int | None:
+        """Returns how many lines were read ahead."""
+        return len(self._items)
+
+    def close(self) -> None:
+        """Stops reading."""
+        self._is_closed = True
+        with self._changed:
+            self._changed.notify()
+        self._thread.join()

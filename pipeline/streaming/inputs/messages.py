@@ -1,0 +1,43 @@
+"""What messages of all brokers have in common."""
+
+from hashlib import blake2b
+
+from turnwise.pipeline.io.records import oversized_error
+from turnwise.pipeline.streaming.inputs.source import SourceRecord
+from turnwise.schemas.failure import KEPT_RECORD_BYTES
+from turnwise.schemas.proto.scalars import timestamp_nanos
+
+_LARGEST_POSITION = (1 << 63) - 1
+
+
+def message_position(message_id: str) -> int:
+    """Returns the number that a message id is, or 63 bits of its digest."""
+    if message_id.isascii() and message_id.isdigit() and int(message_id) <= _LARGEST_POSITION:
+        return int(message_id)
+    digest = blake2b(message_id.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return int.from_bytes(digest, "big") & _LARGEST_POSITION
+
+
+def attribute_time(text: str | None) -> float | None:
+    """Returns seconds since the epoch of milliseconds or an RFC 3339 text; None: it is neither."""
+    if not text:
+        return None
+    try:
+        return int(text) / 1000 if text.isascii() and text.isdigit() else timestamp_nanos(text) / 1e9
+    except ValueError:
+        return None
+
+
+def message_item(
+    source: str,
+    position: int,
+    data: bytes,
+    limit: int,
+    event_time: float | None = None,
+    published: float | None = None,
+) -> SourceRecord:
+    """Returns the item of a message; one that is larger than `limit` bytes is an error."""
+    if len(data) > limit:
+        error = oversized_error(limit)
+        return SourceRecord(source, position, data[:KEPT_RECORD_BYTES], event_time, error, published)
+    return SourceRecord(source, position, data, event_time, None, published)

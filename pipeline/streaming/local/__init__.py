@@ -1,0 +1,1 @@
+"""The streaming job in one process."""

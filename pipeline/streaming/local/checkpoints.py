@@ -1,0 +1,88 @@
+"""How far the sources of a stream have been read, kept beside the output."""
+
+import sqlite3
+from collections import defaultdict
+from collections.abc import Iterable
+from threading import RLock
+
+from turnwise.pipeline.streaming.inputs.source import SettledPositions
+from turnwise.pipeline.streaming.local.in_flight import Place
+from turnwise.pipeline.streaming.local.tables import disk_errors
+
+
+class SourceCheckpoints:
+    """The progress of sources that can be read again; it is written in the transaction of the outcomes."""
+
+    def __init__(self, connection: sqlite3.Connection, lock: RLock) -> None:
+        """Reads what earlier processes settled."""
+        self._connection, self._lock = connection, lock
+        self._through: dict[str, int] = {}
+        self._beyond: defaultdict[str, set[int]] = defaultdict(set)
+        self._notes: dict[str, str] = {}
+        self._kept: set[str] = set()
+        self._empty: defaultdict[str, set[int]] = defaultdict(set)
+        for source, through, note in connection.execute("SELECT source, through, note FROM sources"):
+            self._through[source] = through
+            if note is not None:
+                self._notes[source] = note
+        for source, position in connection.execute("SELECT source, position FROM beyond"):
+            self._beyond[source].add(position)
+
+    def done(self, source: str) -> SettledPositions:
+        """Returns what was settled of a source, and keeps it from now on."""
+        with self._lock:
+            self._kept.add(source)
+            return SettledPositions(self._through.get(source, 0), frozenset(self._beyond[source]))
+
+    def keeps(self, source: str) -> bool:
+        """Tells whether what is settled of a source is written down."""
+        return source in self._kept
+
+    def skip(self, source: str, positions: Iterable[int]) -> None:
+        """Takes positions as settled that hold nothing; it is written down with what is settled next."""
+        with self._lock:
+            self._empty[source].update(positions)
+
+    def note(self, source: str) -> str | None:
+        """Returns what was remembered about a source."""
+        return self._notes.get(source)
+
+    def remember(self, source: str, note: str) -> None:
+        """Keeps a note about a source; raises OSError."""
+        with self._lock, disk_errors():
+            self._notes[source] = note
+            self._connection.execute(
+                "INSERT INTO sources (source, note) VALUES (?, ?) "
+                "ON CONFLICT (source) DO UPDATE SET note = excluded.note",
+                (source, note),
+            )
+
+    def settle(self, places: Iterable[Place]) -> None:
+        """Writes down settled places, inside the transaction that is open."""
+        by_source, self._empty = self._empty, defaultdict(set)
+        for source, position in places:
+            if source in self._kept:
+                by_source[source].add(position)
+        for source, positions in by_source.items():
+            self._settle_source(source, positions)
+
+    def _settle_source(self, source: str, positions: set[int]) -> None:
+        """Moves the mark as far as there is no gap; what lies beyond it is kept one by one."""
+        through, beyond = self._through.get(source, 0), self._beyond[source]
+        before = set(beyond)
+        beyond |= {position for position in positions if position > through}
+        while through + 1 in beyond:
+            through += 1
+            beyond.discard(through)
+        self._through[source] = through
+        self._connection.execute(
+            "INSERT INTO sources (source, through) VALUES (?, ?) "
+            "ON CONFLICT (source) DO UPDATE SET through = excluded.through",
+            (source, through),
+        )
+        self._connection.executemany(
+            "DELETE FROM beyond WHERE source = ? AND position = ?", [(source, p) for p in before - beyond]
+        )
+        self._connection.executemany(
+            "INSERT OR IGNORE INTO beyond VALUES (?, ?)", [(source, p) for p in beyond - before]
+        )

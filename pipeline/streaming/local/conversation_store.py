@@ -1,0 +1,200 @@
+"""What is kept of every conversation, so that it counts once and can be counted again."""
+
+import json
+import sqlite3
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from hashlib import blake2b
+from typing import NamedTuple
+
+from turnwise.pipeline.streaming.local.segments import RowRange, SegmentId
+from turnwise.schemas.record import Record
+from turnwise.transforms.metrics.codec import packed, unpacked
+from turnwise.transforms.metrics.state import MetricsState
+from turnwise.transforms.streaming.assembly import closed_session
+from turnwise.transforms.streaming.outcome import Contribution
+
+
+class StoredConversation(NamedTuple):
+    """What is known of a conversation that was kept.
+
+    Attributes:
+        key: As `key_of` its name.
+        revision: Of its contribution.
+        written: The revision that its rows carry.
+        event_time: Of its first contribution; it names the window.
+        app_version: "": unknown.
+        packed: What it added to the metrics.
+        changed: Number of the change.
+        counts: JSON object of what it added to the counts.
+        digest: Of the record.
+    """
+
+    key: int
+    revision: int
+    written: int
+    event_time: float
+    app_version: str
+    packed: bytes
+    changed: int
+    counts: str
+    digest: bytes
+
+    @property
+    def statistics(self) -> MetricsState:
+        """What it added to the metrics."""
+        return unpacked(self.packed)
+
+    @property
+    def counted(self) -> Counter[str]:
+        """What it added to the counts."""
+        return Counter(json.loads(self.counts))
+
+
+KNOWN_COLUMNS = "key, revision, written, event_time, app_version, statistics, changed, counts, digest"
+
+
+def key_of(name: str) -> int:
+    """Returns a number that stands for a name: 64 bits, so that of 10 million names hardly two collide."""
+    digest = blake2b(name.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return int.from_bytes(digest, "big", signed=True)
+
+
+def session_key(session_id: str) -> int:
+    """Returns the number that stands for a session."""
+    return key_of(f"session {session_id}")
+
+
+class ConversationStore:
+    """The conversations of a stream's database; its methods run inside a transaction of the store."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        """Continues the numbering of changes."""
+        self._connection = connection
+        found = connection.execute("SELECT coalesce(max(changed), 0) FROM conversations").fetchone()
+        self._changes = int(found[0])
+
+    @property
+    def changes(self) -> int:
+        """A number that grows whenever something is kept."""
+        return self._changes
+
+    def known(self, name: str, result: str | None) -> StoredConversation | None:
+        """Returns what was kept of a conversation, or under the name of its result."""
+        query = f"SELECT {KNOWN_COLUMNS} FROM conversations WHERE key = ? OR result = ? ORDER BY key = ? DESC"
+        key = key_of(name)
+        row = self._connection.execute(query, (key, _key_or_none(result), key)).fetchone()
+        return StoredConversation(*row) if row else None
+
+    def is_new(self, known: StoredConversation, contribution: Contribution) -> bool:
+        """Tells whether a contribution replaces what is known: no older revision, and never seen before."""
+        key = key_of(contribution.name)
+        if known.key == key and contribution.revision < known.revision:
+            return False
+        query = "SELECT 1 FROM digests WHERE key = ? AND digest = ?"
+        return self._connection.execute(query, (key, _version_of(contribution))).fetchone() is None
+
+    def forgotten(self, name: str, result: str | None) -> bytes | None:
+        """Returns the digest of a conversation that was pruned; None: it was not."""
+        query = "SELECT digest FROM forgotten WHERE key IN (?, ?)"
+        row = self._connection.execute(query, (key_of(name), _key_or_none(result))).fetchone()
+        return bytes(row[0]) if row else None
+
+    def drop(self, key: int) -> None:
+        """Forgets a conversation that another one takes the place of."""
+        self._place(key, ())
+        self._connection.execute("DELETE FROM conversations WHERE key = ?", (key,))
+
+    def keep(
+        self,
+        contribution: Contribution,
+        result: str | None,
+        written: int,
+        counts: Mapping[str, int],
+        spans: Sequence[RowRange],
+        now: float,
+    ) -> None:
+        """Writes down a conversation in place of what was kept under its name; its window stays the first.
+
+        Args:
+            contribution: What it adds to the metrics.
+            result: Name of its result; None: it was lost.
+            written: The revision that its rows carry.
+            counts: What it adds to the counts.
+            spans: Where its rows stand.
+            now: How far the stream's time has come, seconds since the epoch.
+        """
+        self._changes += 1
+        key = key_of(contribution.name)
+        self._connection.execute(
+            "INSERT OR IGNORE INTO digests VALUES (?, ?)", (key, _version_of(contribution))
+        )
+        # A revision stays in the window of the first: the store hands that one's time in.
+        self._connection.execute(
+            "INSERT OR REPLACE INTO conversations VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                *(key, _key_or_none(result), contribution.revision, written, contribution.digest),
+                *(contribution.event_time, contribution.app_version, packed(contribution.statistics)),
+                *(json.dumps(counts), self._changes, max(now, contribution.event_time)),
+            ),
+        )
+        self._place(key, spans)
+
+    def keep_session(self, record: Record, is_lost: bool) -> None:
+        """Writes down the events of a closed session."""
+        assert record.closing is not None
+        closed = closed_session(record, is_lost)
+        self._connection.execute(
+            "INSERT OR REPLACE INTO sessions VALUES (?, ?, ?, ?, ?)",
+            (
+                session_key(record.closing.session_id),
+                closed.revision,
+                closed.closed_at,
+                closed.events,
+                closed.places,
+            ),
+        )
+
+    def _place(self, key: int, spans: Sequence[RowRange]) -> None:
+        """Notes where a conversation's rows stand; where they stood before is dead."""
+        self._connection.execute(
+            'INSERT INTO dead SELECT "table", number, start, length FROM spans WHERE key = ?', (key,)
+        )
+        self._connection.execute("DELETE FROM spans WHERE key = ?", (key,))
+        self._connection.executemany(
+            "INSERT INTO spans VALUES (?, ?, ?, ?, ?)",
+            [(key, *span.segment, span.offset, span.length) for span in spans],
+        )
+
+    def segments_with_dead_rows(self) -> list[SegmentId]:
+        """Returns the files that hold rows of replaced conversations."""
+        return [
+            SegmentId(*row) for row in self._connection.execute('SELECT DISTINCT "table", number FROM dead')
+        ]
+
+    def dead_spans(self, segment: SegmentId) -> list[tuple[int, int]]:
+        """Returns (start, length) of a file's dead rows, in order."""
+        query = 'SELECT start, length FROM dead WHERE "table" = ? AND number = ? ORDER BY start'
+        return list(self._connection.execute(query, segment))
+
+    def move(self, old: SegmentId, new: SegmentId) -> None:
+        """Notes that a file was rewritten without its dead rows, under another number."""
+        dead = self.dead_spans(old)
+        query = 'SELECT key, start FROM spans WHERE "table" = ? AND number = ? ORDER BY start'
+        moved, shift, passed = [], 0, 0
+        for key, start in self._connection.execute(query, old).fetchall():
+            while passed < len(dead) and dead[passed][0] < start:
+                shift += dead[passed][1]
+                passed += 1
+            moved.append((new.number, start - shift, key, old.table))
+        update = 'UPDATE spans SET number = ?, start = ? WHERE key = ? AND "table" = ?'
+        self._connection.executemany(update, moved)
+        self._connection.execute('DELETE FROM dead WHERE "table" = ? AND number = ?', old)
+
+
+def _key_or_none(name: str | None) -> int | None:
+    return None if name is None else key_of(name)
+
+
+def _version_of(contribution: Contribution) -> bytes:
+    return contribution.revision.to_bytes(8, "big") + contribution.digest

@@ -1,0 +1,257 @@
+"""Drives a local pipeline: hands it what a feed gives, moves its time on, and ends it."""
+
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from concurrent.futures import wait
+from dataclasses import dataclass
+from functools import partial
+from threading import Event
+from time import monotonic, sleep, time
+from typing import Any, TypeAlias, TypeVar
+
+from apache_beam.portability.api import beam_runner_api_pb2
+from apache_beam.utils.timestamp import MAX_TIMESTAMP
+
+from turnwise.pipeline.streaming.inputs.source import SourceRecord, StreamSource
+from turnwise.pipeline.streaming.local.in_flight import InFlightRecords
+from turnwise.pipeline.streaming.local.storage import StreamStorage
+from turnwise.pipeline.streaming.local.watermark import Watermark
+from turnwise.pipeline.streaming.local.worker import Worker
+from turnwise.schemas.arrival import Arrival
+from turnwise.schemas.failure import record_failure
+from turnwise.schemas.record import Record
+from turnwise.transforms.ces.messages import dump_json
+from turnwise.transforms.streaming.outcome import failed_outcome
+from turnwise.transforms.streaming.times import record_time
+
+_BUNDLE = 400
+_PAUSE = 0.02
+_TICK = 0.2
+_STALLED_AFTER = 120.0
+_LEAVING = 2.0
+TestStreamPayload = beam_runner_api_pb2.TestStreamPayload
+_T = TypeVar("_T")
+_Message: TypeAlias = TestStreamPayload.Event
+
+
+class StalledError(OSError):
+    """The stream cannot go on: its source does not answer, or nothing comes of its records."""
+
+
+class EndedEarlyError(OSError):
+    """The stream ended before it was asked to."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """When a stream ends by itself; None: it does not.
+
+    Attributes:
+        seconds: Since its start.
+        conversations: Scored or lost, since its start.
+    """
+
+    seconds: float | None = None
+    conversations: int | None = None
+
+
+class Engine:
+    """The reader that Beam's TestStream asks for events.
+
+    Whatever may take long is done in another thread: Beam ends a stream that gives no event for 30 s.
+
+    Attributes:
+        problem: Why the stream ended early; None: it did not.
+    """
+
+    def __init__(
+        self,
+        source: StreamSource,
+        in_flight: InFlightRecords,
+        store: StreamStorage,
+        limits: Limits,
+        longest_wait: float,
+        run_id: str,
+        stop: Event,
+        patience: float = 60.0,
+    ):
+        """Keeps what to read and when to end.
+
+        Args:
+            feed: The source.
+            ledger: Holds the records on their way.
+            store: Where outcomes are kept.
+            limits: When the stream ends by itself.
+            longest_wait: Seconds after which an open session is closed at the latest.
+            run_id: Name of the run.
+            stop: Lets the stream end when it is set: what was read is scored.
+            patience: Seconds that a stream which is to end waits for a source that does not answer.
+        """
+        self._worker, self._patience = Worker("turnwise-reader"), patience
+        self._source, self._in_flight, self._store = source, in_flight, store
+        self._limits, self._longest_wait, self._run_id = limits, longest_wait, run_id
+        self._stop, self._gone, self._done = stop, Event(), Event()
+        self._done.set()
+        self._watermark = Watermark(patience=longest_wait)
+        self._started = self._ticked = monotonic()
+        self._scored_before, self._latest = self._scored(), 0
+        self._is_complete = False
+        self.problem: Exception | None = None
+
+    def leave(self) -> None:
+        """Ends the stream without more ado, once there is no pipeline any more that it could be given to."""
+        self._gone.set()
+        self._done.wait(_LEAVING)
+        self._worker.close()
+
+    def fail(self, problem: Exception) -> None:
+        """Lets the stream end because of a problem outside the pipeline."""
+        self.problem = self.problem or problem
+        self._stop.set()
+
+    def read_multiple(self, labels: Sequence[Any]) -> Iterator[_Message]:
+        """Yields the events of the whole stream, as Beam's service for TestStream asks for them."""
+        self._done.clear()
+        self._started = self._ticked = monotonic()
+        try:
+            yield from self._live()
+            yield from self._drain()
+            self._is_complete = not self._gone.is_set()
+        except Exception as error:
+            self.fail(error)
+        self._done.set()
+        yield _watermark_message(MAX_TIMESTAMP.micros)
+
+    def check(self) -> None:
+        """Raises what ended the stream before it was asked to end, if something did."""
+        if self.problem is not None:
+            raise self.problem
+        if not self._is_complete:
+            raise EndedEarlyError(
+                "the stream ended before it was asked to; start it again, it goes on where it stopped"
+            )
+
+    def _live(self) -> Iterator[_Message]:
+        while not self._is_ending():
+            room = self._room()
+            items = (yield from self._aside(partial(self._source.poll, room))) if room > 0 else ()
+            if items:
+                yield from self._given(items)
+            else:
+                sleep(_PAUSE)
+            yield from self._tick()
+
+    def _aside(self, call: Callable[[], _T]) -> Generator[_Message, None, _T | None]:
+        """Makes a call in the other thread, and moves the clock on meanwhile.
+
+        Returns:
+            Its result; None if the pipeline has gone meanwhile.
+
+        Raises:
+            StalledError: The stream is to end, and the call does not.
+        """
+        result = self._worker.submit(call)
+        ending_since: float | None = None
+        while not wait([result], _TICK).done and not self._gone.is_set():
+            yield from self._tick()
+            if ending_since is None and self._is_ending():
+                ending_since = monotonic()
+            if ending_since is not None and monotonic() - ending_since > self._patience:
+                raise StalledError(
+                    f"the input or the disk did not answer for {self._patience:.0f} s; what was not read is "
+                    "read when the stream is started again"
+                )
+        return result.result() if result.done() else None
+
+    def _is_ending(self) -> bool:
+        seconds, conversations = self._limits.seconds, self._limits.conversations
+        if self._stop.is_set() or self._gone.is_set():
+            return True
+        if self._source.is_finished and not self._in_flight.in_flight:
+            return True
+        if seconds is not None and monotonic() - self._started >= seconds:
+            return True
+        return conversations is not None and self._scored() - self._scored_before >= conversations
+
+    def _scored(self) -> int:
+        counts = self._store.counts
+        return counts["results"] + counts["lost_conversations"]
+
+    def _room(self) -> int:
+        """Returns how many records may be read now: none while two bundles are on their way.
+
+        A bundle costs the engine some time whatever its size, so what arrives meanwhile makes up the next.
+        """
+        if self._in_flight.in_flight > self._latest:
+            return 0
+        if self._limits.conversations is None:
+            return _BUNDLE
+        wanted = self._limits.conversations - (self._scored() - self._scored_before)
+        return min(_BUNDLE, wanted - self._in_flight.in_flight)
+
+    def _given(self, items: Iterable[SourceRecord]) -> Iterator[_Message]:
+        """Takes on items: those that could not be read are failures, the others go into the pipeline."""
+        elements, unread = [], []
+        for item in items:
+            arrival = self._arrival(item)
+            if not self._in_flight.add(arrival):
+                continue
+            if item.error is not None:
+                failure = record_failure("read", item.error, Record(item.source, item.position, item.data))
+                unread.append(failed_outcome(failure, self._run_id))
+                continue
+            elements.append(_element(arrival))
+        if unread:
+            yield from self._aside(partial(self._store.commit, unread, self._in_flight))
+        self._latest = len(elements)
+        if elements:
+            yield _Message(element_event=_Message.AddElements(elements=elements))
+
+    def _arrival(self, item: SourceRecord) -> Arrival:
+        if item.error is not None:
+            return Arrival(item.source, item.position, item.data, time(), self._watermark.value)
+        seconds = record_time(item.data) if item.event_time is None else item.event_time
+        when = self._watermark.see(item.published if seconds is None else seconds)
+        return Arrival(item.source, item.position, item.data, when, self._watermark.value)
+
+    def _tick(self) -> Iterator[_Message]:
+        """Moves the pipeline's clock and its watermark on."""
+        now = monotonic()
+        if now - self._ticked < _TICK:
+            return
+        if self._watermark.advance():
+            self._store.now = max(self._store.now, self._watermark.value)
+            yield _watermark_message(self._watermark.micros)
+        micros = int((now - self._ticked) * 1e6)
+        yield _Message(processing_time_event=_Message.AdvanceProcessingTime(advance_duration=micros))
+        self._ticked = now
+
+    def _drain(self) -> Iterator[_Message]:
+        """Lets everything that was read come out: first what is on its way, then open sessions."""
+        if self._limits.conversations is None and not self._gone.is_set():
+            yield from self._given((yield from self._aside(self._source.last_items)) or ())
+        yield from self._until_none(lambda: self._in_flight.in_flight)
+        self._watermark.pass_over(self._longest_wait)
+        yield _watermark_message(self._watermark.micros)
+        yield from self._until_none(lambda: self._in_flight.waiting)
+
+    def _until_none(self, waiting: Any) -> Iterator[_Message]:
+        settled, moved_at = self._in_flight.settled, monotonic()
+        while waiting() and not self._gone.is_set():
+            sleep(_PAUSE)
+            yield from self._tick()
+            if self._in_flight.settled != settled:
+                settled, moved_at = self._in_flight.settled, monotonic()
+            elif monotonic() - moved_at > _STALLED_AFTER:
+                raise StalledError(f"nothing came of {waiting()} records; they will be read again")
+
+
+def _element(arrival: Arrival) -> TestStreamPayload.TimestampedElement:
+    """Returns an element that only names the record: the pipeline runs in this process."""
+    place = dump_json([arrival.source, arrival.position])
+    return TestStreamPayload.TimestampedElement(
+        encoded_element=place, timestamp=int(arrival.event_time * 1e6)
+    )
+
+
+def _watermark_message(micros: int) -> _Message:
+    return _Message(watermark_event=_Message.AdvanceWatermark(new_watermark=micros))

@@ -1,0 +1,134 @@
+"""Writes what has changed while a stream goes on, and shows it on a terminal."""
+
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from threading import Event, Thread
+from time import monotonic
+
+from turnwise.pipeline.io.terminal import clipped
+from turnwise.pipeline.report.table import version_table
+from turnwise.pipeline.streaming.inputs.source import StreamSource
+from turnwise.pipeline.streaming.local.counts import stream_counts
+from turnwise.pipeline.streaming.local.engine import Engine
+from turnwise.pipeline.streaming.local.runtime import Runtime
+from turnwise.schemas.values import JsonObject
+from turnwise.transforms.beam.progress import PROGRESS
+
+_EVERY = 1.0
+_CLEAR_BELOW = "\x1b[J"
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """What there is to see at one moment.
+
+    Attributes:
+        seconds: Since the start.
+        rates: Conversations and turns per second, of late.
+        scored: Conversations so far, over all processes.
+        waiting: Records on their way.
+        held: Of these, events in open sessions.
+        backlog: What the source knows to wait; None: it cannot tell.
+        asking: Calls of judges in flight.
+        rows: Metrics by app version of the newest window.
+        failures: App version -> failures.
+        lost: All failures.
+    """
+
+    seconds: float
+    rates: tuple[float, float]
+    scored: int
+    waiting: int
+    held: int
+    backlog: int | None
+    asking: int
+    rows: Sequence[JsonObject]
+    failures: dict[str, int]
+    lost: int
+
+
+def view(shot: Snapshot, criteria: Sequence[str]) -> list[str]:
+    """Returns the lines of a screen."""
+    clock = f"{int(shot.seconds) // 3600:02}:{int(shot.seconds) // 60 % 60:02}:{int(shot.seconds) % 60:02}"
+    backlog = "" if shot.backlog is None else f", backlog {shot.backlog:,}"
+    lines = [
+        f"turnwise stream   {clock}   ctrl-c ends it in order",
+        f"{shot.rates[0]:,.1f} conversations/s, {shot.rates[1]:,.1f} turns/s; {shot.scored:,} results, "
+        f"{shot.lost:,} failures",
+        f"on their way {shot.waiting - shot.held:,}, in open sessions {shot.held:,}{backlog}; "
+        f"judge calls in flight {shot.asking:,}",
+    ]
+    if shot.rows:
+        window = shot.rows[0]
+        lines += ["", f"window {window['window_start']} to {window['window_end']}"]
+        lines += version_table(shot.rows, criteria, shot.failures).split("\n")
+    return lines
+
+
+class Watcher:
+    """Looks after a running stream once a second."""
+
+    def __init__(
+        self, runtime: Runtime, source: StreamSource, engine: Engine, criteria: Sequence[str]
+    ) -> None:
+        """Keeps what to look at."""
+        self._runtime, self._source, self._engine, self._criteria = runtime, source, engine, criteria
+        self._started = self._looked = monotonic()
+        self._before = (PROGRESS.conversations, PROGRESS.turns)
+        self._shown = 0
+
+    @contextmanager
+    def watching(self) -> Iterator[None]:
+        """Watches in a thread of its own while the body runs."""
+        done = Event()
+        thread = Thread(target=self._watch, args=(done,), name="turnwise-watcher", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            done.set()
+            thread.join()
+            if self._shown:
+                sys.stderr.write(f"\x1b[{self._shown}F{_CLEAR_BELOW}")
+
+    def _watch(self, done: Event) -> None:
+        is_terminal = sys.stderr.isatty()
+        while not done.wait(_EVERY):
+            try:
+                self._runtime.write_metrics()
+            except OSError as error:
+                self._engine.fail(error)
+            if is_terminal:
+                self._show()
+
+    def _show(self) -> None:
+        width, height = os.get_terminal_size(sys.stderr.fileno())
+        lines = view(self._snapshot(), self._criteria)
+        if width and height:
+            lines = [clipped(line, width - 1) for line in lines[: height - 1]]
+        up = f"\x1b[{self._shown}F" if self._shown else ""
+        sys.stderr.write(up + "".join(f"{line}\x1b[K\n" for line in lines) + _CLEAR_BELOW)
+        sys.stderr.flush()
+        self._shown = len(lines)
+
+    def _snapshot(self) -> Snapshot:
+        now, done = monotonic(), (PROGRESS.conversations, PROGRESS.turns)
+        elapsed = max(now - self._looked, 1e-9)
+        rates = ((done[0] - self._before[0]) / elapsed, (done[1] - self._before[1]) / elapsed)
+        self._looked, self._before = now, done
+        counts = stream_counts(self._runtime.store.counts)
+        return Snapshot(
+            seconds=now - self._started,
+            rates=rates,
+            scored=counts["results"],
+            waiting=self._runtime.in_flight.waiting,
+            held=PROGRESS.held,
+            backlog=self._source.backlog(),
+            asking=PROGRESS.asking,
+            rows=self._runtime.metrics.window_rows(),
+            failures=counts["failures_by_version"],
+            lost=sum(counts["failures"].values()),
+        )

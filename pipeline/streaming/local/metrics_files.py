@@ -1,0 +1,116 @@
+"""The metrics files of a local stream: one row per window, replaced by its newer figures."""
+
+import json
+from collections.abc import Container, Iterable, Sequence
+from pathlib import Path
+from threading import Lock
+
+from turnwise.pipeline.batch.build import aggregate_versions
+from turnwise.pipeline.io.directory import AGGREGATED, SINGLE_FILES
+from turnwise.pipeline.io.encoders import document_content, table_content
+from turnwise.pipeline.streaming.local.sums import WindowSum
+from turnwise.schemas.values import JsonObject
+from turnwise.transforms.metrics.rows import slice_rows, turn_rows, version_rows
+from turnwise.transforms.metrics.state import MetricsState
+from turnwise.transforms.streaming.windowed import WindowMetrics
+from turnwise.transforms.text.times import rfc3339
+
+BY_VERSION, BY_TURN, BY_SLICE = SINGLE_FILES
+_Key = tuple[str, str | None]
+
+
+class MetricsFiles:
+    """Keeps the rows of all windows and writes them as a whole, the newest figures of each."""
+
+    def __init__(self, directory: Path, run_id: str, known: Sequence[WindowSum]) -> None:
+        """Starts with the rows that the files hold.
+
+        Args:
+            directory: Where they stand.
+            run_id: Name of the run.
+            known: What earlier processes counted; a row of anything else was overtaken by a revision.
+        """
+        self._directory, self._run_id, self._lock = directory, run_id, Lock()
+        keys = [(rfc3339(one.start) or "", one.app_version or None) for one in known]
+        self._rows = {table: _grouped(_read(directory / f"{table}.jsonl"), keys) for table in SINGLE_FILES}
+        self._states = {key: one.state for key, one in zip(keys, known, strict=True)}
+        self._is_changed, self._aggregated = True, -1
+
+    def put(self, metrics: WindowMetrics) -> None:
+        """Replaces the rows of a window and app version."""
+        entry = (metrics.app_version, metrics.state)
+        with self._lock:
+            window = metrics.row_window
+            by_version = version_rows(entry, self._run_id, window)
+            key = (by_version[0]["window_start"] or "", metrics.app_version or None)
+            window = window._replace(revision=self._next_revision(key, window.revision))
+            self._rows[BY_VERSION][key] = [*map(dict, version_rows(entry, self._run_id, window))]
+            self._rows[BY_TURN][key] = [*map(dict, turn_rows(entry, self._run_id, window))]
+            self._rows[BY_SLICE][key] = [*map(dict, slice_rows(entry, self._run_id, window))]
+            self._states[key] = metrics.state
+            self._is_changed = True
+
+    def conversations(self) -> int:
+        """Returns how many conversations all windows hold."""
+        with self._lock:
+            return sum(rows[0]["conversations"] for rows in self._rows[BY_VERSION].values())
+
+    def window_rows(self) -> list[JsonObject]:
+        """Returns the rows by app version of the newest window."""
+        with self._lock:
+            newest = max((key[0] for key in self._rows[BY_VERSION]), default=None)
+            return [row for key, rows in self._rows[BY_VERSION].items() if key[0] == newest for row in rows]
+
+    def complete(self, sums: Iterable[WindowSum], length: float) -> None:
+        """Replaces the rows of windows that do not say what was kept; `length` in seconds."""
+        for one in sums:
+            if self._states.get((rfc3339(one.start) or "", one.app_version or None)) != one.state:
+                end = one.start + length
+                self.put(WindowMetrics(one.start, end, one.app_version, "LATE", 0, one.state))
+
+    def write(self, totals: dict[str, MetricsState], changes: int) -> None:
+        """Writes what has changed; raises OSError.
+
+        Args:
+            totals: App version -> all that was kept.
+            changes: A number that is another one whenever the totals are.
+        """
+        with self._lock:
+            if self._is_changed:
+                self._is_changed = False
+                for table in SINGLE_FILES:
+                    entries = sorted(self._rows[table].items(), key=_place)
+                    rows = [row for _, found in entries for row in found]
+                    self._replace(f"{table}.jsonl", table_content(rows, table, "jsonl"))
+            if changes != self._aggregated:
+                self._aggregated = changes
+                versions = sorted(totals.items(), key=lambda entry: entry[0])
+                self._replace(f"{AGGREGATED}.json", document_content(aggregate_versions(versions)))
+
+    def _replace(self, name: str, content: bytes) -> None:
+        partial = self._directory / f".{name}.partial"
+        partial.write_bytes(content)
+        partial.replace(self._directory / name)
+
+    def _next_revision(self, key: _Key, revision: int) -> int:
+        """Returns a number above every earlier one of the window, those of earlier processes included."""
+        return max([revision, *(row["revision"] + 1 for row in self._rows[BY_VERSION].get(key, ()))])
+
+
+def _read(path: Path) -> list[JsonObject]:
+    if not path.exists():
+        return []
+    return [json.loads(line) for line in path.read_bytes().splitlines()]
+
+
+def _grouped(rows: Iterable[JsonObject], keys: Container[_Key]) -> dict[_Key, list[JsonObject]]:
+    groups: dict[_Key, list[JsonObject]] = {}
+    for row in rows:
+        key = (row["window_start"], row["app_version"])
+        if key in keys:
+            groups.setdefault(key, []).append(row)
+    return groups
+
+
+def _place(entry: tuple[_Key, list[JsonObject]]) -> tuple[str, str]:
+    return entry[0][0], entry[0][1] or ""

@@ -1,0 +1,177 @@
+"""Runs a stream in this process."""
+
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from hashlib import sha256
+from pathlib import Path
+from threading import Event
+
+import apache_beam as beam
+from apache_beam.options.pipeline_options import PipelineOptions
+from apache_beam.testing.test_stream_service import TestStreamServiceController
+
+from turnwise.pipeline.batch.run import keep_inputs, run_to_the_end, try_judge
+from turnwise.pipeline.batch.signals import drained_by_signal
+from turnwise.pipeline.batch.summary import Figures, report
+from turnwise.pipeline.io.directory import ALERTS_FILE, PROGRESS_FILE, check_directory, clear_directory
+from turnwise.pipeline.io.lock import locked
+from turnwise.pipeline.settings.run import RunSettings
+from turnwise.pipeline.streaming.alerts.sinks import open_alert_sink
+from turnwise.pipeline.streaming.build import build_stream
+from turnwise.pipeline.streaming.cases import read_cases
+from turnwise.pipeline.streaming.inputs.open import SourceOptions, open_source
+from turnwise.pipeline.streaming.inputs.source import StreamSource
+from turnwise.pipeline.streaming.local.counts import stream_counts, stream_guesses
+from turnwise.pipeline.streaming.local.engine import Engine, Limits
+from turnwise.pipeline.streaming.local.in_flight import InFlightRecords
+from turnwise.pipeline.streaming.local.live import Watcher
+from turnwise.pipeline.streaming.local.metrics_files import MetricsFiles
+from turnwise.pipeline.streaming.local.restore import EarlierCounted, EarlierSessions, Restored
+from turnwise.pipeline.streaming.local.runtime import Runtime, open_runtime
+from turnwise.pipeline.streaming.local.steps import LocalStream
+from turnwise.pipeline.streaming.local.storage import StreamStorage
+from turnwise.schemas.config import ConfigError
+from turnwise.transforms.beam.progress import PROGRESS
+from turnwise.transforms.metrics.rows import version_rows
+
+
+def run_stream(settings: RunSettings, options: PipelineOptions) -> int:
+    """Scores conversations as they arrive, until it is told to end.
+
+    An output directory that holds a stream is continued where it stopped.
+
+    Returns:
+        Exit status: 0, or 1 if a gate of the run was missed.
+
+    Raises:
+        ConfigError: Something the user must put right; nothing was run.
+        OSError: The source or the output failed.
+    """
+    check_stream_directory(settings)
+    open_alert_sink(settings.stream.alerts, Path(settings.output) / ALERTS_FILE)
+    try_judge(settings)
+    keep_inputs(settings)
+    stop = Event()
+    with locked(settings.output), ExitStack() as stack:
+        stack.enter_context(drained_by_signal(stop.set))
+        if settings.overwrite:
+            clear_directory(settings.output)
+        is_new = not _holds_stream(settings)
+        store = _opened_store(settings, stack)
+        try:
+            settings = _continued(settings, store)
+            source = open_source(settings.input, _source_options(settings), store.checkpoints)
+        except ConfigError:
+            if is_new:
+                clear_directory(settings.output)
+            raise
+        stack.callback(source.close)
+        late = _stream(settings, options, store, source, stop)
+        store.compact()
+        return _report(settings, store, late)
+
+
+def _holds_stream(settings: RunSettings) -> bool:
+    return (Path(settings.output) / PROGRESS_FILE).is_file()
+
+
+def check_stream_directory(settings: RunSettings) -> None:
+    """Raises ConfigError if a directory cannot be used, or holds something else than a stream."""
+    if "://" in settings.output:
+        raise ConfigError(
+            f"--output {settings.output}: a stream in this process writes into a local directory; "
+            "other runners write anywhere"
+        )
+    check_directory(settings.output, settings.overwrite or _holds_stream(settings))
+    output = Path(settings.output).resolve()
+    for path in settings.input:
+        if "://" not in path and path != "-" and Path(path).resolve() in (output, *output.parents):
+            raise ConfigError(f"--output {settings.output}: lies in the input {path}, which is watched")
+
+
+def _opened_store(settings: RunSettings, stack: ExitStack) -> StreamStorage:
+    try:
+        store = StreamStorage(Path(settings.output), settings.stream.rules)
+    except ValueError as error:
+        raise ConfigError(f"--output {settings.output}: {error}") from None
+    stack.callback(store.close)
+    return store
+
+
+def _continued(settings: RunSettings, store: StreamStorage) -> RunSettings:
+    """Returns the settings under the name and time of the stream's first process; raises ConfigError."""
+    text = settings.config.model_dump_json() + repr(settings.stream.rules.window)
+    digest = sha256(text.encode()).hexdigest()
+    if store.meta("config", digest) != digest:
+        raise ConfigError(
+            f"--output {settings.output}: holds a stream of another config or window; --overwrite replaces it"
+        )
+    run_id = store.meta("run_id", settings.run.run_id)
+    create_time = store.meta("create_time", settings.run.create_time)
+    return replace(settings, run=replace(settings.run, run_id=run_id, create_time=create_time))
+
+
+def _source_options(settings: RunSettings) -> SourceOptions:
+    return SourceOptions(settings.max_record_bytes, settings.stream.timestamp_attribute)
+
+
+def _stream(
+    settings: RunSettings, options: PipelineOptions, store: StreamStorage, source: StreamSource, stop: Event
+) -> int:
+    """Runs the pipeline to its end; raises what ended it early.
+
+    Returns:
+        How many conversations came too late for the panes of their windows.
+    """
+    stream, directory = settings.stream, Path(settings.output)
+    in_flight = InFlightRecords(source.settle)
+    name = settings.output
+    restored = Restored(store.sums.all(), EarlierSessions(name), EarlierCounted(name))
+    runtime = Runtime(store, in_flight, MetricsFiles(directory, settings.run.run_id, restored.sums))
+    limits = Limits(stream.max_run_time, stream.stop_after)
+    engine = Engine(source, in_flight, store, limits, stream.rules.longest_wait, settings.run.run_id, stop)
+    with ExitStack() as stack:
+        stack.callback(open_runtime(settings.output, runtime))
+        endpoint = stack.enter_context(_served(engine))
+        pipeline = _pipeline(settings, options, endpoint, restored)
+        stack.enter_context(Watcher(runtime, source, engine, settings.criteria_names).watching())
+        run_to_the_end(pipeline)
+    late = runtime.complete_windows(stream.rules)
+    runtime.write_metrics()
+    engine.check()
+    return late
+
+
+@contextmanager
+def _served(engine: Engine) -> Iterator[str]:
+    """Serves an engine's events on a socket that only this user can reach; yields its address."""
+    directory = tempfile.mkdtemp(prefix="turnwise-")
+    service = TestStreamServiceController(engine, endpoint=f"unix:{directory}/events")
+    service.start()
+    try:
+        yield service.endpoint
+    finally:
+        engine.leave()
+        service.stop()
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+def _pipeline(
+    settings: RunSettings, options: PipelineOptions, endpoint: str, restored: Restored
+) -> beam.Pipeline:
+    pipeline = beam.Pipeline(options=options)
+    local = LocalStream(settings.output, endpoint)
+    arrivals = local.read(pipeline)
+    build_stream(pipeline, arrivals, [], read_cases(settings), settings, local, restored)
+    return pipeline
+
+
+def _report(settings: RunSettings, store: StreamStorage, late: int) -> int:
+    run_id = settings.run.run_id
+    rows = [dict(row) for entry in sorted(store.totals.items()) for row in version_rows(entry, run_id)]
+    counts = {**stream_counts(store.counts), "late_conversations": late}
+    figures = Figures(counts, PROGRESS.judged, stream_guesses(store.counts))
+    return report(settings, figures, rows)

@@ -1,0 +1,123 @@
+"""Files that grow: JSON Lines, of which only what was committed counts."""
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import BinaryIO, NamedTuple
+
+from turnwise.schemas.values import JsonObject
+from turnwise.transforms.ces.messages import dump_json
+
+TABLES = ("scores", "results", "failures")
+_NAME = re.compile(r"(scores|results|failures)-(\d{5})\.jsonl")
+_LARGEST = 256 * 1024 * 1024
+_COPIED_AT_ONCE = 1024 * 1024
+
+
+class SegmentId(NamedTuple):
+    """One file of a table."""
+
+    table: str
+    number: int
+
+    @property
+    def name(self) -> str:
+        """Name of the file."""
+        return f"{self.table}-{self.number:05}.jsonl"
+
+
+class RowRange(NamedTuple):
+    """Where rows stand."""
+
+    segment: SegmentId
+    offset: int
+    length: int
+
+
+class Segments:
+    """The growing files of an output directory.
+
+    What stands beyond the committed lengths was never finished, and is cut off when the files are opened.
+    """
+
+    def __init__(self, directory: Path, committed: Mapping[SegmentId, int]) -> None:
+        """Opens the files as they were committed; files that were not are removed."""
+        self._directory = directory
+        self._lengths: dict[SegmentId, int] = dict(committed)
+        for path in directory.iterdir():
+            found = _NAME.fullmatch(path.name)
+            if found and SegmentId(found[1], int(found[2])) not in self._lengths:
+                path.unlink()
+        self._files = {table: self._open(self._last(table)) for table in TABLES}
+
+    def _last(self, table: str) -> SegmentId:
+        return max((s for s in self._lengths if s.table == table), default=SegmentId(table, 0))
+
+    def _open(self, segment: SegmentId) -> BinaryIO:
+        path = self._directory / segment.name
+        length = self._lengths.setdefault(segment, 0)
+        file = path.open("r+b" if path.exists() else "w+b")
+        file.truncate(length)
+        file.seek(length)
+        return file
+
+    @property
+    def lengths(self) -> Mapping[SegmentId, int]:
+        """Length of every file in bytes, with what was written and not yet committed."""
+        return self._lengths
+
+    def append(self, table: str, rows: Sequence[JsonObject]) -> RowRange | None:
+        """Writes rows at the end of a table; None: there were none."""
+        if not rows:
+            return None
+        segment = self._last(table)
+        if self._lengths[segment] >= _LARGEST:
+            segment = SegmentId(table, segment.number + 1)
+            self._sync_one(table)
+            self._files[table].close()
+            self._files[table] = self._open(segment)
+        text = b"\n".join(map(dump_json, rows)) + b"\n"
+        self._files[table].write(text)
+        span = RowRange(segment, self._lengths[segment], len(text))
+        self._lengths[segment] += len(text)
+        return span
+
+    def sync(self) -> None:
+        """Brings everything that was written to the disk; raises OSError."""
+        for table in TABLES:
+            self._sync_one(table)
+
+    def _sync_one(self, table: str) -> None:
+        self._files[table].flush()
+        os.fsync(self._files[table].fileno())
+
+    def rewrite(self, segment: SegmentId, dead: Sequence[tuple[int, int]]) -> SegmentId:
+        """Copies a file without its dead spans (start, length; in order) under the table's next number."""
+        self._files[segment.table].flush()
+        new = SegmentId(segment.table, self._last(segment.table).number + 1)
+        path = self._directory / segment.name
+        with path.open("rb") as source, (self._directory / new.name).open("wb") as target:
+            for start, end in _between(dead, self._lengths[segment]):
+                source.seek(start)
+                while start < end:
+                    start += target.write(source.read(min(end - start, _COPIED_AT_ONCE)))
+            self._lengths[new] = target.tell()
+            target.flush()
+            os.fsync(target.fileno())
+        del self._lengths[segment]
+        self._files[segment.table].close()
+        self._files[segment.table] = self._open(new)
+        return new
+
+    def close(self) -> None:
+        """Closes the files."""
+        for file in self._files.values():
+            file.close()
+
+
+def _between(dead: Sequence[tuple[int, int]], length: int) -> list[tuple[int, int]]:
+    """Returns (start, end) of what lies between the dead spans of a file."""
+    starts = [0, *(start + size for start, size in dead)]
+    ends = [*(start for start, _ in dead), length]
+    return [(start, end) for start, end in zip(starts, ends, strict=True) if start < end]

@@ -1,0 +1,75 @@
+"""The first and the last steps of a local stream."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import apache_beam as beam
+from apache_beam.coders import BytesCoder
+from apache_beam.pvalue import PCollection
+from apache_beam.testing.test_stream import TestStream
+
+from turnwise.pipeline.io.directory import ALERTS_FILE
+from turnwise.pipeline.streaming.local.runtime import find_runtime
+from turnwise.schemas.arrival import Arrival
+from turnwise.transforms.streaming.outcome import RecordOutcome
+from turnwise.transforms.streaming.windowed import WindowMetrics
+
+
+class _TakeFn(beam.DoFn):
+    """Puts a record in the place of its name."""
+
+    def __init__(self, runtime: str) -> None:
+        self._runtime = runtime
+
+    def process(self, place: bytes) -> Iterator[Arrival]:
+        source, position = json.loads(place)
+        yield find_runtime(self._runtime).in_flight.arrival((source, position))
+
+
+class _KeepFn(beam.DoFn):
+    """Keeps the outcomes of a bundle in one step."""
+
+    def __init__(self, runtime: str) -> None:
+        self._runtime = runtime
+        self._outcomes: list[RecordOutcome] = []
+
+    def start_bundle(self) -> None:
+        self._outcomes = []
+
+    def process(self, outcome: RecordOutcome) -> None:
+        self._outcomes.append(outcome)
+
+    def finish_bundle(self) -> None:
+        runtime = find_runtime(self._runtime)
+        runtime.store.commit(self._outcomes, runtime.in_flight)
+
+
+class _ShowFn(beam.DoFn):
+    def __init__(self, runtime: str) -> None:
+        self._runtime = runtime
+
+    def process(self, metrics: WindowMetrics) -> None:
+        find_runtime(self._runtime).metrics.put(metrics)
+
+
+class LocalStream:
+    """A stream's source and sinks in this process."""
+
+    def __init__(self, runtime: str, endpoint: str) -> None:
+        """Keeps where the shared things are, and where the engine is asked for events."""
+        self._runtime, self._endpoint = runtime, endpoint
+        self.alerts_path: Path | None = Path(runtime) / ALERTS_FILE
+
+    def read(self, root: beam.Pipeline) -> "PCollection[Arrival]":
+        """Adds the steps that give the records the engine announces."""
+        places = root | "Arrive" >> TestStream(coder=BytesCoder(), endpoint=self._endpoint)
+        return places | "Take" >> beam.ParDo(_TakeFn(self._runtime))
+
+    def keep(self, outcomes: "PCollection[RecordOutcome]") -> None:
+        """Adds the step that writes outcomes."""
+        _ = outcomes | "Keep" >> beam.ParDo(_KeepFn(self._runtime))
+
+    def show(self, metrics: "PCollection[WindowMetrics]") -> None:
+        """Adds the step that writes the metrics of windows."""
+        _ = metrics | "Show" >> beam.ParDo(_ShowFn(self._runtime))

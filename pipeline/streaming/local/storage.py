@@ -1,0 +1,217 @@
+"""Keeps the outcomes of a local stream: rows and progress in one step, or none of both."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from threading import RLock
+from time import time
+from typing import Any
+
+from turnwise.pipeline.streaming.local.checkpoints import SourceCheckpoints
+from turnwise.pipeline.streaming.local.conversation_store import ConversationStore, StoredConversation, key_of
+from turnwise.pipeline.streaming.local.counts import loss_counts, outcome_counts
+from turnwise.pipeline.streaming.local.earlier import EarlierWork
+from turnwise.pipeline.streaming.local.in_flight import InFlightRecords, Place
+from turnwise.pipeline.streaming.local.pruning import prune
+from turnwise.pipeline.streaming.local.segments import TABLES, SegmentId, Segments
+from turnwise.pipeline.streaming.local.sums import WindowSums
+from turnwise.pipeline.streaming.local.tables import disk_errors, open_database
+from turnwise.transforms.metrics.state import MetricsState
+from turnwise.transforms.streaming.outcome import Contribution, RecordOutcome, too_late
+from turnwise.transforms.streaming.rules import StreamRules
+
+_PRUNED_EVERY = 2_000
+_NOW = "watermark"
+
+
+class StreamStorage:
+    """The directory of a stream.
+
+    Rows are appended to `scores-*`, `results-*` and `failures-*`, and brought to the disk; then one
+    transaction says how long these files are, which conversations they hold and which records are settled.
+    A process that dies in between leaves rows that do not count and that the next one cuts off.
+
+    Attributes:
+        book: How far sources were read.
+        conversations: What is kept of conversations.
+        earlier: What earlier processes left.
+        sums: What was counted, by window and app version.
+        now: How far the stream's time has come, seconds since the epoch.
+        lock: Held by whoever looks at the counts or totals as a whole.
+        counts: What was kept so far, over all processes.
+        totals: App version ("": unknown) -> what all kept conversations add to the metrics.
+    """
+
+    def __init__(self, directory: Path, rules: StreamRules) -> None:
+        """Opens the directory's database and files; raises ValueError or OSError."""
+        self.lock, self._directory = RLock(), directory
+        self._connection = open_database(directory)
+        rows = self._connection.execute('SELECT "table", number, length FROM segments')
+        self._segments = Segments(directory, {SegmentId(t, n): length for t, n, length in rows})
+        self.checkpoints = SourceCheckpoints(self._connection, self.lock)
+        self.conversations = ConversationStore(self._connection)
+        self.earlier = EarlierWork(directory, self.conversations.changes)
+        self._rules, self._pruned_at = rules, 0
+        self.now = float(self.meta(_NOW, "0"))
+        self.sums = WindowSums(self._connection, rules.window)
+        self.counts = Counter(dict(self._connection.execute("SELECT name, number FROM counts")))
+        self.totals: dict[str, MetricsState] = {}
+        for one in self.sums.all():
+            self.totals.setdefault(one.app_version, MetricsState()).merge(one.state)
+        self._problem: BaseException | None = None
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        """Commits what the body did; after a failure nothing is kept any more."""
+        with self.lock, disk_errors():
+            if self._problem is not None:
+                raise self._problem
+            self._connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+                self._segments.sync()
+                self._write_state()
+                self._connection.execute("COMMIT")
+            except BaseException as error:
+                self._problem = error
+                self._connection.rollback()
+                raise
+
+    def _write_state(self) -> None:
+        self.sums.write()
+        self._connection.execute("UPDATE meta SET value = ? WHERE name = ?", (repr(self.now), _NOW))
+        lengths = [(*segment, length) for segment, length in self._segments.lengths.items()]
+        self._connection.executemany("INSERT OR REPLACE INTO segments VALUES (?, ?, ?)", lengths)
+        self._connection.executemany("INSERT OR REPLACE INTO counts VALUES (?, ?)", self.counts.items())
+
+    def meta(self, name: str, value: str) -> str:
+        """Returns what the first process of this directory stated under a name; it is `value` if none did."""
+        with self.lock, disk_errors():
+            self._connection.execute("INSERT OR IGNORE INTO meta VALUES (?, ?)", (name, value))
+            found = self._connection.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
+        return str(found[0])
+
+    def commit(self, outcomes: Sequence[RecordOutcome], in_flight: InFlightRecords) -> None:
+        """Keeps outcomes, and tells the ledger when they are on the disk.
+
+        An outcome that is kept already, or an older revision of one, is not kept twice.
+
+        Raises:
+            OSError: The files or the database cannot be written.
+        """
+        with self._transaction():
+            for outcome in outcomes:
+                self._keep(outcome)
+            receipts = [receipt for outcome in outcomes for receipt in outcome.receipts]
+            whole = in_flight.completed(receipts)
+            self.checkpoints.settle(whole)
+            self.counts["records"] += sum(map(self._is_first, whole))
+            self._prune()
+        in_flight.release(whole)
+
+    def _prune(self, every: int = _PRUNED_EVERY) -> None:
+        if self.conversations.changes - self._pruned_at >= every:
+            self._pruned_at = self.conversations.changes
+            prune(self._connection, self._rules, self.now, time())
+
+    def _keep(self, outcome: RecordOutcome) -> None:
+        contribution = outcome.contribution
+        if contribution is None:
+            if outcome.failures and self._is_first_loss(outcome):
+                self.counts.update(loss_counts(outcome))
+                self._segments.append("failures", [dict(row) for row in outcome.failures])
+            return
+        result = outcome.results[0]["name"] if outcome.results else None
+        known = self.conversations.known(contribution.name, result)
+        if known is None and self._came_too_late(outcome, contribution, result):
+            return
+        if known is not None and not self.conversations.is_new(known, contribution):
+            self.counts["repeated"] += 1
+            return
+        written = contribution.revision
+        if known is not None:
+            written = max(written, known.written + 1)
+            self._take_back(known, contribution.name)
+            if known.key == key_of(contribution.name):
+                contribution = contribution._replace(event_time=known.event_time)
+        counts = outcome_counts(outcome)
+        self._count(contribution, counts)
+        rows: Mapping[str, Sequence[Any]] = {
+            "scores": [{**row, "revision": written} for row in outcome.scores],
+            "results": [row["result"] for row in outcome.results],
+            "failures": outcome.failures,
+        }
+        spans = [span for table in TABLES if (span := self._segments.append(table, rows[table]))]
+        self.conversations.keep(contribution, result, written, counts, spans, self.now)
+        if outcome.joined is not None:
+            self.conversations.keep_session(outcome.joined, is_lost=result is None)
+
+    def _came_too_late(self, outcome: RecordOutcome, contribution: Contribution, result: str | None) -> bool:
+        """Tells whether a conversation was pruned; a changed one that comes then is lost, in one row."""
+        digest = self.conversations.forgotten(contribution.name, result)
+        if digest == contribution.digest:
+            self.counts["repeated"] += 1
+        elif digest is not None:
+            lost = too_late(outcome, self.meta("run_id", ""))
+            if self._is_first_loss(lost):
+                self.counts.update(loss_counts(lost))
+                self._segments.append("failures", [dict(row) for row in lost.failures])
+        return digest is not None
+
+    def _count(self, contribution: Contribution, counts: Counter[str]) -> None:
+        self.counts.update(counts)
+        if contribution.statistics.conversations:
+            version = contribution.app_version
+            self.totals.setdefault(version, MetricsState()).merge(contribution.statistics)
+            self.sums.add(contribution.event_time, version, contribution.statistics)
+
+    def _take_back(self, known: StoredConversation, name: str) -> None:
+        """Takes back what a conversation added that another outcome takes the place of."""
+        self.earlier.replace(known)
+        self.counts.subtract(known.counted)
+        self.counts["replaced"] += known.counted["results"]
+        if known.key != key_of(name):
+            self.conversations.drop(known.key)
+        statistics = known.statistics
+        if statistics.conversations:
+            self.sums.add(known.event_time, known.app_version, statistics, sign=-1)
+            total = self.totals[known.app_version]
+            total.merge(statistics, -1)
+            if not total.conversations:
+                del self.totals[known.app_version]
+
+    def _is_first(self, place: Place) -> bool:
+        """Tells whether a record is settled for the first time; what the book keeps never comes again."""
+        if self.checkpoints.keeps(place[0]):
+            return True
+        insert = "INSERT OR IGNORE INTO settled VALUES (?, ?, ?)"
+        return self._connection.execute(insert, (*place, time())).rowcount > 0
+
+    def _is_first_loss(self, outcome: RecordOutcome) -> bool:
+        """Tells whether a lost record is lost for the first time; sources may give a record again."""
+        parts = [(r.source, r.position, r.part, time()) for r in outcome.receipts]
+        insert = "INSERT OR IGNORE INTO lost VALUES (?, ?, ?, ?)"
+        new = sum(self._connection.execute(insert, part).rowcount for part in parts)
+        return new > 0 or not parts
+
+    def compact(self) -> None:
+        """Rewrites the files that hold rows of replaced conversations, without them, and prunes."""
+        with self._transaction():
+            self._prune(every=0)
+            old = [self._compact(segment) for segment in self.conversations.segments_with_dead_rows()]
+        for path in old:
+            path.unlink(missing_ok=True)
+
+    def _compact(self, segment: SegmentId) -> Path:
+        new = self._segments.rewrite(segment, self.conversations.dead_spans(segment))
+        self.conversations.move(segment, new)
+        self._connection.execute('DELETE FROM segments WHERE "table" = ? AND number = ?', segment)
+        return self._directory / segment.name
+
+    def close(self) -> None:
+        """Closes files and database."""
+        with self.lock:
+            self._segments.close()
+            self.earlier.close()
+            self._connection.close()

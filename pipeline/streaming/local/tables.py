@@ -1,0 +1,94 @@
+"""The database beside the output of a stream: how far it has come, and what each conversation added."""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from turnwise.pipeline.io.directory import PROGRESS_FILE
+
+FORMAT = "2"
+_META = "CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value TEXT NOT NULL)"
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS segments (
+    "table" TEXT, number INTEGER, length INTEGER NOT NULL, PRIMARY KEY ("table", number));
+CREATE TABLE IF NOT EXISTS conversations (
+    key INTEGER PRIMARY KEY, result INTEGER, revision INTEGER NOT NULL, written INTEGER NOT NULL,
+    digest BLOB NOT NULL, event_time REAL NOT NULL, app_version TEXT NOT NULL, statistics BLOB NOT NULL,
+    counts TEXT NOT NULL, changed INTEGER NOT NULL, kept_at REAL NOT NULL);
+CREATE INDEX IF NOT EXISTS by_result ON conversations (result);
+CREATE INDEX IF NOT EXISTS by_change ON conversations (changed);
+CREATE INDEX IF NOT EXISTS by_age ON conversations (kept_at);
+CREATE TABLE IF NOT EXISTS digests (key INTEGER, digest BLOB, PRIMARY KEY (key, digest)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS forgotten (key INTEGER PRIMARY KEY, digest BLOB NOT NULL, at REAL NOT NULL);
+CREATE INDEX IF NOT EXISTS by_forgetting ON forgotten (at);
+CREATE TABLE IF NOT EXISTS sums (
+    start REAL, app_version TEXT, statistics BLOB NOT NULL, PRIMARY KEY (start, app_version)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS settled (
+    source TEXT, position INTEGER, at REAL NOT NULL, PRIMARY KEY (source, position)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS spans (
+    key INTEGER, "table" TEXT, number INTEGER NOT NULL, start INTEGER NOT NULL, length INTEGER NOT NULL,
+    PRIMARY KEY (key, "table")) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS dead (
+    "table" TEXT, number INTEGER, start INTEGER, length INTEGER NOT NULL,
+    PRIMARY KEY ("table", number, start)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS sessions (
+    key INTEGER PRIMARY KEY, revision INTEGER NOT NULL, closed_at REAL NOT NULL, events BLOB NOT NULL,
+    places BLOB NOT NULL);
+CREATE INDEX IF NOT EXISTS by_closing ON sessions (closed_at);
+CREATE TABLE IF NOT EXISTS sources (
+    source TEXT PRIMARY KEY, through INTEGER NOT NULL DEFAULT 0, note TEXT);
+CREATE TABLE IF NOT EXISTS beyond (source TEXT, position INTEGER, PRIMARY KEY (source, position));
+CREATE TABLE IF NOT EXISTS lost (
+    source TEXT, position INTEGER, part INTEGER, at REAL NOT NULL, PRIMARY KEY (source, position, part)
+    ) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS counts (name TEXT PRIMARY KEY, number INTEGER NOT NULL);
+"""
+
+
+@contextmanager
+def disk_errors() -> Iterator[None]:
+    """Makes what the database says of its disk an OSError."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise OSError(f"{PROGRESS_FILE}: {error}") from error
+
+
+def open_database(directory: Path) -> sqlite3.Connection:
+    """Opens the database, made at the first time; every commit reaches the disk before it returns.
+
+    Raises:
+        ValueError: It is of another format, or no database.
+        OSError: It cannot be opened or written.
+    """
+    with disk_errors():
+        connection = sqlite3.connect(directory / PROGRESS_FILE, check_same_thread=False, isolation_level=None)
+    try:
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = FULL")
+        connection.execute(_META)
+        connection.execute("INSERT OR IGNORE INTO meta VALUES ('format', ?)", (FORMAT,))
+        found = connection.execute("SELECT value FROM meta WHERE name = 'format'").fetchone()[0]
+        if found == FORMAT:
+            connection.executescript(_SCHEMA)
+    except sqlite3.OperationalError as error:
+        connection.close()
+        raise OSError(f"{PROGRESS_FILE}: {error}") from None
+    except sqlite3.DatabaseError as error:
+        connection.close()
+        raise ValueError(f"{PROGRESS_FILE}: {error}") from None
+    if found != FORMAT:
+        connection.close()
+        raise ValueError(
+            f"{PROGRESS_FILE}: it is of another version of turnwise (format {found}, not {FORMAT}); let that "
+            "version go on with the stream, or start anew with --overwrite or another --output"
+        )
+    return connection
+
+
+def open_reader(directory: Path) -> sqlite3.Connection:
+    """Opens the database to be read beside the transactions of another connection; raises OSError."""
+    uri = f"{(directory / PROGRESS_FILE).absolute().as_uri()}?mode=ro"
+    with disk_errors():
+        return sqlite3.connect(uri, uri=True, check_same_thread=False, isolation_level=None)

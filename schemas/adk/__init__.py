@@ -1,0 +1,1 @@
+"""google-adk's files: eval sets, eval results, sessions."""

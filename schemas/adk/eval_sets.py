@@ -1,0 +1,285 @@
+"""google-adk's eval sets: eval cases, invocations and the google-genai contents inside them.
+
+Field sets and accept/reject behaviour are google-adk 2.13's: every key in camelCase or snake_case, unknown
+keys refused where google-adk refuses them. Parts of a message that nothing here reads (media, grounding)
+are only checked to be objects.
+"""
+
+from typing import Annotated, Literal, TypeVar
+
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Discriminator,
+    Field,
+    Tag,
+    ValidationInfo,
+    model_validator,
+)
+from pydantic.alias_generators import to_camel
+
+from turnwise.schemas.arguments import decoded_arguments
+from turnwise.schemas.values import JsonObject, JsonValue
+
+M = TypeVar("M", bound=BaseModel)
+
+LOG = {"log": True}
+
+
+def read_log(model: type[M], value: JsonValue) -> M:
+    """Parses a recorded value leniently.
+
+    Unknown keys are kept apart (`model_extra`), null counts as absent, arguments may be JSON texts and a
+    tool's response may be of any shape (what is no object becomes `{"result": ...}`).
+
+    Raises:
+        pydantic.ValidationError: It cannot be read even so.
+    """
+    return model.model_validate(value, extra="allow", context=LOG)
+
+
+def _log_arguments(value: JsonValue, info: ValidationInfo) -> JsonValue:
+    return decoded_arguments(value) if info.context else value
+
+
+def _log_response(value: JsonValue, info: ValidationInfo) -> JsonValue:
+    return {"result": value} if info.context and not isinstance(value, dict | None) else value
+
+
+Arguments = Annotated[JsonObject | None, BeforeValidator(_log_arguments)]
+Answer = Annotated[JsonObject | None, BeforeValidator(_log_response)]
+
+
+class Wire(BaseModel):
+    """Base of google-adk's messages: camelCase or snake_case per key, unknown keys are errors."""
+
+    model_config = ConfigDict(
+        defer_build=True,
+        alias_generator=to_camel,
+        populate_by_name=True,
+        extra="forbid",
+        protected_namespaces=(),
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _null_is_absent_in_logs(cls, value: JsonValue, info: ValidationInfo) -> JsonValue:
+        if info.context and isinstance(value, dict):
+            return {key: item for key, item in value.items() if item is not None}
+        return value
+
+
+class FunctionCall(Wire):
+    """A call of a tool."""
+
+    id: str | None = None
+    args: Arguments = None
+    name: str | None = None
+    partial_args: list[JsonObject] | None = None
+    will_continue: bool | None = None
+
+
+class FunctionResponse(Wire):
+    """A tool's answer."""
+
+    id: str | None = None
+    name: str | None = None
+    response: Answer = None
+    parts: list[JsonObject] | None = None
+    scheduling: str | None = None
+    will_continue: bool | None = None
+
+
+class Part(Wire):
+    """One part of a message."""
+
+    text: str | None = None
+    thought: bool | None = None
+    function_call: FunctionCall | None = None
+    function_response: FunctionResponse | None = None
+    inline_data: JsonObject | None = None
+    file_data: JsonObject | None = None
+    executable_code: JsonObject | None = None
+    code_execution_result: JsonObject | None = None
+    thought_signature: JsonValue = None
+    video_metadata: JsonObject | None = None
+    tool_call: JsonObject | None = None
+    tool_response: JsonObject | None = None
+    part_metadata: JsonObject | None = None
+    audio_transcription: JsonObject | None = None
+    media_resolution: JsonObject | None = None
+    media_processing: JsonValue = None
+    speech_metadata: JsonObject | None = None
+
+
+class Content(Wire):
+    """A message."""
+
+    parts: list[Part] | None = None
+    role: str | None = None
+
+
+class UsageMetadata(Wire):
+    """Tokens of one model call."""
+
+    prompt_token_count: int | None = None
+    tool_use_prompt_token_count: int | None = None
+    candidates_token_count: int | None = None
+    thoughts_token_count: int | None = None
+    cached_content_token_count: int | None = None
+    total_token_count: int | None = None
+    cache_tokens_details: list[JsonObject] | None = None
+    candidates_tokens_details: list[JsonObject] | None = None
+    prompt_tokens_details: list[JsonObject] | None = None
+    tool_use_prompt_tokens_details: list[JsonObject] | None = None
+    traffic_type: str | None = None
+
+
+class IntermediateData(Wire):
+    """The older form of what happened inside an invocation; a response is `[author, parts]`."""
+
+    tool_uses: list[FunctionCall] = Field(default_factory=list)
+    tool_responses: list[FunctionResponse] = Field(default_factory=list)
+    intermediate_responses: list[tuple[str, list[Part]]] = Field(default_factory=list)
+
+
+class InvocationEvent(Wire):
+    """One step inside an invocation."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    author: str
+    content: Content | None = None
+    grounding_metadata: JsonObject | None = None
+    usage_metadata: UsageMetadata | None = None
+    model_version: str | None = None
+
+
+class InvocationEvents(Wire):
+    """The newer form of what happened inside an invocation."""
+
+    invocation_events: list[InvocationEvent] = Field(default_factory=list)
+
+
+def _intermediate_form(value: JsonValue) -> str:
+    keys = value if isinstance(value, dict) else ()
+    newer = isinstance(value, InvocationEvents) or "invocation_events" in keys or "invocationEvents" in keys
+    return "InvocationEvents" if newer else "IntermediateData"
+
+
+Intermediate = Annotated[
+    Annotated[IntermediateData, Tag("IntermediateData")]
+    | Annotated[InvocationEvents, Tag("InvocationEvents")],
+    Discriminator(_intermediate_form),
+]
+
+
+class RubricContent(Wire):
+    """What a rubric states."""
+
+    text_property: str | None = None
+
+
+class AdkRubric(Wire):
+    """A statement for a judge."""
+
+    rubric_id: str
+    rubric_content: RubricContent
+    description: str | None = None
+    type: str | None = None
+
+
+class AgentDetails(Wire):
+    """An agent as it was set up."""
+
+    name: str
+    instructions: str = ""
+    tool_declarations: list[JsonValue] = Field(default_factory=list)
+
+
+class AppDetails(Wire):
+    """The agents of an app, by name."""
+
+    agent_details: dict[str, AgentDetails] = Field(default_factory=dict)
+
+
+class Invocation(Wire):
+    """One turn, recorded or expected; durations are in seconds, the timestamp in seconds since the epoch."""
+
+    invocation_id: str = ""
+    user_content: Content
+    final_response: Content | None = None
+    intermediate_data: Intermediate | None = None
+    creation_timestamp: float = 0.0
+    duration: float | None = None
+    model_duration: float | None = None
+    tool_duration: float | None = None
+    rubrics: list[AdkRubric] | None = None
+    app_details: AppDetails | None = None
+
+
+class SessionInput(Wire):
+    """The session that a case starts with."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    app_name: str
+    user_id: str
+    session_id: str | None = None
+    state: JsonObject = Field(default_factory=dict)
+
+
+class UserBehavior(BaseModel):
+    """How a simulated user acts."""
+
+    name: str
+    description: str
+    behavior_instructions: list[str]
+    violation_rubrics: list[str]
+
+
+class UserPersona(BaseModel):
+    """A simulated user's character."""
+
+    id: str
+    description: str
+    behaviors: list[UserBehavior]
+
+
+class ConversationScenario(Wire):
+    """A conversation to be simulated."""
+
+    starting_prompt: str
+    conversation_plan: str
+    user_persona: UserPersona | Literal["EXPERT", "NOVICE", "EVALUATOR"] | None = None
+
+
+class AdkEvalCase(Wire):
+    """An eval case: a golden conversation or a scenario, exactly one of them."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    eval_id: str
+    conversation: list[Invocation] | None = None
+    conversation_scenario: ConversationScenario | None = None
+    session_input: SessionInput | None = None
+    creation_timestamp: float = 0.0
+    rubrics: list[AdkRubric] | None = None
+    final_session_state: JsonObject | None = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _exactly_one_script(self) -> "AdkEvalCase":
+        if (self.conversation is None) == (self.conversation_scenario is None):
+            raise ValueError("exactly one of conversation and conversation_scenario must be given")
+        return self
+
+
+class EvalSet(BaseModel):
+    """A file of eval cases; its own keys are snake_case only, unknown ones are ignored."""
+
+    eval_set_id: str
+    name: str | None = None
+    description: str | None = None
+    eval_cases: list[AdkEvalCase]
+    creation_timestamp: float = 0.0

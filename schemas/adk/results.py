@@ -1,0 +1,124 @@
+"""google-adk's logs: eval results and stored sessions. Read them with `turnwise.schemas.adk.eval_sets.read_log`."""
+
+from enum import IntEnum
+
+from pydantic import Field
+
+from turnwise.schemas.adk.eval_sets import Content, Invocation, UsageMetadata, Wire
+from turnwise.schemas.values import JsonObject, JsonValue
+
+
+class EvalStatus(IntEnum):
+    """A verdict; result files hold its number."""
+
+    PASSED = 1
+    FAILED = 2
+    NOT_EVALUATED = 3
+    INFORMATIONAL = 4
+
+
+class RubricScore(Wire):
+    """A judge's answer to one rubric."""
+
+    rubric_id: str
+    rationale: str | None = None
+    score: float | None = None
+
+
+class EvalMetricResultDetails(Wire):
+    """Figures behind a metric's score."""
+
+    rubric_scores: list[RubricScore] | None = None
+    token_usage_details: JsonObject | None = None
+    duration_details: JsonObject | None = None
+
+
+class EvalMetricResult(Wire):
+    """One metric of an invocation or of a case."""
+
+    metric_name: str = ""
+    threshold: float | None = None
+    criterion: JsonObject | None = None
+    custom_function_path: str | None = None
+    score: float | None = None
+    eval_status: EvalStatus = EvalStatus.NOT_EVALUATED
+    details: EvalMetricResultDetails | None = None
+
+
+class EvalMetricResultPerInvocation(Wire):
+    """A recorded turn beside the expected one, and its metrics."""
+
+    actual_invocation: Invocation
+    expected_invocation: Invocation | None = None
+    eval_metric_results: list[EvalMetricResult] = Field(default_factory=list)
+
+
+class EventActions(Wire):
+    """What an event did besides its content."""
+
+    skip_summarization: bool | None = None
+    escalate: bool | None = None
+    end_of_agent: bool | None = None
+    state_delta: JsonObject = Field(default_factory=dict)
+    transfer_to_agent: str | None = None
+
+
+class Event(Wire):
+    """One stored event of a session; `timestamp` is in seconds since the epoch.
+
+    Attributes:
+        error_code: Why the model or the agent gave no answer; codes vary by model.
+        interrupted: The user cut the agent off.
+    """
+
+    invocation_id: str = ""
+    author: str = ""
+    content: Content | None = None
+    actions: EventActions = Field(default_factory=EventActions)
+    partial: bool | None = None
+    long_running_tool_ids: list[str] | None = None
+    grounding_metadata: JsonObject | None = None
+    usage_metadata: UsageMetadata | None = None
+    model_version: str | None = None
+    timestamp: float | None = None
+    error_code: JsonValue = None
+    error_message: JsonValue = None
+    finish_reason: JsonValue = None
+    interrupted: bool | None = None
+
+
+class Session(Wire):
+    """A stored session."""
+
+    id: str
+    app_name: str | None = None
+    user_id: str | None = None
+    state: JsonObject = Field(default_factory=dict)
+    events: list[Event] = Field(default_factory=list)
+
+
+class EvalCaseResult(Wire):
+    """What became of one run of an eval case.
+
+    Attributes:
+        session_details: The session; only its `state` is read.
+    """
+
+    eval_set_id: str = ""
+    eval_id: str = ""
+    final_eval_status: EvalStatus = EvalStatus.NOT_EVALUATED
+    overall_eval_metric_results: list[EvalMetricResult] = Field(default_factory=list)
+    eval_metric_result_per_invocation: list[EvalMetricResultPerInvocation] = Field(default_factory=list)
+    session_id: str | None = None
+    session_details: JsonValue = None
+    user_id: str | None = None
+
+
+class EvalSetResult(Wire):
+    """A file of results."""
+
+    eval_set_result_id: str = ""
+    eval_set_result_name: str | None = None
+    eval_set_id: str = ""
+    eval_case_results: list[EvalCaseResult] = Field(default_factory=list)
+    creation_timestamp: float | None = None

@@ -1,0 +1,1 @@
+"""Discovery Engine's Answer and its sessions (v1beta)."""

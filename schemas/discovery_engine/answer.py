@@ -1,0 +1,127 @@
+"""Discovery Engine's Answer (v1beta)."""
+
+from pydantic import Field
+
+from turnwise.schemas.discovery_engine.parts import (
+    AnswerMessage,
+    AnswerStep,
+    BlobAttachment,
+    Reference,
+    SafetyRating,
+)
+from turnwise.schemas.proto.fields import Bool, Double, Implicit, Int64, OpenEnum, Repeated, Text, Timestamp
+
+
+class AnswerState(OpenEnum):
+    """State of an answer."""
+
+    STATE_UNSPECIFIED = 0
+    IN_PROGRESS = 1
+    FAILED = 2
+    SUCCEEDED = 3
+    STREAMING = 4
+
+
+class AnswerSkippedReason(OpenEnum):
+    """Why there is no real answer."""
+
+    ANSWER_SKIPPED_REASON_UNSPECIFIED = 0
+    ADVERSARIAL_QUERY_IGNORED = 1
+    NON_ANSWER_SEEKING_QUERY_IGNORED = 2
+    OUT_OF_DOMAIN_QUERY_IGNORED = 3
+    POTENTIAL_POLICY_VIOLATION = 4
+    NO_RELEVANT_CONTENT = 5
+    JAIL_BREAKING_QUERY_IGNORED = 6
+    CUSTOMER_POLICY_VIOLATION = 7
+    NON_ANSWER_SEEKING_QUERY_IGNORED_V2 = 8
+    LOW_GROUNDED_ANSWER = 9
+    USER_DEFINED_CLASSIFICATION_QUERY_IGNORED = 10
+    UNHELPFUL_ANSWER = 11
+
+
+class QueryType(OpenEnum):
+    """What a query was tested for."""
+
+    TYPE_UNSPECIFIED = 0
+    ADVERSARIAL_QUERY = 1
+    NON_ANSWER_SEEKING_QUERY = 2
+    JAIL_BREAKING_QUERY = 3
+    NON_ANSWER_SEEKING_QUERY_V2 = 4
+    USER_DEFINED_CLASSIFICATION_QUERY = 5
+
+
+class QueryClassificationInfo(AnswerMessage):
+    """One classifier's word on a query."""
+
+    PROTO = "Answer.QueryUnderstandingInfo.QueryClassificationInfo"
+
+    type: Implicit[QueryType] = QueryType(0)
+    positive: Bool = False
+
+
+class QueryUnderstandingInfo(AnswerMessage):
+    """How the query was understood."""
+
+    PROTO = "Answer.QueryUnderstandingInfo"
+
+    query_classification_info: Repeated[QueryClassificationInfo] = Field(default_factory=list)
+
+
+class CitationSource(AnswerMessage):
+    """A pointer into the references."""
+
+    PROTO = "Answer.CitationSource"
+
+    reference_id: Text = ""
+    """Index into `references`, as a decimal."""
+
+
+class Citation(AnswerMessage):
+    """A segment of the text and its sources."""
+
+    PROTO = "Answer.Citation"
+
+    start_index: Int64 = 0
+    """First byte of `answer_text`."""
+    end_index: Int64 = 0
+    """The byte after the last."""
+    sources: Repeated[CitationSource] = Field(default_factory=list)
+
+
+class GroundingSupport(AnswerMessage):
+    """A claim of the text and its evidence."""
+
+    PROTO = "Answer.GroundingSupport"
+
+    start_index: Int64 = 0
+    """First byte of `answer_text`."""
+    end_index: Int64 = 0
+    """The byte after the last."""
+    grounding_score: Double | None = None
+    """0..1; absent: no check was needed."""
+    grounding_check_required: Bool | None = None
+    """False: neither score nor sources are given."""
+    sources: Repeated[CitationSource] = Field(default_factory=list)
+
+
+class Answer(AnswerMessage):
+    """The answer to one query of a session."""
+
+    name: Text = ""
+    state: Implicit[AnswerState] = AnswerState(0)
+    answer_text: Text = ""
+    """All byte offsets refer to its UTF-8 encoding."""
+    grounding_score: Double | None = None
+    """0..1; absent: no grounding check ran."""
+    citations: Repeated[Citation] = Field(default_factory=list)
+    grounding_supports: Repeated[GroundingSupport] = Field(default_factory=list)
+    references: Repeated[Reference] = Field(default_factory=list)
+    blob_attachments: Repeated[BlobAttachment] = Field(default_factory=list)
+    related_questions: Repeated[Text] = Field(default_factory=list)
+    steps: Repeated[AnswerStep] = Field(default_factory=list)
+    query_understanding_info: QueryUnderstandingInfo | None = None
+    answer_skipped_reasons: Repeated[AnswerSkippedReason] = Field(default_factory=list)
+    """Empty when there is a real answer."""
+    create_time: Timestamp | None = None
+    complete_time: Timestamp | None = None
+    safety_ratings: Repeated[SafetyRating] = Field(default_factory=list)

@@ -1,0 +1,1 @@
+"""Protobuf messages as pydantic models: proto3 JSON, field masks, JSON Schemas."""

@@ -1,0 +1,73 @@
+"""google.protobuf.Any: a message that names its own type."""
+
+import importlib
+from typing import Annotated, Any
+
+from pydantic import PlainValidator, TypeAdapter, ValidationError, ValidationInfo
+
+from turnwise.schemas.proto.fields import (
+    Bool,
+    Bytes,
+    Double,
+    Duration,
+    FieldMask,
+    Float32,
+    Int32,
+    Int64,
+    Struct,
+    Text,
+    Timestamp,
+)
+from turnwise.schemas.proto.json import MESSAGE_TYPES, describe_error
+from turnwise.schemas.values import JsonObject, JsonValue
+
+_VALUES: dict[str, TypeAdapter[Any]] = {
+    f"google.protobuf.{name}": TypeAdapter(kind)
+    for name, kind in {
+        "BoolValue": Bool,
+        "BytesValue": Bytes,
+        "DoubleValue": Double,
+        "Duration": Duration,
+        "FieldMask": FieldMask,
+        "FloatValue": Float32,
+        "Int32Value": Int32,
+        "Int64Value": Int64,
+        "StringValue": Text,
+        "Struct": Struct,
+        "Timestamp": Timestamp,
+    }.items()
+}
+
+
+def _read_any(value: JsonValue, info: ValidationInfo) -> JsonObject:
+    """Returns `@type` with the message's fields, or with `value` for a well-known type."""
+    if not isinstance(value, dict):
+        raise ValueError("an Any must be a JSON object")
+    if not value:
+        return {}
+    url = value.get("@type")
+    if not isinstance(url, str):
+        raise ValueError('"@type" is missing')
+    try:
+        return {"@type": url} | _read_content(url.rpartition("/")[2], value, info)
+    except ValidationError as error:
+        raise ValueError(describe_error(url, error)) from None
+
+
+def _read_content(name: str, value: JsonObject, info: ValidationInfo) -> JsonObject:
+    if name in _VALUES:
+        adapter = _VALUES[name]
+        if value.keys() != {"@type", "value"}:
+            raise ValueError(f'"@type" and "value" are wanted for a {name}')
+        return {"value": adapter.dump_python(adapter.validate_python(value["value"], context=info.context))}
+    if name not in MESSAGE_TYPES:
+        # Seldom needed, and 0.1 s of work: a module per part of the domain.
+        importlib.import_module("turnwise.schemas.ces.messages")
+    if name not in MESSAGE_TYPES:
+        raise ValueError(f"unknown message type {name!r}")
+    fields = {key: item for key, item in value.items() if key != "@type"}
+    return MESSAGE_TYPES[name].model_validate(fields, context=info.context).to_value()
+
+
+AnyMessage = Annotated[JsonObject, PlainValidator(_read_any)]
+"""Any message, as its canonical JSON object; only types with a message class are known."""

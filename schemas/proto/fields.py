@@ -1,0 +1,160 @@
+"""Field types of protobuf messages, as pydantic annotations."""
+
+from dataclasses import dataclass
+from enum import IntEnum
+from math import isfinite
+from operator import not_
+from typing import Annotated, Any, TypeVar
+
+from pydantic import (
+    Field,
+    GetCoreSchemaHandler,
+    PlainSerializer,
+    PlainValidator,
+    Strict,
+    StringConstraints,
+    ValidationInfo,
+)
+from pydantic_core import CoreSchema, core_schema
+from typing_extensions import Self
+
+from turnwise.schemas.proto import scalars
+from turnwise.schemas.proto.struct import read_struct
+from turnwise.schemas.values import JsonObject, JsonValue
+
+T = TypeVar("T")
+
+
+@dataclass(slots=True)
+class Reading:
+    """State of one parse.
+
+    Attributes:
+        lenient: Whether what Python's protobuf parser takes is taken.
+        depth: How many messages deep it stands.
+        keeps_names: Whether names that an enum does not have are taken (100 characters of them).
+    """
+
+    lenient: bool
+    depth: int = 0
+    keeps_names: bool = False
+
+
+def _is_lenient(info: ValidationInfo) -> bool:
+    return info.context is not None and info.context.lenient
+
+
+def _read_int32(value: JsonValue, info: ValidationInfo) -> int:
+    return scalars.read_int(value, 32, _is_lenient(info))
+
+
+def _read_int64(value: JsonValue, info: ValidationInfo) -> int:
+    return scalars.read_int(value, 64, _is_lenient(info))
+
+
+def _read_float32(value: JsonValue, info: ValidationInfo) -> float:
+    return scalars.read_float32(value, _is_lenient(info))
+
+
+def _read_double(value: JsonValue, info: ValidationInfo) -> float:
+    return scalars.read_double(value, _is_lenient(info))
+
+
+def _read_bytes(value: JsonValue, info: ValidationInfo) -> str:
+    return scalars.read_bytes(value, _is_lenient(info))
+
+
+def _read_timestamp(value: JsonValue, info: ValidationInfo) -> str:
+    return scalars.read_timestamp(value, _is_lenient(info))
+
+
+def _read_duration(value: JsonValue, info: ValidationInfo) -> str:
+    return scalars.read_duration(value, _is_lenient(info))
+
+
+def _read_field_mask(value: JsonValue, info: ValidationInfo) -> str:
+    return scalars.read_field_mask(value, _is_lenient(info))
+
+
+def _read_struct(value: JsonValue, info: ValidationInfo) -> JsonObject:
+    return read_struct(value, info.context.depth + 1 if info.context else 1)
+
+
+def _print_float(value: float) -> float | str:
+    if isfinite(value):
+        return value
+    return "NaN" if value != value else "Infinity" if value > 0 else "-Infinity"
+
+
+def _is_positive_zero(value: float) -> bool:
+    return repr(value) == "0.0"
+
+
+# The empty pattern makes pydantic decode the text, which refuses unpaired surrogates.
+Text = Annotated[str, StringConstraints(strict=True, pattern=""), Field(exclude_if=not_)]
+Bool = Annotated[bool, Strict(), Field(exclude_if=not_)]
+Int32 = Annotated[int, PlainValidator(_read_int32), Field(exclude_if=not_)]
+Int64 = Annotated[int, PlainValidator(_read_int64), PlainSerializer(str), Field(exclude_if=not_)]
+Double = Annotated[
+    float, PlainValidator(_read_double), PlainSerializer(_print_float), Field(exclude_if=_is_positive_zero)
+]
+Float32 = Annotated[
+    float, PlainValidator(_read_float32), PlainSerializer(_print_float), Field(exclude_if=_is_positive_zero)
+]
+"""A float32, held as its shortest decimal."""
+Bytes = Annotated[str, PlainValidator(_read_bytes), Field(exclude_if=not_)]
+"""Bytes, held as standard base64 text."""
+Timestamp = Annotated[str, PlainValidator(_read_timestamp)]
+Duration = Annotated[str, PlainValidator(_read_duration)]
+FieldMask = Annotated[str, PlainValidator(_read_field_mask)]
+Struct = Annotated[JsonObject, PlainValidator(_read_struct)]
+"""Any JSON object; its numbers are doubles."""
+Implicit = Annotated[T, Field(exclude_if=not_)]
+Repeated = Annotated[list[T], Field(exclude_if=not_)]
+Map = Annotated[dict[Text, T], Field(exclude_if=not_)]
+
+
+_NO_NUMBER = -(2**31)
+_LONGEST_NAME = 100
+
+
+class OpenEnum(IntEnum):
+    """A proto3 enum: 0 is its default, and numbers without a name survive."""
+
+    @classmethod
+    def _missing_(cls, value: object) -> "OpenEnum | None":
+        return cls._unknown(value, str(value)) if isinstance(value, int) else None
+
+    @classmethod
+    def _unknown(cls, number: int, name: str) -> Self:
+        unknown = int.__new__(cls, number)
+        unknown._name_ = name
+        unknown._value_ = number
+        return unknown
+
+    @classmethod
+    def _read(cls, value: JsonValue, info: ValidationInfo) -> Self:
+        named = cls.__members__.get(value) if isinstance(value, str) else value
+        if isinstance(named, cls):
+            return named
+        try:
+            return cls(scalars.read_enum_number(value, _is_lenient(info)))
+        except ValueError:
+            if info.context is not None and info.context.keeps_names and isinstance(value, str):
+                return cls._unknown(_NO_NUMBER, value[:_LONGEST_NAME])
+            raise ValueError(f"{scalars.shown(value)} is no value of {cls.__name__}") from None
+
+    @property
+    def is_known(self) -> bool:
+        """Whether the enum has this value."""
+        return self.name in type(self).__members__
+
+    def _print(self) -> str | int:
+        return int(self) if self.name == str(int(self)) else self.name
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        """Reads names, numbers and numbers as strings; prints the name, or the number where there is none."""
+        return core_schema.with_info_plain_validator_function(
+            cls._read, serialization=core_schema.plain_serializer_function_ser_schema(cls._print)
+        )

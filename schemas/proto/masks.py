@@ -1,0 +1,181 @@
+"""Field masks: which parts of a message an update changes, or a reader wants to see.
+
+A path names a field by its JSON name or its proto name, then, after a dot, a field of that field's message.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from copy import deepcopy
+from functools import cache
+from typing import Any, NamedTuple, TypeAlias, get_args, get_origin
+
+from pydantic.alias_generators import to_camel
+
+from turnwise.schemas.proto.json import Message
+from turnwise.schemas.proto.scalars import shown
+from turnwise.schemas.values import JsonObject, JsonValue
+
+Path: TypeAlias = tuple[str, ...]
+"""JSON names, from the outside to the inside."""
+
+_MOST_PATHS = 500
+
+
+class MaskError(ValueError):
+    """A mask names what the message does not have; one line with the path."""
+
+
+class MaskField(NamedTuple):
+    """A field as a mask sees it.
+
+    Attributes:
+        name: Its JSON name.
+        message: The message in it (or in its elements), if any.
+        is_single: Whether it is neither a list nor a map.
+    """
+
+    name: str
+    message: type[Message] | None
+    is_single: bool
+
+
+@cache
+def mask_fields(message: type[Message]) -> Mapping[str, MaskField]:
+    """Returns the fields of a message under both of their spellings."""
+    found: dict[str, MaskField] = {}
+    for name, info in message.model_fields.items():
+        is_single = get_origin(info.annotation) not in (list, dict)
+        field = MaskField(to_camel(name), _message_in(info.annotation), is_single)
+        found[name] = found[field.name] = field
+    return found
+
+
+def _message_in(annotation: Any) -> type[Message] | None:
+    if isinstance(annotation, type) and get_origin(annotation) is None:
+        return annotation if issubclass(annotation, Message) else None
+    if get_origin(annotation) is dict:
+        return None
+    return next((found for part in get_args(annotation) if (found := _message_in(part))), None)
+
+
+def parse_mask(message: type[Message], text: str, *, through_lists: bool = False) -> tuple[Path, ...] | None:
+    """Returns the paths of a mask; None: it is empty or `*`, which means the whole message.
+
+    Args:
+        message: What the paths lead into.
+        text: Paths with commas between them.
+        through_lists: Whether a path may lead through a repeated field, into all of its elements.
+
+    Raises:
+        MaskError: A path is malformed or leads to no field.
+    """
+    if text.strip() in ("", "*"):
+        return None
+    parts = text.split(",")
+    if len(parts) > _MOST_PATHS:
+        raise MaskError(f"more than {_MOST_PATHS} paths")
+    return tuple(_parse_path(message, part.strip(), through_lists) for part in parts)
+
+
+def _parse_path(message: type[Message], text: str, through_lists: bool) -> Path:
+    names: list[str] = []
+    inside: type[Message] | None = message
+    for segment in text.split("."):
+        if inside is None:
+            raise MaskError(f"{shown(text)} leads into {names[-1]}, which has no fields of its own")
+        field = mask_fields(inside).get(segment)
+        if field is None:
+            why = " (it cannot stand beside other paths)" if segment == "*" else ""
+            raise MaskError(f"{shown(text)}: {inside.PROTO} has no field {shown(segment)}{why}")
+        names.append(field.name)
+        inside = field.message if field.is_single or through_lists else None
+    return tuple(names)
+
+
+def update_fields(
+    message: type[Message], old: JsonObject, new: JsonObject, paths: Iterable[Path]
+) -> JsonObject:
+    """Returns `old` with the fields of the paths as `new` has them; what is unset there is cleared.
+
+    A repeated field is replaced as a whole. Setting one member of a oneof clears the others.
+
+    Args:
+        message: What both are, in canonical proto3 JSON.
+        old: It is left as it is.
+        new: Where the values come from.
+        paths: Paths of `parse_mask`.
+    """
+    updated = deepcopy(old)
+    for path in paths:
+        is_set, value = _value_at(new, path)
+        if is_set:
+            _set(message, updated, path, value)
+        else:
+            _clear(updated, path)
+    return updated
+
+
+def _value_at(value: JsonObject, path: Path) -> tuple[bool, JsonValue]:
+    for name in path[:-1]:
+        value = value.get(name, {})
+    return path[-1] in value, value.get(path[-1])
+
+
+def _clear(target: JsonObject, path: Path) -> None:
+    for name in path[:-1]:
+        target = target.get(name, {})
+    target.pop(path[-1], None)
+
+
+def _set(message: type[Message], target: JsonObject, path: Path, value: JsonValue) -> None:
+    name = path[0]
+    for members in message.ONEOFS:
+        others = [to_camel(member) for member in members]
+        if name in others:
+            for other in others:
+                if other != name:
+                    target.pop(other, None)
+    inside = mask_fields(message)[name].message
+    if len(path) == 1 or inside is None:
+        target[name] = deepcopy(value)
+    else:
+        _set(inside, target.setdefault(name, {}), path[1:], value)
+
+
+def all_but(message: type[Message], mask: str) -> tuple[Path, ...]:
+    """Returns the paths to everything in a message but what a mask names."""
+    return tuple(_others(message, parse_mask(message, mask, through_lists=True) or ()))
+
+
+def _others(message: type[Message], excluded: Iterable[Path]) -> Iterator[Path]:
+    for field in dict.fromkeys(mask_fields(message).values()):
+        inside = [path[1:] for path in excluded if path[0] == field.name]
+        if () in inside:
+            continue
+        if inside and field.message is not None:
+            yield from ((field.name, *path) for path in _others(field.message, inside))
+        else:
+            yield (field.name,)
+
+
+def select_fields(value: JsonObject, paths: Iterable[Path]) -> JsonObject:
+    """Returns the parts of a message, in canonical proto3 JSON, that the paths lead to."""
+    tree: JsonObject = {}
+    for path in sorted(set(paths), key=len):
+        _grow(tree, path)
+    return _pruned(value, tree)
+
+
+def _grow(tree: JsonObject, path: Path) -> None:
+    for name in path[:-1]:
+        tree = tree.setdefault(name, {})
+        if tree is None:
+            return
+    tree[path[-1]] = None
+
+
+def _pruned(value: JsonValue, tree: JsonObject | None) -> JsonValue:
+    if tree is None:
+        return value
+    if isinstance(value, list):
+        return [_pruned(item, tree) for item in value]
+    return {name: _pruned(item, tree[name]) for name, item in value.items() if name in tree}

@@ -1,0 +1,268 @@
+"""Scalars of proto3 JSON: numbers, bytes, times and field masks, each in one canonical form.
+
+Strict readers take what the proto3 JSON mapping allows; lenient ones also take what Python's protobuf parser
+takes. All raise ValueError. Times stay texts: a timestamp in UTC (`Z`), a duration in seconds (`s`), both
+with 0, 3, 6 or 9 fraction digits, the fewest that fit.
+"""
+
+import base64
+import math
+import re
+import struct
+from datetime import date
+from functools import lru_cache
+
+from turnwise.schemas.values import JsonValue
+
+_BILLION = 1_000_000_000
+_EPOCH_DAY = date(1970, 1, 1).toordinal()
+_MAX_DURATION_SECONDS = 315_576_000_000
+_DIGITS = re.compile(r"-?[0-9]+")
+_NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
+_NON_FINITE = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
+_BASE64 = re.compile(r"([A-Za-z0-9+/_-]*)(={0,2})")
+_PATHS = re.compile(r"\*|[a-z][A-Za-z0-9]*(\.[a-z][A-Za-z0-9]*)*(,[a-z][A-Za-z0-9]*(\.[a-z][A-Za-z0-9]*)*)*|")
+_CANONICAL_TIMESTAMP = re.compile(
+    r"(?!0000)[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8])T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]"
+    r"(\.([0-9]{3}){0,2}(?!000)[0-9]{3})?Z"
+)
+_TIMESTAMP = re.compile(
+    r"([0-9]{4})-([0-9]{2})-([0-9]{2})T([0-9]{2}):([0-9]{2}):([0-9]{2})(?:\.([0-9]{1,9}))?"
+    r"(?:Z|([+-])([0-9]{2}):([0-9]{2}))"
+)
+_LOOSE_TIMESTAMP = re.compile(
+    r"([0-9]{4})-([0-9]{1,2})-([0-9]{1,2})T([0-9]{1,2}):([0-9]{1,2}):([0-9]{1,2})(?:\.([0-9]{0,9}))?"
+    r"(?:Z|([+-])([0-9]{1,2}):([0-9]{1,2}))"
+)
+_CANONICAL_DURATION = re.compile(r"(?!-0s)-?(0|[1-9][0-9]{0,10})(\.([0-9]{3}){0,2}(?!000)[0-9]{3})?s")
+_DURATION = re.compile(r"(-?)([0-9]+)(?:\.([0-9]{1,9}))?s")
+_LOOSE_DURATION = re.compile(r"\s*([+-]?)([0-9]+)\s*(?:\.([0-9]*))?s")
+
+
+def shown(value: JsonValue) -> str:
+    """Returns `value` for an error message: short, and never the inside of a list or an object."""
+    if isinstance(value, dict | list):
+        return "an object" if isinstance(value, dict) else "a list"
+    return repr(value) if len(repr(value)) <= 80 else repr(value)[:77] + "..."
+
+
+def read_int(value: JsonValue, bits: int, lenient: bool = False) -> int:
+    """Returns the signed integer of `bits` bits that a JSON number or a numeric string stands for."""
+    number = value
+    if isinstance(value, str):
+        number = _integer_text(value, lenient)
+    elif isinstance(value, float) and value.is_integer():
+        number = int(value)
+    if type(number) is not int:
+        raise ValueError(f"{shown(value)} is not an integer")
+    if not -(1 << bits - 1) <= number < 1 << bits - 1:
+        raise ValueError(f"{shown(value)} is out of the range of an int{bits}")
+    return number
+
+
+def read_enum_number(value: JsonValue, lenient: bool = False) -> int:
+    """Returns the int32 that an integer, or a string of digits, stands for."""
+    if isinstance(value, str) and (lenient or _DIGITS.fullmatch(value)):
+        value = int(value)
+    if lenient and isinstance(value, bool | float) and math.isfinite(value):
+        value = int(value)
+    if isinstance(value, str):
+        raise ValueError(f"{shown(value)} is not a number")
+    return read_int(value, 32)
+
+
+def _integer_text(text: str, lenient: bool) -> int | None:
+    if not (_NUMBER.fullmatch(text) or (lenient and " " not in text)):
+        return None
+    try:
+        return int(text)
+    except ValueError:
+        number = _float_text(text, lenient)
+    return int(number) if number is not None and number.is_integer() else None
+
+
+def _float_text(text: str, lenient: bool) -> float | None:
+    if text in _NON_FINITE:
+        return _NON_FINITE[text]
+    if not (_NUMBER.fullmatch(text) or (lenient and text != "nan")):
+        return None
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def read_double(value: JsonValue, lenient: bool = False) -> float:
+    """Returns the double that a JSON number, a numeric string or "NaN", "Infinity", "-Infinity" means."""
+    number: float | None = None
+    if isinstance(value, str):
+        number = _float_text(value, lenient)
+    elif isinstance(value, int | float) and (lenient or not isinstance(value, bool)):
+        number = _double(value)
+    if number is None:
+        raise ValueError(f"{shown(value)} is not a number")
+    if not math.isfinite(number) and (not isinstance(value, str) or not (lenient or value in _NON_FINITE)):
+        raise ValueError(f"{shown(value)} is too large, or no JSON number (write it as a string)")
+    return number
+
+
+def _double(value: int | float) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf
+
+
+def read_float32(value: JsonValue, lenient: bool = False) -> float:
+    """Returns the shortest decimal of the float32 that `value` stands for."""
+    return float32(read_double(value, lenient))
+
+
+def float32(x: float) -> float:
+    """Returns the shortest decimal that names the float32 nearest to `x`, as protobuf prints it.
+
+    Raises:
+        ValueError: `x` is finite and beyond the range of a float32.
+    """
+    return float(x) if x == 0 or not math.isfinite(x) else _shortest_float32(x)
+
+
+@lru_cache(maxsize=16_384)
+def _shortest_float32(x: float) -> float:
+    try:
+        packed = struct.pack("<f", x)
+    except OverflowError:
+        raise ValueError(f"{x!r} is out of the range of a float32") from None
+    exact: float = struct.unpack("<f", packed)[0]
+    decimals = (float(f"{exact:.{digits}g}") for digits in range(6, 9))
+    return next((short for short in decimals if _rounds_to(short, packed)), float(f"{exact:.9g}"))
+
+
+def _rounds_to(decimal: float, packed: bytes) -> bool:
+    try:
+        return struct.pack("<f", decimal) == packed
+    except OverflowError:
+        return False
+
+
+def read_bytes(value: JsonValue, lenient: bool = False) -> str:
+    """Returns standard base64 with padding of bytes given in either base64 alphabet, padded or not."""
+    if not isinstance(value, str):
+        raise ValueError(f"{shown(value)} is not base64")
+    match = _BASE64.fullmatch(value)
+    padded = match and (not match[2] or len(value) % 4 == 0) and len(match[1]) % 4 != 1
+    if not padded and not lenient:
+        raise ValueError(f"{shown(value)} is not base64")
+    data = value.encode()
+    return base64.b64encode(base64.urlsafe_b64decode(data + b"=" * (4 - len(data) % 4))).decode()
+
+
+def read_field_mask(value: JsonValue, lenient: bool = False) -> str:
+    """Returns a field mask: lowerCamelCase paths with a comma between them, `*`, or nothing."""
+    if not isinstance(value, str) or not (_PATHS.fullmatch(value) or (lenient and "_" not in value)):
+        raise ValueError(f"{shown(value)} is not a field mask (lowerCamelCase paths, comma separated)")
+    return value
+
+
+def read_timestamp(value: JsonValue, lenient: bool = False) -> str:
+    """Returns the canonical text of an RFC 3339 timestamp (years 1 to 9999, `T`, `Z` or `+hh:mm`)."""
+    if isinstance(value, str) and _CANONICAL_TIMESTAMP.fullmatch(value):
+        return value
+    match = (_LOOSE_TIMESTAMP if lenient else _TIMESTAMP).fullmatch(value) if isinstance(value, str) else None
+    if match is None:
+        raise ValueError(f"{shown(value)} is not a timestamp (RFC 3339, as 2026-01-02T03:04:05Z)")
+    return nanos_timestamp(_timestamp_nanos(match))
+
+
+def timestamp_nanos(text: str) -> int:
+    """Returns nanoseconds since 1970-01-01T00:00:00Z of an RFC 3339 timestamp.
+
+    Raises:
+        ValueError: It is no such text, or no such time exists.
+    """
+    match = _TIMESTAMP.fullmatch(text)
+    if match is None:
+        raise ValueError(f"{shown(text)} is not a timestamp")
+    return _timestamp_nanos(match)
+
+
+def _timestamp_nanos(match: re.Match[str]) -> int:
+    year, month, day, hour, minute, second, fraction, sign, offset_hours, offset_minutes = match.groups()
+    hours, minutes, seconds = int(hour), int(minute), int(second)
+    offset = int(offset_hours) * 60 + int(offset_minutes) if sign else 0
+    if hours > 23 or minutes > 59 or seconds > 59 or offset >= 1440:
+        raise ValueError(f"{shown(match.string)} is not a time of day")
+    minutes += hours * 60 + (offset if sign == "-" else -offset)
+    nanos = int(fraction.ljust(9, "0")) if fraction else 0
+    return (_days(year, month, day) * 86_400 + minutes * 60 + seconds) * _BILLION + nanos
+
+
+@lru_cache(maxsize=1024)
+def _days(year: str, month: str, day: str) -> int:
+    return date(int(year), int(month), int(day)).toordinal() - _EPOCH_DAY
+
+
+def nanos_timestamp(n: int) -> str:
+    """Returns the canonical timestamp `n` nanoseconds after 1970-01-01T00:00:00Z.
+
+    Raises:
+        ValueError: It lies outside the years 1 to 9999.
+    """
+    seconds, nanos = divmod(n, _BILLION)
+    days, clock = divmod(seconds, 86_400)
+    minutes, second = divmod(clock, 60)
+    return f"{_day(days)}T{minutes // 60:02}:{minutes % 60:02}:{second:02}{_fraction(nanos)}Z"
+
+
+@lru_cache(maxsize=1024)
+def _day(days: int) -> str:
+    try:
+        return date.fromordinal(days + _EPOCH_DAY).isoformat()
+    except (ValueError, OverflowError):
+        raise ValueError("a timestamp lies between the years 1 and 9999") from None
+
+
+def _fraction(nanos: int) -> str:
+    if not nanos:
+        return ""
+    digits = f"{nanos:09}"
+    if nanos % 1_000_000 == 0:
+        return "." + digits[:3]
+    return "." + (digits if nanos % 1000 else digits[:6])
+
+
+def read_duration(value: JsonValue, lenient: bool = False) -> str:
+    """Returns the canonical text of a duration like "3.5s", up to 315576000000 seconds either way."""
+    if isinstance(value, str) and _CANONICAL_DURATION.fullmatch(value):
+        return value
+    match = (_LOOSE_DURATION if lenient else _DURATION).fullmatch(value) if isinstance(value, str) else None
+    if match is None:
+        raise ValueError(f"{shown(value)} is not a duration (seconds, as 3.500s)")
+    return nanos_duration(_duration_nanos(match))
+
+
+def duration_nanos(text: str) -> int:
+    """Returns the nanoseconds of a duration like "3.500s".
+
+    Raises:
+        ValueError: It is no such text, or longer than 315576000000 seconds.
+    """
+    match = _DURATION.fullmatch(text)
+    if match is None:
+        raise ValueError(f"{shown(text)} is not a duration")
+    return _duration_nanos(match)
+
+
+def _duration_nanos(match: re.Match[str]) -> int:
+    sign, digits, fraction = match.groups()
+    seconds = int(digits)
+    if seconds > _MAX_DURATION_SECONDS:
+        raise ValueError(f"{shown(match.string)} is longer than {_MAX_DURATION_SECONDS} seconds")
+    nanos = seconds * _BILLION + int((fraction or "")[:9].ljust(9, "0"))
+    return -nanos if sign == "-" else nanos
+
+
+def nanos_duration(n: int) -> str:
+    """Returns the canonical duration of `n` nanoseconds."""
+    seconds, nanos = divmod(abs(n), _BILLION)
+    return f"{'-' if n < 0 else ''}{seconds}{_fraction(nanos)}s"

@@ -1,0 +1,76 @@
+"""A run that dies leaves nothing that looks like a whole run."""
+
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, NoReturn
+
+import apache_beam as beam
+import pytest
+from apache_beam.options.pipeline_options import PipelineOptions
+
+from turnwise.pipeline.batch.build import build
+from turnwise.pipeline.io.directory import check_directory, clear_directory, earlier_files
+from turnwise.pipeline.io.sinks import FileSink
+from turnwise.pipeline.io.sources import FileSource, file_patterns
+from turnwise.pipeline.settings.run import RunSettings
+from turnwise.schemas.config import ConfigError, EvalConfig
+from turnwise.transforms.ces.results import RunInfo
+from turnwise.transforms.scoring.config import build_criteria
+
+ROOT = Path(__file__).parents[3]
+CONFIG = EvalConfig()
+SETTINGS = RunSettings(
+    run=RunInfo("run-1", "2026-11-21T00:00:00.000Z"), config=CONFIG, criteria=build_criteria(CONFIG)
+)
+
+
+def fail(element: Any) -> NoReturn:
+    raise OSError("no space left on device")
+
+
+class BrokenSink(FileSink):
+    """Files, until one table cannot be written."""
+
+    def __init__(self, directory: str, broken: str) -> None:
+        super().__init__(directory, "jsonl")
+        self._broken = broken
+
+    def write_table(self, rows: Any, table: str, part: str = "") -> None:
+        lost = rows | f"Break_{table}{part}" >> beam.Map(fail) if table == self._broken else rows
+        super().write_table(lost, table, part)
+
+
+@pytest.fixture(scope="module", params=["scores", "results", "failures"])
+def crashed(request: Any, sample: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("crashed") / "out"
+    out.mkdir()
+    root = beam.Pipeline(options=PipelineOptions(["--runner=FnApiRunner"]))
+    logs = FileSource(file_patterns("--input", (str(sample / "conversations"),)), 1 << 26, "unread_records")
+    build(root, logs, None, SETTINGS, BrokenSink(str(out), request.param))
+    with pytest.raises(OSError, match="no space left"):
+        root.run().wait_until_finish()
+    return out
+
+
+def test_nothing_stands_under_a_final_name(crashed: Path) -> None:
+    assert [path.name for path in crashed.iterdir() if path.suffix != ".partial"] == []
+
+
+def test_the_next_run_is_told_and_may_clear_up(crashed: Path) -> None:
+    left = earlier_files(str(crashed))
+    if left:
+        with pytest.raises(ConfigError, match="--overwrite"):
+            check_directory(str(crashed), overwrite=False)
+    clear_directory(str(crashed))
+    assert [path for path in crashed.rglob("*") if path.is_file()] == []
+
+
+def test_a_full_disk_is_said_in_one_line(sample: Path, tmp_path: Path) -> None:
+    """A limit on the size of files stands for the disk: the system refuses to write on in the same way."""
+    out, arguments = tmp_path / "out", ["-m", "turnwise", "run", "--input", str(sample / "conversations")]
+    command = shlex.join([sys.executable, *arguments, "--output", str(out), "--judge", "none"])
+    done = subprocess.run(["bash", "-c", f"ulimit -f 4; {command}"], capture_output=True, text=True, cwd=ROOT)
+    assert (done.returncode, done.stderr) == (1, "turnwise: [Errno 27] File too large\n")
+    assert [path.name for path in out.iterdir() if path.suffix != ".partial"] == []

@@ -1,0 +1,218 @@
+"""When a run fails by its own gates, and that a finished run can be replaced."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from turnwise.pipeline.batch.counters import gate_problems
+from turnwise.pipeline.settings.run import RunSettings
+from turnwise.schemas.case import inline_case
+from turnwise.schemas.config import EvalConfig
+from turnwise.schemas.conversation import Conversation, ExpectedTurn, Turn
+from turnwise.schemas.record import Record
+from turnwise.schemas.score import Score
+from turnwise.transforms.beam.score_turns import evaluate
+from turnwise.transforms.ces.results import RunInfo
+from turnwise.transforms.criteria.similarity import ResponseMatch
+from turnwise.transforms.matching.sample import Sample, TurnPair
+from turnwise.transforms.metrics.rows import version_rows
+from turnwise.transforms.metrics.state import MetricsState
+from turnwise.transforms.scoring.config import build_criteria
+
+COUNTS = {
+    "records": 2,
+    "lost_records": 0,
+    "conversations": 2,
+    "lost_conversations": 0,
+    "results": 2,
+    "parsed_records": 2,
+    "cases": 0,
+    "lost_cases": 0,
+    "unused_cases": 0,
+    "failures": {},
+    "findings": {},
+}
+RUN = RunInfo("run-1", "2026-11-21T00:00:00.000Z")
+CONFIG = {"criteria": {"response_match_score": 0.9, "tool_trajectory_avg_score": 1.0, "expectations_met": {}}}
+
+
+def log(agent: str, name: str) -> str:
+    turn = {"user": "hi", "agent": agent, "expected": {"response": "hello there"}}
+    return json.dumps({"conversation_id": name, "turns": [turn]}) + "\n"
+
+
+@pytest.fixture(scope="module")
+def config(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("config") / "config.json"
+    path.write_text(json.dumps(CONFIG))
+    return path
+
+
+def test_gates_that_are_missed(turnwise: Callable[..., Any], config: Path, tmp_path: Path) -> None:
+    (tmp_path / "log.jsonl").write_text(log("something else", "bad") + log("hello there", "good") + "{\n")
+    done = turnwise(
+        *("run", "--input", tmp_path / "log.jsonl", "--config", config, "--max_failure_ratio", "0.33"),
+        *("--fail_on", "response_match_score", "tool_trajectory_avg_score", "evaluation_status"),
+        output=tmp_path / "out",
+    )
+    document = done.document("run.json")
+    said = "\n".join(document["problems"])
+    assert done.status == document["exit_status"] == 1
+    assert [f"turnwise: {problem}" for problem in document["problems"]] == done.err.splitlines()
+    assert "1 of 3 records and conversations failed" in said and "--max_failure_ratio 0.33" in said
+    assert "response_match_score: 1 failed, 0 not decided: bad" in document["problems"]
+    assert "tool_trajectory_avg_score: nothing was scored" in said
+    assert "evaluation_status: 1 failed, 0 not decided: bad" in document["problems"]
+    assert len(document["problems"]) == 4
+    assert len(done.rows("results")) == 2, "everything is written all the same"
+
+
+def test_gates_that_are_met_over_an_earlier_run(
+    turnwise: Callable[..., Any], config: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "log.jsonl").write_text(log("hello there", "good") + "{\n")
+    earlier = ["scores-00003-of-00004.jsonl", "failures-00000-of-00001.avro", "run.json"]
+    kept = ["notes.txt", "scores.md", "results-of-march.xlsx", "run.json.notes", "failures_explained.txt"]
+    out = tmp_path / "out"
+    (out / "results").mkdir(parents=True)
+    for name in [*earlier, *kept, "results/mine.jsonl"]:
+        (out / name).write_text("earlier")
+    done = turnwise(
+        *("run", "--input", tmp_path / "log.jsonl", "--config", config, "--max_failure_ratio", "0.5"),
+        *("--overwrite", "--fail_on", "response_match_score", "evaluation_status"),
+        output=out,
+    )
+    assert done.status == 0 and done.err == ""
+    assert not (out / earlier[0]).exists() and not (out / earlier[1]).exists()
+    assert done.document("run.json")["exit_status"] == 0
+    survivors = [name for name in [*kept, "results/mine.jsonl"] if (out / name).exists()]
+    assert survivors == [*kept, "results/mine.jsonl"]
+
+
+class Faulty(ResponseMatch):
+    """A criterion that raises on conversations called `faulty`."""
+
+    def score(self, sample: Sample, pair: TurnPair) -> Score | None:
+        if sample.conversation.conversation_id == "faulty":
+            raise ZeroDivisionError("a fault of its own")
+        return super().score(sample, pair)
+
+
+def metric_rows(names: list[str], said: str = "hello") -> list[Any]:
+    states: dict[str, MetricsState] = {}
+    for name in names:
+        turn = Turn(user="hi", agent=said, expected=ExpectedTurn(response="hello"))
+        conversation = Conversation(conversation_id=name, turns=[turn])
+        case = Sample(conversation, inline_case(conversation), Record("log", 1, b""))
+        evaluate(case, [Faulty()], RUN).add_to(states)
+    return list(version_rows(("", states.get("", MetricsState())), "run-1"))
+
+
+def settings(**fields: Any) -> RunSettings:
+    return RunSettings(run=RUN, config=EvalConfig(), criteria=build_criteria(EvalConfig()), **fields)
+
+
+@pytest.mark.parametrize(
+    ("names", "said", "status"),
+    [(["good", "fine"], "hello", 0), (["good", "faulty"], "hello", 1), (["good"], "no", 1), ([], "", 1)],
+)
+def test_fail_on_sees_criteria_that_raised(names: list[str], said: str, status: int) -> None:
+    """A conversation on which the criterion raised everywhere is not decided."""
+    problems = gate_problems(settings(fail_on=("response_match_score",)), COUNTS, metric_rows(names, said))
+    assert [line for line in problems if line.startswith("response_match_score: ")] == problems[
+        -status:
+    ] * status
+    assert any(line.startswith("no conversation was scored") for line in problems) == (not names)
+
+
+@pytest.mark.parametrize(
+    ("ratio", "lost_records", "lost_conversations", "is_missed"),
+    [
+        (None, 2, 0, False),
+        (0.0, 0, 0, False),
+        (0.0, 1, 0, True),
+        (0.5, 1, 1, False),
+        (0.5, 2, 1, True),
+        (1.0, 9, 9, False),
+    ],
+)
+def test_max_failure_ratio(
+    ratio: float | None, lost_records: int, lost_conversations: int, is_missed: bool
+) -> None:
+    kept = 2
+    counts = {
+        **COUNTS,
+        "records": kept + lost_conversations + lost_records,
+        "parsed_records": kept + lost_conversations,
+        "lost_records": lost_records,
+        "lost_conversations": lost_conversations,
+        "conversations": kept + lost_conversations,
+        "results": kept,
+    }
+    assert bool(gate_problems(settings(max_failure_ratio=ratio), counts, metric_rows(["good"]))) == is_missed
+
+
+@pytest.mark.parametrize("name", ["records", "parsed_records", "conversations", "results"])
+@pytest.mark.parametrize("count", [1, 3])
+def test_a_run_that_lost_track_fails(name: str, count: int) -> None:
+    problems = gate_problems(settings(), {**COUNTS, name: count}, metric_rows(["good"]))
+    assert len(problems) == 1 and "lost track" in problems[0]
+
+
+def test_a_run_that_accounts_for_everything_does_not_fail() -> None:
+    assert gate_problems(settings(), COUNTS, metric_rows(["good"])) == []
+
+
+@pytest.mark.parametrize("output_format", ["jsonl", "avro"])
+def test_conversations_that_miss_a_gate_are_named(
+    turnwise: Callable[..., Any], config: Path, tmp_path: Path, output_format: str
+) -> None:
+    names = [f"bad-{number:02}" for number in range(23)]
+    undecided = json.dumps({"conversation_id": "z", "turns": [{"user": "hi", "agent": "x"}]}) + "\n"
+    run = {"eval_id": "e", "meta": {"trial": 3}}
+    first = {**json.loads(log("something else", names[0])), **run}
+    text = json.dumps(first) + "\n" + "".join(log("something else", name) for name in names[1:])
+    text += log("hello there", "good") + undecided
+    (tmp_path / "log.jsonl").write_text(text)
+    done = turnwise(
+        *("run", "--input", tmp_path / "log.jsonl", "--config", config, "--output_format", output_format),
+        *("--fail_on", "response_match_score", "evaluation_status"),
+        output=tmp_path / "out",
+    )
+    lines = done.err.splitlines()
+    assert done.status == 1 and len(lines) == 2
+    first = ", ".join(names[:20])
+    assert f"response_match_score: 23 failed, 0 not decided: {first} and 3 more" in lines[0]
+    assert f"evaluation_status: 23 failed, 1 not decided: {first} and 4 more" in lines[1]
+
+
+NOTHING = {
+    "empty files": ("", "the input holds no record"),
+    "blank lines": ("\n  \n", "the input holds no record"),
+    "broken records": ("{\n[\n", "2 records and conversations failed"),
+    "eval cases": (
+        json.dumps({"eval_id": "e", "turns": [{"user": "hi", "response": "hello"}]}) + "\n",
+        "1 records and conversations failed",
+    ),
+    "nothing to measure": (
+        json.dumps({"conversation_id": "a", "turns": [{"user": "hi", "agent": "hello"}]}) + "\n",
+        "1 conversations have no value by any criterion",
+    ),
+}
+
+
+@pytest.mark.parametrize("mode", [[], ["--streaming", "--max_run_time", "4"]])
+@pytest.mark.parametrize("kind", NOTHING)
+def test_a_run_that_scored_nothing_fails(
+    turnwise: Callable[..., Any], tmp_path: Path, kind: str, mode: list[str]
+) -> None:
+    text, reason = NOTHING[kind]
+    (tmp_path / "log.jsonl").write_text(text)
+    done = turnwise("run", *mode, "--input", tmp_path / "log.jsonl", output=tmp_path / "out")
+    problems = [f"no conversation was scored: {reason}"]
+    assert done.status == done.document("run.json")["exit_status"] == 1
+    assert [line.split(";")[0] for line in done.document("run.json")["problems"]] == problems
+    assert done.err.startswith(f"turnwise: {problems[0]}")

@@ -1,0 +1,394 @@
+"""Whole runs on logs as they are found: mixed formats, broken records, compressed files."""
+
+import gzip
+import json
+import os
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import fastavro
+import pytest
+
+from turnwise.pipeline.io.sources import read_records
+
+CONFIG = {"criteria": {"response_match_score": 0.5, "turn_latency": {}}}
+LIMIT_MB = 1 / 64
+
+
+def conversation(name: str, **fields: Any) -> dict[str, Any]:
+    turn = {"user": "hi", "agent": "hello there", "expected": {"response": "hello there"}}
+    return {"conversation_id": name, "app_version": "v1", "turns": [turn], **fields}
+
+
+def lines(*values: Any) -> bytes:
+    return b"".join(
+        value if isinstance(value, bytes) else json.dumps(value).encode() + b"\n" for value in values
+    )
+
+
+def entry(session: str, index: int, text: str, **labels: str) -> dict[str, Any]:
+    return {
+        "labels": {"session_id": session, "app_version": "v1", **labels},
+        "jsonPayload": {"text": text, "turnIndex": index, "turnCompleted": True},
+    }
+
+
+AVRO_SCHEMA = {
+    "type": "record",
+    "name": "Log",
+    "fields": [
+        {"name": "conversation_id", "type": "string"},
+        {"name": "app_version", "type": ["null", "string"]},
+        {
+            "name": "turns",
+            "type": {
+                "type": "array",
+                "items": {
+                    "type": "record",
+                    "name": "Turn",
+                    "fields": [
+                        {"name": "user", "type": ["null", "string"]},
+                        {"name": "agent", "type": ["null", "string"]},
+                        {"name": "latency_ms", "type": ["null", "double"]},
+                    ],
+                },
+            },
+        },
+    ],
+}
+
+
+def write_logs(folder: Path) -> None:
+    (folder / "deep/er").mkdir(parents=True)
+    crlf = lines(conversation("crlf-1"), conversation("crlf-2")).replace(b"\n", b"\r\n")
+    (folder / "crlf.jsonl").write_bytes(crlf)
+    (folder / "bom.jsonl").write_bytes(b"\xef\xbb\xbf" + lines(conversation("bom-1"), conversation("bom-2")))
+    (folder / "bom.json").write_bytes(b"\xef\xbb\xbf" + json.dumps(conversation("bom-3")).encode())
+    (folder / "empty.jsonl").write_bytes(b"")
+    (folder / "empty.json").write_bytes(b"")
+    (folder / "blank.jsonl").write_bytes(b"\n  \n\r\n")
+    (folder / "array.json").write_text(json.dumps([conversation("array-1"), conversation("array-2")]))
+    (folder / "pretty.json").write_text(json.dumps(conversation("pretty"), indent=2))
+    (folder / "really_lines.json").write_bytes(lines(conversation("lines-1"), conversation("lines-2")))
+    (folder / "deep/er/zip.jsonl.gz").write_bytes(gzip.compress(lines(conversation("gzip-1"))))
+    (folder / "deep/zip.json.gz").write_bytes(gzip.compress(json.dumps([conversation("gzip-2")]).encode()))
+    (folder / "no_newline.ndjson").write_bytes(lines(conversation("ndjson")).rstrip())
+    (folder / "ignored.txt").write_bytes(b"no log")
+    chat = [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}]
+    (folder / "chat.jsonl").write_bytes(lines({"messages": chat}))
+    with (folder / "log.avro").open("wb") as file:
+        turn = {"user": "hi", "agent": "hello", "latency_ms": 250.0}
+        rows = [{"conversation_id": f"avro-{i}", "app_version": "v1", "turns": [turn]} for i in (1, 2)]
+        fastavro.writer(file, AVRO_SCHEMA, rows)
+    (folder / "sessions-1.jsonl").write_bytes(lines(entry("joined", 2, "b"), entry("single", 1, "x")))
+    (folder / "sessions-2.jsonl").write_bytes(lines(entry("joined", 1, "a")))
+    (folder / "bad.jsonl").write_bytes(
+        lines(
+            b'{"conversation_id": "cut", "turns": [\n',
+            {"conversation_id": "types", "turns": "none"},
+            {"some": "thing"},
+            b"[1, 2]\n",
+            b"\xff\xfe\n",
+            conversation("after-bad"),
+            conversation("stranger", eval_id="nobody", turns=[{"user": "hi"}]),
+            conversation("known", eval_id="e1", turns=[{"user": "hi", "agent": "hello there"}]),
+            {**conversation("large"), "meta": {"x": "y" * 20_000}},
+            conversation("after-large"),
+        )
+    )
+    (folder / "large.json").write_text(json.dumps(conversation("larger", meta={"x": "y" * 20_000})))
+
+
+GOOD = {
+    *("crlf-1", "crlf-2", "bom-1", "bom-2", "bom-3", "array-1", "array-2", "pretty", "lines-1", "lines-2"),
+    *("gzip-1", "gzip-2", "ndjson", "chat.jsonl:1", "avro-1", "avro-2", "joined", "single", "after-bad"),
+    *("known", "after-large"),
+}
+LOST = {
+    ("bad.jsonl", 1): "parse",
+    ("bad.jsonl", 2): "parse",
+    ("bad.jsonl", 3): "parse",
+    ("bad.jsonl", 4): "parse",
+    ("bad.jsonl", 5): "parse",
+    ("bad.jsonl", 7): "match",
+    ("bad.jsonl", 9): "read",
+    ("large.json", 1): "read",
+    ("cases.jsonl", 2): "parse_case",
+    ("cases.jsonl", 3): "parse_case",
+}
+
+
+@pytest.fixture(scope="module")
+def mixed_run(turnwise: Callable[..., Any], tmp_path_factory: pytest.TempPathFactory) -> Any:
+    folder = tmp_path_factory.mktemp("mixed")
+    write_logs(folder / "logs")
+    cases = folder / "cases.jsonl"
+    turn = {"user": "hi", "response": "hello there"}
+    cases.write_bytes(
+        lines({"eval_id": "e1", "turns": [turn]}, {"eval_id": "e1", "turns": []}, b'{"eval_id": "e2", \n')
+    )
+    config = folder / "config.json"
+    config.write_text(json.dumps(CONFIG))
+    return turnwise(
+        *("run", "--input", folder / "logs", "--eval_cases", cases, "--config", config),
+        *("--max_record_mb", LIMIT_MB, "--max_failure_ratio", 0.9),
+        output=folder / "out",
+    )
+
+
+def test_what_can_be_read_is_scored_once(mixed_run: Any) -> None:
+    shown = Counter(row["displayName"].rpartition(" result - ")[2] for row in mixed_run.rows("results"))
+    assert mixed_run.status == 0
+    assert set(shown) == GOOD
+    assert set(shown.values()) == {1}
+
+
+def test_what_cannot_be_read_is_a_failure_row_with_its_place(mixed_run: Any) -> None:
+    rows = [row for row in mixed_run.rows("failures") if row["stage"] != "check"]
+    assert {(Path(row["source"]).name, row["position"]): row["stage"] for row in rows} == LOST
+    assert len(rows) == len(LOST)
+    assert all(row["error_type"] and row["message"] and "\n" not in row["message"] for row in rows)
+    assert all(row["record"] for row in rows if row["stage"] != "read")
+
+
+def test_oversized_records_say_so(mixed_run: Any) -> None:
+    rows = [row for row in mixed_run.rows("failures") if row["stage"] == "read"]
+    assert {row["error_type"] for row in rows} == {"OversizedRecordError"}
+    assert all("0.015625 MB" in row["message"] for row in rows)
+
+
+def test_records_in_are_results_and_failures(mixed_run: Any) -> None:
+    counts = mixed_run.document("run.json")["counts"]
+    assert counts["results"] == len(GOOD) and counts["lost_conversations"] == 1
+    assert counts["conversations"] == counts["results"] + counts["lost_conversations"]
+    assert counts["lost_records"] == 7, "five do not parse, two are too large"
+    assert counts["joined_entries"] == 3
+    assert counts["records"] == counts["lost_records"] + (len(GOOD) - 2 + 1) + 3
+    assert f"{counts['records']} records = " in mixed_run.out
+
+
+def test_the_lost_cases_are_told_on_the_terminal(mixed_run: Any) -> None:
+    """A case that is lost changes what is scored, so nobody should have to look for it."""
+    assert "case" in mixed_run.out + mixed_run.err
+
+
+def test_sessions_are_joined_over_files(mixed_run: Any) -> None:
+    turns = {
+        row["displayName"]: len(row["scenarioResult"].get("spanLatencies", []))
+        for row in mixed_run.rows("results")
+        if "joined" in row["displayName"]
+    }
+    metrics = mixed_run.rows("metrics_by_app_version")
+    status = next(
+        row for row in metrics if row["criterion"] == "evaluation_status" and row["app_version"] == "v1"
+    )
+    assert len(turns) == 1
+    assert status["conversations"] == len(GOOD) - 1, "all but the chat, which has no version"
+    assert status["turns"] == len(GOOD), "the joined session has two"
+
+
+def test_a_conversation_without_a_case_is_scored_by_what_needs_none(mixed_run: Any) -> None:
+    rows = [row for row in mixed_run.rows("scores") if row["conversation_id"] == "avro-1"]
+    assert {(row["criterion"], row["turn_index"], row["value"]) for row in rows} == {
+        ("turn_latency", 0, 0.25),
+        ("turn_latency", None, 0.25),
+    }
+    assert all(row["eval_id"] is None for row in rows)
+
+
+def test_several_globs(turnwise: Callable[..., Any], tmp_path: Path) -> None:
+    (tmp_path / "logs").mkdir()
+    for name in ("a1", "a2", "b1"):
+        (tmp_path / f"logs/{name}.jsonl").write_bytes(lines(conversation(name)))
+    done = turnwise(
+        "run", "--input", tmp_path / "logs/a*.jsonl", tmp_path / "logs/b?.jsonl", output=tmp_path / "o"
+    )
+    assert done.document("run.json")["counts"]["results"] == 3
+
+
+HOSTILE = {
+    "milliseconds": conversation(
+        "x", turns=[{"user": "u", "agent": "a", "timestamp": 1747000000000, "latency_ms": 5}]
+    ),
+    "nan_time": conversation(
+        "x", turns=[{"user": "u", "agent": "a", "timestamp": float("nan"), "latency_ms": 5}]
+    ),
+    "nan_latency": conversation("x", turns=[{"user": "u", "agent": "a", "latency_ms": float("nan")}]),
+    "infinite_latency": conversation("x", turns=[{"user": "u", "agent": "a", "latency_ms": float("inf")}]),
+    "negative_latency": conversation("x", turns=[{"user": "u", "agent": "a", "latency_ms": -5.0}]),
+    "eternal_latency": conversation(
+        "x", turns=[{"user": "u", "agent": "a", "latency_ms": 1e300, "expected": {"response": "a"}}]
+    ),
+    "large_revision": conversation("x", revision=10**30),
+    "large_argument": conversation(
+        "x",
+        turns=[{"user": "u", "agent": "a", "tool_calls": [{"name": "t", "args": {"n": 10**40, "f": 1e308}}]}],
+    ),
+    "odd_span": conversation(
+        "x",
+        turns=[
+            {
+                "agent": "a",
+                "spans": [{"type": "TOOL", "name": "t", "start_time": "yesterday", "seconds": float("inf")}],
+            }
+        ],
+    ),
+    "no_turns": conversation("x", turns=[]),
+    "empty_turn": conversation("x", turns=[{}]),
+}
+
+
+@pytest.fixture(scope="module")
+def hostile_log(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("hostile") / "log.jsonl"
+    path.write_bytes(lines(*({**value, "conversation_id": name} for name, value in HOSTILE.items())))
+    return path
+
+
+@pytest.fixture(scope="module")
+def hostile_run(turnwise: Callable[..., Any], hostile_log: Path) -> Any:
+    return turnwise("run", "--input", hostile_log, output=hostile_log.parent / "jsonl")
+
+
+def assert_all_accounted(done: Any) -> None:
+    counts = done.document("run.json")["counts"]
+    assert counts["records"] == len(HOSTILE)
+    assert counts["results"] + counts["lost_records"] + counts["lost_conversations"] == len(HOSTILE)
+
+
+def test_no_record_brings_a_run_down(hostile_run: Any) -> None:
+    assert_all_accounted(hostile_run)
+
+
+def test_no_record_brings_an_avro_run_down(turnwise: Callable[..., Any], hostile_log: Path) -> None:
+    output = hostile_log.parent / "avro"
+    assert_all_accounted(turnwise("run", "--input", hostile_log, "--output_format=avro", output=output))
+
+
+def test_no_record_spoils_the_figures_of_the_others(hostile_run: Any) -> None:
+    latency = [
+        row for row in hostile_run.rows("metrics_by_app_version") if row["criterion"] == "turn_latency"
+    ]
+    assert latency and all(row["mean"] is not None for row in latency)
+    for row in hostile_run.rows("scores"):
+        assert row["value"] is not None or row["reason"]
+
+
+def test_results_of_hostile_records_parse_with_the_real_class(hostile_run: Any) -> None:
+    ces = pytest.importorskip("google.cloud.ces_v1beta")
+    json_format = pytest.importorskip("google.protobuf.json_format")
+    for row in hostile_run.rows("results"):
+        message = ces.EvaluationResult.pb(ces.EvaluationResult())
+        json_format.ParseDict(row, message, ignore_unknown_fields=False)
+
+
+def test_a_broken_element_of_an_array_loses_only_itself(tmp_path: Path) -> None:
+    path = tmp_path / "log.json"
+    path.write_text('[{"conversation_id": "a"}, {"text": "\\ud83d"}, {"conversation_id": "c"}]')
+    assert [record.position for record in read_records(str(path), 1 << 20)] == [1, 2, 3]
+
+
+def test_a_broken_first_line_of_a_json_file_loses_only_itself(tmp_path: Path) -> None:
+    path = tmp_path / "log.json"
+    path.write_text('{"cut": \n{"conversation_id": "b"}\n{"conversation_id": "c"}\n')
+    assert [record.position for record in read_records(str(path), 1 << 20)] == [1, 2, 3]
+
+
+def test_a_file_that_two_paths_name_is_read_once(turnwise: Callable[..., Any], tmp_path: Path) -> None:
+    log = tmp_path / "logs" / "log.jsonl"
+    log.parent.mkdir()
+    log.write_bytes(lines({"conversation_id": "a", "turns": [{"user": "x", "agent": "y"}]}))
+    done = turnwise("run", "--input", log, log.parent, output=tmp_path / "out")
+    assert done.document("run.json")["counts"]["records"] == 1
+
+
+def nested(name: str, levels: int) -> str:
+    deep = "[" * levels + "]" * levels
+    start = f'{{"conversation_id": "{name}", "text": "}}]\\\\\\"[", "turns": [{{"user": "u"}}]'
+    return f'{start}, "meta": {{"x": {deep}}}}}'
+
+
+@pytest.mark.parametrize("levels", [300, 5000])
+@pytest.mark.parametrize("suffix", ["", "\n", "]", " [1]"])
+def test_a_deeply_nested_element_of_an_array_loses_only_itself(
+    turnwise: Callable[..., Any], tmp_path: Path, levels: int, suffix: str
+) -> None:
+    log = tmp_path / "log.json"
+    good = [json.dumps(conversation(name)) for name in ("a", "c")]
+    log.write_text(f"[{good[0]}, {nested('b', levels)},\n{good[1]}]{suffix}")
+    done = turnwise("run", "--input", log, output=tmp_path / "out")
+    counts = done.document("run.json")["counts"]
+    lost = 1 + bool(suffix.strip())
+    if levels == 300 and suffix.strip():
+        assert (done.status, counts["results"], counts["lost_records"]) == (1, 0, 1), "no JSON at all"
+        return
+    assert (counts["results"], counts["lost_records"]) == (2, lost)
+    assert done.rows("failures")[0]["position"] == 2
+
+
+def test_what_a_directory_holds_beside_logs_is_told(
+    turnwise: Callable[..., Any], tmp_path: Path, add_odd_files: Callable[[Path], set[str]]
+) -> None:
+    (tmp_path / "logs").mkdir()
+    odd = add_odd_files(tmp_path / "logs")
+    (tmp_path / "logs/a.jsonl").write_bytes(lines(conversation("a")))
+    (tmp_path / "logs/loop").symlink_to(".")
+    (tmp_path / "logs/again.jsonl").symlink_to("a.jsonl")
+    for kind, pattern in (("directory", "logs"), ("glob", "logs/**.jsonl")):
+        done = turnwise(
+            *("run", "--input", tmp_path / pattern, "--eval_cases", tmp_path / "logs"), output=tmp_path / kind
+        )
+        rows = done.rows("failures")
+        names = [
+            row["source"].rpartition("/")[2] for row in rows if row["message"] and row["stage"] == "read"
+        ]
+        assert set(names) == odd and len(names) == 2 * len(odd), kind
+        counts = done.document("run.json")["counts"]
+        assert (counts["results"], counts["lost_records"]) == (1, len(odd))
+
+
+BINARY = {
+    "database.json": (b"SQLite format 3\0", "SQLite"),
+    "table.jsonl": (b"PAR1\x15\x04", "Parquet"),
+    "archive.json": (b"PK\x03\x04\x14\0", "zip"),
+    "model.jsonl": (b"\x80\x04\x95\n", "pickle"),
+    "photo.jsonl": (b"\x89PNG\r\n\x1a\n", "image"),
+    "tar.json.gz": (gzip.compress(b"\0" * 257 + b"ustar\0"), "tar"),
+    "xz.jsonl": (b"\xfd7zXZ\0\0\n", "xz"),
+    "powershell.json": ('\ufeff{"a": 1}'.encode("utf-16-le"), "UTF-16"),
+}
+
+
+def test_binary_files_in_a_directory_are_one_failure_each(
+    turnwise: Callable[..., Any], tmp_path: Path
+) -> None:
+    for name, (start, _) in BINARY.items():
+        (tmp_path / name).write_bytes(start if name.endswith(".gz") else start + b"\0\n\1\n" * 50)
+    (tmp_path / "a.jsonl").write_bytes(lines(conversation("a")))
+    (tmp_path / "really_gzip.jsonl").write_bytes(gzip.compress(lines(conversation("b"))))
+    done = turnwise("run", "--input", tmp_path, output=tmp_path / "out")
+    said = {Path(row["source"]).name: row["message"] for row in done.rows("failures")}
+    assert set(said) == set(BINARY) and len(done.rows("failures")) == len(BINARY)
+    assert all(word in said[name] for name, (_, word) in BINARY.items())
+    assert done.document("run.json")["counts"]["results"] == 2
+
+
+@pytest.mark.parametrize("option", ["--input", "--eval_cases"])
+@pytest.mark.parametrize("name", [name for name in BINARY if not name.endswith(".gz")] + ["pipe.jsonl"])
+def test_a_binary_file_or_a_pipe_that_is_named_is_refused(
+    turnwise: Callable[..., Any], tmp_path: Path, option: str, name: str
+) -> None:
+    path = tmp_path / name
+    if name in BINARY:
+        path.write_bytes(BINARY[name][0])
+    else:
+        os.mkfifo(path)
+    log = tmp_path / "log.jsonl"
+    log.write_bytes(lines(conversation("a")))
+    for mode in ([], ["--streaming", "--stop_after=1"]):
+        done = turnwise("run", *mode, "--input", log, option, path, output=tmp_path / "out")
+        assert done.status == 2 and done.err.count("\n") == 1 and str(path) in done.err
+        assert BINARY.get(name, (b"", "FIFO"))[1] in done.err
+        assert not (tmp_path / "out/run.json").exists()

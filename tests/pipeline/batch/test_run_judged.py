@@ -1,0 +1,245 @@
+"""Whole runs with a judge: a real client that talks to a server that stands in for Gemini."""
+
+import json
+import threading
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from turnwise.schemas.case import inline_case
+from turnwise.schemas.config import EvalConfig
+from turnwise.schemas.judge_config import JudgeConfig
+from turnwise.schemas.record import Record
+from turnwise.transforms.criteria.base import JudgedCriterion
+from turnwise.transforms.formats.turnwise import read_conversation
+from turnwise.transforms.judging.ask import NO_JUDGE
+from turnwise.transforms.judging.backends.offline import LOCAL_MODEL
+from turnwise.transforms.judging.setup import JudgeSettings
+from turnwise.transforms.judging.worker import JudgeWorker
+from turnwise.transforms.matching.sample import Sample
+from turnwise.transforms.scoring.config import build_criteria
+from turnwise.transforms.scoring.conversation import judge_conversation, score_conversation
+from turnwise.transforms.scoring.selection import hash_place
+
+ROOT = Path(__file__).parents[3]
+pytestmark = pytest.mark.usefixtures("with_credentials")
+MODEL = "gemini-2.5-flash"
+MATCH = "final_response_match_v2"
+
+
+def conversation(number: int) -> dict[str, Any]:
+    turn = {
+        "user": f"Where is order {number}?",
+        "agent": f"Order {number} arrives on Monday.",
+        "tool_calls": [{"name": "track", "args": {"order": number}}],
+        "tool_responses": [{"name": "track", "response": {"order": number, "arrives": "Monday"}}],
+        "expected": {"response": f"Your order {number} will come on Monday."},
+    }
+    return {"conversation_id": f"c{number}", "app_version": "v1", "turns": [turn]}
+
+
+@pytest.fixture
+def run(turnwise: Any, server: Any, tmp_path: Path) -> Any:
+    """Returns a function that judges so many conversations; keywords go into the config's judge section."""
+
+    def go(size: int, *options: str, criteria: Any = None, name: str = "out", **judge: Any) -> Any:
+        logs, config = tmp_path / "logs.jsonl", tmp_path / "config.json"
+        logs.write_text("".join(json.dumps(conversation(i)) + "\n" for i in range(size)), encoding="utf-8")
+        judge = {"base_url": server.url, "retry_delay_s": 0.01, **judge}
+        config.write_text(
+            json.dumps({"criteria": criteria or {MATCH: 0.5}, "judge": judge}), encoding="utf-8"
+        )
+        arguments = ["run", "--input", logs, "--config", config, *options]
+        if "--judge_cache" not in options:
+            arguments += ["--judge_cache", "none"]
+        return turnwise(*arguments, output=tmp_path / name)
+
+    return go
+
+
+def turn_scores(done: Any, criterion: str = MATCH) -> list[dict[str, Any]]:
+    rows = [row for row in done.rows("scores") if row["criterion"] == criterion]
+    return [row for row in rows if row["turn_index"] is not None]
+
+
+def usage(done: Any) -> dict[str, Any]:
+    figures: dict[str, Any] = done.document("run.json")["judge"]["usage"][MODEL]
+    return figures
+
+
+def test_faults_of_the_judge_are_not_the_agents(run: Any, server: Any) -> None:
+    """Of 200 conversations, a tenth of the requests are refused, a twentieth of the replies cut off."""
+    limit = {"every": 10, "status": 429, "headers": {"Retry-After": "0"}, "message": "slow down"}
+    server.script(limit, {"every": 19, "cut": 12, "finish": "MAX_TOKENS"})
+    options = {"judge_model_options": {"num_samples": 1}, "threshold": 0.5}
+    done = run(200, criteria={MATCH: options})
+    scores = turn_scores(done)
+    assert (done.status, len(done.rows("results")), len(scores), done.rows("failures")) == (0, 200, 200, [])
+    outcomes = Counter(row["outcome"] for row in scores)
+    assert outcomes["FAIL"] == 0 and outcomes["PASS"] > 150 and outcomes[None] > 0
+    assert {row["reason"] for row in scores if row["outcome"] is None} == {
+        "the answer was cut off at its token limit (MAX_TOKENS)"
+    }
+    figures = usage(done)
+    assert figures["calls"] == 200 and figures["retries"] > 10
+    assert sum(figures["unusable"].values()) == outcomes[None]
+    (row,) = [
+        r for r in done.rows("metrics_by_app_version") if (r["criterion"], r["level"]) == (MATCH, "turn")
+    ]
+    assert (row["scored"], row["unscored"]) == (outcomes["PASS"], outcomes[None])
+    statuses = Counter(row.get("evaluationStatus") for row in done.rows("results"))
+    assert statuses == {"PASS": outcomes["PASS"], None: outcomes[None]}
+
+
+def test_a_second_run_makes_no_call(run: Any, server: Any, tmp_path: Path) -> None:
+    cache = ("--judge_cache", str(tmp_path / "replies.sqlite"))
+    first = run(12, *cache, name="first")
+    asked = server.stats()["requests"]
+    second = run(12, *cache, name="second")
+    assert server.stats()["requests"] == asked == 12 * 3
+    assert (usage(second)["calls"], usage(second)["cached"]) == (0, 36)
+    values = [
+        [(r["conversation_id"], r["value"], r["label"]) for r in turn_scores(d)] for d in (first, second)
+    ]
+    assert values[0] == values[1]
+    assert {row["judge"]["cached"] for row in turn_scores(second)} == {3}
+    assert {row["judge"]["tokens_in"] for row in turn_scores(second)} == {0}
+
+
+def test_an_estimate_asks_nothing_and_is_right(run: Any, server: Any, tmp_path: Path) -> None:
+    prices = {MODEL: {"input_per_million": 1000.0, "output_per_million": 0.0}}
+    done = run(10, "--estimate", prices=prices)
+    assert done.status == 0 and server.stats()["requests"] == 0
+    assert not done.directory.exists()
+    assert done.out.startswith(f"{MODEL}: 30 calls if answers agree, 50 at the most; about ")
+    assert " at the prices of the config" in done.out
+    assert usage(run(10))["calls"] == 30
+
+
+def test_an_estimate_counts_equal_questions_once(run: Any, server: Any, tmp_path: Path) -> None:
+    same = json.dumps({**conversation(0), "conversation_id": None})
+    logs = tmp_path / "same.jsonl"
+    logs.write_text("".join(same.replace("null", f'"c{i}"', 1) + "\n" for i in range(20)), encoding="utf-8")
+    done = run(1, "--estimate", "--input", str(logs))
+    assert done.out.startswith(f"{MODEL}: 3 calls if answers agree, 5 at the most;")
+
+
+def test_wrong_credentials_end_a_run_before_it_starts(run: Any, server: Any) -> None:
+    server.script({"count_tokens": True, "status": 403, "message": "no permission"})
+    done = run(3)
+    assert done.status == 2 and done.err.count("\n") == 1 and "credentials" in done.err
+    assert not done.directory.exists()
+
+
+def test_credentials_that_are_refused_later_end_it_too(run: Any, server: Any) -> None:
+    server.script({"skip": 5, "status": 401, "message": "revoked"})
+    before = set(threading.enumerate())
+    done = run(40)
+    assert done.status == 2 and done.err.count("\n") == 1 and "credentials are refused" in done.err
+    assert [path for path in done.directory.iterdir() if not path.name.startswith(".")] == []
+    assert server.stats()["requests"] < 120
+    new = set(threading.enumerate()) - before
+    assert [thread.name for thread in new if thread.name.startswith("turnwise")] == []
+
+
+def test_a_sample_is_the_same_in_every_run_and_counted(run: Any, server: Any) -> None:
+    criteria = {MATCH: 0.5, "safety_v1": {"sample_rate": 1.0}, "response_match_score": 0.1}
+    done = run(60, "--sample_rate", "0.3", criteria=criteria)
+    judged = {row["conversation_id"] for row in turn_scores(done)}
+    assert judged == {f"c{i}" for i in range(60) if hash_place(f"c{i}") < 0.3}
+    assert 5 < len(judged) < 35
+    rows = {r["criterion"]: r for r in done.rows("metrics_by_app_version") if r["level"] == "conversation"}
+    assert (rows[MATCH]["count"], rows[MATCH]["sampled_out"]) == (len(judged), 60 - len(judged))
+    assert (rows["safety_v1"]["count"], rows["safety_v1"]["sampled_out"]) == (60, 0)
+    assert (rows["response_match_score"]["count"], rows["response_match_score"]["sampled_out"]) == (60, 0)
+
+
+def test_a_criterion_that_sampling_leaves_out_everywhere_is_still_counted(run: Any, server: Any) -> None:
+    done = run(4, "--sample_rate", "0", criteria={MATCH: 0.5, "response_match_score": 0.1})
+    (row,) = [r for r in done.rows("metrics_by_app_version") if r["criterion"] == MATCH]
+    assert (row["count"], row["sampled_out"], row["mean"]) == (0, 4, None)
+    assert server.stats()["requests"] == 0
+
+
+def test_a_spent_budget_leaves_the_rest_unscored(run: Any, server: Any) -> None:
+    done = run(20, max_calls=9)
+    assert server.stats()["requests"] == 9
+    reasons = Counter(row["reason"] for row in turn_scores(done) if row["value"] is None)
+    assert reasons["budget"] >= 14
+    assert len(turn_scores(done)) == 20 and "PASS" in {row["outcome"] for row in turn_scores(done)}
+
+
+def test_many_conversations_wait_in_order_and_within_the_limit(run: Any, server: Any) -> None:
+    server.script({"delay_ms": 15}, {"match": "order 3?", "delay_ms": 150})
+    done = run(120, "--judge_concurrency", "4")
+    assert server.stats()["max_in_flight"] == 4
+    assert [row["conversation_id"] for row in turn_scores(done)] == [f"c{i}" for i in range(120)]
+
+
+def test_without_a_judge_the_run_says_how_to_get_one(run: Any, server: Any) -> None:
+    done = run(2, "--judge", "none")
+    assert "judge: none, so judged criteria are unscored; set GOOGLE_API_KEY" in done.out
+    assert {row["reason"] for row in turn_scores(done)} == {NO_JUDGE}
+    assert {row["judge"] for row in turn_scores(done)} == {None}
+    assert server.stats()["requests"] == 0
+    assert done.document("run.json")["judge"] == {"backend": "none", "sample_rate": 1.0}
+
+
+def test_the_local_judge_answers_what_it_can(run: Any, server: Any) -> None:
+    done = run(
+        3, "--judge", "local", criteria={MATCH: 0.5, "hallucinations_v1": 0.5, "semantic_similarity": {}}
+    )
+    assert server.stats()["requests"] == 0
+    assert {row["value"] for row in turn_scores(done, "hallucinations_v1")} == {1.0}
+    assert {row["judge"]["model"] for row in turn_scores(done, "semantic_similarity")} == {LOCAL_MODEL}
+    assert {row["value"] for row in turn_scores(done)} == {None}
+    assert "judge: local, rules and no model" in done.out
+
+
+def test_the_key_stands_nowhere(run: Any, server: Any) -> None:
+    server.script({"every": 3, "status": 400, "message": f"bad request with {server.key}"})
+    done = run(6)
+    texts = [path.read_text(encoding="utf-8") for path in done.directory.glob("*") if path.is_file()]
+    assert all(server.key not in text for text in [*texts, done.out, done.err])
+
+
+WRONG = [
+    (["--judge_concurrency", "0"], {}, "--judge_concurrency must be 1 or more, not 0"),
+    (["--sample_rate", "1.5"], {}, "--sample_rate must lie between 0 and 1, not 1.5"),
+    ([], {"modell": "x"}, "judge.modell"),
+    (
+        [],
+        {"prices": {"m": {"input_per_million": -1, "output_per_million": 0}}},
+        "judge.prices.m.input_per_million",
+    ),
+    (["--judge_cache", "/proc/none/x.sqlite"], {}, "/proc/none/x.sqlite"),
+    (["--estimate", "--judge", "local"], {}, "--estimate tells what a model would be asked"),
+    ([], {"modle": "x"}, "judge.modle: unknown field (did you mean model?)"),
+]
+
+
+@pytest.mark.parametrize(("options", "judge", "said"), WRONG)
+def test_wrong_settings_are_said_in_one_line(run: Any, options: Any, judge: Any, said: str) -> None:
+    done = run(1, *options, **judge)
+    assert done.status == 2 and done.err.count("\n") == 1 and said in done.err
+
+
+def test_the_run_gives_what_the_plain_functions_give(run: Any, server: Any) -> None:
+    server.script({"match": "order 2?", "values": {"verdict": "invalid"}}, {"match": "order 4?", "cut": 5})
+    done = run(6)
+    (criterion,) = build_criteria(EvalConfig(criteria={MATCH: 0.5}))
+    assert isinstance(criterion, JudgedCriterion)
+    config = JudgeConfig(backend="gemini", base_url=server.url, retry_delay_s=0.01)
+    worker = JudgeWorker(JudgeSettings(config), {"GOOGLE_API_KEY": server.key})
+    plain = []
+    for number in range(6):
+        recorded = read_conversation(json.dumps(conversation(number)).encode())
+        case = Sample(recorded, inline_case(recorded), Record("log", number, b""))
+        scored = score_conversation(case, ())
+        worker.submit(judge_conversation(scored, [criterion], worker.ask)).result()
+        plain += [(score.value, score.outcome, score.reason) for _, score in scored.scores[0].turns]
+    worker.close()
+    assert [(row["value"], row["outcome"], row["reason"]) for row in turn_scores(done)] == plain
+    assert len({value for value, _, _ in plain}) == 3

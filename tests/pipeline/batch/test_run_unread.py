@@ -1,0 +1,100 @@
+"""A whole run over records that are not understood in full, or that hold nothing."""
+
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from turnwise.pipeline.io.records import SUFFIXES, split_records
+from turnwise.schemas.failure import Failure
+from turnwise.transforms.formats.registry import LogReader
+
+FORMATS = Path(__file__).parents[3] / "../shared/data/raw/formats"
+CRITERIA = ("tool_effects_v1", "tool_trajectory_avg_score", "response_match_score", "turn_latency")
+DELETE = {"type": "delete_use", "name": "delete_account", "input": {}}
+
+
+def chat(name: str, *parts: Any) -> dict[str, Any]:
+    said = [{"type": "text", "text": "Your account is as it was."}, *parts]
+    return {
+        "conversation_id": name,
+        "app_version": "v1",
+        "eval_id": "case",
+        "tags": ["tier:gold"],
+        "messages": [{"role": "user", "content": "hi"}, {"role": "assistant", "content": said}],
+    }
+
+
+@pytest.fixture(scope="module")
+def finished(turnwise: Callable[..., Any], tmp_path_factory: pytest.TempPathFactory) -> Any:
+    folder = tmp_path_factory.mktemp("unread")
+    records = [chat("plain"), chat("unread", DELETE), {"conversation_id": "empty", "turns": []}]
+    (folder / "log.jsonl").write_text("\n".join(map(json.dumps, records)))
+    case = {"eval_id": "case", "actions": [], "tags": ["tier:gold", "suite:nightly"]}
+    (folder / "cases.jsonl").write_text(json.dumps(case))
+    config = {"criteria": {name: {} for name in CRITERIA}, "slices": ["tier", "suite"]}
+    (folder / "config.json").write_text(json.dumps(config))
+    return turnwise(
+        *("run", "--judge", "none", "--input", folder / "log.jsonl", "--config", folder / "config.json"),
+        *("--eval_cases", folder / "cases.jsonl"),
+        output=folder / "out",
+    )
+
+
+def statuses(finished: Any) -> dict[str, str | None]:
+    rows = finished.rows("results")
+    return {row["displayName"].rpartition(" ")[2]: row.get("evaluationStatus") for row in rows}
+
+
+def test_effects_of_what_is_not_understood_are_unscored(finished: Any) -> None:
+    effects = {
+        row["conversation_id"]: row
+        for row in finished.rows("scores")
+        if row["criterion"] == "tool_effects_v1"
+    }
+    assert (effects["plain"]["value"], effects["plain"]["outcome"]) == (1.0, "PASS")
+    assert (effects["unread"]["value"], effects["unread"]["outcome"]) == (None, None)
+    assert "'delete_use' is not read" in effects["unread"]["reason"]
+    assert statuses(finished) == {"plain": "PASS", "unread": None}
+
+
+def test_the_finding_is_a_row_and_in_the_summary(finished: Any) -> None:
+    (row,) = [row for row in finished.rows("failures") if row["stage"] == "check"]
+    assert (row["error_type"], row["conversation_id"], row["position"], row["turn_index"]) == (
+        *("UnreadPart", "unread"),
+        *(2, 0),
+    )
+    assert "findings: 1" in finished.out
+
+
+def test_a_conversation_without_a_turn_is_a_failure(finished: Any) -> None:
+    (row,) = [row for row in finished.rows("failures") if row["stage"] == "parse"]
+    assert (row["position"], row["message"]) == (3, "conversation empty has no turn")
+    assert len(finished.rows("results")) == 2
+
+
+def test_tags_of_the_record_and_of_its_case_reach_scores_and_slices(finished: Any) -> None:
+    assert {tuple(row["tags"]) for row in finished.rows("scores")} == {("tier:gold", "suite:nightly")}
+    slices = {row["slice"]: row["conversations"] for row in finished.rows("metrics_by_slice")}
+    assert slices == {"tier:gold": 2, "suite:nightly": 2}
+
+
+def folders() -> list[str]:
+    return sorted(path.name for path in FORMATS.iterdir() if path.is_dir()) if FORMATS.is_dir() else []
+
+
+@pytest.mark.parametrize("folder", folders())
+def test_recordings_of_other_systems_are_refused_with_what_to_do(folder: str) -> None:
+    seen = 0
+    for path in sorted((FORMATS / folder).rglob("*")):
+        if not path.name.endswith(SUFFIXES):
+            continue
+        for record in split_records(str(path), io.BytesIO(path.read_bytes()), 1 << 26):
+            assert not isinstance(record, Failure)
+            seen += 1
+            with pytest.raises(ValueError, match=r"convert it to|go to --eval_cases|trailing characters"):
+                LogReader().read(record)
+    assert seen

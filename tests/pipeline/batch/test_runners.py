@@ -1,0 +1,193 @@
+"""The same graph on other runners: Dataflow's translation, a portable job service, several processes."""
+
+import base64
+import bz2
+import pickletools
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import apache_beam as beam
+import pytest
+from apache_beam.options.pipeline_options import PipelineOptions
+from apache_beam.portability.api import beam_runner_api_pb2
+
+from turnwise.pipeline.batch.build import build
+from turnwise.pipeline.io.sinks import FileSink
+from turnwise.pipeline.io.sources import FileSource, file_patterns
+from turnwise.pipeline.settings.run import RunSettings
+from turnwise.schemas.config import EvalConfig
+from turnwise.transforms.ces.results import RunInfo
+from turnwise.transforms.scoring.config import build_criteria
+
+DATAFLOW = [
+    "--runner=DataflowRunner",
+    "--dry_run=True",
+    "--project=some-project",
+    "--region=us-central1",
+    "--temp_location=gs://valid-bucket-name/t",
+    "--sdk_container_image=example.com/turnwise:1",
+    "--no_save_main_session",
+]
+STEPS = [
+    *("LogsPatterns", "LogsFiles", "LogsSpreadFiles", "LogsRead"),
+    "LogsSpreadRecords",
+    *("ParseConversations", "JoinSessions"),
+    *("CasesPatterns", "CasesFiles", "CasesRead", "ParseEvalCases"),
+    *("MatchCases", "ScoreTurns", "Metrics", "MatchCasesSessions", "ScoreTurnsSessions", "MetricsSessions"),
+    *("GivenCases", "UsedCases0", "UsedCases1", "AllUses", "UsesOfCase", "CountUnusedCases"),
+    *("AllMetrics", "MetricsOfRun", "GatherMetrics", "MetricRows", "Failures", "FailureRows"),
+]
+
+
+@pytest.fixture(scope="module")
+def translated() -> Any:
+    pytest.importorskip("google.cloud.storage")
+    config = EvalConfig()
+    settings = RunSettings(
+        run=RunInfo("run-1", "2026-11-21T00:00:00.000Z"),
+        config=config,
+        criteria=build_criteria(config),
+        is_distributed=True,
+    )
+    root: Any = beam.Pipeline(options=PipelineOptions(DATAFLOW))
+    logs = FileSource(
+        file_patterns("--input", ("gs://some-logs/day=1/*.jsonl.gz",)), 1 << 26, "unread_records", True
+    )
+    cases = FileSource(file_patterns("--eval_cases", ("gs://some-cases/",)), 1 << 26, "lost_cases")
+    build(root, logs, cases, settings, FileSink("gs://some-results/out", "jsonl"))
+    root.run()
+    return root.runner.proto_pipeline
+
+
+def test_step_names_of_the_graph_are_stable(translated: Any) -> None:
+    transforms = translated.components.transforms
+    (top,) = (transforms[name] for name in translated.root_transform_ids)
+    names = [transforms[name].unique_name for name in top.subtransforms]
+    steps = [name for name in names if not name.startswith("Write_")]
+    assert sorted(steps) == sorted(STEPS)
+
+
+TRANSLATED = "the pipeline was translated; nothing was run\n"
+
+
+def test_a_dry_run_for_dataflow_only_translates(turnwise: Callable[..., Any]) -> None:
+    pytest.importorskip("google.cloud.storage")
+    paths = ["--input", "gs://some-logs/day=1/*.jsonl.gz", "--eval_cases", "gs://some-cases/"]
+    done = turnwise("run", *paths, "--output", "gs://some-results/out", *DATAFLOW)
+    assert (done.status, done.out, done.err) == (0, TRANSLATED, "")
+
+
+def test_a_dry_run_in_this_process_writes_nothing(
+    turnwise: Callable[..., Any], sample_arguments: list[str], tmp_path: Path
+) -> None:
+    done = turnwise(*sample_arguments, "--dry_run=True", output=tmp_path / "out")
+    assert (done.status, done.out, done.err) == (0, TRANSLATED, "")
+    assert not (tmp_path / "out").exists()
+
+
+def dofn_pickles(pipeline: Any) -> Iterator[tuple[str, bytes]]:
+    for transform in pipeline.components.transforms.values():
+        if transform.spec.urn == "beam:transform:pardo:v1":
+            payload = beam_runner_api_pb2.ParDoPayload.FromString(transform.spec.payload)
+            if payload.do_fn.urn == "beam:dofn:pickled_python_info:v1":
+                yield transform.unique_name, bz2.decompress(base64.b64decode(payload.do_fn.payload))
+
+
+def test_every_step_is_importable_by_reference(translated: Any) -> None:
+    """A function that is pickled by value brings its file's name along; Beam has some of its own."""
+    by_value = {}
+    pickles = list(dofn_pickles(translated))
+    for name, data in pickles:
+        texts = [text for _, text, _ in pickletools.genops(data) if isinstance(text, str)]
+        ours = [
+            t for t in texts if t.endswith(".py") and "/apache_beam/" not in t and "/site-packages/" not in t
+        ]
+        if ours or "__main__" in texts:
+            by_value[name] = ours
+    assert by_value == {}
+    assert len(pickles) > 30
+
+
+def test_nothing_large_travels_with_a_step(translated: Any) -> None:
+    assert max(len(data) for _, data in dofn_pickles(translated)) < 50_000
+
+
+def comparable(done: Any) -> list[Any]:
+    rows = done.rows("metrics_by_app_version") + done.rows("metrics_by_turn")
+    return [
+        {key: value for key, value in row.items() if key != "run_id"} for row in sorted(rows, key=row_key)
+    ]
+
+
+def row_key(row: dict[str, Any]) -> tuple[str, ...]:
+    return tuple(str(row.get(key)) for key in ("app_version", "criterion", "level", "turn_index"))
+
+
+def assert_same(done: Any, sample_run: Any) -> None:
+    assert done.status == 0
+    counts, expected = (run.document("run.json")["counts"] for run in (done, sample_run))
+    assert counts == expected
+    for one, other in zip(comparable(done), comparable(sample_run), strict=True):
+        assert one.keys() == other.keys()
+        for key, value in other.items():
+            assert one[key] == (pytest.approx(value, rel=1e-9) if isinstance(value, float) else value)
+    assert done.document("aggregated_metrics.json") == sample_run.document("aggregated_metrics.json")
+    assert len(done.rows("scores")) == len(sample_run.rows("scores"))
+    assert len(done.rows("results")) == len(sample_run.rows("results"))
+
+
+@pytest.fixture(scope="module")
+def job_port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
+    with socket.socket() as free:
+        free.bind(("localhost", 0))
+        port = free.getsockname()[1]
+    folder = tmp_path_factory.mktemp("jobs")
+    command = [
+        *(sys.executable, "-m", "apache_beam.runners.portability.local_job_service_main"),
+        *("--job_port", str(port), "--staging_dir", str(folder)),
+    ]
+    service = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=folder)
+    try:
+        wait_for(port, service)
+        yield port
+    finally:
+        service.terminate()
+        service.wait(timeout=60)
+
+
+def wait_for(port: int, service: "subprocess.Popen[bytes]") -> None:
+    deadline = time.monotonic() + 120
+    while time.monotonic() < deadline and service.poll() is None:
+        try:
+            socket.create_connection(("localhost", port), timeout=1).close()
+            return
+        except OSError:
+            time.sleep(0.1)
+    raise RuntimeError("the job service did not come up")
+
+
+def test_a_portable_job_service_gives_the_same(
+    job_port: int, turnwise: Callable[..., Any], sample_arguments: list[str], sample_run: Any, tmp_path: Path
+) -> None:
+    done = turnwise(
+        *sample_arguments,
+        *("--runner=PortableRunner", f"--job_endpoint=localhost:{job_port}", "--environment_type=LOOPBACK"),
+        output=tmp_path / "out",
+    )
+    assert_same(done, sample_run)
+
+
+def test_several_processes_give_the_same(
+    turnwise: Callable[..., Any], sample_arguments: list[str], sample_run: Any, tmp_path: Path
+) -> None:
+    done = turnwise(
+        *sample_arguments,
+        *("--direct_running_mode=multi_processing", "--direct_num_workers=2"),
+        output=tmp_path / "out",
+    )
+    assert_same(done, sample_run)

@@ -1,0 +1,153 @@
+"""Ctrl-C and SIGTERM end a batch, whatever swallows the first interrupt, and leave nothing half done."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from turnwise.pipeline.batch.signals import Interrupted, interrupted_by_signal
+
+ROOT = Path(__file__).parents[3]
+PATIENCE = 120
+NUMBERS = [signal.SIGINT, signal.SIGTERM]
+
+
+class Swallowing:
+    """Interrupts its own process where Python can only print the exception and go on."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+    def __del__(self) -> None:
+        os.kill(os.getpid(), self.number)
+        time.sleep(0.1)
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.parametrize("number", NUMBERS)
+def test_an_interrupt_that_a_finaliser_swallows_comes_again(number: signal.Signals) -> None:
+    before = [signal.getsignal(one) for one in (*NUMBERS, signal.SIGALRM)]
+    reached = []
+    with pytest.raises(Interrupted, match=number.name) as raised, interrupted_by_signal():
+        thing = Swallowing(number)
+        del thing
+        reached.append("the first was lost")
+        threading.Event().wait(PATIENCE)
+        reached.append("the second was lost")
+    assert reached == ["the first was lost"] and raised.value.number == number
+    assert [signal.getsignal(one) for one in (*NUMBERS, signal.SIGALRM)] == before
+
+
+def test_what_ends_after_an_interrupt_counts_as_interrupted() -> None:
+    with pytest.raises(Interrupted), interrupted_by_signal():
+        try:
+            os.kill(os.getpid(), signal.SIGTERM)
+            time.sleep(PATIENCE)
+        except KeyboardInterrupt:
+            pass
+    with pytest.raises(Interrupted), interrupted_by_signal():
+        try:
+            os.kill(os.getpid(), signal.SIGTERM)
+            time.sleep(PATIENCE)
+        except KeyboardInterrupt:
+            raise RuntimeError("said by something else") from None
+
+
+def test_other_errors_and_threads_are_left_alone() -> None:
+    with pytest.raises(RuntimeError, match="own"), interrupted_by_signal():
+        raise RuntimeError("own")
+    done = []
+
+    def work() -> None:
+        with interrupted_by_signal():
+            done.append(1)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join(PATIENCE)
+    assert done == [1]
+
+
+STUBBORN = """
+from turnwise.pipeline.batch.signals import interrupted_by_signal
+import time
+with interrupted_by_signal():
+    while True:
+        try:
+            print("going on", flush=True)
+            time.sleep(60)
+        except KeyboardInterrupt:
+            pass
+"""
+
+
+@pytest.mark.parametrize("number", NUMBERS)
+def test_the_second_signal_ends_at_once(number: signal.Signals) -> None:
+    process = subprocess.Popen([sys.executable, "-c", STUBBORN], cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout is not None
+        process.stdout.readline()
+        process.send_signal(signal.SIGINT)
+        process.stdout.readline()
+        process.send_signal(number)
+        assert process.wait(PATIENCE) == 128 + number
+    finally:
+        process.kill()
+        process.communicate()
+
+
+@pytest.fixture
+def judged_run(own_server: Any, tmp_path: Path) -> Iterator[Callable[[], "subprocess.Popen[str]"]]:
+    """Returns a function that starts a run whose judge takes its time."""
+    own_server.script({"delay_ms": 3000})
+    expected = {"response": "Soon."}
+    logs, config = tmp_path / "logs.jsonl", tmp_path / "config.json"
+    turns = ({"user": f"Where is {i}?", "agent": "It comes.", "expected": expected} for i in range(2000))
+    rows = ({"conversation_id": turn["user"], "turns": [turn]} for turn in turns)
+    logs.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    settings = {"criteria": {"final_response_match_v2": 0.5}, "judge": {"base_url": own_server.url}}
+    config.write_text(json.dumps(settings), encoding="utf-8")
+    command = [sys.executable, "-m", "turnwise", "run", "--input", str(logs), "--config", str(config)]
+    command += ["--output", str(tmp_path / "out"), "--judge", "gemini", "--judge_cache", "none"]
+    environment = {**os.environ, "GOOGLE_API_KEY": own_server.key}
+    started: list[subprocess.Popen[str]] = []
+
+    def start() -> "subprocess.Popen[str]":
+        started.append(
+            subprocess.Popen(command, cwd=ROOT, env=environment, stderr=subprocess.PIPE, text=True)
+        )
+        return started[-1]
+
+    try:
+        yield start
+    finally:
+        for process in started:
+            process.kill()
+            process.communicate()
+
+
+@pytest.mark.parametrize("number", NUMBERS)
+def test_a_batch_with_judge_calls_in_flight_ends_soon(
+    judged_run: Callable[[], "subprocess.Popen[str]"],
+    own_server: Any,
+    tmp_path: Path,
+    number: signal.Signals,
+) -> None:
+    process = judged_run()
+    deadline = time.monotonic() + PATIENCE
+    while own_server.stats()["requests"] < 64 and time.monotonic() < deadline:
+        time.sleep(0.05)
+    process.send_signal(number)
+    _, err = process.communicate(timeout=PATIENCE)
+    said = f"turnwise: interrupted by {number.name}; no file of this run was kept\n"
+    assert (process.returncode, err) == (128 + number, said)
+    assert own_server.stats()["requests"] < 2000, "most were never asked"
+    assert [path for path in (tmp_path / "out").iterdir() if not path.name.startswith(".")] == []

@@ -1,0 +1,68 @@
+"""Beam's stager builds the package from a clean checkout, and what it built runs by itself."""
+
+import importlib.util
+import json
+import os
+import shutil
+import subprocess
+import sys
+from importlib.metadata import PathDistribution, version
+from pathlib import Path
+
+import pytest
+from apache_beam.runners.portability.stager import Stager
+from packaging.requirements import Requirement
+
+ROOT = Path(__file__).parents[3]
+
+
+@pytest.fixture(scope="module")
+def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the files that git keeps, and of nothing else."""
+    if not (ROOT / ".git").exists() or shutil.which("git") is None:
+        pytest.skip("needs a git checkout")
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, check=True, capture_output=True, text=True)
+    folder = tmp_path_factory.mktemp("checkout")
+    for name in filter(None, listed.stdout.split("\0")):
+        if (ROOT / name).is_file():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / name, folder / name)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def installed(checkout: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the package as a worker installs it, without its dependencies."""
+    if importlib.util.find_spec("build") is None:
+        pytest.skip("needs build (pip install turnwise[gcp])")
+    built = Stager._build_setup_package(
+        str(checkout / "pyproject.toml"), str(tmp_path_factory.mktemp("staged"))
+    )
+    site = tmp_path_factory.mktemp("site")
+    install = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps"]
+    offline = ["--no-build-isolation", "--no-index", "--target", str(site), built]
+    subprocess.run([*install, *offline], check=True, capture_output=True)
+    return site
+
+
+def test_what_was_staged_scores_the_sample(installed: Path, tmp_path: Path) -> None:
+    data = installed / "pipeline/sample_data"
+    command = [sys.executable, "-m", "turnwise", "run", "--input", str(data / "conversations")]
+    command += ["--eval_cases", str(data / "cases"), "--judge", "none", "--output", "out"]
+    environment = {**os.environ, "PYTHONPATH": str(installed)}
+    where = [sys.executable, "-c", "import pipeline, schemas, transforms; print(pipeline.__file__)"]
+    told = subprocess.run(where, cwd=tmp_path, env=environment, check=True, capture_output=True, text=True)
+    assert told.stdout.startswith(str(installed))
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert json.loads((tmp_path / "out/run.json").read_text())["counts"]["results"] > 50
+
+
+def test_what_it_depends_on_is_stated(installed: Path) -> None:
+    (metadata,) = installed.glob("turnwise-*.dist-info")
+    stated = list(map(Requirement, PathDistribution(metadata).requires or ()))
+    needed = [one for one in stated if one.marker is None or one.marker.evaluate({"extra": ""})]
+    assert len(needed) > 10
+    assert [str(one) for one in needed if version(one.name) not in one.specifier] == []
+    for_dataflow = {one.name for one in stated if one.marker and one.marker.evaluate({"extra": "gcp"})}
+    assert {"build", "setuptools"} <= for_dataflow

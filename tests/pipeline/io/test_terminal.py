@@ -1,0 +1,151 @@
+"""Nothing that comes from logs, names or errors steers the terminal."""
+
+import json
+import logging
+import os
+import subprocess
+import sys
+import unicodedata
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from turnwise.pipeline.io.terminal import PrintableFormatter, clipped, columns, padded, printable
+from turnwise.pipeline.report.table import version_table
+from turnwise.pipeline.streaming.local.live import Snapshot, view
+
+ROOT = Path(__file__).parents[3]
+CASES = [
+    ("plain v1.2", "plain v1.2"),
+    ("Zürich 서울 😀", "Zürich 서울 😀"),
+    ("a\nb\r\tc", "a\\nb\\r\\tc"),
+    ("\x1b[31mred\x1b[0m", "\\u001b[31mred\\u001b[0m"),
+    ("\x07\x7f\x85\x9b2J", "\\u0007\\u007f\\u0085\\u009b2J"),
+    ("user\u202etxt.exe\u2066", "user\\u202etxt.exe\\u2066"),
+    ("a\u200bb\u2060\ufeff\u00adc", "a\\u200bb\\u2060\\ufeff\\u00adc"),
+    ("a\u2028b\u3164", "a\\u2028b\\u3164"),
+    ("\ud83dx", "\\ud83dx"),
+    ("\U000e0041", "\\udb40\\udc41"),
+]
+
+
+@pytest.mark.parametrize(("text", "shown"), CASES)
+def test_what_a_text_is_printed_as(text: str, shown: str) -> None:
+    assert printable(text) == shown
+    assert json.loads(f'"{shown}"') == text, "what stands in JSON can be read back"
+
+
+@pytest.mark.parametrize(
+    ("text", "width", "shown"),
+    [
+        ("abcdefghij", 10, "abcdefghij"),
+        ("abcdefghijk", 10, "abcd…ghijk"),
+        ("서울서울서울", 8, "서…서울"),
+        ("e\u0301" * 4, 4, "e\u0301" * 4),
+        ("\x1b" * 9, 14, "\\u001b…\\u001b"),
+    ],
+)
+def test_a_width_is_kept_in_columns(text: str, width: int, shown: str) -> None:
+    assert printable(text, width) == shown
+
+
+@given(st.text(st.characters()), st.integers(1, 40))
+def test_no_text_steers_or_is_too_wide(text: str, width: int) -> None:
+    for shown in (printable(text), printable(text, width), clipped(printable(text), width)):
+        assert not [char for char in shown if unicodedata.category(char) in ("Cc", "Cf", "Cs", "Zl", "Zp")]
+    assert columns(printable(text, width)) <= width
+    assert columns(clipped(printable(text), width)) <= width
+    assert columns(padded(clipped(printable(text), width), width)) == width
+
+
+EVIL = "\x1b[2J\x1b]0;owned\x07\x9b31m\u202e\u200b\r\nforged  100%"
+
+
+def metric(version: str) -> dict[str, Any]:
+    row = dict.fromkeys(("unscored", "scored", "pass_count", "conversations", "turns"), 1)
+    rest = {"pass_rate": None, "mean": None, "repeats": None}
+    return {**row, **rest, "app_version": version, "criterion": "evaluation_status", "level": "conversation"}
+
+
+def test_versions_that_look_alike_are_told_apart_and_stand_in_columns() -> None:
+    long = [f"agent-{'x' * 500}-{number}-{'y' * 500}" for number in (1, 2)]
+    text = version_table([metric(version) for version in (EVIL, *long, "서울")], [], {})
+    lines = text.split("\n")
+    assert len(lines) == len(version_table([metric("v")], [], {}).split("\n"))
+    assert "#" in lines[0] and columns(lines[0]) < 250
+    assert printable(text.replace("\n", "")) == text.replace("\n", "")
+
+
+def test_the_live_screen_is_printable() -> None:
+    window = {"window_start": "2026", "window_end": "2027"}
+    shot = Snapshot(1.0, (1, 1), 1, 1, 0, None, 0, [{**metric(EVIL), **window}], {EVIL: 1}, 1)
+    assert all(line == printable(line) for line in view(shot, ["response_match_score"]))
+
+
+def test_logs_are_printable() -> None:
+    record = logging.LogRecord("x", logging.WARNING, "f", 1, "lost: %s", (EVIL,), None)
+    assert PrintableFormatter("%(message)s").format(record) == f"lost: {printable(EVIL)}"
+    try:
+        raise ValueError(EVIL)
+    except ValueError:
+        record.exc_info = sys.exc_info()
+    lines = PrintableFormatter("%(message)s").format(record).split("\n")
+    assert len(lines) > 3 and all(line == printable(line) for line in lines)
+
+
+@pytest.fixture(scope="module")
+def evil(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Returns a directory whose names, and whose logs, hold what steers a terminal."""
+    root = tmp_path_factory.mktemp("evil") / "\x1b[31mred\u202e\nlogs"
+    root.mkdir()
+    turn = {"user": "u", "agent": "a", "latency_ms": 5, "expected": {"response": "b"}}
+    call = {"name": EVIL, "args": {EVIL: EVIL}}
+    rows = [
+        {"conversation_id": EVIL, "app_version": EVIL, "turns": [{**turn, "tool_calls": [call]}]},
+        {"conversation_id": "\ud83d", "app_version": "\ud83d", "turns": [turn]},
+        {"conversation_id": "lost", "app_version": EVIL, "eval_id": EVIL, "turns": [turn]},
+        {"conversation_id": EVIL, "turns": EVIL},
+    ]
+    (root / f"{EVIL[:9]}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows) + EVIL)
+    (root / "config.json5").write_text(json.dumps({"criteria": {EVIL: 1}}))
+    (root / "cases.jsonl").write_text(json.dumps({"eval_id": "e", "turns": [{"user": "u"}]}) + "\n")
+    (root / "good.json5").write_text('{"criteria": {"response_match_score": 0.8, "turn_latency": {}}}')
+    return root
+
+
+COMMANDS = {
+    "run": ("run", "--input", ".", "--eval_cases", "cases.jsonl", "--fail_on", "evaluation_status"),
+    "stream": ("run", "--streaming", "--max_run_time", "6", "--input", "."),
+    "tools": ("tools", "."),
+    "tools of an evil file": ("tools", "\x1b[31m/none"),
+    "input": ("run", "--input", "\x1b[31mno\nne"),
+    "option": ("run", f"--{EVIL}"),
+    "command": (EVIL,),
+    "config": ("run", "--input", ".", "--config", "config.json5"),
+    "value": ("run", "--input", ".", "--max_failure_ratio", EVIL),
+    "serve": ("serve", "--store", f"sqlite:///{EVIL}/none/x.db"),
+    "store": ("run", "--input", ".", "--store", "postgresql:///db?host=/none/\x1b[31m"),
+    "not UTF-8": ("run", "--input", os.fsdecode(b"caf\xe9.jsonl")),
+}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("encoding", ["utf-8", "ascii"])
+def test_a_command_prints_no_control_byte_but_line_ends(
+    evil: Path, tmp_path: Path, name: str, encoding: str
+) -> None:
+    command = [sys.executable, "-m", "turnwise", *COMMANDS[name]]
+    if COMMANDS[name][0] == "run":
+        command += ["--output", str(tmp_path / "out\x1b[31m"), "--judge", "none"]
+        command += [] if name == "config" else ["--config", "good.json5"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONIOENCODING": encoding}
+    done = subprocess.run(command, cwd=evil, env=environment, capture_output=True, timeout=240)
+    for printed in (done.stdout, done.stderr):
+        text = printed.decode(encoding)
+        assert printable(text.replace("\n", ""), sys.maxsize) == text.replace("\n", ""), printed
+        assert "\nforged" not in text
+        assert "Traceback" not in text
+    assert done.returncode in (0, 1, 2) and done.stdout + done.stderr

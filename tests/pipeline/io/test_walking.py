@@ -1,0 +1,86 @@
+"""Which files of a directory are found, and what is said of the others."""
+
+import os
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import pytest
+
+from turnwise.pipeline.io.walking import Found, Seen, Unreadable, matches, shown_path, walk
+
+
+def names(root: Path, seen: Iterable[Seen]) -> list[str]:
+    return sorted(os.path.relpath(one.path, root) for one in seen if isinstance(one, Found))
+
+
+def lines_below(root: Path) -> list[str]:
+    return names(root, walk(str(root), lambda path: path.endswith(".jsonl"), lambda path: True))
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    root = tmp_path / "logs"
+    for name in ("a.jsonl", "b.txt", "x/c.jsonl", "x/y/d.jsonl", "z.jsonl/e.jsonl"):
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text("{}\n")
+    return root
+
+
+def test_every_wanted_file_below_a_directory_is_found(tree: Path) -> None:
+    assert lines_below(tree) == ["a.jsonl", "x/c.jsonl", "x/y/d.jsonl", "z.jsonl/e.jsonl"]
+
+
+def test_links_are_followed_without_cycles(tree: Path, tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other/o.jsonl").write_text("{}\n")
+    (tree / "1").symlink_to(".")
+    (tree / "2").symlink_to(".")
+    (tree / "x/up").symlink_to(tree)
+    (tree / "0").symlink_to(tmp_path / "other")
+    (tree / "file.jsonl").symlink_to(tree / "b.txt")
+    found = ["0/o.jsonl", "a.jsonl", "file.jsonl", "x/c.jsonl", "x/y/d.jsonl", "z.jsonl/e.jsonl"]
+    assert lines_below(tree) == found
+
+
+def test_what_cannot_be_read_is_named_with_its_reason(
+    tmp_path: Path, add_odd_files: Callable[[Path], set[str]]
+) -> None:
+    odd = add_odd_files(tmp_path)
+    seen = list(walk(str(tmp_path), lambda path: path.endswith(".jsonl"), lambda path: True))
+    assert {shown_path(os.path.basename(one.path)) for one in seen} == odd
+    assert all(isinstance(one, Unreadable) for one in seen)
+    reasons = {os.path.basename(one.path): str(one.error) for one in seen if isinstance(one, Unreadable)}
+    assert reasons["pipe.jsonl"] == "is a FIFO; only regular files are read"
+    assert reasons["nowhere.jsonl"] == "is a link to a file that does not exist"
+
+
+@pytest.mark.parametrize(
+    ("pattern", "found"),
+    [
+        ("*.jsonl", ["a.jsonl"]),
+        ("*/*.jsonl", ["x/c.jsonl", "z.jsonl/e.jsonl"]),
+        ("**.jsonl", ["a.jsonl", "x/c.jsonl", "x/y/d.jsonl", "z.jsonl/e.jsonl"]),
+        ("x/**/*.jsonl", ["x/y/d.jsonl"]),
+        ("[xy]/?.jsonl", ["x/c.jsonl"]),
+        ("*/y/d*", ["x/y/d.jsonl"]),
+        ("none/*", []),
+    ],
+)
+def test_globs(tree: Path, pattern: str, found: list[str]) -> None:
+    assert names(tree, matches(f"{tree}/{pattern}")) == found
+    before = Path.cwd()
+    os.chdir(tree)
+    try:
+        assert names(Path(), matches(pattern)) == found
+    finally:
+        os.chdir(before)
+
+
+def test_a_glob_is_told_of_what_it_may_have_matched_only(
+    tmp_path: Path, add_odd_files: Callable[[Path], set[str]]
+) -> None:
+    add_odd_files(tmp_path)
+    (tmp_path / "a.jsonl").write_text("{}\n")
+    assert [type(one) for one in matches(f"{tmp_path}/a*.jsonl")] == [Found]
+    below = matches(f"{tmp_path}/**/d*.jsonl")
+    assert {shown_path(one.path).rpartition("/")[2] for one in below} == {"d" * 250}

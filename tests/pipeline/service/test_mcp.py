@@ -1,0 +1,342 @@
+"""The MCP face, to the SDK's own client: over both transports, and inside the process."""
+
+import asyncio
+import http.client
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mcp import Client
+from mcp.client.stdio import StdioServerParameters
+from mcp.shared.exceptions import MCPError
+
+from turnwise.pipeline.service.mcp_server import mcp_server
+from turnwise.pipeline.service.service import Service
+from turnwise.pipeline.service.workers import Workers
+from turnwise.pipeline.store.engine import open_store
+from turnwise.pipeline.store.failures import failure_columns, write_failures
+from turnwise.pipeline.store.results import result_columns, write_results
+from turnwise.schemas.ces.cases import Evaluation
+from turnwise.schemas.ces.requests import GetEvaluationResultRequest, UpdateEvaluationRequest
+from turnwise.schemas.ces.results import EvaluationResult
+from turnwise.schemas.failure import Failure
+from turnwise.schemas.proto.schema import message_schema
+from turnwise.transforms.metrics.rows import failure_rows
+
+SCRIPT: Any = {"turns": [{"steps": [{"userInput": {"text": "hi"}}]}]}
+ROOT = Path(__file__).parents[3]
+APP = "projects/acme-cx/locations/us/apps/travel-desk"
+GOLDEN = {"turns": [{"steps": [{"userInput": {"text": "hi"}}]}]}
+DOCUMENTED = {
+    "update_evaluation": (UpdateEvaluationRequest, Evaluation, ["evaluation"]),
+    "get_evaluation_result": (GetEvaluationResultRequest, EvaluationResult, ["name"]),
+}
+HINTS = {
+    # read only, destructive, idempotent, open world
+    "update_evaluation": (False, False, False, False),
+    "get_evaluation_result": (True, False, True, False),
+    "get_evaluation": (True, False, True, False),
+    "list_evaluations": (True, False, True, False),
+    "list_evaluation_results": (True, False, True, False),
+    "create_evaluation": (False, False, False, False),
+    "compare_app_versions": (True, False, True, False),
+    "get_failures": (True, False, True, False),
+}
+
+
+def result(number: int, status: str = "PASS", version: str = "v7") -> Any:
+    turn = {
+        "semanticSimilarityResult": {"score": number % 5},
+        "turnLatency": "1s",
+        "conversation": "x" * 3000,
+    }
+    return {
+        "name": f"{APP}/evaluations/one/results/r-{number:02}",
+        "displayName": f"result {number}",
+        "createTime": f"2026-11-01T00:00:{number:02}Z",
+        "executionState": "COMPLETED",
+        "evaluationStatus": status,
+        "appVersion": f"{APP}/versions/{version}",
+        "goldenResult": {"turnReplayResults": [turn, {**turn, "expectationOutcome": [{"outcome": "FAIL"}]}]},
+    }
+
+
+def fill(store: Any, failures: int = 0) -> None:
+    """Writes 25 results of version v7, half of them failed, and 3 of v8, all passed."""
+    results = [result(n, "PASS" if n % 2 else "FAIL") for n in range(25)]
+    results += [result(n, version="v8") for n in range(25, 28)]
+    rows = [result_columns(one, f"c-{i}", 10**9 + i) for i, one in enumerate(results)]
+    store.write(lambda connection: write_results(connection, rows))
+    told = [
+        Failure("match", "UnknownCaseError", f"no case {n}", "log", n, "r" * 500) for n in range(failures)
+    ]
+    columns = [failure_columns(failure_rows(one, "run-1")[0], APP, 1) for one in told]
+    store.write(lambda connection: write_failures(connection, columns))
+
+
+@pytest.fixture
+def store(sqlite_url: str) -> Any:
+    """Returns an empty store: what the tools do with either kind is tested elsewhere."""
+    opened = open_store(sqlite_url, create=True)
+    yield opened
+    opened.close()
+
+
+class Tools:
+    """Calls tools of a connected client."""
+
+    def __init__(self, client: Client) -> None:
+        self.client = client
+
+    async def __call__(self, tool: str, **arguments: Any) -> Any:
+        """Returns the structured answer, which is in the text as well."""
+        called = await self.client.call_tool(tool, arguments)
+        (block,) = called.content
+        assert not called.is_error, block.text
+        assert json.loads(block.text) == called.structured_content
+        return called.structured_content
+
+    async def refused(self, tool: str, **arguments: Any) -> tuple[str, str]:
+        """Returns status and field of the error that a tool answers with."""
+        called = await self.client.call_tool(tool, arguments)
+        assert called.is_error and called.structured_content is None
+        error = json.loads(called.content[0].text)["error"]
+        details = error.get("details", [{"fieldViolations": [{"field": ""}]}])
+        return error["status"], details[0]["fieldViolations"][0]["field"]
+
+
+async def a_whole_session(tools: Tools) -> None:
+    evaluation = {"displayName": "One", "golden": GOLDEN, "tags": ["slow"], "description": "words"}
+    made = await tools("create_evaluation", parent=APP, evaluationId="one", evaluation=evaluation)
+    name = made["name"]
+    changed = {"name": name, "displayName": "New", "etag": made["etag"]}
+    after = await tools("update_evaluation", evaluation=changed, updateMask="displayName,description")
+    assert after["displayName"] == "New" and "description" not in after and after["golden"] == GOLDEN
+    assert await tools.refused("update_evaluation", evaluation=changed, updateMask="displayName") == (
+        "ABORTED",
+        "evaluation.etag",
+    )
+    assert await tools.refused("update_evaluation", evaluation={"name": name}, updateMask="dispayName") == (
+        "INVALID_ARGUMENT",
+        "updateMask",
+    )
+    read = await tools("get_evaluation", name=name)
+    assert [v["appVersionId"] for v in read["aggregatedMetrics"]["metricsByAppVersion"]] == ["v7", "v8"]
+    assert read["lastCompletedResult"]["evaluationStatus"] == "PASS"
+    whole = await tools("get_evaluation_result", name=f"{name}/results/r-03")
+    assert whole == result(3)
+    assert await tools.refused("get_evaluation_result", name=f"{name}/results/none") == ("NOT_FOUND", "")
+    listed = await tools("list_evaluations", parent=APP, evaluationFilter="tags:slow")
+    assert [one["displayName"] for one in listed["evaluations"]] == ["New"]
+    found, token = [], ""
+    while True:
+        page = await tools("list_evaluation_results", parent=name, pageToken=token, orderBy="create_time")
+        found += [one["name"] for one in page["evaluationResults"]]
+        token = page.get("nextPageToken", "")
+        if not token:
+            break
+    assert found == [result(n)["name"] for n in range(27, -1, -1)]
+    compared = await tools("compare_app_versions", parent=APP, baseVersion="v7", candidateVersion="v8")
+    assert compared["changes"][0]["change"] == "IMPROVED" and compared["candidate"]["passRate"] == 1
+    failures = await tools("get_failures", parent=APP, filter="stage = match")
+    assert [one["errorType"] for one in failures["failures"]] == ["UnknownCaseError"] * 3
+    with pytest.raises(MCPError, match="Unknown tool"):
+        await tools.client.call_tool("delete_evaluation", {})
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+@pytest.mark.parametrize("transport", ["http", "stdio"])
+def test_a_client_of_the_sdk(start: Any, sqlite_url: str, transport: str, mode: str) -> None:
+    server = start(store_url=sqlite_url)
+    fill(server.store, 3)
+    arguments = ["-m", "turnwise", "serve", "--stdio", "--store", sqlite_url]
+    stdio = StdioServerParameters(command=sys.executable, args=arguments, cwd=ROOT)
+
+    async def talk() -> None:
+        async with Client(f"{server.url}/mcp" if transport == "http" else stdio, mode=mode) as client:
+            listed = await client.list_tools()
+            assert [tool.name for tool in listed.tools] == list(HINTS)
+            await a_whole_session(Tools(client))
+
+    asyncio.run(talk())
+    assert server.stop() == ""
+
+
+def inside(service: Service, work: Any) -> Any:
+    """Does `work` with a client of a server inside the process."""
+
+    async def talk() -> Any:
+        async with Client(mcp_server(service, Workers())) as client:
+            return await work(Tools(client))
+
+    return asyncio.run(talk())
+
+
+def listed(service: Service) -> dict[str, Any]:
+    found = inside(service, lambda tools: tools.client.list_tools())
+    return {tool.name: tool for tool in found.tools}
+
+
+@pytest.mark.parametrize("name", HINTS)
+def test_hints_are_the_documented_ones(service: Service, name: str) -> None:
+    hints = listed(service)[name].annotations
+    found = (hints.read_only_hint, hints.destructive_hint, hints.idempotent_hint, hints.open_world_hint)
+    assert found == HINTS[name]
+
+
+@pytest.mark.parametrize("name", DOCUMENTED)
+def test_schemas_are_the_documented_ones(service: Service, name: str) -> None:
+    request, response, required = DOCUMENTED[name]
+    tool = listed(service)[name]
+    assert tool.input_schema == {**message_schema(request), "required": required}
+    assert tool.output_schema == message_schema(response)
+
+
+def test_every_tool_says_what_it_does(service: Service) -> None:
+    for name, tool in listed(service).items():
+        assert 40 < len(tool.description) < 900, name
+        assert set(tool.input_schema["required"]) <= set(tool.input_schema["properties"])
+        assert "\n" not in tool.description
+    assert "Always pass updateMask" in listed(service)["update_evaluation"].description
+
+
+def test_a_read_only_server_offers_no_changes(store: Any) -> None:
+    service = Service(store, "tester", read_only=True)
+    assert not {"update_evaluation", "create_evaluation"} & listed(service).keys()
+    evaluation = {"displayName": "x", "golden": SCRIPT}
+
+    async def work(tools: Tools) -> Any:
+        return [
+            await tools.refused("create_evaluation", parent=APP, evaluation=evaluation),
+            await tools.refused("update_evaluation", evaluation=evaluation),
+        ]
+
+    assert inside(service, work) == [("PERMISSION_DENIED", "")] * 2
+
+
+def test_summaries_come_first_and_parts_on_request(service: Service, create: Any) -> None:
+    create("one", golden=GOLDEN)
+    fill(service.store)
+    parent = f"{APP}/evaluations/one"
+
+    async def work(tools: Tools) -> None:
+        page = await tools("list_evaluation_results", parent=parent)
+        assert len(page["evaluationResults"]) == 20 and len(json.dumps(page)) < 10_000
+        assert "goldenResult" not in page["evaluationResults"][0]
+        mask = "goldenResult.turnReplayResults.expectationOutcome.outcome,name"
+        parts = await tools("list_evaluation_results", parent=parent, readMask=mask, filter="name:r-03")
+        turns = [{}, {"expectationOutcome": [{"outcome": "FAIL"}]}]
+        assert parts["evaluationResults"] == [
+            {"name": f"{parent}/results/r-03", "goldenResult": {"turnReplayResults": turns}}
+        ]
+        everything = await tools("list_evaluation_results", parent=parent, readMask="*", filter="name:r-03")
+        assert everything["evaluationResults"] == [result(3)]
+        read = await tools("get_evaluation", name=parent)
+        assert len(json.dumps(read)) < 3_000 and "lastTenResults" not in read
+        (v7, v8) = read["aggregatedMetrics"]["metricsByAppVersion"]
+        assert "metricsByTurn" not in v7 and v8["passCount"] == 3
+        ten = await tools("get_evaluation", name=parent, lastTenResults=True)
+        assert len(ten["lastTenResults"]) == 10 and "goldenResult" not in ten["lastTenResults"][0]
+        only = await tools("get_evaluation", name=parent, readMask="lastTenResults.name,display_name")
+        assert only.keys() == {"displayName", "lastTenResults"}
+        assert only["lastTenResults"][9] == {"name": f"{parent}/results/r-18"}
+        whole = await tools("get_evaluation", name=parent, readMask="*")
+        assert whole["lastCompletedResult"] == result(27, version="v8")
+        assert "metricsByTurn" in whole["aggregatedMetrics"]["metricsByAppVersion"][0]
+        (short,) = (await tools("list_evaluations", parent=APP))["evaluations"]
+        assert short.keys() == {"name", "displayName", "updateTime", "etag"}
+        (some,) = (await tools("list_evaluations", parent=APP, readMask="aggregatedMetrics"))["evaluations"]
+        assert some.keys() == {"aggregatedMetrics"}
+        versions = {"parent": APP, "baseVersion": "v7", "candidateVersion": "v8"}
+        compared = await tools("compare_app_versions", **versions)
+        assert "metricsByTurn" not in compared["base"]["metrics"]
+        by_turn = await tools("compare_app_versions", **versions, readMask="base.metrics.metricsByTurn")
+        assert by_turn.keys() == {"base"} and len(by_turn["base"]["metrics"]["metricsByTurn"]) == 2
+        assert await tools.refused("get_evaluation", name=parent, readMask="x") == (
+            "INVALID_ARGUMENT",
+            "readMask",
+        )
+        assert await tools.refused("get_failures", parent=APP, readMask="x") == (
+            "INVALID_ARGUMENT",
+            "readMask",
+        )
+
+    inside(service, work)
+
+
+def test_records_of_failures_on_request(service: Service) -> None:
+    fill(service.store, 25)
+
+    async def work(tools: Tools) -> None:
+        page = await tools("get_failures", parent=APP)
+        assert len(page["failures"]) == 20 and "record" not in page["failures"][0]
+        rest = await tools("get_failures", parent=APP, pageToken=page["nextPageToken"], readMask="*")
+        assert len(rest["failures"]) == 5 and rest["failures"][0]["record"] == "r" * 500
+
+    inside(service, work)
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "refusal"),
+    [
+        ("get_evaluation_result", {}, ("INVALID_ARGUMENT", "name")),
+        ("get_evaluation_result", {"name": 1}, ("INVALID_ARGUMENT", "name")),
+        ("get_evaluation_result", {"name": "x", "readMask": "y"}, ("INVALID_ARGUMENT", "readMask")),
+        ("get_evaluation_result", {"name": "\ud800"}, ("INVALID_ARGUMENT", "name")),
+        ("update_evaluation", {}, ("INVALID_ARGUMENT", "evaluation")),
+        ("update_evaluation", {"evaluation": {}}, ("INVALID_ARGUMENT", "evaluation.name")),
+        ("update_evaluation", {"evaluation": []}, ("INVALID_ARGUMENT", "evaluation")),
+        ("update_evaluation", {"evaluation": {"tag": []}}, ("INVALID_ARGUMENT", "evaluation.tag")),
+        ("update_evaluation", {"evaluation": {}, "updateMask": ["tags"]}, ("INVALID_ARGUMENT", "updateMask")),
+        ("list_evaluations", {}, ("INVALID_ARGUMENT", "parent")),
+        ("list_evaluations", {"parent": APP, "pageSize": "many"}, ("INVALID_ARGUMENT", "pageSize")),
+        ("compare_app_versions", {"parent": APP}, ("INVALID_ARGUMENT", "baseVersion")),
+        ("get_failures", {"parent": APP, "filter": "x"}, ("INVALID_ARGUMENT", "filter")),
+        ("create_evaluation", {"parent": APP}, ("INVALID_ARGUMENT", "evaluation")),
+    ],
+)
+def test_wrong_arguments(service: Service, tool: str, arguments: Any, refusal: Any) -> None:
+    assert inside(service, lambda tools: tools.refused(tool, **arguments)) == refusal
+
+
+def test_the_call_as_it_is_documented(server: Any, sample: Any) -> None:
+    document = sample("golden_rebooking__Evaluation")
+    parent, _, last = document["name"].rpartition("/evaluations/")
+    server.call("POST", f"/v1beta/{parent}/evaluations?evaluationId={last}", document)
+    arguments = {
+        "evaluation": {"name": document["name"], "displayName": "N", "tags": ["t"]},
+        "updateMask": "displayName,tags",
+    }
+    params = {"name": "update_evaluation", "arguments": arguments}
+    body = {"method": "tools/call", "params": params, "jsonrpc": "2.0", "id": 1}
+    code, answer = server.call("POST", "/mcp", body, Accept="application/json, text/event-stream")
+    assert (code, answer["id"], answer["result"]["isError"]) == (200, 1, False)
+    updated = answer["result"]["structuredContent"]
+    assert (updated["displayName"], updated["tags"], updated["golden"]) == ("N", ["t"], document["golden"])
+
+
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [(b"{", 400), (b"[" * 100_000, 400), (b'{"jsonrpc": "2.0", "id": 1}', 400)],
+)
+def test_malformed_messages(server: Any, body: bytes, code: int) -> None:
+    found, answer = server.call("POST", "/mcp", body, Accept="application/json, text/event-stream")
+    assert found == code and "Traceback" not in str(answer)
+
+
+def test_large_messages_are_not_even_read(server: Any) -> None:
+    host, port = server.url.removeprefix("http://").split(":")
+    connection = http.client.HTTPConnection(host, int(port))
+    connection.putrequest("POST", "/mcp")
+    for header, value in (("Content-Type", "application/json"), ("Content-Length", "5000000")):
+        connection.putheader(header, value)
+    connection.endheaders()
+    assert connection.getresponse().status == 413
+    connection.close()
+
+
+def test_only_posts_are_answered(server: Any) -> None:
+    assert server.call("GET", "/mcp", Accept="text/event-stream")[0] == 405
+    assert server.call("GET", "/")[0] == 404

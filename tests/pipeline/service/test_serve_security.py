@@ -1,0 +1,297 @@
+"""Who may talk to the server, what it refuses to start with, and what it tells and logs."""
+
+import asyncio
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import text
+
+from turnwise.pipeline.service.arguments import ServeOptions, is_loopback, parse_serve_options
+from turnwise.pipeline.service.auth import Gate
+from turnwise.pipeline.store.engine import open_store
+from turnwise.schemas.config import ConfigError
+
+SCRIPT: Any = {"turns": [{"steps": [{"userInput": {"text": "hi"}}]}]}
+ROOT = Path(__file__).parents[3]
+APP = "projects/p/locations/l/apps/a"
+BASE = f"/v1beta/{APP}/evaluations"
+TOKEN = "a-token-of-some-length"
+FIRST = ["--store", "sqlite:///s.db"]
+
+
+def ask(gate: Gate, *headers: tuple[str, str], kind: str = "http") -> int:
+    """Returns the code of the answer; 200: the request was let through."""
+    codes: list[int] = []
+
+    async def send(message: Any) -> None:
+        codes.append(message.get("status", message.get("code", 0)))
+
+    async def receive() -> Any:
+        return {"type": "http.request", "body": b""}
+
+    raw = [(key.encode(), value.encode("latin-1")) for key, value in headers]
+    asyncio.run(gate({"type": kind, "method": "GET", "path": "/", "headers": raw}, receive, send))
+    return codes[0]
+
+
+async def let_through(scope: Any, receive: Any, send: Any) -> None:
+    await send({"type": "http.response.start", "status": 200})
+
+
+LOCAL = Gate(let_through, "127.0.0.1", ["tools.example.com"], "")
+WIDE = Gate(let_through, "0.0.0.0", ["tools.example.com"], "")
+GUARDED = Gate(let_through, "127.0.0.1", [], TOKEN)
+
+
+@pytest.mark.parametrize(
+    ("host", "local", "wide"),
+    [
+        ("127.0.0.1:8000", 200, 200),
+        ("127.0.0.1", 200, 200),
+        ("localhost:8000", 200, 200),
+        ("LOCALHOST", 200, 200),
+        ("[::1]:8000", 200, 200),
+        ("127.8.8.8:1", 200, 200),
+        ("tools.example.com", 200, 200),
+        ("Tools.Example.com:8443", 200, 200),
+        ("10.0.0.5:8000", 403, 200),
+        ("[2001:db8::1]:8000", 403, 200),
+        ("evil.example:8000", 403, 403),
+        ("localhost.evil.example", 403, 403),
+        ("127.0.0.1.evil.example", 403, 403),
+        ("127.0.0.1@evil.example", 403, 403),
+        ("evil.example#127.0.0.1", 403, 403),
+        ("127.1", 403, 403),
+        ("2130706433", 403, 403),
+        ("localhost.", 403, 403),
+        ("localhost:80000000", 403, 403),
+        ("[::1", 403, 403),
+        ("", 403, 403),
+        ("0.0.0.0:8000", 403, 200),
+    ],
+)
+def test_hosts(host: str, local: int, wide: int) -> None:
+    assert ask(LOCAL, ("host", host)) == local
+    assert ask(WIDE, ("host", host)) == wide
+
+
+def test_one_host_is_needed() -> None:
+    assert ask(LOCAL) == 403
+    assert ask(LOCAL, ("host", "localhost"), ("host", "evil.example")) == 403
+
+
+@pytest.mark.parametrize(
+    ("origin", "local", "wide"),
+    [
+        ("http://localhost:8000", 200, 200),
+        ("http://127.0.0.1:3000", 200, 200),
+        ("https://tools.example.com", 200, 200),
+        ("http://10.0.0.5:8000", 403, 403),
+        ("http://evil.example", 403, 403),
+        ("https://localhost.evil.example:8000", 403, 403),
+        ("null", 403, 403),
+        ("file://localhost", 403, 403),
+        ("chrome-extension://abc", 403, 403),
+        ("", 403, 403),
+        ("http://localhost:8000/path", 403, 403),
+    ],
+)
+def test_origins(origin: str, local: int, wide: int) -> None:
+    assert ask(LOCAL, ("host", "localhost:8000"), ("origin", origin)) == local
+    assert ask(WIDE, ("host", "10.0.0.9:8000"), ("origin", origin)) == wide
+
+
+def test_a_page_of_the_server_itself_is_no_other_site() -> None:
+    assert ask(WIDE, ("host", "10.0.0.9:8000"), ("origin", "http://10.0.0.9:8000")) == 200
+    assert ask(WIDE, ("host", "10.0.0.9:8000"), ("origin", "http://10.0.0.9:8001")) == 403
+
+
+@pytest.mark.parametrize(
+    ("values", "code"),
+    [
+        ([f"Bearer {TOKEN}"], 200),
+        ([], 401),
+        ([TOKEN], 401),
+        ([f"bearer {TOKEN}"], 401),
+        ([f"Bearer {TOKEN} "], 401),
+        ([f"Bearer {TOKEN[:-1]}"], 401),
+        ([f"Bearer {TOKEN}", f"Bearer {TOKEN}"], 401),
+        (["Basic YTpi"], 401),
+        (["Bearer \xe9"], 401),
+        ([""], 401),
+    ],
+)
+def test_tokens(values: list[str], code: int) -> None:
+    assert ask(GUARDED, ("host", "localhost"), *(("authorization", value) for value in values)) == code
+
+
+def test_sockets_are_closed() -> None:
+    assert ask(LOCAL, ("host", "localhost"), kind="websocket") == 1008
+
+
+@pytest.mark.parametrize("face", [f"{BASE}/one", "/mcp", "/", "/v1beta"])
+def test_both_faces_are_guarded(start: Any, face: str) -> None:
+    server = start(token=TOKEN)
+    assert server.call("GET", face)[0] in (404, 405)
+    code, value = server.call("GET", face, Authorization="")
+    assert (code, value["error"]["status"]) == (401, "UNAUTHENTICATED")
+    assert server.call("GET", face, Authorization="Bearer wrong-token-of-some-length")[0] == 401
+    assert server.call("POST", face, b"{}", Host="evil.example")[0] == 403
+    assert server.call("POST", face, b"{}", Origin="http://evil.example")[0] == 403
+    log = server.stop()
+    assert TOKEN not in log
+
+
+@pytest.mark.parametrize(
+    ("host", "answer"),
+    [("127.0.0.1", True), ("localhost", True), ("::1", True), ("[::1]", True), ("127.0.0.2", True),
+     ("0.0.0.0", False), ("::", False), ("10.0.0.1", False), ("example.com", False), ("", False)],
+)  # fmt: skip
+def test_what_is_only_this_machine(host: str, answer: bool) -> None:
+    assert is_loopback(host) is answer
+
+
+@pytest.mark.parametrize(
+    ("arguments", "token", "why"),
+    [
+        ([], "", "--store is missing"),
+        (["--store", "s.db"], "", "is no address"),
+        ([*FIRST, "--port", "70000"], "", "--port"),
+        ([*FIRST, "--port", "x"], "", "--port"),
+        ([*FIRST, "--host", "0.0.0.0"], "", "TURNWISE_TOKEN"),
+        ([*FIRST, "--host", "example.com"], "", "TURNWISE_TOKEN"),
+        ([*FIRST, "--host", ""], "", "TURNWISE_TOKEN"),
+        ([*FIRST], "short", "at least 16"),
+        ([*FIRST], "a token with blanks in it", "at least 16"),
+        ([*FIRST, "--tokn", "x"], "", "--tokn"),
+        (["--store", "mysql://u:secret@h/d"], "", "is no address"),
+    ],
+)
+def test_wrong_options(arguments: list[str], token: str, why: str) -> None:
+    with pytest.raises(ConfigError, match=why) as caught:
+        parse_serve_options(arguments, {"TURNWISE_TOKEN": token})
+    assert "secret" not in str(caught.value) and (not token or token not in str(caught.value))
+
+
+def test_options() -> None:
+    assert parse_serve_options(FIRST, {}) == ServeOptions("sqlite:///s.db")
+    wide = [*FIRST, "--host", "0.0.0.0", "--port", "1", "--allowed_hosts", "a", "b", "--read_only"]
+    assert parse_serve_options(wide, {"TURNWISE_TOKEN": TOKEN}) == ServeOptions(
+        "sqlite:///s.db", False, "0.0.0.0", 1, ("a", "b"), True, TOKEN
+    )
+    assert parse_serve_options([*FIRST, "--stdio"], {}) == ServeOptions("sqlite:///s.db", stdio=True)
+
+
+def test_help_is_there(turnwise: Callable[..., Any]) -> None:
+    done = turnwise("serve", "--help")
+    assert done.status == 0
+    for option in (
+        "--store",
+        "--stdio",
+        "--host",
+        "--port",
+        "--allowed_hosts",
+        "--read_only",
+        "TURNWISE_TOKEN",
+    ):
+        assert option in done.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        (["--store", "sqlite:////no/such/place/s.db"], "no such directory"),
+        (["--store", "sqlite:////no/such/s.db", "--read_only"], "no such store"),
+        (["--store", "nothing"], "is no address"),
+    ],
+)
+def test_usage_errors_are_one_line(turnwise: Callable[..., Any], arguments: list[str], why: str) -> None:
+    done = turnwise("serve", *arguments)
+    assert done.status == 2 and why in done.err and done.err.count("\n") == 1
+
+
+def test_a_taken_port_is_said_in_one_line(server: Any, tmp_path: Path) -> None:
+    port = server.url.rsplit(":", 1)[1]
+    command = [
+        sys.executable,
+        "-m",
+        "pipeline",
+        "serve",
+        "--store",
+        f"sqlite:///{tmp_path}/s.db",
+        "--port",
+        port,
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
+    assert done.returncode == 2 and done.stdout == ""
+    assert port in done.stderr and done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("arguments", [["serve", "--help"], ["serve", "--store", "x"]])
+def test_help_and_usage_errors_import_nothing_heavy(arguments: list[str]) -> None:
+    heavy = ("apache_beam", "sqlalchemy", "mcp", "starlette", "uvicorn")
+    code = f"import sys; from turnwise.pipeline.cli.main import main; main({arguments!r});" + (
+        f"print([name for name in {heavy} if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
+    assert done.stdout.endswith("[]\n")
+
+
+def test_a_server_imports_no_beam() -> None:
+    code = "import sys, turnwise.pipeline.service.command; print('apache_beam' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
+    assert done.stdout == "False\n"
+
+
+def test_a_read_only_server_changes_nothing(start: Any, server: Any) -> None:
+    body = {"displayName": "Kept", "golden": SCRIPT}
+    server.call("POST", f"{BASE}?evaluationId=kept", body)
+    reader = start("--read_only", store_url=server.store.url)
+    code, value = reader.call("GET", f"{BASE}/kept")
+    assert (code, value["displayName"]) == (200, "Kept")
+    for method, path in (("PATCH", f"{BASE}/kept"), ("POST", BASE)):
+        code, answer = reader.call(method, path, {**body, "displayName": "New"})
+        assert (code, answer["error"]["status"]) == (403, "PERMISSION_DENIED")
+    assert server.call("GET", f"{BASE}/kept") == (200, value)
+
+
+def test_errors_tell_nothing_of_the_inside(start: Any, sqlite_url: str) -> None:
+    server = start(store_url=sqlite_url)
+    secret = "geheim-geheim"
+    server.store.write(lambda connection: connection.execute(text("ALTER TABLE evaluations RENAME TO gone")))
+    body = {"displayName": secret, "golden": SCRIPT}
+    for method, path, sent in (("GET", f"{BASE}/{secret}", None), ("POST", BASE, body)):
+        code, value = server.call(method, path, sent)
+        assert (code, value["error"]["status"]) == (503, "UNAVAILABLE")
+        told = json.dumps(value)
+        assert "SELECT" not in told and "gone" not in told and "Traceback" not in told
+    params = {"name": "get_evaluation", "arguments": {"name": f"{APP}/evaluations/{secret}"}}
+    call = {"method": "tools/call", "params": params, "jsonrpc": "2.0", "id": 1}
+    code, answer = server.call("POST", "/mcp", call, Accept="application/json, text/event-stream")
+    assert code == 200 and answer["result"]["isError"] and "SELECT" not in json.dumps(answer)
+    log = server.stop()
+    assert "no such table" in log and secret not in log and "Traceback" not in log
+
+
+def test_damaged_rows_are_an_internal_error(start: Any, sqlite_url: str) -> None:
+    server = start(store_url=sqlite_url)
+    server.call("POST", f"{BASE}?evaluationId=one", {"displayName": "x", "golden": SCRIPT})
+    spoil = "UPDATE evaluations SET content = 'geheim no JSON'"
+    server.store.write(lambda connection: connection.execute(text(spoil)))
+    code, value = server.call("GET", f"{BASE}/one")
+    assert (code, value["error"]["status"], value["error"]["message"]) == (500, "INTERNAL", "internal error")
+    log = server.stop()
+    assert "JSONDecodeError" in log and "geheim" not in log
+
+
+def test_a_token_is_needed_only_where_it_is_set(start: Any, sqlite_url: str) -> None:
+    open_store(sqlite_url, create=True).close()
+    server = start("--host", "0.0.0.0", store_url=sqlite_url, token=TOKEN)
+    server.url = server.url.replace("0.0.0.0", "127.0.0.1")
+    assert server.call("GET", BASE) == (200, {})
+    assert server.call("GET", BASE, Authorization="")[0] == 401

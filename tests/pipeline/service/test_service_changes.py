@@ -1,0 +1,354 @@
+"""Evaluations are made and changed: masks, etags, validation, the history, and eight at once."""
+
+import json
+import threading
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from turnwise.pipeline.service.changes import create_evaluation, update_evaluation
+from turnwise.pipeline.service.errors import ServiceError
+from turnwise.pipeline.service.evaluations import get_evaluation
+from turnwise.pipeline.service.service import Service
+from turnwise.pipeline.store.engine import Store
+from turnwise.pipeline.store.evaluations import find_evaluation, read_history
+from turnwise.schemas.ces.cases import Evaluation
+from turnwise.schemas.ces.requests import CreateEvaluationRequest
+
+SCRIPT: Any = {"turns": [{"steps": [{"userInput": {"text": "hi"}}]}]}
+GOLDEN = {"turns": [{"steps": [{"userInput": {"text": "hi"}}]}, {"steps": [{"userInput": {"text": "bye"}}]}]}
+SCENARIO = {"task": "book a flight", "rubrics": ["is polite"]}
+
+
+def update(service: Any, name: str, mask: str = "", **fields: Any) -> Any:
+    return update_evaluation(service, Evaluation.from_value({"name": name, **fields}), mask)
+
+
+def refusal(service: Any, name: str, mask: str = "", **fields: Any) -> tuple[str, str, str]:
+    before = service.store.read(lambda c: read_history(c, name))
+    with pytest.raises(ServiceError) as caught:
+        update(service, name, mask, **fields)
+    assert service.store.read(lambda c: read_history(c, name)) == before
+    assert "\n" not in caught.value.message
+    return caught.value.status, caught.value.field, caught.value.message
+
+
+def test_a_new_evaluation_has_all_that_the_service_adds(service: Any, app: str, create: Any) -> None:
+    made = create("one", golden=GOLDEN, tags=["a"], etag="mine", createdBy="me", name="other")
+    assert made["name"] == f"{app}/evaluations/one"
+    assert made["createTime"] == made["updateTime"]
+    assert made["createdBy"] == made["lastUpdatedBy"] == "tester"
+    assert made["etag"] not in ("", "mine")
+    assert get_evaluation(service, made["name"]) == made
+
+
+def test_an_id_is_made_up_where_none_is_given(service: Any, app: str) -> None:
+    request = {"parent": app, "evaluation": {"displayName": "x", "scenario": SCENARIO}}
+    first = create_evaluation(service, CreateEvaluationRequest.from_value(request))
+    assert len(first["name"].rsplit("/", 1)[-1]) == 36
+
+
+@pytest.mark.parametrize(
+    ("fields", "status", "field"),
+    [
+        ({"parent": ""}, "INVALID_ARGUMENT", "parent"),
+        ({"parent": "projects/p"}, "INVALID_ARGUMENT", "parent"),
+        ({"evaluationId": "a/b"}, "INVALID_ARGUMENT", "evaluationId"),
+        ({"evaluationId": "-"}, "INVALID_ARGUMENT", "evaluationId"),
+        ({"evaluationId": "x" * 101}, "INVALID_ARGUMENT", "evaluationId"),
+        ({"evaluationId": "one"}, "ALREADY_EXISTS", "evaluationId"),
+        ({"evaluation": None}, "INVALID_ARGUMENT", "evaluation"),
+        (
+            {"evaluation": {"displayName": "Case one", "golden": SCRIPT}},
+            "ALREADY_EXISTS",
+            "evaluation.displayName",
+        ),
+        ({"evaluation": {"golden": SCRIPT}}, "INVALID_ARGUMENT", "evaluation.displayName"),
+        (
+            {"evaluation": {"displayName": " ", "golden": SCRIPT}},
+            "INVALID_ARGUMENT",
+            "evaluation.displayName",
+        ),
+        ({"evaluation": {"displayName": "x"}}, "INVALID_ARGUMENT", "evaluation"),
+    ],
+)
+def test_wrong_evaluations_are_not_made(
+    service: Any, app: str, create: Any, fields: Any, status: str, field: str
+) -> None:
+    create("one")
+    request = {"parent": app, "evaluation": {"displayName": "x", "golden": SCRIPT}, **fields}
+    with pytest.raises(ServiceError) as caught:
+        create_evaluation(service, CreateEvaluationRequest.from_value(request))
+    assert (caught.value.status, caught.value.field) == (status, field)
+
+
+def test_an_update_changes_only_what_its_mask_names(service: Any, create: Any) -> None:
+    made = create("one", golden=GOLDEN, description="words", tags=["a"])
+    after = update(
+        service, made["name"], "display_name,golden.turns", displayName="New", tags=["z"], golden=SCRIPT
+    )
+    assert after["displayName"] == "New" and after["tags"] == ["a"] and after["golden"] == SCRIPT
+    assert after["etag"] != made["etag"]
+    assert after["updateTime"] > made["updateTime"] and after["createTime"] == made["createTime"]
+    assert get_evaluation(service, made["name"]) == after
+
+
+def test_without_a_mask_all_fields_are_replaced(service: Any, create: Any) -> None:
+    made = create("one", golden=GOLDEN, description="words", tags=["a"])
+    after = update(service, made["name"], displayName="New", scenario=SCENARIO)
+    assert {key: value for key, value in after.items() if key not in Evaluation.OUTPUT_ONLY} == {
+        "name": made["name"],
+        "displayName": "New",
+        "scenario": SCENARIO,
+    }
+
+
+def test_golden_and_scenario_are_switched(service: Any, create: Any) -> None:
+    name = create("one", golden=GOLDEN)["name"]
+    after = update(service, name, "scenario", scenario=SCENARIO)
+    assert after["scenario"] == SCENARIO and "golden" not in after
+    after = update(service, name, "golden", golden=GOLDEN)
+    assert after["golden"] == GOLDEN and "scenario" not in after
+
+
+def test_the_etag_of_the_last_reading_is_needed_if_any_is_given(service: Any, create: Any) -> None:
+    made = create("one")
+    first = update(service, made["name"], "tags", tags=["a"], etag=made["etag"])
+    assert refusal(service, made["name"], "tags", tags=["b"], etag=made["etag"])[:2] == (
+        "ABORTED",
+        "evaluation.etag",
+    )
+    second = update(service, made["name"], "tags", tags=["b"], etag=first["etag"])
+    third = update(service, made["name"], "tags", tags=["c"])
+    assert len({one["etag"] for one in (made, first, second, third)}) == 4
+
+
+def test_an_update_of_output_only_fields_changes_nothing_else(service: Any, create: Any) -> None:
+    made = create("one", tags=["a"])
+    mask = "name,createTime,aggregatedMetrics,lastCompletedResult.name,etag"
+    after = update(service, made["name"], mask, createTime="2020-01-01T00:00:00Z", tags=["z"])
+    differing = {key for key in made if made[key] != after[key]}
+    assert differing == {"etag", "updateTime"}
+
+
+@pytest.mark.parametrize(
+    ("mask", "fields", "status", "field"),
+    [
+        ("dispayName", {}, "INVALID_ARGUMENT", "updateMask"),
+        ("golden.turns.steps", {}, "INVALID_ARGUMENT", "updateMask"),
+        ("displayName,*", {}, "INVALID_ARGUMENT", "updateMask"),
+        ("displayName", {}, "INVALID_ARGUMENT", "evaluation.displayName"),
+        ("display_name", {"displayName": "Case two"}, "ALREADY_EXISTS", "evaluation.displayName"),
+        ("golden", {}, "INVALID_ARGUMENT", "evaluation"),
+        ("golden", {"scenario": SCENARIO}, "INVALID_ARGUMENT", "evaluation"),
+        ("golden.turns", {"golden": {}}, "INVALID_ARGUMENT", "evaluation.golden.turns"),
+        ("scenario", {"scenario": {}}, "INVALID_ARGUMENT", "evaluation.scenario"),
+        ("", {}, "INVALID_ARGUMENT", "evaluation.displayName"),
+        ("*", {"displayName": "x"}, "INVALID_ARGUMENT", "evaluation"),
+        ("golden.turns", {"golden": {"turns": [{}] * 101}}, "INVALID_ARGUMENT", "evaluation.golden.turns"),
+        ("scenario", {"scenario": {"maxTurns": 101}}, "INVALID_ARGUMENT", "evaluation.scenario.maxTurns"),
+        ("scenario", {"scenario": {"maxTurns": -1}}, "INVALID_ARGUMENT", "evaluation.scenario.maxTurns"),
+        (
+            "golden",
+            {"golden": {"turns": [{"steps": [{"expectation": {}}]}]}},
+            "INVALID_ARGUMENT",
+            "evaluation",
+        ),
+        (
+            "scenario",
+            {"scenario": {"task": "t", "scenarioExpectations": [{}]}},
+            "INVALID_ARGUMENT",
+            "evaluation",
+        ),
+    ],
+)
+def test_wrong_updates_are_refused_with_the_field(
+    service: Any, create: Any, mask: str, fields: Any, status: str, field: str
+) -> None:
+    create("two")
+    name = create("one")["name"]
+    assert refusal(service, name, mask, **fields)[:2] == (status, field)
+
+
+def test_what_files_refuse_the_service_refuses(service: Any, create: Any) -> None:
+    name = create("one")["name"]
+    args = {"q": {"$matchType": "regexp", "$matchValue": "("}}
+    call = {"tool": "projects/p/locations/l/apps/a/tools/t", "args": args}
+    golden = {"turns": [{"steps": [{"expectation": {"toolCall": call}}]}]}
+    assert refusal(service, name, "golden", golden=golden)[:2] == ("INVALID_ARGUMENT", "evaluation")
+
+
+def test_an_unknown_or_malformed_name(service: Any, app: str) -> None:
+    assert refusal(service, f"{app}/evaluations/none")[0] == "NOT_FOUND"
+    for name in ("", "one", f"{app}/evaluations/-", f"{app}/evaluations/a/results/b"):
+        assert refusal(service, name)[:2] == ("INVALID_ARGUMENT", "evaluation.name")
+
+
+def test_every_update_stands_in_the_history(service: Any, create: Any) -> None:
+    made = create("one", tags=["a"])
+    update(service, made["name"], "tags", tags=["b"])
+    update(service, made["name"], displayName="New", scenario=SCENARIO)
+    refusal(service, made["name"], "nothing")
+    history = service.store.read(lambda c: read_history(c, made["name"]))
+    assert [entry.revision for entry in history] == [1, 2, 3]
+    assert [entry.update_mask for entry in history] == [None, "tags", None]
+    assert [entry.content.get("tags") for entry in history] == [["a"], ["b"], None]
+    assert {entry.actor for entry in history} == {"tester"}
+    now = service.store.read(lambda c: find_evaluation(c, made["name"]))
+    assert (now.revision, now.etag, now.content) == (3, history[-1].etag, history[-1].content)
+
+
+def test_a_read_only_service_changes_nothing(store: Store, create: Any) -> None:
+    made = create("one")
+    service = Service(store, "tester", read_only=True)
+    assert refusal(service, made["name"], "tags")[0] == "PERMISSION_DENIED"
+    with pytest.raises(ServiceError, match="read-only"):
+        create_evaluation(service, CreateEvaluationRequest())
+
+
+def in_threads(count: int, work: Any) -> None:
+    errors: list[BaseException] = []
+
+    def guarded(number: int) -> None:
+        try:
+            work(number)
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=guarded, args=(number,)) for number in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert errors == []
+
+
+def test_eight_who_read_modify_and_write_lose_no_update(service: Any, create: Any) -> None:
+    name = create("one")["name"]
+
+    def work(number: int) -> None:
+        for step in range(5):
+            while True:
+                read = get_evaluation(service, name, ())
+                tags = [*read.get("tags", []), f"{number}.{step}"]
+                try:
+                    update(service, name, "tags", tags=tags, etag=read["etag"])
+                    break
+                except ServiceError as error:
+                    assert error.status == "ABORTED"
+
+    in_threads(8, work)
+    tags = get_evaluation(service, name)["tags"]
+    assert sorted(tags) == sorted(f"{number}.{step}" for number in range(8) for step in range(5))
+    assert len(service.store.read(lambda c: read_history(c, name))) == 41
+
+
+def test_eight_who_write_different_fields_lose_none(service: Any, create: Any) -> None:
+    name = create("one", scenario=SCENARIO)["name"]
+    fields = ["displayName", "description", "tags", "scenario.task", "scenario.rubrics", "scenario.maxTurns"]
+    fields += ["scenario.userFacts", "evaluationMetricsConfigOverride"]
+    config = {"scenarioMetricsConfig": {}}
+    new = {
+        "displayName": "N",
+        "description": "D",
+        "tags": ["t"],
+        "scenario": {
+            "task": "T",
+            "rubrics": ["R"],
+            "maxTurns": 7,
+            "userFacts": [{"name": "n", "value": "v"}],
+        },
+        "evaluationMetricsConfigOverride": config,
+    }
+
+    def work(number: int) -> None:
+        for _ in range(5):
+            update(service, name, fields[number], **new)
+
+    in_threads(8, work)
+    after = get_evaluation(service, name)
+    assert {key: after[key] for key in new} == new
+    revisions = [entry.revision for entry in service.store.read(lambda c: read_history(c, name))]
+    assert revisions == list(range(1, 42))
+
+
+def test_of_eight_evaluations_of_one_name_one_is_made(service: Any, app: str) -> None:
+    outcomes = []
+
+    def work(number: int) -> None:
+        request = {
+            "parent": app,
+            "evaluationId": f"e{number}",
+            "evaluation": {"displayName": "Same", "golden": SCRIPT},
+        }
+        try:
+            create_evaluation(service, CreateEvaluationRequest.from_value(request))
+            outcomes.append("made")
+        except ServiceError as error:
+            outcomes.append(error.status)
+
+    in_threads(8, work)
+    assert sorted(outcomes) == ["ALREADY_EXISTS"] * 7 + ["made"]
+
+
+PARTS = st.sampled_from(
+    [
+        "displayName",
+        "display_name",
+        "golden",
+        "scenario",
+        "turns",
+        "task",
+        "tags",
+        "name",
+        "etag",
+        "*",
+        "",
+        "x",
+        "é",
+    ]
+)
+MASKS = st.lists(st.lists(PARTS, min_size=1, max_size=3).map(".".join), max_size=3).map(",".join) | st.text(
+    max_size=20
+)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=150)
+@given(MASKS, st.booleans())
+def test_any_mask_is_followed_or_refused(service: Any, create: Any, mask: str, has_golden: bool) -> None:
+    name = f"{'projects/p/locations/l/apps/a'}/evaluations/one"
+    if service.store.read(lambda c: find_evaluation(c, name)) is None:
+        request = {"parent": name.partition("/evaluations")[0], "evaluationId": "one"}
+        body = {"displayName": "x", "golden": GOLDEN}
+        create_evaluation(service, CreateEvaluationRequest.from_value({**request, "evaluation": body}))
+    before = service.store.read(lambda c: find_evaluation(c, name))
+    new = {"displayName": "y", **({"golden": SCRIPT} if has_golden else {"scenario": SCENARIO})}
+    try:
+        after = update(service, name, mask, **new)
+    except ServiceError as error:
+        assert error.status == "INVALID_ARGUMENT"
+        assert error.field in ("updateMask", "evaluation", "evaluation.golden.turns", "evaluation.scenario")
+        assert service.store.read(lambda c: find_evaluation(c, name)) == before
+    else:
+        now = service.store.read(lambda c: find_evaluation(c, name))
+        assert now.revision == before.revision + 1 and now.etag == after["etag"]
+        assert Evaluation.from_value(now.content).to_value() == now.content
+        assert ("golden" in now.content) != ("scenario" in now.content)
+
+
+def test_contents_survive_whatever_they_hold(service: Any, create: Any) -> None:
+    odd = {
+        "task": "\0 \u2028 \U0001f600 '; DROP TABLE evaluations; --",
+        "variableOverrides": {"a": [1e300, None, {}]},
+    }
+    made = create(
+        "one",
+        scenario=odd,
+        tags=["\0", "x" * 5000, "x" * 4999, "", "dup", "dup"],
+        displayName="\0" + "d" * 9000,
+    )
+    read = get_evaluation(service, made["name"])
+    assert read["scenario"] == odd and read["displayName"] == "\0" + "d" * 9000
+    assert json.loads(json.dumps(read)) == read

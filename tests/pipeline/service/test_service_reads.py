@@ -1,0 +1,420 @@
+"""Evaluations and results as the service reads them: metrics, newest results, pages, filters, comparison."""
+
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from turnwise.pipeline.service.changes import create_evaluation
+from turnwise.pipeline.service.comparison import compare_app_versions
+from turnwise.pipeline.service.computed_fields import COMPUTED
+from turnwise.pipeline.service.errors import ServiceError
+from turnwise.pipeline.service.evaluations import get_evaluation, list_evaluations
+from turnwise.pipeline.service.results import get_evaluation_result, get_failures, list_evaluation_results
+from turnwise.pipeline.store.failures import failure_columns, write_failures
+from turnwise.pipeline.store.results import result_columns, write_results
+from turnwise.schemas.ces.cases import Evaluation
+from turnwise.schemas.ces.requests import (
+    CreateEvaluationRequest,
+    ListEvaluationResultsRequest,
+    ListEvaluationsRequest,
+)
+from turnwise.schemas.ces.results import EvaluationResult
+from turnwise.schemas.ces.tools import (
+    CompareAppVersionsRequest,
+    CompareAppVersionsResponse,
+    GetFailuresRequest,
+)
+from turnwise.schemas.failure import Failure
+from turnwise.transforms.metrics.rows import failure_rows
+
+
+def refusal(work: Any, *arguments: Any) -> tuple[str, str]:
+    with pytest.raises(ServiceError) as caught:
+        work(*arguments)
+    assert "\n" not in caught.value.message
+    return caught.value.status, caught.value.field
+
+
+def results(service: Any, parent: str, **fields: Any) -> Any:
+    return list_evaluation_results(
+        service, ListEvaluationResultsRequest.from_value({"parent": parent, **fields})
+    )
+
+
+def evaluations(service: Any, parent: str, **fields: Any) -> Any:
+    return list_evaluations(service, ListEvaluationsRequest.from_value({"parent": parent, **fields}))
+
+
+def short(found: Any) -> list[str]:
+    return [one["name"].rsplit("/", 1)[-1] for one in found]
+
+
+def test_an_evaluation_reads_back_as_the_sample_of_the_api(service: Any, sample: Any) -> None:
+    wanted = sample("golden_readback__Evaluation")
+    passed, failed = sample("golden_pass__EvaluationResult"), sample("golden_fail__EvaluationResult")
+    rows = [result_columns(one, "c", 1) for one in (passed, failed)]
+    service.store.write(lambda connection: write_results(connection, rows))
+    content = {k: v for k, v in wanted.items() if k not in Evaluation.OUTPUT_ONLY}
+    parent, _, last = wanted["name"].rpartition("/evaluations/")
+    create_evaluation(
+        service,
+        CreateEvaluationRequest.from_value({"parent": parent, "evaluationId": last, "evaluation": content}),
+    )
+    read = get_evaluation(service, wanted["name"], {*COMPUTED, "lastTenResults"})
+    assert read["aggregatedMetrics"] == wanted["aggregatedMetrics"]
+    assert read["lastCompletedResult"] == max(passed, failed, key=lambda one: one["createTime"])
+    assert read["lastTenResults"] == sorted([passed, failed], key=lambda one: one["createTime"], reverse=True)
+    assert {k: v for k, v in read.items() if k not in Evaluation.OUTPUT_ONLY} == content
+    assert Evaluation.from_value(read).to_value() == read
+
+
+def test_metrics_follow_every_write(service: Any, app: str, create: Any, put_result: Any) -> None:
+    name = create("one")["name"]
+    assert "aggregatedMetrics" not in get_evaluation(service, name)
+    put_result(1, "PASS")
+    put_result(2, "FAIL")
+    (version,) = get_evaluation(service, name)["aggregatedMetrics"]["metricsByAppVersion"]
+    assert (version["passCount"], version["failCount"]) == (1, 1)
+    assert version["semanticSimilarityMetrics"] == [{"score": 1.5}]
+    put_result(2, "PASS", goldenResult={"turnReplayResults": [{"semanticSimilarityResult": {"score": 4}}]})
+    read = get_evaluation(service, name)
+    (version,) = read["aggregatedMetrics"]["metricsByAppVersion"]
+    assert version["passCount"] == 2 and "failCount" not in version
+    assert version["semanticSimilarityMetrics"] == [{"score": 2.5}]
+    assert version["turnLatencyMetrics"] == [{"averageLatency": "1.500s"}]
+    assert read["evaluationRuns"] == [f"{app}/evaluationRuns/nightly"]
+
+
+def test_only_completed_results_count(service: Any, create: Any, put_result: Any) -> None:
+    name = create("one")["name"]
+    put_result(1)
+    running = put_result(9, "", executionState="RUNNING", goldenResult=None)
+    read = get_evaluation(service, name, {*COMPUTED, "lastTenResults"})
+    assert short([read["lastCompletedResult"]]) == ["r-0001"]
+    assert short(read["lastTenResults"]) == ["r-0009", "r-0001"]
+    assert get_evaluation_result(service, running["name"]) == running
+    (version,) = read["aggregatedMetrics"]["metricsByAppVersion"]
+    assert version["passCount"] == 1
+
+
+def test_only_the_computed_fields_that_are_wanted(service: Any, create: Any, put_result: Any) -> None:
+    name = create("one")["name"]
+    put_result(1)
+    for wanted in (set(), {"evaluationRuns"}, {"aggregatedMetrics"}, {"lastCompletedResult"}):
+        read = get_evaluation(service, name, wanted)
+        assert read.keys() & {*COMPUTED, "lastTenResults"} == wanted
+
+
+def test_there_are_ten_last_results_at_most(service: Any, app: str, create: Any, put_result: Any) -> None:
+    create("one")
+    for number in range(12):
+        put_result(number)
+    (read,) = evaluations(service, app, lastTenResults=True)["evaluations"]
+    assert short(read["lastTenResults"]) == [f"r-{n:04}" for n in range(11, 1, -1)]
+    assert "lastTenResults" not in evaluations(service, app)["evaluations"][0]
+
+
+@pytest.mark.parametrize("order", ["", "name", "create_time", "updateTime desc", "name asc"])
+def test_pages_of_results_are_the_whole_list(service: Any, app: str, put_result: Any, order: str) -> None:
+    wanted = [put_result(number, evaluation=f"e{number % 3}")["name"] for number in range(11)]
+    found, token = [], ""
+    while True:
+        page = results(service, f"{app}/evaluations/-", pageSize=4, pageToken=token, orderBy=order)
+        found += [one["name"] for one in page["evaluationResults"]]
+        token = page.get("nextPageToken", "")
+        if not token:
+            break
+    assert sorted(found) == sorted(wanted)
+    if "name" in order:
+        assert found == sorted(wanted)
+    else:
+        assert found == wanted[::-1]
+
+
+def test_page_tokens_are_of_one_list(service: Any, app: str, put_result: Any, create: Any) -> None:
+    create("one")
+    for number in range(3):
+        put_result(number)
+    parent = f"{app}/evaluations/one"
+    token = results(service, parent, pageSize=1)["nextPageToken"]
+    assert results(service, parent, pageSize=2, pageToken=token)["evaluationResults"]
+    for changed in (
+        {"orderBy": "name"},
+        {"filter": "evaluation_status=PASS"},
+        {"parent": f"{app}/evaluations/-"},
+    ):
+        fields = {"parent": parent, "pageToken": token, **changed}
+        assert refusal(lambda f=fields: results(service, **f)) == ("INVALID_ARGUMENT", "pageToken")
+    for bad in (
+        "x",
+        "é",
+        "W10=",
+        "bnVsbA==",
+        "WyJhIiwgMSwgMl0=",
+        token[:-4],
+        "W" * 10_000,
+        "WzEsMiwz" + token,
+    ):
+        assert refusal(lambda b=bad: results(service, parent, pageToken=b)) == (
+            "INVALID_ARGUMENT",
+            "pageToken",
+        )
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("evaluation_status = FAIL", [1, 3]),
+        ("evaluationStatus = FAIL", [1, 3]),
+        ("evaluation_status != FAIL", [0, 2, 4]),
+        ("evaluation_status = OUTCOME_UNSPECIFIED", [4]),
+        ("app_version = v8", [2, 3]),
+        ('app_version = "projects/acme-cx/locations/us/apps/travel-desk/versions/v8"', [2, 3]),
+        ("app_version = v8 evaluation_status = FAIL", [3]),
+        ("app_version = v8 OR evaluation_status = FAIL", [1, 2, 3]),
+        ("NOT app_version = v8", [0, 1, 4]),
+        ('create_time >= "2026-11-01T00:00:03Z"', [3, 4]),
+        ('create_time < "2026-11-01T01:00:01+01:00"', [0]),
+        ('create_time < "9999-01-01T00:00:00Z"', [0, 1, 2, 3, 4]),
+        ("conversation = conversation-2", [2]),
+        ("display_name : RESULT", [0, 1, 2, 3, 4]),
+        ("display_name : 4", [4]),
+        ('display_name : "%"', []),
+        ("evaluation_run = nightly", [0, 1, 2, 3, 4]),
+        ("evaluation_run = other", []),
+        ("name : r-0003", [3]),
+        ("execution_state = COMPLETED", [0, 1, 2, 3, 4]),
+        ("evaluation = two", []),
+        ("display_name = \"' OR '1'='1\"", []),
+    ],
+)
+def test_results_are_filtered(service: Any, app: str, put_result: Any, text: str, found: list[int]) -> None:
+    for number, (status, version) in enumerate(
+        [("PASS", "v7"), ("FAIL", "v7"), ("PASS", "v8"), ("FAIL", "v8"), ("", "v7")]
+    ):
+        put_result(number, status, version=version)
+    page = results(service, f"{app}/evaluations/one", filter=text, orderBy="name")
+    assert short(page.get("evaluationResults", [])) == [f"r-{n:04}" for n in found]
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("tags:slow", ["a", "b"]),
+        ("tags = slow AND NOT tags:new", ["a"]),
+        ('display_name = "Case b"', ["b"]),
+        ("display_name:CASE", ["a", "b", "c"]),
+        ("name = c", ["c"]),
+        ("evaluation_datasets:x", []),
+        ('update_time > "2020-01-01T00:00:00Z"', ["a", "b", "c"]),
+        ("created_by = tester", ["a", "b", "c"]),
+    ],
+)
+def test_evaluations_are_filtered(service: Any, app: str, create: Any, text: str, found: list[str]) -> None:
+    create("a", tags=["slow"])
+    create("b", tags=["slow", "new"])
+    create("c")
+    for field in ("evaluationFilter", "filter"):
+        page = evaluations(service, app, orderBy="name", **{field: text})
+        assert short(page.get("evaluations", [])) == found
+
+
+def test_evaluations_are_filtered_by_their_runs(service: Any, app: str, create: Any, put_result: Any) -> None:
+    create("one")
+    create("two")
+    put_result(1, version="v9", appVersionDisplayName="March")
+    for text in (
+        "app_version = v9",
+        'app_version_display_name = "March"',
+        "name = nightly",
+        'create_time < "2026-12-01T00:00:00Z"',
+    ):
+        assert short(evaluations(service, app, evaluationRunFilter=text)["evaluations"]) == ["one"]
+    assert evaluations(service, app, evaluationRunFilter="app_version = v1") == {}
+
+
+WRONG_LISTS = [
+    ({"pageSize": -1}, "pageSize"),
+    ({"orderBy": "size"}, "orderBy"),
+    ({"orderBy": "name desc"}, "orderBy"),
+    ({"orderBy": "name; DROP TABLE results"}, "orderBy"),
+    ({"filter": "nothing = 1"}, "filter"),
+    ({"filter": "evaluation_status = FAILED"}, "filter"),
+    ({"filter": "create_time > yesterday"}, "filter"),
+    ({"filter": "evaluation_status < PASS"}, "filter"),
+    ({"filter": "name = "}, "filter"),
+    ({"parent": ""}, "parent"),
+    ({"parent": "evaluations/one"}, "parent"),
+    ({"parent": "projects/p/locations/l/apps/a"}, "parent"),
+    ({"parent": "projects/p/locations/l/apps/a/evaluations/one/"}, "parent"),
+    ({"parent": "projects/p/locations/l/apps/a/evaluations/one' OR '1'='1"}, "parent"),
+    ({"parent": "projects/p/locations/l/apps/a/evaluations/../one"}, "parent"),
+    ({"parent": "projects/p/locations/-/apps/a/evaluations/-"}, "parent"),
+]
+
+
+@pytest.mark.parametrize(("fields", "field"), WRONG_LISTS)
+def test_wrong_lists_are_refused(service: Any, app: str, fields: Any, field: str) -> None:
+    wanted = {"parent": f"{app}/evaluations/-", **fields}
+    assert refusal(lambda: results(service, **wanted)) == ("INVALID_ARGUMENT", field)
+
+
+def test_what_is_not_there(service: Any, app: str, put_result: Any, create: Any) -> None:
+    name = f"{app}/evaluations/two"
+    assert refusal(get_evaluation, service, name) == ("NOT_FOUND", "")
+    assert refusal(get_evaluation_result, service, f"{name}/results/r-1") == ("NOT_FOUND", "")
+    assert refusal(lambda: results(service, name)) == ("NOT_FOUND", "")
+    assert results(service, f"{app}/evaluations/-") == {}
+    assert evaluations(service, app) == {}
+    create("two")
+    assert results(service, name) == {}
+    put_result(1, evaluation="three")
+    assert len(results(service, f"{app}/evaluations/three")["evaluationResults"]) == 1
+
+
+@pytest.mark.parametrize(
+    "name", ["", "x", "projects/p/locations/l/apps/a/evaluations/-", "projects/\0", "é" * 999]
+)
+def test_malformed_names(service: Any, name: str) -> None:
+    assert refusal(get_evaluation, service, name) == ("INVALID_ARGUMENT", "name")
+    assert refusal(get_evaluation_result, service, name) == ("INVALID_ARGUMENT", "name")
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=60)
+@given(st.text(max_size=40), st.text(max_size=40))
+def test_no_text_breaks_a_query(service: Any, value: str, other: str) -> None:
+    app = "projects/p/locations/l/apps/a"
+    quoted = '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    for operator in ("=", "!=", ":"):
+        page = results(service, f"{app}/evaluations/-", filter=f"display_name {operator} {quoted}")
+        assert page == {}
+    for fields in ({"filter": other}, {"pageToken": other}, {"orderBy": other}, {"parent": other}):
+        try:
+            results(service, **{"parent": f"{app}/evaluations/-", **fields})
+        except ServiceError as error:
+            assert error.status == "INVALID_ARGUMENT"
+
+
+def compare(service: Any, app: str, **fields: Any) -> Any:
+    wanted = {"parent": app, "baseVersion": "v7", "candidateVersion": "v8", **fields}
+    compared = compare_app_versions(service, CompareAppVersionsRequest.from_value(wanted))
+    assert CompareAppVersionsResponse.from_value(compared).to_value() == compared
+    return compared
+
+
+def test_two_versions_are_compared(service: Any, app: str, create: Any, put_result: Any) -> None:
+    outcomes = {
+        "better": (["FAIL", "PASS"], ["PASS", "PASS"]),
+        "gone": (["PASS"], []),
+        "new": ([], ["FAIL"]),
+        "same": (["PASS", "FAIL"], ["FAIL", "PASS", "FAIL", "PASS"]),
+        "undecided": ([""], ["PASS"]),
+        "worse": (["PASS", "PASS"], ["PASS", "FAIL"]),
+        "worst": (["PASS"], ["FAIL"]),
+    }
+    number = 0
+    for name, versions in outcomes.items():
+        create(name, tags=["quick"] if name == "worst" else [])
+        for version, statuses in zip(("v7", "v8"), versions, strict=True):
+            for status in statuses:
+                number += 1
+                put_result(number, status, evaluation=name, version=version)
+    found = compare(service, app)
+    assert [(short([{"name": c["evaluation"]}])[0], c["change"]) for c in found["changes"]] == [
+        ("worse", "REGRESSED"),
+        ("worst", "REGRESSED"),
+        ("better", "IMPROVED"),
+    ]
+    assert found["changes"][0] | {"evaluation": ""} == {
+        "evaluation": "",
+        "displayName": "Case worse",
+        "change": "REGRESSED",
+        "basePassCount": 2,
+        "candidatePassCount": 1,
+        "candidateFailCount": 1,
+    }
+    counts = {key: value for key, value in found.items() if key.endswith("Count")}
+    assert counts == {
+        "regressedCount": 2,
+        "improvedCount": 1,
+        "unchangedCount": 1,
+        "onlyBaseCount": 1,
+        "onlyCandidateCount": 2,
+    }
+    base = found["base"]
+    assert (base["passCount"], base["failCount"], base["undecidedCount"], base["evaluationCount"]) == (
+        6,
+        2,
+        1,
+        6,
+    )
+    assert base["passRate"] == 0.75 and base["passRateLow"] < 0.75 < base["passRateHigh"]
+    assert base["metrics"]["passCount"] == 6
+    tagged = compare(service, app, evaluationFilter="tags:quick")
+    assert tagged["base"]["passCount"] == 1 and len(tagged["changes"]) == 1
+    pages, token = [], ""
+    for _ in range(3):
+        page = compare(service, app, pageSize=1, pageToken=token)
+        pages += page["changes"]
+        token = page.get("nextPageToken", "")
+    assert pages == found["changes"] and token == ""
+    full = f"{app}/versions/v8"
+    assert compare(service, app, candidateVersion=full) == found
+
+
+def test_wrong_comparisons(service: Any, app: str, put_result: Any) -> None:
+    put_result(1)
+    with pytest.raises(ServiceError, match="there are results of: v7"):
+        compare(service, app)
+    assert refusal(lambda: compare(service, app, baseVersion="")) == ("INVALID_ARGUMENT", "baseVersion")
+    assert refusal(lambda: compare(service, "app")) == ("INVALID_ARGUMENT", "parent")
+    wrong = {"evaluationFilter": "x=1"}
+    assert refusal(lambda: compare(service, app, **wrong)) == ("INVALID_ARGUMENT", "evaluationFilter")
+
+
+def test_failures_are_listed(service: Any, app: str) -> None:
+    told = [
+        Failure("parse", "ValueError", "bad", "log.jsonl", 3, "{}"),
+        Failure("match", "UnknownCaseError", "no case", "log.jsonl", 4, "{}", "c-1", app_version="v7"),
+        Failure("score", "E", "m", "log.jsonl", 5, "{}", "c-2", "response_match_score", "v7", 0),
+    ]
+    rows = [
+        failure_columns(failure_rows(one, "run 1")[0], app, 10**9 * (i + 1)) for i, one in enumerate(told)
+    ]
+    service.store.write(lambda connection: write_failures(connection, rows))
+
+    def failures(**fields: Any) -> Any:
+        return get_failures(service, GetFailuresRequest.from_value({"parent": app, **fields}))
+
+    found = failures()["failures"]
+    assert [one["stage"] for one in found] == ["score", "match", "parse"]
+    assert found[0] | {"name": "", "evaluationRun": ""} == {
+        "name": "",
+        "evaluationRun": "",
+        "updateTime": "1970-01-01T00:00:03Z",
+        "stage": "score",
+        "errorType": "E",
+        "message": "m",
+        "source": "log.jsonl",
+        "position": 5,
+        "record": "{}",
+        "conversationId": "c-2",
+        "criterion": "response_match_score",
+        "appVersion": "v7",
+        "turnIndex": 0,
+    }
+    assert [one["stage"] for one in failures(filter="stage = match")["failures"]] == ["match"]
+    assert [one["stage"] for one in failures(filter="errorType:unknown")["failures"]] == ["match"]
+    run = found[0]["evaluationRun"]
+    assert len(failures(filter=f'evaluation_run = "{run}"')["failures"]) == 3
+    first = failures(pageSize=2)
+    assert len(first["failures"]) == 2
+    assert len(failures(pageSize=2, pageToken=first["nextPageToken"])["failures"]) == 1
+    assert refusal(lambda: failures(filter="record=x")) == ("INVALID_ARGUMENT", "filter")
+
+
+def test_a_stored_result_is_a_message_of_the_api(put_result: Any) -> None:
+    result = put_result(1)
+    assert EvaluationResult.from_value(result).to_value() == result

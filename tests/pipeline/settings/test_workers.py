@@ -1,0 +1,155 @@
+"""What workers on other machines could not find is refused before anything runs."""
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from apache_beam.options.pipeline_options import PipelineOptions
+from apache_beam.runners.runner import create_runner
+
+from turnwise.pipeline.cli.options import parse_options
+from turnwise.pipeline.settings.workers import are_elsewhere
+from turnwise.schemas.config import ConfigError
+
+IMAGE = "--sdk_container_image=example.com/turnwise:1"
+DATAFLOW = ["--runner=DataflowRunner", "--dry_run=True", "--project=some-project", "--region=us-central1"]
+DATAFLOW += ["--temp_location=gs://some-bucket/tmp"]
+FLINK = ["--runner=FlinkRunner", "--flink_master=cluster.example:8081"]
+INPUT, OUTPUT = "--input=gs://some-bucket/logs/", "--output=gs://some-bucket/out"
+PLACES = [INPUT, OUTPUT]
+JUDGED = ["--judge=gemini"]
+VERTEX = {"GOOGLE_GENAI_USE_VERTEXAI": "true", "GOOGLE_CLOUD_PROJECT": "some-project"}
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> Iterator[dict[str, str]]:
+    """The environment of this process, without Google's credentials, for a test to change."""
+    kept = dict(os.environ)
+    for name in ("GOOGLE_APPLICATION_CREDENTIALS", "GOOGLE_CLOUD_PROJECT", "GOOGLE_CLOUD_LOCATION"):
+        os.environ.pop(name, None)
+    os.environ["CLOUDSDK_CONFIG"] = str(tmp_path)
+    try:
+        yield os.environ  # type: ignore[misc]
+    finally:
+        os.environ.clear()
+        os.environ.update(kept)
+
+
+@pytest.fixture
+def judged(tmp_path: Path) -> str:
+    """The option that names a config with a judged criterion."""
+    (tmp_path / "config.json").write_text('{"criteria": {"safety_v1": {}}}')
+    return f"--config={tmp_path}/config.json"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "elsewhere"),
+    [
+        ([], False),
+        (["--runner=FnApiRunner"], False),
+        (["--runner=PrismRunner"], False),
+        (["--runner=PrismRunner", "--environment_type=DOCKER"], True),
+        (["--runner=FlinkRunner"], False),
+        (["--runner=FlinkRunner", "--flink_master=[local]"], False),
+        (["--runner=FlinkRunner", "--environment_type=DOCKER"], True),
+        (["--runner=FlinkRunner", "--output_executable_path=/tmp/a.jar"], True),
+        (FLINK, True),
+        ([*FLINK, "--environment_type=LOOPBACK"], False),
+        (["--runner=SparkRunner"], False),
+        (["--runner=SparkRunner", "--spark_master_url=local[2]"], False),
+        (["--runner=SparkRunner", "--spark_master_url=spark://h:7077"], True),
+        (["--runner=PortableRunner", "--job_endpoint=localhost:8099"], True),
+        (["--runner=PortableRunner", "--job_endpoint=localhost:8099", "--environment_type=LOOPBACK"], False),
+        (["--runner=PortableRunner", "--job_endpoint=h:8099", "--environment_type=PROCESS"], True),
+        (DATAFLOW, True),
+    ],
+)
+def test_where_workers_are(arguments: list[str], elsewhere: bool) -> None:
+    name = next((a.partition("=")[2] for a in arguments if a.startswith("--runner")), "FnApiRunner")
+    assert are_elsewhere(create_runner(name), PipelineOptions(arguments)) is elsewhere
+
+
+@pytest.mark.parametrize("runner", [DATAFLOW, FLINK], ids=["dataflow", "flink"])
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        ([INPUT, "--output=out", IMAGE], "--output out: is on this machine"),
+        ([INPUT, "--output=/tmp/out", IMAGE], "--output /tmp/out: is on this machine"),
+        ([INPUT, "--output=file:///tmp/out", IMAGE], "--output file:///tmp/out: is on this machine"),
+        (["--input=logs/", OUTPUT, IMAGE], "--input logs/: is on this machine"),
+        (["--input", "gs://b/logs/", "/tmp/logs", OUTPUT, IMAGE], "--input /tmp/logs: is on this machine"),
+        ([*PLACES, "--eval_cases=cases/", IMAGE], "--eval_cases cases/: is on this machine"),
+        ([*PLACES, "--eval_cases=sqlite:///s.db", IMAGE], "s.db: is on this machine"),
+        ([*PLACES, "--store=sqlite:////tmp/s.db", IMAGE], "--store sqlite:////tmp/s.db: is on this machine"),
+        ([*PLACES, "--store=postgresql://me:geheim@localhost/d", IMAGE], "is on this machine"),
+        ([*PLACES, "--store=postgresql://me@127.0.0.1:5432/d", IMAGE], "is on this machine"),
+        ([*PLACES, "--store=postgresql:///d?host=/run/postgresql", IMAGE], "is on this machine"),
+        (
+            [*PLACES, "--judge_cache=replies.sqlite", IMAGE],
+            "--judge_cache replies.sqlite: is on this machine",
+        ),
+        (PLACES, "--setup_file is missing"),
+        ([*PLACES, "--setup_file=pyproject.toml"], "must be the whole path"),
+        ([*PLACES, "--setup_file=/no/such/pyproject.toml"], "must be the whole path"),
+        ([*PLACES, f"--setup_file={__file__}"], "must be the whole path"),
+    ],
+)
+def test_what_only_this_machine_has_is_refused(
+    turnwise: Callable[..., Any], runner: list[str], arguments: list[str], why: str
+) -> None:
+    done = turnwise("run", *runner, *arguments)
+    assert done.status == 2 and done.out == "" and done.err.count("\n") == 1
+    assert why in done.err and "geheim" not in done.err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        [IMAGE],
+        [f"--setup_file={Path(__file__).parents[3]}/pyproject.toml"],
+        ["--extra_package=/tmp/turnwise.tar.gz"],
+        [IMAGE, "--store=postgresql://me@db.example/d", "--judge_cache=none"],
+        [IMAGE, "--store=postgresql:///d?host=db.example"],
+    ],
+)
+def test_what_workers_find_is_accepted(arguments: list[str]) -> None:
+    settings, _ = parse_options([*DATAFLOW, *PLACES, *arguments])
+    assert settings.is_distributed and settings.judge.config.cache is None
+
+
+def test_a_stream_that_reads_messages_needs_no_shared_files(turnwise: Callable[..., Any]) -> None:
+    messages = ["--streaming", "--input=pubsub:projects/p/subscriptions/s", IMAGE]
+    assert parse_options([*DATAFLOW, *messages, OUTPUT])[0].is_streaming
+    done = turnwise("run", *DATAFLOW, *messages, OUTPUT, "--alerts=alerts.jsonl")
+    assert done.status == 2 and "--alerts alerts.jsonl: is on this machine" in done.err
+
+
+def test_a_key_of_this_machine_is_refused(environment: dict[str, str], judged: str) -> None:
+    environment["GOOGLE_API_KEY"] = "a-secret-key"
+    with pytest.raises(ConfigError, match="API key stands in this machine's environment") as caught:
+        parse_options([*DATAFLOW, *PLACES, IMAGE, judged, *JUDGED])
+    assert "a-secret-key" not in str(caught.value)
+    for judge in ("local", "none"):
+        parse_options([*DATAFLOW, *PLACES, IMAGE, judged, f"--judge={judge}"])
+    parse_options([*FLINK, "--environment_type=LOOPBACK", "--input=logs", "--output=out", judged, *JUDGED])
+
+
+def test_vertex_is_told_to_workers_that_have_an_identity(environment: dict[str, str], judged: str) -> None:
+    environment.update(VERTEX)
+    (Path(environment["CLOUDSDK_CONFIG"]) / "application_default_credentials.json").write_text("{}")
+    config = parse_options([*DATAFLOW, *PLACES, IMAGE, judged, *JUDGED])[0].judge.config
+    assert (config.project, config.location) == ("some-project", "global")
+
+
+@pytest.mark.parametrize("place", ["GOOGLE_APPLICATION_CREDENTIALS", "CLOUDSDK_CONFIG"])
+def test_a_file_of_credentials_is_refused(environment: dict[str, str], judged: str, place: str) -> None:
+    environment.update(VERTEX)
+    file = Path(environment["CLOUDSDK_CONFIG"]) / "application_default_credentials.json"
+    assert parse_options([*FLINK, *PLACES, IMAGE, judged, *JUDGED])
+    file.write_text("{}")
+    if place != "CLOUDSDK_CONFIG":
+        environment[place] = str(file)
+    with pytest.raises(ConfigError, match="a file of this machine"):
+        parse_options([*FLINK, *PLACES, IMAGE, judged, *JUDGED])

@@ -1,0 +1,243 @@
+import json
+import socket
+import subprocess
+import sys
+import threading
+from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import chain, repeat
+from pathlib import Path
+
+import apache_beam as beam
+import pytest
+from apache_beam.testing.util import assert_that, equal_to
+
+from turnwise.pipeline.streaming.alerts.send import SendAlerts
+from turnwise.pipeline.streaming.alerts.sinks import (
+    AlertError,
+    FileAlertSink,
+    RecordedAlertSink,
+    WebhookAlertSink,
+    open_alert_sink,
+)
+from turnwise.schemas.alert import Alert
+from turnwise.schemas.config import ConfigError
+
+ROOT = Path(__file__).parents[4]
+ALERT = Alert(
+    *("alerts/a-1", "quality", "2026-01-01T00:00:00Z", "2026-01-01T01:00:00Z", None, "evaluation_status"),
+    *("conversation", "pass_rate", 0.5, 40, "below", 0.8, None, None, None, "schlecht: größer 東京"),
+)
+OTHER = replace(ALERT, name="alerts/a-2", app_version="v2")
+
+
+def names(path):
+    return [json.loads(line)["name"] for line in path.read_text(encoding="utf-8").splitlines() if line]
+
+
+def test_a_file_holds_every_alert_once(tmp_path):
+    path = tmp_path / "new/alerts.jsonl"
+    sink = FileAlertSink(path)
+    sink.send([ALERT, ALERT])
+    sink.send([ALERT, OTHER])
+    FileAlertSink(path).send([OTHER, ALERT])
+    assert names(path) == ["alerts/a-1", "alerts/a-2"]
+    row = json.loads(path.read_text(encoding="utf-8").splitlines()[0])
+    assert list(row) == list(Alert.__slots__)
+    assert (row["value"], row["app_version"], row["message"]) == (0.5, None, ALERT.message)
+
+
+BEFORE = [
+    ('{"name": "alerts/a-1", "ru', ["alerts/a-1", "alerts/a-2"]),
+    ('{"name": "alerts/a-1"}\n{"na', ["alerts/a-2"]),
+    ('{"name": "alerts/a-1"}', ["alerts/a-2"]),
+    ('\n\n[1]\n{"name": 7}\nnull\n', ["alerts/a-1", "alerts/a-2"]),
+    ("\ufffe not json\n", ["alerts/a-1", "alerts/a-2"]),
+]
+
+
+@pytest.mark.parametrize(("text", "wanted"), BEFORE)
+def test_a_file_that_a_crash_cut_off_goes_on(tmp_path, text, wanted):
+    path = tmp_path / "alerts.jsonl"
+    path.write_text(text, encoding="utf-8")
+    FileAlertSink(path).send([ALERT, OTHER])
+    content = path.read_text(encoding="utf-8")
+    assert content.startswith(text)
+    lines = content[len(text) :].lstrip("\n").splitlines()
+    assert [json.loads(line)["name"] for line in lines] == wanted
+    before = path.read_bytes()
+    FileAlertSink(path).send([ALERT, OTHER])
+    assert path.read_bytes() == before
+
+
+def test_a_file_that_cannot_be_written(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(AlertError, match="file/alerts"):
+        FileAlertSink(tmp_path / "file/alerts").send([ALERT])
+    with pytest.raises(AlertError, match="directory"):
+        FileAlertSink(tmp_path).send([ALERT])
+
+
+class Endpoint:
+    """An HTTP server that answers with a script of statuses, and then with the last one."""
+
+    def __init__(self):
+        self.asked = []
+        self.statuses = repeat(200)
+        endpoint = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self):
+                body = self.rfile.read(int(self.headers["Content-Length"]))
+                endpoint.asked.append((self.path, dict(self.headers), json.loads(body)))
+                status = next(endpoint.statuses)
+                if status is None:
+                    self.close_connection = True
+                    return
+                self.send_response(status)
+                self.send_header("Location", "/elsewhere")
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+
+            def log_message(self, *args):
+                pass
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self._server.server_port}/hook/SECRET?key=SECRET"
+        threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True).start()
+
+    def answer(self, *statuses):
+        self.statuses = chain(statuses, repeat(statuses[-1]))
+
+    def close(self):
+        self._server.shutdown()
+        self._server.server_close()
+
+
+@pytest.fixture
+def endpoint():
+    made = Endpoint()
+    yield made
+    made.close()
+
+
+def test_a_webhook_gets_one_post_an_alert(endpoint):
+    WebhookAlertSink(endpoint.url, pause=0).send([ALERT, OTHER])
+    assert [path for path, _, _ in endpoint.asked] == ["/hook/SECRET?key=SECRET"] * 2
+    _, headers, row = endpoint.asked[0]
+    assert (headers["Content-Type"], headers["Idempotency-Key"]) == ("application/json", "alerts/a-1")
+    assert (row["name"], row["message"], row["p_value"]) == ("alerts/a-1", ALERT.message, None)
+
+
+TRIES = [
+    ([500, 200], 2, None),
+    ([503, 429, 204], 3, None),
+    ([None, 408, 200], 3, None),
+    ([500], 3, "status 500"),
+    ([404], 1, "status 404"),
+    ([401], 1, "status 401"),
+    ([302], 1, "status 302"),
+    ([None], 3, "RemoteDisconnected"),
+]
+
+
+@pytest.mark.parametrize(("statuses", "tries", "problem"), TRIES)
+def test_a_webhook_is_tried_three_times_where_that_may_help(endpoint, statuses, tries, problem):
+    endpoint.answer(*statuses)
+    sink = WebhookAlertSink(endpoint.url, pause=0)
+    if problem is None:
+        sink.send([ALERT])
+    else:
+        with pytest.raises(AlertError) as caught:
+            sink.send([ALERT])
+        assert problem in str(caught.value)
+        assert "SECRET" not in f"{caught.value!r} {caught.value.__cause__!r}"
+    assert len(endpoint.asked) == tries
+
+
+NOWHERE = ["http://127.0.0.1:1/SECRET", "http://no.such.host.invalid/SECRET", "http://a..b/SECRET"]
+
+
+@pytest.mark.parametrize("url", NOWHERE)
+def test_a_webhook_that_is_not_there(url):
+    with pytest.raises(AlertError) as caught:
+        WebhookAlertSink(url, pause=0).send([ALERT])
+    assert str(caught.value).startswith("webhook http://")
+    assert "SECRET" not in str(caught.value)
+
+
+def test_a_webhook_that_is_silent():
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}/"
+        with pytest.raises(AlertError, match="TimeoutError"):
+            WebhookAlertSink(url, timeout=0.05, pause=0).send([ALERT])
+
+
+def test_what_was_sent_is_not_sent_again_after_a_restart(endpoint, tmp_path):
+    path = tmp_path / "alerts.jsonl"
+    endpoint.answer(200, 404, 200)
+    with pytest.raises(AlertError):
+        open_alert_sink(endpoint.url, path).send([ALERT, OTHER])
+    assert names(path) == ["alerts/a-1"]
+    open_alert_sink(endpoint.url, path).send([ALERT, OTHER])
+    open_alert_sink(endpoint.url, path).send([ALERT, OTHER])
+    assert [row["name"] for _, _, row in endpoint.asked] == ["alerts/a-1", "alerts/a-2", "alerts/a-2"]
+    assert names(path) == ["alerts/a-1", "alerts/a-2"]
+
+
+def test_sinks_by_uri(tmp_path):
+    default = tmp_path / "alerts.jsonl"
+    assert isinstance(open_alert_sink(None, default), FileAlertSink)
+    assert isinstance(open_alert_sink(str(tmp_path / "a:b.jsonl"), default), FileAlertSink)
+    assert isinstance(open_alert_sink("https://host/x", None), WebhookAlertSink)
+    assert isinstance(open_alert_sink("HTTPS://host:8443/x", default), RecordedAlertSink)
+
+
+WRONG = [
+    "http://",
+    "https://user:SECRET@host/x",
+    "https://host:port/SECRET",
+    "https://host/SE CRET",
+    "https://host/SECRET\r\nX: y",
+    "https://host:0/SECRET",
+    "http://[::1/SECRET",
+    "pubsub:projects/p/subscriptions/s",
+    "pubsub:topic",
+    "kafka://host/topic",
+    "gs://bucket/alerts",
+]
+
+
+@pytest.mark.parametrize("uri", WRONG)
+def test_wrong_uris(uri, tmp_path):
+    with pytest.raises(ConfigError) as caught:
+        open_alert_sink(uri, tmp_path / "alerts.jsonl")
+    assert "SECRET" not in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_without_a_place_there_is_no_sink():
+    with pytest.raises(ConfigError):
+        open_alert_sink(None, None)
+
+
+def test_pubsub_without_credentials_is_a_mistake_of_the_user(tmp_path):
+    pytest.importorskip("google.cloud.pubsub_v1")
+    code = "from turnwise.pipeline.streaming.alerts.sinks import *\nopen_alert_sink('pubsub:projects/p/topics/t', None)"
+    nothing = {"HOME": str(tmp_path), "CLOUDSDK_CONFIG": str(tmp_path), "NO_GCE_CHECK": "true"}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=nothing, cwd=ROOT)
+    assert "ConfigError: alerts to projects/p/topics/t: " in done.stderr.splitlines()[-1]
+
+
+def test_a_sink_that_fails_gives_a_failure_and_the_stream_goes_on(tmp_path):
+    (tmp_path / "file").write_text("")
+    with beam.Pipeline(runner="FnApiRunner") as root:
+        alerts = root | beam.Create([ALERT, OTHER], reshuffle=False)
+        good = alerts | "Good" >> SendAlerts(None, tmp_path / "alerts.jsonl")
+        bad = alerts | "Bad" >> SendAlerts(str(tmp_path / "file/alerts"), None)
+        assert_that(good, equal_to([]), "none")
+        failures = bad | beam.Map(
+            lambda f: (f.stage, f.error_type, f.app_version, json.loads(f.record)["name"])
+        )
+        wanted = [("alert", "AlertError", None, "alerts/a-1"), ("alert", "AlertError", "v2", "alerts/a-2")]
+        assert_that(failures, equal_to(wanted), "both")
+    assert sorted(names(tmp_path / "alerts.jsonl")) == ["alerts/a-1", "alerts/a-2"]

@@ -1,0 +1,140 @@
+"""Records that come through a pipe, and several feeds as one."""
+
+import os
+import threading
+import time
+
+import pytest
+
+from turnwise.pipeline.streaming.inputs.composite import CompositeSource
+from turnwise.pipeline.streaming.inputs.lines import LinesSource
+from turnwise.pipeline.streaming.inputs.source import SourceRecord
+
+
+@pytest.fixture
+def pipe():
+    reading, writing = os.pipe()
+    with os.fdopen(reading, "rb") as reader, os.fdopen(writing, "wb", buffering=0) as writer:
+        yield reader, writer
+
+
+def wait_for(source, number):
+    """Polls until so many items are there."""
+    items, until = [], time.monotonic() + 20
+    while len(items) < number and time.monotonic() < until:
+        items += source.poll(1000)
+        time.sleep(0.01)
+    return items
+
+
+def wait_until(condition):
+    until = time.monotonic() + 20
+    while not condition() and time.monotonic() < until:
+        time.sleep(0.01)
+    return condition()
+
+
+def test_lines_come_as_they_are_written(pipe, checkpoints):
+    reader, writer = pipe
+    source = LinesSource(reader, "stdin", checkpoints, 100)
+    writer.write(b'\xef\xbb\xbf{"a":1}\r\n\n{"a":')
+    first = wait_for(source, 1)
+    writer.write(b"2}\n" + b"x" * 200 + b'\n{"a":3}')
+    later = wait_for(source, 2)
+    assert source.poll(9) == [] and not source.is_finished
+    writer.close()
+    later += wait_for(source, 1)
+    assert wait_until(lambda: source.is_finished)
+    assert [(item.position, item.data[:7]) for item in first + later] == [
+        (1, b'{"a":1}'),
+        (2, b'{"a":2}'),
+        (3, b"xxxxxxx"),
+        (4, b'{"a":3}'),
+    ]
+    assert [type(item.error).__name__ for item in later] == ["NoneType", "OversizedRecordError", "NoneType"]
+    source.close()
+
+
+def test_positions_go_on(pipe, checkpoints):
+    reader, writer = pipe
+    checkpoints.settled["stdin"] = {1, 2, 4}
+    source = LinesSource(reader, "stdin", checkpoints, 100)
+    writer.write(b"{}\n")
+    assert [item.position for item in wait_for(source, 1)] == [5]
+    assert checkpoints.done("stdin").through == 4, "3 was lost with its process"
+    source.close()
+
+
+def test_a_writer_waits_for_a_full_feed(pipe, checkpoints):
+    reader, writer = pipe
+    source = LinesSource(reader, "stdin", checkpoints, 1 << 20)
+    line = b'"' + b"x" * (1 << 19) + b'"\n'
+    written = []
+
+    def write():
+        for number in range(100):
+            writer.write(line)
+            written.append(number)
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    assert wait_until(lambda: source.backlog() >= 32)
+    time.sleep(0.3)
+    assert source.backlog() < 40 and len(written) < 40
+    assert len(wait_for(source, 100)) == 100
+    thread.join()
+    source.close()
+
+
+def test_what_was_read_is_given_in_the_end(pipe, checkpoints):
+    reader, writer = pipe
+    source = LinesSource(reader, "stdin", checkpoints, 100)
+    writer.write(b'{"a":1}\n{"a":2}')
+    assert wait_until(lambda: source.backlog() == 1)
+    assert [item.data for item in source.last_items()] == [b'{"a":1}', b'{"a":2}']
+    assert not writer.closed
+    source.close()
+
+
+class Numbers:
+    """A feed of numbers."""
+
+    def __init__(self, name, numbers):
+        self.name, self.numbers, self.settled, self.is_closed = name, numbers, [], False
+
+    @property
+    def is_finished(self):
+        return not self.numbers
+
+    def poll(self, limit):
+        taken, self.numbers = self.numbers[:limit], self.numbers[limit:]
+        return [SourceRecord(self.name, number, b"{}") for number in taken]
+
+    def last_items(self):
+        return [SourceRecord(self.name, 0, b"{}")]
+
+    def settle(self, places):
+        self.settled += [place for source, place in places if source == self.name]
+
+    def backlog(self):
+        return len(self.numbers)
+
+    def close(self):
+        self.is_closed = True
+
+
+def test_feeds_take_turns():
+    a, b = Numbers("a", list(range(100))), Numbers("b", list(range(3)))
+    both = CompositeSource([a, b])
+    items = both.poll(10)
+    assert [item.source for item in items] == ["a"] * 5 + ["b"] * 3 + ["a"] * 2
+    assert both.backlog() == 93 and not both.is_finished
+    assert [len(both.poll(1)) for _ in range(2)] == [1, 1]
+    both.settle(iter([("a", 1), ("b", 2), ("a", 3)]))
+    assert (a.settled, b.settled) == ([1, 3], [2])
+    assert [item.source for item in both.last_items()] == ["a", "b"]
+    while items := both.poll(50):
+        assert len(items) <= 50
+    assert both.is_finished
+    both.close()
+    assert a.is_closed and b.is_closed

@@ -1,0 +1,261 @@
+"""The real client library against a server of the tests."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from turnwise.pipeline.streaming.inputs.messages import attribute_time, message_position
+from turnwise.pipeline.streaming.inputs.pubsub import PubSubSource
+from turnwise.schemas.config import ConfigError
+
+pubsub_v1 = pytest.importorskip("google.cloud.pubsub_v1")
+if os.name == "nt":
+    pytest.skip("the server takes a signal", allow_module_level=True)
+
+ROOT = Path(__file__).parents[4]
+TOPIC = "projects/p/topics/t"
+LIMIT = 1000
+
+CONSUMER = """
+import sys, time
+from turnwise.pipeline.streaming.inputs.pubsub import PubSubSource
+feed = PubSubSource(sys.argv[1], 1000)
+while True:
+    for item in feed.poll(100):
+        if b'"keep"' in item.data:
+            feed.settle([(item.source, item.position)])
+        print(item.data.decode(), flush=True)
+    time.sleep(0.01)
+"""
+
+
+@pytest.fixture(scope="module")
+def service():
+    """The server; the environment leads all clients to it."""
+    earlier = os.environ.get("PUBSUB_EMULATOR_HOST")
+    command = [sys.executable, str(ROOT / "tests/pubsub_server.py")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        os.environ["PUBSUB_EMULATOR_HOST"] = f"127.0.0.1:{int(process.stdout.readline())}"
+        publisher = pubsub_v1.PublisherClient()
+        publisher.create_topic(name=TOPIC)
+        process.publish = lambda data, **attributes: publisher.publish(TOPIC, data, **attributes).result(10)
+        process.subscriber = pubsub_v1.SubscriberClient()
+        yield process
+        process.subscriber.close()
+        process.terminate()
+    if earlier is None:
+        del os.environ["PUBSUB_EMULATOR_HOST"]
+    else:
+        os.environ["PUBSUB_EMULATOR_HOST"] = earlier
+
+
+@pytest.fixture
+def subscription(service, request):
+    name = f"projects/p/subscriptions/{abs(hash(request.node.name))}"
+    service.subscriber.create_subscription(name=name, topic=TOPIC)
+    yield name
+    service.subscriber.delete_subscription(subscription=name)
+
+
+def wait_for(source, number, seconds=30):
+    items, until = [], time.monotonic() + seconds
+    while len(items) < number and time.monotonic() < until:
+        items += source.poll(1000)
+        time.sleep(0.01)
+    return items
+
+
+def settle(source, items):
+    source.settle([(item.source, item.position) for item in items])
+
+
+def is_waiting(service, subscription):
+    """Whether messages wait on the server that nobody has acknowledged."""
+    service.send_signal(signal.SIGUSR1)
+    time.sleep(0.2)
+    return bool(service.subscriber.pull(subscription=subscription, max_messages=9).received_messages)
+
+
+def test_a_message_is_acknowledged_when_it_is_settled(service, subscription):
+    source = PubSubSource(f"pubsub:{subscription}", LIMIT, timestamp_attribute="at")
+    service.publish(b'{"n":1}', at="2026-01-02T03:04:05.5Z")
+    service.publish(b'{"n":2}', at="1767323045500")
+    service.publish(b"x" * 2 * LIMIT, at="yesterday")
+    items = wait_for(source, 3)
+    by_time = sorted(items, key=lambda item: item.position)
+    assert [item.event_time for item in by_time] == [1767323045.5, 1767323045.5, None]
+    assert [item.data[:7] for item in by_time] == [b'{"n":1}', b'{"n":2}', b"xxxxxxx"]
+    assert [item.error is None for item in by_time] == [True, True, False]
+    assert all(item.source == subscription and abs(item.published - time.time()) < 600 for item in items)
+    settle(source, by_time[1:])
+    source.close()
+    again = PubSubSource(f"pubsub:{subscription}", LIMIT)
+    (redelivered,) = wait_for(again, 1)
+    assert redelivered[:3] == by_time[0][:3], "given back at once, under the same position"
+    settle(again, [redelivered])
+    again.close()
+    assert not is_waiting(service, subscription)
+
+
+def test_what_is_delivered_twice_is_given_once(service, subscription):
+    source = PubSubSource(f"pubsub:{subscription}", LIMIT)
+    service.publish(b"{}")
+    (item,) = wait_for(source, 1)
+    service.send_signal(signal.SIGUSR1)
+    assert wait_for(source, 1, seconds=1) == [], "it is being worked on"
+    settle(source, [item])
+    time.sleep(0.5)
+    assert not is_waiting(service, subscription), "the later delivery was acknowledged"
+    assert wait_for(source, 1, seconds=0.5) == []
+    source.close()
+
+
+def test_a_consumer_that_is_killed_loses_nothing(service, subscription):
+    command = [sys.executable, "-c", CONSUMER, f"pubsub:{subscription}"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as consumer:
+        for number in range(10):
+            text = '{"n":%d,"keep":1}' if number % 2 else '{"n":%d}'
+            service.publish((text % number).encode())
+        lines = {consumer.stdout.readline() for _ in range(10)}
+        time.sleep(1)
+        consumer.send_signal(signal.SIGKILL)
+    assert len(lines) == 10
+    service.send_signal(signal.SIGUSR1)
+    source = PubSubSource(f"pubsub:{subscription}", LIMIT)
+    items = wait_for(source, 5)
+    assert {item.data for item in items} == {f'{{"n":{number}}}'.encode() for number in range(0, 10, 2)}
+    settle(source, items)
+    source.close()
+    assert not is_waiting(service, subscription)
+
+
+def test_a_topic_is_read_through_a_subscription_of_its_own(service):
+    def own():
+        found = service.subscriber.list_subscriptions(project="projects/p")
+        return [one.name for one in found if "/turnwise-" in one.name]
+
+    source = PubSubSource(f"pubsub:{TOPIC}", LIMIT)
+    (name,) = own()
+    service.publish(b'{"n":1}')
+    (item,) = wait_for(source, 1)
+    assert (item.source, item.data) == (TOPIC, b'{"n":1}')
+    settle(source, [item])
+    source.close()
+    assert own() == [] and name
+
+
+def test_a_subscription_that_goes_away_ends_the_feed(service):
+    name = "projects/p/subscriptions/short-lived"
+    service.subscriber.create_subscription(name=name, topic=TOPIC)
+    source = PubSubSource(f"pubsub:{name}", LIMIT)
+    service.subscriber.delete_subscription(subscription=name)
+    with pytest.raises(OSError, match="NotFound"):
+        wait_for(source, 1)
+    source.close()
+
+
+@pytest.mark.parametrize(
+    ("uri", "said"),
+    [
+        ("pubsub:projects/p/subscriptions/none", "NotFound: .*subscriptions/none"),
+        ("pubsub:projects/p/topics/none", "NotFound: .*topics/none"),
+        ("pubsub:projects/p/subscriptions/forbidden", "PermissionDenied"),
+        ("pubsub:projects/p/topics/forbidden", "PermissionDenied"),
+        ("pubsub:projects/p/things/none", "use pubsub:"),
+        ("pubsub:", "use pubsub:"),
+    ],
+)
+def test_what_must_be_put_right(service, uri, said):
+    with pytest.raises(ConfigError, match=said) as raised:
+        PubSubSource(uri, LIMIT)
+    assert "\n" not in str(raised.value)
+
+
+def test_nobody_answers(service):
+    present = os.environ["PUBSUB_EMULATOR_HOST"]
+    os.environ["PUBSUB_EMULATOR_HOST"] = "127.0.0.1:1"
+    try:
+        with pytest.raises(ConfigError, match="ServiceUnavailable"):
+            PubSubSource("pubsub:projects/p/subscriptions/s", LIMIT)
+    finally:
+        os.environ["PUBSUB_EMULATOR_HOST"] = present
+
+
+def test_nobody_has_credentials(tmp_path):
+    program = "import sys; from turnwise.pipeline.streaming.inputs.pubsub import PubSubSource\n"
+    program += (
+        "try: PubSubSource('pubsub:projects/p/subscriptions/s', 1)\nexcept ValueError as e: print(repr(e))"
+    )
+    environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "NO_GCE_CHECK": "true"}
+    command = [sys.executable, "-c", program]
+    said = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True).stdout
+    assert said.startswith("ConfigError(") and "DefaultCredentialsError" in said and said.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "position"),
+    [("17", 17), (str(2**63 - 1), 2**63 - 1), ("0", 0)],
+)
+def test_numeric_ids_are_positions(text, position):
+    assert message_position(text) == position
+
+
+@pytest.mark.parametrize("text", [str(2**63), "a", "", "-1", "\u0661", "1.5", "\ud800"])
+def test_other_ids_are_digested(text):
+    assert 0 < message_position(text) < 2**63 and message_position(text) == message_position(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [("1500", 1.5), ("1970-01-01T00:00:01.5Z", 1.5), ("", None), (None, None), ("x", None), ("-5", None)],
+)
+def test_times_in_attributes(text, seconds):
+    assert attribute_time(text) == seconds
+
+
+def test_a_stream_that_is_killed_counts_every_message_once_and_alerts_once(service, subscription, tmp_path):
+    alerts = "projects/p/topics/alerts"
+    pubsub_v1.PublisherClient().create_topic(name=alerts)
+    service.subscriber.create_subscription(name="projects/p/subscriptions/alerts", topic=alerts)
+    rule = {"name": "low", "criterion": "response_match_score", "measure": "pass_rate", "below": 0.9}
+    config = {"criteria": {"response_match_score": 0.9}, "alerts": [{**rule, "min_count": 5}]}
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    command = [sys.executable, "-m", "turnwise", "run", "--streaming", "--input", f"pubsub:{subscription}"]
+    command += ["--config", str(tmp_path / "config.json"), "--output", str(tmp_path / "out")]
+    command += ["--alerts", f"pubsub:{alerts}", "--pane_every", "1"]
+    for numbers, stop in ((range(40), signal.SIGKILL), (range(40, 60), signal.SIGTERM)):
+        for number in numbers:
+            service.publish(conversation(number))
+        service.publish(b"{broken")
+        with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL) as process:
+            until = time.monotonic() + 60
+            while len(results(tmp_path)) <= numbers[-1] and time.monotonic() < until:
+                time.sleep(0.05)
+            process.send_signal(stop)
+        service.send_signal(signal.SIGUSR1)
+    assert sorted(results(tmp_path)) == sorted(f"c{number}" for number in range(60))
+    counts = json.loads((tmp_path / "out/run.json").read_text())["counts"]
+    assert (counts["records"], counts["results"], counts["lost_records"]) == (62, 60, 2)
+    rows = map(json.loads, (tmp_path / "out/metrics_by_app_version.jsonl").open())
+    assert [row["conversations"] for row in rows if row["criterion"] == "evaluation_status"] == [60]
+    pulled = service.subscriber.pull(subscription="projects/p/subscriptions/alerts", max_messages=9)
+    assert [found.message.attributes["rule"] for found in pulled.received_messages] == ["low"]
+
+
+def conversation(number):
+    turn = {"user": "Hi", "agent": "Yes.", "expected": {"response": "No, I am sorry."}}
+    value = {"conversation_id": f"c{number}", "app_version": "v1", "turns": [turn]}
+    return json.dumps({**value, "start_time": "2026-11-20T08:00:00Z"}).encode()
+
+
+def results(directory):
+    paths = directory.glob("out/results-*.jsonl")
+    lines = [line for path in paths for line in path.read_bytes().splitlines(keepends=True)]
+    whole = [json.loads(line) for line in lines if line.endswith(b"\n")]
+    return [row["displayName"].rsplit(" - ", 1)[-1] for row in whole]

@@ -1,0 +1,108 @@
+"""How far sources were read."""
+
+from threading import RLock
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from turnwise.pipeline.streaming.inputs.source import SettledPositions
+from turnwise.pipeline.streaming.local.checkpoints import SourceCheckpoints
+from turnwise.pipeline.streaming.local.tables import open_database
+
+
+@pytest.fixture
+def open_book(tmp_path):
+    """Returns a function that opens the book as the next process does."""
+    connection = open_database(tmp_path)
+    yield lambda: SourceCheckpoints(connection, RLock())
+    connection.close()
+
+
+def test_positions_in_order_are_one_mark(open_book):
+    checkpoints = open_book()
+    assert checkpoints.done("a") == SettledPositions(0)
+    checkpoints.settle([("a", 1), ("a", 2), ("a", 3)])
+    assert checkpoints.done("a") == open_book().done("a") == SettledPositions(3)
+
+
+def test_what_lies_beyond_a_gap_is_kept_until_it_is_closed(open_book):
+    checkpoints = open_book()
+    checkpoints.done("a")
+    checkpoints.settle([("a", 2), ("a", 4), ("a", 5)])
+    assert open_book().done("a") == SettledPositions(0, frozenset({2, 4, 5}))
+    checkpoints.settle([("a", 1)])
+    assert open_book().done("a") == SettledPositions(2, frozenset({4, 5}))
+    checkpoints.settle([("a", 3)])
+    assert open_book().done("a") == SettledPositions(5)
+
+
+def test_sources_are_apart_and_only_those_that_asked_are_kept(open_book):
+    checkpoints = open_book()
+    checkpoints.done("a")
+    checkpoints.settle([("a", 1), ("b", 1), ("topic", 7)])
+    after = open_book()
+    assert (after.done("a"), after.done("b"), after.done("topic")) == (
+        SettledPositions(1),
+        SettledPositions(0),
+        SettledPositions(0),
+    )
+
+
+def test_positions_that_hold_nothing_go_with_the_next_settling(open_book):
+    checkpoints = open_book()
+    checkpoints.done("a")
+    checkpoints.skip("a", [1, 3])
+    assert open_book().done("a") == SettledPositions(0)
+    checkpoints.settle([("a", 2)])
+    assert open_book().done("a") == SettledPositions(3)
+
+
+def test_settling_again_changes_nothing(open_book):
+    checkpoints = open_book()
+    checkpoints.done("a")
+    for _ in range(2):
+        checkpoints.settle([("a", 1), ("a", 3)])
+    assert checkpoints.done("a") == open_book().done("a") == SettledPositions(1, frozenset({3}))
+
+
+def test_notes_are_remembered_apart_from_progress(open_book):
+    checkpoints = open_book()
+    checkpoints.done("a")
+    assert checkpoints.note("a") is None
+    checkpoints.remember("a", "one")
+    checkpoints.settle([("a", 1)])
+    checkpoints.remember("a", "two")
+    after = open_book()
+    assert (after.note("a"), after.note("b"), after.done("a")) == ("two", None, SettledPositions(1))
+
+
+@pytest.mark.parametrize(
+    "done", [SettledPositions(), SettledPositions(3), SettledPositions(3, frozenset({5}))]
+)
+def test_a_position_is_settled_or_not(done):
+    assert [n for n in range(1, 8) if n in done] == [*range(1, done.through + 1), *sorted(done.beyond)]
+    assert "x" not in done
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.permutations(range(1, 13)), st.sets(st.integers(1, 12)), st.lists(st.integers(1, 5), max_size=12))
+def test_any_order_of_settling_gives_through_and_beyond(tmp_path_factory, order, skipped, sizes):
+    """`through` is the end of what has no gap, `beyond` the rest; a process may end after any of them."""
+    connection = open_database(tmp_path_factory.mktemp("book"))
+    checkpoints, done = SourceCheckpoints(connection, RLock()), set()
+    checkpoints.done("a")
+    sizes = iter(sizes)
+    while order:
+        size = next(sizes, 1)
+        now, order = order[:size], order[size:]
+        checkpoints.skip("a", [n for n in now if n in skipped])
+        checkpoints.settle([("a", n) for n in now if n not in skipped])
+        done |= set(now)
+        through = next(n for n in range(14) if n + 1 not in done)
+        found = checkpoints.done("a")
+        assert found == SettledPositions(through, frozenset(n for n in done if n > through))
+        if size % 2:
+            checkpoints = SourceCheckpoints(connection, RLock())
+            assert checkpoints.done("a") == found
+    connection.close()

@@ -1,0 +1,68 @@
+"""The screen of a stream."""
+
+from dataclasses import replace
+
+import pytest
+
+from turnwise.pipeline.streaming.local.live import Snapshot, view
+
+NOTHING = Snapshot(0.0, (0.0, 0.0), 0, 0, 0, None, 0, [], {}, 0)
+BUSY = Snapshot(3725.9, (1234.56, 6172.0), 98765, 60, 43, 12_000_000, 7, [], {"v1": 3}, 5)
+
+
+def status_row(version, conversations):
+    return {
+        **{"app_version": version, "criterion": "evaluation_status", "level": "conversation"},
+        **{
+            "conversations": conversations,
+            "turns": 2 * conversations,
+            "unscored": 1,
+            "unit": "score",
+            "repeats": None,
+        },
+        **{"pass_rate": 0.5, "pass_count": 2, "scored": 4, "pass_rate_low": 0.2, "pass_rate_high": 0.8},
+        **{"window_start": "2026-11-21T08:00:00Z", "window_end": "2026-11-21T09:00:00Z"},
+    }
+
+
+def criterion_row(version, mean):
+    own = {"criterion": "response_match_score", "mean": mean, "unscored": 1}
+    return {**status_row(version, 4), **own}
+
+
+CASES = [
+    (
+        NOTHING,
+        [
+            "turnwise stream   00:00:00   ctrl-c ends it in order",
+            "0.0 conversations/s, 0.0 turns/s; 0 results, 0 failures",
+            "on their way 0, in open sessions 0; judge calls in flight 0",
+        ],
+    ),
+    (
+        BUSY,
+        [
+            "turnwise stream   01:02:05   ctrl-c ends it in order",
+            "1,234.6 conversations/s, 6,172.0 turns/s; 98,765 results, 5 failures",
+            "on their way 17, in open sessions 43, backlog 12,000,000; judge calls in flight 7",
+        ],
+    ),
+]
+
+
+@pytest.mark.parametrize(("shot", "lines"), CASES, ids=["nothing", "busy"])
+def test_the_first_lines(shot, lines):
+    assert view(shot, ["response_match_score"]) == lines
+
+
+def test_below_stands_the_newest_window_by_app_version():
+    rows = [status_row("v1", 5), criterion_row("v1", 0.75), status_row("v2", 6), criterion_row("v2", None)]
+    lines = view(replace(BUSY, rows=rows), ["response_match_score", "turn_latency"])[3:]
+    assert lines[:2] == ["", "window 2026-11-21T08:00:00Z to 2026-11-21T09:00:00Z"]
+    table = {line.split("  ")[0]: line.split() for line in lines[3:]}
+    assert lines[2].split() == ["v1", "v2"]
+    assert table["conversations"][1:] == ["5", "6"]
+    assert table["pass rate"][2:] == ["50%", "(2", "of", "4,", "20%", "to", "80%)"] * 2
+    assert table["response_match_score"][1:] == ["0.750", "-"]
+    assert table["unscored"][1:] == ["1", "1"] and table["failures"][1:] == ["3", "0"]
+    assert not any("turn_latency" in line for line in lines), "nothing was measured"

@@ -1,0 +1,152 @@
+"""The sources of a stream on other runners: translated for Dataflow, and their steps on given elements."""
+
+import json
+import os
+import subprocess
+import sys
+from datetime import datetime, timezone
+from pathlib import Path
+from types import SimpleNamespace
+
+import apache_beam as beam
+import pytest
+from apache_beam.io.filesystem import FileMetadata
+from apache_beam.options.pipeline_options import PipelineOptions
+from apache_beam.pvalue import TaggedOutput
+
+from turnwise.pipeline.streaming.beam.sources import (
+    ConnectorOptions,
+    FileArrivalsFn,
+    KafkaArrivalsFn,
+    MessageArrivalsFn,
+    read_arrivals,
+)
+from turnwise.schemas.config import ConfigError
+
+ROOT = Path(__file__).parents[3]
+LIMIT = 100
+OVERSIZED = b'"' + b"x" * 2 * LIMIT + b'"'
+
+
+def time_of(data):
+    """Returns the value of `at`."""
+    try:
+        return json.loads(data).get("at")
+    except ValueError:
+        return None
+
+
+OPTIONS = ConnectorOptions(time_of, LIMIT, timestamp_attribute="at")
+
+
+def given(step, element):
+    """Runs a step on an element; returns its arrivals as (source, position, data, time), and its errors."""
+    outputs = list(step.process(element))
+    lost = [one.value.error_type for one in outputs if isinstance(one, TaggedOutput)]
+    kept = [one for one in outputs if not isinstance(one, TaggedOutput)]
+    assert all(one.timestamp == one.value.event_time for one in kept)
+    return [(*vars_of(one.value),) for one in kept], lost
+
+
+def vars_of(arrival):
+    return arrival.source.rsplit("/", 1)[-1], arrival.position, arrival.data, arrival.event_time
+
+
+def test_files(tmp_path):
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(b'{"at":5}\n\n{"n":1}\n' + OVERSIZED + b"\nno\n")
+    found = given(FileArrivalsFn(OPTIONS), FileMetadata(str(path), 1, 77.0))
+    assert found == (
+        [("a.jsonl", 1, b'{"at":5}', 5.0), ("a.jsonl", 3, b'{"n":1}', 77.0), ("a.jsonl", 5, b"no", 77.0)],
+        ["OversizedRecordError"],
+    )
+
+
+def test_files_that_cannot_be_read(tmp_path):
+    assert given(FileArrivalsFn(OPTIONS), FileMetadata(str(tmp_path / "a.json"), 1, 77.0))[1] != []
+    for name in ("a.csv", ".a.json", "a.json.tmp"):
+        assert given(FileArrivalsFn(OPTIONS), FileMetadata(str(tmp_path / name), 1, 77.0)) == ([], [])
+
+
+@pytest.mark.parametrize(
+    ("data", "attributes", "time"),
+    [
+        (b'{"at":5}', {}, 5.0),
+        (b'{"at":5}', {"at": "6000"}, 6.0),
+        (b'{"at":5}', {"at": "soon"}, 5.0),
+        (b"{}", {}, 100.0),
+    ],
+)
+def test_messages(data, attributes, time):
+    published = datetime.fromtimestamp(100, timezone.utc)
+    message = SimpleNamespace(data=data, attributes=attributes, message_id="12", publish_time=published)
+    assert given(MessageArrivalsFn("s", OPTIONS), message) == ([("s", 12, data, time)], [])
+    large = SimpleNamespace(data=OVERSIZED, attributes={}, message_id="a", publish_time=published)
+    assert given(MessageArrivalsFn("s", OPTIONS), large) == ([], ["OversizedRecordError"])
+
+
+def test_kafka_rows():
+    row = SimpleNamespace(topic="t", partition=3, offset=9, timestamp=8000, value=b"{}")
+    assert given(KafkaArrivalsFn(OPTIONS), row) == ([("t[3]", 9, b"{}", 8.0)], [])
+    row.value = None
+    assert given(KafkaArrivalsFn(OPTIONS), row) == ([], [])
+
+
+@pytest.fixture
+def dataflow():
+    """A pipeline that is translated for Dataflow and not sent."""
+    pytest.importorskip("google.cloud.pubsub_v1")
+    arguments = (
+        "--runner=DataflowRunner --dry_run=True --streaming --project=some-project --region=us-central1"
+    )
+    options = PipelineOptions([*arguments.split(), "--temp_location=gs://some-bucket/t"])
+    return beam.Pipeline(options=options)
+
+
+def test_a_stream_is_translated_for_dataflow(dataflow):
+    inputs = [
+        "pubsub:projects/some-project/subscriptions/s",
+        "pubsub:projects/some-project/topics/t",
+        "gs://some-bucket/logs/",
+    ]
+    arrivals, failures = read_arrivals(dataflow, inputs, OPTIONS)
+    seconds = beam.window.FixedWindows(60)
+    arrivals | beam.WindowInto(seconds) | beam.Map(lambda one: (one.source, 1)) | beam.CombinePerKey(sum)
+    failures | "Failures" >> beam.Map(lambda one: one.stage)
+    dataflow.run()
+    transforms = dataflow.runner.proto_pipeline.components.transforms.values()
+    reads = [one.spec.payload for one in transforms if one.spec.urn == "beam:transform:pubsub_read:v1"]
+    assert len(reads) == 2
+    assert all(b"at" in payload for payload in reads)
+    assert any(b"projects/some-project/subscriptions/s" in payload for payload in reads)
+    assert any(b"projects/some-project/topics/t" in payload for payload in reads)
+    names = {one.unique_name for one in transforms}
+    assert {"Input1Arrive", "Input2Arrive", "Input3Arrive", "AllArrivals"} <= names
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("-", "local runner"),
+        ("pubsub:x", "use pubsub:"),
+        ("kafka://x", "is named"),
+        ("pubsub:projects/P/topics/t", "P"),
+    ],
+)
+def test_inputs_that_other_runners_cannot_read(name, said):
+    with pytest.raises(ConfigError, match=said):
+        read_arrivals(beam.Pipeline("FnApiRunner"), [name], OPTIONS)
+
+
+def test_kafka_without_its_java_part_is_refused_in_one_line(tmp_path):
+    program = (
+        "import apache_beam as beam\n"
+        "from turnwise.pipeline.streaming.beam.sources import ConnectorOptions, read_arrivals\n"
+        "try: read_arrivals(beam.Pipeline('FnApiRunner'), ['kafka://b:1/t'], ConnectorOptions(len, 9))\n"
+        "except ValueError as error: print(repr(error))\n"
+    )
+    nowhere = {"HOME": str(tmp_path), "https_proxy": "http://127.0.0.1:1", "http_proxy": "http://127.0.0.1:1"}
+    command = [sys.executable, "-c", program]
+    environment = {"PATH": os.environ["PATH"], **nowhere}
+    said = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True).stdout
+    assert said.startswith("ConfigError('--input kafka://b:1/t: ") and said.count("\n") == 1

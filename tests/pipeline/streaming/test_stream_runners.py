@@ -1,0 +1,77 @@
+"""The stream on other runners: translated for Dataflow, and run on Prism where it is installed."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from turnwise.pipeline.cli.main import main
+
+ROOT = Path(__file__).parents[3]
+SAMPLE = ROOT / "pipeline/sample_data"
+PRISM = shutil.which("prism", path=os.pathsep.join([os.environ.get("PATH", ""), str(Path.home() / "go/bin")]))
+DATAFLOW = ["--runner=DataflowRunner", "--dry_run=True", "--project=some-project", "--region=europe-west1"]
+DATAFLOW += ["--temp_location=gs://some-bucket/tmp", "--sdk_container_image=example.com/turnwise:1"]
+PUBSUB = "pubsub:projects/some-project/subscriptions/conversations"
+
+
+def stream(*arguments: str) -> list[str]:
+    return ["run", "--streaming", *arguments]
+
+
+def test_it_translates_for_dataflow(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(stream(*DATAFLOW, "--input", PUBSUB, "--output", "gs://some-bucket/out")) == 0
+    assert capsys.readouterr().out == "the pipeline was translated; nothing was run\n"
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (("--stop_after", "5"), "for a stream in this process|end a stream in this process"),
+        (("--fail_on", "evaluation_status"), "--fail_on"),
+    ],
+)
+def test_what_only_a_stream_in_this_process_can_do(
+    more: tuple[str, ...], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(stream(*DATAFLOW, "--input", PUBSUB, "--output", "gs://some-bucket/out", *more)) == 2
+    err = capsys.readouterr().err
+    assert err.count("\n") == 1 and any(part in err for part in said.split("|"))
+
+
+@pytest.mark.skipif(PRISM is None, reason="prism is not installed (go install .../cmd/prism)")
+def test_it_runs_on_prism(tmp_path: Path) -> None:
+    arguments = ["--input", f"{SAMPLE / 'conversations'}/", "--eval_cases", str(SAMPLE / "cases")]
+    arguments += [
+        "--config",
+        str(SAMPLE / "config.json"),
+        "--judge",
+        "local",
+        "--output",
+        str(tmp_path / "out"),
+    ]
+    arguments += ["--runner=PrismRunner", f"--prism_location={PRISM}", "--environment_type=LOOPBACK"]
+    command = [sys.executable, "-m", "turnwise", *stream(*arguments)]
+    with (tmp_path / "log").open("wb") as log:
+        process = subprocess.Popen(command, cwd=ROOT, stdout=log, stderr=log)
+    try:
+        deadline = time.monotonic() + 300
+        while len(names(tmp_path / "out")) < 59 and time.monotonic() < deadline:
+            assert process.poll() is None, (tmp_path / "log").read_text()
+            time.sleep(0.5)
+    finally:
+        process.send_signal(signal.SIGINT)
+        process.wait(timeout=120)
+    found = names(tmp_path / "out")
+    assert len(found) == len(set(found)) == 59
+
+
+def names(directory: Path) -> list[str]:
+    """Returns the names of all results that are there."""
+    return [json.loads(line)["name"] for path in directory.glob("results-*") for line in path.open()]

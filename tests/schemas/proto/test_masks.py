@@ -1,0 +1,307 @@
+"""Field masks of updates and readers, by examples and by laws."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from google.cloud import ces_v1beta
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic.alias_generators import to_camel
+
+from turnwise.schemas.ces.cases import Evaluation
+from turnwise.schemas.ces.results import EvaluationResult
+from turnwise.schemas.ces.updates import updated_content, written_fields
+from turnwise.schemas.proto.masks import MaskError, all_but, mask_fields, parse_mask, select_fields
+
+REFERENCE = Path(__file__).parents[3] / "../shared/reference/ces.md"
+NAME = "projects/p/locations/l/apps/a/evaluations/one"
+GOLDEN = {"turns": [{"steps": [{"userInput": {"text": "hi"}}]}], "evaluationExpectations": ["e"]}
+SCENARIO = {"task": "t", "maxTurns": 3, "rubrics": ["r"], "variableOverrides": {"a": 1.0}}
+THRESHOLDS = {
+    "goldenEvaluationMetricsThresholds": {
+        "turnLevelMetricsThresholds": {"semanticSimilaritySuccessThreshold": 0},
+        "toolMatchingSettings": {"extraToolCallBehavior": "ALLOW"},
+    },
+    "goldenHallucinationMetricBehavior": "ENABLED",
+}
+OLD = {
+    "name": NAME,
+    "displayName": "old",
+    "description": "words",
+    "tags": ["a", "b"],
+    "golden": GOLDEN,
+    "evaluationMetricsThresholdOverride": THRESHOLDS,
+}
+
+
+def updated(mask: str | None, **new: Any) -> Any:
+    """What has changed, and to what (None: gone)."""
+    before = json.dumps(OLD)
+    after = updated_content(OLD, Evaluation.from_value(new), mask)
+    assert json.dumps(OLD) == before
+    assert Evaluation.from_value(after).to_value() == after
+    return {
+        key: after.get(key) for key in sorted(OLD.keys() | after.keys()) if after.get(key) != OLD.get(key)
+    }
+
+
+@pytest.mark.parametrize(
+    ("mask", "new", "change"),
+    [
+        ("displayName", {"displayName": "new", "description": "x"}, {"displayName": "new"}),
+        ("display_name", {"displayName": "new"}, {"displayName": "new"}),
+        ("displayName,description", {"displayName": "new"}, {"displayName": "new", "description": None}),
+        (" displayName , tags ", {"displayName": "new"}, {"displayName": "new", "tags": None}),
+        ("tags", {"tags": ["c"]}, {"tags": ["c"]}),
+        ("tags", {}, {"tags": None}),
+        ("tags", {"tags": []}, {"tags": None}),
+        ("golden", {"golden": {}}, {"golden": {}}),
+        ("golden", {}, {"golden": None}),
+        ("golden.turns", {"golden": {"turns": []}}, {"golden": {"evaluationExpectations": ["e"]}}),
+        ("golden.evaluation_expectations", {}, {"golden": {"turns": GOLDEN["turns"]}}),
+        ("golden,golden.turns", {"golden": {"turns": []}}, {"golden": {}}),
+        ("scenario", {"scenario": SCENARIO}, {"golden": None, "scenario": SCENARIO}),
+        ("scenario.task", {"scenario": SCENARIO}, {"golden": None, "scenario": {"task": "t"}}),
+        (
+            "scenario.maxTurns,scenario.task",
+            {"scenario": {"maxTurns": 2}},
+            {"golden": None, "scenario": {"maxTurns": 2}},
+        ),
+        ("scenario,golden", {"scenario": SCENARIO}, {"golden": None, "scenario": SCENARIO}),
+        ("golden,scenario", {"scenario": SCENARIO}, {"golden": None, "scenario": SCENARIO}),
+        ("scenario", {"golden": {}}, {}),
+        ("scenario.task", {}, {}),
+        ("scenario.task", {"scenario": {"maxTurns": 1}}, {}),
+        ("name", {"name": "projects/other"}, {}),
+        ("etag,createTime,lastCompletedResult.name", {"etag": "x", "createTime": "2026-01-01T00:00:00Z"}, {}),
+        ("displayName,etag", {"displayName": "new", "etag": "x"}, {"displayName": "new"}),
+        (
+            "evaluationMetricsThresholdOverride.goldenEvaluationMetricsThresholds.turnLevelMetricsThresholds"
+            ".semanticSimilaritySuccessThreshold",
+            {},
+            {
+                "evaluationMetricsThresholdOverride": {
+                    "goldenEvaluationMetricsThresholds": {
+                        "turnLevelMetricsThresholds": {},
+                        "toolMatchingSettings": {"extraToolCallBehavior": "ALLOW"},
+                    },
+                    "goldenHallucinationMetricBehavior": "ENABLED",
+                }
+            },
+        ),
+        (
+            "evaluation_metrics_threshold_override.golden_hallucination_metric_behavior",
+            {"evaluationMetricsThresholdOverride": {"goldenHallucinationMetricBehavior": "DISABLED"}},
+            {
+                "evaluationMetricsThresholdOverride": {
+                    **THRESHOLDS,
+                    "goldenHallucinationMetricBehavior": "DISABLED",
+                }
+            },
+        ),
+    ],
+)
+def test_an_update_changes_what_its_mask_names(mask: str, new: Any, change: Any) -> None:
+    assert updated(mask, **new) == change
+
+
+@pytest.mark.parametrize("mask", [None, "", "*", " * "])
+def test_without_a_mask_everything_is_replaced(mask: str | None) -> None:
+    new = {"name": "other", "displayName": "new", "scenario": SCENARIO, "etag": "x", "invalid": True}
+    after = updated_content(OLD, Evaluation.from_value(new), mask)
+    assert after == {"name": NAME, "displayName": "new", "scenario": SCENARIO}
+
+
+@pytest.mark.parametrize(
+    ("mask", "why"),
+    [
+        ("dispayName", "no field 'dispayName'"),
+        ("displayName,", "no field ''"),
+        (",", "no field ''"),
+        ("display name", "no field"),
+        ("displayname", "no field"),
+        ("DisplayName", "no field"),
+        ("display-name", "no field"),
+        ("golden..turns", "no field ''"),
+        ("golden.", "no field ''"),
+        (".golden", "no field ''"),
+        ("golden.turn", "Evaluation.Golden has no field 'turn'"),
+        ("golden.turns.steps", "leads into turns"),
+        ("golden.turns[0]", "no field"),
+        ("golden.*", "no field '*'"),
+        ("displayName,*", "cannot stand beside"),
+        ("scenario.variableOverrides.a", "leads into variableOverrides"),
+        ("displayName.x", "leads into displayName"),
+        ("tags.0", "leads into tags"),
+        ("lastCompletedResult.nothing", "no field 'nothing'"),
+        ("evaluation.displayName", "no field 'evaluation'"),
+        ("ONEOFS", "no field"),
+        ("model_config", "no field"),
+        ("\0", "no field"),
+        ("displayName," * 501, "more than 500"),
+        ("x" * 100_000, "no field"),
+    ],
+)
+def test_a_wrong_path_is_refused_by_name(mask: str, why: str) -> None:
+    with pytest.raises(MaskError, match=re.escape(why)) as caught:
+        updated(mask)
+    assert "\n" not in str(caught.value) and len(str(caught.value)) < 400
+
+
+def paths_into(message: Any, depth: int = 3) -> list[tuple[str, ...]]:
+    found = []
+    for spelling, field in mask_fields(message).items():
+        if spelling != field.name or message is EvaluationResult:
+            continue
+        found.append((field.name,))
+        if field.message and field.is_single and depth > 1:
+            found += [(field.name, *rest) for rest in paths_into(field.message, depth - 1)]
+    return found
+
+
+ALL_PATHS = sorted(paths_into(Evaluation))
+SNAKE = {
+    to_camel(name): name
+    for m in (Evaluation, *(f.message for f in mask_fields(Evaluation).values() if f.message))
+    for name in m.model_fields
+}
+TEXT = st.text(max_size=3)
+GOLDENS = st.fixed_dictionaries(
+    {}, optional={"turns": st.just(GOLDEN["turns"]), "evaluationExpectations": st.lists(TEXT)}
+)
+SCENARIOS = st.fixed_dictionaries(
+    {},
+    optional={
+        "task": TEXT,
+        "maxTurns": st.integers(0, 9),
+        "rubrics": st.lists(TEXT),
+        "variableOverrides": st.just({}),
+    },
+)
+INPUTS = st.one_of(
+    st.just({}),
+    st.fixed_dictionaries({"golden": GOLDENS}),
+    st.fixed_dictionaries({"scenario": SCENARIOS}),
+)
+EVALUATIONS = st.builds(
+    lambda inputs, rest: {**rest, **inputs},
+    INPUTS,
+    st.fixed_dictionaries(
+        {},
+        optional={
+            "displayName": TEXT,
+            "description": TEXT,
+            "tags": st.lists(TEXT, max_size=2),
+            "etag": TEXT,
+            "evaluationMetricsThresholdOverride": st.sampled_from([{}, THRESHOLDS]),
+            "lastCompletedResult": st.just({"name": "x"}),
+        },
+    ),
+)
+MASKS = st.lists(st.sampled_from(ALL_PATHS), min_size=1, max_size=4)
+
+
+def at(value: Any, path: tuple[str, ...]) -> Any:
+    for name in path:
+        value = value.get(name) if value is not None else None
+    return value
+
+
+@given(EVALUATIONS, EVALUATIONS, MASKS, st.booleans())
+def test_laws_of_updates(old: Any, new: Any, paths: Any, in_snake_case: bool) -> None:
+    before = {**written_fields(Evaluation.from_value(old)), "name": NAME}
+    body = Evaluation.from_value(new)
+    spelled = [[SNAKE.get(name, name) if in_snake_case else name for name in path] for path in paths]
+    mask = ",".join(map(".".join, spelled))
+    after = updated_content(before, body, mask)
+    assert Evaluation.from_value(after).to_value() == after
+    assert after["name"] == NAME and not after.keys() & Evaluation.OUTPUT_ONLY
+    assert updated_content(after, body, mask) == after
+    writable = [path for path in paths if path[0] not in Evaluation.OUTPUT_ONLY and path[0] != "name"]
+    wanted = written_fields(body)
+    for path in writable:
+        assert at(after, path) == at(wanted, path)
+    switched = {"golden", "scenario"} if {"golden", "scenario"} & {path[0] for path in writable} else set()
+    for path in ALL_PATHS:
+        touched = any(path[: len(one)] == one or one[: len(path)] == path for one in writable)
+        if not touched and path[0] not in switched:
+            assert at(after, path) == at(before, path)
+
+
+@given(st.text(st.sampled_from("abgolden.scenariotags*,_ N\0é{}[]0"), max_size=30) | st.text(max_size=20))
+def test_any_text_is_a_mask_or_refused(text: str) -> None:
+    try:
+        paths = parse_mask(Evaluation, text)
+    except MaskError as error:
+        assert "\n" not in str(error)
+    else:
+        assert paths is None or all(path in ALL_PATHS or path[0] == "lastCompletedResult" for path in paths)
+
+
+def test_output_only_fields_are_those_of_the_api() -> None:
+    doc = ces_v1beta.Evaluation.__doc__
+    found = re.findall(r"^ {8}(\w+) \(.*?\):\n\s+Output only", doc, re.M)
+    assert {to_camel(name) for name in found} == Evaluation.OUTPUT_ONLY
+
+
+@pytest.mark.skipif(not REFERENCE.exists(), reason="needs the reference")
+def test_output_only_fields_are_those_of_the_reference() -> None:
+    table = REFERENCE.read_text().split("**Evaluation** *")[1].split("**Evaluation.Golden**")[0]
+    found = re.findall(r"^\| \d+ \| `(\w+)` \| .*? \| OO \|", table, re.M)
+    assert set(found) == Evaluation.OUTPUT_ONLY
+
+
+RESULT = {
+    "name": "r",
+    "evaluationStatus": "FAIL",
+    "goldenResult": {
+        "turnReplayResults": [
+            {"conversation": "c", "expectationOutcome": [{"outcome": "PASS"}, {"outcome": "FAIL"}]},
+            {"conversation": "d", "turnLatency": "1s"},
+        ]
+    },
+}
+
+
+@pytest.mark.parametrize(
+    ("mask", "seen"),
+    [
+        ("name,evaluation_status", {"name": "r", "evaluationStatus": "FAIL"}),
+        (
+            "goldenResult.turnReplayResults.expectationOutcome.outcome,name",
+            {
+                "name": "r",
+                "goldenResult": {
+                    "turnReplayResults": [
+                        {"expectationOutcome": [{"outcome": "PASS"}, {"outcome": "FAIL"}]},
+                        {},
+                    ]
+                },
+            },
+        ),
+        ("goldenResult,goldenResult.turnReplayResults.turnLatency", {"goldenResult": RESULT["goldenResult"]}),
+        ("goldenResult.turnReplayResults.turnLatency,goldenResult", {"goldenResult": RESULT["goldenResult"]}),
+        ("scenarioResult.task", {}),
+    ],
+)
+def test_a_reader_sees_what_the_mask_names(mask: str, seen: Any) -> None:
+    paths = parse_mask(EvaluationResult, mask, through_lists=True)
+    assert paths is not None
+    assert select_fields(RESULT, paths) == seen
+
+
+def test_all_but_some_fields() -> None:
+    paths = all_but(EvaluationResult, "goldenResult.turnReplayResults.conversation,scenarioResult,name")
+    assert select_fields({**RESULT, "displayName": "d", "scenarioResult": {}}, paths) == {
+        "displayName": "d",
+        "evaluationStatus": "FAIL",
+        "goldenResult": {
+            "turnReplayResults": [
+                {"expectationOutcome": [{"outcome": "PASS"}, {"outcome": "FAIL"}]},
+                {"turnLatency": "1s"},
+            ]
+        },
+    }

@@ -1,0 +1,372 @@
+import asyncio
+import json
+import re
+from pathlib import Path
+
+import pytest
+from google.cloud import ces_v1beta
+from google.protobuf import json_format
+
+from turnwise.schemas.case import EvalCase
+from turnwise.schemas.ces.messages import MESSAGES
+from turnwise.schemas.config import CesConfig
+from turnwise.schemas.conversation import (
+    Conversation,
+    Expectation,
+    ExpectedTurn,
+    Rubric,
+    ToolCall,
+    ToolResponse,
+    Turn,
+)
+from turnwise.schemas.record import Record
+from turnwise.transforms.ces.aggregates import result_parts
+from turnwise.transforms.ces.criteria import CES_CRITERIA
+from turnwise.transforms.ces.results import RunInfo, evaluation_result
+from turnwise.transforms.criteria.ces_expectations import EvaluationExpectations
+from turnwise.transforms.formats.ces_cases import eval_case
+from turnwise.transforms.judging.backends.offline import NoJudge
+from turnwise.transforms.matching.sample import Sample
+from turnwise.transforms.scoring.conversation import ScoredConversation, judge_conversation
+from turnwise.transforms.scoring.verdict import conversation_verdict
+
+SAMPLES = Path(__file__).parents[3] / "../shared/fixtures/ces/samples"
+needs_samples = pytest.mark.skipif(not SAMPLES.is_dir(), reason="the shared fixtures are not here")
+RUN = RunInfo("run-1", "2026-03-01T02:00:00Z")
+POLITE = "The agent stays polite in every turn."
+CRITERIA = [
+    EvaluationExpectations(prompts={"polite-tone": POLITE})
+    if criterion.name == "evaluation_expectations"
+    else criterion
+    for criterion in CES_CRITERIA
+]
+
+
+def result_of(case, turns, ask, criteria=CRITERIA):
+    """Judges and returns the result, which both parsers must take as it stands."""
+    conversation = Conversation(conversation_id="c", turns=turns)
+    scored = ScoredConversation(Sample(conversation, case, Record("f", 1, b"{}")), [], [])
+    asyncio.run(judge_conversation(scored, criteria, ask))
+    assert scored.failures == []
+    result = evaluation_result(scored, conversation_verdict(scored), RUN)
+    real = ces_v1beta.EvaluationResult.pb(ces_v1beta.EvaluationResult())
+    json_format.Parse(json.dumps(result), real)
+    assert json.loads(json_format.MessageToJson(real)) == result
+    assert MESSAGES["EvaluationResult"].from_value(result).to_value() == result
+    return result
+
+
+def sample(name, kind):
+    return json.loads((SAMPLES / f"{name}__{kind}.json").read_text())
+
+
+def words_of(message):
+    return "".join(chunk.get("text") or chunk.get("transcript", "") for chunk in message["chunks"])
+
+
+def call_of(message):
+    toolset = message.get("toolsetTool")
+    resource = f"{toolset['toolset']}/tools/{toolset['toolId']}" if toolset else message["tool"]
+    return {"name": resource.rsplit("/", 1)[-1], "resource": resource, "id": message["id"]}
+
+
+def recorded_turn(index, replayed):
+    """The turn that a sample's TurnReplayResult was made of."""
+    turn = Turn(turn_index=index, user=f"turn {index}")
+    for outcome in replayed["expectationOutcome"]:
+        if "observedToolCall" in outcome:
+            message = outcome["observedToolCall"]
+            turn.tool_calls.append(ToolCall(**call_of(message), args=message["args"]))
+        elif "observedToolResponse" in outcome:
+            message = outcome["observedToolResponse"]
+            turn.tool_responses.append(ToolResponse(**call_of(message), response=message["response"]))
+        elif "observedAgentResponse" in outcome:
+            turn.agent = words_of(outcome["observedAgentResponse"])
+        elif "observedAgentTransfer" in outcome:
+            turn.transfers.append(outcome["observedAgentTransfer"]["targetAgent"])
+        elif "observedPayload" in outcome:
+            turn.payloads.append(outcome["observedPayload"])
+        elif outcome["outcome"] == "PASS":
+            turn.variables |= outcome["expectation"].get("updatedVariables", {})
+    return turn
+
+
+def scripted_by(sample_turns, statements, others):
+    """Answers as the judge of a sample must have done."""
+
+    def _script(question, number):
+        version = question.prompt.version
+        if version == "semantic_similarity/1":
+            said = question.prompt.evidence.split(": actual answer]\n")[1].split("\n[")[0]
+            turn = next(
+                t for t in sample_turns if said in json.dumps(t["expectationOutcome"], ensure_ascii=False)
+            )
+            found = turn["semanticSimilarityResult"]
+            return {
+                "expected_quote": "",
+                "actual_quote": "",
+                "reason": found["explanation"],
+                "score": found["score"],
+            }
+        if version == "hallucination/1":
+            place = max(map(int, re.findall(r": turn (\d+), tool call", question.prompt.evidence))) - 1
+            found = sample_turns[place]["hallucinationResult"]
+            word = {1: "justified", 0: "not_justified", -1: "no_claim"}[found["score"]]
+            return {"claim_quote": "", "context_quote": "", "reason": found["explanation"], "verdict": word}
+        if version == "evaluation_expectations/1":
+            assert POLITE in question.prompt.evidence
+            return statements
+        return others[version]
+
+    return _script
+
+
+def verdict(number, word, reason, quote=""):
+    return {"number": number, "quote": quote, "reason": reason, "verdict": word}
+
+
+POLITE_THROUGHOUT = {"verdicts": [verdict(1, "yes", "Polite throughout.")]}
+DATE_DIFFERS = {"semantic_match/1": {"verdicts": [verdict(1, "no", "a month late")]}}
+
+
+def said_of(outcome):
+    """What an expectation outcome says, without the agents' names and the wording of explanations."""
+    found = {key: outcome[key] for key in ("expectation", "outcome") if key in outcome}
+    if "observedAgentResponse" in outcome:
+        found["said"] = words_of(outcome["observedAgentResponse"])
+    for key in ("observedToolCall", "observedToolResponse", "observedAgentTransfer"):
+        if key in outcome:
+            found[key] = {k: v for k, v in outcome[key].items() if k != "displayName"}
+    if "toolInvocationResult" in outcome:
+        found["parameters"] = {k: v for k, v in outcome["toolInvocationResult"].items() if k != "explanation"}
+    return json.dumps(found, sort_keys=True, ensure_ascii=False)
+
+
+@needs_samples
+@pytest.mark.parametrize("name", ["golden_pass", "golden_fail"])
+def test_a_golden_of_the_samples(name, scripted):
+    wanted = sample(name, "EvaluationResult")
+    replayed = wanted["goldenResult"]["turnReplayResults"]
+    case = eval_case((SAMPLES / "golden_rebooking__Evaluation.json").read_bytes(), CesConfig())
+    turns = [recorded_turn(i, turn) for i, turn in enumerate(replayed)]
+    ask = scripted(scripted_by(replayed, POLITE_THROUGHOUT, DATE_DIFFERS))
+    result = result_of(case, turns, ask)
+    assert result["evaluationStatus"] == wanted["evaluationStatus"]
+    golden = result["goldenResult"]
+    assert golden["evaluationExpectationResults"] == wanted["goldenResult"]["evaluationExpectationResults"]
+    for ours, theirs in zip(golden["turnReplayResults"], replayed, strict=True):
+        for key in ("toolOrderedInvocationScore", "overallToolInvocationResult"):
+            assert ours.get(key) == theirs.get(key)
+        for key in ("semanticSimilarityResult", "hallucinationResult"):
+            assert unexplained(ours.get(key)) == unexplained(theirs.get(key))
+        assert sorted(map(said_of, ours["expectationOutcome"])) == sorted(
+            map(said_of, theirs["expectationOutcome"])
+        )
+    asked = [q.prompt.version for q, _ in ask.asked]
+    assert asked.count("semantic_similarity/1") == 3
+    assert asked.count("hallucination/1") == (2 if name == "golden_pass" else 1)
+
+
+def unexplained(result):
+    return result and {key: value for key, value in result.items() if key != "explanation"}
+
+
+@needs_samples
+def test_explanations_are_the_judges(scripted):
+    replayed = sample("golden_fail", "EvaluationResult")["goldenResult"]["turnReplayResults"]
+    case = eval_case((SAMPLES / "golden_rebooking__Evaluation.json").read_bytes(), CesConfig())
+    turns = [recorded_turn(i, turn) for i, turn in enumerate(replayed)]
+    ask = scripted(scripted_by(replayed, POLITE_THROUGHOUT, DATE_DIFFERS))
+    ours = result_of(case, turns, ask)["goldenResult"]["turnReplayResults"]
+    assert ours[1]["hallucinationResult"] == replayed[1]["hallucinationResult"]
+    assert ours[1]["semanticSimilarityResult"] == replayed[1]["semanticSimilarityResult"]
+    assert ours[2]["hallucinationResult"] == replayed[2]["hallucinationResult"]
+    assert ours[1]["expectationOutcome"][0]["toolInvocationResult"]["explanation"] == (
+        "1 of 2 parameters match; wrong or missing: date."
+    )
+
+
+@needs_samples
+def test_the_samples_count_in_the_metrics_as_they_stand(scripted):
+    wanted = sample("golden_fail", "EvaluationResult")
+    replayed = wanted["goldenResult"]["turnReplayResults"]
+    case = eval_case((SAMPLES / "golden_rebooking__Evaluation.json").read_bytes(), CesConfig())
+    turns = [recorded_turn(i, turn) for i, turn in enumerate(replayed)]
+    result = result_of(case, turns, scripted(scripted_by(replayed, POLITE_THROUGHOUT, DATE_DIFFERS)))
+    kinds = ("semantic", "hallucination", "tool")
+    ours = [part for part in result_parts(result) if part[0][1] in kinds]
+    assert sorted(ours) == sorted(part for part in result_parts(wanted) if part[0][1] in kinds)
+
+
+@needs_samples
+def test_a_scenario_of_the_samples(scripted):
+    wanted = sample("scenario_pass", "EvaluationResult")
+    theirs = wanted["scenarioResult"]
+    case = eval_case((SAMPLES / "scenario_refund__Evaluation.json").read_bytes(), CesConfig())
+    opened = theirs["expectationOutcomes"][0]["observedToolCall"]
+    said = words_of(theirs["expectationOutcomes"][1]["observedAgentResponse"])
+    turns = [
+        Turn(user="I need a refund.", agent="What is your booking reference?"),
+        Turn(
+            user="K7Q2ZP",
+            agent=said,
+            tool_calls=[ToolCall(**call_of(opened["toolCall"]), args=opened["toolCall"]["args"])],
+            tool_responses=[
+                ToolResponse(**call_of(opened["toolResponse"]), response=opened["toolResponse"]["response"])
+            ],
+        ),
+        Turn(user="Thanks!", agent="Goodbye."),
+    ]
+    rubrics = [
+        {"number": i, "quote": "", "reason": r["scoreExplanation"], "grade": int(r["score"] * 4)}
+        for i, r in enumerate(theirs["rubricOutcomes"], 1)
+    ]
+    goal = theirs["userGoalSatisfactionResult"]
+    others = {
+        "scenario_rubrics/1": {"rubrics": rubrics},
+        "scenario_expectations/1": {"verdicts": [verdict(1, "yes", "said", "case RF-88")]},
+        "user_goal_satisfaction/1": {"quote": "", "reason": goal["explanation"], "verdict": "satisfied"},
+    }
+    judged = [{"hallucinationResult": result} for result in theirs["hallucinationResult"]]
+    result = result_of(case, turns, scripted(scripted_by(judged, POLITE_THROUGHOUT, others)))
+    ours = result["scenarioResult"]
+    assert result["evaluationStatus"] == "PASS"
+    same = (
+        "allExpectationsSatisfied",
+        "evaluationExpectationResults",
+        "rubricOutcomes",
+        "task",
+        "taskCompleted",
+        "userFacts",
+        "userGoalSatisfactionResult",
+    )
+    assert {key: ours[key] for key in same} == {key: theirs[key] for key in same}
+    assert list(map(unexplained, ours["hallucinationResult"])) == list(
+        map(unexplained, theirs["hallucinationResult"])
+    )
+    assert [o["outcome"] for o in ours["expectationOutcomes"]] == ["PASS", "PASS"]
+    assert words_of(ours["expectationOutcomes"][1]["observedAgentResponse"]) == said
+
+
+def scenario(**fields):
+    return EvalCase(**{"eval_id": "e", "kind": "scenario", "dialect": "ces", "task": "get it", **fields})
+
+
+CALLED = Turn(user="q", agent="it is so", tool_calls=[ToolCall(name="a")])
+SAID = Turn(user="r", agent="bye")
+
+
+def plain_answers(**words):
+    """Answers every question by its criterion's name."""
+
+    def _script(question, number):
+        name = question.prompt.version.split("/")[0]
+        word = words.get(name, "429")
+        quotes = dict.fromkeys(("quote", "claim_quote", "context_quote"), "")
+        fields = question.reply_model.model_fields
+        if "verdicts" in fields and not word.isdigit():
+            return {"verdicts": [verdict(i, w, "because", "so") for i, w in enumerate(word.split(), 1)]}
+        reply = {"reason": "because", "verdict": word, **quotes}
+        return {key: value for key, value in reply.items() if key in fields} if word != "429" else word
+
+    return _script
+
+
+COMPOSITES = [
+    # hallucination, goal, expected answer; all expectations satisfied, task completed
+    ("justified", "satisfied", "yes", True, True),
+    ("no_claim", "satisfied", "yes", True, True),
+    ("not_justified", "satisfied", "yes", True, False),
+    ("justified", "not_satisfied", "yes", True, False),
+    ("justified", "unspecified", "yes", True, False),
+    ("justified", "satisfied", "no", False, False),
+    ("429", "satisfied", "yes", True, None),
+    ("429", "not_satisfied", "yes", True, False),
+    ("justified", "429", "yes", True, None),
+    ("justified", "satisfied", "429", None, None),
+    ("429", "429", "no", False, False),
+]
+
+
+@pytest.mark.parametrize(("claims", "goal", "answer", "satisfied", "completed"), COMPOSITES)
+def test_composites(claims, goal, answer, satisfied, completed, scripted):
+    case = scenario(expectations=[Expectation("agent_response", text="done", comparison="CONTAINS")])
+    ask = scripted(
+        plain_answers(hallucination=claims, user_goal_satisfaction=goal, scenario_expectations=answer)
+    )
+    result = result_of(case, [CALLED, SAID], ask)["scenarioResult"]
+    assert (result.get("allExpectationsSatisfied"), result.get("taskCompleted")) == (satisfied, completed)
+
+
+def test_a_turn_that_was_not_judged_keeps_its_place(scripted):
+    ask = scripted(plain_answers(user_goal_satisfaction="satisfied"))
+    result = result_of(scenario(), [SAID, CALLED], ask)
+    assert result["scenarioResult"]["hallucinationResult"] == [
+        {"score": -1, "label": "No Claim To Assess", "explanation": "No tool call in this turn."},
+        {"explanation": "not judged: 429"},
+    ]
+    assert result["evaluationStatus"] == "PASS"
+
+
+def test_what_no_judge_said_is_absent():
+    case = scenario(
+        rubrics=[Rubric(rubric_id="0", text="is brief")],
+        evaluation_expectations=["is polite"],
+        expectations=[Expectation("agent_response", text="done", comparison="CONTAINS")],
+    )
+    result = result_of(case, [SAID], NoJudge())
+    found = result["scenarioResult"]
+    assert found["rubricOutcomes"] == [{"rubric": "is brief"}]
+    assert found["evaluationExpectationResults"] == [{"prompt": "is polite"}]
+    assert [list(outcome) for outcome in found["expectationOutcomes"]] == [["expectation"]]
+    assert found.keys().isdisjoint(
+        {"taskCompleted", "allExpectationsSatisfied", "userGoalSatisfactionResult"}
+    )
+    assert result["errorInfo"]["errorMessage"] == (
+        "not decided: expectations need a judge (no judge configured); "
+        "the user goal needs a judge (no judge configured); "
+        "1 evaluation expectations need a judge (no judge configured)"
+    )
+
+
+def test_a_golden_of_another_format(scripted):
+    case = EvalCase(eval_id="e", dialect="adk", turns=[ExpectedTurn(user="q", response="hello")])
+
+    def _script(question, number):
+        return {"expected_quote": "", "actual_quote": "", "reason": "same", "score": 3}
+
+    (turn,) = result_of(case, [Turn(user="q", agent="hi there")], scripted(_script))["goldenResult"][
+        "turnReplayResults"
+    ]
+    assert turn["semanticSimilarityResult"] == {
+        "score": 3,
+        "label": "Mostly Consistent",
+        "explanation": "same",
+        "outcome": "PASS",
+    }
+    assert [o["outcome"] for o in turn["expectationOutcome"]] == ["PASS"]
+
+
+def test_a_conversation_without_a_case(scripted):
+    result = result_of(None, [CALLED, SAID], scripted(plain_answers(hallucination="not_justified")))
+    assert [h["score"] for h in result["scenarioResult"]["hallucinationResult"]] == [0, -1]
+    assert "taskCompleted" not in result["scenarioResult"]
+
+
+def test_judging_changes_no_shared_message(scripted):
+    """Messages of equal parts may be shared between results."""
+    directive = {"$matchType": "semantic", "$matchValue": "one"}
+    expectation = Expectation("tool_call", tool_call=ToolCall(name="a", args={"p": directive}))
+    case = EvalCase(eval_id="e", dialect="ces", turns=[ExpectedTurn(user="q", expectations=[expectation])])
+    turn = Turn(user="q", tool_calls=[ToolCall(name="a", args={"p": "1"})])
+
+    def first(answer):
+        result = result_of(case, [turn], scripted(plain_answers(semantic_match=answer)))
+        return result["goldenResult"]["turnReplayResults"][0]["expectationOutcome"][0]
+
+    assert [first(word).get("outcome") for word in ("429", "yes", "no", "429")] == [
+        None,
+        "PASS",
+        "FAIL",
+        None,
+    ]

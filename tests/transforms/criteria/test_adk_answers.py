@@ -1,0 +1,157 @@
+"""Random cases against what google-adk's own evaluators said of them (`benchmarks/adk_answers.py`)."""
+
+import asyncio
+import gzip
+import json
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from turnwise.schemas.record import Record
+from turnwise.transforms.criteria.base import JudgedCriterion
+from turnwise.transforms.criteria.final_response_match import MatchReply
+from turnwise.transforms.criteria.hallucinations import HallucinationsReply, SentenceVerdict
+from turnwise.transforms.formats.registry import LogReader
+from turnwise.transforms.judging.ask import JudgeSample
+from turnwise.transforms.judging.statements import StatementReply, StatementVerdict
+from turnwise.transforms.matching.cases import CaseIndex
+from turnwise.transforms.matching.sample import Sample
+from turnwise.transforms.scoring.config import build_criteria, parse_config
+from turnwise.transforms.scoring.conversation import (
+    ScoredConversation,
+    judge_conversation,
+    score_conversation,
+)
+
+HEAD, *CASES = map(
+    json.loads, gzip.decompress(Path(__file__).with_name("adk_answers.jsonl.gz").read_bytes()).splitlines()
+)
+STATUSES = {"PASSED": "PASS", "FAILED": "FAIL", "NOT_EVALUATED": None, "INFORMATIONAL": None}
+JUDGED = [case for case in CASES if "verdicts" in case]
+MEASURED = [case for case in CASES if "verdicts" not in case]
+DIFFERENT = {"response_match_score", "token_usage_v1"}
+"""What differs on purpose without `adk_compat`."""
+
+
+def conversation_case(case):
+    pairs = [
+        {"actual_invocation": actual, "expected_invocation": expected}
+        for actual, expected in zip(case["actual"], case["expected"], strict=True)
+    ]
+    result = {"eval_id": "one", "session_id": "s", "eval_metric_result_per_invocation": pairs}
+    record = Record("f", 1, json.dumps({"eval_set_id": "set", "eval_case_results": [result]}).encode())
+    (conversation,) = LogReader().read(record)
+    return Sample(conversation, CaseIndex(None).find(conversation), record)
+
+
+@cache
+def criterion_from(config):
+    (criterion,) = build_criteria(parse_config(config))
+    return criterion
+
+
+def criterion_of(answer, **fields):
+    return criterion_from(json.dumps({"criteria": {answer["metric"]: answer["criterion"] or {}}, **fields}))
+
+
+def measured(matched, answer, **fields):
+    (result,) = score_conversation(matched, [criterion_of(answer, **fields)]).scores
+    return result
+
+
+def by_turn(result, case):
+    scores = dict(result.turns)
+    return [scores[i].value if i in scores else None for i in range(len(case["actual"]))]
+
+
+def assert_bit_equal(result, case, answer):
+    assert result.errors == []
+    assert by_turn(result, case) == answer["turns"]
+    overall = result.overall
+    assert (overall.value if overall else None) == answer["overall"]
+    if overall and not overall.reason:  # an unscored turn makes no PASS
+        assert overall.outcome == STATUSES[answer["status"]]
+
+
+@pytest.mark.parametrize("number", range(len(MEASURED)))
+def test_measured_scores_are_bit_equal(number):
+    case = MEASURED[number]
+    matched = conversation_case(case)
+    for answer in case["answers"]:
+        assert_bit_equal(measured(matched, answer, adk_compat=True), case, answer)
+        if answer["metric"] not in DIFFERENT:
+            assert_bit_equal(measured(matched, answer), case, answer)
+
+
+@pytest.mark.parametrize("number", range(len(MEASURED)))
+def test_the_frameworks_share_is_equal(number):
+    case = MEASURED[number]
+    (answer,) = (each for each in case["answers"] if "framework" in each)
+    scores = dict(measured(conversation_case(case), answer).turns)
+    shares = [scores[i].details["framework"] if i in scores else None for i in range(len(case["actual"]))]
+    assert shares == answer["framework"]
+
+
+class Script:
+    """Gives the answers that google-adk was given, by turn and sample; each turn's text is its own."""
+
+    def __init__(self, case):
+        self.case = case
+        self.turns = [each["final_response"]["parts"][0]["text"] for each in case["actual"]]
+        self.requests = [each["user_content"]["parts"][0]["text"] for each in case["actual"]]
+
+    async def __call__(self, question, samples):
+        turn = self.turn_of(question.prompt.evidence)
+        return [self.sample(question.reply_model, turn, number) for number in samples]
+
+    def turn_of(self, evidence):
+        found = [i for i, text in enumerate(self.requests) if text in evidence]
+        return found[-1]  # earlier turns are context
+
+    def sample(self, reply_model, turn, number):
+        if reply_model is MatchReply:
+            verdict = self.case["verdicts"][turn][number]
+            if verdict is None:
+                return JudgeSample(None, "no idea")
+            return JudgeSample(MatchReply(reference_quote="", answer_quote="", reason="x", verdict=verdict))
+        if reply_model is StatementReply:
+            verdicts = enumerate(self.case["rubrics"][turn][number], 1)
+            return JudgeSample(
+                StatementReply(
+                    verdicts=[
+                        StatementVerdict(number=n, quote="", reason="x", verdict=v) for n, v in verdicts
+                    ]
+                )
+            )
+        empty = {"supporting_quote": "", "contradicting_quote": "", "reason": "x"}
+        labels = enumerate(self.case["labels"][turn], 1)
+        verdicts = [SentenceVerdict(number=n, label=label, **empty) for n, label in labels]
+        return JudgeSample(HallucinationsReply(sentences=verdicts))
+
+
+@pytest.mark.parametrize("number", range(len(JUDGED)))
+def test_judged_scores_are_bit_equal(number):
+    case = JUDGED[number]
+    matched = conversation_case(case)
+    for answer in case["answers"]:
+        criterion = criterion_of(answer)
+        assert isinstance(criterion, JudgedCriterion)
+        scored = ScoredConversation(matched, [], [])
+        asyncio.run(judge_conversation(scored, [criterion], Script(case)))
+        assert scored.failures == []
+        assert_bit_equal(scored.scores[0], case, answer)
+
+
+def test_the_recording_covers_what_it_should():
+    assert HEAD["google_adk"] == "2.13.0"
+    assert len(MEASURED) >= 200
+    assert len(JUDGED) >= 50
+    answers = [answer for case in CASES for answer in case["answers"]]
+    kinds = {(answer["metric"], (answer["criterion"] or {}).get("match_type")) for answer in answers}
+    assert {match for name, match in kinds if match} == {"EXACT", "IN_ORDER", "ANY_ORDER"}
+    for name in {name for name, _ in kinds}:
+        overall = [answer["overall"] for answer in answers if answer["metric"] == name]
+        assert len(set(overall)) > 5, f"{name}: too much the same"
+        turns = [value for answer in answers if answer["metric"] == name for value in answer["turns"]]
+        assert len(set(turns)) > 1

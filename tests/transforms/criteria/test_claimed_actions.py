@@ -1,0 +1,175 @@
+import pytest
+
+from turnwise.schemas.case import EvalCase
+from turnwise.schemas.conversation import ToolCall, ToolResponse, Turn
+from turnwise.schemas.tools import ToolDeclaration, ToolSetting
+from turnwise.transforms.criteria import CRITERIA
+from turnwise.transforms.judging.backends.offline import NoJudge
+
+KIND = CRITERIA["claimed_actions_v1"]
+
+
+def did(*made, said="", **fields):
+    """A turn; `cancel A1` -> a call of cancel with {"id": "A1"}, `!` at its end: it failed."""
+    calls, answers = [], []
+    for text in made:
+        name, _, value = text.rstrip("!").partition(" ")
+        calls.append(ToolCall(name, {"id": value} if value else {}))
+        answers.append(ToolResponse(name, response="Error: no" if text.endswith("!") else {"status": "ok"}))
+    return Turn(user="please", agent=said, tool_calls=calls, tool_responses=answers, **fields)
+
+
+def claims(*said):
+    """`2|cancel|A1|the words` -> a claim of turn 2."""
+    fields = ("turn", "tool", "identifier", "quote")
+    return {"claims": [dict(zip(fields, text.split("|"), strict=True)) for text in said]}
+
+
+CASES = [
+    # turns, claims, value, verdicts, unsaid
+    ([did("cancel A1", said="I cancelled A1.")], ["1|cancel|A1|I cancelled A1"], 1.0, ["done"], 0),
+    ([did(said="I cancelled A1.")], ["1|cancel|A1|I cancelled A1"], 0.0, ["not_done"], 0),
+    ([did("cancel A1!", said="I cancelled A1.")], ["1|cancel|A1|cancelled"], 0.0, ["not_done"], 0),
+    ([did("cancel A1", said="I cancelled B2.")], ["1|cancel|B2|cancelled B2"], 0.0, ["not_done"], 1),
+    ([did("cancel A12", said="I cancelled A1.")], ["1|cancel|A1|cancelled A1"], 0.0, ["not_done"], 1),
+    ([did("cancel #A1", said="I cancelled A1.")], ["1|cancel|A1|cancelled A1"], 1.0, ["done"], 0),
+    ([did("cancel A1", said="I cancelled #A1.")], ["1|cancel|#A1.|cancelled #A1"], 1.0, ["done"], 0),
+    ([did("pay card_4421", said="I used 4421.")], ["1|pay|4421|used 4421"], 1.0, ["done"], 0),
+    ([did("pay 994421", said="I used …4421.")], ["1|pay|4421|I used"], 1.0, ["done"], 0),
+    ([did("pay 100", said="I paid 10.")], ["1|pay|10|paid 10"], 0.0, ["not_done"], 1),
+    ([did(said="It is noted.")], ["1|||It is noted"], 0.0, ["not_done"], 0),
+    (
+        [did(said="I cancelled it."), did("cancel A1", said="So.")],
+        ["1|cancel||I cancelled it"],
+        0.0,
+        ["too_early"],
+        0,
+    ),
+    ([did("cancel A1", said="Anything else?")], [], 0.0, [], 1),
+    ([did("cancel A1"), did(said="I cancelled it.")], ["2|cancel||cancelled it"], 1.0, ["done"], 0),
+    (
+        [did("cancel A1", "cancel B2", said="I cancelled both.")],
+        ["1|cancel||cancelled both", "1|cancel||cancelled both"],
+        1.0,
+        ["done", "done"],
+        0,
+    ),
+    (
+        [did("cancel A1", "cancel B2", said="Cancelled: one, and A1.")],
+        ["1|cancel||one", "1|cancel|a1|A1"],
+        1.0,
+        ["done", "done"],
+        0,
+    ),
+    (
+        [did("cancel A1", said="I cancelled A1."), did(said="As I said, A1 is cancelled.")],
+        ["1|cancel|A1|I cancelled A1", "2|cancel|A1|A1 is cancelled"],
+        1.0,
+        ["done", "done"],
+        0,
+    ),
+    ([did("cancel A1", "cancel A1", said="Cancelled.")], ["1|cancel||Cancelled"], 1.0, ["done"], 0),
+    ([did("get_x", said="I looked.")], [], 1.0, [], 0),
+    (
+        [did("transfer_to_human", said="I connect you.")],
+        ["1|transfer_to_human||connect you"],
+        1.0,
+        ["done"],
+        0,
+    ),
+    ([did(said="Over to sales.", transfers=["sales"])], ["1|transfer to sales||Over"], 1.0, ["done"], 0),
+    (
+        [did("cancel A1", "send B", said="Cancelled, paid.")],
+        ["1|cancel||Cancelled", "1|pay||paid"],
+        1 / 3,
+        ["done", "not_done"],
+        1,
+    ),
+]
+
+
+@pytest.mark.parametrize(("turns", "said", "value", "verdicts", "unsaid"), CASES)
+def test_words_beside_deeds(turns, said, value, verdicts, unsaid, judged, matched, scripted):
+    overall = judged(KIND(), matched(None, *turns), scripted([claims(*said)])).overall
+    assert overall.value == pytest.approx(value)
+    assert overall.outcome == ("PASS" if value == 1.0 else "FAIL")
+    assert [claim["verdict"] for claim in overall.details["claims"]] == verdicts
+    assert len(overall.details["unsaid"]) == unsaid
+    assert overall.judge.prompt_version == "claimed_actions/1"
+
+
+def test_spans_and_words_of_the_details(judged, matched, scripted):
+    turns = [
+        did(said="Hello."),
+        did("cancel A1", agent_messages=["One moment.", "Well,  I’ve 🎉 cancelled\nA1 now."]),
+        did("send B2", said=""),
+    ]
+    reply = claims("2|cancel|A1|I’ve 🎉 cancelled A1", "1|pay||Hello")
+    details = judged(KIND(), matched(None, *turns), scripted([reply])).overall.details
+    first, second = details["claims"]
+    assert first == {
+        "turn": 1,
+        "message": 1,
+        "start": 7,
+        "end": 26,
+        "quote": "I’ve 🎉 cancelled A1",
+        "tool": "cancel",
+        "identifier": "A1",
+        "verdict": "done",
+        "call": "cancel(id: A1)",
+    }
+    assert (second["turn"], second["verdict"], second["call"]) == (0, "not_done", None)
+    assert details["unsaid"] == [{"turn": 2, "call": "send(id: B2)"}]
+    assert details["guessed"] == {"cancel": "write", "send": "write"}
+
+
+def test_a_quote_is_found_in_whatever_turn_it_stands(judged, matched, scripted):
+    turns = [did("cancel A1"), did(said="I cancelled A1.")]
+    overall = judged(KIND(), matched(None, *turns), scripted([claims("1|cancel||I cancelled A1")])).overall
+    assert overall.details["claims"][0]["turn"] == 1
+
+
+def test_an_answer_that_quotes_what_nobody_said_does_not_count(judged, matched, scripted):
+    turn = did("cancel A1", said="I cancelled A1.")
+    made_up, good = (
+        claims("1|cancel||I refunded you", "1|cancel||I cancelled"),
+        claims("1|cancel||I cancelled"),
+    )
+    overall = judged(KIND(), matched(None, turn), scripted([made_up])).overall
+    assert (overall.value, overall.reason) == (None, "1 of 2 quotes are not the agent's words")
+    several = KIND(judge_model_options={"num_samples": 2})
+    assert judged(several, matched(None, turn), scripted([made_up, good])).overall.value == 1.0
+
+
+def test_the_middle_of_several_answers_counts(judged, matched, scripted):
+    turn = did("cancel A1", said="I cancelled and paid.")
+    replies = [claims("1|cancel||cancelled"), claims(), claims("1|cancel||cancelled", "1|pay||paid")]
+    several = KIND(judge_model_options={"num_samples": 3})
+    overall = judged(several, matched(None, turn), scripted(replies)).overall
+    assert (overall.value, overall.judge.samples) == (0.5, 3)
+
+
+def test_what_the_judge_sees(judged, matched, scripted, sections_of):
+    declared = [ToolDeclaration("pay_bill"), ToolDeclaration("get_bill")]
+    case = EvalCase(eval_id="e", actions=[ToolCall("refund_it"), ToolCall("list_it")])
+    turn = did("cancel A1", "get_x", "frob", said="I cancelled A1.")
+    ask = scripted([claims()])
+    judged(KIND(tools={"frob": ToolSetting(effect="read")}), matched(case, turn, tools=declared), ask)
+    sections = dict(sections_of(ask.evidence[0]))
+    assert sections["tools"].split() == ["pay_bill", "cancel", "refund_it"]
+    assert sections["turn 1, agent"].strip() == "I cancelled A1."
+    assert "A1" not in str({name: text for name, text in sections.items() if name != "turn 1, agent"})
+
+
+def test_an_agent_without_a_word_is_not_asked_about(judged, matched, scripted):
+    ask = scripted([])
+    overall = judged(KIND(), matched(None, did("cancel A1"), did("send B")), ask).overall
+    assert (overall.value, ask.samples, len(overall.details["unsaid"])) == (0.0, 0, 2)
+    assert judged(KIND(), matched(None, did("get_x")), ask).overall is None
+
+
+def test_the_local_judge_does_not_serve_it(judged, matched, scripted):
+    ask = scripted([claims()])
+    judged(KIND(), matched(None, did(said="I cancelled A1.")), ask)
+    assert ask.asked[0][0].local is None
+    assert judged(KIND(), matched(None, did(said="Done.")), NoJudge()).overall.value is None

@@ -1,0 +1,299 @@
+"""grounding_score, citation_validity, safety_ratings and skipped_rate."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from turnwise.schemas.config import ConfigError
+from turnwise.schemas.conversation import Turn
+from turnwise.schemas.grounded import Citation, GroundedAnswer, GroundedClaim, Reference, SafetyRating
+from turnwise.schemas.record import Record
+from turnwise.transforms.criteria import CRITERIA
+from turnwise.transforms.formats.discovery_engine import answer_conversation
+from turnwise.transforms.matching.sample import Sample
+from turnwise.transforms.scoring.config import build_criteria, parse_config
+from turnwise.transforms.scoring.conversation import score_conversation
+
+SAMPLE = Path(__file__).parents[3] / "../shared/fixtures/ces/samples/baggage_policy__Answer.json"
+TEXT = "Gepäck bis 1.131 SZR."
+
+
+def answered(text=TEXT, **fields):
+    return Turn(agent=text, grounded=GroundedAnswer(references=[Reference(texts=["x"])], **fields))
+
+
+@pytest.fixture
+def scored(matched):
+    """Scores turns by one criterion; nothing may have been raised."""
+
+    def _scored(name, turns, **fields):
+        found = score_conversation(matched(None, *turns), [CRITERIA[name](**fields)])
+        assert {failure.stage for failure in found.failures} <= {"check"}
+        return found.scores[0]
+
+    return _scored
+
+
+@pytest.fixture
+def score(scored):
+    """The score of a turn, or None."""
+
+    def _score(name, turn, **fields):
+        turns = scored(name, [turn], **fields).turns
+        return turns[0][1] if turns else None
+
+    return _score
+
+
+NAMES = ["grounding_score", "citation_validity", "safety_ratings", "skipped_rate"]
+
+
+@pytest.mark.parametrize("name", [*NAMES, "citation_precision", "citation_recall"])
+def test_nothing_of_it_applies_to_other_turns(name, score):
+    assert score(name, Turn(user="a", agent="b")) is None
+
+
+@pytest.mark.parametrize(
+    ("fields", "value", "label"),
+    [
+        ({"grounding_score": 0.8}, 0.8, "answer"),
+        ({"grounding_score": 0.0}, 0.0, "answer"),
+        ({"grounding_score": 0.8, "claims": [GroundedClaim(0, 7, 0.2)]}, 0.8, "answer"),
+        (
+            {
+                "claims": [
+                    GroundedClaim(0, 7, 0.2),
+                    GroundedClaim(0, 7, 0.6),
+                    GroundedClaim(0, 7, None, False),
+                ]
+            },
+            0.4,
+            "claims",
+        ),
+        ({"claims": [GroundedClaim(0, 7, 0.2), GroundedClaim(0, 7, 9.0)]}, 0.2, "claims"),
+    ],
+)
+def test_grounding(fields, value, label, score):
+    found = score("grounding_score", answered(**fields))
+    assert (found.value, found.label) == (pytest.approx(value), label)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {},
+        {"claims": [GroundedClaim(0, 7, None, False)]},
+        {"grounding_score": 0.1, "skipped_reasons": ["LOW_GROUNDED_ANSWER"]},
+    ],
+)
+def test_grounding_does_not_apply(fields, score):
+    assert score("grounding_score", answered(**fields)) is None
+
+
+@pytest.mark.parametrize(
+    ("fields", "reason"),
+    [
+        ({"grounding_score": 1.5}, "the answer's score is 1.5"),
+        ({"claims": [GroundedClaim(0, 7, None, True)]}, "the engine scored no claim"),
+    ],
+)
+def test_grounding_is_unscored(fields, reason, score):
+    found = score("grounding_score", answered(**fields), threshold=0.5)
+    assert (found.value, found.reason, found.outcome) == (None, reason, None)
+
+
+def test_every_claim_that_needs_a_check_has_its_place(score):
+    claims = [
+        GroundedClaim(0, 7, 0.9, True, ["0"]),
+        GroundedClaim(8, 22, None, False),
+        GroundedClaim(4, 7, 0.5),
+    ]
+    found = score("grounding_score", answered(grounding_score=0.7, claims=claims))
+    assert found.details == {
+        "claims": [
+            {
+                "claim": 0,
+                "start": 0,
+                "end": 6,
+                "start_byte": 0,
+                "end_byte": 7,
+                "references": ["0"],
+                "score": 0.9,
+            },
+            {
+                "claim": 2,
+                "start": None,
+                "end": None,
+                "start_byte": 4,
+                "end_byte": 7,
+                "references": [],
+                "score": 0.5,
+            },
+        ]
+    }
+
+
+@pytest.mark.parametrize(
+    ("thresholds", "outcome", "label"),
+    [
+        ({}, None, "answer"),
+        ({"threshold": 0.8}, "PASS", "answer"),
+        ({"threshold": 0.9}, "FAIL", "answer"),
+        ({"threshold": 0.8, "claim_threshold": 0.5}, "PASS", "answer"),
+        ({"threshold": 0.8, "claim_threshold": 0.6}, "FAIL", "WEAK_CLAIM"),
+        ({"threshold": 0, "claim_threshold": 0.6}, "FAIL", "WEAK_CLAIM"),
+    ],
+)
+def test_thresholds_of_the_answer_and_of_its_claims(thresholds, outcome, label, scored):
+    weak = answered(grounding_score=0.83, claims=[GroundedClaim(0, 7, 0.97), GroundedClaim(8, 22, 0.58)])
+    entry = scored("grounding_score", [weak, answered(grounding_score=0.83)], **thresholds)
+    assert (entry.turns[0][1].outcome, entry.turns[0][1].label) == (outcome, label)
+    assert (entry.overall.outcome, entry.overall.value) == (outcome, pytest.approx(0.83))
+    if label == "WEAK_CLAIM":
+        assert entry.turns[0][1].explanation == (
+            "1 of 2 claims score below 0.6; the least, 0.58, has claim 1."
+        )
+
+
+@pytest.mark.skipif(not SAMPLE.exists(), reason="the shared fixtures are not here")
+def test_the_sample():
+    conversation = answer_conversation(json.loads(SAMPLE.read_text()), parse_config("{}").discovery_engine)
+    case = Sample(conversation, None, Record("f", 1, b""))
+    names = ["grounding_score", "citation_validity", "citation_precision", "citation_recall"]
+    names += ["safety_ratings", "skipped_rate", "turn_latency"]
+    found = score_conversation(case, [CRITERIA[name]() for name in names])
+    values = {entry.criterion.name: entry.turns[0][1].value for entry in found.scores}
+    assert values == {
+        "grounding_score": 0.83,
+        "citation_validity": 1.0,
+        "citation_precision": pytest.approx(2 / 3),
+        "citation_recall": 1.0,
+        "safety_ratings": 1.0,
+        "skipped_rate": 0.0,
+        "turn_latency": 2.25,
+    }
+    claims = found.scores[0].turns[0][1].details["claims"]
+    assert [conversation.turns[0].agent[c["start"] : c["end"]] for c in claims] == [
+        "Beschädigtes Gepäck erstatten wir bis 1.131 SZR.",
+        "Bitte melden Sie den Schaden binnen 7 Tagen.",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("citations", "value", "problems"),
+    [
+        ([Citation(0, 7, ["0"])], 1.0, [[]]),
+        ([Citation(0, 7, ["0"]), Citation(0, 7, ["0"])], 1.0, [[], []]),
+        (
+            [Citation(0, 7, ["0"]), *[Citation(0, 7, ["x"])] * 4],
+            0.2,
+            [[], *[["UnknownReference"]] * 4],
+        ),
+        ([Citation(0, 7, ["0"]), Citation(0, 99, ["0"])], 0.5, [[], ["OffsetOutsideText"]]),
+        ([Citation(4, 7, ["0"])], 0.0, [["OffsetInsideCharacter"]]),
+        ([Citation(7, 0, ["0"])], 0.0, [["EmptyRange"]]),
+        ([Citation(0, 7, ["0", "1"])], 0.0, [["UnknownReference"]]),
+        ([Citation(0, 7)], 0.0, [["CitationWithoutSource"]]),
+        ([Citation(0, 99, ["x"])], 0.0, [["OffsetOutsideText", "UnknownReference"]]),
+    ],
+)
+def test_validity(citations, value, problems, score):
+    found = score("citation_validity", answered(citations=citations))
+    assert found.value == value
+    assert [details["problems"] for details in found.details["citations"]] == problems
+    assert bool(found.explanation) == (value < 1)
+
+
+def test_what_an_invalid_citation_marks_is_shown(score):
+    found = score("citation_validity", answered(citations=[Citation(4, 99, ["0"])]))
+    assert found.details["citations"][0]["text"] == "\ufffdck bis 1.131 SZR."
+
+
+def test_no_citations_and_no_text(score):
+    assert score("citation_validity", answered()) is None
+    found = score("citation_validity", answered(text=None, citations=[Citation(0, 7, ["0"])]))
+    assert found.value == 0.0
+
+
+def test_long_lists_are_cut_in_the_details(score):
+    found = score("citation_validity", answered(citations=[Citation(0, 7, ["0"])] * 1000))
+    assert (len(found.details["citations"]), found.details["not_listed"], found.value) == (200, 800, 1.0)
+
+
+HARASSMENT, HATE = "HARM_CATEGORY_HARASSMENT", "HARM_CATEGORY_HATE_SPEECH"
+
+
+@pytest.mark.parametrize(
+    ("ratings", "fields", "value", "label"),
+    [
+        ([SafetyRating(HARASSMENT, "NEGLIGIBLE")], {}, 1.0, "safe"),
+        ([SafetyRating(HARASSMENT, "LOW", severity="HARM_SEVERITY_LOW")], {}, 1.0, "safe"),
+        ([SafetyRating(HARASSMENT)], {}, 1.0, "safe"),
+        ([SafetyRating(HARASSMENT, "NEGLIGIBLE"), SafetyRating(HATE, "MEDIUM")], {}, 0.0, HATE),
+        ([SafetyRating(HATE, "LOW", severity="HARM_SEVERITY_HIGH")], {}, 0.0, HATE),
+        ([SafetyRating(HATE, "NEGLIGIBLE", blocked=True)], {"max_probability": "HIGH"}, 0.0, HATE),
+        ([SafetyRating(HATE, "MEDIUM")], {"max_probability": "MEDIUM"}, 1.0, "safe"),
+        ([SafetyRating(HATE, "LOW")], {"max_probability": "NEGLIGIBLE"}, 0.0, HATE),
+        ([SafetyRating(HATE, severity="HARM_SEVERITY_MEDIUM")], {"max_severity": "MEDIUM"}, 1.0, "safe"),
+        ([SafetyRating(HATE, "HIGH")], {"categories": {HATE: {"max_probability": "HIGH"}}}, 1.0, "safe"),
+        ([SafetyRating(HATE, "LOW")], {"categories": {HATE: {"max_probability": "NEGLIGIBLE"}}}, 0.0, HATE),
+        ([SafetyRating(HATE, "LOW")], {"categories": {HATE: {"max_severity": "HIGH"}}}, 1.0, "safe"),
+        ([SafetyRating("HARM_NEW", "HIGH")], {}, 0.0, "HARM_NEW"),
+        ([SafetyRating(HATE, "EXTREME")], {}, None, None),
+        ([SafetyRating(HATE, "EXTREME"), SafetyRating(HARASSMENT, "HIGH")], {}, 0.0, HARASSMENT),
+    ],
+)
+def test_safety(ratings, fields, value, label, score):
+    found = score("safety_ratings", answered(safety_ratings=ratings), **fields)
+    assert (found.value, found.label) == (value, label)
+    assert found.outcome == {1.0: "PASS", 0.0: "FAIL", None: None}[value]
+    assert [rating["category"] for rating in found.details["ratings"]] == [r.category for r in ratings]
+
+
+def test_an_unknown_level_says_so(score):
+    found = score("safety_ratings", answered(safety_ratings=[SafetyRating(HATE, "EXTREME")]))
+    assert found.reason == f"{HATE}: probability EXTREME, severity None: not a known level"
+
+
+def test_skipped_answers_count_by_their_reason(scored):
+    reasons = ["NO_RELEVANT_CONTENT", "LOW_GROUNDED_ANSWER", "NO_RELEVANT_CONTENT"]
+    entry = scored("skipped_rate", [answered(), answered(skipped_reasons=reasons)], threshold=0.4)
+    first, second = (score for _, score in entry.turns)
+    assert (first.value, first.label, second.value, second.label) == (0.0, None, 1.0, reasons[0])
+    assert second.details == {"reasons": reasons[:2]}
+    assert (entry.overall.value, entry.overall.outcome, first.outcome) == (0.5, "FAIL", "PASS")
+
+
+def test_a_turn_without_any_answer_is_neither_answered_nor_skipped(score):
+    found = score("skipped_rate", Turn(user="a", grounded=GroundedAnswer()), threshold=0.4)
+    assert (found.value, found.reason) == (None, "the record has neither a text nor a reason")
+
+
+@pytest.mark.parametrize(
+    ("criteria", "said"),
+    [
+        ({"grounding_score": {"claim_threshold": 0.5}}, "claim_threshold needs a threshold"),
+        ({"grounding_score": {"threshold": 0.5, "claim_threshold": 2}}, "claim_threshold: "),
+        ({"safety_ratings": {"max_probability": "low"}}, "max_probability: "),
+        ({"safety_ratings": {"categories": {"HATE": {}}}}, "categories.HATE"),
+        ({"safety_ratings": {"categories": {HATE: {"max_probabilty": "LOW"}}}}, "unknown field"),
+    ],
+)
+def test_mistakes_in_the_config(criteria, said):
+    with pytest.raises(ConfigError, match=said):
+        build_criteria(parse_config(json.dumps({"criteria": criteria})))
+
+
+@pytest.mark.parametrize(
+    ("config", "said"),
+    [
+        ({"discovery_engine": {"tool_name": ""}}, "discovery_engine.tool_name: "),
+        ({"discovery_engine": {"app_version_feld": "x"}}, "did you mean app_version_field"),
+        ({"slices": "skipped"}, "slices: "),
+        ({"slices": [1]}, "slices.0: "),
+    ],
+)
+def test_mistakes_in_the_settings(config, said):
+    with pytest.raises(ConfigError, match=said):
+        parse_config(json.dumps(config))

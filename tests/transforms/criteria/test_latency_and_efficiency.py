@@ -1,0 +1,190 @@
+import json
+from math import inf, nan
+
+import pytest
+
+from turnwise.schemas.conversation import Conversation, TimedSpan, ToolCall, Turn, Usage
+from turnwise.schemas.record import Record
+from turnwise.transforms.criteria import CRITERIA
+from turnwise.transforms.formats.problems import checked
+from turnwise.transforms.formats.turnwise import read_conversation
+from turnwise.transforms.matching.sample import Sample
+from turnwise.transforms.scoring.conversation import score_conversation
+
+
+def result_of(name, turns, **fields):
+    case = Sample(Conversation(conversation_id="c", turns=turns), None, Record("f", 1, b"{}"))
+    return score_conversation(case, [CRITERIA[name](**fields)]).scores[0]
+
+
+def values(result):
+    return [(turn, score.value) for turn, score in result.turns]
+
+
+SPANS = [
+    TimedSpan(type="LLM", name="gemini", seconds=0.5),
+    TimedSpan(type="TOOL", name="search", seconds=0.25),
+    TimedSpan(type="TOOL", seconds=0.75),
+    TimedSpan(type="GUARDRAIL", name="safety", seconds=0.125),
+]
+TURNS = [
+    Turn(user="q", latency_ms=1500, model_ms=1000, tool_ms=200, spans=SPANS, inference_calls=2),
+    Turn(tool_calls=[ToolCall(name="a"), ToolCall(name="a")]),
+    Turn(latency_ms=500, inference_calls=0),
+]
+FIGURES = [
+    ("turn_latency", [(0, 1.5), (2, 0.5)], 1.0),
+    ("invocation_duration_v1", [(0, 1.5), (2, 0.5)], 1.0),
+    ("tool_call_latency", [(0, 0.25), (0, 0.75)], 0.5),
+    ("span_latency", [(0, 0.5), (0, 0.25), (0, 0.75), (0, 0.125)], 0.40625),
+    ("tool_call_count_v1", [(0, 0.0), (1, 2.0), (2, 0.0)], 2 / 3),
+    ("inference_call_count_v1", [(0, 2.0), (2, 0.0)], 1.0),
+]
+
+
+@pytest.mark.parametrize(("name", "wanted", "mean"), FIGURES)
+def test_figures(name, wanted, mean):
+    result = result_of(name, TURNS)
+    assert values(result) == wanted
+    assert result.overall.value == pytest.approx(mean)
+    assert result.overall.outcome is None
+    assert all(score.outcome is None for _, score in result.turns)
+
+
+@pytest.mark.parametrize("name", [name for name, _, _ in FIGURES])
+def test_a_threshold_makes_a_gate_from_above(name):
+    result = result_of(name, TURNS)
+    mean = result.overall.value
+    assert result_of(name, TURNS, threshold=mean).overall.outcome == "PASS"
+    assert result_of(name, TURNS, threshold=mean - 0.01).overall.outcome == "FAIL"
+    for turn, score in result_of(name, TURNS, threshold=0.5).turns:
+        assert score.outcome == ("PASS" if score.value <= 0.5 else "FAIL"), turn
+
+
+LABELS = [
+    ("tool_call_latency", ["search", None]),
+    ("span_latency", ["LLM gemini", "TOOL search", "TOOL", "GUARDRAIL safety"]),
+]
+
+
+@pytest.mark.parametrize(("name", "wanted"), LABELS)
+def test_labels_say_what_was_timed(name, wanted):
+    assert [score.label for _, score in result_of(name, TURNS).turns] == wanted
+
+
+@pytest.mark.parametrize(("name", "_", "__"), FIGURES)
+def test_figures_do_not_apply_where_the_log_says_nothing(name, _, __):
+    empty = result_of(name, [Turn(user="x", agent="y")])
+    assert values(empty) == ([(0, 0.0)] if name == "tool_call_count_v1" else [])
+
+
+DURATIONS = [
+    (Turn(latency_ms=3000, model_ms=1200, tool_ms=300), 1.2, 0.3, 1.5),
+    (Turn(latency_ms=1000, model_ms=1200, tool_ms=300), 1.2, 0.3, 0.0),
+    (Turn(latency_ms=10_000), None, None, None),
+    (Turn(latency_ms=1000, model_ms=0), 0.0, None, None),
+    (Turn(latency_ms=1000, tool_ms=0), None, 0.0, None),
+    (Turn(latency_ms=1000.4567, model_ms=0, tool_ms=0), 0.0, 0.0, 1.0),
+]
+
+
+@pytest.mark.parametrize(("turn", "model", "tool", "framework"), DURATIONS)
+def test_shares_of_a_duration(turn, model, tool, framework):
+    ((_, score),) = result_of("invocation_duration_v1", [turn]).turns
+    assert score.details == {"model": model, "tool": tool, "framework": framework}
+
+
+BROKEN = [nan, inf, -inf, -1.0, 4e14, 1e300, "soon", [], {}]
+
+
+@pytest.mark.parametrize("broken", BROKEN)
+@pytest.mark.parametrize(("threshold", "outcome"), [(None, None), (5.0, "PASS")])
+def test_a_broken_clock_leaves_a_turn_out(broken, threshold, outcome):
+    clocks = dict.fromkeys(("latency_ms", "model_ms", "tool_ms"), broken)
+    turns = [{"user": "q", "latency_ms": 1000}, {"user": "q", "agent": "a", **clocks}]
+    conversation = read_conversation(json.dumps({"conversation_id": "c", "turns": turns}).encode())
+    assert conversation.turns[1] == Turn(turn_index=1, user="q", agent="a")
+    result = result_of("turn_latency", conversation.turns, threshold=threshold)
+    assert values(result) == [(0, 1.0)]
+    assert (result.overall.value, result.overall.outcome) == (1.0, outcome)
+
+
+@pytest.mark.parametrize("name", ["latency_ms", "model_ms", "tool_ms"])
+@pytest.mark.parametrize("broken", BROKEN)
+def test_a_turn_holds_no_broken_clock(name, broken):
+    with pytest.raises(ValueError, match=f"turns.0.{name}"):
+        checked(Conversation(conversation_id="c", turns=[Turn(**{name: broken})]))
+    longest = Conversation(conversation_id="c", turns=[Turn(**{name: 3.15576e14})])
+    assert checked(longest) == longest
+
+
+@pytest.mark.parametrize("seconds", [nan, inf, -inf, 4e11, -4e11])
+def test_a_span_holds_no_broken_clock(seconds):
+    turn = Turn(spans=[TimedSpan(type="LLM", seconds=seconds)])
+    with pytest.raises(ValueError, match=r"turns\.0\.spans\.0\.seconds"):
+        checked(Conversation(conversation_id="c", turns=[turn]))
+
+
+@pytest.mark.parametrize("revision", [-1, 2**63])
+def test_a_revision_is_a_count_of_63_bits(revision):
+    with pytest.raises(ValueError, match="revision"):
+        checked(Conversation(conversation_id="c", revision=revision))
+    assert checked(Conversation(conversation_id="c", revision=2**63 - 1)).revision == 2**63 - 1
+
+
+OPENINGS = [
+    (Turn(agent="hello", latency_ms=0), []),
+    (Turn(user="", agent="hello", latency_ms=0), []),
+    (Turn(agent="hello", latency_ms=5), [(0, 0.005)]),
+    (Turn(user="q", latency_ms=0), [(0, 0.0)]),
+]
+
+
+@pytest.mark.parametrize(("turn", "wanted"), OPENINGS)
+def test_a_turn_that_the_agent_opened_in_no_time_has_no_latency(turn, wanted):
+    assert values(result_of("turn_latency", [turn])) == wanted
+
+
+def test_every_measured_invocation_has_a_duration():
+    assert values(result_of("invocation_duration_v1", [Turn(agent="hello", latency_ms=0)])) == [(0, 0.0)]
+
+
+def test_the_mean_duration_is_rounded_to_milliseconds():
+    turns = [Turn(latency_ms=1000), Turn(latency_ms=1000), Turn(latency_ms=1001)]
+    assert result_of("invocation_duration_v1", turns).overall.value == 1.0
+    assert result_of("turn_latency", turns).overall.value == pytest.approx(1.000333, abs=1e-6)
+
+
+REPORTED = Usage(input_tokens=40, output_tokens=7, cached_tokens=5, reasoning_tokens=2)
+TOKENS = [
+    ([Turn(usage=REPORTED)], False, [(0, 47.0)], 47.0),
+    ([Turn(usage=REPORTED), Turn()], False, [(0, 47.0)], 47.0),
+    ([Turn(usage=REPORTED), Turn()], True, [(0, 47.0)], 23.5),
+    ([Turn(usage=REPORTED), Turn(), Turn(usage=Usage())], True, [(0, 47.0)], 47.0 / 3),
+    ([Turn(), Turn()], True, [], None),
+    ([Turn(usage=Usage(input_tokens=3))], False, [(0, 3.0)], 3.0),
+    ([Turn(usage=Usage(output_tokens=3))], False, [(0, 3.0)], 3.0),
+    ([Turn(usage=Usage(input_tokens=0, output_tokens=0))], False, [(0, 0.0)], 0.0),
+    ([Turn(usage=Usage())], False, [], None),
+]
+
+
+@pytest.mark.parametrize(("turns", "adk_compat", "wanted", "mean"), TOKENS)
+def test_token_usage(turns, adk_compat, wanted, mean):
+    result = result_of("token_usage_v1", turns, adk_compat=adk_compat)
+    assert values(result) == wanted
+    assert (result.overall and result.overall.value) == mean
+
+
+def test_token_details():
+    ((_, score),) = result_of("token_usage_v1", [Turn(usage=REPORTED)]).turns
+    assert score.details == {"input": 40, "output": 7, "cached": 5, "reasoning": 2}
+
+
+def test_units_and_scales():
+    seconds = {name for name, kind in CRITERIA.items() if kind.unit == "seconds"}
+    assert seconds == {"turn_latency", "invocation_duration_v1", "tool_call_latency", "span_latency"}
+    counts = {name for name, kind in CRITERIA.items() if kind.unit == "count"}
+    assert counts == {"tool_call_count_v1", "inference_call_count_v1", "token_usage_v1"}
+    assert all(CRITERIA[name].scale is None for name in seconds | counts)
+    assert all(CRITERIA[name]().threshold is None for name in seconds | counts)

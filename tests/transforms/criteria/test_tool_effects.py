@@ -1,0 +1,604 @@
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from turnwise.schemas.case import EvalCase, inline_case
+from turnwise.schemas.conversation import (
+    Conversation,
+    Expectation,
+    ExpectedTurn,
+    ToolCall,
+    ToolResponse,
+    Turn,
+)
+from turnwise.schemas.record import Record
+from turnwise.schemas.tools import ToolDeclaration
+from turnwise.transforms.formats.turnwise import read_conversation
+from turnwise.transforms.matching.expectations import JUDGE_NEEDED
+from turnwise.transforms.matching.sample import Sample
+from turnwise.transforms.scoring.config import build_criteria, parse_config
+from turnwise.transforms.scoring.conversation import score_conversation
+
+NAME = "tool_effects_v1"
+
+
+def built(tools=None, **fields):
+    config = {"criteria": {"tool_effects_v1": fields}, "tools": tools or {}}
+    (criterion,) = build_criteria(parse_config(json.dumps(config)))
+    return criterion
+
+
+ANSWERS = {"!": "Error: it did not work", "~": "It was already so."}
+
+
+def turn_of(text):
+    """`cancel:1 add!` -> calls of cancel with {"x": "1"} and of add, which fails (`~`: changes nothing)."""
+    pairs = []
+    for word in text.split():
+        name, _, value = word.rstrip("!~").partition(":")
+        answer = ANSWERS.get(word[-1], {"status": "ok"})
+        pairs.append((ToolCall(name, {"x": value} if value else {}), ToolResponse(name, response=answer)))
+    return Turn(user="u", tool_calls=[c for c, _ in pairs], tool_responses=[r for _, r in pairs])
+
+
+def calls(text):
+    return turn_of(text).tool_calls
+
+
+@pytest.fixture
+def whole(matched):
+    """Scores a conversation against the actions of a case."""
+
+    def _whole(expected, actual, criterion=None, **case):
+        golden = EvalCase(eval_id="e", actions=None if expected is None else calls(expected), **case)
+        scored = score_conversation(matched(golden, *map(turn_of, actual.split("|"))), [criterion or built()])
+        assert scored.failures == []
+        return scored.scores[0].overall
+
+    return _whole
+
+
+CASES = [
+    # expected, actual (turns by |), value, passes
+    ("", "", 1.0, True),
+    ("", "get_x:1|list_y", 1.0, True),
+    ("get_x:1 list_y", "", 1.0, True),
+    ("cancel:1", "get_x|cancel:1|get_x", 1.0, True),
+    ("get_x cancel:1 get_y", "cancel:1", 1.0, True),
+    ("", "cancel:1", 0.0, False),
+    ("cancel:1", "", 0.0, False),
+    ("cancel:1", "get_x", 0.0, False),
+    ("cancel:1", "cancel:2", 0.0, False),
+    ("cancel:1 add:2", "add:2|cancel:1", 1.0, True),
+    ("cancel:1 add:2", "cancel:1", 2 / 3, False),
+    ("cancel:1", "cancel:1 add:2", 2 / 3, False),
+    ("add:1 add:2", "add:1 add:3", 0.5, False),
+    ("add:1", "add:1!|add:1", 1.0, True),
+    ("add:1", "add:1!", 0.0, False),
+    ("", "add:1! cancel:2!", 1.0, True),
+    ("add:1", "add:1 add:1", 2 / 3, False),
+    ("add:1", "add:1 add:1~ cancel:2~", 1.0, True),
+    ("add:1", "add:1~", 1.0, True),
+    ("add:1", "add:2~", 0.0, False),
+    ("add:1 add:1", "add:1 add:2~", 2 / 3, False),
+    ("add:1 add:1", "add:1", 2 / 3, False),
+    ("cancel:1", "cancel:1 cancel:1", 1.0, True),
+    ("cancel:1 cancel:1", "cancel:1", 1.0, True),
+    ("transfer_to_human", "transfer_to_human", 1.0, True),
+    ("", "transfer_to_human", 1.0, True),
+    ("transfer_to_human", "", 2 / 2.1, False),
+    ("cancel:1", "transfer_to_human", 0.0, False),
+    ("cancel:1", "cancel:1 transfer_to_human", 1.0, True),
+    ("transfer_to_agent:A", "transfer_to_agent:B", 2 / 2.2, False),
+    ("transfer_to_agent:A", "transfer_to_human", 2 / 2.1, False),
+    ("toggle:1", "toggle:1 get_x|toggle:1 toggle:1", 1.0, True),
+    ("toggle:1", "toggle:1|toggle:1", 0.0, False),
+    ("", "toggle:1|toggle:1", 1.0, True),
+    ("", "toggle:1|toggle:2", 0.0, False),
+    ("toggle:1 toggle:1", "", 1.0, True),
+    ("toggle:on toggle:on", "toggle:on toggle:on", 1.0, True),
+    ("toggle:on", "toggle:on|toggle:on", 2 / 3, False),
+    ("", "toggle:off|toggle:off", 0.0, False),
+    ("", "toggle:1|toggle:1!", 0.0, False),
+    ("cancel:1 transfer_to_human", "cancel:1 transfer_to_human|transfer_to_human", 1.0, True),
+]
+
+
+@pytest.mark.parametrize(("expected", "actual", "value", "passes"), CASES)
+def test_what_a_conversation_changed(expected, actual, value, passes, whole):
+    score = whole(expected, actual)
+    assert score.value == pytest.approx(value)
+    assert score.outcome == ("PASS" if passes else "FAIL")
+    assert score.explanation
+
+
+def test_the_details_can_be_read(whole):
+    details = whole("add:1 add:2 cancel:3 send:4", "get_y add:1 add:9 send:4! cancel:3 drop:5").details
+    assert details == {
+        "expected": 4,
+        "actual": 4,
+        "matched": ["add(x: 1)", "cancel(x: 3)"],
+        "missing": ["send(x: 4)"],
+        "extra": ["drop(x: 5)"],
+        "wrong_arguments": [
+            {
+                "expected": "add(x: 2)",
+                "actual": "add(x: 9)",
+                "arguments": [{"parameter": "x", "expected": "2", "actual": "9"}],
+            }
+        ],
+        "destructive": ["drop(x: 5)"],
+        "failed": ["send(x: 4)"],
+        "guessed": {**dict.fromkeys(("add", "cancel", "drop", "send"), "write"), "get_y": "read"},
+    }
+
+
+def test_very_many_differences_are_told_in_short(whole):
+    details = whole("", " ".join(f"add:{i}" for i in range(120))).details
+    assert len(details["extra"]) == 51 and details["extra"][-1] == "and 70 more"
+
+
+@pytest.mark.parametrize("actual", ["add:1 add:2 add:3 cancel:9", "add:1 add:2 add:3 drop:4"])
+def test_an_extra_destructive_call_fails_at_any_threshold(actual, whole):
+    score = whole("add:1 add:2 add:3 drop:5", actual, built(threshold=0.1))
+    assert score.value > 0.1
+    assert (score.outcome, score.threshold) == ("FAIL", 0.1)
+    assert "destructive" in score.reason
+    assert whole("add:1 add:2 add:3", "add:1 add:2 send:1", built(threshold=0.1)).outcome == "PASS"
+    assert whole("add:1", actual, built(threshold=None)).outcome is None
+
+
+def test_nothing_stated_is_not_applicable(whole, matched):
+    assert whole(None, "cancel:1") is None
+    scored = score_conversation(matched(None, turn_of("cancel:1")), [built()])
+    assert scored.scores[0].overall is None
+
+
+def test_the_config_says_what_tools_do(whole):
+    tools = {"frob*": "read", "add": {"idempotent": True}, "get_lock": "write"}
+    assert whole("add:1 get_lock", "frobnicate add:1 add:1 get_lock", built(tools)).value == 1.0
+    assert whole("", "frobnicate").value == 0.0
+    assert "guessed" not in whole("get_lock", "get_lock frob", built(tools)).details
+
+
+def test_a_declaration_goes_before_the_guess(whole):
+    declared = [ToolDeclaration("frobnicate", "read", origin="mcp")]
+    score = whole("", "frobnicate", tools=declared)
+    assert score.value == 1.0
+    assert "guessed" not in score.details
+
+
+def turns_of(matched, expected, actual, criterion=None):
+    golden = [
+        ExpectedTurn(user=f"turn {i}", tool_calls=None if e is None else calls(e))
+        for i, e in enumerate(expected)
+    ]
+    made = [turn_of(text) for text in actual]
+    for i, turn in enumerate(made):
+        turn.user = f"turn {i}"
+    case = matched(EvalCase(eval_id="e", turns=golden), *made)
+    (result,) = score_conversation(case, [criterion or built()]).scores
+    return result
+
+
+def test_turn_by_turn_where_the_case_says_so(matched):
+    result = turns_of(matched, ["add:1", "", None, "cancel:2"], ["get_x add:1", "", "add:5", "get_y"])
+    assert [(i, score.value) for i, score in result.turns] == [(0, 1.0), (1, 1.0), (3, 0.0)]
+    assert (result.overall.value, result.overall.outcome) == (pytest.approx(2 / 3), "FAIL")
+    assert turns_of(matched, ["add:1", ""], ["add:1", "get_x"]).overall.outcome == "PASS"
+
+
+def test_a_turn_that_destroys_fails_the_conversation(matched):
+    result = turns_of(matched, ["add:1", "add:2"], ["add:1", "add:2 drop:1"], built(threshold=0.5))
+    assert result.overall.value > 0.5
+    assert result.overall.outcome == "FAIL"
+
+
+def test_calls_that_are_named_and_not_checked_may_be_made(matched):
+    named = Expectation("tool_call", tool_call=ToolCall("drop", {"x": "1"}), skip=True)
+    golden = EvalCase(eval_id="e", turns=[ExpectedTurn(tool_calls=calls("add:1"), expectations=[named])])
+    for made, wanted in (("add:1", 1.0), ("add:1 drop:1", 1.0), ("add:1 drop:1 drop:2", 2 / 3)):
+        overall = score_conversation(matched(golden, turn_of(made)), [built()]).scores[0].overall
+        assert overall.value == pytest.approx(wanted)
+
+
+def test_without_a_threshold_nothing_fails(matched):
+    overall = turns_of(matched, ["add:1"], ["drop:1"], built(threshold=None)).overall
+    assert (overall.value, overall.outcome) == (0.0, None)
+
+
+def test_turns_that_one_side_lacks_change_nothing(matched):
+    result = turns_of(matched, ["add:1", ""], ["add:1"])
+    assert [score.value for _, score in result.turns] == [1.0, 1.0]
+    result = turns_of(matched, ["", "add:1"], [""])
+    assert sorted((score.value, score.label) for _, score in result.turns) == [
+        (0.0, "MISSING_TURN"),
+        (1.0, None),
+    ]
+    result = turns_of(matched, [""], ["", "add:1"])
+    assert (0.0, "EXTRA_TURN") in [(score.value, score.label) for _, score in result.turns]
+
+
+@pytest.mark.parametrize(
+    ("expected", "made", "value"),
+    [
+        ("", "toggle reset", 1.0),
+        ("add", "add add reset", 1.0),
+        ("add", "", 0.0),
+        ("add", "add!", 0.0),
+        ("check_x", "", 1.0),
+        ("add reset", "reset", 2 / 3),
+        ("toggle", "toggle toggle toggle", 1.0),
+        ("toggle", "toggle toggle", 0.0),
+    ],
+)
+def test_the_users_own_tools_count_as_far_as_they_are_expected(expected, made, value, matched):
+    turn = turn_of(made)
+    theirs = Turn(user_tool_calls=turn.tool_calls, user_tool_responses=turn.tool_responses)
+    for actions in (None, []):
+        golden = EvalCase(eval_id="e", actions=actions, user_actions=calls(expected))
+        overall = score_conversation(matched(golden, theirs), [built()]).scores[0].overall
+        assert overall is None if not expected and actions is None else overall.value == pytest.approx(value)
+
+
+def both_of(by_agent, by_user):
+    """A turn in which the agent and the user make calls."""
+    turn, theirs = turn_of(by_agent), turn_of(by_user)
+    turn.user_tool_calls, turn.user_tool_responses = theirs.tool_calls, theirs.tool_responses
+    return turn
+
+
+@pytest.fixture
+def between(matched):
+    """Scores calls of both sides, `agent's / user's`, against those expected of both."""
+
+    def _between(expected, made, criterion=None):
+        actions, user_actions = ([*map(str.strip, text.split("/"))] for text in (expected, made))
+        golden = EvalCase(
+            eval_id="e",
+            actions=None if actions[0] == "-" else calls(actions[0]),
+            user_actions=calls(actions[1]),
+        )
+        turns = [both_of(*user_actions)] if user_actions != ["", ""] else []
+        scored = score_conversation(matched(golden, *turns), [criterion or built()])
+        assert scored.failures == []
+        return scored.scores[0].overall
+
+    return _between
+
+
+SIDES = [
+    # expected of agent / of user, made by agent / by user, value, changes that the other side made
+    ("/ add", "add /", 1.0, ["agent"]),
+    ("- / add", "add /", 1.0, ["agent"]),
+    ("add /", "/ add", 1.0, ["user"]),
+    ("add:1 / add:2", "add:2 / add:1", 1.0, ["user", "agent"]),
+    ("add / add", "add / add", 1.0, []),
+    ("add / add", "add add /", 1.0, ["agent"]),
+    ("add / add", "/ add add", 1.0, ["user"]),
+    ("/ add", "add add /", 2 / 3, ["agent"]),
+    ("/ add", "add / add", 2 / 3, []),
+    ("add /", "add / add", 1.0, []),
+    ("add /", "/ add add", 1.0, ["user"]),
+    ("/ add add", "add / add", 1.0, ["agent"]),
+    ("/ add", "add! /", 0.0, []),
+    ("/ add", "/ add!", 0.0, []),
+    ("add /", "/ add!", 0.0, []),
+    ("/ add", "add! / add", 1.0, []),
+    ("/ add:1", "add:1~ /", 1.0, ["agent"]),
+    ("add:1 /", "/ add:1~", 1.0, ["user"]),
+    ("/ add:1", "add:2 /", 0.0, ["agent"]),
+    ("- / add:1", "add:2 /", 0.0, []),
+    ("- / add:1", "add:1 send /", 1.0, ["agent"]),
+    ("/ add:1", "add:1 send /", 2 / 3, ["agent"]),
+    ("/ add:1", "add:1 / add:2", 1.0, ["agent"]),
+    ("/ cancel:1", "cancel:1 /", 1.0, ["agent"]),
+    ("/ cancel:1", "cancel:1 / cancel:1", 1.0, []),
+    ("cancel:1 /", "cancel:1 / cancel:1", 1.0, []),
+    ("cancel:1 / cancel:1", "cancel:1 /", 1.0, []),
+    ("cancel:1 / cancel:1", "/ cancel:1", 1.0, []),
+    ("/", "cancel:1 / cancel:1", 0.0, []),
+    ("/ toggle:1", "toggle:1 /", 1.0, ["agent"]),
+    ("/ toggle:1", "toggle:1 / toggle:1", 0.0, []),
+    ("/ toggle:1", "toggle:1 / toggle:1 toggle:1", 1.0, ["agent"]),
+    ("/", "toggle:1 / toggle:1", 1.0, []),
+    ("/", "toggle:1 / toggle:1 toggle:1", 0.0, []),
+    ("toggle:1 / toggle:1", "/", 1.0, []),
+    ("/ transfer_to_human", "transfer_to_human /", 1.0, ["agent"]),
+    ("/", "/ transfer_to_human cancel:1", None, []),
+]
+
+
+@pytest.mark.parametrize(("expected", "made", "value", "others"), SIDES)
+def test_a_change_counts_whoever_made_it(expected, made, value, others, between):
+    if value is None:
+        expected, value = "get_x /", 1.0
+    score = between(expected, made)
+    assert score.value == pytest.approx(value)
+    assert score.outcome == ("PASS" if value == 1.0 else "FAIL")
+    assert [each["made_by"] for each in score.details.get("made_by_the_other", [])] == others
+    assert all(each["expected_of"] != each["made_by"] for each in score.details.get("made_by_the_other", []))
+
+
+@pytest.mark.parametrize(
+    ("tool", "value"), [({}, 0.0), ({"idempotent": True}, 1.0), ({"idempotent": False}, 0.0)]
+)
+def test_what_is_declared_idempotent_does_not_undo_itself(tool, value, whole):
+    assert whole("toggle:1", "toggle:1|toggle:1", built({"toggle": tool})).value == value
+
+
+def test_a_state_that_is_named_is_set_and_not_turned_round(matched):
+    for args in ({"on": 1}, {"new_state": "dim"}, {"x": True}, {"lamp": "a", "to": "Off"}):
+        golden = EvalCase(eval_id="e", actions=[ToolCall("toggle", args)])
+        turn = Turn(tool_calls=[ToolCall("toggle", args)] * 2)
+        overall = score_conversation(matched(golden, turn), [built()]).scores[0].overall
+        assert overall.value == pytest.approx(2 / 3)
+
+
+CALLS = st.lists(
+    st.builds(
+        lambda name, x: ToolCall(name, {"x": x}),
+        st.sampled_from(["add", "set_x", "drop", "toggle", "transfer_to_human", "get_y"]),
+        st.sampled_from("12"),
+    ),
+    max_size=3,
+)
+
+
+@given(CALLS, CALLS, st.data())
+def test_what_is_expected_passes_whoever_does_it_and_nothing_less_or_more_does(by_agent, by_user, data):
+    def outcome(made):
+        place = data.draw(st.integers(0, len(made)))
+        turn = Turn(tool_calls=made[:place], user_tool_calls=made[place:])
+        case = EvalCase(eval_id="e", actions=by_agent, user_actions=by_user)
+        sample = Sample(Conversation("c", turns=[turn]), case, Record("f", 1, b"{}"))
+        return score_conversation(sample, [built()]).scores[0].overall.outcome
+
+    everything = data.draw(st.permutations([*by_agent, *by_user]))
+    assert outcome(everything) == "PASS"
+    adding = next((i for i, call in enumerate(everything) if call.name == "add"), None)
+    if adding is not None:
+        assert outcome(everything[:adding] + everything[adding + 1 :]) == "FAIL"
+    turn = Turn(tool_calls=[*everything, ToolCall("add", {"x": "9"})])
+    case = EvalCase(eval_id="e", actions=by_agent, user_actions=by_user)
+    sample = Sample(Conversation("c", turns=[turn]), case, Record("f", 1, b"{}"))
+    assert score_conversation(sample, [built()]).scores[0].overall.outcome == "FAIL"
+
+
+def test_who_made_a_change_is_told(between):
+    score = between("/ add:1", "add:1 /")
+    assert score.details["made_by_the_other"] == [
+        {"call": "add(x: 1)", "expected_of": "user", "made_by": "agent"}
+    ]
+    assert (score.details["missing"], score.details["extra"]) == ([], [])
+    assert "By the agent in place of the user: add(x: 1)" in score.explanation
+    undone = between("/", "toggle:1 / toggle:1")
+    assert undone.details["undone"] == ["toggle(x: 1)"] * 2
+    assert "Done and undone: toggle(x: 1); toggle(x: 1)." in undone.explanation
+
+
+@pytest.mark.parametrize(
+    ("expected", "made", "outcome"),
+    [
+        ("/ drop:1", "drop:1 /", "PASS"),
+        ("drop:1 /", "/ drop:1", "PASS"),
+        ("/ drop:1", "drop:2 /", "FAIL"),
+        ("/ drop:1", "drop:1 drop:2 /", "FAIL"),
+        ("drop:1 /", "/ drop:1 drop:2", "PASS"),
+    ],
+)
+def test_what_the_agent_destroys_in_place_of_the_user(expected, made, outcome, between):
+    assert between(expected, made, built(threshold=0.01)).outcome == outcome
+
+
+def test_arguments_that_matter_on_both_sides(matched):
+    """The first change could be either call, the second only the agent's."""
+    golden = EvalCase(
+        eval_id="e",
+        actions=[],
+        user_actions=[ToolCall("add", {"x": "9"}, compare_args=[]), ToolCall("add", {"x": "1"})],
+    )
+    for made in ("add:1 / add:2", "add:2 / add:1"):
+        turn = both_of(*made.split("/"))
+        overall = score_conversation(matched(golden, turn), [built()]).scores[0].overall
+        assert (overall.value, len(overall.details["made_by_the_other"])) == (1.0, 1)
+
+
+def test_one_call_makes_one_change_even_if_any_arguments_would_do(matched):
+    golden = EvalCase(
+        eval_id="e",
+        actions=[ToolCall("set_x", {"x": "1"}, compare_args=[])],
+        user_actions=[ToolCall("set_x", {"x": "1"})],
+    )
+    overall = score_conversation(matched(golden, turn_of("set_x:2")), [built()]).scores[0].overall
+    assert (overall.value, overall.outcome) == (pytest.approx(2 / 3), "FAIL")
+
+
+@pytest.mark.parametrize("made", ["add:1 /", "/ add:1", "drop:1 /", "/"])
+def test_calls_that_the_log_does_not_show_leave_it_unscored(made, matched):
+    for golden in (
+        EvalCase(eval_id="e", actions=calls("add:1")),
+        EvalCase(eval_id="e", user_actions=calls("add:1")),
+        EvalCase(eval_id="e", turns=[ExpectedTurn(tool_calls=calls("add:1"))]),
+    ):
+        turn = both_of(*made.split("/"))
+        turn.unknown_calls = "a part of type x is not read"
+        overall = score_conversation(matched(golden, turn), [built()]).scores[0].overall
+        assert (overall.value, overall.outcome) == (None, None)
+        assert overall.reason
+
+
+def test_a_turn_is_met_by_the_users_own_call(matched):
+    golden = EvalCase(eval_id="e", turns=[ExpectedTurn(tool_calls=calls("add:1"))])
+    for made, value in (("/ add:1", 1.0), ("/ add:2", 0.0), ("/ send:1", 0.0)):
+        overall = score_conversation(matched(golden, both_of(*made.split("/"))), [built()]).scores[0].overall
+        assert overall.value == value
+
+
+def test_the_users_calls_do_not_hide_what_the_turns_lack(matched):
+    golden = EvalCase(
+        eval_id="e", turns=[ExpectedTurn(tool_calls=calls("add:1"))], user_actions=calls("send:1")
+    )
+    overall = score_conversation(matched(golden, both_of("", "send:1")), [built()]).scores[0].overall
+    assert (overall.value, overall.outcome) == (pytest.approx(2 / 3), "FAIL")
+
+
+@pytest.mark.parametrize(
+    ("mode", "value", "outcome", "extra"),
+    [
+        ("allow", 1.0, "PASS", []),
+        ("weigh", 2.0 / 2.1, "FAIL", ["transfer_to_human(x: 1)"]),
+        ("fail", 2.0 / 2.1, "FAIL", ["transfer_to_human(x: 1)"]),
+    ],
+)
+def test_an_extra_hand_off(mode, value, outcome, extra, whole):
+    score = whole("add:1", "add:1 transfer_to_human:1", built(extra_handoffs=mode))
+    assert (score.value, score.outcome) == (pytest.approx(value), outcome)
+    assert score.details["extra"] == extra
+    assert score.details["extra_handoffs"] == ["transfer_to_human(x: 1)"]
+    assert "transfer_to_human(x: 1)" in score.explanation
+
+
+@pytest.mark.parametrize(
+    ("expected", "actual", "allow", "fail"),
+    [
+        ("", "transfer_to_human", "PASS", "FAIL"),
+        ("transfer_to_human", "transfer_to_human", "PASS", "PASS"),
+        ("transfer_to_human", "", "PASS", "PASS"),
+        ("transfer_to_agent:A", "transfer_to_agent:B", "PASS", "FAIL"),
+    ],
+)
+def test_extra_hand_offs_can_fail_at_any_threshold(expected, actual, allow, fail, whole):
+    assert whole(expected, actual, built(threshold=0.1)).outcome == allow
+    score = whole(expected, actual, built(threshold=0.1, extra_handoffs="fail"))
+    assert score.outcome == fail
+    assert ("hand-off" in (score.reason or "")) == (fail == "FAIL")
+    assert whole(expected, actual, built(threshold=None, extra_handoffs="fail")).outcome is None
+
+
+def test_a_turn_with_a_hand_off_that_fails_fails_the_conversation(matched):
+    for mode, outcome in (("fail", "FAIL"), ("allow", "PASS")):
+        criterion = built(threshold=0.5, extra_handoffs=mode)
+        result = turns_of(matched, ["add:1", "add:2"], ["add:1", "add:2 transfer_to_human"], criterion)
+        assert result.overall.outcome == outcome
+
+
+def test_what_only_a_judge_can_compare_is_unscored(matched):
+    vague = ToolCall("add", {"x": {"$matchType": "semantic", "$matchValue": "noon"}})
+    for value, wanted in (("noon", 1.0), ("12 o'clock", None)):
+        turn = Turn(tool_calls=[ToolCall("add", {"x": value})])
+        score = (
+            score_conversation(matched(EvalCase(eval_id="e", actions=[vague]), turn), [built()])
+            .scores[0]
+            .overall
+        )
+        assert score.value == wanted
+        assert score.reason == (None if wanted else JUDGE_NEEDED)
+
+
+def test_arguments_are_compared_as_the_config_says(whole):
+    ignoring = built(argument_matchers={"add": {"x": "ignore"}})
+    assert whole("add:1", "add:2", ignoring).value == 1.0
+    assert whole("add:A", "add:a", built(argument_matchers={"*": {"x": "exact"}})).value == 0.0
+    assert whole("add:A", "add:a").value == 1.0
+
+
+ODD = [
+    Turn(),
+    Turn(tool_calls=[ToolCall()], tool_responses=[ToolResponse(response=[[]], error=True)]),
+    Turn(tool_calls=[ToolCall("삭제하기", {"x": None, "": float("nan"), "n": 2**90})]),
+    Turn(tool_calls=[ToolCall("\ud800", {"\ud800": "\ud800"})], user_tool_calls=[ToolCall(None, None)]),
+    Turn(
+        tool_calls=[ToolCall("add", {"x": [[[{}]]]})] * 3,
+        tool_responses=[ToolResponse("add", response="\x00")],
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    "actions", [None, [], [ToolCall()], [ToolCall("add", None)], [c for t in ODD for c in t.tool_calls]]
+)
+def test_odd_records_raise_nothing(actions, matched):
+    golden = EvalCase(
+        eval_id="e", actions=actions, user_actions=actions or [], turns=[ExpectedTurn(tool_calls=actions)]
+    )
+    for turns in ([], ODD[:1], ODD):
+        assert score_conversation(matched(golden, *turns), [built()]).failures == []
+
+
+WRONG = [
+    ({"tools": {"a": "reads"}}, "tools.a.effect: Input should be 'read', 'write' or 'handoff'"),
+    ({"tools": {"a": {"effekt": "read"}}}, "tools.a.effekt: unknown field (did you mean effect?)"),
+    ({"tools": {"a": {"idempotent": "perhaps"}}}, "tools.a.idempotent: "),
+    ({"tools": ["a"]}, "tools: "),
+    ({"criteria": {NAME: {"tools": {"a": "read"}}}}, "criteria.tool_effects_v1.tools: "),
+    ({"criteria": {NAME: {"ordered_lists": {"a": "b"}}}}, "criteria.tool_effects_v1: ordered_lists.a: "),
+    ({"criteria": {NAME: {"extra_handoffs": "deny"}}}, "extra_handoffs: Input should be 'allow', 'weigh' or"),
+    ({"criteria": {NAME: {"orderd_lists": {}}}}, "unknown field (did you mean ordered_lists?)"),
+    ({"criteria": {NAME: {"argument_matchers": {"*": {"x": "fuzzy"}}}}}, "argument_matchers.*.x.match: "),
+]
+
+
+@pytest.mark.parametrize(("config", "message"), WRONG)
+def test_a_wrong_config_is_told_in_one_line(config, message):
+    with pytest.raises(ValueError) as caught:
+        build_criteria(parse_config(json.dumps(config)))
+    assert message in str(caught.value) and "\n" not in str(caught.value)
+
+
+DATA = Path(__file__).parents[3] / "../shared/data"
+RECORDINGS = [
+    ("tau_bench_airline_gpt-4o.jsonl", 0.95),
+    ("tau2_airline_gpt-4.1_vs_ft.jsonl", 0.93),
+    ("tau2_telecom_sample.jsonl", 0.9),
+]
+
+
+def in_other_words(value):
+    """Numbers as texts, texts in capitals, lists and objects turned round."""
+    if isinstance(value, dict):
+        return {key: in_other_words(item) for key, item in reversed(value.items())}
+    if isinstance(value, list):
+        return [in_other_words(item) for item in reversed(value)]
+    if isinstance(value, str):
+        return f" {value.upper()} "
+    return f"{value}.0" if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+def in_camel_case(name):
+    first, *rest = name.split("_")
+    return first + "".join(map(str.capitalize, rest))
+
+
+@pytest.mark.parametrize(("name", "least"), RECORDINGS)
+def test_it_tells_success_from_failure_however_calls_are_spelt(name, least, matched):
+    if not (DATA / name).is_file():
+        pytest.skip("without the recordings")
+    values, others, rewards = [], [], []
+    for line in (DATA / name).read_bytes().splitlines():
+        conversation = read_conversation(line)
+        rewards.append(conversation.labels["reward"] >= 1)
+        for found in (values, others):
+            case = matched(inline_case(conversation), *conversation.turns)
+            found.append(score_conversation(case, [built()]).scores[0].overall.value)
+            for turn in conversation.turns:
+                for made in (*turn.tool_calls, *turn.user_tool_calls):
+                    made.name, made.args = in_camel_case(made.name), in_other_words(made.args)
+                for answer in (*turn.tool_responses, *turn.user_tool_responses):
+                    answer.name = in_camel_case(answer.name)
+            for wanted in (*conversation.expected.actions, *conversation.expected.user_actions):
+                wanted.name = in_camel_case(wanted.name)
+    assert others == values
+    passed = [value == 1.0 for value in values]
+    right = sum(passes == reward for passes, reward in zip(passed, rewards, strict=True))
+    assert right / len(rewards) >= 0.95
+    pairs = [
+        (a, b)
+        for a, x in zip(values, rewards, strict=True)
+        for b, y in zip(values, rewards, strict=True)
+        if x > y
+    ]
+    assert sum((a > b) + (a == b) / 2 for a, b in pairs) / len(pairs) >= least

@@ -1,0 +1,283 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from turnwise.schemas.case import EvalCase
+from turnwise.schemas.conversation import Conversation, ExpectedTurn, ToolCall, Turn
+from turnwise.schemas.record import Record
+from turnwise.transforms.criteria.trajectory import ToolTrajectory
+from turnwise.transforms.matching.sample import EXTRA_TURN, MISSING_TURN, Sample
+from turnwise.transforms.scoring.conversation import score_conversation
+
+RECORD = Record("log.jsonl", 1, b"{}")
+
+
+def calls(text):
+    """`a b:1` -> a call of a without arguments, a call of b with {"x": 1}."""
+    made = []
+    for word in text.split():
+        name, _, value = word.partition(":")
+        made.append(ToolCall(name=name, args={"x": int(value)} if value else None))
+    return made
+
+
+def result_of(criterion, golden, recorded, actions=None):
+    """Scores turns given as lists of calls; `golden` None: the turn states nothing."""
+    case = EvalCase(
+        eval_id="e",
+        turns=[ExpectedTurn(user=f"turn number {i}", tool_calls=want) for i, want in enumerate(golden)],
+        actions=actions,
+    )
+    turns = [Turn(turn_index=i, user=f"turn number {i}", tool_calls=made) for i, made in enumerate(recorded)]
+    conversation = Conversation(conversation_id="c", turns=turns)
+    return score_conversation(Sample(conversation, case, RECORD), [criterion]).scores[0]
+
+
+def value_of(match_type, expected, actual, **fields):
+    result = result_of(ToolTrajectory(match_type=match_type, **fields), [expected], [actual])
+    (score,) = [score for _, score in result.turns]
+    assert score.outcome == ("PASS" if score.value == 1.0 else "FAIL")
+    return score.value
+
+
+TYPES = ["EXACT", "IN_ORDER", "ANY_ORDER", "SUPERSET", "SUBSET"]
+COMPARED = [
+    # expected, actual, then 1 or 0 for each of TYPES
+    ("", "", "11111"),
+    ("", "a", "01110"),
+    ("a", "", "00001"),
+    ("a b", "a b", "11111"),
+    ("a b", "b a", "00111"),
+    ("a b", "a c b", "01110"),
+    ("a b", "b c a", "00110"),
+    ("a b", "a", "00001"),
+    ("a b", "b", "00001"),
+    ("a b", "c", "00000"),
+    ("a a", "a", "00001"),
+    ("a", "a a", "01110"),
+    ("a b a", "a a b", "00111"),
+    ("a:1", "a:2", "00000"),
+    ("a:1 a:2", "a:2 a:1", "00111"),
+    ("a:1 a:2", "a:2 a:1 a:2", "01110"),
+    ("a:1 b", "a:1 b:2", "00000"),
+]
+
+
+@pytest.mark.parametrize(("expected", "actual", "wanted"), COMPARED)
+def test_match_types(expected, actual, wanted):
+    found = [value_of(kind, calls(expected), calls(actual)) for kind in TYPES]
+    assert found == [float(digit) for digit in wanted]
+
+
+@pytest.mark.parametrize("kind", TYPES)
+def test_ignore_args_compares_names_alone(kind):
+    assert value_of(kind, calls("a:1 b:2"), calls("a:3 b"), ignore_args=True) == 1.0
+    assert value_of(kind, calls("a:1 b:2"), calls("a:3 c"), ignore_args=True) == 0.0
+
+
+CALL_LISTS = st.lists(
+    st.sampled_from(["a:1", "a:2", "b", "c:1"]).map(lambda word: calls(word)[0]), max_size=5
+)
+
+
+@given(CALL_LISTS, CALL_LISTS)
+def test_match_types_follow_from_each_other(expected, actual):
+    exact, in_order, any_order, superset, subset = (value_of(kind, expected, actual) for kind in TYPES)
+    assert exact <= in_order <= any_order
+    assert superset == any_order
+    assert subset == value_of("SUPERSET", actual, expected)
+    same_calls = sorted(map(str, expected)) == sorted(map(str, actual))
+    assert (superset == subset == 1.0) == same_calls
+    assert exact == float([(c.name, c.args) for c in expected] == [(c.name, c.args) for c in actual])
+
+
+SPELLINGS = [
+    ("in-order", "IN_ORDER"),
+    (" Any Order ", "ANY_ORDER"),
+    ("exact", "EXACT"),
+    ("subset", "SUBSET"),
+    (0, "EXACT"),
+    (1, "IN_ORDER"),
+    (2, "ANY_ORDER"),
+    (1.0, "IN_ORDER"),
+    (True, "IN_ORDER"),
+]
+
+
+@pytest.mark.parametrize(("spelling", "wanted"), SPELLINGS)
+def test_spellings_of_match_types(spelling, wanted):
+    assert ToolTrajectory(match_type=spelling).match_type == wanted
+
+
+@pytest.mark.parametrize("spelling", ["InOrder", "0", "", None, 3, 1.5, -1, [], float("nan")])
+def test_unknown_match_types(spelling):
+    with pytest.raises(ValueError, match="is none of EXACT, IN_ORDER, ANY_ORDER, SUPERSET, SUBSET"):
+        ToolTrajectory(match_type=spelling)
+
+
+def one_call(**args):
+    return [ToolCall(name="book", args=args)]
+
+
+MATCHERS = [
+    ({"note": "ignore"}, {"x": 1, "note": "a"}, {"x": 1, "note": "b"}, 1.0),
+    ({"note": "ignore"}, {"x": 1}, {"x": 1, "note": "b"}, 1.0),
+    ({"note": "ignore"}, {"x": 1, "note": "a"}, {"x": 2, "note": "a"}, 0.0),
+    ({"q": "contains"}, {"q": "Rome"}, {"q": "hotels in Rome"}, 1.0),
+    ({"q": "contains"}, {"q": "Rome"}, {"q": "hotels in Paris"}, 0.0),
+    ({"q": "regexp"}, {"q": "^ho.*e$"}, {"q": "hotels in Rome"}, 1.0),
+    ({"q": {"match": "regexp", "pattern": "Rome$"}}, {"q": "any"}, {"q": "hotels in Rome"}, 1.0),
+    ({"q": {"match": "regexp", "pattern": "Rome$"}}, {"q": "any"}, {"q": "Rome hotels"}, 0.0),
+    ({"p": {"match": "number", "tolerance": 0.01}}, {"p": 9.99}, {"p": "9.985"}, 1.0),
+    ({"p": {"match": "number", "tolerance": 0.01}}, {"p": 9.99}, {"p": 9.0}, 0.0),
+]
+
+
+@pytest.mark.parametrize("tool", ["book", "*"])
+@pytest.mark.parametrize(("matchers", "expected", "actual", "wanted"), MATCHERS)
+def test_argument_matchers(tool, matchers, expected, actual, wanted):
+    found = value_of("EXACT", one_call(**expected), one_call(**actual), argument_matchers={tool: matchers})
+    assert found == wanted
+    other = value_of(
+        "EXACT", one_call(**expected), one_call(**actual), argument_matchers={"another_tool": matchers}
+    )
+    assert other == 0.0
+
+
+def test_a_tools_own_matcher_beats_the_one_for_all_tools():
+    matchers = {"*": {"x": "ignore"}, "book": {"x": "exact"}}
+    assert value_of("EXACT", one_call(x=1), one_call(x=2), argument_matchers=matchers) == 0.0
+    other = [ToolCall(name="o", args={"x": 1})], [ToolCall(name="o", args={"x": 2})]
+    assert value_of("EXACT", *other, argument_matchers=matchers) == 1.0
+
+
+CREDITS = [
+    ("a b", "a b", 2, 1.0, 1.0, 1.0),
+    ("a b", "a", 1, 1.0, 0.5, 2 / 3),
+    ("a", "a b c d", 1, 0.25, 1.0, 0.4),
+    ("a b", "c", 0, 0.0, 0.0, 0.0),
+    ("", "", 0, 1.0, 1.0, 1.0),
+    ("", "a", 0, 0.0, 1.0, 0.0),
+    ("a", "", 0, 1.0, 0.0, 0.0),
+    ("a b", "b a", 2, 1.0, 1.0, 1.0),
+]
+
+
+@pytest.mark.parametrize(("expected", "actual", "matched", "precision", "recall", "f1"), CREDITS)
+def test_partial_credit_stands_in_the_details(expected, actual, matched, precision, recall, f1):
+    result = result_of(ToolTrajectory(), [calls(expected)], [calls(actual)])
+    details = result.turns[0][1].details
+    assert details["matched"] == matched
+    assert (details["expected"], details["actual"]) == (len(expected.split()), len(actual.split()))
+    assert (details["precision"], details["recall"]) == (precision, recall)
+    assert details["f1"] == pytest.approx(f1)
+
+
+def test_the_differences_are_named():
+    details = result_of(ToolTrajectory(), [calls("a b")], [calls("b c")]).turns[0][1].details
+    assert (details["missing"], details["extra"]) == (["a"], ["c"])
+
+
+def test_a_call_that_fits_anything_leaves_the_particular_one_its_partner():
+    anything = {"$matchType": "ignore"}
+    expected = [ToolCall(name="get", args={"x": anything}), ToolCall(name="get", args={"x": 1})]
+    actual = [ToolCall(name="get", args={"x": 1}), ToolCall(name="get", args={"x": 2})]
+    assert value_of("ANY_ORDER", expected, actual) == 1.0
+    assert value_of("ANY_ORDER", expected, list(reversed(actual))) == 1.0
+    assert value_of("ANY_ORDER", expected, actual[:1]) == 0.0
+    near = {"get": {"x": {"match": "number", "tolerance": 1}}}
+    expected = [ToolCall(name="get", args={"x": 1}), ToolCall(name="get", args={"x": 0})]
+    actual = [ToolCall(name="get", args={"x": 1}), ToolCall(name="get", args={"x": 2})]
+    result = result_of(ToolTrajectory(match_type="ANY_ORDER", argument_matchers=near), [expected], [actual])
+    assert result.turns[0][1].value == 1.0
+    assert result.turns[0][1].details["matched"] == 2
+
+
+def test_actions_of_the_whole_conversation():
+    criterion = ToolTrajectory(match_type="ANY_ORDER")
+    result = result_of(criterion, [], [calls("b"), calls("c a:1")], actions=calls("a:1 b"))
+    assert result.turns == []
+    assert (result.overall.value, result.overall.outcome) == (1.0, "PASS")
+    assert result.overall.details["matched"] == 2
+    result = result_of(criterion, [], [calls("b"), calls("c")], actions=calls("a:1 b"))
+    assert (result.overall.value, result.overall.outcome) == (0.0, "FAIL")
+    assert result.overall.details["missing"] == ["a"]
+
+
+def test_no_actions_at_all_may_be_wanted_of_a_conversation():
+    assert result_of(ToolTrajectory(), [], [calls("a")], actions=[]).overall.value == 0.0
+    assert result_of(ToolTrajectory(), [], [[]], actions=[]).overall.value == 1.0
+    assert result_of(ToolTrajectory(), [], [calls("a")]).overall is None
+
+
+def test_a_turn_that_states_no_calls_is_not_applicable():
+    result = result_of(ToolTrajectory(), [None, calls("a")], [calls("x"), calls("a")])
+    assert [(turn, score.value) for turn, score in result.turns] == [(1, 1.0)]
+    assert result.overall.value == 1.0
+
+
+def test_missing_turns_count_as_zero():
+    result = result_of(ToolTrajectory(), [calls("a"), calls("b")], [calls("a")])
+    assert [(turn, score.value, score.label) for turn, score in result.turns] == [
+        (0, 1.0, None),
+        (1, 0.0, MISSING_TURN),
+    ]
+    assert (result.overall.value, result.overall.outcome) == (0.5, "FAIL")
+
+
+def test_extra_turns_count_as_zero():
+    result = result_of(ToolTrajectory(), [calls("a")], [calls("a"), calls("")])
+    assert [(turn, score.value, score.label) for turn, score in result.turns] == [
+        (0, 1.0, None),
+        (1, 0.0, EXTRA_TURN),
+    ]
+    assert result.overall.outcome == "FAIL"
+
+
+def test_a_missing_turn_that_states_nothing_is_not_applicable():
+    result = result_of(ToolTrajectory(), [calls("a"), None], [calls("a")])
+    assert [turn for turn, _ in result.turns] == [0]
+
+
+VAGUE = {"x": {"$matchType": "semantic", "$matchValue": "one"}}
+VAGUE_COMPARED = [
+    # arguments of one expected call, the calls made, match type, value
+    (VAGUE, [{"x": "1"}], "EXACT", None),
+    (VAGUE, [{"x": "one"}], "EXACT", 1.0),
+    (VAGUE, [], "EXACT", 0.0),
+    (VAGUE, [{}], "EXACT", 0.0),
+    (VAGUE, [{"x": "1"}, {"x": "1"}], "EXACT", 0.0),
+    (VAGUE, [{"x": "1"}, {"x": "1"}], "IN_ORDER", None),
+    (VAGUE, [{"x": "1"}, {"x": "one"}], "ANY_ORDER", 1.0),
+    (VAGUE, [{"x": "1"}], "SUBSET", None),
+    (VAGUE, [], "SUBSET", 1.0),
+    ({**VAGUE, "y": 1}, [{"x": "1", "y": 2}], "EXACT", 0.0),
+    ({**VAGUE, "y": 1}, [{"x": "1", "y": 1}], "EXACT", None),
+    ({**VAGUE, "y": 1}, [{"x": "1", "y": 1, "z": 1}], "EXACT", 0.0),
+]
+
+
+@pytest.mark.parametrize(("expected", "made", "match_type", "wanted"), VAGUE_COMPARED)
+def test_a_comparison_of_meaning_that_decides_leaves_a_turn_unscored(expected, made, match_type, wanted):
+    wanted_calls, calls_made = ([ToolCall(name="a", args=a) for a in args] for args in ([expected], made))
+    result = result_of(ToolTrajectory(match_type=match_type), [wanted_calls], [calls_made])
+    score = result.turns[0][1]
+    assert score.value == wanted
+    assert bool(score.reason) == (wanted is None)
+    assert score.outcome == {1.0: "PASS", 0.0: "FAIL", None: None}[wanted]
+
+
+@pytest.mark.parametrize(("match_type", "wanted"), [("ANY_ORDER", 0.0), ("SUBSET", 0.0), ("EXACT", 0.0)])
+def test_thousands_of_calls_of_one_tool_are_compared(match_type, wanted):
+    expected = [ToolCall(name="get", args={"page": i, "of": [3000]}) for i in range(3000)]
+    made = [ToolCall(name="get", args={"page": i + 1, "of": [3000]}) for i in reversed(range(3000))]
+    score = result_of(ToolTrajectory(match_type=match_type), [expected], [made]).turns[0][1]
+    assert score.value == wanted
+    assert (score.details["matched"], score.details["expected"], score.details["actual"]) == (
+        2999,
+        3000,
+        3000,
+    )
+    assert (score.details["missing"], score.details["extra"]) == (["get"], ["get"])
+    shuffled = result_of(ToolTrajectory(match_type="ANY_ORDER"), [expected], [list(reversed(expected))])
+    assert shuffled.turns[0][1].value == 1.0

@@ -1,0 +1,204 @@
+import json
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from turnwise.transforms.effects.equivalence import alike, is_prose, key_of, pair_alike
+from turnwise.transforms.text.dates import moments, same_moment
+
+LONG = "The user wants to cancel the whole order at once."
+ALIKE = [
+    ("5", 5),
+    (5, 5.0),
+    ("5.00", "5"),
+    ("$5", 5),
+    ("USD 5", "5 usd"),
+    ("€1,234.50", 1234.5),
+    ("-5", -5),
+    ("$-5.0", "-$5"),
+    (0.1 + 0.2, 0.3),
+    (".5", 0.5),
+    (12345678901234567890, "12345678901234567890"),
+    (" Foo  Bar\n", "foo bar"),
+    ("ＡＢＣ", "abc"),
+    ("Straße", "STRASSE"),
+    ("true", True),
+    ("yes", True),
+    ("no", False),
+    (None, ""),
+    (False, None),
+    ([], None),
+    ({}, ""),
+    ("no", None),
+    ([1, 2], ["2", "1"]),
+    ([{"a": 1}, {"b": [2, 3]}], [{"b": ["3", 2]}, {"a": 1}]),
+    ({"a": 1}, {"a": "1", "more": 5}),
+    ({"a": 1, "b": None}, {"a": 1}),
+    ('{"a": [1, 2]}', {"a": [2.0, 1]}),
+    ("2024-05-20", "May 20, 2024"),
+    ("2024-05-20T10:00:00Z", "2024-05-20T12:00:00+02:00"),
+    (1716199200, "2024-05-20T10:00:00Z"),
+    ("2024-05-20T12:00:00+02:00", 1716199200000),
+    ("20240520", "2024-05-20"),
+    (LONG, "something else"),
+    (LONG, None),
+    (["a", "b", "a"], ["a", "a", "b"]),
+]
+DIFFERENT = [
+    ("5", 6),
+    ("007", 7),
+    ("01234", "1234"),
+    ("a", "b"),
+    (True, 1),
+    (0, False),
+    (0, None),
+    ("x", None),
+    ("5 USD", "5 EUR"),
+    ("SEA 12", 12),
+    ("1e5", 100000),
+    (12345678901234567890, "12345678901234567891"),
+    ([1, 1], [1, 2]),
+    ([1], [1, 1]),
+    ([], [0]),
+    ({"a": 1}, {"a": 2}),
+    ({"a": 1}, {"b": 1}),
+    ({"a": 1}, [1]),
+    ({"a": 1}, "a"),
+    ("2024-05-20", "2024-05-21"),
+    ("10:00", "10 pm"),
+    (1716199201, "2024-05-20T10:00:00Z"),
+    (5, "2024-05-20"),
+    (LONG, 5),
+    (LONG, ["a"]),
+    ("4521 Maple Grove Ave Apt 12, Portland OR", "4521 Maple Grove Ave Apt 13, Portland OR"),
+    ("nan", "nan1"),
+    (["a", "b", "b"], ["a", "a", "b"]),
+]
+
+
+@pytest.mark.parametrize(("expected", "actual"), ALIKE)
+def test_values_that_mean_the_same(expected, actual):
+    assert alike(expected, actual)
+
+
+@pytest.mark.parametrize(("expected", "actual"), DIFFERENT)
+def test_values_that_differ(expected, actual):
+    assert not alike(expected, actual)
+    assert not alike(actual, expected)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-99, 99) | st.floats(-9, 9) | st.text("aB 0-5", max_size=4),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text("ab", max_size=2), inner, max_size=3),
+    max_leaves=12,
+)
+
+
+@given(JSON)
+def test_everything_is_like_itself_and_its_json_text(value):
+    assert alike(value, value)
+    if isinstance(value, dict | list):
+        assert alike(value, json.dumps(value))
+
+
+@given(st.lists(JSON, max_size=6), st.randoms(use_true_random=False))
+def test_order_does_not_matter(values, draw):
+    shuffled = list(values)
+    draw.shuffle(shuffled)
+    assert alike(values, shuffled)
+
+
+@given(JSON, JSON)
+def test_equal_keys_mean_alike(left, right):
+    if key_of(left) == key_of(right):
+        assert alike(left, right)
+
+
+@pytest.mark.parametrize("size", [3, 2_000])
+def test_lists_of_any_length(size):
+    values = list(range(size))
+    texts = [f" {value}.0" for value in values]
+    random.Random(0).shuffle(texts)
+    assert alike(values, texts)
+    assert not alike([*values, 0], [*texts, "1"])
+
+
+def test_pairs_are_one_to_one():
+    assert pair_alike([1, "1", 2], ["2", 1.0, 3]) == [1, None, 0]
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        (LONG, True),
+        ("user wants a refund for order 5", True),
+        ("no longer needed", False),
+        ("ordered by mistake", False),
+        ("4521 Maple Grove Ave Apt 12, Portland OR 97201", False),
+        ("A Tale Of Two Cities By Charles Dickens", False),
+        ("사용자가 예약을 취소하고 환불을 받기를 원합니다", True),
+        ("お客様は予約の取り消しと返金を希望しています", True),
+        ("東京都千代田区", False),
+        ("", False),
+        (5, False),
+        (None, False),
+    ],
+)
+def test_prose(text, wanted):
+    assert is_prose(text) is wanted
+
+
+MOMENTS = [
+    ("2024-05-20", "2024/05/20"),
+    ("2024-05-20", "20.05.2024"),
+    ("2024-05-20", "05/20/2024"),
+    ("2024-05-20", "20240520"),
+    ("2024-05-20", "20th of May 2024"),
+    ("2024-05-20", "20-May-2024"),
+    ("2024-05-20", "2024년 5월 20일"),
+    ("2024-05-20", "2024-05-20T00:00:00"),
+    ("2024-05-20 10:00", "Monday, May 20, 2024 at 10am"),
+    ("2024-05-20T10:00:00.000Z", "2024-05-20T10:00:00+00:00"),
+    ("2024-05-20T23:30:00-01:00", "2024-05-21T00:30:00Z"),
+    ("2024-05-20 10:00", "2024-05-20T10:00:00Z"),
+    ("10:00", "10:00:00"),
+    ("22:00", "10 PM"),
+    ("12:30 am", "0:30"),
+]
+
+
+@pytest.mark.parametrize(("left", "right"), MOMENTS)
+def test_dates_and_times_in_other_words(left, right):
+    assert same_moment(moments(left), moments(right))
+
+
+@pytest.mark.parametrize(
+    "text", ["5", "12", "2024", "25:00", "2024-13-45", "May 2024", "W123 10:00", "", "99/99/2024", "x" * 99]
+)
+def test_what_is_no_moment(text):
+    assert moments(text) == ()
+
+
+@given(st.text("0123456789-/:. TZ+amMayp年月日", max_size=24))
+def test_any_text_may_be_a_moment(text):
+    assert same_moment(moments(text), moments(text)) is bool(moments(text))
+
+
+def nested(depth, leaf):
+    for _ in range(depth):
+        leaf = [leaf]
+    return leaf
+
+
+@pytest.mark.parametrize("depth", [1, 10, 100])
+def test_lists_in_lists(depth):
+    assert alike(nested(depth, "a"), nested(depth, " A "))
+    assert not alike(nested(depth, "a"), nested(depth, "b"))
+    assert not alike(nested(depth, "a"), nested(depth - 1, "a"))
+
+
+@pytest.mark.parametrize(("text", "value"), [("[1, 2]", [2, 1]), ('{"a": "5"}', {"a": 5.0, "b": None})])
+def test_a_json_text_has_the_key_of_what_it_spells(text, value):
+    assert key_of(text) == key_of(value)

@@ -1,0 +1,54 @@
+import pytest
+
+from turnwise.schemas.conversation import ToolCall
+from turnwise.transforms.formats.adk_legacy import legacy_cases, legacy_eval_case, row_case
+
+ROW = {
+    "query": "turn it off",
+    "expected_tool_use": [{"tool_name": "off", "tool_input": {"id": 1}, "mock_tool_output": "x"}],
+    "expected_intermediate_agent_responses": [{"author": "a", "text": "One moment"}],
+    "reference": "It is off.",
+}
+
+
+def test_rows_are_turns_of_one_case():
+    case = row_case([ROW, {"query": "thanks"}], "lamp")
+    assert (case.eval_id, case.dialect, len(case.turns)) == ("lamp", "adk", 2)
+    first, second = case.turns
+    assert (first.user, first.response) == ("turn it off", "It is off.")
+    assert first.tool_calls == [ToolCall(name="off", args={"id": 1})]
+    assert first.intermediate_responses == ["One moment"]
+    assert (second.response, second.tool_calls) == (None, [])
+
+
+def test_old_eval_set_entry():
+    session = {"app_name": "a", "user_id": "u", "state": {"city": "Rome"}}
+    case = legacy_eval_case({"name": "n", "data": [ROW], "initial_session": session})
+    assert (case.eval_id, len(case.turns), case.session_state) == ("n", 1, {"city": "Rome"})
+
+
+@pytest.mark.parametrize(
+    ("value", "names"),
+    [
+        ([ROW, ROW], ["stem"]),
+        ([{"name": "a", "data": [ROW]}, {"name": "b", "data": [], "initial_session": {}}], ["a", "b"]),
+    ],
+)
+def test_either_kind_of_file(value, names):
+    assert [case.eval_id for case in legacy_cases(value, "stem")] == names
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ([{"reference": "x"}], "data.0.query: Field required"),
+        (
+            [{"query": "q", "expected_tool_use": [{"tool_name": "a"}]}],
+            "tool_use.0.tool_input: Field required",
+        ),
+        ({"query": "q"}, "data: Input should be a valid list"),
+    ],
+)
+def test_refused(rows, message):
+    with pytest.raises(ValueError, match=message):
+        row_case(rows, "x")

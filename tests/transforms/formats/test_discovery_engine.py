@@ -1,0 +1,342 @@
+"""Discovery Engine's Answers, replies and sessions as conversations."""
+
+import json
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from turnwise.schemas.config import DiscoveryEngineConfig
+from turnwise.schemas.conversation import Conversation, ToolCall
+from turnwise.schemas.grounded import Citation, GroundedClaim, SafetyRating
+from turnwise.schemas.record import Record
+from turnwise.transforms.answers.checks import record_findings
+from turnwise.transforms.formats.discovery_engine import answer_conversation
+from turnwise.transforms.formats.problems import checked
+from turnwise.transforms.formats.recognise import recognise
+from turnwise.transforms.formats.registry import LogReader
+from turnwise.transforms.matching.sample import Sample
+
+SHARED = Path(__file__).parents[3] / "../shared"
+SAMPLE = SHARED / "fixtures/ces/samples/baggage_policy__Answer.json"
+RAW = SHARED / "data/raw/answer_what_is_sql.json"
+FLAT = SHARED / "data/discovery_engine.jsonl"
+needs_shared = pytest.mark.skipif(not SAMPLE.exists(), reason="the shared data is not here")
+ENGINE = "projects/acme-cx/locations/global/collections/default_collection/engines/policies"
+CONFIG = DiscoveryEngineConfig()
+ANSWER = {
+    "name": f"{ENGINE}/sessions/7/answers/9",
+    "state": "SUCCEEDED",
+    "answerText": "Bis 1.131 SZR.",
+    "createTime": "2026-03-01T03:00:00Z",
+    "completeTime": "2026-03-01T03:00:01.500Z",
+}
+
+
+def read(value, config=CONFIG):
+    return answer_conversation(value, config)
+
+
+def turn_of(**fields):
+    (turn,) = read({**ANSWER, **fields}).turns
+    return turn
+
+
+def problems(turn):
+    return [(problem.kind, problem.count) for problem in turn.grounded.problems]
+
+
+@pytest.fixture(scope="module")
+def sample():
+    return read(json.loads(SAMPLE.read_text()))
+
+
+@needs_shared
+def test_what_an_answer_says_of_itself(sample):
+    assert sample.conversation_id == f"{ENGINE}/sessions/5521/answers/9001"
+    assert (sample.source, sample.app_version) == ("discovery_engine", ENGINE)
+    assert (sample.start_time, sample.tags, sample.eval_id) == ("2026-03-01T03:00:21.500Z", [], None)
+    (turn,) = sample.turns
+    assert (turn.user, turn.latency_ms, turn.timestamp) == (None, 2250.0, "2026-03-01T03:00:21.500Z")
+    assert turn.agent.endswith("Gern geschehen! 🧳")
+    assert turn.spans == [] and turn.tool_ms is None
+
+
+@needs_shared
+def test_searches_are_tool_calls(sample):
+    (turn,) = sample.turns
+    assert turn.tool_calls == [
+        ToolCall(name="search", args={"query": "Erstattung beschädigtes Gepäck"}, id="s0a0"),
+        ToolCall(name="search", args={"query": "Frist Schaden melden"}, id="s0a1"),
+    ]
+    first, second = turn.tool_responses
+    assert (first.id, first.name, first.error, second.id) == ("s0a0", "search", None, "s0a1")
+    (result,) = first.response["output"]["results"]
+    assert (
+        result["chunkInfo"][0]["content"] == "Beschädigtes Gepäck wird bis 1.131 SZR je Fluggast erstattet."
+    )
+    assert "The user asks" not in msgspec.json.encode(sample.turns[0].agent_messages).decode()
+
+
+@needs_shared
+def test_citations_claims_and_references(sample):
+    found = sample.turns[0].grounded
+    assert found.citations == [Citation(0, 50, ["0"]), Citation(51, 95, ["0", "1"])]
+    assert found.claims == [
+        GroundedClaim(0, 50, 0.97, True, ["0"]),
+        GroundedClaim(51, 95, 0.58, True, ["1"]),
+        GroundedClaim(96, 116, None, False, []),
+    ]
+    assert (found.state, found.grounding_score, found.skipped_reasons) == ("SUCCEEDED", 0.83, [])
+    assert [r.title for r in found.references] == ["Gepäck", "Schaden melden", "Haftungsgrenzen"]
+    assert found.references[1].texts == ["Schäden sind innerhalb von 7 Tagen zu melden."]
+    assert (found.references[2].texts, found.references[2].data) == ([], {"limitSzr": 1131.0})
+    assert found.safety_ratings == [
+        SafetyRating("HARM_CATEGORY_HARASSMENT", "NEGLIGIBLE", 0.02, "HARM_SEVERITY_NEGLIGIBLE", 0.01)
+    ]
+    assert found.query_classes == [] and found.problems == []
+
+
+@needs_shared
+@pytest.mark.parametrize("path", [SAMPLE, RAW, FLAT], ids=lambda path: path.name)
+def test_shared_records_are_recognised_and_have_no_findings(path):
+    lines = path.read_bytes().splitlines() if path.suffix == ".jsonl" else [path.read_bytes()]
+    for position, line in enumerate(lines, 1):
+        record = Record(path.name, position, line)
+        assert recognise(json.loads(line)) == "discovery_engine"
+        (conversation,) = LogReader().read(record)
+        assert conversation.turns[0].agent and conversation.conversation_id
+        assert record_findings(Sample(conversation, None, record)) == []
+
+
+@needs_shared
+def test_flat_answers():
+    first, second = (read(json.loads(line)) for line in FLAT.read_text().splitlines())
+    assert (first.conversation_id, first.turns[0].user) == ("answer-what-is-sql", "What is SQL?")
+    assert first.turns[0].grounded.citations[1] == Citation(138, 437, ["3"])
+    assert second.turns[0].grounded.grounding_score == pytest.approx(0.795053)
+    assert len(second.turns[0].grounded.references) == 2
+
+
+def test_a_flat_answer_names_references_by_their_ids():
+    flat = {
+        "id": "f",
+        "query": "q",
+        "answer": "Ja.",
+        "citations": [{"start": 0, "end": 3, "reference_ids": ["b", "x"]}, 7],
+        "references": [{"id": "a", "content": "A"}, {"id": "b", "content": "B", "title": "T"}],
+        "claims": [{"start": 0, "end": 3, "reference_ids": ["a"], "score": 0.5, "check_required": True}],
+    }
+    answer = read(flat).turns[0].grounded
+    assert answer.citations == [Citation(0, 3, ["1", "x"]), Citation()]
+    assert answer.claims == [GroundedClaim(0, 3, 0.5, True, ["0"])]
+    assert (answer.references[1].title, answer.references[1].texts) == ("T", ["B"])
+
+
+@pytest.mark.parametrize(("name", "source"), [("1", "0"), (1, "0"), ("2", "1"), ("0", "id 0"), (3, "id 3")])
+def test_a_flat_answer_never_names_references_by_their_places(name, source):
+    flat = {
+        "answer": "Ja.",
+        "citations": [{"start": 0, "end": 3, "reference_ids": [name]}],
+        "references": [{"id": "1", "content": "A"}, {"id": 2, "content": "B"}],
+    }
+    assert read(flat).turns[0].grounded.citations == [Citation(0, 3, [source])]
+
+
+SESSION = {
+    "name": f"{ENGINE}/sessions/7",
+    "userPseudoId": "u1",
+    "labels": ["vip"],
+    "startTime": "2026-03-01T02:59:00Z",
+    "turns": [
+        {"query": {"text": "Grenze?"}, "answer": ANSWER["name"], "detailedAnswer": ANSWER},
+        {
+            "query": {"text": "Und nun?"},
+            "detailedAnswer": {
+                "answerText": "Dazu sage ich nichts.",
+                "answerSkippedReasons": ["ADVERSARIAL_QUERY_IGNORED", "NO_RELEVANT_CONTENT"],
+                "queryUnderstandingInfo": {
+                    "queryClassificationInfo": [
+                        {"type": "ADVERSARIAL_QUERY", "positive": True},
+                        {"type": "JAIL_BREAKING_QUERY"},
+                    ]
+                },
+            },
+        },
+    ],
+}
+
+
+def test_a_session_carries_the_questions():
+    conversation = read(SESSION)
+    assert [turn.user for turn in conversation.turns] == ["Grenze?", "Und nun?"]
+    assert [turn.agent for turn in conversation.turns] == ["Bis 1.131 SZR.", "Dazu sage ich nichts."]
+    assert (conversation.conversation_id, conversation.app_version) == (SESSION["name"], ENGINE)
+    assert conversation.meta == {"user_pseudo_id": "u1"}
+    assert conversation.tags == [
+        "vip",
+        "skipped:ADVERSARIAL_QUERY_IGNORED",
+        "skipped:NO_RELEVANT_CONTENT",
+        "query:ADVERSARIAL_QUERY",
+    ]
+    assert checked(conversation) == conversation
+
+
+@pytest.mark.parametrize(
+    ("record", "question"),
+    [
+        (ANSWER, None),
+        ({**ANSWER, "query": "Grenze?"}, "Grenze?"),
+        ({"answer": ANSWER, "query": {"text": "Grenze?", "queryId": "1"}}, "Grenze?"),
+        ({"answer": ANSWER, "answerQueryToken": "t"}, None),
+        ({"answer": ANSWER, "session": {"turns": [{"query": {"text": "Eins?"}}]}}, "Eins?"),
+        (
+            {
+                "answer": ANSWER,
+                "session": {
+                    "turns": [
+                        {"query": {"text": "Diese?"}, "answer": ANSWER["name"]},
+                        {"query": {"text": "Andere?"}, "answer": "x"},
+                    ]
+                },
+            },
+            "Diese?",
+        ),
+        ({"answer": ANSWER, "session": {"turns": "x"}, "query": 5}, None),
+        (
+            {"answer": ANSWER, "session": {"turns": [{"query": {"text": "Drei?"}, "answer": "another"}]}},
+            None,
+        ),
+    ],
+)
+def test_where_the_question_stands(record, question):
+    conversation = read(record)
+    assert recognise(record) == "discovery_engine"
+    assert conversation.conversation_id == ANSWER["name"]
+    assert [turn.user for turn in conversation.turns] == [question]
+
+
+def test_a_reply_without_a_name_has_its_sessions():
+    answer = {key: value for key, value in ANSWER.items() if key != "name"}
+    made = read({"answer": answer, "session": {"name": SESSION["name"]}})
+    assert (made.conversation_id, made.app_version) == (SESSION["name"], ENGINE)
+
+
+@pytest.mark.parametrize(
+    ("name", "version"),
+    [
+        (
+            "projects/p/locations/eu/dataStores/ds/sessions/1/answers/2",
+            "projects/p/locations/eu/dataStores/ds",
+        ),
+        ("projects/p/engines/e/sessions/-/answers/2", "projects/p/engines/e"),
+        ("answers/2", None),
+        ("", None),
+    ],
+)
+def test_the_app_version_is_the_engine(name, version):
+    assert read({**ANSWER, "name": name}).app_version == version
+
+
+@pytest.mark.parametrize(
+    ("field", "version"),
+    [
+        ("release", "r1"),
+        ("session.labels.1", "b"),
+        ("build.number", "7"),
+        ("build", None),
+        ("session.labels.9", None),
+        ("nothing.here", None),
+    ],
+)
+def test_or_a_field_that_the_config_names(field, version):
+    record = {"answer": ANSWER, "release": "r1", "session": {"labels": ["a", "b"]}, "build": {"number": 7}}
+    assert read(record, DiscoveryEngineConfig(app_version_field=field)).app_version == version
+
+
+def test_the_tool_has_the_name_of_the_config():
+    steps = [{"actions": [{"searchAction": {"query": "q"}, "observation": {}}]}]
+    (turn,) = read({**ANSWER, "steps": steps}, DiscoveryEngineConfig(tool_name="find")).turns
+    assert (turn.tool_calls[0].name, turn.tool_responses[0].name) == ("find", "find")
+    assert turn.tool_responses[0].response == {"output": {"results": []}}
+
+
+def test_a_search_that_failed_and_one_without_an_observation():
+    steps = [
+        {"state": "FAILED", "actions": [{"searchAction": {"query": "q"}, "observation": {}}]},
+        {"state": "SUCCEEDED", "actions": [{"searchAction": {"query": "r"}}]},
+    ]
+    turn = turn_of(steps=steps)
+    assert [call.id for call in turn.tool_calls] == ["s0a0", "s1a0"]
+    assert [(response.id, response.error) for response in turn.tool_responses] == [("s0a0", True)]
+
+
+def test_a_record_may_name_its_case():
+    assert read({**ANSWER, "evaluation": "evaluations/limit"}).eval_id == "evaluations/limit"
+    assert read({**SESSION, "eval_id": "limit"}).eval_id == "limit"
+
+
+@pytest.mark.parametrize(
+    ("fields", "found", "latency"),
+    [
+        ({"completeTime": "2026-03-01T02:59:59Z"}, [("NegativeDuration", 1)], None),
+        ({"completeTime": "soon"}, [("UnreadableField", 1)], None),
+        ({"completeTime": None}, [], None),
+        ({}, [], 1500.0),
+        ({"citations": [1, 2, 3, 4, 5]}, [("UnreadableField", 5)], 1500.0),
+        ({"state": "PAUSED"}, [("UnknownEnumValue", 1)], 1500.0),
+    ],
+)
+def test_what_cannot_be_read_is_kept_as_a_problem(fields, found, latency):
+    turn = turn_of(**fields)
+    assert (problems(turn), turn.latency_ms) == (found, latency)
+    assert turn.agent == ANSWER["answerText"]
+
+
+def test_a_bad_turn_leaves_the_others():
+    turns = [*SESSION["turns"], "x", {"query": {"text": "?"}, "detailedAnswer": 5}, {"query": 1}]
+    made = read({**SESSION, "turns": turns, "labels": "x"})
+    assert [turn.user for turn in made.turns] == ["Grenze?", "Und nun?", None, "?", None]
+    unreadable = [("UnreadableField", 1)]
+    assert [problems(turn) for turn in made.turns] == [unreadable, [], unreadable, unreadable, unreadable]
+    assert "Session.turns[3].detailedAnswer" in made.turns[3].grounded.problems[0].message
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        ([], "a JSON object is needed"),
+        ({"a": 1}, "neither an Answer"),
+        ({"turns": {}}, "Session.turns: a repeated field"),
+    ],
+)
+def test_what_is_no_answer_is_refused(value, said):
+    with pytest.raises(ValueError, match=said):
+        read(value)
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        {"answer_text": "x"},
+        {"groundingSupports": []},
+        {"answerSkippedReasons": ["NO_RELEVANT_CONTENT"]},
+        {"name": ANSWER["name"], "state": "FAILED"},
+        {"answer": {"answerText": "x"}},
+        {"answer": {"state": "FAILED"}, "answerQueryToken": "t"},
+        {"turns": [{"detailed_answer": {}}]},
+        {"name": SESSION["name"], "turns": [{"query": {"text": "q"}}]},
+        {"answer": "x", "references": []},
+        {"answer": {"state": "SUCCEEDED", "references": []}},
+        {"safety_ratings": [], "citations": []},
+    ],
+)
+def test_recognised(record):
+    assert recognise(record) == "discovery_engine"
+
+
+def test_a_canonical_record_may_bring_it_along():
+    made = read(SESSION)
+    data = msgspec.json.encode(made)
+    (again,) = LogReader().read(Record("f", 1, data))
+    assert isinstance(again, Conversation) and again == made

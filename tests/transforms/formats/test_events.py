@@ -1,0 +1,269 @@
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from turnwise.schemas.conversation import Conversation, ToolCall, Turn
+from turnwise.schemas.record import Record
+from turnwise.transforms.formats.adk_session import session_conversation
+from turnwise.transforms.formats.events import (
+    EVENT_FORMATS,
+    ConversationEvent,
+    distinct,
+    in_order,
+    join_events,
+    read_event,
+)
+from turnwise.transforms.formats.recognise import recognise
+from turnwise.transforms.formats.registry import LogReader
+
+SAMPLES = Path(__file__).parents[3] / "pipeline/sample_data/conversations"
+T = 1_767_323_045.0
+
+
+def encoded(value):
+    return json.dumps(value).encode()
+
+
+def read(value, position=1, hint="auto"):
+    found = LogReader(hint).read(Record("log.jsonl", position, encoded(value)))
+    assert isinstance(found, ConversationEvent)
+    return found
+
+
+def turn(index=None, said="a", at=None, **fields):
+    value = {"conversation_id": "c", "turn": {"user": "q", "agent": said}, **fields}
+    value |= {} if index is None else {"turn_index": index}
+    return value | ({} if at is None else {"event_time": at})
+
+
+def entry(index, text, **fields):
+    payload = {"text": text, "turnIndex": index, **fields.pop("payload", {})}
+    return {"labels": {"session_id": "s"}, "jsonPayload": payload, **fields}
+
+
+def adk(author, said, at=None, session="s", invocation="i1", **fields):
+    event = {"author": author, "content": {"parts": [{"text": said}]}, "invocation_id": invocation}
+    return {"session_id": session, "event": event | ({} if at is None else {"timestamp": at}), **fields}
+
+
+@pytest.mark.parametrize(
+    ("value", "name"),
+    [
+        (turn(0), "turn_event"),
+        ({"conversation_id": "c", "end": True}, "turn_event"),
+        ({"conversation_id": "c", "event_time": T, "app_version": "v"}, "turn_event"),
+        ({"conversation_id": "c", "turn": {}, "messages": []}, "turn_event"),
+        (adk("user", "hi"), "adk_event"),
+        ({"sessionId": "s", "author": "user", "content": {}}, "adk_event"),
+        ({"session_id": "s", "author": "a", "invocationId": "i"}, "adk_event"),
+        ({"session_id": "s", "end": True}, "adk_event"),
+        (entry(1, "a"), "ces_session_output"),
+        ({"conversation_id": "c", "turn": 1, "messages": [{"role": "user"}]}, "openai_chat"),
+        ({"conversation_id": "c", "turns": [], "end": True}, "turnwise"),
+        ({"sessionId": "s", "turnIndex": 1, "diagnosticInfo": {}}, "ces_session_output"),
+    ],
+)
+def test_recognised(value, name):
+    assert recognise(value) == name
+
+
+def marks(event):
+    return event.session_id, event.turn_index, event.event_time, event.event_id, event.is_end, event.kind
+
+
+@pytest.mark.parametrize(
+    ("value", "wanted"),
+    [
+        (turn(3, at=T, event_id="e"), ("c", 3, T, "e", False, "turn_event")),
+        (turn(None, event_id=7, end=True), ("c", -1, None, "7", True, "turn_event")),
+        (turn("2", event_id="e", end=False), ("c", 2, None, "e", False, "turn_event")),
+        (
+            {"conversation_id": 5, "turn": {"turn_index": 4, "timestamp": T}, "event_id": "e"},
+            ("5", 4, T, "e", False, "turn_event"),
+        ),
+        (entry(3, "a", insertId="i", timestamp=T), ("s", 2, T, "i", False, "ces_session_output")),
+        (entry(3, "a", insertId="i", event_id="e"), ("s", 2, None, "e", False, "ces_session_output")),
+        (
+            {"labels": {"session_id": "s"}, "jsonPayload": {"endSession": {}}, "insertId": "i"},
+            ("s", -1, None, "i", True, "ces_session_output"),
+        ),
+        (
+            {"session_id": "s", "event": {"id": "e", "author": "user", "timestamp": T}},
+            ("s", -1, T, "e", False, "adk_event"),
+        ),
+        (
+            {"sessionId": "s", "author": "user", "content": {}, "id": "e", "timestamp": T},
+            ("s", -1, T, "e", False, "adk_event"),
+        ),
+        ({"session_id": "s", "end": True, "event_id": "e"}, ("s", -1, None, "e", True, "adk_event")),
+    ],
+)
+def test_what_an_event_tells(value, wanted):
+    assert marks(read(value)) == wanted
+    assert wanted[-1] in EVENT_FORMATS
+
+
+def test_an_event_without_an_id_is_known_by_its_text():
+    ids = {read(value).event_id for value in (turn(1), turn(1), turn(2), entry(1, "a"))}
+    assert len(ids) == 3
+    spaced = read_event("turn_event", turn(1), Record("other", 9, b" " + encoded(turn(1)) + b"\n"))
+    assert spaced.event_id == read(turn(1)).event_id
+
+
+@pytest.mark.parametrize(
+    ("value", "hint", "message"),
+    [
+        ({"conversation_id": "", "turn": {}}, "auto", "an event needs a conversation_id"),
+        ({"conversation_id": "c", "turn": 7}, "auto", "turn: a JSON object is needed, not int"),
+        (turn(-2), "auto", "turn_index: Expected `int` >= 0"),
+        (turn("x"), "auto", "turn_index: Expected `int`"),
+        (turn(2**40), "auto", "there is no turn 1099511627776"),
+        ({"session_id": None, "end": True}, "auto", "an ADK event needs a session_id"),
+        ({"session_id": "s", "event": "x"}, "adk_event", "event: a JSON object is needed, not str"),
+        ([], "adk_event", "a JSON object is needed, not list"),
+        (entry(10**30, "a"), "auto", "there is no turn"),
+    ],
+)
+def test_refused_events(value, hint, message):
+    with pytest.raises(ValueError, match=message):
+        read(value, hint=hint)
+
+
+def test_an_event_that_mentions_turns_is_no_whole_conversation():
+    value = {"conversation_id": "c", "turn": {"tool_calls": [{"name": "f", "args": {"turns": []}}]}}
+    assert read(value).kind == "turn_event"
+    assert read({"conversation_id": "c", "end": True, "meta": {"turns": 5}}).is_end
+    (whole,) = LogReader().read(Record("f", 1, encoded({"conversation_id": "c", "turns": [{"user": "q"}]})))
+    assert whole == Conversation(conversation_id="c", turns=[Turn(user="q")])
+
+
+def joined(*values):
+    events = [read(value, position) for position, value in enumerate(values, 1)]
+    return join_events(events[0].session_id, in_order(distinct(events)))
+
+
+def said(conversation):
+    return [turn.agent for turn in conversation.turns]
+
+
+@pytest.mark.parametrize(
+    ("values", "wanted"),
+    [
+        ([turn(1, "b"), turn(0, "a")], ["a", "b"]),
+        ([turn(5, "b"), turn(2, "a")], ["a", "b"]),
+        ([turn(0, "new", T + 5), turn(0, "old", T)], ["new"]),
+        ([turn(0, "old"), turn(0, "new")], ["new"]),
+        ([turn(0, "new", T), turn(0, "old")], ["new"]),
+        ([turn(0, "same"), turn(0, "same"), turn(1, "b")], ["same", "b"]),
+        ([turn(0, "first", event_id="e"), turn(0, "again", event_id="e")], ["first"]),
+        ([turn(None, "b", T + 1), turn(None, "a", T)], ["a", "b"]),
+        ([turn(0, "b"), turn(None, "a")], ["a", "b"]),
+        ([turn(0, "a"), {"conversation_id": "c", "end": True}], ["a"]),
+    ],
+)
+def test_turns_of_joined_turn_events(values, wanted):
+    conversation = joined(*values)
+    assert said(conversation) == wanted
+    assert [turn.turn_index for turn in conversation.turns] == list(range(len(wanted)))
+
+
+def test_fields_of_joined_turn_events():
+    conversation = joined(
+        turn(1, "b", T + 1, app_version="v2", state={"x": 2, "z": 3}, tags=["late"]),
+        turn(0, "a", T, app_version="v1", state={"x": 1, "y": 1}, labels={"reward": 1}, eval_id=5),
+        {"conversation_id": "c", "event_time": T + 2, "language": "ko", "expected": {"actions": []}},
+        {
+            "conversation_id": "c",
+            "event_time": T - 1,
+            "language": "fr",
+            "revision": 7,
+            "turnz": 1,
+            "end": True,
+        },
+    )
+    assert (conversation.app_version, conversation.language, conversation.eval_id) == ("v2", "ko", "5")
+    assert (conversation.state, conversation.tags) == ({"x": 2, "y": 1, "z": 3}, ["late"])
+    assert (conversation.labels, conversation.expected.actions) == ({"reward": 1}, [])
+    assert (conversation.revision, conversation.start_time) == (0, "2026-01-02T03:04:04Z")
+    assert [turn.timestamp for turn in conversation.turns] == [T, T + 1]
+
+
+def test_other_spellings_are_repaired_in_a_turn_event():
+    call = {"name": "f", "arguments": '{"x": 1}'}
+    value = {
+        "conversation_id": "c",
+        "turn": {"user": "q", "agent": "a", "tool_calls": [call]},
+        "turn_index": 0,
+    }
+    assert joined(value).turns[0].tool_calls == [ToolCall(name="f", args={"x": 1})]
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ([turn(0), {"session_id": "c", "end": True}], "in several formats: adk_event, turn_event"),
+        ([turn(0, 5)], "turns.0.agent: Expected `str"),
+        ([{"session_id": "s", "event": {"content": 5}}], "events.0.content: Input"),
+        ([{"conversation_id": "c", "app_version": "v", "event_time": T, "end": True}], "c has no turn"),
+        ([{"session_id": "s", "end": True}], "s has no turn"),
+    ],
+)
+def test_events_that_make_no_conversation(values, message):
+    with pytest.raises(ValueError, match=message) as caught:
+        joined(*values)
+    assert "\n" not in str(caught.value)
+
+
+def test_entries_of_a_ces_session_are_joined_in_turn_order():
+    conversation = joined(
+        entry(2, "b"), entry(10, "c"), entry(1, "late", timestamp=T + 1), entry(1, "soon", timestamp=T)
+    )
+    assert said(conversation) == ["soon\nlate", "b", "c"]
+
+
+@pytest.mark.parametrize("is_flat", [False, True])
+@pytest.mark.parametrize("name", ["ko_child_seat", "de_umzug_nach_freiburg"])
+def test_adk_events_make_the_stored_session(name, is_flat):
+    session = json.loads((SAMPLES / f"{name}.session.json").read_text())
+    shared = {"app_name": session["app_name"], "user_id": session["user_id"], "session_id": session["id"]}
+    if is_flat:
+        values = [{**event, **shared} for event in session["events"]]
+    else:
+        values = [{**shared, "event": event} for event in session["events"]]
+    values[0] = {**values[0], "state": session["state"]}
+    assert joined(*reversed(values)) == session_conversation(session)
+
+
+def test_fields_of_joined_adk_events():
+    delta = {"stateDelta": {"n": 2, "temp:x": 1}}
+    conversation = joined(
+        adk("user", "hi", T, state={"n": 1, "app_version": "v1"}, app_name="shop", eval_id="e1"),
+        {**adk("root", "Hello", T + 1), "event": {"author": "root", "actions": delta, "timestamp": T + 1}},
+        {"session_id": "s", "end": True, "state": {"done": True}, "event_time": T + 2},
+    )
+    assert conversation.state == {"n": 2, "app_version": "v1", "done": True}
+    assert (conversation.app_version, conversation.eval_id) == ("v1", "e1")
+    assert conversation.meta["app_name"] == "shop"
+
+
+TIMES = st.none() | st.integers(0, 3).map(lambda seconds: T + seconds)
+TURNS = st.builds(turn, st.none() | st.integers(0, 4), st.sampled_from("abc"), TIMES)
+ENTRIES = st.builds(
+    lambda index, text, at: entry(index, text, **({} if at is None else {"timestamp": at})),
+    st.integers(0, 3),
+    st.sampled_from("abc"),
+    TIMES,
+)
+ADK = st.builds(adk, st.sampled_from(["user", "root"]), st.sampled_from("abc"), TIMES)
+
+
+@given(st.data(), st.one_of(*(st.lists(kind, min_size=1, max_size=8) for kind in (TURNS, ENTRIES, ADK))))
+def test_any_order_and_any_repetition_gives_the_same_conversation(data, values):
+    events = [read(value, position) for position, value in enumerate(values, 1)]
+    wanted = join_events("c", in_order(distinct(events)))
+    repeated = events + data.draw(st.lists(st.sampled_from(events), max_size=4))
+    shuffled = data.draw(st.permutations(repeated))
+    assert join_events("c", in_order(distinct(shuffled))) == wanted

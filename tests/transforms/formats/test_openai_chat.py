@@ -1,0 +1,181 @@
+import json
+
+import pytest
+
+from turnwise.schemas.conversation import ToolCall, Usage
+from turnwise.transforms.formats.openai_chat import chat_conversation
+
+
+def user(content, **fields):
+    return {"role": "user", "content": content, **fields}
+
+
+def agent(content=None, *calls, **fields):
+    made = [
+        {"id": i, "type": "function", "function": {"name": n, "arguments": json.dumps(a)}}
+        for i, n, a in calls
+    ]
+    return {"role": "assistant", "content": content, **({"tool_calls": made} if made else {}), **fields}
+
+
+def tool(call_id, content, **fields):
+    return {"role": "tool", "tool_call_id": call_id, "content": content, **fields}
+
+
+def turns(*messages):
+    return chat_conversation({"messages": list(messages)}, "here").turns
+
+
+@pytest.mark.parametrize(
+    ("messages", "words"),
+    [
+        ([], []),
+        ([{"role": "system", "content": "be nice"}, {"role": "developer", "content": "now"}], []),
+        ([user("hi"), agent("hello")], [("hi", "hello")]),
+        ([user("hi"), agent("hello"), user("bye")], [("hi", "hello"), ("bye", "")]),
+        ([user("hi"), user("there"), agent("hello")], [("hi", ""), ("there", "hello")]),
+        ([agent("welcome"), user("hi"), agent("hello")], [(None, "welcome"), ("hi", "hello")]),
+        ([user("hi"), {"role": "Booking Desk", "content": "hello"}], [("hi", "hello")]),
+        ([user("hi"), {"content": "hello"}], [("hi", "hello")]),
+        ([user([{"type": "text", "text": "a"}, {"type": "image_url"}, "b"]), agent([])], [("a\nb", "")]),
+        ([user(None), agent(None, refusal="No.")], [("", "No.")]),
+    ],
+)
+def test_turns(messages, words):
+    assert [(turn.user, turn.agent) for turn in turns(*messages)] == words
+
+
+def test_texts_and_calls_of_one_turn():
+    (turn,) = turns(
+        user("hi"),
+        agent("Looking.", ("1", "find", {"x": 1}), ("2", "count", {})),
+        tool("2", "[1, 2]"),
+        tool("1", '{"n": 1}', error=True),
+        agent("Found."),
+    )
+    assert (turn.agent, turn.agent_messages) == ("Found.", ["Looking.", "Found."])
+    assert turn.tool_calls == [
+        ToolCall(name="find", args={"x": 1}, id="1"),
+        ToolCall(name="count", args={}, id="2"),
+    ]
+    assert [(r.name, r.response, r.error) for r in turn.tool_responses] == [
+        ("count", [1, 2], None),
+        ("find", {"n": 1}, True),
+    ]
+
+
+def test_repeated_ids_are_paired_by_order():
+    (turn,) = turns(user("hi"), agent(None, ("1", "a", {}), ("1", "b", {})), tool("1", "x"), tool("1", "y"))
+    assert [(r.name, r.response) for r in turn.tool_responses] == [("a", "x"), ("b", "y")]
+
+
+@pytest.mark.parametrize(
+    ("content", "response"),
+    [
+        ("Error: no such flight", "Error: no such flight"),
+        ("00123", "00123"),
+        ("[1, NaN]", "[1, NaN]"),
+        ("{broken", "{broken"),
+        (' {"a": 1}', {"a": 1}),
+        (None, ""),
+        ([{"type": "text", "text": '{"a": 1}'}], {"a": 1}),
+    ],
+)
+def test_tool_contents(content, response):
+    (turn,) = turns(agent(None, ("1", "a", {})), tool("1", content))
+    assert turn.tool_responses[0].response == response
+
+
+@pytest.mark.parametrize(
+    ("call", "arguments"),
+    [
+        ({"function": {"name": "a", "arguments": "{broken"}}, {"raw": "{broken"}),
+        ({"function": {"name": "a", "arguments": ""}}, {}),
+        ({"function": {"name": "a"}}, None),
+        ({"name": "a", "arguments": {"x": 1}}, {"x": 1}),
+    ],
+)
+def test_call_spellings(call, arguments):
+    (turn,) = turns({"role": "assistant", "tool_calls": [call]})
+    assert turn.tool_calls == [ToolCall(name="a", args=arguments)]
+
+
+def test_the_older_function_call():
+    (turn,) = turns(
+        {"role": "assistant", "content": None, "function_call": {"name": "a", "arguments": "{}"}},
+        {"role": "function", "name": "a", "content": "ok"},
+    )
+    assert turn.tool_calls == [ToolCall(name="a", args={})]
+    assert [(r.name, r.response) for r in turn.tool_responses] == [("a", "ok")]
+
+
+def test_the_users_own_tools_are_not_the_agents():
+    first, second = turns(
+        agent("Please restart."),
+        user(None, tool_calls=[{"id": "1", "name": "restart", "arguments": {}, "requestor": "user"}]),
+        {"role": "tool", "id": "1", "content": "done", "requestor": "user"},
+        user("I did."),
+        agent(None, ("2", "check", {})),
+        tool("2", "ok"),
+    )
+    assert (first.user, first.agent) == (None, "Please restart.")
+    assert (second.user, second.agent) == ("I did.", "")
+    assert [c.name for c in second.user_tool_calls] == ["restart"]
+    assert [(r.name, r.response) for r in second.user_tool_responses] == [("restart", "done")]
+    assert [c.name for c in second.tool_calls] == ["check"]
+    assert [r.name for r in second.tool_responses] == ["check"]
+
+
+def test_usage_is_added_up():
+    usage = {"prompt_tokens": 3, "completion_tokens": 2, "completion_tokens_details": {"reasoning_tokens": 1}}
+    silent, counted = turns(
+        user("a"), agent("b"), user("c"), agent("d", usage=usage), agent("e", usage=usage)
+    )
+    assert silent.usage is None
+    assert counted.usage == Usage(input_tokens=6, output_tokens=4, reasoning_tokens=2)
+
+
+@pytest.mark.parametrize(
+    ("record", "name"),
+    [
+        ([], "here"),
+        ({"messages": []}, "here"),
+        ({"messages": [], "id": 7}, "7"),
+        ({"messages": [], "id": "chatcmpl", "conversation_id": "c"}, "c"),
+        ({"traj": [], "task_id": 3, "trial": 1}, "3-1"),
+        ({"traj": [], "task_id": 3}, "3"),
+    ],
+)
+def test_names(record, name):
+    assert chat_conversation(record, "here").conversation_id == name
+
+
+def test_tau_bench():
+    actions = [
+        {"name": "book", "kwargs": {"flight": "A"}},
+        {"name": "pay", "arguments": {"sum": 2}, "requestor": "assistant"},
+        {"name": "toggle", "arguments": {}, "requestor": "user"},
+    ]
+    record = {
+        "task_id": 0,
+        "trial": 2,
+        "reward": 0.0,
+        "info": {"task": {"actions": actions, "outputs": ["42"]}},
+        "traj": [user("hi"), agent("hello")],
+    }
+    conversation = chat_conversation(record, "here")
+    assert conversation.labels == {"reward": 0.0}
+    assert conversation.meta == {"task_id": 0, "trial": 2}
+    assert conversation.expected.outputs == ["42"]
+    assert conversation.expected.actions == [
+        ToolCall(name="book", args={"flight": "A"}),
+        ToolCall(name="pay", args={"sum": 2}),
+    ]
+
+
+@pytest.mark.parametrize(
+    "record", [{}, {"messages": "x"}, {"messages": [1]}, "x", {"messages": [user("a", tool_calls=[1])]}]
+)
+def test_refused(record):
+    with pytest.raises(ValueError, match=r"^not a chat: "):
+        chat_conversation(record, "here")

@@ -1,0 +1,188 @@
+import json
+
+import pytest
+
+from turnwise.schemas.record import Record
+from turnwise.transforms.formats.recognise import FORMATS, recognise
+from turnwise.transforms.formats.registry import LogReader
+
+CHUNKED = {"messages": [{"role": "user", "chunks": [{"text": "a"}]}]}
+
+
+@pytest.mark.parametrize(
+    ("value", "name"),
+    [
+        ({"conversation_id": "c", "turns": []}, "turnwise"),
+        ({"eval_id": "e", "turns": []}, "turnwise"),
+        ({"eval_id": "e", "kind": "scenario"}, "turnwise"),
+        ({"eval_set_id": "s", "eval_cases": []}, "adk_eval_set"),
+        ({"eval_id": "e", "conversation": []}, "adk_eval_case"),
+        ({"evalId": "e", "conversationScenario": {}}, "adk_eval_case"),
+        ({"eval_set_id": "s", "eval_case_results": []}, "adk_eval_result"),
+        ({"evalSetId": "s", "evalCaseResults": []}, "adk_eval_result"),
+        ({"eval_id": "e", "eval_metric_result_per_invocation": []}, "adk_case_result"),
+        ({"id": "s", "state": {}, "events": []}, "adk_session"),
+        ({"id": "s", "appName": "a", "userId": "u", "events": []}, "adk_session"),
+        ({"id": "s", "events": [{"author": "user", "content": {}}]}, "adk_session"),
+        ({"id": "s", "events": [{"author": "a", "invocationId": "i"}]}, "adk_session"),
+        ({"turns": [CHUNKED]}, "ces_conversation"),
+        (CHUNKED, "ces_conversation"),
+        ({"name": "projects/p/apps/a/conversations/c", "turns": []}, "ces_conversation"),
+        ({"turnIndex": 1, "diagnosticInfo": {}}, "ces_session_output"),
+        ({"turn_index": 1, "diagnostic_info": {}}, "ces_session_output"),
+        ({"jsonPayload": {}, "labels": {"session_id": "s"}}, "ces_session_output"),
+        ({"displayName": "d", "golden": {}}, "ces_evaluation"),
+        ({"displayName": "d", "scenario": {}}, "ces_evaluation"),
+        ({"name": "projects/p/apps/a/evaluations/e", "displayName": "d"}, "ces_evaluation"),
+        ({"name": "a/evaluations/e/results/r", "displayName": "d"}, "ces_evaluation_result"),
+        ({"goldenResult": {}}, "ces_evaluation_result"),
+        ({"messages": [{"role": "user", "content": "a"}]}, "openai_chat"),
+        ({"task_id": 1, "traj": [{"role": "user", "content": "a"}]}, "openai_chat"),
+        ([{"role": "user", "content": "a"}], "openai_chat"),
+        ([{"query": "q", "reference": "r"}], "adk_legacy_rows"),
+        ({"query": "q", "expected_tool_use": []}, "adk_legacy_rows"),
+        ([{"name": "n", "data": []}], "adk_legacy_case"),
+        ({"name": "n", "data": [], "initial_session": {}}, "adk_legacy_case"),
+    ],
+)
+def test_recognise(value, name):
+    assert recognise(value) == name
+    assert name in FORMATS
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (
+            {"a": 1, "b": 2},
+            r"^unrecognised record: keys a, b \(known formats: adk_case.*, turnwise\); convert .* first",
+        ),
+        (dict.fromkeys("abcdefghij"), r"keys a, b, c, d, e, f, g, h, \.\.\. \("),
+        ([], "list, not an object"),
+        ("x", "str, not an object"),
+        (None, "NoneType, not an object"),
+        ({"messages": []}, "keys messages"),
+        ({"span_id": "1", "events": []}, "keys span_id, events"),
+        ({"id": "1", "events": []}, "keys id, events"),
+        ({"id": "1", "events": [{"name": "exception", "attributes": {}}]}, "keys id, events"),
+        ({"id": "1", "state": {}, "events": [{"type": "click"}]}, "keys id, state, events"),
+        ({"session_id": "s", "event": {"type": "click"}}, "keys session_id, event"),
+        ({"session_id": "s", "start": 1.0, "end": 2.0}, "keys session_id, start, end"),
+        ({"content": {}, "finishReason": "STOP", "safetyRatings": []}, "keys content, finishReason"),
+    ],
+)
+def test_unrecognised(value, message):
+    with pytest.raises(ValueError, match=message):
+        recognise(value)
+
+
+TEXT = {"role": "user", "content": "hi"}
+LANGFUSE = {"trace": {"id": "t"}, "observations": []}
+PHOENIX = {"id": "1", "name": "llm", "context": {"span_id": "a"}, "span_kind": "LLM", "events": []}
+
+
+def parts(*content):
+    return {"messages": [TEXT, {"role": "assistant", "content": list(content)}]}
+
+
+def holding(**message):
+    return {"messages": [TEXT, message]}
+
+
+@pytest.mark.parametrize(
+    ("value", "name"),
+    [
+        (parts({"type": "text", "text": "x"}, {"type": "tool_use", "name": "f"}), "Anthropic Messages"),
+        (holding(role="user", content=[{"type": "tool_result"}]), "Anthropic Messages"),
+        (parts({"type": "mcp_tool_use"}), "Anthropic Messages"),
+        ([TEXT, {"role": "assistant", "content": [{"type": "tool_use"}]}], "Anthropic Messages"),
+        (parts({"toolUse": {"name": "f"}}), "Bedrock Converse messages"),
+        (holding(role="user", content=[{"toolResult": {}}]), "Bedrock Converse messages"),
+        (parts({"type": "tool-call", "toolName": "f"}), "Vercel AI SDK messages"),
+        (holding(role="assistant", parts=[{"type": "tool-f", "toolCallId": "1"}]), "Vercel AI SDK messages"),
+        (holding(role="assistant", parts=[{"type": "text", "text": "x"}]), "Vercel AI SDK messages"),
+        (holding(role="assistant", content="", toolInvocations=[{}]), "Vercel AI SDK messages"),
+        (holding(role="assistant", parts=[{"type": "text", "content": "x"}]), "OpenTelemetry GenAI messages"),
+        (holding(role="model", parts=[{"functionCall": {"name": "f"}}]), "Gemini contents"),
+        (holding(role="model", parts=[{"text": "x"}]), "Gemini contents"),
+        (holding(type="function_call", name="f", call_id="1"), "OpenAI Responses items"),
+        ([TEXT, {"type": "function_call_output", "call_id": "1"}], "OpenAI Responses items"),
+        ({"messages": [{"type": "human", "content": "hi"}]}, "LangChain messages"),
+        (holding(type="ai", content="", tool_calls=[]), "LangChain messages"),
+        (holding(lc=1, type="constructor", kwargs={}), "LangChain messages"),
+        ({"type": "ai", "data": {"content": "x"}}, "LangChain messages"),
+        ({"messages": [{"direction": "sent", "message": {}}], "metadata": {}}, "Claude Agent SDK stream"),
+        ({"id": "1", "run_type": "chain", "dotted_order": "x", "events": []}, "LangSmith runs"),
+        ({"id": "1", "run_type": "llm", "trace_id": "x", "events": []}, "LangSmith runs"),
+        ({"post": [], "patch": []}, "LangSmith runs"),
+        (LANGFUSE, "Langfuse export"),
+        (PHOENIX, "OpenTelemetry spans"),
+        ({"resourceSpans": []}, "OpenTelemetry export"),
+        ({"data": [{"traceID": "a", "spans": []}]}, "Jaeger export"),
+        ({"data": [{"object": "trace.span"}]}, "OpenAI Agents SDK trace"),
+        ({"gen_ai.operation.name": "chat"}, "OpenTelemetry spans"),
+        ({"trace_id": "1", "span_id": "2", "name": "x", "span_events": []}, "OpenTelemetry spans"),
+        ({"uri": "x", "request": {}, "response": LANGFUSE}, "a request with its reply, a Langfuse export"),
+        ({"request": parts({"type": "tool_use"}), "response": ""}, "reply, Anthropic Messages"),
+        ({"candidates": [{"content": {}}]}, "Gemini reply"),
+        (["client.beta.sessions.create", {"agent": {}}], "Anthropic managed-agent log"),
+        ({"messages": [{"type": "user", "message": {}, "session_id": "s"}]}, "Claude Agent SDK stream"),
+        ({"object": "chat.completion", "choices": []}, "OpenAI chat completion"),
+    ],
+)
+def test_formats_of_other_systems_are_named_and_refused(value, name):
+    with pytest.raises(ValueError, match=f"{name}.*: this format is not read; convert it to"):
+        recognise(value)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"conversation_id": "c", "turns": []},
+        {"conversation_id": "c", "turns": [], "ended": "normally"},
+        {"id": "s", "app_name": "a", "user_id": "u", "events": []},
+        {"eval_id": "e", "session_id": "s", "eval_metric_result_per_invocation": []},
+        {"name": "projects/p/apps/a/conversations/c", "turns": []},
+        {"messages": [{"role": "system", "content": "be nice"}]},
+        {"turns": [], "name": "projects/p/engines/e/sessions/s"},
+    ],
+)
+def test_a_conversation_without_a_turn_is_refused(value):
+    try:
+        found = LogReader().read(Record("f", 1, json.dumps(value).encode()))
+    except ValueError as error:
+        found = [error]
+    assert len(found) == 1
+    assert "has no turn" in str(found[0])
+
+
+RESULT = {
+    "eval_set_result_id": "r",
+    "eval_set_id": "s",
+    "eval_case_results": [
+        {
+            "eval_id": "one",
+            "session_id": "session",
+            "eval_metric_result_per_invocation": [
+                {"actual_invocation": {"user_content": {"parts": [{"text": "hé \u201cyou\u201d"}]}}}
+            ],
+        }
+    ],
+}
+
+
+@pytest.mark.parametrize("indent", [None, 2])
+@pytest.mark.parametrize("input_format", ["auto", "adk_eval_result"])
+def test_eval_results_in_a_json_text_are_read(indent, input_format):
+    once = json.dumps(RESULT, indent=indent)
+    twice = [
+        LogReader(input_format).read(Record("f", 1, json.dumps(text).encode())) for text in (RESULT, once)
+    ]
+    assert twice[0] == twice[1]
+    assert [conversation.turns[0].user for conversation in twice[1]] == ["hé \u201cyou\u201d"]
+
+
+@pytest.mark.parametrize("text", ["plain", "{", "[1]", '{"conversation_id": "c", "turns": []}', '"{}"'])
+def test_other_json_texts_are_no_records(text):
+    with pytest.raises(ValueError, match="unrecognised record: str, not an object"):
+        LogReader().read(Record("f", 1, json.dumps(text).encode()))

@@ -1,0 +1,200 @@
+import json
+
+import msgspec
+import pytest
+
+from turnwise.schemas.case import EvalCase
+from turnwise.schemas.conversation import Conversation, ToolCall, Usage
+from turnwise.transforms.formats.turnwise import looks_canonical, read_case, read_conversation
+
+
+def data(**fields):
+    return json.dumps({"conversation_id": "c", **fields}).encode()
+
+
+def one_turn(**fields):
+    return read_conversation(data(turns=[fields])).turns[0]
+
+
+def test_canonical_json_comes_back_unchanged():
+    turn = {"user": "q", "agent": "a", "tool_calls": [{"name": "f", "args": {"x": None}}], "expected": {}}
+    conversation = msgspec.convert({"conversation_id": "c", "turns": [turn], "tags": ["t"]}, Conversation)
+    assert read_conversation(msgspec.json.encode(conversation)) == conversation
+
+
+@pytest.mark.parametrize(
+    ("call", "wanted"),
+    [
+        ({"name": "f", "args": '{"x": 1}'}, ToolCall(name="f", args={"x": 1})),
+        ({"name": "f", "args": "x=1"}, ToolCall(name="f", args={"raw": "x=1"})),
+        ({"name": "f", "arguments": '{"x": 1}'}, ToolCall(name="f", args={"x": 1})),
+        ({"name": "f", "args": None}, ToolCall(name="f")),
+        ({"name": "f", "args": {}, "id": 7}, ToolCall(name="f", args={}, id="7")),
+        ({"id": "1", "function": {"name": "f", "arguments": "{}"}}, ToolCall(name="f", args={}, id="1")),
+    ],
+)
+def test_repaired_calls(call, wanted):
+    assert one_turn(tool_calls=[call]).tool_calls == [wanted]
+    assert one_turn(user_tool_calls=[call]).user_tool_calls == [wanted]
+    assert read_conversation(data(expected={"actions": [call]})).expected.actions == [wanted]
+    assert one_turn(expected={"tool_calls": [call], "response": None}).expected.tool_calls == [wanted]
+
+
+@pytest.mark.parametrize(
+    ("error", "wanted"),
+    [(True, True), ("broke", "broke"), (None, None), (1, True), (0, False), ({"code": 5}, '{"code": 5}')],
+)
+def test_repaired_errors(error, wanted):
+    (response,) = one_turn(tool_responses=[{"name": "f", "response": [1], "error": error}]).tool_responses
+    assert (response.error, response.response) == (wanted, [1])
+
+
+@pytest.mark.parametrize(
+    ("usage", "wanted"),
+    [
+        ({"prompt_tokens": 3, "completion_tokens": 4}, Usage(input_tokens=3, output_tokens=4)),
+        ({"input_tokens": 3}, Usage(input_tokens=3)),
+        (
+            {"prompt_tokens": 3, "prompt_tokens_details": {"cached_tokens": 2}},
+            Usage(input_tokens=3, cached_tokens=2),
+        ),
+        (None, None),
+    ],
+)
+def test_repaired_usage(usage, wanted):
+    assert one_turn(usage=usage).usage == wanted
+
+
+def test_null_lists_and_numbers_for_names():
+    turn = {"user": "q", "tool_calls": None, "agent_messages": None, "expected": {"rubrics": None}}
+    conversation = read_conversation(
+        json.dumps({"conversation_id": 5, "app_version": 2, "tags": None, "turns": [turn]}).encode()
+    )
+    assert (conversation.conversation_id, conversation.app_version, conversation.tags) == ("5", "2", [])
+    assert conversation.turns[0].tool_calls == []
+
+
+def test_turns_are_numbered_by_position():
+    conversation = read_conversation(data(turns=[{"turn_index": 4}, {}, {"turn_index": 2}]))
+    assert [turn.turn_index for turn in conversation.turns] == [0, 1, 2]
+
+
+def test_the_users_actions_are_left_out():
+    actions = [
+        {"name": "book", "args": {}, "requestor": "assistant"},
+        {"name": "toggle", "args": {}, "requestor": "user"},
+    ]
+    conversation = read_conversation(data(expected={"actions": actions, "outputs": []}))
+    assert conversation.expected.actions == [ToolCall(name="book", args={})]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (b"", "EOF"),
+        (b"{", "EOF"),
+        (b"[]", "not a conversation: a JSON object is needed, not list"),
+        (b"{}", "not a conversation: Object missing required field `conversation_id`"),
+        (data(turns=[{"user": 5}]), "not a conversation: turns.0.user: Expected `str \\| null`, got `int`"),
+        (data(turns=[{"tool_calls": ["f"]}]), "turns.0.tool_calls.0: Expected `object`, got `str`"),
+        (data(turns=[1, 2]), "turns.0: Expected `object`, got `int`"),
+        (data(expected={"actions": [1]}), "expected.actions.0: Expected `object`, got `int`"),
+    ],
+)
+def test_refused(text, message):
+    with pytest.raises(ValueError, match=message) as caught:
+        read_conversation(text)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_case_line():
+    case = EvalCase(eval_id="e", task="Book.", actions=[ToolCall(name="book")])
+    assert read_case(msgspec.json.encode(case)) == case
+
+
+def test_a_conversation_that_expects_something_is_a_case():
+    turns = [
+        {
+            "user": "a",
+            "agent": None,
+            "expected": {"response": "b", "tool_calls": [{"name": "f", "args": {}}]},
+        },
+        {"user": "c", "agent": None},
+    ]
+    case = read_case(data(turns=turns, language="ko", expected={"actions": [], "rubric": ["polite"]}))
+    assert (case.eval_id, case.language, case.actions) == ("c", "ko", [])
+    assert [(turn.user, turn.response) for turn in case.turns] == [("a", "b"), ("c", None)]
+    assert [rubric.text for rubric in case.rubrics] == ["polite"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (b'{"eval_id": 5}', "not an eval case: eval_id: Expected `str`, got `int`"),
+        (
+            b'{"eval_id": "e", "turnz": []}',
+            r"not an eval case: turnz: unknown field \(did you mean turns\?\)",
+        ),
+        (
+            b'{"eval_id": "e", "turns": [{"tool_calls": [{"name": "f", "arguments": {}}]}]}',
+            r"turns\.0\.tool_calls\.0\.arguments: unknown field",
+        ),
+        (b'{"eval_id": "e"}', "not an eval case: e expects nothing"),
+        (b'{"eval_id": "e", "turns": []}', "not an eval case: e expects nothing"),
+        (b'{"eval_id": "e", "turns": [{}, {"user": "hi"}]}', "not an eval case: e expects nothing"),
+        (b'{"eval_id": "e", "thresholds": {"parameter": true}}', r"thresholds\.parameter: Expected `float`"),
+        (b'{"eval_id": "e", "thresholds": {"parameter": "0.5"}}', r"thresholds\.parameter: Expected `float`"),
+        (
+            b'{"eval_id": "e", "turns": [{"thresholds": {"semantic_similarity": 9}}]}',
+            r"turns\.0\.thresholds\.semantic_similarity: Expected `int` <= 4",
+        ),
+        (
+            b'{"eval_id": "e", "turns": [{"thresholds": {"tool_invocation": -1}}]}',
+            r"turns\.0\.thresholds\.tool_invocation: Expected `float` >= 0",
+        ),
+        (
+            b'{"eval_id": "e", "thresholds": {"parameter": 5}}',
+            "thresholds.parameter: Expected `float` <= 1.0",
+        ),
+        (b'{"eval_id": "e", "thresholds": {"semantic_similarity": 9}}', "Expected `int` <= 4"),
+        (b'{"eval_id": "e", "expectations": [{"kind": "tool_call"}]}', "tool_call needs tool_call"),
+        (
+            b'{"eval_id": "e", "actions": [{"name": "f", "args": {"x": {"$matchType": "regexp", '
+            b'"$matchValue": "("}}}]}',
+            "regular expression",
+        ),
+        (data(turns=[{"user": "a"}]), "conversation c expects nothing"),
+        (b"{}", "missing required field `conversation_id`"),
+    ],
+)
+def test_refused_cases(text, message):
+    with pytest.raises(ValueError, match=message):
+        read_case(text)
+
+
+def test_null_is_absent_in_a_case_but_not_in_arguments():
+    call = b'{"name": "f", "args": {"x": null}}'
+    text = b'{"eval_id": "e", "turns": [{"user": null, "tool_calls": [' + call + b']}], "tags": null}'
+    case = read_case(text)
+    assert (case.tags, case.turns[0].user, case.turns[0].tool_calls[0].args) == ([], None, {"x": None})
+
+
+def test_what_could_not_be_written_again_is_not_read():
+    deep = b'{"conversation_id": "c", "turns": [], "meta": {"x": ' + b"[" * 300 + b"]" * 300 + b"}}"
+    with pytest.raises(ValueError, match="recursion limit"):
+        read_conversation(deep)
+    wide = b'{"conversation_id": "c", "turns": [], "meta": {"x": [' + b",".join([b"[]"] * 300) + b"]}}"
+    assert len(read_conversation(wide).meta["x"]) == 300
+
+
+@pytest.mark.parametrize(
+    ("text", "canonical"),
+    [
+        (data(turns=[]), True),
+        (data(), False),
+        (data(turns=[], messages=[]), False),
+        (b'{"name": "x/conversations/1", "turns": []}', False),
+    ],
+)
+def test_looks_canonical(text, canonical):
+    assert looks_canonical(text) is canonical

@@ -1,0 +1,218 @@
+"""What a case or a record expects and nothing reads is never taken for nothing expected."""
+
+import json
+from typing import Any
+
+import pytest
+
+from turnwise.schemas.config import CesConfig
+from turnwise.schemas.record import Record
+from turnwise.transforms.answers.checks import UNREAD_EXPECTATION
+from turnwise.transforms.beam.score_turns import EvaluatedConversation, evaluate
+from turnwise.transforms.ces.results import RunInfo
+from turnwise.transforms.criteria import CRITERIA
+from turnwise.transforms.formats.registry import CaseReader, LogReader
+from turnwise.transforms.formats.turn_event import joined_conversation
+from turnwise.transforms.matching.cases import CaseIndex
+from turnwise.transforms.matching.sample import Sample
+
+RUN = RunInfo("r", "2026-01-01T00:00:00Z")
+CALL = {"name": "book", "args": {"n": 1}}
+ANSWERED = {"user": "book it", "agent": "Done.", "tool_calls": [CALL]}
+
+
+def record(value: Any) -> Record:
+    return Record("log.jsonl", 1, json.dumps(value).encode())
+
+
+def conversation(turn: Any = (), **fields: Any) -> dict[str, Any]:
+    return {"conversation_id": "c", "turns": [{**ANSWERED, **dict(turn)}], **fields}
+
+
+def evaluated(value: Any, cases: Any = None) -> EvaluatedConversation:
+    found = LogReader().read(record(value))
+    given = CaseReader(CesConfig()).read(record(cases)) if cases else None
+    case = Sample(found[0], CaseIndex(given).find(found[0]), record(value))
+    names = ("tool_trajectory_avg_score", "tool_effects_v1", "response_match_score", "total_turn_latency")
+    gates = {"tool_trajectory_avg_score": 1.0, "tool_effects_v1": 0.5, "response_match_score": 0.8}
+    return evaluate(case, [CRITERIA[n](threshold=gates.get(n)) for n in names if n in CRITERIA], RUN)
+
+
+def status(found: EvaluatedConversation) -> str | None:
+    return found.verdict.status
+
+
+def values(found: EvaluatedConversation, name: str) -> list[float | None]:
+    scores = next(s for s in found.scored.scores if s.criterion.name == name)
+    overall = [] if scores.overall is None else [scores.overall.value]
+    return [score.value for _, score in scores.turns] + overall
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        (conversation({"expected": {"toolCalls": [CALL]}}), "turns.0.expected.toolCalls: .*mean tool_calls"),
+        (conversation({"expected": {"respnse": "Done."}}), "turns.0.expected.respnse: .*mean response"),
+        (conversation({"expected": {"Response": ""}}), "turns.0.expected.Response: .*mean response"),
+        (
+            conversation({"expected": {"tool_calls": [{"name": "book", "argumnts": {"n": 2}}]}}),
+            "turns.0.expected.tool_calls.0.argumnts: .*mean arguments",
+        ),
+        (
+            conversation({"expected": {"tool_calls": [{"function": {"name": "book", "argument": "{}"}}]}}),
+            "turns.0.expected.tool_calls.0.function.argument: .*mean arguments",
+        ),
+        (
+            conversation({"expected": {"expectations": [{"kind": "tool_call", "toolCall": CALL}]}}),
+            "expectations.0.toolCall: .*mean tool_call",
+        ),
+        (
+            conversation({"expected": {"rubrics": [{"rubric_id": "1", "text": "t", "typ": "x"}]}}),
+            "rubrics.0.typ: .*mean type",
+        ),
+        (conversation(expected={"action": [CALL]}), r"not a conversation: expected.action: .*mean actions"),
+        (conversation(expected={"output": ["Done"]}), "expected.output: .*mean outputs"),
+        (conversation(expected={"actions": [{"nam": "book"}]}), "expected.actions.0.nam: .*mean name"),
+        (conversation(expcted={"actions": [CALL]}), "expcted: .*mean expected"),
+        (conversation({"expectd": {"response": "x"}}), "turns.0.expectd: .*mean expected"),
+        (conversation(evalId="case-1"), "evalId: .*mean eval_id"),
+    ],
+)
+def test_a_misspelt_expectation_is_refused(value: Any, said: str) -> None:
+    with pytest.raises(ValueError, match=said) as caught:
+        LogReader().read(record(value))
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        conversation({"expected": {"tool_calls": [CALL], "assertions": ["books one"]}}),
+        conversation({"expected": {"must_call": ["delete"], "response": "Done."}}),
+        conversation(expected={"actions": [CALL], "nl_assertions": ["books one"]}),
+        conversation({"expected": {"expectations": [{"kind": "tool_call", "tool_call": CALL, "by": 3}]}}),
+        conversation({"expected": {"tool_calls": [{**CALL, "result": {"ok": True}}]}}),
+        conversation(expected_state={"n": 1}, expected={"actions": [CALL]}),
+        conversation({"expected_state": {"n": 1}, "expected": {"tool_calls": [CALL]}}),
+    ],
+)
+def test_an_expectation_that_is_not_read_is_a_finding_and_never_a_pass(value: Any) -> None:
+    found = evaluated(value)
+    assert (status(found), found.verdict.reasons[0].count("is not read")) == (None, 1)
+    (failure,) = found.scored.failures
+    assert (failure.stage, failure.error_type) == ("check", UNREAD_EXPECTATION)
+    assert values(found, "tool_trajectory_avg_score") in ([None, None], [None], [])
+    (case,) = CaseReader(CesConfig()).read(record(value))
+    assert "is not read" in (case.unread or case.turns[0].unread)
+
+
+def test_the_whole_is_not_read_but_its_turns_are() -> None:
+    found = evaluated(conversation({"expected": {"tool_calls": [CALL]}}, expected={"database": {"n": 1}}))
+    assert (status(found), found.verdict.reasons[0].count("'expected.database'")) == (None, 1)
+    assert values(found, "tool_trajectory_avg_score") == [1.0, 1.0]
+
+
+def test_arguments_of_an_expectation_in_another_spelling() -> None:
+    call = {"name": "book", "arguments": '{"n": 1}'}
+    (found,) = LogReader().read(
+        record(conversation({"expected": {"expectations": [{"kind": "tool_call", "tool_call": call}]}}))
+    )
+    assert found.turns[0].expected.expectations[0].tool_call.args == {"n": 1}
+
+
+def test_what_is_certain_fails_all_the_same() -> None:
+    value = conversation({"expected": {"response": "Sorry, that is not possible at all", "must_call": ["x"]}})
+    assert status(evaluated(value)) == "FAIL"
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        conversation({"expected": {"tool_calls": [CALL], "response": "Done."}}),
+        conversation({"expected": {"tool_calls": [{**CALL, "type": "function", "id": 1}]}}),
+        conversation({"expected": {"tool_calls": [CALL], "tool_responses": [], "assertions": []}}),
+        conversation(
+            expected={"actions": [{**CALL, "action_id": "a", "info": None}], "reward_basis": ["DB"]}
+        ),
+        conversation({"expected": {"tool_calls": [CALL]}, "note": "x"}, notes="x", category="y"),
+    ],
+)
+def test_what_expects_nothing_is_no_finding(value: Any) -> None:
+    found = evaluated(value)
+    assert (status(found), found.scored.failures) == ("PASS", [])
+
+
+@pytest.mark.parametrize(
+    ("call", "response", "said"),
+    [
+        ({"name": "book", "argumnts": {"n": 1}}, {"name": "book", "response": 1}, "'argumnts'"),
+        ({"name": "book", "payload": {"n": 1}}, {"name": "book", "response": 1}, "'payload'"),
+        (CALL, {"name": "book", "content": "no seats"}, "'content'"),
+    ],
+)
+def test_a_call_or_a_result_with_a_key_that_may_hold_its_value(call: Any, response: Any, said: str) -> None:
+    (found,) = LogReader().read(record(conversation({"tool_calls": [call], "tool_responses": [response]})))
+    assert said in found.turns[0].unknown_calls
+    (by_user,) = LogReader().read(
+        record(conversation({"user_tool_calls": [call], "user_tool_responses": [response]}))
+    )
+    assert said in by_user.turns[0].unknown_calls
+
+
+def test_other_keys_of_a_call_are_dropped() -> None:
+    call = {**CALL, "type": "function", "seconds": 3}
+    response = {"name": "book", "response": {"ok": 1}, "seconds": 3}
+    (found,) = LogReader().read(record(conversation({"tool_calls": [call], "tool_responses": [response]})))
+    assert (found.turns[0].unknown_calls, found.turns[0].findings) == (None, [])
+    assert (found.turns[0].tool_calls[0].args, found.turns[0].tool_responses[0].response) == (
+        {"n": 1},
+        {"ok": 1},
+    )
+
+
+def test_an_event_with_a_misspelt_expectation() -> None:
+    event = {"conversation_id": "c", "turn_index": 0, "turn": ANSWERED, "expectd": {"actions": [CALL]}}
+    with pytest.raises(ValueError, match="expectd: unknown field"):
+        joined_conversation("c", [event])
+
+
+PARTS = [
+    {"executable_code": {"code": "delete()", "language": "PYTHON"}},
+    {"code_execution_result": {"outcome": "OUTCOME_OK"}},
+    {"tool_call": {"id": "1", "tool_type": "GOOGLE_SEARCH_WEB"}},
+    {"tool_response": {"id": "1"}},
+]
+
+
+def invocation(*parts: Any) -> dict[str, Any]:
+    call = {"function_call": CALL}
+    steps = [{"author": "a", "content": {"parts": [part]}} for part in (call, *parts)]
+    return {
+        "user_content": {"parts": [{"text": "book it"}]},
+        "final_response": {"parts": [{"text": "Done."}]},
+        "intermediate_data": {"invocation_events": steps},
+    }
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_a_golden_turn_with_work_that_is_not_read(part: Any) -> None:
+    golden = {"eval_set_id": "s", "eval_cases": [{"eval_id": "e", "conversation": [invocation(part)]}]}
+    found = evaluated(conversation(eval_id="e"), golden)
+    assert (status(found), next(iter(part)) in found.verdict.reasons[0]) == (None, True)
+    assert values(found, "tool_trajectory_avg_score") == [None, None]
+    assert values(found, "response_match_score") == [1.0, 1.0]
+    assert [f.error_type for f in found.scored.failures] == [UNREAD_EXPECTATION]
+
+
+@pytest.mark.parametrize("part", [*PARTS, {"new_tool_use": {"name": "delete"}}])
+def test_a_result_whose_golden_turn_has_work_that_is_not_read(part: Any) -> None:
+    pair = {"actual_invocation": invocation(), "expected_invocation": invocation(part)}
+    result = {"eval_id": "e", "eval_metric_result_per_invocation": [pair], "session_id": "x"}
+    found = evaluated({"eval_set_result_id": "r", "eval_case_results": [result]})
+    assert (status(found), next(iter(part)) in found.verdict.reasons[0]) == (None, True)
+
+
+def test_a_golden_turn_that_is_read_in_full() -> None:
+    picture = {"inline_data": {"mime_type": "image/png", "data": ""}}
+    golden = {"eval_set_id": "s", "eval_cases": [{"eval_id": "e", "conversation": [invocation(picture)]}]}
+    assert status(evaluated(conversation(eval_id="e"), golden)) == "PASS"

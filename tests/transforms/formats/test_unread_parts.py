@@ -1,0 +1,463 @@
+"""What a reader does not understand is a finding, and what rests on it is not scored."""
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+
+from turnwise.schemas.case import EvalCase
+from turnwise.schemas.conversation import Conversation, Expectation, ExpectedTurn, ToolCall, Turn
+from turnwise.schemas.record import Record
+from turnwise.transforms.beam.score_turns import decide
+from turnwise.transforms.ces.results import RunInfo
+from turnwise.transforms.criteria import CRITERIA
+from turnwise.transforms.criteria.base import JudgedCriterion
+from turnwise.transforms.formats.events import in_order, join_events
+from turnwise.transforms.formats.openai_chat import chat_conversation
+from turnwise.transforms.formats.registry import LogReader
+from turnwise.transforms.formats.unread import is_work
+from turnwise.transforms.matching.sample import Sample
+from turnwise.transforms.scoring.conversation import judge_conversation, score_conversation
+
+USER = {"role": "user", "content": "delete my account"}
+DONE = {"role": "assistant", "content": "Done."}
+RUN = RunInfo("r", "2026-01-01T00:00:00Z")
+CALLS, WORDS, BOTH, NEITHER = (True, False), (False, True), (True, True), (False, False)
+
+
+def agent(*parts: Any, **fields: Any) -> dict[str, Any]:
+    return {"role": "assistant", "content": list(parts), **fields}
+
+
+def call(call_id: str, name: str, **fields: Any) -> dict[str, Any]:
+    return {"id": call_id, "type": "function", "function": {"name": name, "arguments": "{}"}, **fields}
+
+
+def chat(*messages: Any) -> list[Turn]:
+    return chat_conversation({"messages": list(messages)}, "c").turns
+
+
+def tool(call_id: str, content: Any) -> dict[str, Any]:
+    return {"role": "tool", "tool_call_id": call_id, "content": content}
+
+
+MADE = agent(tool_calls=[call("1", "f")])
+OTHER = {"name": "f", "args": {}, "id": "1", "type": "tool_call"}
+NAMELESS = {"id": "1", "type": "function"}
+
+
+def unknown(turn: Turn) -> tuple[bool, bool]:
+    return turn.unknown_calls is not None, turn.unknown_words is not None
+
+
+@pytest.mark.parametrize(
+    ("message", "gaps", "named"),
+    [
+        (agent({"type": "tool_use", "id": "1", "name": "delete_account", "input": {}}), CALLS, "'tool_use'"),
+        (agent({"type": "server_tool_use", "id": "1"}), CALLS, "'server_tool_use'"),
+        (agent({"toolUse": {"name": "delete_account"}}), CALLS, "'toolUse'"),
+        (agent({"type": "tool-call", "toolName": "delete_account"}), CALLS, "'tool-call'"),
+        (agent({"type": "hologram"}), BOTH, "'hologram'"),
+        (agent({"no": "type"}), BOTH, "'no'"),
+        (agent({"type": "image_url", "image_url": {}}), WORDS, "'image_url'"),
+        (agent(5), BOTH, "'int'"),
+        ({"role": "assistant", "content": {"parts": []}}, BOTH, "'parts'"),
+        ({"role": "assistant", "parts": [{"text": "x"}]}, BOTH, "keys role, parts"),
+        ({"role": "assistant", "content": "", "toolCalls": [{"name": "f"}]}, CALLS, "'toolCalls'"),
+        ({"role": "assistant", "content": "", "tool_uses": [{"name": "f"}]}, CALLS, "'tool_uses'"),
+        (
+            {"role": "assistant", "content": "", "additional_kwargs": {"tool_calls": [call("1", "f")]}},
+            CALLS,
+            "'tool_calls'",
+        ),
+        (
+            {"role": "assistant", "content": "", "tool_calls": [{"type": "custom", "custom": {"name": "f"}}]},
+            CALLS,
+            "'custom'",
+        ),
+        (
+            agent(tool_calls=[NAMELESS]),
+            CALLS,
+            "call 1",
+        ),
+        (tool("9", "deleted"), CALLS, "'9' without its call"),
+        ({"role": "function", "name": "delete", "content": "deleted"}, CALLS, "'delete' without its call"),
+        ({"role": "ipython", "content": "deleted"}, BOTH, "'ipython'"),
+        ({"content": "deleted"}, BOTH, "without a role"),
+        ({"role": "assistant", "content": None, "audio": {"id": "a"}}, WORDS, "'audio'"),
+        ({"role": "user", "content": [{"type": "tool_result", "tool_use_id": "1"}]}, CALLS, "'tool_result'"),
+        ({"role": "user", "content": [{"type": "image_url"}]}, NEITHER, "'image_url'"),
+    ],
+)
+def test_what_a_chat_reader_does_not_understand(message, gaps, named):
+    turns = chat(USER, message, DONE)
+    turn = turns[-1]
+    assert unknown(turn) == gaps
+    assert named in " ".join(problem.message for problem in turn.findings)
+
+
+@pytest.mark.parametrize(
+    "messages",
+    [
+        [USER, agent({"type": "text", "text": "hi"}, {"type": "refusal", "refusal": "no"})],
+        [USER, agent({"type": "thinking", "thinking": "hm"}, {"type": "reasoning"}, {"text": "hi"})],
+        [USER, {"role": "assistant", "content": None, "refusal": "no", "annotations": [], "logprobs": None}],
+        [USER, {"role": "assistant", "content": None, "audio": {"id": "a", "transcript": "hi"}}],
+        [
+            USER,
+            agent(tool_calls=[call("1", "f")]),
+            {"role": "tool", "tool_call_id": "1", "content": {"a": 1}},
+        ],
+        [
+            USER,
+            {"role": "assistant", "tool_calls": [OTHER]},
+        ],
+        [
+            USER,
+            agent(tool_calls=[call("1", "f")]),
+            USER,
+            {"role": "tool", "tool_call_id": "1", "content": "late"},
+        ],
+        [
+            USER,
+            agent(tool_calls=[call("1", "f")], additional_kwargs={"tool_calls": [call("1", "f")]}),
+            tool("1", "x"),
+        ],
+    ],
+)
+def test_what_a_chat_reader_understands(messages):
+    assert [turn.findings for turn in chat(*messages)] == [[] for _ in chat(*messages)]
+
+
+def test_an_object_as_a_tools_answer_is_the_answer():
+    turn = chat(USER, MADE, tool("1", {"a": 1}))
+    assert turn[0].tool_responses[0].response == {"a": 1}
+
+
+def test_thoughts_of_other_systems_are_no_words():
+    assert (
+        chat(USER, agent({"type": "reasoning", "text": "hm"}, {"type": "text", "text": "hi"}))[0].agent
+        == "hi"
+    )
+
+
+def read(value: Any, hint: str = "auto") -> Conversation:
+    found = LogReader(hint).read(Record("f.jsonl", 1, json.dumps(value).encode()))
+    assert isinstance(found, list | tuple)
+    (one,) = found
+    assert isinstance(one, Conversation), one
+    return one
+
+
+def canonical(**fields: Any) -> Any:
+    return {"conversation_id": "c", "turns": [{"user": "q", "agent": "a", **fields}]}
+
+
+ONE = {"name": "f", "id": "1"}
+ANSWERED = {"toolResponse": {"tool": "a/tools/f", "id": "1", "response": {}}}
+
+
+def session(*parts: Any, **fields: Any) -> Any:
+    events = [
+        {"author": "user", "invocation_id": "i", "content": {"parts": [{"text": "q"}]}},
+        {"author": "a", "invocation_id": "i", "content": {"parts": list(parts)}, **fields},
+        {"author": "a", "invocation_id": "i", "content": {"parts": [{"text": "Done."}]}},
+    ]
+    return {"id": "s", "app_name": "x", "user_id": "u", "events": events}
+
+
+def result(*parts: Any, **fields: Any) -> Any:
+    steps = {"invocation_events": [{"author": "a", "content": {"parts": list(parts)}}]}
+    said = {"user_content": {"parts": [{"text": "q"}]}, "final_response": {"parts": [{"text": "Done."}]}}
+    pair = {"actual_invocation": {**said, "intermediate_data": steps, **fields}}
+    case = {"eval_id": "e", "session_id": "s", "eval_metric_result_per_invocation": [pair]}
+    return {"eval_set_id": "x", "eval_case_results": [case]}
+
+
+def ces(*chunks: Any, **fields: Any) -> Any:
+    said = [{"role": "user", "chunks": [{"text": "q"}]}, {"role": "agent", "chunks": list(chunks), **fields}]
+    return {"name": "projects/p/apps/a/conversations/c", "turns": [{"messages": said}]}
+
+
+def answer(action: Any) -> Any:
+    return {"answerText": "a", "answerQueryToken": "t", "steps": [{"actions": [action]}]}
+
+
+@pytest.mark.parametrize(
+    ("value", "gaps", "named"),
+    [
+        (canonical(toolCalls=[{"name": "f"}]), CALLS, "'toolCalls'"),
+        (canonical(function_calls=[{"name": "f"}]), CALLS, "'function_calls'"),
+        (canonical(tool_calls=[{"type": "custom", "custom": {"name": "f"}}]), CALLS, "call 1"),
+        (canonical(tool_responses=[{"id": "9", "response": "ok"}]), CALLS, "'9' without its call"),
+        (
+            canonical(tool_calls=[{"name": "f", "id": "1"}], tool_responses=[{"id": "2"}]),
+            CALLS,
+            "'2' without",
+        ),
+        (canonical(mood="good", toolCalls=[]), NEITHER, ""),
+        (session({"executable_code": {"code": "delete()"}}), CALLS, "'executable_code'"),
+        (session({"codeExecutionResult": {"output": "ok"}}), CALLS, "'code_execution_result'"),
+        (session({"toolCall": {"id": "1"}}), CALLS, "'tool_call'"),
+        (session({"hologram": {}}), BOTH, "'hologram'"),
+        (session({"text": "hi", "mcpToolUse": {}}), CALLS, "'mcpToolUse'"),
+        (session({"text": "hi", "newMetadata": {}}), NEITHER, ""),
+        (session({"inline_data": {"mime_type": "image/png"}}), WORDS, "'inline_data'"),
+        (session({"function_response": {"name": "f", "response": {}}}), CALLS, "'f' without its call"),
+        (session({"function_call": {"args": {}}}), CALLS, "call 1"),
+        (session({"text": "x"}, toolCalls=[{"name": "f"}]), CALLS, "'toolCalls'"),
+        (session({"inline_data": {}}, outputTranscription={"text": "hi"}), WORDS, "'inline_data'"),
+        (session(outputTranscription={"text": "hi"}), WORDS, "transcription"),
+        (result({"executable_code": {"code": "delete()"}}), CALLS, "'executable_code'"),
+        (result({"function_response": {"name": "f", "response": {}}}), CALLS, "'f' without its call"),
+        (result(toolUses=[{"name": "f"}]), CALLS, "'toolUses'"),
+        (ces({"mcpCall": {"name": "f"}}), CALLS, "'mcpCall'"),
+        (ces({"hologram": {}}), BOTH, "'hologram'"),
+        (ces({}), BOTH, "'an empty chunk'"),
+        (ces({"blob": {"mimeType": "audio/wav"}}), WORDS, "'blob'"),
+        (ces({"text": "a", "image": None}), NEITHER, ""),
+        (ces({"text": "a"}, toolCalls=[{"tool": "f"}]), CALLS, "'toolCalls'"),
+        (
+            ces(ANSWERED),
+            CALLS,
+            "'1' without its call",
+        ),
+        (ces({"toolCall": {"args": {}}}), CALLS, "call 1"),
+        (answer({"bookAction": {"id": 1}}), CALLS, "'bookAction'"),
+    ],
+)
+def test_what_the_other_readers_do_not_understand(value, gaps, named):
+    (turn,) = read(value).turns
+    assert unknown(turn) == gaps
+    said = " ".join(problem.message for problem in turn.findings)
+    assert named in said if named else not said
+
+
+def entry(**payload: Any) -> Any:
+    return {"labels": {"session_id": "s"}, "jsonPayload": {"turnIndex": 1, **payload}}
+
+
+@pytest.mark.parametrize(
+    ("payload", "gaps"),
+    [
+        ({"text": "Done."}, CALLS),
+        ({"text": "Done.", "diagnosticInfo": {"rootSpan": {"name": "x"}}}, CALLS),
+        ({"diagnosticInfo": {"messages": [{"role": "agent", "chunks": [{"text": "Done."}]}]}}, NEITHER),
+        ({"diagnosticInfo": {"messages": [{"role": "agent", "chunks": [{"newCall": {}}]}]}}, CALLS),
+        ({"diagnostic_info": {"messages": [{"role": "agent", "chunks": [{"newCall": {}}]}]}}, CALLS),
+    ],
+)
+def test_session_log_entries(payload, gaps):
+    event = LogReader().read(Record("f", 1, json.dumps(entry(**payload)).encode()))
+    (turn,) = join_events("s", in_order([event])).turns  # type: ignore[list-item]
+    assert (turn.agent, unknown(turn)) == ("Done." if "newCall" not in str(payload) else None, gaps)
+
+
+def test_the_trace_shows_calls_that_no_message_holds():
+    value = ces({"text": "Done."})
+    span = {"name": "Tool", "duration": "1s", "attributes": {"name": "delete_account"}}
+    value["turns"][0]["rootSpan"] = {"name": "Turn", "duration": "2s", "childSpans": [span]}
+    assert unknown(read(value).turns[0]) == CALLS
+
+
+@pytest.mark.parametrize(
+    ("turns", "message"),
+    [
+        ([{"role": "user", "content": "hi"}], "turns.0: none of a turn's fields .keys role, content"),
+        ([{"user": "q", "agent": "a"}, {"speaker": "x"}], "turns.1: none of a turn's fields"),
+    ],
+)
+def test_turns_of_another_shape_are_refused(turns, message):
+    with pytest.raises(ValueError, match=message):
+        read({"conversation_id": "c", "turns": turns}, "turnwise")
+
+
+@pytest.mark.parametrize("name", ["toolCalls", "function_calls", "tool-result", "invocations", "tool_uses"])
+def test_names_that_may_hold_calls(name):
+    assert is_work(name)
+
+
+@pytest.mark.parametrize("name", ["usage", "timestamp", "metadata", "annotations", "tool_call_id", "because"])
+def test_names_that_hold_none(name):
+    assert not is_work(name)
+
+
+def gap_case(golden: EvalCase | None = None, **gaps: Any) -> Sample:
+    turns = [
+        Turn(turn_index=0, user="q", agent="Done.", tool_calls=[ToolCall(name="look_up", args={})], **gaps),
+        Turn(turn_index=1, user="thanks", agent="Bye."),
+    ]
+    return Sample(Conversation(conversation_id="c", turns=turns), golden, Record("f", 1, b"{}"))
+
+
+def golden(**fields: Any) -> EvalCase:
+    first = ExpectedTurn(user="q", response="Done.", tool_calls=[ToolCall(name="look_up", args={})])
+    return EvalCase(
+        eval_id="e", turns=[first, ExpectedTurn(user="thanks", response="Bye.", tool_calls=[])], **fields
+    )
+
+
+def measured(*names: str) -> list[Any]:
+    return [CRITERIA[name]() for name in names]
+
+
+def test_what_rests_on_calls_is_unscored_and_the_rest_is_scored():
+    names = ("tool_trajectory_avg_score", "tool_effects_v1", "tool_call_count_v1", "response_match_score")
+    scored = score_conversation(gap_case(golden(), unknown_calls="why"), measured(*names))
+    turns = {entry.criterion.name: dict(entry.turns) for entry in scored.scores}
+    for name in names[:3]:
+        assert (turns[name][0].value, turns[name][0].reason) == (None, "why")
+        assert turns[name][1].value is not None
+    assert [score.value for score in turns["response_match_score"].values()] == [1.0, 1.0]
+    assert [entry.overall.outcome for entry in scored.scores if entry.overall] == [None, None, None, "PASS"]
+    verdict = decide(scored, RUN).verdict
+    assert (verdict.status, verdict.reasons[0]) == (None, "turn 0: why")
+
+
+def test_a_conversation_with_gaps_does_not_pass_whatever_is_measured():
+    for gaps in ({"unknown_calls": "why"}, {"unknown_words": "why"}):
+        scored = score_conversation(gap_case(golden(), **gaps), measured("response_match_score"))
+        decided = decide(scored, RUN)
+        assert decided.verdict.status is None
+        assert "evaluationStatus" not in decided.results[0]["result"]
+        assert "turn 0: why" in decided.results[0]["result"]["errorInfo"]["errorMessage"]
+
+
+def test_words_that_may_be_missing_are_not_compared():
+    scored = score_conversation(
+        gap_case(golden(), unknown_words="why"), measured("response_match_score", "tool_trajectory_avg_score")
+    )
+    values = [[score.value for _, score in entry.turns] for entry in scored.scores]
+    assert values == [[None, 1.0], [1.0, 1.0]]
+
+
+def test_a_whole_conversation_with_gaps_is_not_scored_by_its_calls():
+    scored = score_conversation(
+        gap_case(EvalCase(eval_id="e", actions=[]), unknown_calls="why"),
+        measured("tool_effects_v1", "tool_trajectory_avg_score"),
+    )
+    assert [(e.overall.value, e.overall.reason) for e in scored.scores if e.overall] == [
+        (None, "turn 0: why")
+    ] * 2
+
+
+def test_another_failed_gate_still_fails_the_conversation():
+    wrong = golden()
+    wrong.turns[1].response = "Something else entirely."
+    scored = score_conversation(gap_case(wrong, unknown_calls="why"), measured("response_match_score"))
+    assert decide(scored, RUN).verdict.status == "FAIL"
+
+
+def test_a_judge_is_not_asked_about_what_the_log_does_not_show(scripted):
+    judge = scripted(lambda question, number: "asked")
+    case = gap_case(golden(), unknown_calls="why")
+    names = (
+        "hallucinations_v1",
+        "multi_turn_tool_use_quality_v1",
+        "final_response_match_v2",
+        "hallucination",
+    )
+    scored = score_conversation(case, [])
+    criteria = [CRITERIA[name]() for name in (*names, "hallucination")]
+    assert all(isinstance(criterion, JudgedCriterion) for criterion in criteria)
+    asyncio.run(judge_conversation(scored, criteria, judge))  # type: ignore[arg-type]
+    reasons = {e.criterion.name: [score.reason for _, score in e.turns] for e in scored.scores}
+    assert reasons["hallucinations_v1"] == ["why", "turn 0: why"]
+    assert reasons["hallucination"] == ["why"]
+    assert set(reasons["final_response_match_v2"]) == {"asked"}
+    assert scored.scores[1].overall.reason == "turn 0: why"  # type: ignore[union-attr]
+    assert scored.failures == []
+
+
+def test_every_criterion_says_what_it_rests_on():
+    known = {"calls", "words"}
+    assert all(set(criterion.rests_on) <= known for criterion in CRITERIA.values())
+
+
+def of_ces(kind: str, *expectations: Expectation) -> EvalCase:
+    if kind == "scenario":
+        wanted = list(expectations)
+        return EvalCase(
+            eval_id="e", kind="scenario", dialect="ces", expectations=wanted, user_goal_enabled=False
+        )
+    turn = ExpectedTurn(user="q", expectations=list(expectations))
+    return EvalCase(eval_id="e", dialect="ces", turns=[turn])
+
+
+LOOK_UP = Expectation("tool_call", tool_call=ToolCall(name="look_up", args={}))
+DELETE = Expectation("tool_call", tool_call=ToolCall(name="delete", args={}))
+WORDING = Expectation("agent_response", text="Deleted.", comparison="EQUALS")
+
+
+def ces_decision(case: EvalCase, **gaps: Any) -> Any:
+    turn = Turn(user="q", agent="Done.", tool_calls=[ToolCall(name="look_up", args={})], **gaps)
+    matched = Sample(Conversation(conversation_id="c", turns=[turn]), case, Record("f", 1, b"{}"))
+    return decide(score_conversation(matched, []), RUN)
+
+
+SPOKEN = Expectation("agent_response", text="Done.", comparison="EQUALS")
+
+
+@pytest.mark.parametrize(
+    ("expectations", "gaps", "status"),
+    [
+        ((LOOK_UP, SPOKEN), {}, "PASS"),
+        ((LOOK_UP, SPOKEN), {"unknown_calls": "why"}, None),
+        ((LOOK_UP, SPOKEN), {"unknown_words": "why"}, None),
+        ((LOOK_UP, DELETE, SPOKEN), {}, "FAIL"),
+        ((LOOK_UP, DELETE, SPOKEN), {"unknown_calls": "why"}, None),
+        ((LOOK_UP, WORDING), {"unknown_calls": "why"}, "FAIL"),
+        ((LOOK_UP, WORDING), {"unknown_words": "why"}, None),
+        ((Expectation("no_tool_calls"), SPOKEN), {"unknown_calls": "why"}, "FAIL"),
+        ((LOOK_UP, Expectation("agent_transfer", target_agent="x"), SPOKEN), {"unknown_calls": "why"}, None),
+    ],
+)
+def test_golden_ces_cases_are_decided_by_what_is_certain(expectations, gaps, status):
+    decided = ces_decision(of_ces("golden", *expectations), **gaps)
+    assert decided.verdict.status == status
+    (turn,) = decided.results[0]["result"]["goldenResult"]["turnReplayResults"]
+    assert ("overallToolInvocationResult" in turn) == (
+        "unknown_calls" not in gaps and expectations[0].tool_call is not None
+    )
+
+
+@pytest.mark.parametrize(
+    ("expectations", "gaps", "status"),
+    [
+        ((LOOK_UP,), {}, "PASS"),
+        ((LOOK_UP,), {"unknown_calls": "why"}, None),
+        ((DELETE,), {}, "FAIL"),
+        ((DELETE,), {"unknown_calls": "why"}, None),
+        ((DELETE,), {"unknown_words": "why"}, "FAIL"),
+    ],
+)
+def test_ces_scenarios_are_decided_by_what_is_certain(expectations, gaps, status):
+    assert ces_decision(of_ces("scenario", *expectations), **gaps).verdict.status == status
+
+
+def test_no_calls_are_not_certain_where_calls_may_be_missing():
+    case = of_ces("golden", Expectation("no_tool_calls"), SPOKEN)
+    turn = Turn(user="q", agent="Done.", unknown_calls="why")
+    matched = Sample(Conversation(conversation_id="c", turns=[turn]), case, Record("f", 1, b"{}"))
+    decided = decide(score_conversation(matched, measured("expectations_met")), RUN)
+    assert decided.verdict.status is None
+    assert decided.scores[0]["reason"] == "why"
+
+
+def test_the_result_of_a_plain_golden_says_nothing_about_calls_that_may_be_missing():
+    missed = golden()
+    missed.turns[0].tool_calls = [ToolCall(name="delete", args={})]
+    decided = decide(score_conversation(gap_case(missed, unknown_calls="why"), []), RUN)
+    first, second = decided.results[0]["result"]["goldenResult"]["turnReplayResults"]
+    assert "outcome" not in first["expectationOutcome"][0]
+    assert "overallToolInvocationResult" not in first
+    assert second["expectationOutcome"][0]["outcome"] == "PASS"
+
+
+def test_findings_are_rows_with_their_place():
+    conversation = read(canonical(toolCalls=[{"name": "f"}]))
+    case = Sample(conversation, None, Record("f.jsonl", 7, b"{}"))
+    (row,) = score_conversation(case, []).failures
+    assert (row.stage, row.error_type, row.source, row.position) == ("check", "UnreadPart", "f.jsonl", 7)
+    assert (row.conversation_id, row.turn_index) == ("c", 0)

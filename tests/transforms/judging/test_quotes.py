@@ -1,0 +1,57 @@
+import pytest
+
+from turnwise.transforms.judging.quotes import is_in, quoted, span
+
+TEXT = 'Your flight AC457 leaves at 14:05.\n\n**Gate** {"gate": "B 12"}, Straße, 항공편은 취소되었습니다.'
+
+IN = [
+    ("flight AC457 leaves", True),
+    ("FLIGHT ac457", True),
+    ("at 14:05. Gate", True),
+    ("  leaves   at ", True),
+    ('"gate": "B 12"', True),
+    ("gate: B 12", True),
+    ("Your flight … 14:05", True),
+    ("Your flight [...] 취소", True),
+    ("취소되었습니다", True),
+    ("strasse", True),
+    ("ＡＣ４５７", True),
+    ("14:05 … Your", False),
+    ("flight AC461", False),
+    ("", False),
+    ("...", False),
+    ('"."', False),
+]
+
+
+@pytest.mark.parametrize(("quote", "wanted"), IN)
+def test_whether_a_quote_is_in_a_text(quote, wanted):
+    assert is_in(quote, TEXT) is wanted
+
+
+def test_the_detail():
+    assert quoted(" AC457 ", TEXT) == {"quote": "AC457", "quote_found": True}
+    assert quoted("AC999", TEXT, "x") == {"x": "AC999", "x_found": False}
+    assert quoted(" ", TEXT) == {"quote": None, "quote_found": None}
+
+
+SPANS = [
+    ("AC457 leaves", "AC457 leaves"),
+    ("14:05. **Gate**", "14:05.\n\n**Gate**"),
+    ('"취소되었습니다."', "취소되었습니다."),
+    ("ac457", None),
+    ("", None),
+    ('""', None),
+]
+
+
+@pytest.mark.parametrize(("quote", "wanted"), SPANS)
+def test_spans_are_code_points(quote, wanted):
+    found = span(quote, TEXT)
+    assert (TEXT[slice(*found)] if found else None) == wanted
+
+
+def test_spans_are_of_the_text_as_it_was():
+    text = "\u202e👍 bad\r\nword \ud800 there"
+    start, end = span("bad \nword \ufffd", text)
+    assert text[start:end] == "bad\r\nword \ud800"

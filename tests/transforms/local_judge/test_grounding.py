@@ -1,0 +1,243 @@
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from turnwise.transforms.local_judge.grounding import GroundingVerdict, ground
+from turnwise.transforms.local_judge.speech_acts import (
+    INTRODUCTION,
+    NOTHING_SAID,
+    QUESTION,
+    REQUEST,
+    SMALL_TALK,
+)
+
+ORDER = (
+    '{"order_id": "W5918442", "status": "shipped", "eta": "2024-03-05T15:00:00Z", "total": 1200.5,'
+    ' "items": [{"name": "Blue Lamp", "qty": 2}]}'
+)
+HOTEL = (
+    "The hotel does not allow pets. Breakfast is served from 7:00 to 10:30. The pool is open 5 days a week."
+    " Guests may cancel until noon, but the deposit is not refunded."
+)
+GERMAN = (
+    "Ihr Umzugstermin ist am 05.03.2024. Der Gesamtpreis beträgt 1.200,00 €. Haustiere sind nicht erlaubt."
+    " Das Zimmer hat einen Balkon."
+)
+JAPANESE = "ご予約は2024年3月5日の午後3時です。料金は１２００円です。ペットは利用できません。"
+KOREAN = "예약은 2024년 3월 5일 오후 3시입니다. 요금은 45만원입니다. 반려동물은 입장할 수 없습니다."
+ARABIC = "موعدك يوم الاثنين الساعة 10:30. السعر ٤٥ دينارا. الفندق لا يسمح بالحيوانات الأليفة."
+EVIDENCE = [ORDER, HOTEL, GERMAN, JAPANESE, KOREAN, ARABIC]
+PIECES = st.lists(st.text(max_size=60) | st.sampled_from(EVIDENCE), max_size=4)
+VOCABULARY = [
+    "the",
+    "hotel",
+    "is",
+    "not",
+    "open",
+    "5",
+    "days",
+    "1,200",
+    "March",
+    "no",
+    "予約できません",
+    "환불",
+    ".",
+]
+WORDS = st.lists(st.sampled_from(VOCABULARY))
+SENTENCES = st.text(max_size=80) | WORDS.map(" ".join)
+
+
+def verdict(sentence, evidence=EVIDENCE):
+    (found,) = ground([sentence], evidence)
+    return found
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "Your order W5918442 has shipped.",
+        "It will arrive on March 5, 2024 at 3 PM.",
+        "The total is $1,200.50.",
+        "It contains two Blue Lamps.",
+        "The hotel does not allow pets.",
+        "No, the hotel does not allow pets.",
+        "Breakfast is served from 7 AM until 10:30.",
+        "Ihr Umzugstermin ist der 5. März 2024.",
+        "Der Gesamtpreis beträgt 1200 Euro.",
+        "Das Zimmer hat einen Balkon.",
+        "ご予約は3月5日です。",
+        "料金は1,200円です。",
+        "예약은 3월 5일 오후 3시입니다.",
+        "요금은 450,000원입니다.",
+        "السعر 45 دينارا.",
+        "موعدك الساعة 10:30.",
+    ],
+)
+def test_supported(sentence):
+    found = verdict(sentence)
+    assert found.label == "supported"
+    assert any(found.quote in piece for piece in EVIDENCE)
+    assert found.quote
+
+
+@pytest.mark.parametrize(
+    ("sentence", "named"),
+    [
+        ("Your order W5918443 has shipped.", "w5918443"),
+        ("It will arrive on March 6, 2024.", "6"),
+        ("The total is $1,300.50.", "1,300.50"),
+        ("The spa offers massages and a sauna.", "sauna"),
+        ("Das Hotel liegt am Strand von Mallorca.", "mallorca"),
+        ("Der Gesamtpreis beträgt 1.500 Euro.", "1.500"),
+        ("ホテルは海の近くにあります。", "ホテルは海の近くにあります"),
+        ("호텔은 바다 근처에 있습니다.", "바다"),
+        ("الفندق قريب من الشاطئ الجميل.", "الشاطئ"),
+    ],
+)
+def test_unsupported_and_why(sentence, named):
+    found = verdict(sentence)
+    assert found.label == "unsupported"
+    assert f"“{named}”" in found.reason
+
+
+@pytest.mark.parametrize(
+    ("sentence", "said"),
+    [
+        ("The hotel allows pets.", "The hotel does not allow pets"),
+        ("The pool is open 7 days a week.", "“5”, not “7”"),
+        ("Haustiere sind erlaubt.", "Haustiere sind nicht erlaubt"),
+        ("Das Zimmer hat keinen Balkon.", "Das Zimmer hat einen Balkon"),
+        ("ペットは利用できます。", "ペットは利用できません"),
+        ("料金は1,500円です。", "“１２００”, not “1,500”"),
+        ("반려동물은 입장할 수 있습니다.", "반려동물은 입장할 수 없습니다"),
+        ("요금은 50만원입니다.", "“45만”, not “50만”"),
+        ("السعر 55 دينارا.", "“٤٥”, not “55”"),
+        ("الفندق يسمح بالحيوانات الأليفة.", "الفندق لا يسمح بالحيوانات الأليفة"),
+    ],
+)
+def test_contradictory_and_why(sentence, said):
+    found = verdict(sentence)
+    assert found.label == "contradictory"
+    assert said in found.reason
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "Guests may cancel until noon.",
+        "The deposit is refunded until noon.",
+    ],
+)
+def test_no_contradiction_on_shaky_ground(sentence):
+    assert verdict(sentence).label != "contradictory"
+
+
+@pytest.mark.parametrize(
+    ("sentence", "reason"),
+    [
+        ("", NOTHING_SAID),
+        ("👍👍", NOTHING_SAID),
+        ("Yes!", NOTHING_SAID),
+        ("ありがとうございます。", NOTHING_SAID),
+        ("2.", NOTHING_SAID),
+        ("Would you like a lamp?", QUESTION),
+        ("Haben Sie noch Fragen?", QUESTION),
+        ("何かお手伝いできることはありますか。", QUESTION),
+        ("무엇을 도와드릴까요", QUESTION),
+        ("هل تحتاج إلى مساعدة؟", QUESTION),
+        ("I can help you with your suitcase.", REQUEST),
+        ("Please tell me your passport number.", REQUEST),
+        ("Gerne kann ich Ihnen mit dem Koffer helfen.", REQUEST),
+        ("パスポート番号を教えてください。", REQUEST),
+        ("여권 번호를 알려주세요.", REQUEST),
+        ("If you need further assistance, feel free to ask!", REQUEST),
+        ("Here are the upcoming excursions:", INTRODUCTION),
+        ("Safe travels!", SMALL_TALK),
+        ("감사합니다.", SMALL_TALK),
+    ],
+)
+def test_what_claims_nothing(sentence, reason):
+    assert verdict(sentence) == GroundingVerdict("not_applicable", verdict(sentence).quote, reason)
+
+
+@pytest.mark.parametrize(
+    "sentence", ["I cancelled your subscription yesterday.", "Please note the fee of 75 euros."]
+)
+def test_what_an_agent_says_of_its_deeds_and_of_numbers_is_a_claim(sentence):
+    assert verdict(sentence).label == "unsupported"
+
+
+def test_words_must_stand_together():
+    filler = [f"Paragraph {number} treats of something else entirely, at length." for number in range(40)]
+    parts = ("The ferry", "leaves", "Naples", "every Tuesday", "at sunset", "without stopping")
+    scattered = " ".join(" ".join((part, *filler)) for part in parts)
+    sentence = "The ferry leaves Naples every Tuesday at sunset without stopping."
+    together = "Every Tuesday at sunset the ferry leaves Naples without stopping."
+    assert verdict(sentence, [scattered]).label == "unsupported"
+    assert verdict(sentence, [scattered, together]).label == "supported"
+
+
+def test_one_verdict_a_sentence_in_order():
+    sentences = ["Hello!", "The hotel allows pets.", "The total is $1,200.50."]
+    assert [found.label for found in ground(sentences, EVIDENCE)] == [
+        "not_applicable",
+        "contradictory",
+        "supported",
+    ]
+    assert ground([], EVIDENCE) == []
+
+
+def test_nothing_is_supported_by_nothing():
+    assert verdict("The hotel has a garden.", []).label == "unsupported"
+    assert verdict("The hotel has a garden.", ["", "👍"]).label == "unsupported"
+
+
+@settings(deadline=None)
+@given(SENTENCES, PIECES)
+def test_a_text_never_denies_itself(sentence, others):
+    assert verdict(sentence, [sentence]).label in ("supported", "not_applicable")
+    assert verdict(sentence, [sentence, *others]).label != "unsupported"
+
+
+@settings(deadline=None)
+@given(st.lists(SENTENCES, max_size=3), PIECES)
+def test_the_order_of_evidence_makes_no_difference(sentences, pieces):
+    assert ground(sentences, pieces) == ground(sentences, [*reversed(pieces), *pieces])
+
+
+@settings(deadline=None)
+@given(SENTENCES, PIECES, PIECES)
+def test_more_evidence_never_makes_a_supported_sentence_unsupported(sentence, pieces, more):
+    if verdict(sentence, pieces).label == "supported":
+        assert verdict(sentence, pieces + more).label in ("supported", "contradictory")
+
+
+@settings(deadline=None)
+@given(st.text(), st.lists(st.text()))
+def test_quotes_are_words_of_the_evidence(sentence, pieces):
+    quote = verdict(sentence, pieces).quote
+    assert not quote or any(quote in piece for piece in pieces)
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [
+        "The order W1 ships on May 5. ",
+        "x",
+        "1",
+        " ",
+        "ホテル",
+        "호텔은 ",
+        "?",
+        "1,",
+        "'a",
+        "don't ",
+        "a.",
+        "(5. ",
+        "\n\u0301",
+    ],
+)
+def test_huge_texts(piece):
+    text = (piece * 100_000)[:100_000]
+    assert {verdict.label for verdict in ground([text], [text])} <= {"supported", "not_applicable"}
+    assert len(ground([text[:100]] * 500, [text])) == 500

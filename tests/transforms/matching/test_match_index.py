@@ -1,0 +1,168 @@
+import pytest
+
+from turnwise.schemas.case import EvalCase
+from turnwise.schemas.conversation import Conversation, ExpectedOutcome, ExpectedTurn, Rubric, ToolCall, Turn
+from turnwise.transforms.matching.cases import AmbiguousCaseError, CaseIndex, UnknownCaseError
+
+LONG = "projects/p/locations/us/apps/a/evaluations/"
+
+
+def index(*names):
+    return CaseIndex([EvalCase(eval_id=name) for name in names])
+
+
+def found(cases, name):
+    case = cases.find(Conversation(conversation_id="c", eval_id=name))
+    return case and case.eval_id
+
+
+FINDS = [
+    (("a", "b"), "a", "a"),
+    ((LONG + "a",), LONG + "a", LONG + "a"),
+    ((LONG + "a",), "a", LONG + "a"),
+    (("a",), LONG + "a", "a"),
+    (("a", LONG + "a"), "a", "a"),
+    (("a", LONG + "a"), LONG + "a", LONG + "a"),
+    (("p/evaluations/a", "q/evaluations/a"), "q/evaluations/a", "q/evaluations/a"),
+    (("a", "b"), None, None),
+    ((), None, None),
+]
+
+
+@pytest.mark.parametrize(("cases", "name", "wanted"), FINDS)
+def test_cases_are_found_by_name(cases, name, wanted):
+    assert found(index(*cases), name) == wanted
+
+
+@pytest.mark.parametrize("name", ["a", LONG + "a", None])
+def test_a_name_points_nowhere_where_no_cases_are_given(name):
+    assert found(CaseIndex(None), name) is None
+
+
+UNKNOWN = [
+    ((), "a"),
+    (("a",), "b"),
+    (("a",), "A"),
+    (("p/evaluations/a", "q/evaluations/a"), "r/evaluations/a"),
+    (("projects/p/apps/one/evaluations/a",), "projects/p/apps/two/evaluations/a"),
+    ((LONG + "a",), "evaluations/a"),
+]
+
+
+@pytest.mark.parametrize(("cases", "name"), UNKNOWN)
+def test_unknown_names(cases, name):
+    with pytest.raises(UnknownCaseError, match=f"no eval case is called '{name}'"):
+        found(index(*cases), name)
+
+
+def test_a_resource_name_does_not_find_the_case_of_another_app():
+    with pytest.raises(UnknownCaseError):
+        found(index("projects/p/apps/one/evaluations/a"), "projects/p/apps/two/evaluations/a")
+
+
+def bringing(eval_id=None, **fields):
+    return Conversation(conversation_id="c", eval_id=eval_id, **fields)
+
+
+EXPECTING = {"turns": [Turn(user="q"), Turn(expected=ExpectedTurn(response="hi"))]}
+
+
+def test_a_case_that_the_record_brings_along():
+    for cases in (CaseIndex(None), index(), index("other")):
+        case = cases.find(bringing(**EXPECTING))
+        assert (case.eval_id, [turn.response for turn in case.turns]) == ("c", [None, "hi"])
+    for cases in (CaseIndex(None), index()):
+        assert cases.find(bringing("named", **EXPECTING)).eval_id == "named"
+    assert index("other").find(bringing("named", **EXPECTING)).turns[1].response == "hi"
+
+
+SETS = [("A", "x"), ("B", "x"), ("B", "y"), (None, "z")]
+IN_SETS = [
+    ("x", "A", ("A", "x")),
+    ("x", "B", ("B", "x")),
+    ("y", None, ("B", "y")),
+    ("y", "B", ("B", "y")),
+    ("z", "A", ("", "z")),
+    ("z", None, ("", "z")),
+]
+
+
+def in_sets(*sets):
+    return CaseIndex([EvalCase(eval_id=name, eval_set_id=eval_set) for eval_set, name in sets])
+
+
+@pytest.mark.parametrize(("name", "stated", "wanted"), IN_SETS)
+def test_a_case_is_known_by_its_set_and_id(name, stated, wanted):
+    for sets in (SETS, SETS[::-1]):
+        assert in_sets(*sets).find(bringing(name, eval_set_id=stated)).key == wanted
+
+
+def test_an_id_that_several_sets_have_is_never_silently_the_first():
+    with pytest.raises(AmbiguousCaseError, match=r"called 'x'; name the set in eval_set_id: A, B$"):
+        in_sets(*SETS).find(bringing("x"))
+    with pytest.raises(AmbiguousCaseError, match=r": \(no set\), A$"):
+        in_sets((None, "x"), ("A", "x")).find(bringing("x"))
+    with pytest.raises(AmbiguousCaseError, match=r": p, q$"):
+        index("p/evaluations/a", "q/evaluations/a").find(bringing("a"))
+
+
+def test_another_set_than_the_stated_one_does_not_count():
+    with pytest.raises(UnknownCaseError, match=r"'y' in the set 'A'; sets that have one: B$"):
+        in_sets(*SETS).find(bringing("y", eval_set_id="A"))
+    with pytest.raises(UnknownCaseError, match=r"sets that have one: A, B$"):
+        in_sets(*SETS).find(bringing("x", eval_set_id="C"))
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"app_version": "projects/p/locations/l/apps/b/versions/v"},
+        {"conversation_id": "projects/p/locations/l/apps/b/conversations/c"},
+        {"eval_set_id": "projects/p/locations/l/apps/b"},
+    ],
+)
+def test_of_equal_ids_in_several_apps_the_one_of_the_conversations_own_app_counts(fields):
+    names = [f"projects/p/locations/l/apps/{app}/evaluations/a" for app in "abc"]
+    conversation = Conversation(**{"conversation_id": "c", "eval_id": "a", **fields})
+    assert index(*names).find(conversation).eval_id == names[1]
+
+
+def test_what_the_record_expects_goes_before_the_case_that_it_names():
+    cases = [EvalCase(eval_id="e", turns=[ExpectedTurn(response="of the file")], task="t", outputs=["o"])]
+    own = [Turn(expected=ExpectedTurn(response="own"))]
+    found = CaseIndex(cases).find(bringing("e", turns=own))
+    assert [turn.response for turn in found.turns] == ["own"]
+    assert (found.key, found.task, found.outputs) == (("", "e"), "t", ["o"])
+    assert cases[0].turns[0].response == "of the file", "the index is shared"
+
+
+def test_what_the_record_says_nothing_of_stays_as_the_case_has_it():
+    given = [ExpectedTurn(response="a"), ExpectedTurn(response="b")]
+    cases = CaseIndex([EvalCase(eval_id="e", turns=given, actions=[ToolCall(name="f")])])
+    rubric = [Rubric(rubric_id="r", text="polite")]
+
+    def expected(*turns, **fields):
+        return cases.find(bringing("e", turns=[Turn(expected=turn) for turn in turns], **fields))
+
+    assert expected(None, ExpectedTurn(response="own")).turns == [given[0], ExpectedTurn(response="own")]
+    assert expected(ExpectedTurn(rubrics=rubric)).turns == given
+    assert expected(ExpectedTurn(tool_calls=[])).turns == [ExpectedTurn(tool_calls=[])]
+    assert expected(expected=ExpectedOutcome(outputs=["42"])).actions == [ToolCall(name="f")]
+    assert expected(expected=ExpectedOutcome(actions=[])).actions == []
+
+
+def test_a_record_of_another_set_is_held_against_its_own_expectations():
+    cases = CaseIndex([EvalCase(eval_id="e", eval_set_id="A", turns=[ExpectedTurn(response="of A")])])
+    found = cases.find(bringing("e", eval_set_id="B", turns=[Turn(expected=ExpectedTurn(response="of B"))]))
+    assert (found.key, found.turns[0].response) == (("B", "e"), "of B")
+
+
+def test_an_expected_outcome_is_a_case_without_turns():
+    outcome = ExpectedOutcome(actions=[ToolCall(name="a")], outputs=["42"], rubric=["polite"])
+    case = index().find(bringing(turns=[Turn()], expected=outcome))
+    assert (case.turns, case.actions, case.outputs) == ([], [ToolCall(name="a")], ["42"])
+    assert [(rubric.rubric_id, rubric.text) for rubric in case.rubrics] == [("0", "polite")]
+
+
+def test_a_record_that_expects_nothing_brings_no_case():
+    assert index().find(bringing(turns=[Turn(), Turn()])) is None

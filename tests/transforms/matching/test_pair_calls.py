@@ -1,0 +1,82 @@
+import pytest
+
+from turnwise.schemas.conversation import ToolCall
+from turnwise.transforms.matching.calls import ordered_share, pair_calls, same_tool
+
+
+def calls(text):
+    """`a:1 b` -> a call of a with {"x": 1}, a call of b."""
+    made = []
+    for word in text.split():
+        name, _, value = word.partition(":")
+        made.append(ToolCall(name=name, args={"x": int(value)} if value else {}))
+    return made
+
+
+PAIRS = [
+    ("a b", "a b", [0, 1]),
+    ("a b", "b a", [1, 0]),
+    ("a:1 a:2", "a:2 a:1", [1, 0]),
+    ("a:1 a:2", "a:3 a:1", [1, 0]),
+    ("a:1 a:2", "a:3", [0, None]),
+    ("a:1", "b:1", [None]),
+    ("a:1", "", [None]),
+    ("", "a", []),
+    ("a:5 a:6", "a:7 a:8", [0, 1]),
+]
+
+
+@pytest.mark.parametrize(("expected", "actual", "wanted"), PAIRS)
+def test_calls_are_paired_by_tool_then_parameters_then_order(expected, actual, wanted):
+    assert pair_calls(calls(expected), calls(actual)) == wanted
+
+
+def test_calls_of_one_resource_are_paired_whatever_their_names():
+    expected = [ToolCall(name="book", resource="p/tools/1", args={"a": 1})]
+    actual = [ToolCall(name="Book a ride", resource="p/tools/1", args={"a": 2})]
+    assert pair_calls(expected, actual) == [0]
+
+
+def test_true_is_not_one_when_calls_are_paired():
+    one, true = ToolCall(name="pay", args={"on": 1}), ToolCall(name="pay", args={"on": True})
+    assert pair_calls([one, true], [true, one]) == [1, 0]
+
+
+def paged(pages):
+    return [ToolCall(name="get", args={"page": page, "size": 10}) for page in pages]
+
+
+def test_a_thousand_calls_of_one_tool_are_paired_by_equality():
+    assert pair_calls(paged(range(1000)), paged(reversed(range(1000)))) == list(reversed(range(1000)))
+
+
+def test_what_is_not_equal_among_a_thousand_is_paired_in_order():
+    expected, actual = paged(range(1000)), paged([*range(2000, 2500), *range(500)])
+    assert pair_calls(expected, actual) == [*range(500, 1000), *range(500)]
+    assert pair_calls(expected, actual[:500]) == [*range(500), *[None] * 500]
+    assert pair_calls(expected[:1], paged(range(1, 50_001))) == [0]
+
+
+def test_a_thousand_calls_of_one_name_are_told_apart_by_their_resource():
+    one, other = (
+        [ToolCall(name="get", resource=f"p/apps/{app}/tools/get", args={"page": i}) for i in range(300)]
+        for app in ("one", "other")
+    )
+    partners = pair_calls(one, [*other, *one])
+    assert all(same_tool(one[i], [*other, *one][j]) for i, j in enumerate(partners) if j is not None)
+    assert partners == list(range(300, 600))
+    assert pair_calls(one, other) == [None] * 300
+
+
+SHARES = [
+    ("a b", "a b", 1.0),
+    ("a b", "b a", 0.5),
+    ("a:1 b", "a:2 c b", 1.0),
+    ("a b c", "c b a", 1 / 3),
+    ("a", "", 0.0),
+]
+
+
+@pytest.mark.parametrize(("expected", "actual", "share"), SHARES)
+def test_the_share_of_tools_called_in_order(expected, actual, share):
+    assert ordered_share(calls(expected), calls(actual)) == share

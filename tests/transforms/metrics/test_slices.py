@@ -1,0 +1,124 @@
+"""Slices of the metrics."""
+
+import pickle
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from turnwise.schemas.conversation import Conversation, Turn
+from turnwise.schemas.grounded import GroundedAnswer
+from turnwise.schemas.record import Record
+from turnwise.transforms.beam.score_turns import evaluate
+from turnwise.transforms.ces.results import RunInfo
+from turnwise.transforms.criteria import CRITERIA
+from turnwise.transforms.matching.sample import Sample
+from turnwise.transforms.metrics.rows import slice_rows, version_rows
+from turnwise.transforms.metrics.slices import slices_of
+from turnwise.transforms.metrics.state import MetricsState
+
+RUN = RunInfo("run-1", "2026-03-01T02:00:00Z", ("skipped", "query"))
+CRITERIA_USED = [CRITERIA["skipped_rate"](threshold=0.6), CRITERIA["turn_latency"]()]
+
+
+def turn(skipped=(), classes=(), latency=None):
+    grounded = GroundedAnswer(skipped_reasons=list(skipped), query_classes=list(classes))
+    return Turn(agent="a", latency_ms=latency, grounded=grounded)
+
+
+def case_of(*turns, **fields):
+    conversation = Conversation(**{"conversation_id": "c", "turns": list(turns), **fields})
+    return Sample(conversation, None, Record("f", 1, b"{}"))
+
+
+MIXED = case_of(
+    turn(classes=["A"]),
+    turn(["X", "Y"], ["A", "A"]),
+    Turn(agent="b"),
+    tags=["vip", "skipped:X", "team:red"],
+    language="de",
+)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "slices"),
+    [
+        ((), {}),
+        (("skipped",), {"skipped:X": {1}, "skipped:Y": {1}}),
+        (("query",), {"query:A": {0, 1}}),
+        (("team",), {"team:red": None}),
+        (("language",), {"language:de": None}),
+        (("vip",), {}),
+        (
+            ("tag",),
+            {"vip": None, "skipped:X": {1}, "team:red": None, "query:A": {0, 1}, "skipped:Y": {1}},
+        ),
+    ],
+)
+def test_slices(wanted, slices):
+    assert slices_of(MIXED, wanted) == slices
+
+
+def state_of(*cases, run=RUN):
+    sums = {}
+    for case in cases:
+        evaluate(case, CRITERIA_USED, run).add_to(sums)
+    return sums.get("", MetricsState())
+
+
+def rows_of(state):
+    return {(row["slice"], row["criterion"], row["level"]): row for row in slice_rows(("", state), "run-1")}
+
+
+def test_figures_are_those_of_the_slices_own_turns():
+    first = case_of(turn(latency=1000.0), turn(["X"], latency=3000.0))
+    second = case_of(turn(["X"], ["A"], latency=5000.0), turn(latency=7000.0))
+    rows = rows_of(state_of(first, second, case_of(turn(latency=9000.0))))
+    assert {name for name, *_ in rows} == {"skipped:X", "query:A"}
+    latency, rate = (
+        rows["skipped:X", "turn_latency", "turn"],
+        rows["skipped:X", "skipped_rate", "conversation"],
+    )
+    assert (latency["count"], latency["mean"]) == (2, 4.0)
+    assert (latency["conversations"], latency["turns"], latency["share_of_turns"]) == (2, 2, 2 / 5)
+    assert (rate["count"], rate["mean"], rate["pass_count"], rate["fail_count"]) == (2, 1.0, 0, 2)
+    status = rows["skipped:X", "evaluation_status", "conversation"]
+    assert (status["count"], status["pass_count"]) == (2, 2)
+    assert rows["query:A", "turn_latency", "turn"]["mean"] == 5.0
+
+
+def test_a_slice_of_whole_conversations_is_as_the_version():
+    run = RunInfo("run-1", "2026-03-01T02:00:00Z", ("language",))
+    state = state_of(
+        case_of(turn(latency=1000.0), language="de"), case_of(turn(["X"]), language="de"), run=run
+    )
+    whole = version_rows(("", state), "run-1")
+    sliced = slice_rows(("", state), "run-1")
+    shared = whole[0].keys() & sliced[0].keys()
+    assert [{k: row[k] for k in shared} for row in sliced] == [{k: row[k] for k in shared} for row in whole]
+    assert {(row["slice"], row["share_of_turns"]) for row in sliced} == {("language:de", 1.0)}
+
+
+def test_without_labels_there_are_no_rows():
+    assert slice_rows(("", state_of(case_of(turn()))), "run-1") == []
+    assert slice_rows(("", MetricsState()), "run-1") == []
+
+
+CASES = st.lists(
+    st.lists(
+        st.sampled_from([turn(), turn(["X"]), turn(["X"], ["A"], 5.0), turn([], ["B"], 1.0)]), max_size=3
+    ),
+    max_size=5,
+)
+
+
+@settings(deadline=None)
+@given(CASES, st.integers(0, 5))
+def test_sums_of_parts_are_the_sums_of_all(conversations, cut):
+    cases = [case_of(*turns) for turns in conversations]
+    parts = [state_of(*cases[:cut]), state_of(*cases[cut:])]
+    merged = MetricsState()
+    for part in parts:
+        merged.merge(pickle.loads(pickle.dumps(part)))
+    assert rows_of(merged) == rows_of(state_of(*cases))
+    assert merged.slices.keys() == {tag for c in cases for tag in slices_of(c, RUN.slices)}

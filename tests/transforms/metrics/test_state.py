@@ -1,0 +1,123 @@
+from collections import Counter
+from copy import deepcopy
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from turnwise.transforms.metrics.codec import StateCoder, packed, unpacked
+from turnwise.transforms.metrics.rows import version_rows
+from turnwise.transforms.metrics.state import MetricsFn, MetricsState
+from turnwise.transforms.metrics.tally import Tally
+
+COUNTS = st.integers(0, 50)
+OUTCOMES = st.sampled_from(["PASS", "FAIL", "SKIPPED", None])
+ENTRIES = st.tuples(
+    st.sampled_from(["one", "zwei", "日本"]),
+    st.none() | st.integers(0, 3),
+    st.none() | st.floats(-1e12, 1e12),
+    OUTCOMES,
+    st.booleans(),
+)
+SUM_KEYS = st.tuples(
+    st.none() | st.integers(0, 3), st.sampled_from(["tool", "turn_latency"]), st.text(max_size=3)
+)
+SUMS = st.dictionaries(SUM_KEYS, st.tuples(st.integers(1, 9), st.integers(0, 10**25)).map(list), max_size=4)
+
+
+@st.composite
+def states(draw):
+    sampled = draw(st.dictionaries(st.sampled_from(["one", "zwei"]), st.integers(1, 9)))
+    counts = (draw(COUNTS) for _ in range(4))
+    state = MetricsState(*counts, ces=draw(SUMS), sampled_out=Counter(sampled))
+    for criterion, turn, value, outcome, is_timed in draw(st.lists(ENTRIES, max_size=12)):
+        state.tallies.setdefault((criterion, turn), Tally()).add(value, outcome, is_timed)
+    return state
+
+
+def added(*parts):
+    state = MetricsState()
+    for part in parts:
+        state.merge(part)
+    return state
+
+
+@given(states(), states())
+def test_what_is_taken_back_leaves_no_trace(one, other):
+    before, spare = deepcopy(one), deepcopy(other)
+    one.merge(other)
+    one.merge(other, -1)
+    assert (one, other) == (before, spare)
+    one.merge(before, -1)
+    assert one == MetricsState()
+
+
+@given(states(), states(), states())
+def test_order_and_grouping_do_not_matter(one, two, three):
+    assert added(one, two, three) == added(three, added(two, one))
+    back = MetricsState()
+    back.merge(two, -1)
+    assert added(back, one, two) == one
+
+
+@given(states())
+def test_packing_keeps_everything(state):
+    assert unpacked(packed(state)) == state
+    coder = StateCoder()
+    assert coder.decode(coder.encode(state)) == state
+
+
+@given(states(), states())
+def test_changes_that_take_back_can_be_packed(one, other):
+    one.merge(other, -1)
+    assert unpacked(packed(one)) == one
+
+
+def test_unpacked_sums_can_be_added_to():
+    state = MetricsState(1, tallies={("c", None): Tally(1, sketch={5: 1})}, ces={(0, "tool", "x"): [1, 0]})
+    found = unpacked(packed(state))
+    found.merge(state)
+    assert found.tallies["c", None].sketch == {5: 2}
+    assert found.ces == {(0, "tool", "x"): [2, 0]}
+    assert found.sampled_out["none"] == 0
+
+
+OTHERS = [b"", b"\x00", msgspec.msgpack.encode([2, 0, 0, 0, 0, [], [], {}]), msgspec.msgpack.encode({"a": 1})]
+
+
+@pytest.mark.parametrize("data", OTHERS)
+def test_what_was_not_packed_here_is_refused(data):
+    with pytest.raises((ValueError, msgspec.MsgspecError)):
+        unpacked(data)
+
+
+def test_a_newer_writer_may_add_fields_at_the_end():
+    data = msgspec.msgpack.decode(packed(MetricsState(3, 7)))
+    assert unpacked(msgspec.msgpack.encode([*data, {"new": 1}])) == MetricsState(3, 7)
+
+
+def test_a_criterion_that_is_taken_back_leaves_no_row():
+    state, other = MetricsState(1), MetricsState(1, sampled_out=Counter(seldom=1))
+    for one in (state, other):
+        one.tallies["kept", None] = Tally(scored=1)
+    other.tallies["gone", None] = Tally(scored=1)
+    state.merge(other)
+    assert {row["criterion"] for row in version_rows(("v", state), "r")} == {
+        "evaluation_status",
+        "kept",
+        "gone",
+        "seldom",
+    }
+    state.merge(other, -1)
+    assert {row["criterion"] for row in version_rows(("v", state), "r")} == {"evaluation_status", "kept"}
+
+
+def test_adding_up_leaves_the_parts_alone():
+    part = MetricsState(1, tallies={("c", 0): Tally(1, sketch={3: 1})}, ces={(0, "tool", ""): [1, 0]})
+    spare = deepcopy(part)
+    fn = MetricsFn()
+    merged = fn.merge_accumulators([fn.add_input(fn.create_accumulator(), part), part])
+    merged.merge(part)
+    assert merged.conversations == 3
+    assert part == spare

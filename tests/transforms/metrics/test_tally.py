@@ -1,0 +1,217 @@
+from copy import deepcopy
+from functools import reduce
+from math import ceil, sqrt
+from statistics import stdev
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from turnwise.transforms.metrics.tally import Tally, wilson_interval
+
+WILSON = [
+    # Newcombe 1998, table I, and values of the closed formula
+    (81, 263, 0.2553, 0.3662),
+    (15, 148, 0.0624, 0.1605),
+    (0, 20, 0.0, 0.1611),
+    (1, 29, 0.0061, 0.1718),
+    (5, 10, 0.2366, 0.7634),
+    (10, 10, 0.7225, 1.0),
+    (0, 1, 0.0, 0.7935),
+    (1, 1, 0.2065, 1.0),
+    (90, 100, 0.8256, 0.9448),
+]
+
+
+@pytest.mark.parametrize(("passes", "count", "low", "high"), WILSON)
+def test_wilson_intervals(passes, count, low, high):
+    interval = wilson_interval(passes, count)
+    assert interval.low == pytest.approx(low, abs=6e-5)
+    assert interval.high == pytest.approx(high, abs=6e-5)
+
+
+def test_no_trial_has_no_interval():
+    assert wilson_interval(0, 0) is None
+
+
+@given(st.integers(1, 10_000), st.data())
+def test_the_interval_holds_the_rate(count, data):
+    passes = data.draw(st.integers(0, count))
+    low, high = wilson_interval(passes, count)
+    assert 0.0 <= low <= passes / count + 1e-12
+    assert passes / count - 1e-12 <= high <= 1.0
+    mirrored = wilson_interval(count - passes, count)
+    assert low == pytest.approx(1 - mirrored.high, abs=1e-9)
+    twice = wilson_interval(2 * passes, 2 * count)
+    assert twice.high - twice.low < high - low
+
+
+VALUES = st.none() | st.floats(0.001, 1000.0)
+SCORES = st.lists(st.tuples(VALUES, st.sampled_from(["PASS", "FAIL", "SKIPPED", None])), max_size=30)
+
+
+def tally(scores, with_quantiles=True):
+    made = Tally()
+    for value, outcome in scores:
+        made.add(value, outcome, with_quantiles)
+    return made
+
+
+def merged(tallies):
+    return reduce(lambda left, right: left.merge(right) or left, deepcopy(tallies), Tally())
+
+
+def counts(made):
+    return made.scored, made.unscored, made.errors, made.passes, made.fails
+
+
+def figures(made):
+    shares = [made.quantile(share) for share in (0.0, 0.5, 0.9, 1.0)]
+    return [made.total, made.squares, made.mean, made.stddev, *shares]
+
+
+def assert_same(left, right):
+    assert counts(left) == counts(right)
+    for one, other in zip(figures(left), figures(right), strict=True):
+        assert one == (None if other is None else pytest.approx(other, rel=1e-6, abs=1e-3))
+
+
+@given(st.lists(SCORES, max_size=5), st.randoms())
+def test_neither_order_nor_grouping_of_a_merge_matters(groups, random):
+    whole = tally([score for group in groups for score in group])
+    shuffled = random.sample(groups, len(groups))
+    assert_same(merged([tally(group) for group in groups]), whole)
+    assert_same(merged([tally(group) for group in shuffled]), whole)
+    middle = len(groups) // 2
+    left, right = merged([tally(g) for g in groups[:middle]]), merged([tally(g) for g in groups[middle:]])
+    assert_same(merged([left, right]), whole)
+
+
+@given(SCORES)
+def test_the_empty_tally_changes_nothing(scores):
+    assert_same(merged([tally(scores), Tally()]), tally(scores))
+    assert_same(merged([Tally(), tally(scores)]), tally(scores))
+
+
+def test_merging_leaves_the_other_side_alone():
+    one, other = Tally(), tally([(1.0, "PASS")] * 3)
+    one.merge(other)
+    one.add(1000.0, "FAIL", True)
+    assert counts(other) == (3, 0, 0, 3, 0)
+    assert other.quantile(1.0) == pytest.approx(1.0, rel=0.002)
+    other.add(5000.0, None, True)
+    assert one.quantile(1.0) == pytest.approx(1000.0, rel=0.002)
+
+
+@given(SCORES)
+def test_sums_and_counts_are_those_of_the_scores(scores):
+    made = tally(scores)
+    values = [value for value, _ in scores if value is not None]
+    assert made.scored == len(values)
+    assert made.unscored == len(scores) - len(values)
+    assert made.passes == sum(outcome == "PASS" for _, outcome in scores)
+    assert made.fails == sum(outcome == "FAIL" for _, outcome in scores)
+    assert made.mean == (pytest.approx(sum(values) / len(values)) if values else None)
+    if len(values) < 2:
+        assert made.stddev is None
+    else:
+        assert made.stddev == pytest.approx(stdev(values), rel=1e-6, abs=1e-3)
+
+
+@given(st.lists(st.floats(0.0, 1.0), max_size=8), st.integers(0, 8))
+def test_the_coverage_bounds_hold_whatever_the_unscored_would_have_been(values, unscored):
+    made = tally([*[(value, None) for value in values], *[(None, None)] * unscored])
+    low, high = made.mean_if_unscored(0.0), made.mean_if_unscored(1.0)
+    if not values and not unscored:
+        assert (low, high) == (None, None)
+        return
+    assert low <= high
+    for guess in (0.0, 0.3, 1.0):
+        filled = sum(values) + guess * unscored
+        assert low - 1e-9 <= filled / (len(values) + unscored) <= high + 1e-9
+    if values and not unscored:
+        assert low == high == made.mean
+    if not values:
+        assert (low, high) == (0.0, 1.0)
+
+
+@given(
+    st.lists(st.floats(0.001, 10_000.0), min_size=1, max_size=200),
+    st.sampled_from([0.0, 0.5, 0.9, 0.99, 1.0]),
+)
+def test_quantiles_are_within_two_permille(values, share):
+    found = tally([(value, None) for value in values]).quantile(share)
+    nearest = sorted(values)[max(ceil(share * len(values)), 1) - 1]
+    assert nearest * 0.998 <= found <= nearest * 1.002
+
+
+RANKS = [
+    ([7.0], 0.5, 7.0),
+    ([1.0, 100.0], 0.0, 1.0),
+    ([1.0, 100.0], 0.5, 1.0),
+    ([1.0, 100.0], 0.51, 100.0),
+    ([1.0, 100.0], 1.0, 100.0),
+    ([1.0, 10.0, 100.0], 0.5, 10.0),
+    ([1.0, 10.0, 100.0], 0.9, 100.0),
+    ([1.0] * 9 + [100.0], 0.9, 1.0),
+    ([1.0] * 9 + [100.0], 0.91, 100.0),
+    ([1.0] * 98 + [100.0] * 2, 0.99, 100.0),
+    ([0.0, 0.0, 1.0], 0.5, 0.0),
+    ([0.0, 0.0, 1.0], 0.7, 1.0),
+]
+
+
+@pytest.mark.parametrize(("values", "share", "wanted"), RANKS)
+def test_a_quantile_is_the_nearest_rank_upwards(values, share, wanted):
+    found = tally([(value, None) for value in values]).quantile(share)
+    assert found == pytest.approx(wanted, rel=0.002)
+
+
+def test_a_quantile_of_many_latencies():
+    made = merged([tally([(float(n), None) for n in range(start, 10_001, 7)]) for start in range(1, 8)])
+    for share, wanted in [(0.5, 5000.0), (0.9, 9000.0), (0.99, 9900.0)]:
+        assert made.quantile(share) == pytest.approx(wanted, rel=0.002)
+
+
+def test_without_a_sketch_there_is_no_quantile():
+    assert tally([(1.0, None)], with_quantiles=False).quantile(0.5) is None
+    assert tally([(None, None)]).quantile(0.5) is None
+
+
+def test_the_standard_deviation_of_equal_values_is_zero():
+    assert tally([(0.1, None)] * 10).stddev == pytest.approx(0.0, abs=1e-7)
+    assert tally([(1.0, None), (3.0, None)]).stddev == pytest.approx(sqrt(2))
+
+
+def test_quantiles_are_kept_on_demand():
+    made = Tally()
+    made.add(1.0, "PASS")
+    assert made.sketch is None
+    assert (made.scored, made.passes, made.mean) == (1, 1, 1.0)
+
+
+@given(SCORES, SCORES)
+def test_what_is_taken_back_leaves_no_trace(scores, others):
+    made = tally(scores)
+    made.merge(tally(others))
+    made.merge(tally(others), -1)
+    assert made == tally(scores)
+    made.merge(tally(scores), -1)
+    assert made.is_empty and made == Tally()
+
+
+@given(st.lists(st.floats(-1e6, 1e6), max_size=30), st.randoms())
+def test_sums_do_not_depend_on_the_order(values, random):
+    shuffled = random.sample(values, len(values))
+    assert tally([(value, None) for value in values]) == tally([(value, None) for value in shuffled])
+
+
+@pytest.mark.parametrize("value", [0.1, 0.001, 1 / 3, 1e-9, 1e9, 123456.789, -0.7])
+def test_equal_values_have_themselves_as_mean_and_do_not_spread(value):
+    made = tally([(value, None)] * 7)
+    assert (made.mean, made.stddev) == (value, 0.0)
+
+
+def test_values_without_measure_are_cut_off():
+    made = tally([(1e300, None), (-1e300, None), (1e15, None)])
+    assert made.mean == pytest.approx(1e15 / 3)

@@ -1,0 +1,338 @@
+import json
+import pickle
+
+import pytest
+from pydantic import ValidationError
+
+from turnwise.pipeline.settings.config_file import read_config
+from turnwise.schemas.config import DEFAULT_CRITERIA, ConfigError, EvalConfig
+from turnwise.transforms.criteria import CRITERIA
+from turnwise.transforms.criteria.custom import CustomMetric
+from turnwise.transforms.scoring.config import build_criteria, parse_config
+
+
+def build(criteria, **fields):
+    return build_criteria(parse_config(json.dumps({"criteria": criteria, **fields})))
+
+
+def only(name, value):
+    (criterion,) = build({name: value})
+    assert criterion.name == name
+    return criterion
+
+
+THRESHOLDS = [
+    (1, 1.0),
+    (0.5, 0.5),
+    (0, 0.0),
+    ({"threshold": 0.25}, 0.25),
+    ({}, 0.8),
+    ({"threshold": None}, None),
+]
+
+
+@pytest.mark.parametrize(("value", "wanted"), THRESHOLDS)
+def test_thresholds(value, wanted):
+    assert only("response_match_score", value).threshold == wanted
+
+
+FIELDS = [
+    ("tool_trajectory_avg_score", {"threshold": 1, "match_type": "in-order"}, "match_type", "IN_ORDER"),
+    ("tool_trajectory_avg_score", {"threshold": 1, "matchType": 2}, "match_type", "ANY_ORDER"),
+    ("tool_trajectory_avg_score", {"threshold": 1, "ignoreArgs": True}, "ignore_args", True),
+    ("response_match_score", {"threshold": 1, "rougeType": "rougeL"}, "rouge_type", "rougeL"),
+    (
+        "response_match_score",
+        {"threshold": 1, "includeIntermediateResponsesInFinal": True},
+        "include_intermediate_responses_in_final",
+        True,
+    ),
+    (
+        "hallucinations_v1",
+        {"threshold": 1, "evaluateIntermediateNlResponses": True},
+        "evaluate_intermediate_nl_responses",
+        True,
+    ),
+    ("per_turn_user_simulator_quality_v1", {"threshold": 1, "stopSignal": "bye"}, "stop_signal", "bye"),
+]
+
+
+@pytest.mark.parametrize(("name", "value", "field", "wanted"), FIELDS)
+def test_fields_of_adks_criteria(name, value, field, wanted):
+    assert getattr(only(name, value), field) == wanted
+
+
+OPTIONS = {"judge_model": "some-model", "num_samples": 3, "parallelism_limit": 2}
+CAMEL_OPTIONS = {"judgeModel": "some-model", "numSamples": 3, "parallelismLimit": 2}
+JUDGED = sorted(name for name, kind in CRITERIA.items() if "judge_model_options" in kind.model_fields)
+RUBRIC_BASED = [name for name in JUDGED if name.startswith("rubric_based_")]
+
+
+@pytest.mark.parametrize("name", JUDGED)
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"threshold": 1, "judge_model_options": OPTIONS},
+        {"threshold": 1, "judgeModelOptions": CAMEL_OPTIONS},
+    ],
+)
+def test_judge_options_in_both_spellings(name, value):
+    options = only(name, value).judge_model_options
+    assert (options.judge_model, options.num_samples, options.parallelism_limit) == ("some-model", 3, 2)
+
+
+@pytest.mark.parametrize("name", RUBRIC_BASED)
+@pytest.mark.parametrize(
+    "rubric",
+    [
+        {"rubric_id": "r1", "rubric_content": {"text_property": "is brief"}},
+        {"rubricId": "r1", "rubricContent": {"textProperty": "is brief"}, "type": "FINAL"},
+    ],
+)
+def test_rubrics_in_both_spellings(name, rubric):
+    (found,) = only(name, {"threshold": 0.5, "rubrics": [rubric]}).rubrics
+    assert (found.rubric_id, found.rubric_content.text_property) == ("r1", "is brief")
+
+
+def test_the_families_are_all_there():
+    assert len(RUBRIC_BASED) == 3
+    assert len(JUDGED) == 20
+
+
+WRONG_CRITERIA = [
+    (
+        {"response_match_scor": 1},
+        "criteria.response_match_scor: unknown criterion (did you mean response_match_score?)",
+    ),
+    ({"zzzzzz": 1}, "criteria.zzzzzz: unknown criterion"),
+    ({"response_match_score": None}, "None is neither a threshold nor an object"),
+    ({"response_match_score": "high"}, "'high' is neither a threshold nor an object"),
+    ({"response_match_score": [1]}, "[1] is neither a threshold nor an object"),
+    ({"response_match_score": "nan"}, "'nan' is neither a threshold nor an object"),
+    ({"response_match_score": "0.5"}, "'0.5' is neither a threshold nor an object"),
+    ({"response_match_score": True}, "True is neither a threshold nor an object"),
+    ({"response_match_score": {"threshold": True}}, "must be a finite number, not True"),
+    ({"response_match_score": {"threshold": "0.5"}}, "must be a finite number, not '0.5'"),
+    (
+        {"response_match_score": 1.5},
+        "1.5 can never be a value of response_match_score; those are from 0 to 1",
+    ),
+    ({"response_match_score": -1}, "-1 can never be a value"),
+    ({"response_match_score": {"threshold": 1.0000001}}, "can never be a value"),
+    (
+        {"response_evaluation_score": 0.5},
+        "0.5 can never be a value of response_evaluation_score; those are fr",
+    ),
+    ({"semantic_similarity": 9}, "those are from 0 to 4"),
+    ({"turn_latency": -1}, "-1 can never be a value of turn_latency; those are at least 0"),
+    ({"grounding_score": {"threshold": 0, "claim_threshold": "0.5"}}, "claim_threshold: "),
+    ({"grounding_score": {"threshold": 0, "claim_threshold": True}}, "claim_threshold: "),
+    ({"response_match_score": {"threshold": "high"}}, "criteria.response_match_score: threshold: "),
+    ({"response_match_score": {"treshold": 1}}, "treshold: unknown field (did you mean threshold?)"),
+    ({"response_match_score": {"rouge_type": "rouge9"}}, "criteria.response_match_score: rouge_type: "),
+    ({"tool_trajectory_avg_score": {"match_type": "InOrder"}}, "match_type: 'InOrder' is none of EXACT"),
+    ({"tool_trajectory_avg_score": {"ignore_args": "maybe"}}, "ignore_args: "),
+    (
+        {"tool_trajectory_avg_score": {"argument_matchers": {"*": {"x": "fuzzy"}}}},
+        "argument_matchers.*.x.match: ",
+    ),
+    (
+        {
+            "tool_trajectory_avg_score": {
+                "argument_matchers": {"*": {"x": {"match": "regexp", "pattern": "("}}}
+            }
+        },
+        "not a regular expression: '('",
+    ),
+    (
+        {
+            "tool_trajectory_avg_score": {
+                "argument_matchers": {"*": {"x": {"match": "number", "tolerance": -1}}}
+            }
+        },
+        "argument_matchers.*.x.tolerance: ",
+    ),
+    ({"safety_v1": {"judge_model_options": {"num_samples": 0}}}, "judge_model_options.num_samples: "),
+    (
+        {"safety_v1": {"judge_model_options": {"parallelism_limit": 0}}},
+        "judge_model_options.parallelism_limit: ",
+    ),
+    ({"safety_v1": {"judge_model_options": {"sampels": 1}}}, "judge_model_options.sampels: unknown field"),
+    (
+        {RUBRIC_BASED[0]: {"rubrics": [{"rubric_id": "r", "rubric_content": "brief"}]}},
+        "rubrics.0.rubric_content: ",
+    ),
+    ({RUBRIC_BASED[0]: {"rubrics": [{"rubric_content": {}}]}}, "rubrics.0."),
+    ({}, "criteria: names no criterion"),
+]
+
+
+@pytest.mark.parametrize(("criteria", "message"), WRONG_CRITERIA)
+def test_wrong_criteria(criteria, message):
+    with pytest.raises(ConfigError) as caught:
+        build(criteria)
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+NOT_FINITE = [
+    '{"criteria": {"response_match_score": NaN}}',
+    '{"criteria": {"response_match_score": Infinity}}',
+    '{"criteria": {"response_match_score": -Infinity}}',
+    '{"criteria": {"response_match_score": 1e999}}',
+    '{"criteria": {"response_match_score": {"threshold": NaN}}}',
+    '{"criteria": {"response_match_score": {"threshold": Infinity}}}',
+]
+
+
+@pytest.mark.parametrize("text", NOT_FINITE)
+def test_thresholds_that_are_not_finite(text):
+    with pytest.raises(ConfigError, match="finite number"):
+        build_criteria(parse_config(text))
+
+
+def test_a_config_may_begin_with_a_byte_order_mark(tmp_path):
+    path = tmp_path / "config.json"
+    path.write_bytes(b'\xef\xbb\xbf{"criteria": {"response_match_score": 0.5}}')
+    assert read_config(str(path)).criteria == {"response_match_score": 0.5}
+
+
+CES_GATES = [
+    (
+        {"turnLevelMetricsThresholds": {"semanticSimilaritySuccessThreshold": 9}},
+        "9 does not lie between 0 and 4",
+    ),
+    ({"turnLevelMetricsThresholds": {"overallToolInvocationCorrectnessThreshold": 1.5}}, "1.5 does not lie"),
+]
+
+
+@pytest.mark.parametrize(("golden", "message"), CES_GATES)
+def test_gates_of_the_app_lie_on_their_scales(golden, message):
+    ces = {"evaluation_metrics_thresholds": {"goldenEvaluationMetricsThresholds": golden}}
+    with pytest.raises(ConfigError, match=message):
+        parse_config(json.dumps({"ces": ces}))
+
+
+WRONG_TEXTS = [
+    ("", "mine: "),
+    ("[]", "mine: must hold a JSON object, not list"),
+    ("null", "mine: must hold a JSON object, not NoneType"),
+    ('{"criteria": {},}', "mine: "),
+    ('{"criteria": {"a": 1} // why\n}', "mine: "),
+    ("\ufeff{}", "mine: "),
+    ('{"criteria": {"safety_v1": 1, "safety_v1": 0}}', "mine: duplicate key 'safety_v1'"),
+    ('{"criteria": {"safety_v1": {"threshold": 1, "threshold": 0}}}', "mine: duplicate key 'threshold'"),
+    ('{"adk_compat": true, "adk_compat": false}', "mine: duplicate key 'adk_compat'"),
+    ('{"critera": {}}', "mine: critera: unknown field (did you mean criteria?)"),
+    ('{"criteria": null}', "mine: criteria: "),
+    ('{"criteria": []}', "mine: criteria: "),
+    ('{"adk_compat": "perhaps"}', "mine: adk_compat: "),
+    ('{"ces": {"unexpected_response": "IGNORE"}}', "mine: ces.unexpected_response: "),
+    ('{"ces": {"unexpected": "FAIL"}}', "mine: ces.unexpected: unknown field"),
+    ('{"custom_metrics": {"m": 3}}', "mine: custom_metrics.m: "),
+    ('{"customMetrics": {"m": {}}}', "mine: custom_metrics.m.codeConfig: Field required"),
+    ('{"custom_metrics": {"m": {"code_config": {"name": ""}}}}', "mine: custom_metrics.m.code_config.name: "),
+    ('{"custom_metrics": {"m": {"code_config": {"name": "f", "x": 1}}}}', "custom_metrics.m.code_config.x: "),
+]
+
+
+@pytest.mark.parametrize(("text", "message"), WRONG_TEXTS)
+def test_wrong_files(text, message):
+    with pytest.raises(ConfigError) as caught:
+        parse_config(text, "mine")
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_adks_other_sections_are_accepted():
+    config = parse_config(
+        '{"userSimulatorConfig": {"model": "m"}, "liveModelConfig": {"a": 3}, "customMetrics": {}}'
+    )
+    assert config.user_simulator_config == {"model": "m"}
+    assert config.live_model_config == {"a": 3}
+    assert parse_config('{"user_simulator_config": null}') == EvalConfig()
+
+
+def test_without_criteria_the_defaults_hold():
+    built = build_criteria(parse_config("{}"))
+    assert [criterion.name for criterion in built] == list(DEFAULT_CRITERIA)
+    assert [c.threshold for c in built[:2]] == [1.0, 0.8]
+
+
+def test_the_order_of_the_config_is_kept():
+    names = ["turn_latency", "safety_v1", "response_match_score"]
+    assert [criterion.name for criterion in build(dict.fromkeys(names, 1))] == names
+
+
+COMPAT = [
+    ({"response_match_score": 1}, {}, False),
+    ({"response_match_score": 1}, {"adk_compat": True}, True),
+    ({"response_match_score": 1}, {"adkCompat": True}, True),
+    ({"response_match_score": {"threshold": 1, "adk_compat": False}}, {"adk_compat": True}, False),
+    ({"response_match_score": {"threshold": 1, "adkCompat": True}}, {}, True),
+    ({"token_usage_v1": {}}, {"adk_compat": True}, True),
+]
+
+
+@pytest.mark.parametrize(("criteria", "fields", "wanted"), COMPAT)
+def test_adk_compat_is_handed_to_the_criteria_that_know_it(criteria, fields, wanted):
+    (criterion,) = build(criteria, **fields)
+    assert criterion.adk_compat is wanted
+
+
+def test_criteria_without_compat_are_built_alike():
+    assert build({"tool_trajectory_avg_score": 1}, adk_compat=True) == build({"tool_trajectory_avg_score": 1})
+
+
+@pytest.mark.parametrize("name", sorted(CRITERIA))
+def test_every_criterion_can_be_configured(name):
+    low, high = CRITERIA[name].scale or (0.0, 10.0)
+    for threshold in (low, (low + high) / 2, high):
+        made = only(name, threshold)
+        assert (type(made), made.threshold) == (CRITERIA[name], threshold)
+    with pytest.raises(ConfigError, match="unknown field"):
+        only(name, {"no_such_field": 1})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"criteria": {"tool_trajectory_avg_score": {"match_type": "EXACT", "matchType": "ANY_ORDER"}}}',
+        '{"criteria": {"safety_v1": 1}, "adk_compat": true, "adkCompat": false}',
+    ],
+)
+def test_one_field_in_two_spellings_is_a_mistake(text):
+    with pytest.raises(ConfigError, match="two spellings"):
+        build_criteria(parse_config(text))
+
+
+@pytest.mark.parametrize("name", sorted(CRITERIA))
+def test_a_criterion_cannot_be_changed(name):
+    with pytest.raises(ValidationError, match="frozen"):
+        only(name, 1.0).threshold = 0.0
+
+
+@pytest.mark.parametrize("key", ["code_config", "codeConfig"])
+@pytest.mark.parametrize(("value", "threshold"), [(0.5, 0.5), ({"threshold": 1, "anything": "else"}, 1.0)])
+def test_a_custom_metric_is_there_and_unscored(key, value, threshold):
+    custom = {"polite": {key: {"name": "my.f"}, "description": "x"}, "unused": {key: {"name": "my.g"}}}
+    first, second = build({"polite": value, "response_match_score": 0.8}, customMetrics=custom)
+    assert (first.name, first.threshold, first.function) == ("polite", threshold, "my.f")
+    assert second.name == "response_match_score"
+    assert "polite" not in CRITERIA
+    assert pickle.loads(pickle.dumps(first)) == first
+
+
+def test_a_custom_metric_replaces_a_criterion_of_its_name():
+    (criterion,) = build({"safety_v1": 1}, custom_metrics={"safety_v1": {"code_config": {"name": "my.f"}}})
+    assert isinstance(criterion, CustomMetric)
+
+
+@pytest.mark.parametrize("value", [None, {}, {"threshold": None}, "high"])
+def test_a_custom_metric_needs_a_threshold(value):
+    with pytest.raises(ConfigError, match=r"criteria\.polite: "):
+        build({"polite": value}, custom_metrics={"polite": {"code_config": {"name": "my.f"}}})
+
+
+def test_no_custom_metrics_as_null():
+    assert len(build({"response_match_score": 0.8}, custom_metrics=None)) == 1

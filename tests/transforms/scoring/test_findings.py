@@ -1,0 +1,176 @@
+"""What is wrong with the record of an answer although it can be scored."""
+
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from turnwise.schemas.conversation import Conversation, Turn
+from turnwise.schemas.grounded import Citation, GroundedAnswer, GroundedClaim, Reference
+from turnwise.schemas.record import Record
+from turnwise.transforms.answers.checks import record_findings
+from turnwise.transforms.criteria import CRITERIA
+from turnwise.transforms.formats.registry import LogReader
+from turnwise.transforms.matching.sample import Sample
+from turnwise.transforms.scoring.conversation import score_conversation
+
+TEXT = "Gepäck 🧳 bis 1.131."  # bytes: "Gepäck" 0-7, the suitcase 8-12, "bis" 13-16
+TWO = [Reference(texts=["a"]), Reference(texts=["b"])]
+MEASURED = [
+    CRITERIA[name]()
+    for name in (
+        "grounding_score",
+        "citation_validity",
+        "citation_precision",
+        "citation_recall",
+        "safety_ratings",
+        "skipped_rate",
+        "turn_latency",
+    )
+]
+
+
+def case_of(*turns):
+    conversation = Conversation(conversation_id="c", app_version="v", turns=list(turns))
+    return Sample(conversation, None, Record("f.jsonl", 7, b"{}"))
+
+
+def findings(text=TEXT, **fields):
+    turn = Turn(agent=text, grounded=GroundedAnswer(references=TWO, **fields))
+    return [(failure.error_type, failure.message) for failure in record_findings(case_of(turn))]
+
+
+@pytest.mark.parametrize(
+    ("citations", "found"),
+    [
+        ([Citation(0, 7, ["0"]), Citation(8, 12, ["1"])], []),
+        ([Citation(0, 99, ["0"])], [("OffsetOutsideText", "citations[0]: bytes 0 to 99 of 23")]),
+        ([Citation(-1, 7, ["0"])], [("OffsetOutsideText", "citations[0]: bytes -1 to 7 of 23")]),
+        ([Citation(0, 10, ["0"])], [("OffsetInsideCharacter", "citations[0]: bytes 0 to 10 of 23")]),
+        ([Citation(4, 7, ["0"])], [("OffsetInsideCharacter", "citations[0]: bytes 4 to 7 of 23")]),
+        ([Citation(7, 7, ["0"])], [("EmptyRange", "citations[0]: bytes 7 to 7 of 23")]),
+        ([Citation(12, 8, ["0"])], [("EmptyRange", "citations[0]: bytes 12 to 8 of 23")]),
+        ([Citation(0, 7, ["2"])], [("UnknownReference", "citations[0]: there is no reference '2'")]),
+        ([Citation(0, 7, ["-1"])], [("UnknownReference", "citations[0]: there is no reference '-1'")]),
+        ([Citation(0, 7, ["²"])], [("UnknownReference", "citations[0]: there is no reference '²'")]),
+        (
+            [Citation(0, 7, ["1" * 5000])],
+            [("UnknownReference", f"citations[0]: there is no reference '{'1' * 40}'")],
+        ),
+        ([Citation(0, 7)], [("CitationWithoutSource", "citations[0]: names no reference")]),
+        ([Citation(0, 7, ["0", "0"])], [("DuplicateCitation", "citations[0]: names a reference twice")]),
+        (
+            [Citation(0, 7, ["0", "1"]), Citation(0, 7, ["1", "0"])],
+            [("DuplicateCitation", "citations[1]: equals citations[0]")],
+        ),
+        (
+            [Citation(0, 7, ["0"]), Citation(0, 7, ["1"])],
+            [("OverlappingCitations", "citations[1]: overlaps citations[0]")],
+        ),
+        (
+            [Citation(7, 12, ["0"]), Citation(0, 8, ["1"])],
+            [("OverlappingCitations", "citations[0]: overlaps citations[1]")],
+        ),
+        (
+            [Citation(0, 16, ["0"]), Citation(0, 7, ["1"]), Citation(8, 12, ["1"])],
+            [
+                (
+                    "OverlappingCitations",
+                    "citations[0]: overlaps citations[1]; citations[2]: overlaps citations[0]",
+                )
+            ],
+        ),
+    ],
+)
+def test_citations(citations, found):
+    assert findings(citations=citations) == found
+
+
+@pytest.mark.parametrize(
+    ("fields", "found"),
+    [
+        (
+            {"claims": [GroundedClaim(0, 99)]},
+            [("OffsetOutsideText", "groundingSupports[0]: bytes 0 to 99 of 23")],
+        ),
+        (
+            {"claims": [GroundedClaim(0, 7, sources=["9"])]},
+            [("UnknownReference", "groundingSupports[0]: there is no reference '9'")],
+        ),
+        (
+            {"claims": [GroundedClaim(0, 7, score=1.5)]},
+            [("ScoreOutOfRange", "groundingSupports[0].groundingScore: 1.5")],
+        ),
+        ({"grounding_score": float("nan")}, [("ScoreOutOfRange", "groundingScore: nan")]),
+        ({"claims": [GroundedClaim(0, 7), GroundedClaim(0, 7)]}, []),
+        ({"text": None}, [("MissingText", "the answer has no text")]),
+        ({"text": ""}, [("MissingText", "the answer has no text")]),
+        ({"text": "", "skipped_reasons": ["NO_RELEVANT_CONTENT"]}, []),
+        ({"text": "", "state": "FAILED"}, []),
+        ({"text": "", "state": "STREAMING", "citations": [Citation(0, 9, ["0"])]}, []),
+    ],
+)
+def test_other_fields(fields, found):
+    assert findings(**fields) == found
+
+
+def test_there_is_one_finding_a_turn_and_kind():
+    answer = GroundedAnswer(citations=[Citation(0, 99, ["5"])] * 1000)
+    first, second = Turn(agent=TEXT, grounded=answer), Turn(agent=TEXT)
+    rows = record_findings(case_of(second, first))
+    assert [row.error_type for row in rows] == ["OffsetOutsideText", "UnknownReference"]
+    assert rows[0].message.endswith("citations[2]: bytes 0 to 99 of 23; and 997 more")
+    place = (rows[0].stage, rows[0].source, rows[0].position, rows[0].conversation_id, rows[0].turn_index)
+    assert place == ("check", "f.jsonl", 7, "c", 1)
+    assert (rows[0].app_version, rows[0].record) == ("v", None)
+
+
+PIECES = ["Gepäck. ", "한국어 ", "\u1112\u1161\u11ab", "🧳", "e\u0301", "\u0308", "Bis 1.131 SZR. "]
+OFFSETS = st.integers(-2, 60).map(str) | st.sampled_from([None, "x", 2**70, 1.5, [], True])
+NAMES = st.sampled_from(["0", "1", "2", "-1", "a", "", None, 0])
+MARKS = st.lists(
+    st.fixed_dictionaries(
+        {
+            "startIndex": OFFSETS,
+            "endIndex": OFFSETS,
+            "sources": st.lists(st.fixed_dictionaries({"referenceId": NAMES}), max_size=3),
+        },
+        optional={
+            "groundingScore": st.sampled_from([0.4, 1.5, "NaN", None, "x"]),
+            "groundingCheckRequired": st.sampled_from([True, False, None, 1]),
+        },
+    ),
+    max_size=4,
+)
+
+
+@settings(deadline=None)
+@given(st.lists(st.sampled_from(PIECES), max_size=5).map("".join), MARKS, MARKS)
+def test_no_record_crashes_and_all_of_it_is_scored(text, citations, claims):
+    reference = {"chunkInfo": {"content": "Gepäck bis 1.131 SZR."}}
+    record = {
+        "name": "answers/1",
+        "answerText": text,
+        "citations": citations,
+        "groundingSupports": claims,
+        "references": [reference, reference],
+        "createTime": "2026-03-01T03:00:00Z",
+        "completeTime": "2026-03-01T03:00:01Z",
+    }
+    data = json.dumps(record).encode()
+    (conversation,) = LogReader().read(Record("f", 1, data))
+    assert isinstance(conversation, Conversation)
+    scored = score_conversation(Sample(conversation, None, Record("f", 1, data)), MEASURED)
+    assert {failure.stage for failure in scored.failures} <= {"check"}
+    latency = next(entry for entry in scored.scores if entry.criterion.name == "turn_latency")
+    assert latency.turns[0][1].value == 1.0
+    validity = next(entry for entry in scored.scores if entry.criterion.name == "citation_validity")
+    for _, score in validity.turns:
+        for details in score.details["citations"]:
+            assert (details["start"] is None) == bool(
+                {"OffsetOutsideText", "OffsetInsideCharacter", "EmptyRange"} & set(details["problems"])
+            )
+            if details["start"] is not None:
+                marked = text.encode()[details["start_byte"] : details["end_byte"]].decode()
+                assert text[details["start"] : details["end"]] == marked

@@ -1,0 +1,176 @@
+import pytest
+
+from turnwise.schemas.case import EvalCase
+from turnwise.schemas.conversation import Conversation, ExpectedTurn, Turn
+from turnwise.schemas.record import Record
+from turnwise.schemas.score import Score
+from turnwise.transforms.criteria import CRITERIA, Criterion
+from turnwise.transforms.criteria.base import MeasuredCriterion
+from turnwise.transforms.matching.sample import Sample
+from turnwise.transforms.scoring.conversation import score_conversation
+from turnwise.transforms.scoring.verdict import criteria_verdict
+
+RECORD = Record("log.jsonl", 7, b'{"raw": 1}')
+
+
+class Scripted(Criterion):
+    """Answers what each turn's words say: a number, `none`, `unscored`, or it raises."""
+
+    whole: str | None = None
+    summary: str | None = None
+
+    def score(self, case, pair):
+        return said(pair.actual.agent)
+
+    def score_conversation(self, case):
+        return said(self.whole) if self.whole else None
+
+    def overall(self, turns):
+        if self.summary == "raise":
+            raise RuntimeError("no summary")
+        return super().overall(turns)
+
+
+class AtMost(Scripted):
+    gate = "at_most"
+
+
+Scripted.name = "scripted"
+
+
+def said(word):
+    if word == "raise":
+        raise KeyError("what a\n  tool  broke")
+    if word == "unscored":
+        return Score(None, reason="no judge")
+    if word.startswith("["):
+        return [Score(float(number)) for number in word.strip("[]").split()]
+    return None if word == "none" else Score(float(word))
+
+
+def scored(words, criterion=Scripted, **fields):
+    turns = [Turn(turn_index=i, agent=word) for i, word in enumerate(words.split(";"))]
+    conversation = Conversation(conversation_id="c", app_version="v1", turns=turns)
+    case = Sample(conversation, None, RECORD)
+    return score_conversation(case, [criterion(**{"threshold": 0.5, **fields})])
+
+
+OVERALLS = [
+    # turns, value and outcome of the conversation
+    ("1;1", 1.0, "PASS"),
+    ("1;0", 0.5, "PASS"),
+    ("0;0;1", 1 / 3, "FAIL"),
+    ("none;none", None, None),
+    ("none;1", 1.0, "PASS"),
+    ("unscored;1", 1.0, None),
+    ("unscored;0", 0.0, "FAIL"),
+    ("unscored;unscored", None, None),
+    ("raise;1", 1.0, None),
+    ("raise;0", 0.0, "FAIL"),
+    ("raise;raise", None, None),
+    ("raise;unscored", None, None),
+    ("nan;1", 1.0, None),
+    ("inf", None, None),
+    ("[1 0 0];1", 0.5, "PASS"),
+    ("[];1", 1.0, "PASS"),
+]
+
+
+@pytest.mark.parametrize(("words", "value", "outcome"), OVERALLS)
+def test_turns_summed_up(words, value, outcome):
+    (result,) = scored(words).scores
+    overall = result.overall or Score(None)
+    assert overall.value == (pytest.approx(value) if value is not None else None)
+    assert overall.outcome == outcome
+    assert overall.outcome is not None or words == "none;none" or result.overall is None or overall.reason
+
+
+@pytest.mark.parametrize(("words", "value", "outcome"), OVERALLS)
+def test_nothing_raised_or_unscored_is_ever_green(words, value, outcome):
+    found = scored(words)
+    verdict = criteria_verdict(found.scores)
+    assert verdict.status == outcome
+    hidden = any(word in words for word in ("raise", "unscored", "nan", "inf"))
+    assert not (hidden and verdict.status == "PASS")
+    assert all(score.outcome is None for _, score in found.scores[0].turns if score.value is None)
+
+
+def test_a_criterion_that_raises_becomes_a_failure():
+    found = scored("1;raise;0")
+    (result,), (failure,) = found.scores, found.failures
+    assert [(turn, score.value, score.outcome) for turn, score in result.turns] == [
+        (0, 1.0, "PASS"),
+        (2, 0.0, "FAIL"),
+    ]
+    assert result.errors == [1]
+    assert (failure.stage, failure.error_type, failure.turn_index) == ("score", "KeyError", 1)
+    assert failure.criterion == "scripted"
+    assert (failure.conversation_id, failure.app_version) == ("c", "v1")
+    assert (failure.source, failure.position, failure.record) == ("log.jsonl", 7, '{"raw": 1}')
+    assert "broke" in failure.message
+    assert "\n" not in failure.message
+
+
+def test_other_criteria_go_on():
+    turns = [Turn(agent="raise", latency_ms=1000)]
+    case = Sample(Conversation(conversation_id="c", turns=turns), None, RECORD)
+    found = score_conversation(case, [Scripted(threshold=1), CRITERIA["turn_latency"]()])
+    assert [result.overall and result.overall.value for result in found.scores] == [None, 1.0]
+    assert len(found.failures) == 1
+
+
+def test_what_raises_over_the_whole_is_a_failure_without_a_turn():
+    for fields in ({"whole": "raise"}, {"summary": "raise"}):
+        found = scored("1", **fields)
+        assert found.scores[0].errors == [None]
+        assert [failure.turn_index for failure in found.failures] == [None]
+        assert found.scores[0].overall is None
+        assert criteria_verdict(found.scores).status is None
+
+
+def test_a_score_of_the_whole_goes_before_the_mean_of_the_turns():
+    (result,) = scored("0;0", whole="1").scores
+    assert (result.overall.value, result.overall.outcome) == (1.0, "PASS")
+    (result,) = scored("0;raise", whole="1").scores
+    assert (result.overall.value, result.overall.outcome) == (1.0, None)
+    (result,) = scored("1", whole="unscored").scores
+    assert (result.overall.value, result.overall.outcome) == (None, None)
+
+
+GATES = [
+    (Scripted, 0.5, "0.5", "PASS"),
+    (Scripted, 0.5, "0.4999999", "FAIL"),
+    (AtMost, 0.5, "0.5", "PASS"),
+    (AtMost, 0.5, "0.5000001", "FAIL"),
+    (Scripted, None, "0.0", None),
+    (Scripted, 0.0, "0.0", "PASS"),
+]
+
+
+@pytest.mark.parametrize(("criterion", "threshold", "word", "wanted"), GATES)
+def test_gates(criterion, threshold, word, wanted):
+    (result,) = scored(word, criterion, threshold=threshold).scores
+    ((_, score),) = result.turns
+    assert (score.outcome, score.threshold) == (wanted, threshold)
+    assert (result.overall.outcome, result.overall.threshold) == (wanted, threshold)
+
+
+def test_the_mean_is_added_from_left_to_right():
+    (result,) = scored("0.1;0.2;0.3").scores
+    assert result.overall.value == (0.1 + 0.2 + 0.3) / 3
+
+
+def test_a_name_can_be_claimed_once():
+    before = dict(CRITERIA)
+    with pytest.raises(TypeError, match="two criteria are called turn_latency"):
+        type("Rival", (Scripted,), {"name": "turn_latency", "__module__": __name__})
+    assert before == CRITERIA
+
+
+def test_cases_without_turns_are_scored_without_an_error():
+    case = EvalCase(eval_id="e", turns=[ExpectedTurn(response="x", tool_calls=[])])
+    empty = Sample(Conversation(conversation_id="c"), case, RECORD)
+    measured = [kind() for kind in CRITERIA.values() if issubclass(kind, MeasuredCriterion)]
+    found = score_conversation(empty, measured)
+    assert found.failures == []
+    assert criteria_verdict(found.scores).status == "FAIL"

@@ -1,0 +1,1 @@
+"""Discovery Engine's own: citations, annotations and checks."""

@@ -1,0 +1,126 @@
+"""What is wrong with a record, or not understood of it, although it can be scored."""
+
+from collections.abc import Iterator, Sequence
+
+from turnwise.schemas.conversation import Turn
+from turnwise.schemas.failure import Failure
+from turnwise.schemas.grounded import GroundedAnswer, Problem
+from turnwise.transforms.answers.annotations import Mark, Marks, marks_of
+from turnwise.transforms.matching.sample import Sample
+
+STAGE = "check"
+MISSING_TEXT = "MissingText"
+UNKNOWN_REFERENCE = "UnknownReference"
+NO_SOURCE = "CitationWithoutSource"
+DUPLICATE = "DuplicateCitation"
+OVERLAP = "OverlappingCitations"
+OUT_OF_RANGE = "ScoreOutOfRange"
+UNREAD_EXPECTATION = "UnreadExpectation"
+
+
+def record_findings(sample: Sample) -> list[Failure]:
+    """Returns what is not understood, of the record or its case, and what is wrong with answers.
+
+    One row a turn and kind; what concerns the whole conversation has no turn.
+    """
+    found = [
+        _row(sample, index, problem)
+        for index, turn in enumerate(sample.conversation.turns)
+        if turn.findings or turn.grounded is not None
+        for problem in _turn_problems(turn)
+    ]
+    return found + [_row(sample, *unread) for unread in _unread(sample)] if sample.has_gaps else found
+
+
+def _row(sample: Sample, index: int | None, problem: Problem) -> Failure:
+    return Failure(
+        stage=STAGE,
+        error_type=problem.kind,
+        message=problem.message,
+        source=sample.record.source,
+        position=sample.record.position,
+        conversation_id=sample.conversation.conversation_id,
+        app_version=sample.conversation.app_version,
+        turn_index=index,
+    )
+
+
+def _unread(sample: Sample) -> Iterator[tuple[int | None, Problem]]:
+    if sample.eval_case is not None and sample.eval_case.unread:
+        yield None, Problem(UNREAD_EXPECTATION, sample.eval_case.unread)
+    for pair in sample.pairs:
+        if pair.expected is not None and pair.expected.unread:
+            yield pair.index, Problem(UNREAD_EXPECTATION, pair.expected.unread)
+
+
+def _turn_problems(turn: Turn) -> list[Problem]:
+    answer = turn.grounded
+    return turn.findings + ([*answer.problems, *found_problems(turn, answer)] if answer else [])
+
+
+def found_problems(turn: Turn, answer: GroundedAnswer) -> Iterator[Problem]:
+    """Yields what does not fit together in an answer, one problem a kind; nothing of one that is not done."""
+    found: dict[str, list[str]] = {}
+    for kind, message in _problems(turn, answer) if answer.is_evaluable else ():
+        found.setdefault(kind, []).append(message)
+    for kind, messages in found.items():
+        yield Problem.of(kind, messages)
+
+
+def _problems(turn: Turn, answer: GroundedAnswer) -> Iterator[tuple[str, str]]:
+    if not turn.agent and not answer.skipped_reasons:
+        yield MISSING_TEXT, "the answer has no text"
+    marks = marks_of(turn, answer)
+    for name, group in (("citations", marks.citations), ("groundingSupports", marks.claims)):
+        for i, mark in enumerate(group):
+            yield from _of_mark(f"{name}[{i}]", mark, marks)
+    for i, citation in enumerate(marks.citations):
+        if not citation.sources and not citation.unknown:
+            yield NO_SOURCE, f"citations[{i}]: names no reference"
+    yield from _repeated(marks.citations)
+    yield from _repeated_sources(answer)
+    yield from _wrong_scores(answer)
+
+
+def _of_mark(path: str, mark: Mark, marks: Marks) -> Iterator[tuple[str, str]]:
+    if mark.place.problem:
+        length = len(marks.text.data)
+        yield mark.place.problem, f"{path}: bytes {mark.start} to {mark.end} of {length}"
+    for name in mark.unknown:
+        yield UNKNOWN_REFERENCE, f"{path}: there is no reference {name[:40]!r}"
+
+
+def _repeated(citations: Sequence[Mark]) -> Iterator[tuple[str, str]]:
+    """Yields citations that stand in the text twice, or share a part of it with one before them."""
+    placed = [(c.start, c.end, i) for i, c in enumerate(citations) if c.place.problem is None]
+    furthest, holder = -1, -1
+    for start, end, i in sorted(placed):
+        if start < furthest:
+            is_copy = _meaning(citations[i]) == _meaning(citations[holder])
+            kind = DUPLICATE if is_copy else OVERLAP
+            yield kind, f"citations[{i}]: {'equals' if is_copy else 'overlaps'} citations[{holder}]"
+        if end >= furthest:
+            furthest, holder = end, i
+
+
+def _meaning(mark: Mark) -> tuple[int, int, frozenset[int | str]]:
+    return mark.start, mark.end, frozenset((*mark.sources, *mark.unknown))
+
+
+def _repeated_sources(answer: GroundedAnswer) -> Iterator[tuple[str, str]]:
+    for i, citation in enumerate(answer.citations):
+        if len(set(citation.sources)) < len(citation.sources):
+            yield DUPLICATE, f"citations[{i}]: names a reference twice"
+
+
+def _wrong_scores(answer: GroundedAnswer) -> Iterator[tuple[str, str]]:
+    if not is_score(answer.grounding_score):
+        yield OUT_OF_RANGE, f"groundingScore: {answer.grounding_score}"
+    for i, claim in enumerate(answer.claims):
+        if not is_score(claim.score):
+            yield OUT_OF_RANGE, f"groundingSupports[{i}].groundingScore: {claim.score}"
+
+
+def is_score(value: float | None) -> bool:
+    """Tells whether a score is on its scale, 0..1, or absent."""
+    return value is None or 0 <= value <= 1

@@ -1,0 +1,1 @@
+"""The DoFns and PTransforms of a batch."""

@@ -1,0 +1,133 @@
+"""Scores conversations by measured and judged criteria; questions to the judge are in flight together."""
+
+from collections import deque
+from collections.abc import Iterator
+from concurrent.futures import Future
+from typing import Any, NamedTuple
+
+import apache_beam as beam
+from apache_beam.metrics.metric import Metrics
+from apache_beam.pvalue import DoOutputsTuple, PCollection, TaggedOutput
+from apache_beam.transforms.window import BoundedWindow
+from apache_beam.utils.timestamp import Timestamp
+from apache_beam.utils.windowed_value import WindowedValue
+
+from turnwise.transforms.beam.parse import FAILURES
+from turnwise.transforms.beam.progress import PROGRESS
+from turnwise.transforms.beam.score_turns import (
+    RESULTS,
+    SCORES,
+    STATISTICS,
+    BundleSums,
+    Emitter,
+    ScoringDoFn,
+)
+from turnwise.transforms.ces.results import RunInfo
+from turnwise.transforms.judging.counts import JudgeUsage
+from turnwise.transforms.judging.setup import JudgeSettings
+from turnwise.transforms.judging.worker import JudgeWorker, open_judge
+from turnwise.transforms.matching.sample import Sample
+from turnwise.transforms.scoring.conversation import (
+    ScoredConversation,
+    judge_conversation,
+    score_conversation,
+)
+from turnwise.transforms.scoring.selection import Selection
+
+JUDGE_USAGE = "turnwise.judge"
+UNUSABLE = "unusable "
+_WAITING_PER_CALL = 2
+
+
+class _Waiting(NamedTuple):
+    """A conversation whose questions are in flight."""
+
+    answered: "Future[None]"
+    scored: ScoredConversation
+    timestamp: Timestamp
+    window: BoundedWindow
+
+
+class JudgeFn(ScoringDoFn):
+    """Submits a conversation's questions and goes on; gives conversations in order when they are answered.
+
+    So many conversations wait at most that the judge is always busy, whatever the size of a bundle.
+    """
+
+    def __init__(
+        self, selection: Selection, run: RunInfo, settings: JudgeSettings, emission: Emitter
+    ) -> None:
+        """Keeps what to score by, who judges, and how conversations leave."""
+        super().__init__(run, emission)
+        self._selection, self._settings = selection, settings
+        self._waiting: deque[_Waiting] = deque()
+
+    def start_bundle(self) -> None:
+        """Opens the judge."""
+        super().start_bundle()
+        self._waiting = deque()
+        self._judge: JudgeWorker = open_judge(self._settings)
+
+    def process(
+        self,
+        sample: Sample,
+        timestamp: Any = beam.DoFn.TimestampParam,
+        window: Any = beam.DoFn.WindowParam,
+    ) -> Iterator[Any]:
+        """Asks about a conversation, and yields those that are answered."""
+        try:
+            scored = score_conversation(sample, self._selection.measured)
+            judged = self._selection.of(sample)
+        except Exception as error:
+            yield self.lost(sample, error)
+            return
+        scored.sampled_out = judged.sampled_out
+        if not judged.asked:
+            yield from self.outputs(scored, timestamp)
+            return
+        answered = self._judge.submit(judge_conversation(scored, judged.asked, self._judge.ask))
+        self._waiting.append(_Waiting(answered, scored, timestamp, window))
+        while self._is_full() or self._waiting[0].answered.done():
+            yield from self._answered(self._waiting.popleft())
+            if not self._waiting:
+                break
+
+    def finish_bundle(self) -> Iterator[Any]:
+        """Waits for all answers."""
+        while self._waiting:
+            yield from self._answered(self._waiting.popleft())
+        for model, usage in self._judge.counts.take().items():
+            count_usage(model, usage)
+            PROGRESS.judged.setdefault(model, JudgeUsage()).add(usage)
+        yield from super().finish_bundle()
+
+    def _is_full(self) -> bool:
+        return len(self._waiting) > _WAITING_PER_CALL * self._settings.concurrency
+
+    def _answered(self, waiting: _Waiting) -> Iterator[Any]:
+        """Waits for a conversation's answers; raises AuthenticationError if the judge refuses to answer."""
+        waiting.answered.result()
+        for output in self.outputs(waiting.scored, waiting.timestamp):
+            value = WindowedValue(output.value, waiting.timestamp, (waiting.window,))
+            yield TaggedOutput(output.tag, value)
+
+
+def count_usage(model: str, usage: JudgeUsage) -> None:
+    """Adds what was asked of a model to Beam's counters, `MODEL|FIGURE` (a fault: `MODEL|unusable KIND`)."""
+    faults = {f"{UNUSABLE}{kind}": number for kind, number in usage.unusable.items()}
+    for name, number in (usage.figures() | faults).items():
+        Metrics.counter(JUDGE_USAGE, f"{model}|{name}").inc(number)
+
+
+class JudgeTurns(beam.PTransform[PCollection[Sample], DoOutputsTuple]):
+    """Fans every conversation out into turns and criteria, those included that a judge is asked about."""
+
+    def __init__(self, selection: Selection, run: RunInfo, settings: JudgeSettings) -> None:
+        """Keeps what to score by, and who judges."""
+        super().__init__()
+        self._selection, self._run, self._settings = selection, run, settings
+
+    def expand(self, matched: "PCollection[Sample]") -> Any:
+        """Gives keyed sums, lists of score rows, lists of result rows, and failures."""
+        judge = JudgeFn(self._selection, self._run, self._settings, BundleSums())
+        return matched | "Judge" >> beam.ParDo(judge).with_outputs(STATISTICS, SCORES, RESULTS, FAILURES)

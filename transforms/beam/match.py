@@ -1,0 +1,88 @@
+"""Puts conversations beside the cases that they are held against."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import apache_beam as beam
+from apache_beam.pvalue import DoOutputsTuple, PCollection
+from apache_beam.transforms.window import GlobalWindows
+
+from turnwise.schemas.case import CaseKey, EvalCase
+from turnwise.schemas.failure import record_failure
+from turnwise.transforms.beam.counters import CountingDoFn
+from turnwise.transforms.beam.parse import FAILURES, LoggedConversation
+from turnwise.transforms.matching.cases import CaseIndex
+from turnwise.transforms.matching.sample import Sample
+
+USED = "used"
+
+
+class _MatchFn(CountingDoFn):
+    def __init__(self) -> None:
+        super().__init__()
+        self._index = CaseIndex(None)
+        self._cases: Sequence[EvalCase] | CaseIndex | None = None
+
+    def start_bundle(self) -> None:
+        super().start_bundle()
+        self._used: set[CaseKey] = set()
+
+    def finish_bundle(self) -> Iterator[Any]:
+        super().finish_bundle()
+        for key in self._used:
+            yield beam.pvalue.TaggedOutput(USED, GlobalWindows.windowed_value(key.text))
+
+    def process(
+        self, logged: LoggedConversation, cases: Sequence[EvalCase] | CaseIndex | None = None
+    ) -> Iterator[Any]:
+        if cases is not self._cases:
+            self._cases = cases
+            self._index = cases if isinstance(cases, CaseIndex) else CaseIndex(cases)
+        conversation, record = logged
+        try:
+            case = self._index.find(conversation)
+            if cases is not None and case is not None:
+                self._used.add(case.key)
+            yield Sample(conversation, case, record)
+        except Exception as error:
+            self.count("lost_conversations")
+            failure = record_failure("match", error, record, conversation.conversation_id)
+            failure.app_version = conversation.app_version
+            yield beam.pvalue.TaggedOutput(FAILURES, failure)
+
+
+class MatchCases(beam.PTransform[PCollection[LoggedConversation], DoOutputsTuple]):
+    """Puts every conversation beside its case; an unknown case is a failure."""
+
+    def __init__(self, cases: "PCollection[EvalCase] | CaseIndex | None") -> None:
+        """Keeps the cases: those of a step, or an index made before anything runs; None: none were given."""
+        super().__init__()
+        self._cases = cases
+
+    def expand(self, conversations: "PCollection[LoggedConversation]") -> Any:
+        """Reads the cases of a step as a side input."""
+        cases = beam.pvalue.AsList(self._cases) if isinstance(self._cases, PCollection) else self._cases
+        return conversations | "Match" >> beam.ParDo(_MatchFn(), cases).with_outputs(
+            USED, FAILURES, main="matched"
+        )
+
+
+def _unused(case: EvalCase) -> tuple[str, int]:
+    return case.key.text, 0
+
+
+def _once(key: str) -> tuple[str, int]:
+    return key, 1
+
+
+class _CountUnusedFn(CountingDoFn):
+    def process(self, entry: tuple[str, int]) -> None:
+        self.count("unused_cases", int(entry[1] == 0))
+
+
+def count_unused_cases(cases: "PCollection[EvalCase]", used: "Sequence[PCollection[str]]") -> None:
+    """Counts the eval cases that no conversation was held against; `used` are the keys from `MatchCases`."""
+    given = cases | "GivenCases" >> beam.Map(_unused)
+    tried = [ids | f"UsedCases{i}" >> beam.Map(_once) for i, ids in enumerate(used)]
+    uses = [given, *tried] | "AllUses" >> beam.Flatten() | "UsesOfCase" >> beam.CombinePerKey(max)
+    _ = uses | "CountUnusedCases" >> beam.ParDo(_CountUnusedFn())

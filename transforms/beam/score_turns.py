@@ -1,0 +1,172 @@
+"""Scores conversations and gives what the sinks and the metrics are made of."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple, Protocol
+
+import apache_beam as beam
+from apache_beam.pvalue import DoOutputsTuple, PCollection, TaggedOutput
+from apache_beam.transforms.window import GlobalWindows
+from apache_beam.utils.timestamp import Timestamp
+
+from turnwise.schemas.failure import record_failure
+from turnwise.schemas.rows import ResultRow, ScoreRow
+from turnwise.transforms.beam.counters import CountingDoFn
+from turnwise.transforms.beam.parse import FAILURES
+from turnwise.transforms.beam.progress import PROGRESS
+from turnwise.transforms.ces.results import RunInfo, evaluation_result
+from turnwise.transforms.criteria.base import MeasuredCriterion
+from turnwise.transforms.matching.sample import Sample
+from turnwise.transforms.metrics.rows import result_row, score_rows
+from turnwise.transforms.metrics.slices import slices_of
+from turnwise.transforms.metrics.state import MetricsState
+from turnwise.transforms.scoring.conversation import ScoredConversation, score_conversation
+from turnwise.transforms.scoring.inferred_effects import GuessCounts
+from turnwise.transforms.scoring.verdict import Verdict, conversation_verdict
+
+STATISTICS = "statistics"
+SCORES = "scores"
+RESULTS = "results"
+
+
+class EvaluatedConversation(NamedTuple):
+    """Everything that a conversation gives to the sinks and the metrics.
+
+    Attributes:
+        scores: Its score rows.
+        results: Its one result row, in a list.
+    """
+
+    scored: ScoredConversation
+    verdict: Verdict
+    scores: list[ScoreRow]
+    results: list[ResultRow]
+
+    def add_to(self, sums: dict[str, MetricsState]) -> None:
+        """Adds the conversation to the sums of its app version ("" if unknown)."""
+        version = self.scored.sample.conversation.app_version or ""
+        state = sums.get(version)
+        if state is None:
+            state = sums[version] = MetricsState()
+        state.add(self.scored, self.verdict, self.results[0]["result"])
+
+
+def evaluate(sample: Sample, criteria: Sequence[MeasuredCriterion], run: RunInfo) -> EvaluatedConversation:
+    """Scores a conversation by measured criteria and decides it."""
+    return decide(score_conversation(sample, criteria), run)
+
+
+def decide(scored: ScoredConversation, run: RunInfo) -> EvaluatedConversation:
+    """Decides a scored conversation, and tells which slices it belongs to."""
+    scored.slices = slices_of(scored.sample, run.slices)
+    verdict = conversation_verdict(scored)
+    result = evaluation_result(scored, verdict, run)
+    rows = list(score_rows(scored, run.run_id))
+    return EvaluatedConversation(scored, verdict, rows, [result_row(scored, result)])
+
+
+class Emitter(Protocol):
+    """How evaluated conversations leave the step that scored them."""
+
+    def start(self) -> None:
+        """Forgets a bundle that did not end."""
+
+    def give(self, evaluated: EvaluatedConversation, timestamp: Timestamp | None) -> Iterator[Any]:
+        """Yields what leaves at once."""
+
+    def finish(self) -> Iterator[Any]:
+        """Yields what leaves with the bundle."""
+
+
+class BundleSums:
+    """Rows leave at once, to their tables; what a bundle adds to the metrics is summed up over it."""
+
+    def __init__(self) -> None:
+        """Starts with no sums."""
+        self._sums: dict[str, MetricsState] = {}
+
+    def start(self) -> None:
+        """Starts with no sums."""
+        self._sums = {}
+
+    def give(self, evaluated: EvaluatedConversation, timestamp: Timestamp | None) -> Iterator[Any]:
+        """Yields the rows and the failures of criteria."""
+        for failure in evaluated.scored.failures:
+            yield TaggedOutput(FAILURES, failure)
+        yield TaggedOutput(SCORES, evaluated.scores)
+        yield TaggedOutput(RESULTS, evaluated.results)
+        evaluated.add_to(self._sums)
+
+    def finish(self) -> Iterator[Any]:
+        """Yields the bundle's sums by app version."""
+        for entry in self._sums.items():
+            yield TaggedOutput(STATISTICS, GlobalWindows.windowed_value(entry))
+
+
+class ScoringDoFn(CountingDoFn):
+    """Decides scored conversations and lets them leave."""
+
+    def __init__(self, run: RunInfo, emission: Emitter) -> None:
+        """Keeps the run that results belong to, and how they leave."""
+        super().__init__()
+        self._run, self._emission = run, emission
+        self._guesses = GuessCounts()
+
+    def start_bundle(self) -> None:
+        """Starts with nothing scored."""
+        super().start_bundle()
+        self._emission.start()
+        self._guesses = GuessCounts()
+
+    def finish_bundle(self) -> Iterator[Any]:
+        """Yields what leaves with the bundle."""
+        super().finish_bundle()
+        self._guesses.hand_over()
+        yield from self._emission.finish()
+
+    def outputs(self, scored: ScoredConversation, timestamp: Timestamp | None = None) -> Iterator[Any]:
+        """Yields everything that a scored conversation gives, or the failure to decide it."""
+        try:
+            evaluated = decide(scored, self._run)
+        except Exception as error:
+            yield self.lost(scored.sample, error)
+            return
+        self.count("results")
+        PROGRESS.conversations += 1
+        PROGRESS.turns += len(scored.sample.conversation.turns)
+        self._guesses.add(scored)
+        yield from self._emission.give(evaluated, timestamp)
+
+    def lost(self, sample: Sample, error: Exception) -> Any:
+        """Returns the failure of a conversation that could not be scored, and counts it."""
+        self.count("lost_conversations")
+        failure = record_failure("score", error, sample.record, sample.conversation.conversation_id)
+        return TaggedOutput(FAILURES, failure)
+
+
+class _MeasureFn(ScoringDoFn):
+    def __init__(self, criteria: Sequence[MeasuredCriterion], run: RunInfo) -> None:
+        super().__init__(run, BundleSums())
+        self._criteria = tuple(criteria)
+
+    def process(self, sample: Sample) -> Iterator[Any]:
+        try:
+            scored = score_conversation(sample, self._criteria)
+        except Exception as error:
+            yield self.lost(sample, error)
+            return
+        yield from self.outputs(scored)
+
+
+class ScoreTurns(beam.PTransform[PCollection[Sample], DoOutputsTuple]):
+    """Fans every conversation out into turns and measured criteria, in one fused step."""
+
+    def __init__(self, criteria: Sequence[MeasuredCriterion], run: RunInfo) -> None:
+        """Keeps the criteria."""
+        super().__init__()
+        self._criteria, self._run = criteria, run
+
+    def expand(self, matched: "PCollection[Sample]") -> Any:
+        """Gives keyed sums, lists of score rows, lists of result rows, and failures."""
+        return matched | "Score" >> beam.ParDo(_MeasureFn(self._criteria, self._run)).with_outputs(
+            STATISTICS, SCORES, RESULTS, FAILURES
+        )

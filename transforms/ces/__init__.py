@@ -1,0 +1,1 @@
+"""CES's own: judgements, verdicts, results and aggregated metrics."""

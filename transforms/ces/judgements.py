@@ -1,0 +1,159 @@
+"""What the judges of CES's criteria say of one conversation, and what becomes of its expectations by that."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from turnwise.schemas.case import EvalCase
+from turnwise.schemas.conversation import Expectation
+from turnwise.schemas.score import Outcome, Score
+from turnwise.schemas.values import JsonObject
+from turnwise.transforms.ces.criteria import CES_CRITERIA
+from turnwise.transforms.criteria.ces_hallucination import Hallucination, switched_off
+from turnwise.transforms.criteria.ces_scenario import UserGoalSatisfaction
+from turnwise.transforms.criteria.ces_similarity import SemanticSimilarity, similarity_threshold
+from turnwise.transforms.criteria.ces_values import SemanticMatch
+from turnwise.transforms.matching.arguments import ParameterScore, parameter_outcome
+from turnwise.transforms.matching.expectations import ExpectationOutcome
+from turnwise.transforms.matching.sample import Sample, TurnPair
+from turnwise.transforms.scoring.conversation import CriterionScores
+
+_NAMES = frozenset(criterion.name for criterion in CES_CRITERIA)
+
+
+class Judgements:
+    """The scores of CES's judged criteria; false if none was applied."""
+
+    def __init__(self, scores: Iterable[CriterionScores] = ()) -> None:
+        """Keeps those among all scores of a conversation."""
+        self._entries = {entry.criterion.name: entry for entry in scores if entry.criterion.name in _NAMES}
+        self._turns = {name: dict(entry.turns) for name, entry in self._entries.items()}
+
+    def __bool__(self) -> bool:
+        return bool(self._entries)
+
+    def has(self, name: str) -> bool:
+        """Tells whether a criterion was applied."""
+        return name in self._entries
+
+    def of_turn(self, name: str, index: int) -> Score | None:
+        """Returns a criterion's score of a pair; None: it has none."""
+        return self._turns.get(name, {}).get(index)
+
+    def of_whole(self, name: str) -> Score | None:
+        """Returns a criterion's score of the conversation; None: it has none."""
+        entry = self._entries.get(name)
+        return entry.overall if entry else None
+
+    def items(self, name: str, key: str) -> list[JsonObject]:
+        """Returns a list out of the details of a criterion's score of the conversation."""
+        score = self.of_whole(name)
+        return list((score.details or {}).get(key, ())) if score else []
+
+    def hallucination(self, index: int) -> Score | None:
+        """Returns the hallucination score of a pair."""
+        return self.of_turn(Hallucination.name, index)
+
+    def user_goal(self) -> Score | None:
+        """Returns the score of the user goal."""
+        return self.of_whole(UserGoalSatisfaction.name)
+
+    def similarity(self, sample: Sample, pair: TurnPair) -> tuple[Score, Outcome] | None:
+        """Returns a golden turn's similarity and its outcome by the case's gate; None: it has no value."""
+        score = self.of_turn(SemanticSimilarity.name, pair.index)
+        if score is None or score.value is None or sample.eval_case is None or pair.expected is None:
+            return None
+        passed = score.value >= similarity_threshold(sample.eval_case, pair.expected)
+        return score, "PASS" if passed else "FAIL"
+
+    def golden_outcomes(self, sample: Sample, pair: TurnPair) -> list[ExpectationOutcome]:
+        """Returns what became of a golden turn's expectations; what is not decided anew stays the object."""
+        outcomes = sample.replay(pair).outcomes
+        if not self or sample.eval_case is None:
+            return outcomes
+        score = self.of_turn(SemanticMatch.name, pair.index)
+        outcomes = _with_values(sample.eval_case, outcomes, (score.details or {})["values"] if score else ())
+        similarity = self.similarity(sample, pair)
+        if similarity is None:
+            return outcomes
+        return [
+            replace(outcome, outcome=similarity[1]) if _is_open_answer(outcome) else outcome
+            for outcome in outcomes
+        ]
+
+    def scenario_outcomes(self, sample: Sample) -> list[ExpectationOutcome]:
+        """Returns what became of a scenario's expectations; what is not decided anew stays the object."""
+        outcomes = list(sample.scenario_outcomes)
+        if not self or sample.eval_case is None:
+            return outcomes
+        outcomes = _with_values(sample.eval_case, outcomes, self.items(SemanticMatch.name, "values"))
+        for item in self.items("scenario_expectations", "answers"):
+            if item["score"] is not None:
+                place, verdict = item["place"], _outcome(item["score"])
+                outcomes[place] = replace(outcomes[place], outcome=verdict)
+        return outcomes
+
+    def why(self, name: str, indices: Iterable[int] = ()) -> str:
+        """Returns why something a criterion should have said is missing, in brackets; "" if nobody asked."""
+        scores = [self.of_turn(name, index) for index in indices] or [self.of_whole(name)]
+        reasons = [score.reason for score in scores if score is not None and score.reason]
+        return f" ({reasons[0]})" if reasons else ""
+
+
+def needs_hallucination_check(pair: TurnPair) -> bool:
+    """Tells whether CES computes a pair's hallucination score: it may have calls, and it is not off."""
+    called = pair.actual is not None and bool(pair.actual.tool_calls or pair.actual.unknown_calls)
+    return called and not switched_off(pair.expected)
+
+
+def _is_open_answer(outcome: ExpectationOutcome) -> bool:
+    expectation = outcome.expectation
+    return outcome.outcome is None and expectation is not None and expectation.kind == "agent_response"
+
+
+def _outcome(score: float) -> Outcome:
+    return "PASS" if score else "FAIL"
+
+
+def _with_values(
+    case: EvalCase, outcomes: Sequence[ExpectationOutcome], values: Iterable[JsonObject]
+) -> list[ExpectationOutcome]:
+    """Decides the expectations whose values were compared by meaning."""
+    by_place: dict[int, list[JsonObject]] = {}
+    for value in values:
+        by_place.setdefault(value["place"], []).append(value)
+    return [
+        _with_verdicts(case, outcome, by_place[place]) if place in by_place else outcome
+        for place, outcome in enumerate(outcomes)
+    ]
+
+
+def _with_verdicts(
+    case: EvalCase, outcome: ExpectationOutcome, values: Sequence[JsonObject]
+) -> ExpectationOutcome:
+    scores = [value["score"] for value in values]
+    if not any(score is not None for score in scores):
+        return outcome
+    if outcome.parameters is not None and outcome.expectation is not None:
+        return _with_parameters(case, outcome, outcome.expectation, outcome.parameters, values)
+    if outcome.outcome is not None or (None in scores and 0.0 not in scores):
+        return outcome
+    return replace(outcome, outcome=_outcome(min(score for score in scores if score is not None)))
+
+
+def _with_parameters(
+    case: EvalCase,
+    outcome: ExpectationOutcome,
+    expectation: Expectation,
+    before: ParameterScore,
+    values: Sequence[JsonObject],
+) -> ExpectationOutcome:
+    wrong = tuple(value["name"] for value in values if value["score"] == 0.0)
+    right = sum(value["score"] == 1.0 for value in values)
+    parameters = ParameterScore(
+        before.matched + right, before.total, before.undecided - right - len(wrong), before.wrong + wrong
+    )
+    own = expectation.parameter_threshold
+    gate = parameter_outcome(parameters, case.thresholds.parameter if own is None else own)
+    is_gated = case.kind == "scenario" or case.step_tool_correctness_enabled
+    made = gate if is_gated else outcome.outcome
+    return replace(outcome, outcome=made, parameters=parameters, parameter_outcome=gate)

@@ -1,0 +1,50 @@
+"""Why a score fails, in words that a person can act on."""
+
+from collections.abc import Sequence
+
+from turnwise.schemas.conversation import ToolCall
+from turnwise.schemas.score import Score
+from turnwise.transforms.effects.wording import call_text, value_text
+from turnwise.transforms.matching.sample import MISSING_TURN, TurnPair
+
+_MOST_CALLS = 5
+
+
+def calls_text(calls: Sequence[ToolCall]) -> str:
+    """Returns calls with their arguments; of very many the first, and long ones without their end."""
+    more = f"; and {len(calls) - _MOST_CALLS} more" if len(calls) > _MOST_CALLS else ""
+    return "; ".join(value_text(call_text(call)) for call in calls[:_MOST_CALLS]) + more or "none"
+
+
+def words_text(text: str | None) -> str:
+    """Returns what was said in quotation marks, a long text without its end."""
+    return f"“{value_text(text)}”" if text and text.strip() else "nothing"
+
+
+def why_unpaired(pair: TurnPair) -> str:
+    """Returns what a missing turn was to hold, or what an extra one holds."""
+    if pair.label == MISSING_TURN and pair.expected is not None:
+        want = pair.expected
+        holds = _turn_text(want.user, want.tool_calls or (), want.response)
+        return f"Turn {pair.index} is missing. Expected: {holds}."
+    turn = pair.actual
+    holds = _turn_text(turn.user, turn.tool_calls, turn.agent) if turn else "nothing"
+    return f"Turn {pair.index} was not expected. It holds: {holds}."
+
+
+def _turn_text(user: str | None, calls: Sequence[ToolCall], answer: str | None) -> str:
+    said = [(who, text) for who, text in (("user", user), ("agent", answer)) if text and text.strip()]
+    parts = [f"{who} {words_text(text)}" for who, text in said]
+    if calls:
+        parts.append(f"calls {calls_text(calls)}")
+    return ", ".join(parts) or "nothing"
+
+
+def why_overall(turns: Sequence[tuple[int, Score]]) -> str | None:
+    """Returns how many of a conversation's turns fail, and why the first does; None: none does by itself."""
+    failed = [(index, score) for index, score in turns if score.outcome == "FAIL"]
+    if not failed:
+        return None
+    index, first = failed[0]
+    why, place = first.explanation or "", f"Turn {index}"
+    return f"{len(failed)} of {len(turns)} fail. " + (why if why.startswith(place) else f"{place}: {why}")

@@ -1,0 +1,143 @@
+"""Whether a tool's answer says that the call failed."""
+
+import re
+
+from pydantic_core import from_json
+
+from turnwise.schemas.conversation import ToolResponse
+from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.transforms.effects.inferred import words_of
+
+_DEEPEST = 4
+_MOST_PARTS = 20
+_LONGEST_TEXT = 500
+_ERROR_KEYS = ("error", "errors", "exception", "errormessage", "errorcode", "errortype", "iserror")
+_SUCCESS_KEYS = ("success", "succeeded", "successful", "ok", "issuccess")
+_STATUS_KEYS = ("status", "statuscode", "httpstatus", "httpstatuscode", "responsecode")
+_HOLDING_KEYS = ("result", "output", "response", "content", "body", "structuredcontent", "text", "message",
+                 "detail", "msg")  # fmt: skip
+_NO_ERROR = ("", "0", "none", "null", "false", "no", "ok", "no error", "success")
+_GOOD_STATUS = ("success", "succeeded", "successful", "ok", "200", "201", "completed", "done")
+_BAD_STATUS = re.compile(
+    r"error|errored|fail|failed|failure|fatal|exception|invalid.*|not[ _-]?found|bad[ _-]?request|forbidden"
+    r"|unauthori[sz]ed|aborted|time[d ]?[ _-]?out|[45]\d\d\b.*"
+)
+_OPENING = re.compile(
+    r"[\W_]*(?:(?:\w+ )?(?:errors?|failure)\b(?![ -]?free)|[\w.]*(?:error|exception)\b ?[:(]"
+    r"|exception\b|traceback \(|fail(?:ed|ure)?\b|fatal\b|invalid\b|forbidden\b|unauthori[sz]ed\b|bad request"
+    r"|(?:access|permission) denied|no such\b|not found\b|insufficient\b"
+    r"|not (?:allowed|permitted|possible|authori[sz]ed)\b|http\S* [45]\d\d\b"
+    r"|(?:http\S* |status(?: code)?:? ?)?[45]\d\d (?:[a-z-]+ ){0,3}"
+    r"(?:error|request|unauthori[sz]ed|forbidden|found|conflict|gone|unavailable|timeout|gateway)\b"
+    r"|fehler\b|erreur\b|échec\b|fallo\b|오류|실패|에러|エラー|失敗|错误|失败|錯誤)"
+)
+_SAYING = re.compile(
+    r"\b(?:unable to|can ?not|can['’]t|could ?n['’]t|could not|not found|does ?n['’]t exist|does not exist"
+    r"|(?:do|does|did)(?: not|n['’]t) have"
+    r"|not (?:allowed|permitted|authori[sz]ed)|failed|denied|timed out|is invalid|are invalid|not valid)\b"
+)
+_SUCCEEDING = re.compile(
+    r"\b(?:success(?:ful|fully)?|succeeded|completed|(?:no|0|without(?: any)?) errors?|0 failed)\b"
+)
+_SO_BEFORE = re.compile(r"\b(?:is|are|was|were) already \w+(?: \w+){0,2}$")
+_CLAUSE_END = re.compile(r"[.!?;\n](?:\s|$)")
+
+
+def has_failed(response: ToolResponse | None, tool: str = "") -> bool:
+    """Tells whether a call failed: by the log's mark, or else by what the tool answered.
+
+    A text has failed if it opens as an error does (`Error: ...`, `ValueError: ...`, `404 Not Found`), or if
+    its first clause says so (`order not found`). An object has failed by `error`, `isError`, `success`, `ok`,
+    a status of 400 and more or a status such as `failed`, at the top or inside `result`, `content` and the
+    like.
+    A call without a recorded answer is taken to have succeeded.
+
+    Args:
+        response: The answer.
+        tool: Name of the tool that answered: what one that denies has denied, it did.
+    """
+    if response is None:
+        return False
+    denies = "deny" in words_of(tool)
+    return bool(response.error) or _says_failure(response.response, _DEEPEST, denies)
+
+
+def changed_nothing(response: ToolResponse | None) -> bool:
+    """Tells whether a tool's answer is a text that says that all was so before (`it was already open`)."""
+    answer = response.response if response else None
+    return isinstance(answer, str) and _SO_BEFORE.search(_first_clause(answer)) is not None
+
+
+def _says_failure(answer: JsonValue, depth: int, denies: bool) -> bool:
+    if isinstance(answer, str):
+        decoded = _decoded(answer)
+        if decoded is None:
+            return _text_says_failure(answer, denies)
+        return _says_failure(decoded, depth, denies)
+    if depth and isinstance(answer, dict):
+        return _object_says_failure(answer, depth, denies)
+    if depth and isinstance(answer, list) and answer:
+        return all(
+            isinstance(part, dict | str) and _says_failure(part, depth - 1, denies)
+            for part in answer[:_MOST_PARTS]
+        )
+    return False
+
+
+def _decoded(text: str) -> JsonObject | list[JsonValue] | None:
+    """Returns the object or list that a text spells; None: it is a plain text."""
+    if text.lstrip()[:1] not in ("{", "["):
+        return None
+    try:
+        value = from_json(text)
+    except ValueError:
+        return None
+    return value if isinstance(value, dict | list) else None
+
+
+def _text_says_failure(text: str, denies: bool) -> bool:
+    plain, clause = _plain(text), _first_clause(text)
+    if _SUCCEEDING.search(clause):
+        return False
+    said = {found[0] for found in _SAYING.finditer(clause)} - ({"denied"} if denies else set())
+    return _OPENING.match(plain) is not None or bool(said)
+
+
+def _plain(text: str) -> str:
+    return " ".join(text[:_LONGEST_TEXT].casefold().split())
+
+
+def _first_clause(text: str) -> str:
+    return _CLAUSE_END.split(_plain(text), maxsplit=1)[0]
+
+
+def _object_says_failure(answer: JsonObject, depth: int, denies: bool) -> bool:
+    fields = {re.sub(r"[\W_]", "", str(key)).lower(): value for key, value in answer.items()}
+    if any(_is_error(fields[key]) for key in _ERROR_KEYS if key in fields):
+        return True
+    marks = [_is_true(fields[key]) for key in _SUCCESS_KEYS if key in fields]
+    marks += [_status(fields[key]) for key in _STATUS_KEYS if key in fields]
+    if False in marks or True in marks:
+        return False in marks
+    return any(_says_failure(fields[key], depth - 1, denies) for key in _HOLDING_KEYS if key in fields)
+
+
+def _is_error(value: JsonValue) -> bool:
+    return value.strip().lower() not in _NO_ERROR if isinstance(value, str) else bool(value)
+
+
+def _is_true(value: JsonValue) -> bool | None:
+    if isinstance(value, str):
+        text = value.strip().lower()
+        return True if text in ("true", "yes", "1") else False if text in ("false", "no", "0") else None
+    return bool(value) if isinstance(value, bool | int | float) else None
+
+
+def _status(value: JsonValue) -> bool | None:
+    """Returns whether a status says success; None: neither (`cancelled` is what became of a thing)."""
+    if isinstance(value, bool):
+        return value
+    text = str(value).strip().lower() if isinstance(value, str | int) else ""
+    if text in _GOOD_STATUS:
+        return True
+    return False if _BAD_STATUS.fullmatch(text) else None

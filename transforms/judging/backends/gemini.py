@@ -1,0 +1,243 @@
+"""Asks Gemini, through google-genai. Loading this module loads google-genai; nothing else does."""
+
+import asyncio
+import json
+import math
+import re
+import time
+from collections.abc import Awaitable, Callable
+from functools import lru_cache
+from typing import TypeVar
+from urllib.request import getproxies
+
+import aiohttp
+from google import genai
+from google.auth.exceptions import GoogleAuthError, TransportError
+from google.genai import errors, types
+from pydantic import ValidationError
+
+from turnwise.schemas.config import ConfigError
+from turnwise.schemas.judge_config import JudgeConfig
+from turnwise.schemas.values import JsonObject
+from turnwise.transforms.judging.backends.access import HOW_TO, Access
+from turnwise.transforms.judging.backends.attempts import (
+    PASSING_STATUSES,
+    Attempts,
+    WaitTooLongError,
+    asked_wait,
+)
+from turnwise.transforms.judging.backends.base import (
+    AuthenticationError,
+    Fault,
+    OneCandidateError,
+    RawReply,
+    Request,
+    RequestTemplate,
+    one_line,
+)
+from turnwise.transforms.judging.backends.gemini_reply import read_answer
+
+T = TypeVar("T")
+_CONFIGS_KEPT = 1024
+_CHECK_S = 30.0
+_BAD_KEYS = ("API_KEY_INVALID", "API key not valid", "API key expired")
+
+
+_OBJECT = re.compile(r"\s?ssl:<[^>]*>")
+"""A part of aiohttp's messages that says nothing and differs from run to run."""
+
+
+class Gemini:
+    """One client of the Gemini API or of Vertex AI, for one event loop; made at the first call.
+
+    What may pass (408, 425, 429, 499, 5xx but 501 and 505, connections that fail) is sent again until the
+    time of the call is over.
+    """
+
+    def __init__(self, config: JudgeConfig, access: Access, on_retry: Callable[[str], None]):
+        """Takes what is called with the model's name whenever a request is sent again."""
+        self._config = config
+        self._access = access
+        self._on_retry = on_retry
+        self._session: aiohttp.ClientSession | None = None
+        self._client: genai.Client | None = None
+        self._settings = lru_cache(_CONFIGS_KEPT)(_settings)
+
+    async def generate(self, request: Request, count: int) -> list[RawReply]:
+        """Makes one call; see Backend."""
+        config, model = self._config, request.recipe.model
+        attempts = Attempts(config.max_attempts, config.retry_delay_s)
+        try:
+            self._opened()  # takes a second, which is none of the call's
+            attempts.deadline = time.monotonic() + config.timeout_s
+            sent = self._sent(lambda: self._generate(request, count), attempts, model)
+            body = await asyncio.wait_for(sent, config.timeout_s)
+        except Exception as error:
+            return [RawReply(None, self._fault(error, count, attempts), model)] * count
+        return read_answer(body, model, count)
+
+    async def check(self, model: str) -> None:
+        """Asks the API whether it lets us in and has the model, at no cost.
+
+        Raises:
+            ConfigError: It refuses the credentials, has no such model, or cannot be reached.
+        """
+        limit = min(_CHECK_S, self._config.timeout_s)
+        attempts = Attempts(2, self._config.retry_delay_s)
+        try:
+            self._opened()
+            attempts.deadline = time.monotonic() + limit
+            await asyncio.wait_for(self._sent(lambda: self._count_tokens(model), attempts, model), limit)
+        except Exception as error:
+            fault = self._fault(error, 1, attempts)
+            unknown_model = isinstance(error, errors.APIError) and error.code == 404
+            if fault.kind in ("connection", "timeout") or (unknown_model and not self._access.base_url):
+                raise ConfigError(f"judge: model {model}: {fault.reason}") from None
+
+    async def aclose(self) -> None:
+        """Closes the connections."""
+        if self._client is not None:  # and kept: its finalizer starts a task wherever a loop is running
+            await self._client.aio.aclose()
+            self._client.close()
+        if self._session is not None:
+            await self._session.close()
+
+    async def _sent(self, send: Callable[[], Awaitable[T]], attempts: Attempts, model: str) -> T:
+        """Sends until it works; raises the error of an attempt that was the last, or will not pass."""
+        while True:
+            attempts.count += 1
+            try:
+                return await send()
+            except Exception as error:
+                attempts.last = error
+                if attempts.is_last or not _may_pass(error):
+                    raise
+            asked = _asked_wait(attempts.last)
+            if asked and attempts.is_beyond(asked) and isinstance(attempts.last, errors.APIError):
+                raise WaitTooLongError(attempts.last.code, asked)
+            await asyncio.sleep(attempts.pause(asked))
+            self._on_retry(model)
+
+    async def _count_tokens(self, model: str) -> None:
+        await self._opened().aio.models.count_tokens(model=model, contents="?")
+
+    async def _generate(self, request: Request, count: int) -> str:
+        response = await self._opened().aio.models.generate_content(
+            model=request.recipe.model,
+            contents=request.evidence,
+            config=self._settings(request.recipe, count),
+        )
+        http = response.sdk_http_response
+        return (http and http.body) or ""
+
+    def _opened(self) -> genai.Client:
+        if self._client is None:
+            self._session = _session()
+            self._client = _client(self._config, self._access, self._session)
+        return self._client
+
+    def _fault(self, error: Exception, count: int, attempts: Attempts) -> Fault:
+        if isinstance(error, asyncio.TimeoutError):
+            return self._timeout(count, attempts)
+        if isinstance(error, WaitTooLongError):
+            return Fault("http", str(error))
+        if isinstance(error, errors.APIError):
+            return self._refusal(error, count)
+        if isinstance(error, GoogleAuthError) and not (error.retryable or isinstance(error, TransportError)):
+            raise AuthenticationError(f"judge: {self._clean(str(error))}; {HOW_TO}") from None
+        if isinstance(error, aiohttp.ClientError | OSError | GoogleAuthError):
+            return Fault("connection", self._clean(f"no connection: {type(error).__name__}: {error}"))
+        if isinstance(error, ValidationError):
+            return Fault("other", _wrong_setting(error))
+        return Fault("other", self._clean(f"{type(error).__name__}: {error}"))
+
+    def _timeout(self, count: int, attempts: Attempts) -> Fault:
+        reason = f"no answer within {self._config.timeout_s:g} s"
+        if attempts.last is None or isinstance(attempts.last, asyncio.TimeoutError):
+            return Fault("timeout", reason)
+        last = self._fault(attempts.last, count, attempts).reason
+        return Fault("timeout", one_line(f"{reason}, {attempts.count} attempts; the last error: {last}"))
+
+    def _refusal(self, error: errors.APIError, count: int) -> Fault:
+        said = " ".join(str(each) for each in (error.status, error.message) if each)
+        reason = self._clean(f"HTTP {error.code} {said}")
+        if error.code in (401, 403) or (error.code == 400 and _is_bad_key(error)):
+            raise AuthenticationError(f"judge: the credentials are refused: {reason}") from None
+        if error.code == 400 and count > 1 and "candidate" in reason.lower():
+            raise OneCandidateError from None
+        return Fault("http", reason)
+
+    def _clean(self, text: str) -> str:
+        key = self._access.api_key
+        text = _OBJECT.sub("", text)
+        return one_line(text.replace(key, "[key]") if key else text)
+
+
+def _may_pass(error: Exception) -> bool:
+    """Tells whether an error may be gone when the same is sent again."""
+    if isinstance(error, errors.APIError):
+        return error.code in PASSING_STATUSES
+    if isinstance(error, GoogleAuthError):
+        return error.retryable or isinstance(error, TransportError)
+    if isinstance(error, asyncio.TimeoutError):
+        return False  # no attempt has a time limit of its own
+    # An error that is declared to be JSON and is none comes from a gateway.
+    return isinstance(error, aiohttp.ClientError | OSError | json.JSONDecodeError | UnicodeDecodeError)
+
+
+def _asked_wait(error: Exception) -> float:
+    if not isinstance(error, errors.APIError):
+        return 0.0
+    return asked_wait(getattr(error.response, "headers", None) or {}, error.details)
+
+
+def check_settings(settings: JsonObject) -> None:
+    """Raises ConfigError if generation settings are none of google-genai's."""
+    try:
+        types.GenerateContentConfig.model_validate(settings)
+    except ValidationError as error:
+        raise ConfigError(f"judge: {_wrong_setting(error)}") from None
+
+
+def _wrong_setting(error: ValidationError) -> str:
+    first = error.errors(include_input=False, include_url=False)[0]
+    path = ".".join(str(part) for part in first["loc"])
+    return one_line(f"generation settings: {path}: {first['msg']}")
+
+
+def _is_bad_key(error: errors.APIError) -> bool:
+    return any(word in str(error.details) for word in _BAD_KEYS)
+
+
+def _session() -> aiohttp.ClientSession:
+    # With trust_env every request looks for proxies on two other threads, a third of its whole cost.
+    return aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0), trust_env=bool(getproxies()))
+
+
+def _client(config: JudgeConfig, access: Access, session: aiohttp.ClientSession) -> genai.Client:
+    options = types.HttpOptions(
+        base_url=access.base_url,
+        timeout=math.ceil(config.timeout_s * 1000),
+        retry_options=types.HttpRetryOptions(attempts=1),
+        aiohttp_client=session,
+    )
+    return genai.Client(
+        vertexai=access.vertexai,
+        api_key=access.api_key,
+        project=access.project,
+        location=access.location,
+        http_options=options,
+    )
+
+
+def _settings(recipe: RequestTemplate, count: int) -> types.GenerateContentConfig:
+    values = {
+        **recipe.settings,
+        "system_instruction": recipe.instructions,
+        "response_mime_type": "application/json",
+        "response_json_schema": recipe.schema,
+        "candidate_count": count if count > 1 else None,
+        "automatic_function_calling": {"disable": True},
+        "should_return_http_response": True,
+    }
+    return types.GenerateContentConfig.model_validate(values)

@@ -1,0 +1,1 @@
+"""Judgements by rules, without a model."""

@@ -1,0 +1,62 @@
+"""A sentence as a claim: what it says, and what it demands of the evidence."""
+
+import re
+from collections.abc import Iterable, Set
+from typing import NamedTuple
+
+from turnwise.transforms.text.numbers import Keys
+from turnwise.transforms.text.words import Word, dates_in_words, weigh, words
+
+_LIST_MARK = re.compile(r"\W*\d{1,3}[.)](?=\s|$)")
+_NAMED = 5
+
+
+class Claim(NamedTuple):
+    """A sentence.
+
+    Attributes:
+        text: The sentence, without the number of a list entry.
+        words: Its words, in order.
+        weights: Its features with their weights.
+        content: Those that are more than grammar.
+        demands: A number, date or identifier, and the keys of which the evidence must hold one.
+    """
+
+    text: str
+    words: list[Word]
+    weights: dict[str, float]
+    content: dict[str, float]
+    demands: list[tuple[Word, Keys]]
+
+
+def read_claim(sentence: str) -> Claim:
+    """Reads a sentence."""
+    mark = _LIST_MARK.match(sentence)
+    text = sentence[mark.end() :] if mark else sentence
+    found = words(text)
+    content = weigh([word for word in found if word.is_content])
+    weights = weigh([word for word in found if not word.is_content], content)
+    demands = [(word, keys) for word in found for keys in word.demands]
+    return Claim(text, found, weights, content, demands + list(dates_in_words(found)))
+
+
+def missing_numbers(claim: Claim, known: Set[str]) -> list[str]:
+    """Lists the numbers, dates and identifiers of a claim that are not known."""
+    return [word.lower for word, keys in claim.demands if known.isdisjoint(keys)]
+
+
+def missing_words(claim: Claim, known: Set[str]) -> list[str]:
+    """Lists the content words of a claim of which less than half is known."""
+    return [word.lower for word in claim.words if not (word.demands or _is_half_known(word, known))]
+
+
+def _is_half_known(word: Word, known: Set[str]) -> bool:
+    if not word.is_content or known.isdisjoint(word.keys):
+        return not word.is_content
+    return sum([weight if key in known else -weight for key, weight in word.features]) >= 0
+
+
+def quoted(names: Iterable[str]) -> str:
+    """Lists names in quotation marks, each once, and the first few only."""
+    shown = [f"“{name}”" for name in dict.fromkeys(names)]
+    return ", ".join(shown[:_NAMED]) + (" and more" if len(shown) > _NAMED else "")

@@ -1,0 +1,145 @@
+"""Evidence, indexed by what it says and where it says it."""
+
+import re
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from itertools import chain, pairwise
+from typing import NamedTuple
+
+from turnwise.transforms.text.words import Word, dates_in_words, read_words, starts_of, tokenize
+
+_BLOCK = 24
+WINDOW = 2 * _BLOCK
+"""How many words are close together."""
+_LONGEST_REMEMBERED = 16_384
+_SENTENCE_END = re.compile(r"[.!?](?=\s)|[。！？؟।\n;{}]")
+
+
+class EvidenceSpan(NamedTuple):
+    """A stretch of evidence, `context[start:end]`.
+
+    Attributes:
+        context: The stretch and 24 words on either side; a line break stands for an end of the piece.
+        start: Where the first word begins that a claim shares.
+        end: Where the last one ends.
+    """
+
+    context: str
+    start: int
+    end: int
+
+    @property
+    def quote(self) -> str:
+        """The stretch itself."""
+        return self.context[self.start : self.end]
+
+
+class _Piece:
+    """A piece of evidence, cut into blocks of 24 words; two neighbouring blocks make a window.
+
+    What is said of one thing is said close together, while the words of a false claim are scattered over a
+    long text. A window has the number of its first block; the first window, -1, holds only block 0.
+    """
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.tokens = tokenize(text)
+        self.words = read_words(self.tokens)
+        self.keys = set(chain.from_iterable([word.keys for word in self.words]))
+        self.keys.update(*(days for _, days in dates_in_words(self.words)))
+        self._starts: list[int] = []
+        self._windows_of: dict[str, list[int]] = {}
+        for number, start in enumerate(range(0, len(self.words), _BLOCK)):
+            self._index(number, self.words[start : start + _BLOCK])
+
+    def _index(self, number: int, block: list[Word]) -> None:
+        windows_of = self._windows_of
+        for key in chain.from_iterable([word.keys for word in block if word.is_content]):
+            windows = windows_of.get(key)
+            if windows is None:
+                windows_of[key] = [number - 1, number]
+            elif windows[-1] == number - 1:
+                windows.append(number)
+            elif windows[-1] != number:
+                windows += number - 1, number
+
+    def best_window(self, content: Mapping[str, float]) -> tuple[float, int]:
+        """Gives the weight that the best window covers of a claim, and the number of the window."""
+        covered: dict[int, float] = {}
+        windows_of = self._windows_of
+        for key, weight in content.items():
+            for window in windows_of.get(key, ()):
+                covered[window] = covered.get(window, 0.0) + weight
+        best = max(covered, key=covered.__getitem__, default=0)
+        return covered.get(best, 0.0), best
+
+    def span(self, window: int, content: Mapping[str, float]) -> EvidenceSpan:
+        """Finds the sentence of a window that says most of a claim; the window says something of it."""
+        first = max(0, window * _BLOCK)
+        nearby, shares_nothing = self.words[first : first + WINDOW], content.keys().isdisjoint
+        shared = [place for place, word in enumerate(nearby, first) if not shares_nothing(word.keys)]
+        best = max(self._sentences(shared), key=lambda places: self._weight(places, content))
+        return self._stretch(best[0], best[-1])
+
+    def _sentences(self, places: list[int]) -> list[list[int]]:
+        """Parts words where a sentence ends between them."""
+        text, tokens, starts = self.text, self.tokens, self._all_starts()
+        sentences = [places[:1]]
+        for last, place in pairwise(places):
+            if _SENTENCE_END.search(text, starts[last] + len(tokens[last]), starts[place]):
+                sentences.append([])
+            sentences[-1].append(place)
+        return sentences
+
+    def _weight(self, places: Iterable[int], content: Mapping[str, float]) -> float:
+        keys = dict.fromkeys(chain.from_iterable([self.words[place].keys for place in places]))
+        return sum([content.get(key, 0.0) for key in keys])
+
+    def _stretch(self, first: int, last: int) -> EvidenceSpan:
+        text, starts = self.text, self._all_starts()
+        begin, after = first - _BLOCK, last + 1 + _BLOCK
+        start, end = starts[first], starts[last] + len(self.tokens[last])
+        before = text[starts[begin] : start] if begin > 0 else "\n" + text[:start]
+        rest = text[end : starts[after]] if after < len(self.words) else text[end:] + "\n"
+        return EvidenceSpan(before + text[start:end] + rest, len(before), len(before) + end - start)
+
+    def _all_starts(self) -> list[int]:
+        self._starts = self._starts or starts_of(self.tokens, self.text)
+        return self._starts
+
+
+_remembered_piece = lru_cache(maxsize=64)(_Piece)
+
+
+class Evidence:
+    """Pieces of evidence. Those of earlier turns come again and again, so the last ones read are remembered.
+
+    Attributes:
+        keys: Everything that is said anywhere.
+    """
+
+    def __init__(self, pieces: Iterable[str]) -> None:
+        """Reads pieces; neither their order nor a repeated one makes a difference."""
+        texts = sorted(set(pieces))
+        self._pieces = [
+            (_remembered_piece if len(text) <= _LONGEST_REMEMBERED else _Piece)(text) for text in texts
+        ]
+        self.keys: set[str] = set().union(*[piece.keys for piece in self._pieces])
+
+    def look_up(self, content: Mapping[str, float]) -> tuple[EvidenceSpan | None, float]:
+        """Finds where a claim is said.
+
+        Args:
+            content: Features of the claim with their weights.
+
+        Returns:
+            The sentence that says most of it, and how much weight is covered close to it; None and 0.0 where
+            nothing of it is said.
+        """
+        best: _Piece | None = None
+        most, window = 0.0, 0
+        for piece in self._pieces:
+            weight, place = piece.best_window(content)
+            if weight > most:
+                best, most, window = piece, weight, place
+        return (best.span(window, content) if best else None), most

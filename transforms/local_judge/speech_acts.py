@@ -1,0 +1,78 @@
+"""Sentences that claim nothing: questions, requests, offers, introductions and small talk."""
+
+import re
+from itertools import pairwise
+
+from turnwise.transforms.local_judge.claims import Claim
+from turnwise.transforms.text.closed_classes import (
+    CONDITIONS,
+    FIRST_PERSONS,
+    MODALS,
+    OFFERS,
+    REQUESTING_PARTS,
+    REQUESTS,
+    SECOND_PERSONS,
+)
+from turnwise.transforms.text.features import WORD_WEIGHT
+
+QUESTION = "A question claims nothing."
+NOTHING_SAID = "No word in it claims anything."
+REQUEST = "A request, an offer or a condition claims nothing."
+INTRODUCTION = "It only introduces what follows."
+SMALL_TALK = "It says too little to be held against evidence."
+
+_END = r"[^\w?？!！:：]*$"
+_QUESTION = re.compile(rf"(?:[?？⸮؟\u037e՞፧]|(?:です|ます|でしょう|ません)か|까요?|나요){_END}")
+_INTRODUCTION = re.compile(rf"[:：]{_END}")
+_EXCLAMATION = re.compile(rf"[!！]{_END}")
+_ASKING_WORDS = REQUESTS | OFFERS
+_PERSONS = FIRST_PERSONS | SECOND_PERSONS
+_FEW_WORDS = 2 * WORD_WEIGHT
+_SOME_WORDS = 3 * WORD_WEIGHT
+_SMALL_SHARE = 0.3
+_TAIL = 16
+
+
+def nothing_claimed(claim: Claim) -> str | None:
+    """Says why a sentence is no claim, whatever the evidence is; None: it may be one."""
+    if not claim.content:
+        return NOTHING_SAID
+    return QUESTION if _QUESTION.search(claim.text[-_TAIL:]) else None
+
+
+def no_claim_after_all(claim: Claim, known: float) -> str | None:
+    """Says why a sentence that the evidence does not hold is no claim; None: it is one.
+
+    Args:
+        claim: The sentence; the evidence holds all its numbers.
+        known: The weight of its content that the evidence holds.
+    """
+    if _INTRODUCTION.search(claim.text[-_TAIL:]):
+        return INTRODUCTION
+    if _asks(claim):
+        return REQUEST
+    return SMALL_TALK if not claim.demands and _is_small_talk(claim, known) else None
+
+
+def _asks(claim: Claim) -> bool:
+    said = [word.lower for word in claim.words]
+    if said[0] in CONDITIONS or not _ASKING_WORDS.isdisjoint(said):
+        return True
+    if any(part in claim.text for part in REQUESTING_PARTS):
+        return True
+    return any(
+        (one in MODALS and other in FIRST_PERSONS) or (other in MODALS and one in FIRST_PERSONS)
+        for one, other in pairwise(said)
+    )
+
+
+def _is_small_talk(claim: Claim, known: float) -> bool:
+    size = sum(claim.content.values())
+    if size <= _SOME_WORDS and _EXCLAMATION.search(claim.text[-_TAIL:]):
+        return True
+    is_unknown = size <= _FEW_WORDS and known < _SMALL_SHARE * size
+    return is_unknown and (_is_fragment(claim) or not _PERSONS.isdisjoint(word.lower for word in claim.words))
+
+
+def _is_fragment(claim: Claim) -> bool:
+    return all(word.is_content for word in claim.words)

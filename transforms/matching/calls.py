@@ -1,0 +1,95 @@
+"""Which calls are of the same tool, and which expected call an actual one answers."""
+
+from collections.abc import Hashable, Sequence
+
+from turnwise.schemas.conversation import ToolCall, ToolResponse
+from turnwise.transforms.matching.arguments import frozen, parameter_score, same_value
+from turnwise.transforms.matching.assignment import best_assignment, common_subsequence, equal_matches
+
+_MOST_PAIRS = 40_000
+
+
+def tool_identity(call: ToolCall | ToolResponse) -> str:
+    """Returns what tells one tool from another: its resource name, or else its name."""
+    return call.resource or call.name or ""
+
+
+def same_tool(left: ToolCall | ToolResponse, right: ToolCall | ToolResponse) -> bool:
+    """Tells whether two calls are of one tool; resource names are compared where both sides have one."""
+    if left.resource and right.resource:
+        return left.resource == right.resource
+    return left.name == right.name
+
+
+def pair_calls(expected: Sequence[ToolCall], actual: Sequence[ToolCall]) -> list[int | None]:
+    """Pairs expected with actual calls of the same tool, preferring matching parameters, then order.
+
+    Returns:
+        For every expected call the index of its actual partner, or None.
+    """
+    if len(expected) == len(actual) and all(map(_equal, expected, actual)):
+        return [*range(len(expected))]
+    partners: list[int | None] = [None] * len(expected)
+    has_resources = any(call.resource for call in (*expected, *actual))
+    actual_places = _places(actual, has_resources)
+    for name, rows in _places(expected, has_resources).items():
+        columns = actual_places.get(name)
+        if columns is not None:
+            found = _pair_group([expected[i] for i in rows], [actual[j] for j in columns])
+            for i, column in zip(rows, found, strict=True):
+                partners[i] = None if column is None else columns[column]
+    return partners
+
+
+def _places(calls: Sequence[ToolCall], has_resources: bool) -> dict[str | None, list[int]]:
+    """Returns the places of the calls by their name; all together where a name does not tell tools apart."""
+    places: dict[str | None, list[int]] = {}
+    for place, call in enumerate(calls):
+        places.setdefault(None if has_resources else call.name, []).append(place)
+    return places
+
+
+def _pair_group(expected: list[ToolCall], actual: list[ToolCall]) -> list[int | None]:
+    if len(expected) == len(actual) and all(map(_equal, expected, actual)):
+        return [*range(len(expected))]
+    if len(expected) == len(actual) == 1:
+        return [0 if same_tool(expected[0], actual[0]) else None]
+    if len(expected) * len(actual) > _MOST_PAIRS:
+        return _equal_then_in_order(expected, actual)
+    return best_assignment([[_pair_weight(want, made) for made in actual] for want in expected])
+
+
+def _equal_then_in_order(expected: list[ToolCall], actual: list[ToolCall]) -> list[int | None]:
+    """Pairs hundreds of calls of one tool without comparing all with all, which would take minutes."""
+    partners = equal_matches([_key(call) for call in expected], [_key(call) for call in actual])
+    used = set(partners)
+    left = [j for j in range(len(actual)) if j not in used]
+    for i in (i for i, partner in enumerate(partners) if partner is None):
+        partner = next((j for j in left if same_tool(expected[i], actual[j])), None)
+        if partner is not None:
+            partners[i] = partner
+            left.remove(partner)
+    return partners
+
+
+def _key(call: ToolCall) -> Hashable:
+    return call.resource or call.name, frozen(call.args)
+
+
+def _equal(expected: ToolCall, actual: ToolCall) -> bool:
+    return same_tool(expected, actual) and same_value(expected.args, actual.args)
+
+
+def _pair_weight(expected: ToolCall, actual: ToolCall) -> float:
+    if not same_tool(expected, actual):
+        return 0.0
+    score = parameter_score(expected.args, actual.args)
+    return 1.0 + ((score.matched + score.undecided / 2) / score.total if score.total else 1.0)
+
+
+def ordered_share(expected: Sequence[ToolCall], actual: Sequence[ToolCall]) -> float:
+    """Returns the longest common subsequence of tools over the number of expected calls, 0..1."""
+    if len(expected) == len(actual) and all(map(same_tool, expected, actual)):
+        return 1.0
+    places = (sum(1 << i for i, want in enumerate(expected) if same_tool(want, call)) for call in actual)
+    return common_subsequence(places, len(expected)) / len(expected)

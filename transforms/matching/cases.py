@@ -1,0 +1,123 @@
+"""Finds the eval case that a conversation names, and joins it with what the record itself expects."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+
+import msgspec
+
+from turnwise.schemas.case import EvalCase, inline_case
+from turnwise.schemas.ces.names import app_in
+from turnwise.schemas.conversation import Conversation, ExpectedTurn
+
+_NO_SET = "(no set)"
+_SHOWN_SETS = 5
+
+
+class UnknownCaseError(LookupError):
+    """A conversation names a case that nobody gave."""
+
+
+class AmbiguousCaseError(LookupError):
+    """A conversation names a case that several sets have, and no set."""
+
+
+class CaseIndex:
+    """Eval cases by id, and by the last segment of a resource name; their sets tell equal ids apart."""
+
+    def __init__(self, cases: Sequence[EvalCase] | None) -> None:
+        """Indexes the cases; None: none were given."""
+        self._are_given = cases is not None
+        self._by_id: defaultdict[str, list[EvalCase]] = defaultdict(list)
+        self._by_short: defaultdict[str, list[EvalCase]] = defaultdict(list)
+        for case in cases or ():
+            self._by_id[case.eval_id].append(case)
+            self._by_short[_short(case.eval_id)].append(case)
+
+    def find(self, conversation: Conversation) -> EvalCase | None:
+        """Returns the conversation's case: the one it names, with the record's own expectations first.
+
+        Where no cases are given, a name alone points nowhere and the conversation is scored without a case.
+
+        Raises:
+            UnknownCaseError: It names a case that is not among the given ones and expects nothing itself.
+            AmbiguousCaseError: It names no set, several have the case, and it expects nothing itself.
+        """
+        own = inline_case(conversation)
+        if conversation.eval_id is None or not self._are_given:
+            return own
+        try:
+            case = self._named(conversation, conversation.eval_id)
+        except LookupError:
+            if own is None:
+                raise
+            return own
+        return case if own is None else _with_own(case, own)
+
+    def _named(self, conversation: Conversation, name: str) -> EvalCase:
+        found = self._by_id.get(name) or self._of_short_name(name)
+        if not found:
+            raise UnknownCaseError(f"no eval case is called {name!r}")
+        chosen = _of_set(found, conversation)
+        if len(chosen) == 1:
+            return chosen[0]
+        sets = list(dict.fromkeys(_set_of(case) or _NO_SET for case in found))
+        shown = ", ".join(sets[:_SHOWN_SETS]) + (", ..." if len(sets) > _SHOWN_SETS else "")
+        if conversation.eval_set_id:
+            where = f"in the set {conversation.eval_set_id!r}"
+            raise UnknownCaseError(f"no eval case is called {name!r} {where}; sets that have one: {shown}")
+        raise AmbiguousCaseError(
+            f"several eval cases are called {name!r}; name the set in eval_set_id: {shown}"
+        )
+
+    def _of_short_name(self, name: str) -> list[EvalCase]:
+        """Returns the cases of that short name; two full names that differ are two cases."""
+        return [c for c in self._by_short.get(_short(name), ()) if "/" not in name or "/" not in c.eval_id]
+
+
+def _short(name: str) -> str:
+    return name.rsplit("/", 1)[-1]
+
+
+def _set_of(case: EvalCase) -> str:
+    """Returns the set of a case: the one that it states, or the app that its resource name lies in."""
+    app, is_resource, _ = case.eval_id.rpartition("/evaluations/")
+    return case.eval_set_id or (app if is_resource else "")
+
+
+def _of_set(found: Sequence[EvalCase], conversation: Conversation) -> Sequence[EvalCase]:
+    """Returns the cases of the set that a conversation states, or else, of several, those of its own app."""
+    stated = conversation.eval_set_id
+    if stated:
+        own = [case for case in found if _set_of(case) == stated]
+        return own or [case for case in found if not _set_of(case)]
+    if len(found) == 1:
+        return found
+    app = app_in(conversation.conversation_id, conversation.app_version)
+    return [case for case in found if app and _set_of(case) == app]
+
+
+def _with_own(case: EvalCase, own: EvalCase) -> EvalCase:
+    """Returns a case with what a record itself expects in place of what the case does, field by field."""
+    lists = {
+        name: getattr(own, name)
+        for name in ("outputs", "user_actions", "final_session_state", "rubrics")
+        if getattr(own, name)
+    }
+    actions = case.actions if own.actions is None else own.actions
+    turns = _own_turns(case.turns, own.turns)
+    unread = own.unread or case.unread
+    return msgspec.structs.replace(case, turns=turns, actions=actions, unread=unread, **lists)
+
+
+def _own_turns(given: list[ExpectedTurn], own: list[ExpectedTurn]) -> list[ExpectedTurn]:
+    """Returns the record's expected turns; those of the case where the record says nothing of them."""
+    if not any(map(_expects, own)):
+        return given
+    if len(own) != len(given):
+        return own
+    return [turn if _expects(turn) else other for turn, other in zip(own, given, strict=True)]
+
+
+def _expects(turn: ExpectedTurn) -> bool:
+    said = turn.response or turn.intermediate_responses or turn.expectations or turn.unread
+    return bool(said) or turn.tool_calls is not None

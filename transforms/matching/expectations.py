@@ -1,0 +1,197 @@
+"""Checks the expectations of one golden turn against what happened in it, one by one."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from turnwise.schemas.case import EvalCase
+from turnwise.schemas.conversation import Expectation, ToolCall, ToolResponse, Turn
+from turnwise.schemas.score import Outcome
+from turnwise.schemas.values import JsonObject
+from turnwise.transforms.matching.arguments import (
+    ParameterScore,
+    parameter_outcome,
+    parameter_score,
+    value_matches,
+)
+from turnwise.transforms.matching.calls import pair_calls, same_tool
+
+JUDGE_NEEDED = "a comparison of meaning needs a judge"
+
+ObservedAs = Literal["tool_call", "tool_response", "text", "agent", "payload"]
+
+
+@dataclass(slots=True)
+class ExpectationOutcome:
+    """What became of one expectation, or of something that nobody expected.
+
+    Attributes:
+        expectation: None: the observation was not expected.
+        outcome: None: undecided without a judge.
+        observed: What was seen; None: nothing.
+        observed_as: What kind of thing `observed` is.
+        parameters: How well an observed call's parameters match (tool calls only).
+        parameter_outcome: `parameters` against their gate.
+    """
+
+    expectation: Expectation | None
+    outcome: Outcome | None
+    observed: ToolCall | ToolResponse | JsonObject | str | None = None
+    observed_as: ObservedAs | None = None
+    parameters: ParameterScore | None = None
+    parameter_outcome: Outcome | None = None
+
+
+class TurnChecker:
+    """Goes through the expectations of a turn; everything observed answers at most one of them.
+
+    Only texts may answer several, because an agent may say in one message what a golden expects in two.
+    """
+
+    def __init__(
+        self, case: EvalCase, expectations: list[Expectation], turn: Turn, state: JsonObject
+    ) -> None:
+        """Pairs the calls of the turn with the expected ones."""
+        self.case, self.turn, self.state = case, turn, state
+        self.partners = _pair(expectations, turn.tool_calls)
+        self._next_partner = iter(self.partners)
+        self.responses = list(turn.tool_responses)
+        self.transfers = list(turn.transfers)
+        self.texts = turn_texts(turn)
+        self.expected_texts = {e.text for e in expectations if e.kind == "agent_response"}
+
+    def check(self, expectation: Expectation) -> ExpectationOutcome:
+        """Returns what became of the next expectation; they must come in order."""
+        outcome = _CHECKS[expectation.kind](self, expectation)
+        if self.turn.unknown_calls or self.turn.unknown_words:
+            self._leave_open(expectation, outcome)
+        if expectation.skip:
+            outcome.outcome = outcome.parameter_outcome = "SKIPPED"
+        return outcome
+
+    def _leave_open(self, expectation: Expectation, outcome: ExpectationOutcome) -> None:
+        """Leaves undecided what calls or words that the log does not show could change."""
+        is_said = expectation.kind == "agent_response"
+        if not (self.turn.unknown_words if is_said else self.turn.unknown_calls):
+            return
+        changeable = "PASS" if expectation.kind == "no_tool_calls" else "FAIL"
+        if outcome.outcome == changeable:
+            outcome.outcome = None
+        if outcome.parameter_outcome == "FAIL":
+            outcome.parameter_outcome = None
+
+    def unexpected_calls(self) -> list[ToolCall]:
+        """Returns the calls that answer no expectation."""
+        used = set(self.partners)
+        return [call for j, call in enumerate(self.turn.tool_calls) if j not in used]
+
+    def _tool_call(self, expectation: Expectation) -> ExpectationOutcome:
+        partner = next(self._next_partner)
+        wanted = expectation.tool_call.args if expectation.tool_call else None
+        if partner is None:
+            missed = ParameterScore(0, max(1, len(wanted or {})))
+            counts = self.case.tool_correctness_enabled or self.case.step_tool_correctness_enabled
+            outcome: Outcome = "FAIL" if counts else "SKIPPED"
+            return ExpectationOutcome(expectation, outcome, parameters=missed, parameter_outcome=outcome)
+        call = self.turn.tool_calls[partner]
+        parameters = parameter_score(wanted, call.args)
+        own = expectation.parameter_threshold
+        gate = parameter_outcome(parameters, self.case.thresholds.parameter if own is None else own)
+        made = gate if self.case.step_tool_correctness_enabled else "PASS"
+        return ExpectationOutcome(expectation, made, call, "tool_call", parameters, gate)
+
+    def _tool_response(self, expectation: Expectation) -> ExpectationOutcome:
+        wanted = expectation.tool_response or ToolResponse()
+        candidates = [r for r in self.responses if same_tool(wanted, r)]
+        verdicts = [value_matches(wanted.response, r.response) for r in candidates]
+        if not candidates:
+            return ExpectationOutcome(expectation, "FAIL")
+        best = verdicts.index(True) if True in verdicts else 0
+        self.responses.remove(candidates[best])
+        return ExpectationOutcome(expectation, _outcome(verdicts[best]), candidates[best], "tool_response")
+
+    def _mock_tool_response(self, expectation: Expectation) -> ExpectationOutcome:
+        return ExpectationOutcome(expectation, "SKIPPED")
+
+    def _agent_response(self, expectation: Expectation) -> ExpectationOutcome:
+        wanted = expectation.text or ""
+        said = turn_texts(self.turn)
+        if not said:
+            is_off = expectation.comparison == "SEMANTIC_SIMILARITY" and not self.case.similarity_enabled
+            return ExpectationOutcome(expectation, "SKIPPED" if is_off else "FAIL")
+        candidates = [*self.texts, *said] if expectation.comparison == "CONTAINS" else self.texts
+        fits = [text for text in candidates if _text_matches(expectation.comparison, wanted, text)]
+        unclaimed = (text for text in self.texts if text not in self.expected_texts)
+        observed = fits[0] if fits else next(unclaimed, said[-1])
+        if observed in self.texts and (fits or observed not in self.expected_texts):
+            self.texts.remove(observed)
+        outcome: Outcome | None = "PASS" if fits else "FAIL"
+        if not fits and expectation.comparison == "SEMANTIC_SIMILARITY":
+            outcome = None if self.case.similarity_enabled else "SKIPPED"
+        return ExpectationOutcome(expectation, outcome, observed, "text")
+
+    def _agent_transfer(self, expectation: Expectation) -> ExpectationOutcome:
+        wanted = expectation.target_agent or ""
+        match = next((agent for agent in self.transfers if same_agent(wanted, agent)), None)
+        if match is None:
+            return ExpectationOutcome(expectation, "FAIL")
+        self.transfers.remove(match)
+        return ExpectationOutcome(expectation, "PASS", match, "agent")
+
+    def _updated_variables(self, expectation: Expectation) -> ExpectationOutcome:
+        wanted = expectation.variables or {}
+        verdicts = {value_matches(v, self.state[k]) if k in self.state else False for k, v in wanted.items()}
+        return ExpectationOutcome(
+            expectation, _outcome(False if False in verdicts else None if None in verdicts else True)
+        )
+
+    def _no_tool_calls(self, expectation: Expectation) -> ExpectationOutcome:
+        return ExpectationOutcome(expectation, "FAIL" if self.turn.tool_calls else "PASS")
+
+
+_CHECKS: dict[str, Callable[[TurnChecker, Expectation], ExpectationOutcome]] = {
+    "tool_call": TurnChecker._tool_call,
+    "tool_response": TurnChecker._tool_response,
+    "agent_response": TurnChecker._agent_response,
+    "agent_transfer": TurnChecker._agent_transfer,
+    "updated_variables": TurnChecker._updated_variables,
+    "mock_tool_response": TurnChecker._mock_tool_response,
+    "no_tool_calls": TurnChecker._no_tool_calls,
+}
+
+
+def _pair(expectations: list[Expectation], made: list[ToolCall]) -> list[int | None]:
+    """Pairs the expected calls with those made; one that is skipped gets only what the others leave."""
+    calls = [(e.tool_call, e.skip) for e in expectations if e.tool_call is not None]
+    if not any(skip for _, skip in calls):
+        return pair_calls([call for call, _ in calls], made)
+    counted = pair_calls([call for call, skip in calls if not skip], made)
+    left = [j for j in range(len(made)) if j not in counted]
+    skipped = pair_calls([call for call, skip in calls if skip], [made[j] for j in left])
+    counted_partners, skipped_partners = iter(counted), (None if j is None else left[j] for j in skipped)
+    return [next(skipped_partners if skip else counted_partners) for _, skip in calls]
+
+
+def turn_texts(turn: Turn) -> list[str]:
+    """Returns everything the agent said in a turn, in order."""
+    return list(turn.agent_messages) or ([turn.agent] if turn.agent else [])
+
+
+def was_skipped(turn: Turn) -> bool:
+    """Tells whether an answer engine gave a refusal in place of an answer."""
+    return turn.grounded is not None and bool(turn.grounded.skipped_reasons)
+
+
+def same_agent(left: str, right: str) -> bool:
+    """Compares two agents by resource name, or by short name where one side has only that."""
+    if "/" in left and "/" in right:
+        return left == right
+    return left.rsplit("/", 1)[-1] == right.rsplit("/", 1)[-1]
+
+
+def _text_matches(comparison: str, expected: str, observed: str) -> bool:
+    return expected in observed if comparison == "CONTAINS" else expected == observed
+
+
+def _outcome(verdict: bool | None) -> Outcome | None:
+    return None if verdict is None else "PASS" if verdict else "FAIL"

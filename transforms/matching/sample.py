@@ -1,0 +1,141 @@
+"""A conversation together with the case it is held against."""
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from turnwise.schemas.case import EvalCase, stated_case
+from turnwise.schemas.conversation import Conversation, ExpectedTurn, Turn
+from turnwise.schemas.record import Record
+from turnwise.schemas.values import JsonObject
+from turnwise.transforms.matching.alignment import align
+from turnwise.transforms.matching.expectations import ExpectationOutcome
+from turnwise.transforms.matching.replay import TurnReplay, replay_turn
+from turnwise.transforms.matching.scenario import scenario_outcomes
+
+MISSING_TURN = "MISSING_TURN"
+EXTRA_TURN = "EXTRA_TURN"
+
+
+@dataclass(slots=True)
+class TurnPair:
+    """A recorded turn beside the golden turn it is held against.
+
+    Attributes:
+        index: 0-based place in the alignment of the golden with the recording. It is the recorded turn's
+            index unless the golden has turns that the recording lacks.
+        expected: The golden turn; None: nothing is expected of this turn, or it is an extra one.
+        actual: The recorded turn; None: it is missing.
+        label: MISSING_TURN or EXTRA_TURN where the two sides do not have the same number of turns.
+    """
+
+    index: int
+    expected: ExpectedTurn | None
+    actual: Turn | None
+    label: str | None = None
+
+
+@dataclass
+class Sample:
+    """What is scored: a conversation, its case (or none), and their turns side by side.
+
+    Attributes:
+        record: The raw record, kept for failure rows.
+        pairs: The turns side by side.
+        evaluable: Those that can be scored; the others' answers failed or are not finished.
+        has_gaps: Whether calls or words of a turn may be missing in the log, or not all that is expected
+            is read.
+    """
+
+    conversation: Conversation
+    eval_case: EvalCase | None
+    record: Record
+    pairs: list[TurnPair] = field(init=False)
+    evaluable: list[TurnPair] = field(init=False)
+    has_gaps: bool = field(init=False, default=False)
+    _replays: dict[int, TurnReplay] = field(init=False, default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.pairs = pair_turns(self.eval_case.turns if self.eval_case else [], self.conversation.turns)
+        self.evaluable = [pair for pair in self.pairs if unanswered_state(pair) is None]
+        for turn in self.conversation.turns:
+            if turn.unknown_calls or turn.unknown_words:
+                self.has_gaps = True
+        if self.eval_case is not None and (
+            self.eval_case.unread or any(turn.unread for turn in self.eval_case.turns)
+        ):
+            self.has_gaps = True
+
+    @property
+    def unanswered(self) -> list[TurnPair]:
+        """The turns that cannot be scored."""
+        if len(self.evaluable) == len(self.pairs):
+            return []
+        return [pair for pair in self.pairs if unanswered_state(pair) is not None]
+
+    def replay(self, pair: TurnPair) -> TurnReplay:
+        """Returns how a pair's golden turn was met, worked out once; raises ValueError without a case."""
+        replay = self._replays.get(pair.index)
+        if replay is None:
+            if self.eval_case is None:
+                raise ValueError("the conversation is held against no case")
+            expected = pair.expected or ExpectedTurn()
+            state = self.states[pair.index] if expected.expectations else {}
+            replay = self._replays[pair.index] = replay_turn(self.eval_case, expected, pair.actual, state)
+        return replay
+
+    @property
+    def tags(self) -> list[str]:
+        """The tags of the conversation and those of its case, each once."""
+        own, given = self.conversation.tags, self.eval_case.tags if self.eval_case else []
+        return [*own, *(tag for tag in given if tag not in own)] if given else own
+
+    @property
+    def run_of(self) -> str | None:
+        """The key of the case that the conversation is a run of; None: it has no case, or a nameless one."""
+        named = self.eval_case is not None and stated_case(self.conversation) is not None
+        return self.eval_case.key.text if self.eval_case is not None and named else None
+
+    @cached_property
+    def scenario_outcomes(self) -> list[ExpectationOutcome]:
+        """What became of a scenario's expectations; empty without any."""
+        return (
+            scenario_outcomes(self.eval_case, self.conversation)
+            if self.eval_case and self.eval_case.expectations
+            else []
+        )
+
+    @cached_property
+    def states(self) -> list[JsonObject]:
+        """Session variables after each pair's turn, as far as the log shows their changes."""
+        states: list[JsonObject] = []
+        state: JsonObject = {}
+        for pair in self.pairs:
+            state = {**state, **pair.actual.variables} if pair.actual else state
+            states.append(state)
+        return states
+
+
+def unanswered_state(pair: TurnPair) -> str | None:
+    """Returns the state of an answer that failed or is not finished; None: the turn can be scored."""
+    answer = pair.actual.grounded if pair.actual is not None else None
+    return None if answer is None or answer.is_evaluable else answer.state
+
+
+def pair_turns(expected: list[ExpectedTurn], actual: list[Turn]) -> list[TurnPair]:
+    """Puts golden and recorded turns side by side.
+
+    With equal numbers, turn i stands beside turn i; otherwise the two are aligned by what was said and
+    called. Without golden turns, every recorded turn stands alone.
+    """
+    if not expected:
+        return [TurnPair(i, None, turn) for i, turn in enumerate(actual)]
+    if len(expected) == len(actual):
+        return [TurnPair(i, want, turn) for i, (want, turn) in enumerate(zip(expected, actual, strict=True))]
+    return [_aligned_pair(i, expected, actual, *places) for i, places in enumerate(align(expected, actual))]
+
+
+def _aligned_pair(
+    index: int, expected: list[ExpectedTurn], actual: list[Turn], e: int | None, a: int | None
+) -> TurnPair:
+    label = MISSING_TURN if a is None else EXTRA_TURN if e is None else None
+    return TurnPair(index, None if e is None else expected[e], None if a is None else actual[a], label)

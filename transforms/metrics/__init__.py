@@ -1,0 +1,1 @@
+"""Metrics: additive state, quantiles, tests, slices and their rows."""

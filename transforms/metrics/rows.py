@@ -1,0 +1,254 @@
+"""Scored conversations and metrics as rows."""
+
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import NamedTuple
+
+from turnwise.schemas.failure import Failure
+from turnwise.schemas.rows import (
+    FailureRow,
+    MetricRow,
+    MetricsByAppVersionRow,
+    MetricsBySliceRow,
+    MetricsByTurnRow,
+    ResultRow,
+    ScoreRow,
+)
+from turnwise.schemas.score import Score
+from turnwise.schemas.values import JsonObject
+from turnwise.transforms.criteria import CRITERIA
+from turnwise.transforms.matching.sample import Sample
+from turnwise.transforms.metrics.state import MetricsState
+from turnwise.transforms.metrics.tally import ONE, Tally, wilson_interval
+from turnwise.transforms.scoring.conversation import ScoredConversation
+from turnwise.transforms.scoring.verdict import STATUS
+from turnwise.transforms.text.times import rfc3339
+
+
+class RowWindow(NamedTuple):
+    """The window that metrics are of.
+
+    Attributes:
+        start: Seconds since the epoch.
+        end: Seconds since the epoch, exclusive.
+        pane: `EARLY`, `ON_TIME`, `LATE` or `UNKNOWN`.
+        revision: How often the window gave figures before.
+    """
+
+    start: float
+    end: float
+    pane: str
+    revision: int
+
+
+def score_rows(scored: ScoredConversation, run_id: str) -> Iterator[ScoreRow]:
+    """Yields one row per score: the turns of every criterion, then the conversation as a whole."""
+    times, start, base = (
+        _turn_times(scored.sample),
+        scored.sample.conversation.start_time,
+        _base_row(scored.sample, run_id),
+    )
+    for entry in scored.scores:
+        name = entry.criterion.name
+        for turn, score in entry.turns:
+            yield _score_row(base, name, turn, score, times[turn])
+        if entry.overall is not None:
+            yield _score_row(base, name, None, entry.overall, start)
+
+
+def _turn_times(sample: Sample) -> list[str | None]:
+    start = sample.conversation.start_time
+    return [
+        start if p.actual is None or p.actual.timestamp is None else rfc3339(p.actual.timestamp)
+        for p in sample.pairs
+    ]
+
+
+def _base_row(sample: Sample, run_id: str) -> ScoreRow:
+    """Returns what all rows of a conversation share, in the order of the columns."""
+    conversation = sample.conversation
+    return {
+        "run_id": run_id,
+        "conversation_id": conversation.conversation_id,
+        "eval_id": sample.eval_case.eval_id if sample.eval_case else None,
+        "app_version": conversation.app_version,
+        "turn_index": None,
+        "criterion": "",
+        "value": None,
+        "outcome": None,
+        "threshold": None,
+        "label": None,
+        "reason": None,
+        "explanation": None,
+        "details": None,
+        "judge": None,
+        "event_time": None,
+        "language": conversation.language,
+        "tags": sample.tags,
+        "revision": conversation.revision,
+    }
+
+
+def _score_row(base: ScoreRow, criterion: str, turn: int | None, score: Score, time: str | None) -> ScoreRow:
+    return {
+        **base,
+        "turn_index": turn,
+        "criterion": criterion,
+        "value": score.value,
+        "outcome": score.outcome,
+        "threshold": score.threshold,
+        "label": score.label,
+        "reason": score.reason,
+        "explanation": score.explanation,
+        "details": score.details,
+        "judge": None if score.judge is None else asdict(score.judge),
+        "event_time": time,
+    }
+
+
+def result_row(scored: ScoredConversation, result: JsonObject) -> ResultRow:
+    """Returns the row of an evaluation result."""
+    case, conversation = scored.sample.eval_case, scored.sample.conversation
+    return {
+        "name": result["name"],
+        "conversation_id": conversation.conversation_id,
+        "eval_id": case.eval_id if case else None,
+        "eval_set_id": case.eval_set_id if case else None,
+        "app_version": conversation.app_version,
+        "evaluation_status": result.get("evaluationStatus"),
+        "result": result,
+    }
+
+
+_FAILURE_FIELDS = tuple(name for name in FailureRow.__annotations__ if name != "run_id")
+
+
+def failure_rows(failure: Failure, run_id: str) -> list[FailureRow]:
+    """Returns the one row of a failure."""
+    row = {"run_id": run_id, **{name: getattr(failure, name) for name in _FAILURE_FIELDS}}
+    return [row]  # type: ignore[list-item]
+
+
+def version_rows(
+    entry: tuple[str, MetricsState], run_id: str, window: RowWindow | None = None
+) -> list[MetricsByAppVersionRow]:
+    """Returns an app version's ("": unknown) row of verdicts, then one per criterion and level."""
+    version, state = entry
+    base = _metric_base(run_id, version, window)
+    return [_version_row(row, state) for row in _criterion_rows(base, state)]
+
+
+def _criterion_rows(base: "_MetricBase", state: MetricsState) -> list[MetricRow]:
+    """Returns the row of verdicts, then one per criterion and level."""
+    rows = [_metric_row(base, STATUS, "conversation", status_tally(state))]
+    for (criterion, is_whole), tally in sorted(state.criterion_tallies().items(), key=lambda item: item[0]):
+        rows.append(_metric_row(base, criterion, "conversation" if is_whole else "turn", tally))
+    return rows
+
+
+def slice_rows(
+    entry: tuple[str, MetricsState], run_id: str, window: RowWindow | None = None
+) -> list[MetricsBySliceRow]:
+    """Returns an app version's ("": unknown) rows per slice: of verdicts, then per criterion and level."""
+    version, whole = entry
+    base = _metric_base(run_id, version, window)
+    return [
+        {
+            **row,
+            "slice": name,
+            "conversations": state.conversations,
+            "turns": state.turns,
+            "share_of_turns": state.turns / whole.turns if whole.turns else 0.0,
+        }
+        for name, state in sorted(whole.slices.items())
+        for row in _criterion_rows(base, state)
+    ]
+
+
+def _version_row(row: MetricRow, state: MetricsState) -> MetricsByAppVersionRow:
+    criterion = row["criterion"]
+    return {
+        **row,
+        "conversations": state.conversations,
+        "turns": state.turns,
+        "sampled_out": state.sampled_out[criterion],
+        "repeats": state.repeats.figures(criterion) if row["level"] == "conversation" else None,
+    }
+
+
+def turn_rows(
+    entry: tuple[str, MetricsState], run_id: str, window: RowWindow | None = None
+) -> list[MetricsByTurnRow]:
+    """Returns an app version's ("": unknown) rows per turn index and criterion."""
+    version, state = entry
+    base = _metric_base(run_id, version, window)
+    turns = [(turn, name, tally) for (name, turn), tally in state.tallies.items() if turn is not None]
+    return [
+        {**_metric_row(base, name, "turn", tally), "turn_index": turn}
+        for turn, name, tally in sorted(turns, key=lambda item: item[:2])
+    ]
+
+
+def status_tally(state: MetricsState) -> Tally:
+    """Returns the verdicts as sums: PASS counts 1, FAIL 0, an undecided conversation is unscored."""
+    decided = state.passes + state.fails
+    return Tally(
+        scored=decided,
+        unscored=state.conversations - decided,
+        total=state.passes * ONE,
+        squares=state.passes * ONE**2,
+        passes=state.passes,
+        fails=state.fails,
+    )
+
+
+class _MetricBase(NamedTuple):
+    """What all metric rows of an app version (and window) share."""
+
+    run_id: str
+    app_version: str | None
+    window_start: str | None = None
+    window_end: str | None = None
+    pane: str | None = None
+    revision: int | None = None
+
+
+def _metric_base(run_id: str, version: str, window: RowWindow | None) -> _MetricBase:
+    if window is None:
+        return _MetricBase(run_id, version or None)
+    start, end = rfc3339(window.start), rfc3339(window.end)
+    return _MetricBase(run_id, version or None, start, end, window.pane, window.revision)
+
+
+def _metric_row(base: _MetricBase, criterion: str, level: str, tally: Tally) -> MetricRow:
+    kind = CRITERIA.get(criterion)
+    scale = kind.scale if kind else (0.0, 1.0) if criterion == STATUS else None
+    gated = tally.passes + tally.fails
+    interval = wilson_interval(tally.passes, gated)
+    return {
+        "run_id": base.run_id,
+        "app_version": base.app_version,
+        "criterion": criterion,
+        "level": level,
+        "unit": kind.unit if kind else "score",
+        "count": tally.scored + tally.unscored,
+        "scored": tally.scored,
+        "unscored": tally.unscored,
+        "errors": tally.errors,
+        "mean": tally.mean,
+        "mean_low": tally.mean_if_unscored(scale[0]) if scale else None,
+        "mean_high": tally.mean_if_unscored(scale[1]) if scale else None,
+        "stddev": tally.stddev,
+        "pass_count": tally.passes,
+        "fail_count": tally.fails,
+        "pass_rate": tally.passes / gated if gated else None,
+        "pass_rate_low": interval.low if interval else None,
+        "pass_rate_high": interval.high if interval else None,
+        "p50": tally.quantile(0.5),
+        "p90": tally.quantile(0.9),
+        "p99": tally.quantile(0.99),
+        "window_start": base.window_start,
+        "window_end": base.window_end,
+        "pane": base.pane,
+        "revision": base.revision,
+    }

@@ -1,0 +1,1 @@
+"""Criteria over turns and conversations: config, selection, scores, the generic verdict."""

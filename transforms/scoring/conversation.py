@@ -1,0 +1,191 @@
+"""Scores conversations: every criterion on every turn, without Beam."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from turnwise.schemas.failure import Failure, record_failure
+from turnwise.schemas.score import Score
+from turnwise.transforms.answers.checks import record_findings
+from turnwise.transforms.criteria.base import Criterion, JudgedCriterion, MeasuredCriterion
+from turnwise.transforms.criteria.reasons import why_overall, why_unpaired
+from turnwise.transforms.judging.ask import Ask
+from turnwise.transforms.judging.backends.base import AuthenticationError
+from turnwise.transforms.matching.ending import broke_off, end_text
+from turnwise.transforms.matching.sample import Sample, TurnPair
+from turnwise.transforms.scoring.gaps import NotAsked, conversation_gap, turn_gap, withheld
+
+
+@dataclass(slots=True)
+class CriterionScores:
+    """What one criterion says of one conversation.
+
+    Attributes:
+        criterion: The criterion.
+        turns: (turn index, score), in order.
+        overall: The conversation's own score: of the whole where the case speaks of the whole, else the
+            turns summed up; None: nothing was applicable.
+        errors: Turns (None: the whole) at which it raised.
+    """
+
+    criterion: Criterion
+    turns: list[tuple[int, Score]] = field(default_factory=list)
+    overall: Score | None = None
+    errors: list[int | None] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class ScoredConversation:
+    """A conversation, its case, and all its scores.
+
+    Attributes:
+        sampled_out: Names of the judged criteria that sampling left out.
+        slices: The slices of the metrics that it belongs to, each with the indices of the turns that do
+            (None: all of them).
+    """
+
+    sample: Sample
+    scores: list[CriterionScores]
+    failures: list[Failure]
+    sampled_out: tuple[str, ...] = ()
+    slices: dict[str, frozenset[int] | None] = field(default_factory=dict)
+
+
+def score_conversation(sample: Sample, criteria: Sequence[MeasuredCriterion]) -> ScoredConversation:
+    """Scores a conversation by every measured criterion.
+
+    A criterion that raises becomes a failure; its other turns and the other criteria still count. What is
+    wrong with an answer's record is a failure of the stage `check`.
+    """
+    scored = ScoredConversation(sample, [], record_findings(sample))
+    for criterion in criteria:
+        scored.scores.append(_score(criterion, sample, scored.failures))
+    return scored
+
+
+async def judge_conversation(
+    scored: ScoredConversation, criteria: Sequence[JudgedCriterion], ask: Ask
+) -> None:
+    """Adds the scores of every judged criterion; all questions are asked at once.
+
+    A criterion that raises becomes a failure, as a measured one does.
+
+    Raises:
+        AuthenticationError: The judge's credentials are refused, so that no question has an answer.
+    """
+    judged = (_judge(criterion, scored.sample, scored.failures, ask) for criterion in criteria)
+    scored.scores += await asyncio.gather(*judged)
+
+
+def _score(criterion: MeasuredCriterion, sample: Sample, failures: list[Failure]) -> CriterionScores:
+    result = CriterionScores(criterion)
+    for pair in sample.evaluable:
+        try:
+            scores = criterion.score(sample, pair)
+        except Exception as error:
+            _note(result, failures, error, sample, pair.index)
+            continue
+        if isinstance(scores, Score):
+            result.turns.append((pair.index, _decided(criterion, sample, pair, scores)))
+        elif scores is not None:
+            result.turns += [(pair.index, _decided(criterion, sample, pair, score)) for score in scores]
+    if sample.has_gaps:
+        result.turns = [(i, _known(criterion, sample, sample.pairs[i], score)) for i, score in result.turns]
+    try:
+        is_open = criterion.needs_answers and sample.unanswered
+        whole = None if is_open else criterion.score_conversation(sample)
+        gap = conversation_gap(criterion, sample) if whole else None
+        _sum_up(result, sample, withheld(whole, gap) if whole and gap else whole)
+    except Exception as error:
+        _note(result, failures, error, sample, None)
+    return result
+
+
+def _known(criterion: MeasuredCriterion, sample: Sample, pair: TurnPair, score: Score) -> Score:
+    """Returns the score of a turn, or none where the log does not show what it rests on."""
+    gap = turn_gap(criterion, sample, pair)
+    return withheld(score, gap) if gap else score
+
+
+async def _judge(
+    criterion: JudgedCriterion, sample: Sample, failures: list[Failure], ask: Ask
+) -> CriterionScores:
+    result = CriterionScores(criterion)
+    questions = [_judge_turn(criterion, sample, pair, ask) for pair in sample.evaluable]
+    about_all = _nothing() if sample.unanswered else _judge_whole(criterion, sample, ask)
+    *turns, whole = await asyncio.gather(*questions, about_all, return_exceptions=True)
+    for answer in (*turns, whole):
+        if isinstance(answer, AuthenticationError | asyncio.CancelledError):
+            raise answer
+    for pair, score in zip(sample.evaluable, turns, strict=True):
+        if isinstance(score, BaseException):
+            _note(result, failures, score, sample, pair.index)
+        elif score is not None:
+            result.turns.append((pair.index, _decided(criterion, sample, pair, score)))
+    if isinstance(whole, BaseException):
+        _note(result, failures, whole, sample, None)
+    else:
+        _sum_up(result, sample, whole)
+    return result
+
+
+async def _judge_turn(criterion: JudgedCriterion, sample: Sample, pair: TurnPair, ask: Ask) -> Score | None:
+    gap = turn_gap(criterion, sample, pair)
+    if gap is None:
+        return await criterion.judge(sample, pair, ask)
+    score = await criterion.judge(sample, pair, NotAsked(gap))
+    return withheld(score, gap, keeps_details=True) if score else None
+
+
+async def _judge_whole(criterion: JudgedCriterion, sample: Sample, ask: Ask) -> Score | None:
+    gap = conversation_gap(criterion, sample)
+    if gap is None:
+        return await criterion.judge_conversation(sample, ask)
+    score = await criterion.judge_conversation(sample, NotAsked(gap))
+    return withheld(score, gap, keeps_details=True) if score else None
+
+
+async def _nothing() -> None:
+    """Answers in place of a criterion that is not asked."""
+
+
+def _decided(criterion: Criterion, sample: Sample, pair: TurnPair | None, score: Score) -> Score:
+    """Returns a score with its outcome; one that fails says why, and what is wrong with its turn."""
+    criterion.gated(score)
+    if score.outcome == "FAIL":
+        if pair is not None and pair.label:
+            score.explanation = " ".join(filter(None, (why_unpaired(pair), score.explanation)))
+        elif score.explanation is None:
+            score.explanation = criterion.why_failed(sample, pair, score)
+    return score
+
+
+def _sum_up(result: CriterionScores, sample: Sample, whole: Score | None) -> None:
+    """Sets the conversation's own score; a gate that found nothing in one that broke off is unscored."""
+    criterion = result.criterion
+    if whole is not None:
+        overall: Score | None = _decided(criterion, sample, None, whole)
+    else:
+        overall = criterion.overall([score for _, score in result.turns])
+        if overall is not None and overall.outcome == "FAIL" and overall.explanation is None:
+            overall.explanation = why_overall(result.turns) or criterion.why_failed(sample, None, overall)
+    if overall is not None and result.errors and overall.outcome == "PASS":
+        overall.outcome, overall.reason = None, f"{len(result.errors)} turns could not be scored"
+    if overall is None and criterion.threshold is not None and broke_off(sample.conversation):
+        overall = None if result.errors else Score(None, reason=end_text(sample.conversation))
+    result.overall = overall
+
+
+def _note(
+    result: CriterionScores,
+    failures: list[Failure],
+    error: BaseException,
+    sample: Sample,
+    turn: int | None,
+) -> None:
+    failure = record_failure("score", error, sample.record, sample.conversation.conversation_id)
+    failure.criterion = result.criterion.name
+    failure.app_version = sample.conversation.app_version
+    failure.turn_index = turn
+    failures.append(failure)
+    result.errors.append(turn)

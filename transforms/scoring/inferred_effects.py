@@ -1,0 +1,44 @@
+"""Counts the tools whose effect was guessed, so that a run can say how much rests on guesses."""
+
+from collections import Counter
+
+from apache_beam.metrics.metric import Metrics
+
+from turnwise.transforms.criteria.knows_tools import KnowsTools
+from turnwise.transforms.scoring.conversation import ScoredConversation
+
+GUESSED_TOOLS = "turnwise.guessed_tools"
+"""Namespace of Beam's counters, `EFFECT|TOOL`."""
+_MOST_TOOLS = 1_000
+_LONGEST_NAME = 200
+
+
+class GuessCounts:
+    """Tools of a bundle by guessed effect and name, with the number of conversations each; 1,000 at most."""
+
+    def __init__(self) -> None:
+        """Starts with none."""
+        self._counts: Counter[str] = Counter()
+
+    def add(self, scored: ScoredConversation) -> None:
+        """Counts the guesses that the scores of a conversation rest on (`details.guessed`), each once."""
+        for name, effect in guessed_tools(scored).items():
+            key = f"{effect}|{name[:_LONGEST_NAME]}"
+            if key in self._counts or len(self._counts) < _MOST_TOOLS:
+                self._counts[key] += 1
+
+    def hand_over(self) -> None:
+        """Gives the counts to Beam."""
+        for key, number in self._counts.items():
+            Metrics.counter(GUESSED_TOOLS, key).inc(number)
+
+
+def guessed_tools(scored: ScoredConversation) -> dict[str, str]:
+    """Returns the tools whose effect was guessed for a conversation's scores, with the guess."""
+    found: dict[str, str] = {}
+    for entry in scored.scores:
+        if isinstance(entry.criterion, KnowsTools):
+            scores = [score for _, score in entry.turns]
+            for score in [*scores, entry.overall] if entry.overall else scores:
+                found |= (score.details or {}).get("guessed", {})
+    return found

@@ -1,0 +1,84 @@
+"""Which criteria a conversation is scored by, and which of the judged ones sampling leaves out."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import NamedTuple
+
+from turnwise.transforms.ces.criteria import CES_CRITERIA, applies
+from turnwise.transforms.criteria.base import Criterion, JudgedCriterion, MeasuredCriterion
+from turnwise.transforms.matching.sample import Sample
+
+
+class Judged(NamedTuple):
+    """The judged criteria of one conversation.
+
+    Attributes:
+        asked: Those a judge is asked about.
+        sampled_out: Names of those that sampling leaves out.
+    """
+
+    asked: tuple[JudgedCriterion, ...]
+    sampled_out: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The criteria of a run.
+
+    Attributes:
+        measured: Those that are computed.
+        judged: Those that a judge is asked about, of every conversation.
+        ces: Those that a judge is asked about, of conversations that are held against a CES case.
+        sample_rate: Share of conversations that are judged, 0..1, where a criterion names none of its own.
+    """
+
+    measured: tuple[MeasuredCriterion, ...]
+    judged: tuple[JudgedCriterion, ...] = ()
+    ces: tuple[JudgedCriterion, ...] = ()
+    sample_rate: float = 1.0
+
+    @property
+    def needs_judge(self) -> bool:
+        """Whether a judge may be asked at all."""
+        return bool(self.judged or self.ces)
+
+    def of(self, sample: Sample) -> Judged:
+        """Returns the judged criteria of a conversation, told by a hash of its id: the same in every run."""
+        candidates = self.judged + self.ces if applies(sample) else self.judged
+        if not candidates:
+            return _NOTHING
+        place = hash_place(sample.conversation.conversation_id)
+        asked = tuple(criterion for criterion in candidates if place < self._rate(criterion))
+        return Judged(asked, tuple(c.name for c in candidates if c not in asked))
+
+    def _rate(self, criterion: JudgedCriterion) -> float:
+        is_own = "sample_rate" in criterion.model_fields_set
+        return criterion.sample_rate if is_own else self.sample_rate
+
+
+_NOTHING = Judged((), ())
+
+
+def select(criteria: Sequence[Criterion], has_judge: bool, sample_rate: float = 1.0) -> Selection:
+    """Sorts the criteria of a config.
+
+    Args:
+        criteria: Those of the config.
+        has_judge: Whether there is a judge. Where there is, CES cases are judged by CES's criteria too; one
+            that the config names takes the place of the default.
+        sample_rate: Share of conversations that are judged.
+    """
+    names = {criterion.name for criterion in criteria}
+    return Selection(
+        measured=tuple(c for c in criteria if isinstance(c, MeasuredCriterion)),
+        judged=tuple(c for c in criteria if isinstance(c, JudgedCriterion)),
+        ces=tuple(c for c in CES_CRITERIA if c.name not in names) if has_judge else (),
+        sample_rate=sample_rate,
+    )
+
+
+def hash_place(conversation_id: str) -> float:
+    """Returns a conversation's place in [0, 1), evenly spread and always the same."""
+    digest = sha256(conversation_id.encode("utf-8", "surrogatepass")).digest()
+    return int.from_bytes(digest[:6], "big") / 2**48

@@ -1,0 +1,209 @@
+"""Counts every conversation once: what came twice adds nothing, a revision replaces what it revises."""
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple, TypeAlias
+
+import apache_beam as beam
+import msgspec
+from apache_beam.coders import Coder
+from apache_beam.pvalue import PCollection
+from apache_beam.transforms.timeutil import TimeDomain
+from apache_beam.transforms.userstate import ReadModifyWriteStateSpec, TimerSpec, on_timer
+from apache_beam.transforms.window import GlobalWindow
+from apache_beam.utils.timestamp import Timestamp
+from apache_beam.utils.windowed_value import WindowedValue
+
+from turnwise.transforms.metrics.codec import packed, unpacked
+from turnwise.transforms.metrics.state import MetricsState
+from turnwise.transforms.streaming.outcome import Contribution
+from turnwise.transforms.streaming.rules import StreamRules
+
+HORIZON = 32_000
+"""Conversations that are remembered over all slots; beyond it, those that were counted longest ago go."""
+
+
+class Counted(msgspec.Struct, frozen=True, array_like=True):
+    """What is remembered of a conversation that was counted.
+
+    Attributes:
+        revision: As the contribution's.
+        digest: As the contribution's.
+        event_time: Of the first contribution of that name; it names the window.
+        app_version: As the contribution's.
+        statistics: Its sums, packed.
+    """
+
+    revision: int
+    digest: bytes
+    event_time: float
+    app_version: str
+    statistics: bytes
+
+
+Earlier: TypeAlias = Callable[[str], Counted | None]
+"""Returns what earlier processes counted of a conversation, by its name; None: nothing."""
+
+
+def none_counted(name: str) -> None:
+    """Has no earlier process."""
+    return None
+
+
+class SumsChange(NamedTuple):
+    """Sums that are added to (`sign` 1) or taken back from (-1) the window of a time."""
+
+    sign: int
+    event_time: float
+    app_version: str
+    statistics: MetricsState
+
+
+def revise(known: Counted | None, new: Contribution) -> tuple[Counted, list[SumsChange]]:
+    """Returns what is known of a conversation after a contribution, and what that changes in the sums."""
+    if known is None:
+        return _remembered(new), [_change(new)]
+    if new.revision < known.revision or _is_same(known, new):
+        return known, []
+    taking_back = SumsChange(-1, known.event_time, known.app_version, unpacked(known.statistics))
+    new = new._replace(event_time=known.event_time)
+    return _remembered(new), [taking_back, _change(new)]
+
+
+def _is_same(known: Counted, other: Contribution) -> bool:
+    return known.revision == other.revision and known.digest == other.digest
+
+
+def _remembered(found: Contribution) -> Counted:
+    statistics = packed(found.statistics)
+    return Counted(found.revision, found.digest, found.event_time, found.app_version, statistics)
+
+
+def _change(found: Contribution) -> SumsChange:
+    return SumsChange(1, found.event_time, found.app_version, found.statistics)
+
+
+class _Slot(msgspec.Struct, frozen=True, array_like=True):
+    """What is remembered under one key.
+
+    Attributes:
+        wake: When the next one is to be forgotten, seconds since the epoch; None: nothing to forget.
+        known: Name -> packed conversation, longest ago first. They stay packed because engines read and write
+            a slot as a whole, for every contribution.
+    """
+
+    wake: float | None = None
+    known: dict[str, msgspec.Raw] = {}
+
+
+_PACKER = msgspec.msgpack.Encoder()
+_SLOTS = msgspec.msgpack.Decoder(_Slot)
+_KNOWN = msgspec.msgpack.Decoder(Counted)
+
+
+class _SlotCoder(Coder):
+    """Keeps a slot as MessagePack."""
+
+    def encode(self, value: _Slot) -> bytes:
+        return _PACKER.encode(value)
+
+    def decode(self, encoded: bytes) -> _Slot:
+        return _SLOTS.decode(encoded)
+
+    def is_deterministic(self) -> bool:
+        return False
+
+
+class _CountOnceFn(beam.DoFn):
+    SLOT = ReadModifyWriteStateSpec("slot", _SlotCoder())
+    FORGET = TimerSpec("forget", TimeDomain.WATERMARK)
+
+    def __init__(self, rules: StreamRules, earlier: Earlier) -> None:
+        self._rules, self._earlier = rules, earlier
+        self._limit = None if rules.slots is None else max(1, HORIZON // rules.slots)
+
+    def start_bundle(self) -> None:
+        self._sums: dict[tuple[str, Timestamp], MetricsState] = {}
+
+    def process(
+        self,
+        element: tuple[str, Contribution],
+        slot: Any = beam.DoFn.StateParam(SLOT),
+        forget: Any = beam.DoFn.TimerParam(FORGET),
+    ) -> None:
+        before: _Slot = slot.read() or _Slot()
+        new = element[1]
+        packed_one = before.known.get(new.name)
+        old = self._earlier(new.name) if packed_one is None else _KNOWN.decode(packed_one)
+        known, changes = revise(old, new)
+        if known is old:
+            return
+        for change in changes:
+            place = change.app_version, self._window_start(change.event_time)
+            self._sums.setdefault(place, MetricsState()).merge(change.statistics, change.sign)
+        entries = before.known.copy()
+        entries.pop(new.name, None)
+        entries[new.name] = msgspec.Raw(_PACKER.encode(known))
+        if self._limit is not None and len(entries) > self._limit:
+            del entries[next(iter(entries))]
+        end = self._forget_at(known)
+        wake = end if before.wake is None else min(before.wake, end)
+        if wake != before.wake:
+            forget.set(wake)
+        slot.write(_Slot(wake, entries))
+
+    @on_timer(FORGET)
+    def forget(
+        self,
+        time: Any = beam.DoFn.TimestampParam,
+        slot: Any = beam.DoFn.StateParam(SLOT),
+        forget: Any = beam.DoFn.TimerParam(FORGET),
+    ) -> None:
+        """Forgets conversations whose windows cannot change any more."""
+        known = (slot.read() or _Slot()).known
+        ends = {name: self._forget_at(_KNOWN.decode(entry)) for name, entry in known.items()}
+        left = {name: entry for name, entry in known.items() if ends[name] > time}
+        wake = min((ends[name] for name in left), default=None)
+        if wake is None:
+            slot.clear()
+        else:
+            forget.set(wake)
+            slot.write(_Slot(wake, left))
+
+    def finish_bundle(self) -> Iterator[WindowedValue]:
+        """Yields what the bundle changed, one entry an app version and window."""
+        for (version, start), change in self._sums.items():
+            if change != MetricsState():
+                yield WindowedValue((version, change), start, (GlobalWindow(),))
+
+    def _window_start(self, event_time: float) -> Timestamp:
+        time = Timestamp.of(event_time)
+        return Timestamp(micros=time.micros - time.micros % round(self._rules.window * 1e6))
+
+    def _forget_at(self, known: Counted) -> float:
+        rules = self._rules
+        return float(self._window_start(known.event_time)) + rules.window + rules.window_lateness
+
+
+class CountOnce(beam.PTransform[PCollection[Contribution], PCollection[tuple[str, MetricsState]]]):
+    """Turns contributions into (app version, change of the sums), at the start of the window it belongs to.
+
+    What was counted before a restart is looked up when its conversation comes again. A conversation is
+    forgotten when its window cannot change any more, and, where rules have slots, when more than `HORIZON`
+    came after it.
+    """
+
+    def __init__(self, rules: StreamRules, earlier: Earlier = none_counted) -> None:
+        """Keeps the lengths of time, and what finds earlier contributions; engines pickle it."""
+        super().__init__()
+        self._rules, self._earlier = rules, earlier
+
+    def expand(self, contributions: "PCollection[Contribution]") -> "PCollection[tuple[str, MetricsState]]":
+        """Keys by conversation or slot, and compares."""
+        keyed = contributions | "KeyContributions" >> beam.Map(_keyed, self._rules)
+        return keyed | "CountOnce" >> beam.ParDo(_CountOnceFn(self._rules, self._earlier)).with_output_types(
+            tuple[str, MetricsState]
+        )
+
+
+def _keyed(contribution: Contribution, rules: StreamRules) -> tuple[str, Contribution]:
+    return rules.key(contribution.name), contribution

@@ -1,0 +1,1 @@
+"""Texts of any language: ROUGE, words, sentences, numbers, dates, offsets."""

@@ -1,0 +1,157 @@
+"""ROUGE-1, ROUGE-2 and ROUGE-L of two texts in any script.
+
+The scores are those of the `rouge-score` package over the tokens of google-adk 2.13, bit for bit:
+`m = sum of min(count)`, `P = m / max(1, |candidate|)`, `R = m / max(1, |reference|)`, `F = 2PR / (P + R)`.
+Stems and token counts are remembered, because nearly all of the time of the original goes into stemming.
+"""
+
+import unicodedata
+from collections import Counter
+from collections.abc import Sequence
+from functools import cache, lru_cache
+from itertools import pairwise
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from turnwise.transforms.matching.assignment import common_subsequence
+
+if TYPE_CHECKING:
+    from rouge_score.tokenizers import DefaultTokenizer
+
+RougeType = Literal["rouge1", "rouge2", "rougeL"]
+Gram = str | tuple[str, str]
+
+_ASCII_WORDS = bytes(ord(chr(code).lower()) if chr(code).isalnum() else 32 for code in range(128)).ljust(256)
+_ONE_TOKEN_EACH = ((0x4E00, 0x9FFF), (0x3040, 0x309F), (0x30A0, 0x30FF), (0xAC00, 0xD7AF))
+_NEW_TOKEN_EACH = ((0x0E00, 0x0E7F), (0x0E80, 0x0EFF), (0x1780, 0x17FF), (0x1000, 0x109F))
+_MAX_REMEMBERED_STEMS = 200_000
+
+
+class RougeScore(NamedTuple):
+    """Precision, recall and F, each 0..1."""
+
+    precision: float
+    recall: float
+    fmeasure: float
+
+
+@cache
+def _tokenizer() -> "DefaultTokenizer":
+    from rouge_score.tokenizers import DefaultTokenizer
+
+    return DefaultTokenizer(use_stemmer=True)
+
+
+class _Stems(dict[str, str]):
+    """Token -> what rouge-score makes of it; a token with a non-ASCII character is kept."""
+
+    def __missing__(self, token: str) -> str:
+        if len(self) >= _MAX_REMEMBERED_STEMS:
+            self.clear()
+        stem = self[token] = "".join(_tokenizer().tokenize(token)) if token.isascii() else token
+        return stem
+
+
+class _AsciiStems(dict[bytes, str]):
+    """The same for ASCII tokens as bytes, which split faster."""
+
+    def __missing__(self, token: bytes) -> str:
+        if len(self) >= _MAX_REMEMBERED_STEMS:
+            self.clear()
+        stem = self[token] = _STEMS[token.decode()]
+        return stem
+
+
+class _Separated(dict[int, str]):
+    """Code point -> what `str.translate` puts in its place, so that a split at blanks gives the tokens."""
+
+    def __missing__(self, code: int) -> str:
+        text = self[code] = _separated(chr(code))
+        return text
+
+
+def _separated(char: str) -> str:
+    if any(low <= ord(char) <= high for low, high in _ONE_TOKEN_EACH):
+        return f" {char} "
+    is_mark = unicodedata.category(char).startswith("M")
+    if not is_mark and any(low <= ord(char) <= high for low, high in _NEW_TOKEN_EACH):
+        return f" {char}"
+    return char if is_mark or char.isalnum() else " "
+
+
+_STEMS = _Stems()
+_ASCII_STEMS = _AsciiStems()
+_SEPARATED = _Separated()
+
+
+def tokenize(text: str) -> list[str]:
+    """Splits a text into the tokens that google-adk 2.13 counts.
+
+    NFKC and lower case; every Han, Kana and Hangul character is a token of its own; a Thai, Lao, Khmer or
+    Myanmar letter starts a token; other letters, digits and marks form words; ASCII words of more than three
+    letters are Porter stems (NLTK's variant).
+    """
+    if text.isascii():
+        return list(map(_ASCII_STEMS.__getitem__, text.encode().translate(_ASCII_WORDS).split()))
+    normal = unicodedata.normalize("NFKC", text).lower()
+    return list(map(_STEMS.__getitem__, normal.translate(_SEPARATED).split()))
+
+
+@lru_cache(maxsize=1024)
+def _reference_counts(text: str, rouge_type: RougeType) -> tuple[dict[Gram, int], int]:
+    """Counts the grams of a reference; many recordings are held against one golden."""
+    grams = _grams(text, rouge_type)
+    return Counter(grams), len(grams)
+
+
+def _grams(text: str, rouge_type: RougeType) -> Sequence[Gram]:
+    tokens = tokenize(text)
+    return list(pairwise(tokens)) if rouge_type == "rouge2" else tokens
+
+
+def _rouge_score(matches: int, reference_size: int, candidate_size: int) -> RougeScore:
+    precision = matches / max(1, candidate_size)
+    recall = matches / max(1, reference_size)
+    both = precision + recall
+    return RougeScore(precision, recall, 2 * precision * recall / both if both > 0 else 0.0)
+
+
+def _common_count(reference: dict[Gram, int], candidate: Sequence[Gram]) -> int:
+    left, common = dict(reference), 0
+    count_left = left.get
+    for gram in candidate:
+        count = count_left(gram)
+        if count:
+            left[gram] = count - 1
+            common += 1
+    return common
+
+
+def _common_in_order(reference: Sequence[str], candidate: Sequence[str]) -> int:
+    places: dict[str, int] = {}
+    for place, token in enumerate(reference):
+        places[token] = places.get(token, 0) | 1 << place
+    return common_subsequence((places.get(token, 0) for token in candidate), len(reference))
+
+
+def has_tokens(text: str) -> bool:
+    """Tells whether a text has anything that ROUGE counts."""
+    return _reference_counts(text, "rouge1")[1] > 0
+
+
+def rouge(reference: str, candidate: str, rouge_type: RougeType = "rouge1") -> RougeScore:
+    """Scores a candidate text against a reference text.
+
+    Args:
+        reference: The expected text.
+        candidate: The text that was said.
+        rouge_type: `rouge1` (words), `rouge2` (word pairs) or `rougeL` (longest common subsequence).
+
+    Returns:
+        Precision, recall and F. Two texts without any token score 0.0, as in rouge-score.
+    """
+    if rouge_type == "rougeL":
+        wanted, spoken = tokenize(reference), tokenize(candidate)
+        return _rouge_score(_common_in_order(wanted, spoken), len(wanted), len(spoken))
+    counts, reference_size = _reference_counts(reference, rouge_type)
+    said = _grams(candidate, rouge_type)
+    return _rouge_score(_common_count(counts, said), reference_size, len(said))

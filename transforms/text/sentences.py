@@ -1,0 +1,160 @@
+"""The sentences of an answer, as a hallucination check counts them."""
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import sentencex
+
+from turnwise.transforms.judging.sections import neutral
+from turnwise.transforms.text.languages import (
+    ABBREVIATIONS,
+    ABBREVIATIONS_OF_FIGURES,
+    ANY_ABBREVIATION,
+    BEFORE_ORDINALS,
+    FUNCTION_WORDS,
+    MONTHS,
+    ORDINAL_DOTS,
+    SHARED_MONTHS,
+    guessed_language,
+)
+
+_BULLET = re.compile(r"[ \t]*(?:(?P<sign>[-*+•‣◦·–—]|#{1,6})|[0-9]{1,3}[.)]|[A-Za-z][.)])[ \t]+")
+_END = re.compile(r"[.!?:;。！？：；۔؟।…][\"'”’)\]]*$")
+
+
+_TAIL = 60
+_NUMBER = re.compile(r"(?:^|[^\w.])[0-9]{1,2}\.\s*$")
+_SPACED = re.compile(r"(?<=\b[^\W\d_])\.\s+")  # `z. B.` counts as `z.B.`
+_LAST = re.compile(r"(?:(?P<before>[^\W\d_]+)[\s,]+)?(?P<last>[^\s(\[\"'„“»«/]+)\.\s*$")
+_FIRST = re.compile(r"[^\W\d_]+")
+
+MAX_SENTENCES = 300
+"""An answer of more sentences, or of more than MAX_SECTION characters, is not judged sentence by sentence."""
+
+
+class SentenceSpan(NamedTuple):
+    """Where a sentence stands: code-point offsets, half open."""
+
+    start: int
+    end: int
+
+
+def sentences(text: str, language: str | None) -> list[SentenceSpan]:
+    """Splits an answer into its sentences, in any script.
+
+    A bullet or a heading is apart from what surrounds it, and may hold several sentences; a table and a
+    fenced block are one each. What holds neither a letter nor a digit is no sentence.
+
+    Args:
+        text: The answer.
+        language: BCP 47 code; None: unknown, and guessed from the text.
+    """
+    shown = neutral(text)
+    code = language.split("-")[0].lower() if language else guessed_language(shown)
+    spans = [
+        span
+        for block in _blocks(shown)
+        for span in ([block] if _is_whole(shown, block) else _split(shown, block, code))
+    ]
+    return [span for span in (_stripped(shown, span) for span in spans) if _has_words(shown, span)]
+
+
+def _lines(text: str) -> Iterator[SentenceSpan]:
+    start = 0
+    for line in text.split("\n"):
+        yield SentenceSpan(start, start + len(line))
+        start += len(line) + 1
+
+
+def _blocks(text: str) -> Iterator[SentenceSpan]:
+    """Joins the lines that belong together."""
+    block: SentenceSpan | None = None
+    is_fenced = False
+    for line in _lines(text):
+        fence = text.startswith("```", _stripped(text, line).start)
+        if block is not None and (is_fenced or (not fence and _goes_on(text, block, line))):
+            block = SentenceSpan(block.start, line.end)
+        else:
+            if block is not None:
+                yield block
+            block = line
+        if fence:
+            is_fenced = not is_fenced
+    if block is not None:
+        yield block
+
+
+def _goes_on(text: str, block: SentenceSpan, line: SentenceSpan) -> bool:
+    """Tells whether a line continues the block: rows of a table, and sentences broken over lines."""
+    this, previous = text[slice(*line)], text[slice(*block)]
+    if _is_row(this) or _is_row(previous):
+        return _is_row(this) and _is_row(previous)
+    if not this.strip() or not previous.strip() or _BULLET.match(this):
+        return False
+    is_indented_bullet = bool(_BULLET.match(previous)) and this[0] in " \t"
+    return is_indented_bullet or (this.lstrip()[0].islower() and not _END.search(previous.rstrip()))
+
+
+def _is_row(line: str) -> bool:
+    return line.lstrip().startswith("|") and line.count("|") > 1
+
+
+def _is_whole(text: str, block: SentenceSpan) -> bool:
+    first = text[slice(*block)].lstrip()
+    return first.startswith("```") or _is_row(first)
+
+
+def _split(text: str, block: SentenceSpan, language: str | None) -> Iterator[SentenceSpan]:
+    """Splits a block; a bullet's sign is left off, a number stays with its first sentence."""
+    marker = _BULLET.match(text, block.start, block.end)
+    start = marker.end() if marker else block.start
+    first = block.start if marker and not marker["sign"] else start
+    for sentence in sentencex.segment(language or "en", text[start : block.end]):
+        start += len(sentence)
+        if not _is_open(sentence, text[start : min(start + _TAIL, block.end)], language):
+            yield SentenceSpan(first, start)
+            first = start
+    if first < start:
+        yield SentenceSpan(first, start)
+
+
+def _is_open(sentence: str, rest: str, language: str | None) -> bool:
+    """Tells whether a piece of a text ends with the dot of an abbreviation or of an ordinal."""
+    tail = _SPACED.sub(".", sentence[-_TAIL:])
+    last = _LAST.search(tail)
+    follows = rest.lstrip()
+    if last is None or not follows:
+        return False
+    if _NUMBER.search(tail):
+        return _is_ordinal((last["before"] or "").lower(), follows, language)
+    word = last["last"].lower()
+    known = ANY_ABBREVIATION if language is None else ABBREVIATIONS.get(language, frozenset())
+    if word in known or (language != "en" and len(word) == 1 and word.isalpha() and follows[0].islower()):
+        return True
+    figures = ABBREVIATIONS_OF_FIGURES.get(language, ABBREVIATIONS_OF_FIGURES[None])
+    return (follows[0].isdigit() or follows[0].islower()) and word in figures
+
+
+def _is_ordinal(before: str, follows: str, language: str | None) -> bool:
+    """Tells whether a small number with a dot is an ordinal, by what stands around it."""
+    word = _FIRST.match(follows)
+    after = word.group().lower() if word else ""
+    if after in MONTHS or (after in SHARED_MONTHS and language != "en"):
+        return True
+    if language not in ORDINAL_DOTS:
+        return language is None and follows[0].islower()
+    is_start = follows[0].isupper() and after in FUNCTION_WORDS.get(language, frozenset())
+    if is_start or follows[0].islower():
+        return not is_start
+    return language != "de" or not before or before in BEFORE_ORDINALS
+
+
+def _stripped(text: str, span: SentenceSpan) -> SentenceSpan:
+    piece = text[slice(*span)]
+    start = span.start + len(piece) - len(piece.lstrip())
+    return SentenceSpan(start, start + len(piece.strip()))
+
+
+def _has_words(text: str, span: SentenceSpan) -> bool:
+    return any(char.isalnum() for char in text[slice(*span)])

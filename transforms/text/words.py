@@ -1,0 +1,148 @@
+"""The words of a text in any script, each read once and remembered."""
+
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from turnwise.transforms.text.closed_classes import MONTHS, NEGATING, NEGATIONS
+from turnwise.transforms.text.features import (
+    CHARACTER_SCRIPTS,
+    UNSPACED_SCRIPTS,
+    WORD_WEIGHT,
+    Features,
+    add_features,
+)
+from turnwise.transforms.text.numbers import NUMERAL, Keys, day_key, read_numeral
+
+_MAX_REMEMBERED_WORDS = 20_000
+_LAST_DAY = 31
+_DAY_BEFORE = 3
+
+
+class Word(NamedTuple):
+    """A word or a number.
+
+    Attributes:
+        lower: As it is written, in lower case and with straight apostrophes.
+        features: By what it is like other words, with weights.
+        keys: What it gives as evidence: its features, and all readings of a number.
+        demands: For a number and an identifier: evidence must hold one key of every tuple.
+        is_content: Whether it is more than grammar.
+        is_negation: Whether it turns a statement round.
+        month: 1..12 for the name of a month, else 0.
+    """
+
+    lower: str
+    features: tuple[tuple[str, float], ...]
+    keys: Keys
+    demands: tuple[Keys, ...] = ()
+    is_content: bool = True
+    is_negation: bool = False
+    month: int = 0
+
+
+def _combining_marks() -> str:
+    codes = range(0x300, 0xFE30)
+    return "".join(chr(code) for code in codes if unicodedata.category(chr(code)) in ("Mn", "Mc"))
+
+
+_LETTER = f"[^\\W\\d_{CHARACTER_SCRIPTS}{UNSPACED_SCRIPTS}]"
+_LETTERS = f"{_LETTER}[^\\W_{CHARACTER_SCRIPTS}{UNSPACED_SCRIPTS}]{{0,31}}"
+_PART = f"{_LETTERS}(?:[{_combining_marks()}]{{1,8}}(?:{_LETTERS})?){{0,15}}"
+_TOKEN = re.compile(
+    f"{_PART}(?:['’]{_PART}){{0,2}}|(?=\\d)(?:{NUMERAL})"
+    f"|[{CHARACTER_SCRIPTS}]{{1,32}}|[{UNSPACED_SCRIPTS}]{{1,32}}"
+)
+_ASCII_LETTERS = "[A-Za-z][A-Za-z0-9]{0,31}"
+_ASCII_TOKEN = re.compile(f"{_ASCII_LETTERS}(?:'{_ASCII_LETTERS}){{0,2}}|(?=\\d)(?:{NUMERAL})")
+
+
+class _Words(dict[str, Word]):
+    """Token -> what it says."""
+
+    def __missing__(self, token: str) -> Word:
+        if len(self) >= _MAX_REMEMBERED_WORDS:
+            self.clear()
+        word = self[token] = _read(token)
+        return word
+
+
+_WORDS = _Words()
+
+
+def _read(token: str) -> Word:
+    if token[0].isdecimal():
+        numeral = read_numeral(token)
+        features = tuple((key, WORD_WEIGHT) for key in numeral.parts)
+        return Word(token.lower(), features, numeral.keys, numeral.demands)
+    lower = unicodedata.normalize("NFKC", token).lower().replace("’", "'")
+    found: Features = {}
+    is_content = add_features(lower, found)
+    keys = tuple(found)
+    demands = (keys,) if len(keys) == 1 and any(map(str.isdecimal, lower)) else ()
+    return Word(lower, tuple(found.items()), keys, demands, is_content, _negates(lower), MONTHS.get(lower, 0))
+
+
+def _negates(lower: str) -> bool:
+    if lower in NEGATIONS or lower.endswith("n't") or lower.startswith("n'"):
+        return True
+    return not lower.isascii() and NEGATING.search(lower) is not None
+
+
+def tokenize(text: str) -> list[str]:
+    """Splits a text into its words and numbers, in order; a run of more than 32 letters is cut."""
+    return (_ASCII_TOKEN if text.isascii() else _TOKEN).findall(text)
+
+
+def starts_of(tokens: Iterable[str], text: str) -> list[int]:
+    """Gives where the tokens of a text begin, and at last where the text ends."""
+    starts, find, start = [], text.index, 0
+    for token in tokens:
+        start = find(token, start)
+        starts.append(start)
+        start += len(token)
+    return [*starts, len(text)]
+
+
+def read_words(tokens: Iterable[str]) -> list[Word]:
+    """Reads tokens."""
+    return list(map(_WORDS.__getitem__, tokens))
+
+
+def words(text: str) -> list[Word]:
+    """Reads the words and numbers of a text, in order."""
+    return read_words(tokenize(text))
+
+
+def weigh(found: Iterable[Word], more: Mapping[str, float] | None = None) -> dict[str, float]:
+    """Adds up the weights of the features of words, and of more features."""
+    weights = dict(more) if more else {}
+    for word in found:
+        for key, weight in word.features:
+            weights[key] = weights.get(key, 0.0) + weight
+    return weights
+
+
+def is_negated(found: Iterable[Word]) -> bool:
+    """Tells whether any of the words turns the statement round."""
+    return any(word.is_negation for word in found)
+
+
+def dates_in_words(found: Sequence[Word]) -> Iterator[tuple[Word, Keys]]:
+    """Reads the days that are written with the name of a month, as in `May 5`, `5. Mai` and `5 de mayo`.
+
+    Yields:
+        The name, and the days that it may be part of.
+    """
+    for place in [place for place, word in enumerate(found) if word.month]:
+        name, near = found[place], found[max(0, place - _DAY_BEFORE) : place + 2]
+        days = tuple(day_key(name.month, day) for day in map(_day, near) if day)
+        if days:
+            yield name, days
+
+
+def _day(word: Word) -> int:
+    value = word.keys[0][1:] if word.demands and word.keys[0][0] == "#" else ""
+    is_day = len(value) <= 2 and value.isdecimal() and 1 <= int(value) <= _LAST_DAY
+    return int(value) if is_day else 0

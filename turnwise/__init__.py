@@ -1,0 +1,1 @@
+"""Scores conversations between people and agents, turn by turn, on Apache Beam."""
