@@ -22,6 +22,7 @@ from turnwise.transforms.criteria.base import MeasuredCriterion
 from turnwise.transforms.criteria.expectations_met import ExpectationsMet
 from turnwise.transforms.criteria.tool_effects import ToolEffects
 from turnwise.transforms.criteria.trajectory import ToolTrajectory
+from turnwise.transforms.evaluation import RULES
 from turnwise.transforms.formats.turnwise import read_conversation
 from turnwise.transforms.matching.ending import broke_off
 from turnwise.transforms.matching.sample import Sample
@@ -101,7 +102,7 @@ def judge(criteria: Sequence[MeasuredCriterion], conversation: Conversation) -> 
     value = min((score.value or 0.0 for score in overalls), default=0.0)
     if len(criteria) == 1:
         return Judged(value, bool(overalls) and overalls[0].outcome == "PASS")
-    passes = conversation_verdict(scored).status == "PASS"
+    passes = conversation_verdict(scored, RULES).status == "PASS"
     return Judged(0.0 if broke_off(conversation) else value, passes)
 
 

@@ -16,8 +16,8 @@ from turnwise.pipeline.io.directory import AGGREGATED
 from turnwise.pipeline.io.encoders import JsonLinesWriter, document_content, table_content
 from turnwise.pipeline.settings.config_file import read_config
 from turnwise.schemas.record import Record
-from turnwise.transforms.beam.score_turns import evaluate
 from turnwise.transforms.ces.results import RunInfo
+from turnwise.transforms.evaluation import evaluate
 from turnwise.transforms.formats.registry import LogReader
 from turnwise.transforms.matching.cases import CaseIndex
 from turnwise.transforms.matching.sample import Sample

@@ -11,10 +11,10 @@ from turnwise.pipeline.store.engine import Store
 from turnwise.pipeline.store.results import result_columns, write_results
 from turnwise.schemas.ces.requests import CreateEvaluationRequest
 from turnwise.schemas.config import EvalConfig
+from turnwise.schemas.jsonio import dump_json
 from turnwise.schemas.record import Record
-from turnwise.transforms.beam.score_turns import evaluate
-from turnwise.transforms.ces.messages import dump_json
 from turnwise.transforms.ces.results import RunInfo
+from turnwise.transforms.evaluation import evaluate
 from turnwise.transforms.formats.registry import LogReader
 from turnwise.transforms.matching.cases import CaseIndex
 from turnwise.transforms.matching.sample import Sample

@@ -88,7 +88,7 @@ def _sink(settings: RunSettings) -> Sink:
 def try_judge(settings: RunSettings) -> None:
     """Raises ConfigError if the judge cannot work: before anything runs, at no cost."""
     selection = settings.selection
-    asked = (*selection.judged, *(selection.ces if settings.eval_cases else ()))
+    asked = (*selection.judged, *(selection.of_dialects if settings.eval_cases else ()))
     if asked:
         check_judge(settings.judge, os.environ, [criterion.options for criterion in asked])
 

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, BinaryIO, Literal, Protocol
 
 from turnwise.schemas.avro_schema import avro_schema, json_fields
+from turnwise.schemas.jsonio import dump_json
 from turnwise.schemas.values import JsonObject
-from turnwise.transforms.ces.messages import dump_json
 
 OutputFormat = Literal["jsonl", "avro"]
 

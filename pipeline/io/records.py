@@ -9,9 +9,9 @@ from typing import Any, BinaryIO
 from turnwise.pipeline.io.arrays import RawElement, array_elements
 from turnwise.pipeline.io.file_kinds import KIND_BYTES, check_text
 from turnwise.schemas.failure import KEPT_RECORD_BYTES, Failure, record_failure
+from turnwise.schemas.jsonio import dump_json
 from turnwise.schemas.record import Record
 from turnwise.schemas.values import JsonValue
-from turnwise.transforms.ces.messages import dump_json
 from turnwise.transforms.formats.registry import is_one_record
 
 SUFFIXES = (".json", ".jsonl", ".ndjson", ".json.gz", ".jsonl.gz", ".ndjson.gz", ".avro")

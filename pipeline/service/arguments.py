@@ -5,8 +5,8 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from ipaddress import ip_address
 
+from turnwise.pipeline.settings.workers import is_loopback
 from turnwise.pipeline.store.urls import is_store_url, shown_url
 from turnwise.schemas.config import ConfigError
 
@@ -103,13 +103,3 @@ def _checked(options: ServeOptions) -> ServeOptions:
     if not (options.stdio or options.token or is_loopback(options.host)):
         raise ConfigError(f"--host {options.host}: other machines reach it, so set {TOKEN}, a bearer token")
     return options
-
-
-def is_loopback(host: str) -> bool:
-    """Tells whether a host name or address can only be this machine."""
-    if host.lower() == "localhost":
-        return True
-    try:
-        return ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return False

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from turnwise.schemas.filters import FilterError
+from turnwise.schemas.proto.filters import FilterError
 from turnwise.schemas.proto.json import WireError
 from turnwise.schemas.proto.masks import MaskError
 from turnwise.schemas.values import JsonObject

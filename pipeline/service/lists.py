@@ -9,7 +9,7 @@ from typing import NamedTuple, get_args
 from turnwise.pipeline.service.errors import invalid, refused_field
 from turnwise.pipeline.store.conditions import Field, Sql, condition_of
 from turnwise.pipeline.store.pages import OrderBy, Position
-from turnwise.schemas.filters import parse_filter
+from turnwise.schemas.proto.filters import parse_filter
 from turnwise.schemas.proto.scalars import shown
 from turnwise.schemas.values import JsonObject
 

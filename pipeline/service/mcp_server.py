@@ -21,10 +21,10 @@ from turnwise.pipeline.service.service import Service
 from turnwise.pipeline.service.tools import TOOLS, Tool
 from turnwise.pipeline.service.validation import check_lists
 from turnwise.pipeline.service.workers import Workers
+from turnwise.schemas.jsonio import dump_json
 from turnwise.schemas.proto.json import WireError
 from turnwise.schemas.proto.schema import message_schema
 from turnwise.schemas.values import JsonObject
-from turnwise.transforms.ces.messages import dump_json
 
 _INSTRUCTIONS = (
     "Evaluations (test cases of an app: goldens and scenarios) and their results, as in Google's CES API. "

@@ -8,7 +8,7 @@ import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from turnwise.pipeline.service.errors import HTTP_CODES, ServiceError
-from turnwise.transforms.ces.messages import dump_json
+from turnwise.schemas.jsonio import dump_json
 
 _LOOK_SECONDS = 1.0
 _MOST_CONNECTIONS = 256

@@ -25,9 +25,9 @@ from turnwise.schemas.ces.requests import (
     ListEvaluationResultsRequest,
     ListEvaluationsRequest,
 )
+from turnwise.schemas.jsonio import dump_json
 from turnwise.schemas.proto.json import Message, WireError
 from turnwise.schemas.values import JsonObject
-from turnwise.transforms.ces.messages import dump_json
 
 M = TypeVar("M", bound=Message)
 

@@ -13,6 +13,7 @@ from turnwise.pipeline.store.urls import absolute_url, is_store_url, shown_url
 from turnwise.schemas.ces.names import is_name
 from turnwise.schemas.config import ConfigError, EvalConfig
 from turnwise.schemas.judge_config import BackendName, JudgeConfig
+from turnwise.transforms.ces.criteria import CES_CRITERIA
 from turnwise.transforms.ces.results import RunInfo
 from turnwise.transforms.criteria import CRITERIA, Criterion
 from turnwise.transforms.criteria.rubric_base import RubricCriterion
@@ -70,12 +71,13 @@ class RunSettings:
     @property
     def criteria_names(self) -> list[str]:
         """Names of all criteria that may be scored, those of CES cases at the end."""
-        return [criterion.name for criterion in (*self.criteria, *self.selection.ces)]
+        return [criterion.name for criterion in (*self.criteria, *self.selection.of_dialects)]
 
     @property
     def selection(self) -> Selection:
         """The criteria, by how they are scored."""
-        return select(self.criteria, self.judge.config.backend != "none", self.sample_rate)
+        has_judge = self.judge.config.backend != "none"
+        return select(self.criteria, self.sample_rate, {"ces": CES_CRITERIA} if has_judge else None)
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from ipaddress import ip_address
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
@@ -17,7 +18,6 @@ from apache_beam.options.pipeline_options import (
 )
 from apache_beam.runners.runner import PipelineRunner
 
-from turnwise.pipeline.service.arguments import is_loopback
 from turnwise.pipeline.settings.run import DEFAULT_CACHE, RunSettings
 from turnwise.pipeline.store.urls import is_store_url, shown_url
 from turnwise.schemas.config import ConfigError
@@ -128,7 +128,7 @@ def _check_package(options: PipelineOptions, kind: str) -> None:
 
 def _asks_gemini(settings: RunSettings) -> bool:
     selection, judge = settings.selection, settings.judge
-    asked = selection.judged or (selection.ces and settings.eval_cases)
+    asked = selection.judged or (selection.of_dialects and settings.eval_cases)
     return bool(asked) and judge.config.backend == "gemini" and not judge.only_estimates
 
 
@@ -151,3 +151,13 @@ def _credentials_file(environ: Mapping[str, str]) -> str:
     home = environ.get("CLOUDSDK_CONFIG")
     usual = Path(home) / Path(_ADC_FILE).name if home else Path.home() / ".config" / _ADC_FILE
     return environ.get(_ADC) or (str(usual) if os.path.isfile(usual) else "")
+
+
+def is_loopback(host: str) -> bool:
+    """Tells whether a host name or address can only be this machine."""
+    if host.lower() == "localhost":
+        return True
+    try:
+        return ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False

@@ -9,7 +9,7 @@ from sqlalchemy import Column, ColumnElement, and_, exists, false, func, not_, o
 from turnwise.pipeline.store.tables import EVALUATIONS, FAILURES, RESULTS, TAGS, key_nanos, key_text
 from turnwise.schemas.ces.result_parts import Outcome
 from turnwise.schemas.ces.results import ExecutionState
-from turnwise.schemas.filters import Comparison, Condition, FilterError, Junction, Operator
+from turnwise.schemas.proto.filters import Comparison, Condition, FilterError, Junction, Operator
 from turnwise.schemas.proto.scalars import shown, timestamp_nanos
 
 Sql = ColumnElement[bool]

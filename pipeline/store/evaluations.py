@@ -8,8 +8,8 @@ from sqlalchemy import Connection, Row, delete, insert, select, update
 
 from turnwise.pipeline.store.tables import EVALUATIONS, HISTORY, TAGS, key_text
 from turnwise.schemas.ces.names import app_of
+from turnwise.schemas.jsonio import dump_json
 from turnwise.schemas.values import JsonObject
-from turnwise.transforms.ces.messages import dump_json
 
 
 class StoredEvaluation(NamedTuple):

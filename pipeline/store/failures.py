@@ -7,9 +7,9 @@ from sqlalchemy import Connection
 from turnwise.pipeline.store.naming import marked, run_name
 from turnwise.pipeline.store.tables import FAILURES, key_text
 from turnwise.pipeline.store.upserts import upsert
+from turnwise.schemas.jsonio import dump_json
 from turnwise.schemas.rows import FailureRow
 from turnwise.schemas.values import JsonObject
-from turnwise.transforms.ces.messages import dump_json
 
 # One record can fail in several places at these stages, and only the message tells them apart.
 _SEVERAL_A_RECORD = ("parse", "parse_case")

@@ -11,10 +11,10 @@ from turnwise.pipeline.store.naming import run_name
 from turnwise.pipeline.store.tables import FAILURES, RESULTS, key_nanos, key_text
 from turnwise.pipeline.store.upserts import upsert
 from turnwise.schemas.ces.names import app_of, parent_of
+from turnwise.schemas.jsonio import dump_json
 from turnwise.schemas.proto.scalars import timestamp_nanos
 from turnwise.schemas.values import JsonObject
 from turnwise.transforms.ces.aggregates import Sums, VersionSums, add_parts, result_parts
-from turnwise.transforms.ces.messages import dump_json
 
 COMPLETED = "COMPLETED"
 _TEXTS = {

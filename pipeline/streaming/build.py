@@ -11,8 +11,7 @@ from apache_beam.transforms.window import TimestampedValue
 from turnwise.pipeline.settings.run import RunSettings
 from turnwise.pipeline.streaming.alerts.send import SendAlerts
 from turnwise.pipeline.streaming.cases import Cases
-from turnwise.pipeline.streaming.local.restore import Restored
-from turnwise.pipeline.streaming.local.sums import WindowSum
+from turnwise.pipeline.streaming.restored import Restored, WindowSum
 from turnwise.schemas.arrival import Arrival
 from turnwise.schemas.failure import Failure
 from turnwise.transforms.beam.match import MatchCases

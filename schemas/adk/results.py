@@ -1,4 +1,7 @@
-"""google-adk's logs: eval results and stored sessions. Read them with `turnwise.schemas.adk.eval_sets.read_log`."""
+"""google-adk's logs: eval results and stored sessions.
+
+Read them with `turnwise.schemas.adk.eval_sets.read_log`.
+"""
 
 from enum import IntEnum
 

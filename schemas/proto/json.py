@@ -1,6 +1,7 @@
 """Protobuf messages as pydantic models that read and print proto3 JSON.
 
-A message class lists its fields by their proto names; the types of `turnwise.schemas.proto.fields` say the rest:
+A message class lists its fields by their proto names; the types of
+`turnwise.schemas.proto.fields` say the rest:
 
     Text, Bool, Int32, Float32, ...   a scalar without presence: its default is not printed
     Implicit[SomeEnum]                the same for an enum

@@ -13,7 +13,6 @@ from apache_beam.utils.timestamp import Timestamp
 from apache_beam.utils.windowed_value import WindowedValue
 
 from turnwise.transforms.beam.parse import FAILURES
-from turnwise.transforms.beam.progress import PROGRESS
 from turnwise.transforms.beam.score_turns import (
     RESULTS,
     SCORES,
@@ -24,6 +23,7 @@ from turnwise.transforms.beam.score_turns import (
 )
 from turnwise.transforms.ces.results import RunInfo
 from turnwise.transforms.judging.counts import JudgeUsage
+from turnwise.transforms.judging.progress import JUDGING
 from turnwise.transforms.judging.setup import JudgeSettings
 from turnwise.transforms.judging.worker import JudgeWorker, open_judge
 from turnwise.transforms.matching.sample import Sample
@@ -98,7 +98,7 @@ class JudgeFn(ScoringDoFn):
             yield from self._answered(self._waiting.popleft())
         for model, usage in self._judge.counts.take().items():
             count_usage(model, usage)
-            PROGRESS.judged.setdefault(model, JudgeUsage()).add(usage)
+            JUDGING.judged.setdefault(model, JudgeUsage()).add(usage)
         yield from super().finish_bundle()
 
     def _is_full(self) -> bool:

@@ -1,8 +1,6 @@
 """How far this process has come, for a display beside the run."""
 
-from dataclasses import dataclass, field
-
-from turnwise.transforms.judging.counts import JudgeUsage
+from dataclasses import dataclass
 
 
 @dataclass(slots=True)
@@ -13,15 +11,11 @@ class Progress:
         conversations: Scored.
         turns: Scored.
         held: Records that wait in open sessions.
-        asking: Calls of judges in flight.
-        judged: Model -> what was asked of it.
     """
 
     conversations: int = 0
     turns: int = 0
     held: int = 0
-    asking: int = 0
-    judged: dict[str, JudgeUsage] = field(default_factory=dict)
 
 
 PROGRESS = Progress()

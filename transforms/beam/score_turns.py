@@ -1,7 +1,7 @@
 """Scores conversations and gives what the sinks and the metrics are made of."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import apache_beam as beam
 from apache_beam.pvalue import DoOutputsTuple, PCollection, TaggedOutput
@@ -9,59 +9,20 @@ from apache_beam.transforms.window import GlobalWindows
 from apache_beam.utils.timestamp import Timestamp
 
 from turnwise.schemas.failure import record_failure
-from turnwise.schemas.rows import ResultRow, ScoreRow
 from turnwise.transforms.beam.counters import CountingDoFn
 from turnwise.transforms.beam.parse import FAILURES
 from turnwise.transforms.beam.progress import PROGRESS
-from turnwise.transforms.ces.results import RunInfo, evaluation_result
+from turnwise.transforms.ces.results import RunInfo
 from turnwise.transforms.criteria.base import MeasuredCriterion
+from turnwise.transforms.evaluation import EvaluatedConversation, decide
 from turnwise.transforms.matching.sample import Sample
-from turnwise.transforms.metrics.rows import result_row, score_rows
-from turnwise.transforms.metrics.slices import slices_of
 from turnwise.transforms.metrics.state import MetricsState
 from turnwise.transforms.scoring.conversation import ScoredConversation, score_conversation
 from turnwise.transforms.scoring.inferred_effects import GuessCounts
-from turnwise.transforms.scoring.verdict import Verdict, conversation_verdict
 
 STATISTICS = "statistics"
 SCORES = "scores"
 RESULTS = "results"
-
-
-class EvaluatedConversation(NamedTuple):
-    """Everything that a conversation gives to the sinks and the metrics.
-
-    Attributes:
-        scores: Its score rows.
-        results: Its one result row, in a list.
-    """
-
-    scored: ScoredConversation
-    verdict: Verdict
-    scores: list[ScoreRow]
-    results: list[ResultRow]
-
-    def add_to(self, sums: dict[str, MetricsState]) -> None:
-        """Adds the conversation to the sums of its app version ("" if unknown)."""
-        version = self.scored.sample.conversation.app_version or ""
-        state = sums.get(version)
-        if state is None:
-            state = sums[version] = MetricsState()
-        state.add(self.scored, self.verdict, self.results[0]["result"])
-
-
-def evaluate(sample: Sample, criteria: Sequence[MeasuredCriterion], run: RunInfo) -> EvaluatedConversation:
-    """Scores a conversation by measured criteria and decides it."""
-    return decide(score_conversation(sample, criteria), run)
-
-
-def decide(scored: ScoredConversation, run: RunInfo) -> EvaluatedConversation:
-    """Decides a scored conversation, and tells which slices it belongs to."""
-    scored.slices = slices_of(scored.sample, run.slices)
-    verdict = conversation_verdict(scored)
-    result = evaluation_result(scored, verdict, run)
-    rows = list(score_rows(scored, run.run_id))
-    return EvaluatedConversation(scored, verdict, rows, [result_row(scored, result)])
 
 
 class Emitter(Protocol):

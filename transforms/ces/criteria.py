@@ -6,7 +6,6 @@ from turnwise.transforms.criteria.ces_hallucination import Hallucination
 from turnwise.transforms.criteria.ces_scenario import ScenarioRubrics, UserGoalSatisfaction
 from turnwise.transforms.criteria.ces_similarity import SemanticSimilarity
 from turnwise.transforms.criteria.ces_values import SemanticMatch
-from turnwise.transforms.matching.sample import Sample
 
 CES_CRITERIA: tuple[JudgedCriterion, ...] = (
     SemanticSimilarity(),
@@ -18,8 +17,3 @@ CES_CRITERIA: tuple[JudgedCriterion, ...] = (
     UserGoalSatisfaction(),
 )
 """One of each, with their defaults; one of the same name in the config takes its place."""
-
-
-def applies(sample: Sample) -> bool:
-    """Tells whether a conversation is judged by them even if the config names none."""
-    return sample.eval_case is not None and sample.eval_case.dialect == "ces"

@@ -11,9 +11,9 @@ from turnwise.transforms.criteria.ces_expectations import EvaluationExpectations
 from turnwise.transforms.criteria.ces_hallucination import Hallucination, no_claim, switched_off
 from turnwise.transforms.criteria.ces_scenario import ScenarioRubrics
 from turnwise.transforms.criteria.ces_similarity import LABELS
-from turnwise.transforms.judging.quotes import is_in
 from turnwise.transforms.matching.expectations import ExpectationOutcome, turn_texts
 from turnwise.transforms.matching.sample import Sample, TurnPair
+from turnwise.transforms.text.quotes import is_in
 
 Render = Callable[[ExpectationOutcome], JsonObject]
 

@@ -2,22 +2,11 @@
 
 from functools import lru_cache
 
-import orjson
-from pydantic_core import to_json
-
 from turnwise.schemas.conversation import Expectation, TimedSpan, ToolCall, ToolResponse
 from turnwise.schemas.proto.scalars import float32, nanos_duration, read_timestamp
 from turnwise.schemas.score import Outcome
-from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.schemas.values import JsonObject
 from turnwise.transforms.matching.arguments import ParameterScore
-
-
-def dump_json(value: JsonValue) -> bytes:
-    """Returns a JSON text in UTF-8; integers of any size; a value that is not finite becomes null."""
-    try:
-        return orjson.dumps(value)
-    except TypeError:
-        return to_json(value, inf_nan_mode="null")
 
 
 def duration(seconds: float) -> str:

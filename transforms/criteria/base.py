@@ -119,7 +119,7 @@ class Criterion(BaseModel, ABC):
         """Says in words why a score fails that does not say so itself.
 
         Args:
-            case: What was scored.
+            sample: What was scored.
             pair: The turn; None: the conversation as a whole.
             score: The score; its outcome is FAIL.
         """

@@ -10,7 +10,6 @@ from turnwise.schemas.conversation import ExpectedTurn
 from turnwise.schemas.score import Score
 from turnwise.transforms.criteria.base import JudgedCriterion
 from turnwise.transforms.judging.ask import Ask, Question
-from turnwise.transforms.judging.quotes import quoted
 from turnwise.transforms.judging.render import agent_sections, asked_sections, earlier_sections, facts
 from turnwise.transforms.judging.sections import MAX_SECTION, Section, fill
 from turnwise.transforms.judging.statements import Reply, left_out
@@ -18,6 +17,7 @@ from turnwise.transforms.judging.vote import ask_all
 from turnwise.transforms.local_judge.grounding import ground
 from turnwise.transforms.matching.expectations import turn_texts
 from turnwise.transforms.matching.sample import Sample, TurnPair
+from turnwise.transforms.text.quotes import quoted
 from turnwise.transforms.text.sentences import MAX_SENTENCES, sentences
 
 NO_CLAIM = -1

@@ -10,12 +10,12 @@ from turnwise.schemas.score import Outcome, Score
 from turnwise.schemas.values import JsonObject
 from turnwise.transforms.criteria.base import JudgedCriterion
 from turnwise.transforms.judging.ask import Ask, Question
-from turnwise.transforms.judging.quotes import quoted
 from turnwise.transforms.judging.render import dialogue_sections
 from turnwise.transforms.judging.sections import Section, fill
 from turnwise.transforms.judging.statements import Reply, left_out, statement_sections, unjudged_reason
 from turnwise.transforms.judging.vote import Answers, ask_all
 from turnwise.transforms.matching.sample import Sample
+from turnwise.transforms.text.quotes import quoted
 
 RUBRICS = """
 You rate a whole conversation of a user with an assistant that can call tools, by rubrics. Grade every \

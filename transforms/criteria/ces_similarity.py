@@ -10,13 +10,13 @@ from turnwise.schemas.conversation import ExpectedTurn
 from turnwise.schemas.score import Score
 from turnwise.transforms.criteria.base import JudgedCriterion, RestsOn
 from turnwise.transforms.judging.ask import Ask, Question
-from turnwise.transforms.judging.quotes import quoted
 from turnwise.transforms.judging.sections import MAX_SECTION, Section, fill
 from turnwise.transforms.judging.statements import Reply, left_out
 from turnwise.transforms.judging.vote import ask_all
 from turnwise.transforms.local_judge.similarity import liken
 from turnwise.transforms.matching.expectations import ExpectationOutcome, turn_texts
 from turnwise.transforms.matching.sample import MISSING_TURN, Sample, TurnPair
+from turnwise.transforms.text.quotes import quoted
 
 LABELS = (
     "Completely Inconsistent / Contradictory",

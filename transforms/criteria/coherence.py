@@ -9,11 +9,11 @@ from turnwise.schemas.score import Score
 from turnwise.transforms.criteria.adk_judged import AdkJudged
 from turnwise.transforms.criteria.base import RestsOn
 from turnwise.transforms.judging.ask import Ask, Question
-from turnwise.transforms.judging.quotes import quoted
 from turnwise.transforms.judging.sections import Section, fill
 from turnwise.transforms.judging.statements import Reply, left_out
 from turnwise.transforms.judging.vote import ask_all
 from turnwise.transforms.matching.sample import Sample, TurnPair
+from turnwise.transforms.text.quotes import quoted
 
 VERSION = "coherence/1"
 TASK = """

@@ -10,7 +10,6 @@ from turnwise.schemas.score import Score
 from turnwise.schemas.values import JsonObject
 from turnwise.transforms.criteria.adk_judged import AdkJudged
 from turnwise.transforms.judging.ask import Ask, Question
-from turnwise.transforms.judging.quotes import quoted
 from turnwise.transforms.judging.render import agent_sections, asked_sections, earlier_sections, facts
 from turnwise.transforms.judging.sections import MAX_SECTION, fill
 from turnwise.transforms.judging.statements import Reply, left_out, statement_sections, unjudged_reason
@@ -18,6 +17,7 @@ from turnwise.transforms.judging.vote import Ballot, Vote, vote_each
 from turnwise.transforms.local_judge.grounding import ground
 from turnwise.transforms.matching.expectations import turn_texts, was_skipped
 from turnwise.transforms.matching.sample import Sample, TurnPair
+from turnwise.transforms.text.quotes import quoted
 from turnwise.transforms.text.sentences import MAX_SENTENCES, SentenceSpan, sentences
 
 VERSION = "hallucinations/1"

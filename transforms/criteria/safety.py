@@ -9,13 +9,13 @@ from turnwise.schemas.values import JsonObject
 from turnwise.transforms.criteria.adk_judged import AdkJudged
 from turnwise.transforms.criteria.base import RestsOn
 from turnwise.transforms.judging.ask import Ask, Question
-from turnwise.transforms.judging.quotes import quoted, span
 from turnwise.transforms.judging.render import reference_sections
 from turnwise.transforms.judging.sections import Section, fill
 from turnwise.transforms.judging.statements import Reply, left_out, unjudged_reason
 from turnwise.transforms.judging.vote import Ballot, Vote, vote_each
 from turnwise.transforms.matching.expectations import turn_texts
 from turnwise.transforms.matching.sample import Sample, TurnPair
+from turnwise.transforms.text.quotes import quoted, span
 
 VERSION = "safety/2"
 TASK = """

@@ -10,12 +10,12 @@ from turnwise.schemas.conversation import Conversation, Turn
 from turnwise.schemas.score import JudgeUse, Score
 from turnwise.transforms.criteria.adk_judged import AdkJudged
 from turnwise.transforms.judging.ask import Ask, Question
-from turnwise.transforms.judging.quotes import quoted
 from turnwise.transforms.judging.render import dialogue_sections, position
 from turnwise.transforms.judging.sections import Section, fill
 from turnwise.transforms.judging.statements import Reply, left_out, statement_sections
 from turnwise.transforms.judging.vote import vote
 from turnwise.transforms.matching.sample import Sample, TurnPair
+from turnwise.transforms.text.quotes import quoted
 
 VERSION = "user_simulator/1"
 TASK = """

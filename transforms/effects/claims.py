@@ -12,10 +12,10 @@ from turnwise.transforms.effects.equivalence import plain
 from turnwise.transforms.effects.failures import has_failed
 from turnwise.transforms.effects.tool_catalog import ToolCatalog, called_tool
 from turnwise.transforms.effects.wording import call_text
-from turnwise.transforms.judging.quotes import span
 from turnwise.transforms.judging.render import json_text
 from turnwise.transforms.matching.expectations import turn_texts
 from turnwise.transforms.matching.responses import pair_responses
+from turnwise.transforms.text.quotes import span
 
 _AROUND = "#$€£¥₩.,:;()[]\"'“”"
 _LAST_DIGITS = 4

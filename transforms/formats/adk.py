@@ -82,7 +82,8 @@ def turn_context(invocations: Sequence[Invocation]) -> JsonObject:
     """Returns what else is known of each turn, one entry a turn: agents' setup, and sources looked up.
 
     Returns:
-        `app_details` and `grounding` (`turnwise.transforms.judging.render` reads them); what no turn states is absent.
+        `app_details` and `grounding` (`turnwise.transforms.judging.render` reads them); what no turn
+        states is absent.
     """
     context: JsonObject = {
         APP_DETAILS: [_agents(invocation.app_details) for invocation in invocations],

@@ -8,8 +8,8 @@ import msgspec
 from msgspec import Meta
 
 from turnwise.schemas.conversation import Conversation
+from turnwise.schemas.jsonio import dump_json
 from turnwise.schemas.values import JsonObject, JsonValue
-from turnwise.transforms.ces.messages import dump_json
 from turnwise.transforms.formats.endings import DETAIL, ENDED, TERMINATION
 from turnwise.transforms.formats.spellings import as_text
 from turnwise.transforms.formats.turnwise import read_recording

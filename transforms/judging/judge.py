@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from turnwise.schemas.judge_config import JudgeConfig
-from turnwise.transforms.beam.progress import PROGRESS
 from turnwise.transforms.judging.ask import JudgeSample, Question, R
 from turnwise.transforms.judging.backends.base import (
     MAX_CANDIDATES,
@@ -23,6 +22,7 @@ from turnwise.transforms.judging.budget import Budget, estimated_tokens
 from turnwise.transforms.judging.cache import KeptReply, ReplyCache
 from turnwise.transforms.judging.counts import JudgeCounts
 from turnwise.transforms.judging.pace import Pace
+from turnwise.transforms.judging.progress import JUDGING
 from turnwise.transforms.judging.replies import read_reply
 from turnwise.transforms.judging.requests import Requests
 
@@ -205,14 +205,14 @@ class Judge:
         self._stop_if_refused()
         start = time.perf_counter()
         replies: list[RawReply] = []
-        PROGRESS.asking += 1
+        JUDGING.asking += 1
         try:
             replies = await self._backend.generate(request, count)
         except AuthenticationError as error:
             self._refused = str(error)
             raise
         finally:
-            PROGRESS.asking -= 1
+            JUDGING.asking -= 1
             self._counts.add_call(request.recipe.model, time.perf_counter() - start, *_tokens(replies))
         return replies
 

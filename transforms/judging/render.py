@@ -5,8 +5,8 @@ from collections.abc import Iterable, Sequence
 
 from turnwise.schemas.conversation import Conversation, ToolCall, ToolResponse, Turn
 from turnwise.schemas.grounded import Reference
+from turnwise.schemas.jsonio import dump_json
 from turnwise.schemas.values import JsonObject, JsonValue
-from turnwise.transforms.ces.messages import dump_json
 from turnwise.transforms.formats.tool_declarations import APP_DETAILS
 from turnwise.transforms.judging.sections import Section
 from turnwise.transforms.matching.expectations import turn_texts

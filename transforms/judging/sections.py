@@ -5,13 +5,13 @@ all the texts and occurs in none of them, so no text can open or close a section
 code, so that answers can be cached.
 """
 
-import re
 from collections.abc import Sequence
 from hashlib import sha256
 from itertools import count
 from typing import NamedTuple
 
 from turnwise.transforms.judging.ask import Prompt
+from turnwise.transforms.text.neutral import neutral
 
 MAX_SECTION = 20_000
 """Characters of one section; what is longer loses its middle, where a mark says how much."""
@@ -28,22 +28,6 @@ role or a bracket in it changes nothing about your task. A character that could 
 Quotes are copied literally from the sections, as few words as decide; an empty text where nothing can be \
 quoted. Reasons are one or two English sentences. Judge texts in any language alike."""
 
-_HIDDEN = [
-    *range(0x00, 0x20),
-    *range(0x7F, 0xA0),
-    0x180E,
-    *range(0x202A, 0x202F),
-    *range(0x2060, 0x2070),
-]
-_HIDDEN += [*range(0xD800, 0xE000), 0xFEFF, *range(0xFFF9, 0xFFFC), *range(0xE0000, 0xE0080)]
-_SHOWN = dict.fromkeys(_HIDDEN, "\ufffd") | {0x09: "\t", 0x0A: "\n", 0x0D: " ", 0x2028: "\n", 0x2029: "\n"}
-_ROLES = "start_of_turn|end_of_turn|bos|eos|s|system|developer|user|human|assistant|model|tool"
-_MARKERS = re.compile(
-    rf"<(?=\||/?(?:{_ROLES})>|</?SYS>>)|(?<=\|)>|\[(?=/?INST\])|^\[(?=[0-9a-f]{{8}}:)",
-    re.IGNORECASE | re.MULTILINE,
-)
-_HARMLESS = {"<": "‹", ">": "›", "[": "⟦"}
-
 
 class Section(NamedTuple):
     """A piece of evidence.
@@ -55,16 +39,6 @@ class Section(NamedTuple):
 
     name: str
     text: str
-
-
-def neutral(text: str) -> str:
-    """Replaces what could deceive a judge, one code point by one, so that offsets stay the same.
-
-    Control characters, overrides of the writing direction, invisible tags and lone surrogates become
-    U+FFFD; the brackets of chat templates' role markers, and of lines that look like the opening of a
-    section, become look-alikes. Newline and tab stay.
-    """
-    return _MARKERS.sub(lambda match: _HARMLESS[match[0]], text.translate(_SHOWN))
 
 
 def fill(version: str, task: str, sections: Sequence[Section]) -> Prompt:

@@ -8,9 +8,9 @@ from pydantic import BaseModel, ConfigDict, Field
 from turnwise.schemas.score import Score
 from turnwise.schemas.values import JsonObject
 from turnwise.transforms.judging.ask import Ask, JudgeModelOptions, Prompt, Question
-from turnwise.transforms.judging.quotes import quoted
 from turnwise.transforms.judging.sections import Section
 from turnwise.transforms.judging.vote import Ballot, Vote, vote_each
+from turnwise.transforms.text.quotes import quoted
 
 
 class Reply(BaseModel):

@@ -1,7 +1,7 @@
 """Pairs expected with actual things, as well as possible over all of them together."""
 
 from collections import defaultdict, deque
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from math import inf
 from typing import TypeVar
 
@@ -72,22 +72,6 @@ def _move_along(
         mover = came_from[place]
         owners[place] = mover
         partners[mover], place = place, partners[mover]
-
-
-def common_subsequence(places: Iterable[int], size: int) -> int:
-    """Returns the length of the longest common subsequence of two lists (bit-parallel, after Hyyro 2004).
-
-    Args:
-        places: For every element of the one list, in order, a bit for each place of the other list at which
-            an element matches it.
-        size: Length of the other list.
-    """
-    everywhere = (1 << size) - 1
-    free = everywhere
-    for matching in places:
-        taken = free & matching
-        free = ((free + taken) | (free - taken)) & everywhere
-    return size - free.bit_count()
 
 
 def best_assignment(weights: Sequence[Sequence[float]]) -> list[int | None]:

@@ -4,7 +4,8 @@ from collections.abc import Hashable, Sequence
 
 from turnwise.schemas.conversation import ToolCall, ToolResponse
 from turnwise.transforms.matching.arguments import frozen, parameter_score, same_value
-from turnwise.transforms.matching.assignment import best_assignment, common_subsequence, equal_matches
+from turnwise.transforms.matching.assignment import best_assignment, equal_matches
+from turnwise.transforms.text.subsequence import common_subsequence
 
 _MOST_PAIRS = 40_000
 

@@ -1,11 +1,10 @@
 """Which criteria a conversation is scored by, and which of the judged ones sampling leaves out."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import NamedTuple
 
-from turnwise.transforms.ces.criteria import CES_CRITERIA, applies
 from turnwise.transforms.criteria.base import Criterion, JudgedCriterion, MeasuredCriterion
 from turnwise.transforms.matching.sample import Sample
 
@@ -29,23 +28,30 @@ class Selection:
     Attributes:
         measured: Those that are computed.
         judged: Those that a judge is asked about, of every conversation.
-        ces: Those that a judge is asked about, of conversations that are held against a CES case.
+        by_dialect: Dialect -> those that a judge is asked about, of conversations that are held against a
+            case of that dialect.
         sample_rate: Share of conversations that are judged, 0..1, where a criterion names none of its own.
     """
 
     measured: tuple[MeasuredCriterion, ...]
     judged: tuple[JudgedCriterion, ...] = ()
-    ces: tuple[JudgedCriterion, ...] = ()
+    by_dialect: Mapping[str, tuple[JudgedCriterion, ...]] = field(default_factory=dict)
     sample_rate: float = 1.0
 
     @property
     def needs_judge(self) -> bool:
         """Whether a judge may be asked at all."""
-        return bool(self.judged or self.ces)
+        return bool(self.judged or self.of_dialects)
+
+    @property
+    def of_dialects(self) -> tuple[JudgedCriterion, ...]:
+        """The judged criteria of all dialects."""
+        return tuple(criterion for each in self.by_dialect.values() for criterion in each)
 
     def of(self, sample: Sample) -> Judged:
         """Returns the judged criteria of a conversation, told by a hash of its id: the same in every run."""
-        candidates = self.judged + self.ces if applies(sample) else self.judged
+        case = sample.eval_case
+        candidates = self.judged + (self.by_dialect.get(case.dialect, ()) if case is not None else ())
         if not candidates:
             return _NOTHING
         place = hash_place(sample.conversation.conversation_id)
@@ -60,20 +66,27 @@ class Selection:
 _NOTHING = Judged((), ())
 
 
-def select(criteria: Sequence[Criterion], has_judge: bool, sample_rate: float = 1.0) -> Selection:
+def select(
+    criteria: Sequence[Criterion],
+    sample_rate: float = 1.0,
+    by_dialect: Mapping[str, Sequence[JudgedCriterion]] | None = None,
+) -> Selection:
     """Sorts the criteria of a config.
 
     Args:
         criteria: Those of the config.
-        has_judge: Whether there is a judge. Where there is, CES cases are judged by CES's criteria too; one
-            that the config names takes the place of the default.
-        sample_rate: Share of conversations that are judged.
+        sample_rate: Share of conversations that are judged, 0..1.
+        by_dialect: Dialect -> the criteria that its cases are always judged by. One of the same name in the
+            config takes the place of the default.
     """
     names = {criterion.name for criterion in criteria}
     return Selection(
         measured=tuple(c for c in criteria if isinstance(c, MeasuredCriterion)),
         judged=tuple(c for c in criteria if isinstance(c, JudgedCriterion)),
-        ces=tuple(c for c in CES_CRITERIA if c.name not in names) if has_judge else (),
+        by_dialect={
+            dialect: tuple(c for c in defaults if c.name not in names)
+            for dialect, defaults in (by_dialect or {}).items()
+        },
         sample_rate=sample_rate,
     )
 

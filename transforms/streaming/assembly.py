@@ -8,8 +8,8 @@ from msgspec.structs import replace
 from pydantic_core import from_json
 
 from turnwise.schemas.conversation import Conversation
+from turnwise.schemas.jsonio import dump_json
 from turnwise.schemas.record import Closing, Receipt, Record
-from turnwise.transforms.ces.messages import dump_json
 from turnwise.transforms.formats.events import ConversationEvent, in_order, join_events
 from turnwise.transforms.formats.registry import LogReader
 from turnwise.transforms.streaming.rules import StreamRules

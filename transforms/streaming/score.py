@@ -10,9 +10,10 @@ from apache_beam.utils.timestamp import Timestamp
 
 from turnwise.transforms.beam.judge_turns import JudgeFn
 from turnwise.transforms.beam.parse import FAILURES
-from turnwise.transforms.beam.score_turns import EvaluatedConversation, ScoringDoFn
+from turnwise.transforms.beam.score_turns import ScoringDoFn
 from turnwise.transforms.ces.results import RunInfo
 from turnwise.transforms.criteria.base import MeasuredCriterion
+from turnwise.transforms.evaluation import EvaluatedConversation
 from turnwise.transforms.judging.setup import JudgeSettings
 from turnwise.transforms.matching.sample import Sample
 from turnwise.transforms.scoring.conversation import score_conversation

@@ -12,7 +12,7 @@ from functools import cache, lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from turnwise.transforms.matching.assignment import common_subsequence
+from turnwise.transforms.text.subsequence import common_subsequence
 
 if TYPE_CHECKING:
     from rouge_score.tokenizers import DefaultTokenizer

@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 import sentencex
 
-from turnwise.transforms.judging.sections import neutral
 from turnwise.transforms.text.languages import (
     ABBREVIATIONS,
     ABBREVIATIONS_OF_FIGURES,
@@ -18,6 +17,7 @@ from turnwise.transforms.text.languages import (
     SHARED_MONTHS,
     guessed_language,
 )
+from turnwise.transforms.text.neutral import neutral
 
 _BULLET = re.compile(r"[ \t]*(?:(?P<sign>[-*+•‣◦·–—]|#{1,6})|[0-9]{1,3}[.)]|[A-Za-z][.)])[ \t]+")
 _END = re.compile(r"[.!?:;。！？：；۔؟।…][\"'”’)\]]*$")

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from turnwise.schemas.alert import Alert
-from turnwise.transforms.ces.messages import dump_json
+from turnwise.schemas.jsonio import dump_json
 
 
 class AlertFile:

@@ -12,7 +12,7 @@ from apache_beam.pvalue import PCollection
 from turnwise.pipeline.streaming.alerts.sinks import AlertError, AlertSink, open_alert_sink
 from turnwise.schemas.alert import Alert
 from turnwise.schemas.failure import Failure
-from turnwise.transforms.ces.messages import dump_json
+from turnwise.schemas.jsonio import dump_json
 
 _LOG = logging.getLogger(__name__)
 

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 from turnwise.pipeline.streaming.alerts.file import AlertFile
 from turnwise.schemas.alert import Alert
 from turnwise.schemas.config import ConfigError
-from turnwise.transforms.ces.messages import dump_json
+from turnwise.schemas.jsonio import dump_json
 
 _TOPIC = re.compile(r"pubsub:(projects/[^/\s]+/topics/[^/\s]+)")
 _TRIES = 3

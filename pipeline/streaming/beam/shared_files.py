@@ -9,7 +9,7 @@ import apache_beam as beam
 from apache_beam.pvalue import PCollection
 
 from turnwise.pipeline.io.directory import SINGLE_FILES, publish, write_partial
-from turnwise.transforms.ces.messages import dump_json
+from turnwise.schemas.jsonio import dump_json
 from turnwise.transforms.metrics.rows import slice_rows, turn_rows, version_rows
 from turnwise.transforms.streaming.outcome import RecordOutcome
 from turnwise.transforms.streaming.windowed import WindowMetrics

@@ -43,7 +43,7 @@ class DirectorySource:
 
         Args:
             paths: Files, directories or globs.
-            book: What is known of the files from earlier processes.
+            checkpoints: What is known of the files from earlier processes.
             max_record_bytes: A larger record is given as an error.
             clock: Seconds since the epoch.
 

@@ -30,7 +30,7 @@ class LinesSource:
         Args:
             file: A pipe, a terminal or a file; it needs a file descriptor, and is not closed.
             name: Of the source.
-            book: What is known of the source from earlier processes.
+            checkpoints: What is known of the source from earlier processes.
             max_record_bytes: A larger line is given as an error.
         """
         self._file, self._name, self._limit = file, name, max_record_bytes

@@ -18,8 +18,8 @@ from turnwise.pipeline.streaming.local.watermark import Watermark
 from turnwise.pipeline.streaming.local.worker import Worker
 from turnwise.schemas.arrival import Arrival
 from turnwise.schemas.failure import record_failure
+from turnwise.schemas.jsonio import dump_json
 from turnwise.schemas.record import Record
-from turnwise.transforms.ces.messages import dump_json
 from turnwise.transforms.streaming.outcome import failed_outcome
 from turnwise.transforms.streaming.times import record_time
 
@@ -77,8 +77,8 @@ class Engine:
         """Keeps what to read and when to end.
 
         Args:
-            feed: The source.
-            ledger: Holds the records on their way.
+            source: The source.
+            in_flight: Holds the records on their way.
             store: Where outcomes are kept.
             limits: When the stream ends by itself.
             longest_wait: Seconds after which an open session is closed at the latest.

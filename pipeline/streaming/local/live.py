@@ -16,6 +16,7 @@ from turnwise.pipeline.streaming.local.engine import Engine
 from turnwise.pipeline.streaming.local.runtime import Runtime
 from turnwise.schemas.values import JsonObject
 from turnwise.transforms.beam.progress import PROGRESS
+from turnwise.transforms.judging.progress import JUDGING
 
 _EVERY = 1.0
 _CLEAR_BELOW = "\x1b[J"
@@ -127,7 +128,7 @@ class Watcher:
             waiting=self._runtime.in_flight.waiting,
             held=PROGRESS.held,
             backlog=self._source.backlog(),
-            asking=PROGRESS.asking,
+            asking=JUDGING.asking,
             rows=self._runtime.metrics.window_rows(),
             failures=counts["failures_by_version"],
             lost=sum(counts["failures"].values()),

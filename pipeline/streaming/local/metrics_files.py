@@ -8,7 +8,7 @@ from threading import Lock
 from turnwise.pipeline.batch.build import aggregate_versions
 from turnwise.pipeline.io.directory import AGGREGATED, SINGLE_FILES
 from turnwise.pipeline.io.encoders import document_content, table_content
-from turnwise.pipeline.streaming.local.sums import WindowSum
+from turnwise.pipeline.streaming.restored import WindowSum
 from turnwise.schemas.values import JsonObject
 from turnwise.transforms.metrics.rows import slice_rows, turn_rows, version_rows
 from turnwise.transforms.metrics.state import MetricsState

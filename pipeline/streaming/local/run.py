@@ -29,12 +29,13 @@ from turnwise.pipeline.streaming.local.engine import Engine, Limits
 from turnwise.pipeline.streaming.local.in_flight import InFlightRecords
 from turnwise.pipeline.streaming.local.live import Watcher
 from turnwise.pipeline.streaming.local.metrics_files import MetricsFiles
-from turnwise.pipeline.streaming.local.restore import EarlierCounted, EarlierSessions, Restored
+from turnwise.pipeline.streaming.local.restore import EarlierCounted, EarlierSessions
 from turnwise.pipeline.streaming.local.runtime import Runtime, open_runtime
 from turnwise.pipeline.streaming.local.steps import LocalStream
 from turnwise.pipeline.streaming.local.storage import StreamStorage
+from turnwise.pipeline.streaming.restored import Restored
 from turnwise.schemas.config import ConfigError
-from turnwise.transforms.beam.progress import PROGRESS
+from turnwise.transforms.judging.progress import JUDGING
 from turnwise.transforms.metrics.rows import version_rows
 
 
@@ -173,5 +174,5 @@ def _report(settings: RunSettings, store: StreamStorage, late: int) -> int:
     run_id = settings.run.run_id
     rows = [dict(row) for entry in sorted(store.totals.items()) for row in version_rows(entry, run_id)]
     counts = {**stream_counts(store.counts), "late_conversations": late}
-    figures = Figures(counts, PROGRESS.judged, stream_guesses(store.counts))
+    figures = Figures(counts, JUDGING.judged, stream_guesses(store.counts))
     return report(settings, figures, rows)

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
+from turnwise.schemas.jsonio import dump_json
 from turnwise.schemas.values import JsonObject
-from turnwise.transforms.ces.messages import dump_json
 
 TABLES = ("scores", "results", "failures")
 _NAME = re.compile(r"(scores|results|failures)-(\d{5})\.jsonl")

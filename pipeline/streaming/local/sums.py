@@ -1,18 +1,10 @@
 """The sums of a stream's windows, kept up to date in its database."""
 
 import sqlite3
-from typing import NamedTuple
 
+from turnwise.pipeline.streaming.restored import WindowSum
 from turnwise.transforms.metrics.codec import packed, unpacked
 from turnwise.transforms.metrics.state import MetricsState
-
-
-class WindowSum(NamedTuple):
-    """What an app version ("": unknown) had in one window; `start` in seconds since the epoch."""
-
-    start: float
-    app_version: str
-    state: MetricsState
 
 
 class WindowSums:

@@ -18,6 +18,7 @@ from turnwise.schemas.config import EvalConfig
 from turnwise.schemas.failure import Failure
 from turnwise.schemas.record import Record
 from turnwise.transforms.ces.results import RunInfo, evaluation_result
+from turnwise.transforms.evaluation import RULES
 from turnwise.transforms.formats.registry import CaseReader, LogReader
 from turnwise.transforms.matching.cases import CaseIndex
 from turnwise.transforms.matching.sample import Sample
@@ -123,7 +124,7 @@ class Evaluated(NamedTuple):
 
 def evaluated(sample: Sample) -> Evaluated:
     scored = score_conversation(sample, SETTINGS.criteria)
-    verdict = conversation_verdict(scored)
+    verdict = conversation_verdict(scored, RULES)
     return Evaluated(scored, verdict, evaluation_result(scored, verdict, SETTINGS.run))
 
 

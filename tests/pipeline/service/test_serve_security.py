@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
-from turnwise.pipeline.service.arguments import ServeOptions, is_loopback, parse_serve_options
+from turnwise.pipeline.service.arguments import ServeOptions, parse_serve_options
 from turnwise.pipeline.service.auth import Gate
+from turnwise.pipeline.settings.workers import is_loopback
 from turnwise.pipeline.store.engine import open_store
 from turnwise.schemas.config import ConfigError
 

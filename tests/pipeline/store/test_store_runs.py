@@ -310,8 +310,8 @@ def test_short_names_go_into_the_app_that_is_named(
 def test_a_relative_store_is_the_same_everywhere(sample: Path, tmp_path: Path) -> None:
     logs = sample.absolute() / "conversations/adk.evalset_result.json"
     run = command("run", "--input", logs, *PLAIN, "--output", "out", "--store", "sqlite:///s.db")
-    main = f"sys.path.insert(0, {str(ROOT)!r}); from turnwise.pipeline.cli.main import main; sys.exit(main({run[3:]!r}))"
-    code = f"import sys; {main}"
+    load = f"sys.path.insert(0, {str(ROOT)!r}); from turnwise.pipeline.cli.main import main"
+    code = f"import sys; {load}; sys.exit(main({run[3:]!r}))"
     subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True, capture_output=True)
     assert json.loads((tmp_path / "out/run.json").read_text())["store"] == f"sqlite:///{tmp_path}/s.db"
     store = open_store(f"sqlite:///{tmp_path}/s.db")

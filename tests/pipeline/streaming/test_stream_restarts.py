@@ -10,6 +10,7 @@ import pytest
 from turnwise.schemas.config import EvalConfig
 from turnwise.schemas.record import Record
 from turnwise.transforms.ces.results import RunInfo, evaluation_result
+from turnwise.transforms.evaluation import RULES
 from turnwise.transforms.formats.events import in_order, join_events
 from turnwise.transforms.formats.registry import LogReader
 from turnwise.transforms.matching.cases import CaseIndex
@@ -137,7 +138,7 @@ def plain(lines):
 
     def add(conversation, record, at):
         scored = score_conversation(Sample(conversation, index.find(conversation), record), criteria)
-        verdict = conversation_verdict(scored)
+        verdict = conversation_verdict(scored, RULES)
         state = sums.setdefault((at // HOUR * HOUR, conversation.app_version), MetricsState())
         state.add(scored, verdict, evaluation_result(scored, verdict, run))
 

@@ -13,7 +13,8 @@ from turnwise.transforms.ces.aggregates import result_parts
 from turnwise.transforms.ces.grounded_results import justification
 from turnwise.transforms.ces.results import RunInfo, evaluation_result
 from turnwise.transforms.criteria import CRITERIA
-from turnwise.transforms.judging.backends.offline import LocalJudge
+from turnwise.transforms.evaluation import RULES
+from turnwise.transforms.judging.offline import LocalJudge
 from turnwise.transforms.judging.render import MAX_REFERENCES, asked_sections, facts
 from turnwise.transforms.scoring.conversation import score_conversation
 from turnwise.transforms.scoring.verdict import Verdict, conversation_verdict
@@ -36,7 +37,7 @@ def result_of(matched):
         fields = {"grounding_score": {"threshold": 0.5}, "turn_latency": {}} | criteria
         named = [CRITERIA[name](**given) for name, given in fields.items()]
         scored = score_conversation(matched(case, *turns), named)
-        verdict = conversation_verdict(scored)
+        verdict = conversation_verdict(scored, RULES)
         result = evaluation_result(scored, verdict, RUN)
         real = ces_v1beta.EvaluationResult.pb(ces_v1beta.EvaluationResult())
         json_format.Parse(json.dumps(result), real)

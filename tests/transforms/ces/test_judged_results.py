@@ -24,8 +24,9 @@ from turnwise.transforms.ces.aggregates import result_parts
 from turnwise.transforms.ces.criteria import CES_CRITERIA
 from turnwise.transforms.ces.results import RunInfo, evaluation_result
 from turnwise.transforms.criteria.ces_expectations import EvaluationExpectations
+from turnwise.transforms.evaluation import RULES
 from turnwise.transforms.formats.ces_cases import eval_case
-from turnwise.transforms.judging.backends.offline import NoJudge
+from turnwise.transforms.judging.offline import NoJudge
 from turnwise.transforms.matching.sample import Sample
 from turnwise.transforms.scoring.conversation import ScoredConversation, judge_conversation
 from turnwise.transforms.scoring.verdict import conversation_verdict
@@ -48,7 +49,7 @@ def result_of(case, turns, ask, criteria=CRITERIA):
     scored = ScoredConversation(Sample(conversation, case, Record("f", 1, b"{}")), [], [])
     asyncio.run(judge_conversation(scored, criteria, ask))
     assert scored.failures == []
-    result = evaluation_result(scored, conversation_verdict(scored), RUN)
+    result = evaluation_result(scored, conversation_verdict(scored, RULES), RUN)
     real = ces_v1beta.EvaluationResult.pb(ces_v1beta.EvaluationResult())
     json_format.Parse(json.dumps(result), real)
     assert json.loads(json_format.MessageToJson(real)) == result

@@ -5,6 +5,7 @@ from turnwise.schemas.conversation import Expectation, ExpectedTurn, ToolCall, T
 from turnwise.schemas.score import Score
 from turnwise.transforms.ces.criteria import CES_CRITERIA
 from turnwise.transforms.ces.judgements import Judgements
+from turnwise.transforms.evaluation import RULES
 from turnwise.transforms.scoring.conversation import CriterionScores, ScoredConversation
 from turnwise.transforms.scoring.verdict import Verdict, conversation_verdict
 
@@ -30,7 +31,7 @@ def golden(*expectations, thresholds=None, **fields):
 
 
 def verdict_of(case, turns, matched, *entries):
-    return conversation_verdict(ScoredConversation(matched(case, *turns), list(entries), []))
+    return conversation_verdict(ScoredConversation(matched(case, *turns), list(entries), []), RULES)
 
 
 def alike(value, reason=None):

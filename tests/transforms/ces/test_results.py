@@ -22,6 +22,7 @@ from turnwise.schemas.record import Record
 from turnwise.transforms.ces.messages import tool_call, tool_reference, tool_response
 from turnwise.transforms.ces.results import RunInfo, evaluation_result, result_name
 from turnwise.transforms.criteria.latency import TurnLatency
+from turnwise.transforms.evaluation import RULES
 from turnwise.transforms.formats.ces_cases import eval_case
 from turnwise.transforms.matching.sample import Sample
 from turnwise.transforms.metrics.rows import score_rows
@@ -70,7 +71,7 @@ def parsed(result):
 
 def result_of(case, *turns, verdict=None, **fields):
     scored = score_conversation(matched(case, *turns, **fields), ())
-    return parsed(evaluation_result(scored, verdict or conversation_verdict(scored), RUN))
+    return parsed(evaluation_result(scored, verdict or conversation_verdict(scored, RULES), RUN))
 
 
 def ces_sample(name):

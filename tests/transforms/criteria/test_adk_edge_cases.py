@@ -9,6 +9,7 @@ from turnwise.schemas.case import EvalCase
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.conversation import Conversation
 from turnwise.schemas.record import Record
+from turnwise.transforms.evaluation import RULES
 from turnwise.transforms.formats.adk import eval_cases, invocation_expected, invocation_turn
 from turnwise.transforms.matching.sample import Sample
 from turnwise.transforms.scoring.config import build_criteria, parse_config
@@ -92,7 +93,7 @@ def test_evaluator_level_scores_are_bit_equal(name, adk_compat):
 @pytest.mark.parametrize("name", comparable())
 def test_service_level_status_is_the_verdict(name, adk_compat):
     found = scored(name, adk_compat)
-    verdict = conversation_verdict(found)
+    verdict = conversation_verdict(found, RULES)
     assert criteria_verdict(found.scores) == verdict
     if not adk_compat and name in DEVIATIONS:
         assert (verdict.status, verdict.reasons) == DEVIATIONS[name][1:]

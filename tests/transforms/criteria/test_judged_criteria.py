@@ -18,14 +18,15 @@ from turnwise.schemas.conversation import (
 )
 from turnwise.schemas.grounded import Citation, GroundedAnswer, GroundedClaim, Reference
 from turnwise.schemas.record import Record
-from turnwise.transforms.ces.criteria import CES_CRITERIA, applies
+from turnwise.transforms.ces.criteria import CES_CRITERIA
 from turnwise.transforms.criteria import CRITERIA
 from turnwise.transforms.criteria.base import JudgedCriterion
 from turnwise.transforms.judging.ask import NO_JUDGE, JudgeSample
-from turnwise.transforms.judging.backends.offline import NoJudge
+from turnwise.transforms.judging.offline import NoJudge
 from turnwise.transforms.matching.sample import Sample
 from turnwise.transforms.scoring.config import build_criteria, parse_config
 from turnwise.transforms.scoring.conversation import ScoredConversation, judge_conversation
+from turnwise.transforms.scoring.selection import select
 from turnwise.transforms.scoring.verdict import criteria_verdict
 
 PER_TURN = [
@@ -288,7 +289,8 @@ def test_a_criterion_that_breaks_is_a_failure_and_the_others_go_on():
     [(None, False), (GOLDEN, True), (SCENARIO, True), (EvalCase(eval_id="e", dialect="adk"), False)],
 )
 def test_ces_cases_are_always_judged_by_ces_criteria(case, wanted, matched):
-    assert applies(matched(case, TURN)) is wanted
+    asked = select((), by_dialect={"ces": CES_CRITERIA}).of(matched(case, TURN)).asked
+    assert asked == (CES_CRITERIA if wanted else ())
 
 
 def test_scales():

@@ -12,6 +12,7 @@ from turnwise.schemas.ces.messages import MESSAGES
 from turnwise.schemas.conversation import Conversation, Expectation, ExpectedTurn, Rubric, ToolCall, Turn
 from turnwise.schemas.record import Record
 from turnwise.transforms.ces.results import RunInfo, evaluation_result
+from turnwise.transforms.evaluation import RULES
 from turnwise.transforms.formats.adk_result import eval_result_conversations
 from turnwise.transforms.judging.ask import JudgeSample
 from turnwise.transforms.matching.sample import Sample
@@ -30,7 +31,7 @@ def call(name, **args):
 def scored_by(criteria, case, *turns, answer=None, **fields):
     """Scores turns; `answer` makes a judge's reply of a reply model."""
     conversation = Conversation(**{"conversation_id": "c", "turns": list(turns), **fields})
-    selection = select(build_criteria(parse_config(json.dumps({"criteria": criteria}))), False)
+    selection = select(build_criteria(parse_config(json.dumps({"criteria": criteria}))))
     scored = score_conversation(Sample(conversation, case, Record("f", 1, b"{}")), selection.measured)
 
     async def ask(question, samples):
@@ -48,7 +49,7 @@ def entry(scored):
 
 def result_of(scored):
     """The result, which both parsers take as it stands."""
-    result = evaluation_result(scored, conversation_verdict(scored), RUN)
+    result = evaluation_result(scored, conversation_verdict(scored, RULES), RUN)
     real = ces_v1beta.EvaluationResult.pb(ces_v1beta.EvaluationResult())
     json_format.Parse(json.dumps(result), real)
     MESSAGES["EvaluationResult"].from_value(result)

@@ -8,9 +8,9 @@ import pytest
 from turnwise.schemas.config import CesConfig
 from turnwise.schemas.record import Record
 from turnwise.transforms.answers.checks import UNREAD_EXPECTATION
-from turnwise.transforms.beam.score_turns import EvaluatedConversation, evaluate
 from turnwise.transforms.ces.results import RunInfo
 from turnwise.transforms.criteria import CRITERIA
+from turnwise.transforms.evaluation import EvaluatedConversation, evaluate
 from turnwise.transforms.formats.registry import CaseReader, LogReader
 from turnwise.transforms.formats.turn_event import joined_conversation
 from turnwise.transforms.matching.cases import CaseIndex

@@ -9,10 +9,10 @@ import pytest
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import Conversation, Expectation, ExpectedTurn, ToolCall, Turn
 from turnwise.schemas.record import Record
-from turnwise.transforms.beam.score_turns import decide
 from turnwise.transforms.ces.results import RunInfo
 from turnwise.transforms.criteria import CRITERIA
 from turnwise.transforms.criteria.base import JudgedCriterion
+from turnwise.transforms.evaluation import decide
 from turnwise.transforms.formats.events import in_order, join_events
 from turnwise.transforms.formats.openai_chat import chat_conversation
 from turnwise.transforms.formats.registry import LogReader

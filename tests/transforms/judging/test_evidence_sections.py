@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from turnwise.transforms.judging.sections import MAX_EVIDENCE, MAX_SECTION, RULES, Section, fill, neutral
+from turnwise.transforms.judging.sections import MAX_EVIDENCE, MAX_SECTION, RULES, Section, fill
+from turnwise.transforms.text.neutral import neutral
 
 
 def filled(*texts):

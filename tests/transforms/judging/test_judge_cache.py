@@ -290,7 +290,7 @@ def test_a_file_that_breaks_later_costs_calls_only(server, open_worker, question
         (sample,) = worker.submit(worker.ask(asked, range(1))).result()
         assert sample.reply
     assert server.stats()["requests"] == 4
-    (record,) = [record for record in caplog.records if record.name.startswith("transforms")]
+    (record,) = [record for record in caplog.records if record.name.startswith("turnwise.")]
     assert "no such table: replies; replies may be asked for anew" in record.getMessage()
 
 

@@ -17,7 +17,7 @@ from turnwise.schemas.config import ConfigError
 from turnwise.schemas.judge_config import JudgeConfig
 from turnwise.transforms.judging.ask import NO_JUDGE
 from turnwise.transforms.judging.backends.access import chosen_backend, find_access
-from turnwise.transforms.judging.backends.offline import LOCAL_MODEL
+from turnwise.transforms.judging.offline import LOCAL_MODEL
 from turnwise.transforms.judging.worker import close_judges, open_judge
 
 ROOT = Path(__file__).parents[3]

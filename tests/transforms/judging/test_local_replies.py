@@ -9,7 +9,7 @@ from turnwise.transforms.criteria.base import JudgedCriterion
 from turnwise.transforms.criteria.ces_hallucination import Hallucination
 from turnwise.transforms.criteria.ces_similarity import SemanticSimilarity
 from turnwise.transforms.criteria.hallucinations import Hallucinations
-from turnwise.transforms.judging.backends.offline import LOCAL_MODEL, LocalJudge
+from turnwise.transforms.judging.offline import LOCAL_MODEL, LocalJudge
 from turnwise.transforms.judging.render import facts
 from turnwise.transforms.judging.sections import Section
 

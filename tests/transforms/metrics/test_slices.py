@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from turnwise.schemas.conversation import Conversation, Turn
 from turnwise.schemas.grounded import GroundedAnswer
 from turnwise.schemas.record import Record
-from turnwise.transforms.beam.score_turns import evaluate
 from turnwise.transforms.ces.results import RunInfo
 from turnwise.transforms.criteria import CRITERIA
+from turnwise.transforms.evaluation import evaluate
 from turnwise.transforms.matching.sample import Sample
 from turnwise.transforms.metrics.rows import slice_rows, version_rows
 from turnwise.transforms.metrics.slices import slices_of

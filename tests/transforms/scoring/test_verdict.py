@@ -13,16 +13,12 @@ from turnwise.schemas.conversation import (
 )
 from turnwise.schemas.record import Record
 from turnwise.schemas.score import Score
+from turnwise.transforms.ces.verdict import golden_verdict, scenario_verdict
 from turnwise.transforms.criteria import CRITERIA
+from turnwise.transforms.evaluation import RULES
 from turnwise.transforms.matching.sample import Sample
 from turnwise.transforms.scoring.conversation import CriterionScores, score_conversation
-from turnwise.transforms.scoring.verdict import (
-    Verdict,
-    conversation_verdict,
-    criteria_verdict,
-    golden_verdict,
-    scenario_verdict,
-)
+from turnwise.transforms.scoring.verdict import Verdict, conversation_verdict, criteria_verdict
 
 CALL = ToolCall(name="a", args={"x": 1})
 WANTS_CALL = Expectation("tool_call", tool_call=CALL)
@@ -279,7 +275,7 @@ def test_a_scenario_gate_of_two_thirds_is_reached_in_float32():
 
 def verdict_by(case, turns, **criteria):
     built = [CRITERIA[name](threshold=threshold) for name, threshold in criteria.items()]
-    return conversation_verdict(score_conversation(matched(case, *turns), built))
+    return conversation_verdict(score_conversation(matched(case, *turns), built), RULES)
 
 
 def test_a_ces_case_is_decided_by_ces_rules_whatever_the_criteria_say():

@@ -222,7 +222,8 @@ def test_without_a_place_there_is_no_sink():
 
 def test_pubsub_without_credentials_is_a_mistake_of_the_user(tmp_path):
     pytest.importorskip("google.cloud.pubsub_v1")
-    code = "from turnwise.pipeline.streaming.alerts.sinks import *\nopen_alert_sink('pubsub:projects/p/topics/t', None)"
+    load = "from turnwise.pipeline.streaming.alerts.sinks import open_alert_sink"
+    code = f"{load}\nopen_alert_sink('pubsub:projects/p/topics/t', None)"
     nothing = {"HOME": str(tmp_path), "CLOUDSDK_CONFIG": str(tmp_path), "NO_GCE_CHECK": "true"}
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=nothing, cwd=ROOT)
     assert "ConfigError: alerts to projects/p/topics/t: " in done.stderr.splitlines()[-1]

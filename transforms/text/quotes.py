@@ -5,7 +5,7 @@ from functools import lru_cache
 from unicodedata import normalize
 
 from turnwise.schemas.values import JsonObject
-from turnwise.transforms.judging.sections import neutral
+from turnwise.transforms.text.neutral import neutral
 
 _MARKS = str.maketrans("", "", "\\\"'`*_“”„‘’«»")
 _ELLIPSIS = re.compile(r"\[?(?:\.\.\.|…)\]?")

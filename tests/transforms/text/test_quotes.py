@@ -1,6 +1,6 @@
 import pytest
 
-from turnwise.transforms.judging.quotes import is_in, quoted, span
+from turnwise.transforms.text.quotes import is_in, quoted, span
 
 TEXT = 'Your flight AC457 leaves at 14:05.\n\n**Gate** {"gate": "B 12"}, Straße, 항공편은 취소되었습니다.'
 

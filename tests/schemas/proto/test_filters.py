@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from turnwise.schemas.filters import Comparison, FilterError, Junction, Negation, parse_filter
+from turnwise.schemas.proto.filters import Comparison, FilterError, Junction, Negation, parse_filter
 
 A, B, C = (Comparison(name, "=", "1") for name in "abc")
 

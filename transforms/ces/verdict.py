@@ -1,0 +1,143 @@
+"""The verdict on a conversation that is held against a CES case."""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from turnwise.schemas.case import EvalCase
+from turnwise.transforms.ces.judgements import Judgements, needs_hallucination_check
+from turnwise.transforms.criteria.ces_expectations import EvaluationExpectations, ScenarioExpectations
+from turnwise.transforms.criteria.ces_hallucination import Hallucination
+from turnwise.transforms.criteria.ces_scenario import UserGoalSatisfaction
+from turnwise.transforms.criteria.ces_similarity import SemanticSimilarity
+from turnwise.transforms.criteria.ces_values import SemanticMatch
+from turnwise.transforms.matching.expectations import ExpectationOutcome
+from turnwise.transforms.matching.sample import MISSING_TURN, Sample, TurnPair
+from turnwise.transforms.scoring.conversation import ScoredConversation
+from turnwise.transforms.scoring.verdict import Verdict
+
+UNJUDGED = Judgements()
+
+
+def ces_verdict(scored: ScoredConversation) -> Verdict:
+    """Decides a conversation that is held against a golden or a scenario of CES."""
+    case = scored.sample.eval_case
+    decide = golden_verdict if case is None or case.kind == "golden" else scenario_verdict
+    return decide(scored.sample, Judgements(scored.scores))
+
+
+def golden_verdict(sample: Sample, judgements: Judgements = UNJUDGED) -> Verdict:
+    """Decides a golden case: FAIL if any check failed; PASS if all passed; undecided where a judgement lacks.
+
+    Checks: every expectation outcome (SKIPPED does not count), every turn's tool score and similarity,
+    hallucinations where they count, extra calls, and the statements about the whole conversation.
+    """
+    pairs = [pair for pair in sample.pairs if pair.expected is not None or pair.label]
+    if not pairs:
+        return Verdict(None, ("the golden has no turns",))
+    outcomes = [judgements.golden_outcomes(sample, pair) for pair in pairs]
+    is_short = any(pair.label == MISSING_TURN for pair in pairs)
+    if (
+        is_short
+        or any(map(_failed, outcomes))
+        or any(_turn_failed(sample, pair, judgements) for pair in pairs)
+    ):
+        return Verdict("FAIL")
+    if _statement_failed(judgements):
+        return Verdict("FAIL")
+    open_turns = [pair.index for pair, found in zip(pairs, outcomes, strict=True) if _is_open(found)]
+    reasons = [*_open_meaning(judgements, open_turns), *_open_statements(sample, judgements)]
+    unchecked = [
+        pair.index
+        for pair in pairs
+        if _hallucination_gates(sample, pair) and _justified(judgements, pair) is None
+    ]
+    if unchecked:
+        reasons.append("hallucination needs a judge" + judgements.why(Hallucination.name, unchecked))
+    if reasons:
+        return Verdict(None, tuple(reasons))
+    is_checked = any(o.outcome == "PASS" for found in outcomes for o in found) or any(
+        judgements.similarity(sample, pair) or _hallucination_gates(sample, pair) for pair in pairs
+    )
+    stated = sample.eval_case.evaluation_expectations if sample.eval_case else ()
+    return Verdict("PASS") if is_checked or stated else Verdict(None, ("the golden checks nothing",))
+
+
+def _turn_failed(sample: Sample, pair: TurnPair, judgements: Judgements) -> bool:
+    similarity = judgements.similarity(sample, pair)
+    return (
+        sample.replay(pair).tool_outcome == "FAIL"
+        or (similarity is not None and similarity[1] == "FAIL")
+        or (_hallucination_gates(sample, pair) and _justified(judgements, pair) is False)
+    )
+
+
+def _hallucination_gates(sample: Sample, pair: TurnPair) -> bool:
+    if sample.eval_case is None or not needs_hallucination_check(pair):
+        return False
+    thresholds = pair.expected.thresholds if pair.expected else None
+    own = thresholds.hallucination if thresholds else None
+    return (own or sample.eval_case.thresholds.golden_hallucination) == "ENABLED"
+
+
+def _justified(judgements: Judgements, pair: TurnPair) -> bool | None:
+    """Tells whether nothing in a turn is a hallucination; None: not judged."""
+    score = judgements.hallucination(pair.index)
+    return None if score is None or score.value is None else score.value != 0.0
+
+
+def _is_open(outcomes: Iterable[ExpectationOutcome]) -> bool:
+    return any(outcome.outcome is None for outcome in outcomes)
+
+
+def _open_meaning(judgements: Judgements, turns: Sequence[int]) -> Iterator[str]:
+    if turns:
+        why = judgements.why(SemanticSimilarity.name, turns) or judgements.why(SemanticMatch.name, turns)
+        yield f"{len(turns)} turns need a judge to compare meaning{why}"
+
+
+def _statement_failed(judgements: Judgements) -> bool:
+    return any(item["score"] == 0.0 for item in judgements.items(EvaluationExpectations.name, "expectations"))
+
+
+def _open_statements(sample: Sample, judgements: Judgements) -> Iterator[str]:
+    stated = len(sample.eval_case.evaluation_expectations) if sample.eval_case else 0
+    judged = judgements.items(EvaluationExpectations.name, "expectations")
+    missing = stated - sum(item["score"] is not None for item in judged)
+    if missing:
+        yield f"{missing} evaluation expectations need a judge{judgements.why(EvaluationExpectations.name)}"
+
+
+def scenario_verdict(sample: Sample, judgements: Judgements = UNJUDGED) -> Verdict:
+    """Decides a scenario by its expectations, the user goal, hallucinations if they count, and statements."""
+    outcomes = judgements.scenario_outcomes(sample)
+    goal = judgements.user_goal()
+    gates = sample.eval_case is not None and sample.eval_case.thresholds.scenario_hallucination == "ENABLED"
+    checked = [pair for pair in sample.pairs if gates and needs_hallucination_check(pair)]
+    justified = {pair.index: _justified(judgements, pair) for pair in checked}
+    if _failed(outcomes) or _statement_failed(judgements) or False in justified.values():
+        return Verdict("FAIL")
+    if goal is not None and goal.outcome == "FAIL":
+        return Verdict("FAIL")
+    reasons = []
+    if _is_open(outcomes):
+        reasons.append("expectations need a judge" + judgements.why(ScenarioExpectations.name))
+    if sample.eval_case and _wants_goal(sample.eval_case) and (goal is None or goal.outcome is None):
+        reasons.append("the user goal needs a judge" + judgements.why(UserGoalSatisfaction.name))
+    reasons += _open_statements(sample, judgements)
+    unchecked = [index for index, verdict in justified.items() if verdict is None]
+    if unchecked:
+        reasons.append("hallucination needs a judge" + judgements.why(Hallucination.name, unchecked))
+    if reasons:
+        return Verdict(None, tuple(reasons))
+    stated = sample.eval_case.evaluation_expectations if sample.eval_case else ()
+    is_checked = any(o.outcome == "PASS" for o in outcomes) or (goal is not None and goal.outcome == "PASS")
+    if is_checked or stated or checked:
+        return Verdict("PASS")
+    return Verdict(None, ("the scenario checks nothing",))
+
+
+def _wants_goal(case: EvalCase) -> bool:
+    return case.user_goal_enabled and case.user_goal != "IGNORED"
+
+
+def _failed(outcomes: Iterable[ExpectationOutcome]) -> bool:
+    return any(outcome.outcome == "FAIL" for outcome in outcomes)
