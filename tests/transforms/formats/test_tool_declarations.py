@@ -125,7 +125,11 @@ RECORDS = [
         "tools": [{"type": "function", "function": MCP}],
     },
     {"id": "c", "messages": [{"role": "user", "content": "q"}], "functions": [MCP]},
-    {"name": "apps/a/conversations/c", "turns": [], "tools": [MCP]},
+    {
+        "name": "apps/a/conversations/c",
+        "turns": [{"messages": [{"role": "user", "chunks": [{"text": "q"}]}]}],
+        "tools": [MCP],
+    },
 ]
 
 
@@ -193,6 +197,10 @@ def test_expected_calls_of_the_user_are_kept_apart():
     (conversation,) = read(task)
     assert [call.name for call in conversation.expected.user_actions] == ["toggle"]
     (odd,) = read(
-        {"conversation_id": "c", "turns": [], "expected": {"actions": [{"name": "a", "compare_args": "x"}]}}
+        {
+            "conversation_id": "c",
+            "turns": [TURN],
+            "expected": {"actions": [{"name": "a", "compare_args": "x"}]},
+        }
     )
     assert odd.expected.actions[0].compare_args is None
