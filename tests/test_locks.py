@@ -25,6 +25,7 @@ NOT_BASE = (
     "hypothesis",
     "mypy",
     "ruff",
+    "sphinx",
 )
 
 

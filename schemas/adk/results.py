@@ -56,6 +56,13 @@ class EvalMetricResultPerInvocation(Wire):
     eval_metric_results: list[EvalMetricResult] = Field(default_factory=list)
 
 
+class EventCompaction(Wire):
+    """That the events between two moments, in seconds since the epoch, were put in short for the model."""
+
+    start_timestamp: float | None = None
+    end_timestamp: float | None = None
+
+
 class EventActions(Wire):
     """What an event did besides its content."""
 
@@ -64,6 +71,8 @@ class EventActions(Wire):
     end_of_agent: bool | None = None
     state_delta: JsonObject = Field(default_factory=dict)
     transfer_to_agent: str | None = None
+    rewind_before_invocation_id: str | None = None
+    compaction: EventCompaction | None = None
 
 
 class Event(Wire):

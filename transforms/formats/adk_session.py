@@ -17,6 +17,7 @@ from turnwise.schemas.values import JsonValue
 from turnwise.transforms.formats.adk import invocation_turn, stated_app_version, turn_context
 from turnwise.transforms.formats.adk_content import parts_of, unread_event
 from turnwise.transforms.formats.adk_end import by_user, is_final, session_end
+from turnwise.transforms.formats.adk_history import history
 from turnwise.transforms.formats.problems import one_line_problems
 from turnwise.transforms.formats.spellings import length
 from turnwise.transforms.formats.unread import Unread, check_calls
@@ -25,17 +26,22 @@ from turnwise.transforms.formats.unread import Unread, check_calls
 def session_conversation(value: JsonValue) -> Conversation:
     """Returns a stored session as a conversation, one turn per invocation id.
 
-    Partial (streamed) events are left out: the whole text follows them.
+    Partial (streamed) events are left out: the whole text follows them. So are invocations that a rewind
+    undid, as in google-adk.
 
     Raises:
         ValueError: It cannot be read even leniently; one line with the path of the first problem.
     """
     with one_line_problems("not an ADK session"):
         session = read_log(Session, value)
-    events = [event for event in session.events if not event.partial]
+    counted = history(session.events)
+    events = [event for event in counted.events if not event.partial]
     groups, end = _invocation_groups(events), session_end(events)
     invocations = [_invocation(events) for events in groups]
     turns = [_turn(*turn, i) for i, turn in enumerate(zip(groups, invocations, strict=True))]
+    for turn, group in zip(turns, groups, strict=True):
+        for note in counted.notes_of(group, turn is turns[-1]):
+            note.add_to(turn)
     check_calls(turns)
     return Conversation(
         conversation_id=session.id,

@@ -1,0 +1,134 @@
+"""Writes criteria-reference.md from the classes of the criteria: `python docs/generate.py`."""
+
+import inspect
+import json
+import re
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, get_args, get_origin
+
+from pydantic.fields import FieldInfo
+
+from turnwise.transforms.criteria import CRITERIA
+from turnwise.transforms.criteria.base import Criterion, JudgedCriterion
+
+PAGE = Path(__file__).with_name("criteria-reference.md")
+_COMMON = {"threshold", "judge_model_options", "sample_rate", "tools"}
+_INTRODUCTION = """\
+# Reference of the criteria
+
+<!-- Made by `python docs/generate.py` from the classes in transforms/criteria. Do not edit. -->
+
+[Criteria](criteria.md) explains how values are compared. Every criterion has the field `threshold`. A judged
+criterion also has `judge_model_options` (`judge_model`, `judge_model_config`, `num_samples`) and
+`sample_rate` (0 to 1).
+"""
+_TABLE = "| criterion | when to use | scale | threshold |\n|---|---|---|---|\n"
+
+
+class Docstring(NamedTuple):
+    """The parts of a criterion's docstring.
+
+    Attributes:
+        description: Paragraphs that say what the value is.
+        when: When to use the criterion.
+        fields: Name of a field -> what it does.
+    """
+
+    description: list[str]
+    when: str
+    fields: dict[str, str]
+
+
+def shipped() -> dict[str, type[Criterion]]:
+    """Returns the criteria of this package by name, in alphabetical order."""
+    package = Criterion.__module__.split(".")[0]
+    own = {name: kind for name, kind in CRITERIA.items() if kind.__module__.split(".")[0] == package}
+    return dict(sorted(own.items()))
+
+
+def read_docstring(kind: type) -> Docstring:
+    """Returns the parts of a class's docstring; "" and {} for those that it does not have."""
+    head, _, attributes = inspect.cleandoc(kind.__doc__ or "").partition("\nAttributes:\n")
+    paragraphs = [" ".join(text.split()) for text in head.strip().split("\n\n")]
+    when = next((text.partition(": ")[2] for text in paragraphs if text.startswith("When to use: ")), "")
+    entries = [" ".join(text.split()) for text in re.split(r"\n(?=    \w+: )", attributes) if text.strip()]
+    fields = dict(entry.split(": ", 1) for entry in entries)
+    return Docstring([text for text in paragraphs if not text.startswith("When to use: ")], when, fields)
+
+
+def field_meaning(kind: type[Criterion], name: str) -> str:
+    """Returns what the nearest class that describes a field says of it; "" if none does."""
+    found = (read_docstring(base).fields.get(name) for base in kind.__mro__ if issubclass(base, Criterion))
+    return next((text for text in found if text), "")
+
+
+def own_fields(kind: type[Criterion]) -> dict[str, FieldInfo]:
+    """Returns the fields that a criterion has beside those of all criteria."""
+    return {name: field for name, field in kind.model_fields.items() if name not in _COMMON}
+
+
+def page() -> str:
+    """Returns the text of the page."""
+    judged = {name: kind for name, kind in shipped().items() if issubclass(kind, JudgedCriterion)}
+    measured = {name: kind for name, kind in shipped().items() if name not in judged}
+    parts = [_INTRODUCTION]
+    for title, kinds in (("Measured", measured), ("Judged", judged)):
+        parts.append(f"## {title}\n\n{_TABLE}{''.join(map(_row, kinds.values()))}")
+        parts += map(_section, kinds.values())
+    return "\n".join(parts)
+
+
+def _row(kind: type[Criterion]) -> str:
+    when = read_docstring(kind).when.replace("|", "\\|")
+    return f"| [`{kind.name}`](#{kind.name}) | {when} | {_scale(kind)} | {_threshold(kind)} |\n"
+
+
+def _section(kind: type[Criterion]) -> str:
+    facts = [f"- Scale: {_scale(kind)}", f"- Threshold: {_threshold(kind)}{_gate(kind)}"]
+    if kind.rests_on:
+        facts.append(f"- Unscored where the log may miss: {' or '.join(kind.rests_on)}")
+    if issubclass(kind, JudgedCriterion):
+        facts.append(f"- Samples: {kind.default_samples}")
+    text = "\n\n".join(read_docstring(kind).description)
+    return f"### {kind.name}\n\n{text}\n\n" + "\n".join(facts) + f"\n{_fields(kind)}"
+
+
+def _fields(kind: type[Criterion]) -> str:
+    rows = [
+        f"| `{name}` | {_type(field.annotation)} | `{_default(field)}` | {field_meaning(kind, name)} |\n"
+        for name, field in own_fields(kind).items()
+    ]
+    return "\n| field | type | default | meaning |\n|---|---|---|---|\n" + "".join(rows) if rows else ""
+
+
+def _scale(kind: type[Criterion]) -> str:
+    if kind.scale is None:
+        return kind.unit
+    return f"{kind.scale[0]:g} to {kind.scale[1]:g}"
+
+
+def _threshold(kind: type[Criterion]) -> str:
+    default = kind.model_fields["threshold"].default
+    return "none" if default is None else f"{default:g}"
+
+
+def _gate(kind: type[Criterion]) -> str:
+    return " (a threshold is an upper bound)" if kind.gate == "at_most" else ""
+
+
+def _type(annotation: Any) -> str:
+    if get_origin(annotation) is Literal:
+        return ", ".join(f"`{value}`" for value in get_args(annotation))
+    names = {bool: "boolean", str: "text", int: "number", float: "number", list: "list", dict: "object"}
+    chosen = get_origin(annotation) or annotation
+    if chosen in names:
+        return names[chosen]
+    return " or ".join("null" if part is type(None) else _type(part) for part in get_args(annotation))
+
+
+def _default(field: FieldInfo) -> str:
+    return json.dumps(field.get_default(call_default_factory=True))
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")

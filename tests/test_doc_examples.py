@@ -1,0 +1,156 @@
+"""The examples of the pages work: command lines, JSON, and Python."""
+
+import doctest
+import json
+import os
+import re
+import shlex
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.documentation import PAGES, ROOT, SAMPLE, Block, blocks, commands
+from turnwise.pipeline.cli.main import main
+from turnwise.pipeline.cli.options import parse_options
+from turnwise.pipeline.service.arguments import parse_serve_options
+from turnwise.schemas.config import CesConfig
+from turnwise.schemas.record import Record
+from turnwise.transforms.formats.events import ConversationEvent
+from turnwise.transforms.formats.registry import CaseReader, LogReader
+from turnwise.transforms.scoring.config import build_criteria, parse_config
+
+OWN = re.compile(r"^(?:tail .* \| |\w+=\S+ )?(?:turnwise|\./run_local\.sh) (?P<arguments>.*)$")
+TURNWISE = [
+    one
+    for one in commands()
+    if (found := OWN.match(one.text)) and not found["arguments"].startswith(("stream", "test"))
+]
+RUN_HERE = [
+    one
+    for one in TURNWISE
+    if " serve " not in one.text
+    and not re.search(r"--streaming|DataflowRunner|GOOGLE_API_KEY|--judge gemini", one.text)
+]
+
+
+def arguments(command: Block) -> list[str]:
+    found = OWN.match(command.text)
+    assert found
+    return shlex.split(found["arguments"].replace("$PWD", str(ROOT)).split(" > ")[0])
+
+
+@contextmanager
+def working_in(directory: Path) -> Iterator[None]:
+    before = os.getcwd()
+    os.chdir(directory)
+    try:
+        yield
+    finally:
+        os.chdir(before)
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    """Returns a directory with what the examples name: logs, eval cases, a config, a store."""
+    shutil.copytree(SAMPLE / "conversations", tmp_path / "logs")
+    shutil.copytree(SAMPLE / "cases", tmp_path / "cases")
+    shutil.copy(SAMPLE / "config.json", tmp_path)
+    (tmp_path / "conversations.jsonl").write_text(canonical_conversation())
+    return tmp_path
+
+
+def canonical_conversation() -> str:
+    return next(block.text for block in blocks("jsonl") if block.page == "docs/getting-started.md")
+
+
+def test_there_are_commands() -> None:
+    assert len(TURNWISE) >= 12 and len(RUN_HERE) >= 6
+
+
+@pytest.mark.parametrize("command", TURNWISE, ids=repr)
+def test_every_command_line_is_accepted(command: Block, place: Path) -> None:
+    name, *rest = arguments(command)
+    with working_in(place):
+        if name == "serve":
+            assert parse_serve_options(rest, {}) is not None
+        elif name == "run":
+            # Beam looks up a bucket when it checks the options of Dataflow.
+            settings, _ = parse_options([word.replace("DataflowRunner", "DirectRunner") for word in rest])
+            assert settings.input
+        else:
+            assert name in ("tools", "--version")
+
+
+@pytest.mark.parametrize("command", RUN_HERE, ids=repr)
+def test_what_runs_here_runs(command: Block, place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with working_in(place):
+        if "sqlite:///evals.db" in command.text:
+            assert (
+                main(["run", "--input", "logs/", "--output", "out/0", "--store", "sqlite:///evals.db"]) == 0
+            )
+            capsys.readouterr()
+        assert main(arguments(command)) == (1 if "--fail_on" in command.text else 0)
+    assert capsys.readouterr().out
+
+
+def test_other_commands_name_modules_and_scripts_that_exist() -> None:
+    for command in commands():
+        for module in re.findall(r"-m ([\w.]+)", command.text):
+            assert module in ("sphinx", "turnwise") or (ROOT / f"{module.replace('.', '/')}.py").is_file()
+        for script in re.findall(r"python (\S+\.py)", command.text):
+            assert (ROOT / script).is_file()
+
+
+@pytest.mark.parametrize("block", blocks("json"), ids=repr)
+def test_every_json_example_is_accepted(block: Block) -> None:
+    value = json.loads(block.text)
+    if "criteria" in value:
+        config = parse_config(block.text)
+        assert build_criteria(config)
+    elif "mcpServers" in value:
+        check_client(value["mcpServers"]["turnwise"])
+    else:
+        found = CaseReader(CesConfig()).read(Record("example", 1, block.text.encode()))
+        assert found and not any(isinstance(one, ValueError) for one in found)
+
+
+def check_client(client: dict[str, Any]) -> None:
+    if "command" in client:
+        options = parse_serve_options(client["args"][1:], {})
+        assert (client["command"], client["args"][0]) == ("turnwise", "serve") and options and options.stdio
+    else:
+        default = parse_serve_options(["--store", "sqlite:///s.db"], {})
+        assert default and client["url"] == f"http://{default.host}:{default.port}/mcp"
+
+
+@pytest.mark.parametrize("block", blocks("jsonl"), ids=repr)
+def test_every_log_example_is_read(block: Block) -> None:
+    for number, line in enumerate(block.text.splitlines(), 1):
+        found = LogReader().read(Record("example", number, line.encode()))
+        assert isinstance(found, ConversationEvent) or not any(isinstance(one, ValueError) for one in found)
+
+
+@pytest.mark.parametrize("block", [b for b in blocks("python") if b.text.startswith(">>>")], ids=repr)
+def test_every_session_prints_what_it_shows(block: Block, place: Path) -> None:
+    session = doctest.DocTestParser().get_doctest(block.text, {}, block.page, block.page, 0)
+    with working_in(place):
+        runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
+        assert runner.run(session).failed == 0
+
+
+def test_the_sample_prints_what_the_readme_shows(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    script = (ROOT / "run_local.sh").read_text(encoding="utf-8")
+    names = {"input": "conversations", "eval_cases": "cases", "config": "config.json"}
+    assert (
+        all(f"--{name} $data/{path}" in script for name, path in names.items()) and "--judge local" in script
+    )
+    options = [word for name, path in names.items() for word in (f"--{name}", str(SAMPLE / path))]
+    assert main(["run", *options, "--judge", "local", "--output", str(tmp_path / "out")]) == 0
+    printed = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
+    quoted = PAGES["README.md"].split("(no version)")[1].split("```")[0].splitlines()
+    rows = [" ".join(line.split()) for line in quoted[1:] if not line.startswith(("...", "files:"))]
+    assert len(rows) > 5 and [row for row in rows if row not in printed] == []

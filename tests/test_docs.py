@@ -1,0 +1,147 @@
+"""The pages are built without a warning, and agree with the code on options, formats, tools and criteria."""
+
+import argparse
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from apache_beam.options.pipeline_options import PipelineOptions
+
+from docs.generate import PAGE, field_meaning, own_fields, read_docstring, shipped
+from docs.generate import page as reference_page
+from tests.documentation import DOCS, PAGES, ROOT, TEXT, page, table
+from turnwise.pipeline.cli.arguments import LOG_FORMATS, add_arguments
+from turnwise.pipeline.service.arguments import add_serve_arguments
+from turnwise.pipeline.service.tools import TOOLS
+from turnwise.schemas.alert_config import AlertRule
+from turnwise.schemas.config import EvalConfig
+from turnwise.schemas.judge_config import JudgeConfig
+from turnwise.schemas.rows import ScoreRow
+from turnwise.transforms.scoring.config import build_criteria, parse_config
+
+
+def build(source: Path, output: Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "sphinx", "-b", "html", "-W", "-n", "--keep-going", "-q"]
+    return subprocess.run(
+        [*command, "-c", str(DOCS), str(source), str(output)], capture_output=True, text=True, cwd=ROOT
+    )
+
+
+def test_the_pages_are_built_without_a_warning(tmp_path: Path) -> None:
+    done = build(DOCS, tmp_path)
+    assert done.returncode == 0, done.stderr
+    for html in tmp_path.glob("*.html"):
+        loaded = re.findall(r'<(?:script|link|img)[^>]*(?:src|href)="(https?:[^"]+)"', html.read_text())
+        assert loaded == [], f"{html.name} loads from the network"
+
+
+@pytest.mark.parametrize(
+    ("pages", "warning"),
+    [
+        ({"index": "# A\n\n[x](gone.md)\n"}, "gone.md"),
+        ({"index": "# A\n\n[x](#gone)\n"}, "gone"),
+        ({"index": "# A\n", "orphan": "# B\n"}, "orphan"),
+    ],
+)
+def test_a_dead_link_or_an_orphan_page_fails_the_build(
+    tmp_path: Path, pages: dict[str, str], warning: str
+) -> None:
+    for name, text in pages.items():
+        (tmp_path / f"{name}.md").write_text(text)
+    done = build(tmp_path, tmp_path / "out")
+    assert done.returncode != 0 and warning in done.stderr
+
+
+def anchors(text: str) -> set[str]:
+    """Returns the anchors of a page's headings, as GitHub makes them."""
+    headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_links_lead_somewhere_on_github(name: str) -> None:
+    for target in re.findall(r"\]\((?!https?:)([^)]+)\)", PAGES[name]):
+        path, _, anchor = target.partition("#")
+        file = (ROOT / name).parent / path if path else ROOT / name
+        assert file.exists(), target
+        assert not anchor or anchor in anchors(file.read_text(encoding="utf-8")), target
+
+
+def test_every_option_that_is_named_exists_and_every_own_option_is_named() -> None:
+    own = argparse.ArgumentParser(add_help=False)
+    add_arguments(own)
+    serve = argparse.ArgumentParser(add_help=False)
+    add_serve_arguments(serve)
+    known = argparse.ArgumentParser(conflict_handler="resolve")
+    for parser in (own, serve):
+        known._add_container_actions(parser)
+    for group in (PipelineOptions, *PipelineOptions.__subclasses__()):
+        group._add_argparse_args(known)  # type: ignore[arg-type]
+    text = re.sub(
+        r"```bash\n.*?```",
+        "",
+        "".join(t for n, t in PAGES.items() if "benchmarks" not in n and "development" not in n),
+        flags=re.DOTALL,
+    )
+    named = set(re.findall(r"--[a-z_]{2,}", text))
+    assert named - set(known._option_string_actions) == {"--version"}
+    everywhere = set(re.findall(r"--[a-z_]{2,}", TEXT))
+    ours = {*own._option_string_actions, *serve._option_string_actions}
+    assert {name for name in ours if name.startswith("--")} - everywhere == set()
+
+
+def test_every_log_format_has_its_row() -> None:
+    rows = table(page("input-formats"), "log record")
+    assert sorted(row[1].strip("`") for row in rows) == sorted(set(LOG_FORMATS) - {"auto"})
+
+
+def test_every_tool_of_the_server_has_its_row() -> None:
+    named = [name for row in table(page("store"), "tool") for name in re.findall(r"`(\w+)`", row[0])]
+    assert sorted(named) == sorted(TOOLS)
+
+
+def test_every_key_of_the_config_has_its_row() -> None:
+    keys = {key for row in table(page("config"), "key") for key in re.findall(r"`([\w.]+)`", row[0])}
+    assert {key.split(".")[0] for key in keys} == set(EvalConfig.model_fields)
+    for section in ("ces", "discovery_engine"):
+        inner = {key.split(".")[1] for key in keys if key.startswith(f"{section}.")}
+        assert inner == set(type(getattr(EvalConfig(), section)).model_fields)
+
+
+def test_every_key_of_a_judge_and_of_a_rule_has_its_row() -> None:
+    judge = {key for row in table(page("judges"), "key") for key in re.findall(r"`(\w+)`", row[0])}
+    assert judge == set(JudgeConfig.model_fields)
+    rule = {
+        key for row in table(page("streaming"), "key of a rule") for key in re.findall(r"`(\w+)`", row[0])
+    }
+    assert rule == set(AlertRule.model_fields)
+
+
+def test_every_column_of_a_score_row_has_its_row() -> None:
+    columns = [name for row in table(page("outputs"), "column") for name in re.findall(r"`(\w+)`", row[0])]
+    assert sorted(columns) == sorted(ScoreRow.__annotations__)
+
+
+def test_the_default_criteria_are_the_ones_that_are_named() -> None:
+    sentence = page("config").split("Without `--config`")[1].split("\n\n")[0]
+    named = set(re.findall(r"`([a-z_0-9]+)`", sentence))
+    assert named == {criterion.name for criterion in build_criteria(parse_config("{}"))}
+
+
+def test_the_reference_of_the_criteria_is_generated() -> None:
+    assert PAGE.read_text(encoding="utf-8") == reference_page(), "run: python docs/generate.py"
+
+
+@pytest.mark.parametrize("name", shipped())
+def test_every_criterion_is_described(name: str) -> None:
+    kind = shipped()[name]
+    assert read_docstring(kind).when, "its docstring has no paragraph `When to use: ...`"
+    assert [field for field in own_fields(kind) if not field_meaning(kind, field)] == []
+
+
+def test_the_tables_name_only_criteria_that_exist() -> None:
+    rows = table(page("criteria"), "question")
+    named = {name for row in rows for name in re.findall(r"`([a-z_]+_[a-z0-9_]+)`", row[1])} - {"ignore_args"}
+    assert len(named) >= 4 and named <= set(shipped())
