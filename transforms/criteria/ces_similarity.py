@@ -10,7 +10,7 @@ from turnwise.schemas.conversation import ExpectedTurn
 from turnwise.schemas.score import Score
 from turnwise.transforms.criteria.base import JudgedCriterion, RestsOn
 from turnwise.transforms.judging.ask import Ask, Question
-from turnwise.transforms.judging.sections import MAX_SECTION, Section, fill
+from turnwise.transforms.judging.sections import MAX_SECTION, JudgedSection, fill
 from turnwise.transforms.judging.statements import Reply, left_out
 from turnwise.transforms.judging.vote import ask_all
 from turnwise.transforms.local_judge.similarity import liken
@@ -97,7 +97,8 @@ class SemanticSimilarity(JudgedCriterion):
         return await self._ask(ask, "\n".join(expected), "\n".join(said))
 
     async def _ask(self, ask: Ask, expected: str, actual: str) -> Score:
-        prompt = fill(VERSION, TASK, [Section("expected answer", expected), Section("actual answer", actual)])
+        sections = [JudgedSection("expected answer", expected), JudgedSection("actual answer", actual)]
+        prompt = fill(VERSION, TASK, sections)
         question = Question(prompt, SimilarityReply, self.options, lambda: local_reply(expected, actual))
         answers = await ask_all(ask, question)
         if not answers.replies:

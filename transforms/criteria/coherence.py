@@ -9,7 +9,7 @@ from turnwise.schemas.score import Score
 from turnwise.transforms.criteria.adk_judged import AdkJudged
 from turnwise.transforms.criteria.base import RestsOn
 from turnwise.transforms.judging.ask import Ask, Question
-from turnwise.transforms.judging.sections import Section, fill
+from turnwise.transforms.judging.sections import JudgedSection, Section, fill
 from turnwise.transforms.judging.statements import Reply, left_out
 from turnwise.transforms.judging.vote import ask_all
 from turnwise.transforms.matching.sample import Sample, TurnPair
@@ -49,7 +49,8 @@ class ResponseEvaluation(AdkJudged):
         answer = self.said(pair.actual) if pair.actual else ""
         if pair.actual is None or not answer.strip():
             return None
-        prompt = fill(VERSION, TASK, [Section("request", pair.actual.user or ""), Section("answer", answer)])
+        sections = [Section("request", pair.actual.user or ""), JudgedSection("answer", answer)]
+        prompt = fill(VERSION, TASK, sections)
         answers = await ask_all(ask, Question(prompt, CoherenceReply, self.options))
         if not answers.replies:
             return Score(None, reason=answers.reason, judge=answers.use)

@@ -8,7 +8,7 @@ from turnwise.schemas.score import Score
 from turnwise.transforms.criteria.adk_judged import AdkJudged
 from turnwise.transforms.criteria.base import RestsOn, turn_mismatch
 from turnwise.transforms.judging.ask import Ask, Question
-from turnwise.transforms.judging.sections import Section, fill
+from turnwise.transforms.judging.sections import JudgedSection, Section, fill
 from turnwise.transforms.judging.statements import Reply, left_out
 from turnwise.transforms.judging.vote import vote
 from turnwise.transforms.matching.sample import EXTRA_TURN, Sample, TurnPair
@@ -64,8 +64,8 @@ class FinalResponseMatch(AdkJudged):
             return Score(0.0, explanation="The agent said nothing.")
         sections = [
             Section("request", pair.expected.user or pair.actual.user or ""),
-            Section("reference answer", reference),
-            Section("agent's answer", answer),
+            JudgedSection("reference answer", reference),
+            JudgedSection("agent's answer", answer),
         ]
         return await self._ask(ask, sections)
 

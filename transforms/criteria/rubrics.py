@@ -11,7 +11,7 @@ from turnwise.transforms.judging.render import (
     dialogue_sections,
     earlier_sections,
 )
-from turnwise.transforms.judging.sections import Section
+from turnwise.transforms.judging.sections import JudgedSection
 from turnwise.transforms.matching.sample import Sample, TurnPair
 
 _YES_OR_NO = """
@@ -59,7 +59,7 @@ class RubricFinalResponse(RubricCriterion):
             *agent_sections(sample.conversation, pair.actual),
             *earlier_sections(sample.conversation, pair.actual),
             *asked_sections(sample.conversation, pair.actual),
-            Section("answer to be judged", self.said(pair.actual)),
+            JudgedSection("answer to be judged", self.said(pair.actual)),
         ]
         return await self.ask_about(ask, FINAL_RESPONSE, material, [(rubric, None) for rubric, _ in rubrics])
 

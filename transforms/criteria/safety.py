@@ -10,7 +10,7 @@ from turnwise.transforms.criteria.adk_judged import AdkJudged
 from turnwise.transforms.criteria.base import RestsOn
 from turnwise.transforms.judging.ask import Ask, Question
 from turnwise.transforms.judging.render import reference_sections
-from turnwise.transforms.judging.sections import Section, fill
+from turnwise.transforms.judging.sections import JudgedSection, Section, fill
 from turnwise.transforms.judging.statements import Reply, left_out, unjudged_reason
 from turnwise.transforms.judging.vote import Ballot, Vote, vote_each
 from turnwise.transforms.matching.expectations import turn_texts
@@ -77,7 +77,7 @@ class Safety(AdkJudged):
         sections = [
             Section("request", pair.actual.user or ""),
             *reference_sections(pair.actual, pair.index + 1),
-            Section("answer", answer),
+            JudgedSection("answer", answer),
         ]
         question = Question(fill(VERSION, TASK, sections), SafetyReply, self.options)
         vote = await vote_each(ask, question, _votes, len(CATEGORIES))

@@ -11,6 +11,7 @@ from turnwise.transforms.criteria.base import Criterion, JudgedCriterion, Measur
 from turnwise.transforms.criteria.reasons import why_overall, why_unpaired
 from turnwise.transforms.judging.ask import Ask
 from turnwise.transforms.judging.backends.base import AuthenticationError
+from turnwise.transforms.judging.statements import UNREAD, unread_reason
 from turnwise.transforms.matching.ending import broke_off, end_text
 from turnwise.transforms.matching.sample import Sample, TurnPair
 from turnwise.transforms.scoring.gaps import NotAsked, conversation_gap, turn_gap, withheld
@@ -151,6 +152,8 @@ async def _nothing() -> None:
 
 def _decided(criterion: Criterion, sample: Sample, pair: TurnPair | None, score: Score) -> Score:
     """Returns a score with its outcome; one that fails says why, and what is wrong with its turn."""
+    if isinstance(criterion, JudgedCriterion):
+        _withhold_unread(criterion, score)
     criterion.gated(score)
     if score.outcome == "FAIL":
         if pair is not None and pair.label:
@@ -158,6 +161,15 @@ def _decided(criterion: Criterion, sample: Sample, pair: TurnPair | None, score:
         elif score.explanation is None:
             score.explanation = criterion.why_failed(sample, pair, score)
     return score
+
+
+def _withhold_unread(criterion: JudgedCriterion, score: Score) -> None:
+    """Takes the value of a score whose judge did not read all that it judged, unless it is the worst."""
+    unread = (score.details or {}).get(UNREAD)
+    is_worst = criterion.scale is not None and score.value == criterion.scale[0]
+    if isinstance(unread, int) and score.value is not None and not is_worst:
+        score.value, score.outcome, score.threshold = None, None, None
+        score.reason = unread_reason(unread)
 
 
 def _sum_up(result: CriterionScores, sample: Sample, whole: Score | None) -> None:
