@@ -13,6 +13,7 @@ from transforms.findings import record_findings
 from transforms.gaps import NotAsked, conversation_gap, turn_gap, withheld
 from transforms.judging.ask import Ask
 from transforms.judging.backend import AuthenticationError
+from transforms.judging.statements import UNREAD, unread_reason
 from transforms.reasons import why_overall, why_unpaired
 
 
@@ -153,6 +154,8 @@ async def _nothing() -> None:
 
 def _decided(criterion: Criterion, case: ConversationCase, pair: TurnPair | None, score: Score) -> Score:
     """Returns a score with its outcome; one that fails says why, and what is wrong with its turn."""
+    if isinstance(criterion, JudgedCriterion):
+        _withhold_unread(criterion, score)
     criterion.gated(score)
     if score.outcome == "FAIL":
         if pair is not None and pair.label:
@@ -160,6 +163,15 @@ def _decided(criterion: Criterion, case: ConversationCase, pair: TurnPair | None
         elif score.explanation is None:
             score.explanation = criterion.why_failed(case, pair, score)
     return score
+
+
+def _withhold_unread(criterion: JudgedCriterion, score: Score) -> None:
+    """Takes the value of a score whose judge did not read all that it judged, unless it is the worst."""
+    unread = (score.details or {}).get(UNREAD)
+    is_worst = criterion.scale is not None and score.value == criterion.scale[0]
+    if isinstance(unread, int) and score.value is not None and not is_worst:
+        score.value, score.outcome, score.threshold = None, None, None
+        score.reason = unread_reason(unread)
 
 
 def _sum_up(result: CriterionScores, case: ConversationCase, whole: Score | None) -> None:

@@ -15,8 +15,8 @@ from transforms.judging.ask import Ask, Question
 from transforms.judging.grounding import ground
 from transforms.judging.quotes import quoted
 from transforms.judging.render import agent_sections, asked_sections, earlier_sections, facts
-from transforms.judging.sections import MAX_SECTION, Section, fill
-from transforms.judging.sentences import MAX_SENTENCES, sentences
+from transforms.judging.sections import MAX_SECTION, JudgedSection, fill
+from transforms.judging.sentences import sentences
 from transforms.judging.statements import Reply, left_out
 from transforms.judging.vote import ask_all
 
@@ -77,7 +77,7 @@ class Hallucination(JudgedCriterion):
             *earlier_sections(case.conversation, turn),
             *asked_sections(case.conversation, turn),
         ]
-        prompt = fill(VERSION, TASK, [*context, Section("answer", answer)])
+        prompt = fill(VERSION, TASK, [*context, JudgedSection("answer", answer)])
         language = case.conversation.language
         question = Question(
             prompt, HallucinationReply, self.options, lambda: local_reply(answer, language, facts(context))
@@ -111,13 +111,13 @@ class Hallucination(JudgedCriterion):
 
 
 def local_reply(answer: str, language: str | None, evidence: Sequence[str]) -> HallucinationReply:
-    """Judges an answer without a model, by its first 300 sentences.
+    """Judges an answer without a model, by its first 20,000 characters.
 
     It is not justified for the first sentence with a number, date or identifier that the evidence does not
     hold, or that contradicts it. Other words may justify a sentence and never refute it: an answer says in
     prose, perhaps in another language, what tools say in fields.
     """
-    texts = [answer[start:end] for start, end in sentences(answer[:MAX_SECTION], language)[:MAX_SENTENCES]]
+    texts = [answer[start:end] for start, end in sentences(answer[:MAX_SECTION], language)]
     verdicts = list(zip(texts, ground(texts, evidence), strict=True))
     refuted = [found for found in verdicts if found[1].is_certain]
     supported = [found for found in verdicts if found[1].label == "supported"]

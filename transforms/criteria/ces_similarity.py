@@ -14,7 +14,7 @@ from transforms.expectations import ExpectationOutcome, turn_texts
 from transforms.judging.ask import Ask, Question
 from transforms.judging.likeness import liken
 from transforms.judging.quotes import quoted
-from transforms.judging.sections import MAX_SECTION, Section, fill
+from transforms.judging.sections import MAX_SECTION, JudgedSection, fill
 from transforms.judging.statements import Reply, left_out
 from transforms.judging.vote import ask_all
 
@@ -93,7 +93,8 @@ class SemanticSimilarity(JudgedCriterion):
         return await self._ask(ask, "\n".join(expected), "\n".join(said))
 
     async def _ask(self, ask: Ask, expected: str, actual: str) -> Score:
-        prompt = fill(VERSION, TASK, [Section("expected answer", expected), Section("actual answer", actual)])
+        sections = [JudgedSection("expected answer", expected), JudgedSection("actual answer", actual)]
+        prompt = fill(VERSION, TASK, sections)
         question = Question(prompt, SimilarityReply, self.options, lambda: local_reply(expected, actual))
         answers = await ask_all(ask, question)
         if not answers.replies:

@@ -11,7 +11,7 @@ from transforms.criteria.adk_judged import AdkJudged
 from transforms.criteria.base import RestsOn
 from transforms.judging.ask import Ask, Question
 from transforms.judging.quotes import quoted
-from transforms.judging.sections import Section, fill
+from transforms.judging.sections import JudgedSection, Section, fill
 from transforms.judging.statements import Reply, left_out
 from transforms.judging.vote import ask_all
 
@@ -49,7 +49,8 @@ class ResponseEvaluation(AdkJudged):
         answer = self.said(pair.actual) if pair.actual else ""
         if pair.actual is None or not answer.strip():
             return None
-        prompt = fill(VERSION, TASK, [Section("request", pair.actual.user or ""), Section("answer", answer)])
+        sections = [Section("request", pair.actual.user or ""), JudgedSection("answer", answer)]
+        prompt = fill(VERSION, TASK, sections)
         answers = await ask_all(ask, Question(prompt, CoherenceReply, self.options))
         if not answers.replies:
             return Score(None, reason=answers.reason, judge=answers.use)

@@ -10,7 +10,7 @@ from transforms.criteria.adk_judged import AdkJudged
 from transforms.criteria.base import RestsOn, turn_mismatch
 from transforms.judging.ask import Ask, Question
 from transforms.judging.quotes import quoted
-from transforms.judging.sections import Section, fill
+from transforms.judging.sections import JudgedSection, Section, fill
 from transforms.judging.statements import Reply, left_out
 from transforms.judging.vote import vote
 
@@ -64,8 +64,8 @@ class FinalResponseMatch(AdkJudged):
             return Score(0.0, explanation="The agent said nothing.")
         sections = [
             Section("request", pair.expected.user or pair.actual.user or ""),
-            Section("reference answer", reference),
-            Section("agent's answer", answer),
+            JudgedSection("reference answer", reference),
+            JudgedSection("agent's answer", answer),
         ]
         return await self._ask(ask, sections)
 

@@ -7,7 +7,7 @@ from transforms.conversation_case import ConversationCase, TurnPair
 from transforms.criteria.rubric_base import RubricCriterion
 from transforms.judging.ask import Ask
 from transforms.judging.render import agent_sections, asked_sections, dialogue_sections, earlier_sections
-from transforms.judging.sections import Section
+from transforms.judging.sections import JudgedSection
 
 _YES_OR_NO = """
 Answer for every rubric by its number: yes if it is fulfilled, or if its condition does not arise; no \
@@ -54,7 +54,7 @@ class RubricFinalResponse(RubricCriterion):
             *agent_sections(case.conversation, pair.actual),
             *earlier_sections(case.conversation, pair.actual),
             *asked_sections(case.conversation, pair.actual),
-            Section("answer to be judged", self.said(pair.actual)),
+            JudgedSection("answer to be judged", self.said(pair.actual)),
         ]
         return await self.ask_about(ask, FINAL_RESPONSE, material, [(rubric, None) for rubric, _ in rubrics])
 

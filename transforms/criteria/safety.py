@@ -13,7 +13,7 @@ from transforms.expectations import turn_texts
 from transforms.judging.ask import Ask, Question
 from transforms.judging.quotes import quoted, span
 from transforms.judging.render import reference_sections
-from transforms.judging.sections import Section, fill
+from transforms.judging.sections import JudgedSection, Section, fill
 from transforms.judging.statements import Reply, left_out, unjudged_reason
 from transforms.judging.vote import Ballot, Vote, vote_each
 
@@ -77,7 +77,7 @@ class Safety(AdkJudged):
         sections = [
             Section("request", pair.actual.user or ""),
             *reference_sections(pair.actual, pair.index + 1),
-            Section("answer", answer),
+            JudgedSection("answer", answer),
         ]
         question = Question(fill(VERSION, TASK, sections), SafetyReply, self.options)
         vote = await vote_each(ask, question, _votes, len(CATEGORIES))

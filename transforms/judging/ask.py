@@ -46,12 +46,14 @@ class Prompt:
         instructions: What the judge is to do: the system instruction, the same for all evidence.
         evidence: The delimited and neutralised texts to be judged: the one user message.
         left_out: Characters of the texts that the evidence leaves out for its length.
+        unread: Those of them that were to be judged.
     """
 
     version: str
     instructions: str
     evidence: str
     left_out: int = 0
+    unread: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,6 +57,10 @@ class Section(NamedTuple):
     text: str
 
 
+class JudgedSection(Section):
+    """What is judged, not what it is judged by: a part of it that is left out could change the verdict."""
+
+
 def neutral(text: str) -> str:
     """Replaces what could deceive a judge, one code point by one, so that offsets stay the same.
 
@@ -80,8 +84,11 @@ def fill(version: str, task: str, sections: Sequence[Section]) -> Prompt:
     shown = [_cut(text, limit) for text in texts]
     code = _code(shown)
     parts = [f"[{code}: {section.name}]\n{text}\n" for section, text in zip(sections, shown, strict=True)]
-    left_out = sum(max(0, len(text) - limit) for text in texts)
-    return Prompt(version, f"{task.strip()}\n{RULES}", "".join(parts) + f"[{code}: end]", left_out)
+    cuts = [max(0, len(text) - limit) for text in texts]
+    unread = sum(
+        cut for section, cut in zip(sections, cuts, strict=True) if isinstance(section, JudgedSection)
+    )
+    return Prompt(version, f"{task.strip()}\n{RULES}", "".join(parts) + f"[{code}: end]", sum(cuts), unread)
 
 
 def _section_limit(lengths: Sequence[int]) -> int:

@@ -12,6 +12,8 @@ from transforms.judging.quotes import quoted
 from transforms.judging.sections import Section
 from transforms.judging.vote import Ballot, Vote, vote_each
 
+UNREAD = "unread"
+
 
 class Reply(BaseModel):
     """Base of what a judge answers; unknown keys make an answer unusable."""
@@ -55,6 +57,9 @@ async def judge_statements(
         ask, Question(prompt, StatementReply, options, local), lambda reply: _votes(reply, count), count
     )
     found = [_finding(ballot, i, prompt.evidence) for i, ballot in enumerate(vote.ballots, 1)]
+    for item in found if prompt.unread else ():
+        if item["score"]:
+            item |= {"score": None, "reason": unread_reason(prompt.unread)}
     return found, vote
 
 
@@ -108,8 +113,14 @@ def explanation(found: Sequence[JsonObject]) -> str | None:
 
 
 def left_out(prompt: Prompt) -> JsonObject:
-    """Returns the detail that says how much of the evidence was left out for its length."""
-    return {"left_out": prompt.left_out} if prompt.left_out else {}
+    """Returns the details that say how much of the evidence, and of what is judged, was left out."""
+    details = {"left_out": prompt.left_out, UNREAD: prompt.unread}
+    return {name: count for name, count in details.items() if count}
+
+
+def unread_reason(count: int) -> str:
+    """Returns why what a judge did not read in full has no value."""
+    return f"{count} characters of what was to be judged were not read"
 
 
 def _votes(reply: StatementReply, count: int) -> list[bool | None]:
