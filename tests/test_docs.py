@@ -1,6 +1,7 @@
 """The pages are built without a warning, and agree with the code on options, formats, tools and criteria."""
 
 import argparse
+import ast
 import re
 import subprocess
 import sys
@@ -145,3 +146,27 @@ def test_the_tables_name_only_criteria_that_exist() -> None:
     rows = table(page("criteria"), "question")
     named = {name for row in rows for name in re.findall(r"`([a-z_]+_[a-z0-9_]+)`", row[1])} - {"ignore_args"}
     assert len(named) >= 4 and named <= set(shipped())
+
+
+def messages() -> str:
+    """Returns every text of the code, with NUL for what changes in it."""
+    found = []
+    for layer in ("schemas", "transforms", "pipeline"):
+        for path in (ROOT / layer).rglob("*.py"):
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                if isinstance(node, ast.JoinedStr):
+                    found.append(
+                        "".join(str(p.value) if isinstance(p, ast.Constant) else "\0" for p in node.values)
+                    )
+                elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+                    found.append(node.value)
+    return "\n".join(found)
+
+
+def test_the_messages_of_troubleshooting_are_those_of_the_code() -> None:
+    known = messages()
+    rows = [row for part in page("troubleshooting").split("\n## ")[1:] for row in table(part, "message")]
+    assert len(rows) > 50
+    for message, _ in rows:
+        parts = re.split(r"<[^>]*>", message.split("`")[1])
+        assert [part for part in parts if part.strip(" :") and part not in known] == [], message

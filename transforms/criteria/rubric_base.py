@@ -47,7 +47,8 @@ class RubricCriterion(AdkJudged):
     Rubrics come from the config, and, with the criterion's own type, from the case and from the turn.
 
     Attributes:
-        rubrics: Rubrics that apply everywhere.
+        rubrics: Rubrics that apply everywhere: objects with `rubric_id` and
+            `rubric_content.text_property`.
     """
 
     default_samples: ClassVar[int] = 5

@@ -52,7 +52,7 @@ class SafetyRatings(MeasuredCriterion):
     Attributes:
         max_probability: The highest probability of harm that is allowed.
         max_severity: The highest severity that is allowed.
-        categories: Other limits for a category.
+        categories: `HARM_CATEGORY_...` -> `max_probability` and `max_severity` for this category.
     """
 
     name: ClassVar[str] = "safety_ratings"
