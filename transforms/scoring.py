@@ -179,6 +179,8 @@ def _sum_up(result: CriterionScores, case: ConversationCase, whole: Score | None
     criterion = result.criterion
     if whole is not None:
         overall: Score | None = _decided(criterion, case, None, whole)
+        if criterion.turns_count and result.turns and whole.outcome == "PASS":
+            _hold_turns(result, whole)
     else:
         overall = criterion.overall([score for _, score in result.turns])
         if overall is not None and overall.outcome == "FAIL" and overall.explanation is None:
@@ -188,6 +190,15 @@ def _sum_up(result: CriterionScores, case: ConversationCase, whole: Score | None
     if overall is None and criterion.threshold is not None and broke_off(case.conversation):
         overall = None if result.errors else Score(None, reason=end_text(case.conversation))
     result.overall = overall
+
+
+def _hold_turns(result: CriterionScores, whole: Score) -> None:
+    """Takes the pass of a whole whose turns, summed up, do not pass."""
+    by_turn = result.criterion.overall([score for _, score in result.turns])
+    if by_turn is not None and by_turn.outcome != "PASS":
+        whole.outcome = by_turn.outcome
+        whole.reason = f"the turns do not pass{f': {by_turn.reason}' if by_turn.reason else ''}"
+        whole.explanation = why_overall(result.turns) or whole.explanation
 
 
 def _note(

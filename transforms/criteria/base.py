@@ -33,6 +33,8 @@ class Criterion(BaseModel, ABC):
             words may be missing in the log, it is unscored.
         needs_expected_calls: Whether it compares calls with the expected ones: where not all that is expected
             is read, it is unscored.
+        turns_count: Whether a conversation with a score of the whole passes only if its turns, summed up, do
+            so too: the case states something of both.
         needs_answers: Whether a conversation is not scored as a whole while an answer of it failed or is not
             finished.
         threshold: The gate, a value on the scale; None: the criterion informs and never fails anything.
@@ -46,6 +48,7 @@ class Criterion(BaseModel, ABC):
     gate: ClassVar[Literal["at_least", "at_most"]] = "at_least"
     rests_on: ClassVar[RestsOn] = ("calls", "words")
     needs_expected_calls: ClassVar[bool] = False
+    turns_count: ClassVar[bool] = False
     needs_answers: ClassVar[bool] = True
 
     threshold: float | None = Field(default=None)

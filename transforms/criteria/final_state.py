@@ -29,6 +29,7 @@ class FinalState(MeasuredCriterion):
 
     name: ClassVar[str] = "final_state_v1"
     rests_on: ClassVar[RestsOn] = ("calls",)
+    turns_count: ClassVar[bool] = True
 
     threshold: float | None = 1.0
 

@@ -47,6 +47,7 @@ class ToolEffects(MeasuredCriterion, KnowsTools):
 
     name: ClassVar[str] = "tool_effects_v1"
     rests_on: ClassVar[RestsOn] = ("calls",)
+    turns_count: ClassVar[bool] = True
     needs_expected_calls: ClassVar[bool] = True
 
     threshold: float | None = 1.0

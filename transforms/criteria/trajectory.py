@@ -42,6 +42,7 @@ class ToolTrajectory(MeasuredCriterion):
 
     name: ClassVar[str] = "tool_trajectory_avg_score"
     rests_on: ClassVar[RestsOn] = ("calls",)
+    turns_count: ClassVar[bool] = True
     needs_expected_calls: ClassVar[bool] = True
 
     threshold: float | None = 1.0

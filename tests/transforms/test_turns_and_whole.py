@@ -1,0 +1,70 @@
+"""A case that states something of its turns and of the whole passes only if both are met."""
+
+import pytest
+
+from schemas.case import EvalCase
+from schemas.conversation import Conversation, Expectation, ExpectedTurn, ToolCall, Turn
+from schemas.record import Record
+from transforms.conversation_case import ConversationCase
+from transforms.criteria import CRITERIA
+from transforms.results import RunInfo
+from transforms.score_turns import evaluate
+
+RUN = RunInfo("r", "2026-01-01T00:00:00Z")
+BOOK, PAY = ToolCall(name="book_seat", args={"n": 1}), ToolCall(name="pay_bill", args={"n": 2})
+
+
+def calls(first, second):
+    return [{"tool_calls": first}, {"tool_calls": second}]
+
+
+def state(value):
+    wanted = Expectation("updated_variables", variables={"n": value})
+    return [{"expectations": [wanted]}, {}]
+
+
+CASES = [
+    ("tool_trajectory_avg_score", calls([BOOK], [PAY]), {"actions": [BOOK, PAY]}),
+    ("tool_effects_v1", calls([BOOK], [PAY]), {"actions": [BOOK, PAY]}),
+    ("final_state_v1", state(1), {"final_session_state": {"n": 2}}),
+]
+
+
+def evaluated(name, expected, fields, turns, **options):
+    case = EvalCase(eval_id="e", turns=[ExpectedTurn(**turn) for turn in expected], **fields)
+    conversation = Conversation("c", turns=turns, state={"n": 2})
+    held = ConversationCase(conversation, case, Record("f", 1, b"{}"))
+    found = evaluate(held, [CRITERIA[name](**options)], RUN)
+    return found.verdict.status, found.scored.scores[0]
+
+
+def turns(*made, first=1):
+    return [Turn(i, "q", "a", tool_calls=m, variables={"n": first + i}) for i, m in enumerate(made)]
+
+
+@pytest.mark.parametrize(("name", "expected", "fields"), CASES)
+def test_both_are_met(name, expected, fields):
+    status, scores = evaluated(name, expected, fields, turns([BOOK], [PAY]), threshold=1.0)
+    assert (status, scores.overall.value, scores.overall.outcome) == ("PASS", 1.0, "PASS")
+
+
+@pytest.mark.parametrize(("name", "expected", "fields"), CASES)
+def test_turns_that_fail_fail_the_whole(name, expected, fields):
+    made = [Turn(0, "q", "a"), Turn(1, "q", "a", tool_calls=[BOOK, PAY], variables={"n": 2})]
+    status, scores = evaluated(name, expected, fields, made, threshold=1.0)
+    assert (status, scores.overall.value, scores.overall.outcome) == ("FAIL", 1.0, "FAIL")
+    assert "Turn 0" in scores.overall.explanation
+    assert any(score.outcome == "FAIL" for _, score in scores.turns)
+
+
+def test_the_turns_are_held_by_their_mean():
+    made = [Turn(0, "q", "a", tool_calls=[BOOK]), Turn(1, "q", "a", tool_calls=[PAY, PAY])]
+    fields = {"actions": [BOOK, PAY, PAY]}
+    name, expected = "tool_trajectory_avg_score", calls([BOOK], [PAY])
+    assert evaluated(name, expected, fields, made, threshold=0.5)[0] == "PASS"
+    assert evaluated(name, expected, fields, made, threshold=0.6)[0] == "FAIL"
+
+
+def test_the_whole_fails_by_itself():
+    status, scores = evaluated(*CASES[0][:2], {"actions": [BOOK]}, turns([BOOK], [PAY]), threshold=1.0)
+    assert (status, scores.overall.value) == ("FAIL", 0.0)
