@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.documentation import PAGES, ROOT, SAMPLE, Block, blocks, commands
+from tests.documentation import ROOT, SAMPLE, Block, blocks, commands
 from turnwise.pipeline.cli.main import main
 from turnwise.pipeline.cli.options import parse_options
 from turnwise.pipeline.service.arguments import parse_serve_options
@@ -142,15 +142,33 @@ def test_every_session_prints_what_it_shows(block: Block, place: Path) -> None:
         assert runner.run(session).failed == 0
 
 
+SHOWN = [block for block in blocks("text") if block.page == "README.md"]
+
+
 def test_the_sample_prints_what_the_readme_shows(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     script = (ROOT / "run_local.sh").read_text(encoding="utf-8")
     names = {"input": "conversations", "eval_cases": "cases", "config": "config.json"}
-    assert (
-        all(f"--{name} $data/{path}" in script for name, path in names.items()) and "--judge local" in script
-    )
+    assert all(f"--{name} $data/{path}" in script for name, path in names.items())
+    assert "--judge local" in script
     options = [word for name, path in names.items() for word in (f"--{name}", str(SAMPLE / path))]
     assert main(["run", *options, "--judge", "local", "--output", str(tmp_path / "out")]) == 0
-    printed = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
-    quoted = PAGES["README.md"].split("(no version)")[1].split("```")[0].splitlines()
-    rows = [" ".join(line.split()) for line in quoted[1:] if not line.startswith(("...", "files:"))]
+    check_shown(SHOWN[0], capsys.readouterr().out)
+
+
+def test_a_first_conversation_prints_what_the_readme_shows(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (log,) = (block for block in blocks("jsonl") if block.page == "README.md")
+    (place / "conversations.jsonl").write_text(log.text)
+    with working_in(place):
+        assert main(["run", "--input", "conversations.jsonl", "--output", "out/first"]) == 0
+    check_shown(SHOWN[1], capsys.readouterr().out)
+
+
+def check_shown(block: Block, out: str) -> None:
+    """Compares rows but for their spaces, because columns are as wide as their widest row."""
+    printed = [" ".join(line.split()) for line in out.splitlines()]
+    rows = [
+        " ".join(line.split()) for line in block.text.splitlines() if not line.startswith(("...", "files:"))
+    ]
     assert len(rows) > 5 and [row for row in rows if row not in printed] == []

@@ -55,6 +55,12 @@ def test_a_dead_link_or_an_orphan_page_fails_the_build(
     assert done.returncode != 0 and warning in done.stderr
 
 
+def test_the_readme_is_short_and_counts_the_criteria() -> None:
+    lines = PAGES["README.md"].splitlines()
+    assert len(lines) <= 150
+    assert any(line.startswith(f"| {len(shipped())} criteria") for line in lines)
+
+
 def anchors(text: str) -> set[str]:
     """Returns the anchors of a page's headings, as GitHub makes them."""
     headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)

@@ -1,4 +1,4 @@
-"""The calls that the README shows work as they stand there."""
+"""The calls that the page of the store shows work as they are printed there."""
 
 import json
 import re
@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-README = (Path(__file__).parents[3] / "README.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[3] / "docs/store.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.skipif(not shutil.which("curl"), reason="needs curl")
-def test_the_calls_of_the_readme_work(server: Any) -> None:
-    (block,) = (text for text in re.findall(r"```bash\n(.*?)```", README, re.DOTALL) if "API=" in text)
+def test_the_calls_of_the_page_work(server: Any) -> None:
+    (block,) = (text for text in re.findall(r"```bash\n(.*?)```", PAGE, re.DOTALL) if "API=" in text)
     assert "http://127.0.0.1:8000" in block
     script = 'curl() { command curl --fail --silent --show-error "$@" && echo; }\n'
     script += block.replace("http://127.0.0.1:8000", server.url)
@@ -27,9 +27,9 @@ def test_the_calls_of_the_readme_work(server: Any) -> None:
 
 
 @pytest.mark.skipif(not (shutil.which("curl") and shutil.which("jq")), reason="needs curl and jq")
-def test_the_evaluations_of_a_file_are_made_as_the_readme_says(server: Any) -> None:
+def test_the_evaluations_of_a_file_are_made_as_the_page_says(server: Any) -> None:
     (block,) = (
-        text for text in re.findall(r"```bash\n(.*?)```", README, re.DOTALL) if "< golden.jsonl" in text
+        text for text in re.findall(r"```bash\n(.*?)```", PAGE, re.DOTALL) if "< golden.jsonl" in text
     )
     cases = Path(__file__).parents[3] / "pipeline/sample_data/cases"
     script = 'curl() { command curl --fail --silent --show-error "$@" && echo; }\n'
