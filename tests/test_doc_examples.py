@@ -19,6 +19,7 @@ from turnwise.pipeline.cli.options import parse_options
 from turnwise.pipeline.service.arguments import parse_serve_options
 from turnwise.schemas.config import CesConfig
 from turnwise.schemas.record import Record
+from turnwise.transforms.criteria import CRITERIA
 from turnwise.transforms.formats.events import ConversationEvent
 from turnwise.transforms.formats.registry import CaseReader, LogReader
 from turnwise.transforms.scoring.config import build_criteria, parse_config
@@ -134,12 +135,28 @@ def test_every_log_example_is_read(block: Block) -> None:
         assert isinstance(found, ConversationEvent) or not any(isinstance(one, ValueError) for one in found)
 
 
-@pytest.mark.parametrize("block", [b for b in blocks("python") if b.text.startswith(">>>")], ids=repr)
-def test_every_session_prints_what_it_shows(block: Block, place: Path) -> None:
-    session = doctest.DocTestParser().get_doctest(block.text, {}, block.page, block.page, 0)
-    with working_in(place):
-        runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
-        assert runner.run(session).failed == 0
+@pytest.mark.parametrize("name", sorted({block.page for block in blocks("python")}))
+def test_the_python_of_a_page_runs_from_top_to_bottom(name: str, place: Path) -> None:
+    scope: dict[str, Any] = {"__name__": "example"}
+    known = dict(CRITERIA)
+    try:
+        with working_in(place):
+            for block in blocks("python"):
+                if block.page == name:
+                    run_python(block, scope)
+    finally:
+        CRITERIA.clear()
+        CRITERIA.update(known)
+
+
+def run_python(block: Block, scope: dict[str, Any]) -> None:
+    if not block.text.startswith(">>>"):
+        exec(block.text, scope)
+        return
+    session = doctest.DocTestParser().get_doctest(block.text, scope, block.page, block.page, 0)
+    runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
+    assert runner.run(session, clear_globs=False).failed == 0
+    scope.update(session.globs)
 
 
 SHOWN = [block for block in blocks("text") if block.page == "README.md"]

@@ -76,6 +76,12 @@ def test_links_lead_somewhere_on_github(name: str) -> None:
         assert not anchor or anchor in anchors(file.read_text(encoding="utf-8")), target
 
 
+def test_files_that_are_named_exist() -> None:
+    named = set(re.findall(r"`((?:schemas|transforms|pipeline|tests|benchmarks|docs)/[\w./-]*)`", TEXT))
+    assert len(named) > 20
+    assert [path for path in sorted(named) if not (ROOT / path).exists()] == []
+
+
 def test_every_option_that_is_named_exists_and_every_own_option_is_named() -> None:
     own = argparse.ArgumentParser(add_help=False)
     add_arguments(own)
