@@ -23,7 +23,7 @@ from turnwise.transforms.formats.spellings import (
     users_actions,
 )
 from turnwise.transforms.formats.tool_declarations import declared_tools
-from turnwise.transforms.formats.unread import Unread, check_calls
+from turnwise.transforms.formats.unread import NO_ANSWER, Unread, check_calls
 from turnwise.transforms.matching.responses import pair_responses
 
 
@@ -90,7 +90,15 @@ def _expected_outcome(record: JsonObject) -> JsonObject | None:
 def _turns(messages: Sequence[JsonObject]) -> list[Turn]:
     turns = [_turn(group, i) for i, group in enumerate(_turn_groups(messages))]
     check_calls(turns)
+    if turns and all(map(_is_not_agents, messages)):
+        unread = Unread()
+        unread.add(NO_ANSWER, "no message is the agent's: its answers are not in the log", True, True)
+        unread.add_to(turns[0])
     return turns
+
+
+def _is_not_agents(message: JsonObject) -> bool:
+    return by_user(message) or is_answer(message) or message.get("role") in SKIPPED_ROLES
 
 
 def _end(record: JsonObject, messages: Sequence[JsonObject]) -> End:

@@ -11,6 +11,7 @@ from turnwise.transforms.matching.responses import without_call
 UNREAD = "UnreadPart"
 NO_CALL = "ResultWithoutCall"
 NO_NAME = "CallWithoutName"
+NO_ANSWER = "NoAnswer"
 _LONGEST_NAME = 60
 _WORK = re.compile(
     r"(^|_)(call|use|result|output|invocation|response|tool|function|action|transfer)s?$|(^|_)code$"

@@ -179,3 +179,12 @@ def test_tau_bench():
 def test_refused(record):
     with pytest.raises(ValueError, match=r"^not a chat: "):
         chat_conversation(record, "here")
+
+
+def test_a_request_without_its_answer_tells_nothing_of_the_agent():
+    request = [{"role": "system", "content": "s"}, {"role": "user", "content": "delete it"}]
+    (turn,) = chat_conversation({"messages": request}, "c").turns
+    assert (turn.unknown_calls, turn.unknown_words) == (turn.findings[0].message,) * 2
+    assert "not in the log" in turn.unknown_calls
+    answered = [*request, {"role": "assistant", "content": ""}, {"role": "user", "content": "bye"}]
+    assert [turn.findings for turn in chat_conversation({"messages": answered}, "c").turns] == [[], []]
