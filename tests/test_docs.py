@@ -182,3 +182,17 @@ def test_the_messages_of_troubleshooting_are_those_of_the_code() -> None:
     for message, _ in rows:
         parts = re.split(r"<[^>]*>", message.split("`")[1])
         assert [part for part in parts if part.strip(" :") and part not in known] == [], message
+
+
+def test_the_new_names_of_the_changelog_exist() -> None:
+    changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    rows = table(changes.split("## 0.1.0")[0], "before")
+    assert len(rows) > 20
+    for _, new in rows:
+        folder = ""
+        for name in re.findall(r"`([\w.]+)`", new):
+            folder, _, module = name.rpartition(".") if "." in name else (folder, "", name)
+            path = ROOT / folder.replace(".", "/") / module
+            assert path.is_dir() or path.with_suffix(".py").is_file() or module in ("Sample", "eval_case"), (
+                name
+            )
