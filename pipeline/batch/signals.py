@@ -22,7 +22,6 @@ class Interrupted(KeyboardInterrupt):
     """
 
     def __init__(self, number: int) -> None:
-        """Keeps the signal."""
         super().__init__(f"interrupted by {signal.Signals(number).name}; no file of this run was kept")
         self.number = number
 

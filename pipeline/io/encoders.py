@@ -26,7 +26,6 @@ class JsonLinesWriter:
     """Rows as JSON Lines; a row of the results table is the CES EvaluationResult itself."""
 
     def __init__(self, file: BinaryIO, table: str) -> None:
-        """Keeps what a line holds."""
         self._file, self._column = file, "result" if table == "results" else None
 
     def write(self, rows: Sequence[JsonObject]) -> None:

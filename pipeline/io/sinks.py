@@ -64,7 +64,6 @@ class FileSink:
     """
 
     def __init__(self, directory: str, output_format: OutputFormat) -> None:
-        """Keeps the target."""
         self._directory, self._format = directory, output_format
         self._written: list[PCollection[tuple[str, _Written]]] = []
 

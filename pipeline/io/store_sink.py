@@ -76,7 +76,6 @@ class StoreSink:
     """Another sink, and the store."""
 
     def __init__(self, sink: Sink, url: str, app: str) -> None:
-        """Keeps where rows go."""
         self._sink, self._url, self._app = sink, url, app
 
     def write_table(self, rows: "PCollection[Any]", table: str, part: str = "") -> None:

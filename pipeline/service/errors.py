@@ -35,7 +35,6 @@ class ServiceError(Exception):
     """
 
     def __init__(self, status: str, message: str, field: str = "") -> None:
-        """Keeps what is said."""
         super().__init__(message)
         self.status, self.message, self.field = status, message, field
 

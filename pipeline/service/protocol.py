@@ -46,7 +46,6 @@ class LimitedProtocol(H11Protocol):
     """
 
     def __init__(self, *arguments: Any, limits: Limits, **named: Any) -> None:
-        """Keeps the limits."""
         super().__init__(*arguments, **named)
         self._limits = limits
         self._answers = 0

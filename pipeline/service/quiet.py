@@ -16,7 +16,6 @@ class Quiet(logging.Filter):
     """
 
     def __init__(self, clock: Callable[[], float] = monotonic) -> None:
-        """Starts with nothing seen."""
         super().__init__()
         self._clock = clock
         self._seen: dict[tuple[str, str], tuple[float, int]] = {}

@@ -140,7 +140,6 @@ class RestFace:
     """Answers the requests below `/v1beta/`."""
 
     def __init__(self, service: Service, workers: Workers) -> None:
-        """Keeps the service."""
         self._service, self._workers = service, workers
 
     async def answer(self, request: Request) -> Response:

@@ -20,7 +20,6 @@ class Service:
     """
 
     def __init__(self, store: Store, actor: str, read_only: bool = False) -> None:
-        """Keeps the store."""
         self.store, self.actor, self.read_only = store, actor, read_only
         self.cache = FiguresCache()
 

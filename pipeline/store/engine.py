@@ -37,7 +37,6 @@ class Store:
     """
 
     def __init__(self, engine: Engine, url: str, read_only: bool) -> None:
-        """Keeps the engine."""
         self.url = url
         self._read_only = read_only
         self._writer = engine.execution_options(turnwise_writes=True)

@@ -78,7 +78,6 @@ class Grounds:
     """
 
     def __init__(self, answer: GroundedAnswer, marks: Marks, language: str | None) -> None:
-        """Keeps them; raises TooMuch if they are too many to be compared."""
         named = sum(max(1, len(citation.sources)) for citation in answer.citations)
         if max(named, len(answer.claims)) > MAX_MARKS:
             raise TooMuch(f"more than {MAX_MARKS} claims, or references in citations")

@@ -13,7 +13,6 @@ class CountingDoFn(beam.DoFn):
     """A DoFn that counts by name; the counts of a bundle reach Beam when the bundle ends."""
 
     def __init__(self) -> None:
-        """Starts with no counts."""
         self._counts: dict[str, int] = {}
 
     def start_bundle(self) -> None:

@@ -57,7 +57,6 @@ class JudgeFn(ScoringDoFn):
     def __init__(
         self, selection: Selection, run: RunInfo, settings: JudgeSettings, emission: Emitter
     ) -> None:
-        """Keeps what to score by, who judges, and how conversations leave."""
         super().__init__(run, emission)
         self._selection, self._settings = selection, settings
         self._waiting: deque[_Waiting] = deque()
@@ -123,7 +122,6 @@ class JudgeTurns(beam.PTransform[PCollection[Sample], DoOutputsTuple]):
     """Fans every conversation out into turns and criteria, those included that a judge is asked about."""
 
     def __init__(self, selection: Selection, run: RunInfo, settings: JudgeSettings) -> None:
-        """Keeps what to score by, and who judges."""
         super().__init__()
         self._selection, self._run, self._settings = selection, run, settings
 

@@ -55,7 +55,6 @@ class MatchCases(beam.PTransform[PCollection[LoggedConversation], DoOutputsTuple
     """Puts every conversation beside its case; an unknown case is a failure."""
 
     def __init__(self, cases: "PCollection[EvalCase] | CaseIndex | None") -> None:
-        """Keeps the cases: those of a step, or an index made before anything runs; None: none were given."""
         super().__init__()
         self._cases = cases
 

@@ -38,7 +38,6 @@ class ParsingDoFn(CountingDoFn):
     """A DoFn that reads records."""
 
     def __init__(self, reader: LogReader) -> None:
-        """Keeps the reader."""
         super().__init__()
         self._reader = reader
 
@@ -90,7 +89,6 @@ class ParseConversations(beam.PTransform[PCollection[Record], Parsed]):
     """Turns records into conversations; a record that cannot be read becomes a failure."""
 
     def __init__(self, reader: LogReader) -> None:
-        """Keeps the reader, which knows the log format or recognises it."""
         super().__init__()
         self._reader = reader
 
@@ -192,7 +190,6 @@ class ParseEvalCases(beam.PTransform[PCollection[Record], ParsedCases]):
     """Turns records into eval cases; of several with one set and id at most one counts, the others fail."""
 
     def __init__(self, reader: CaseReader) -> None:
-        """Keeps the reader."""
         super().__init__()
         self._reader = reader
 

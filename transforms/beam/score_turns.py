@@ -42,7 +42,6 @@ class BundleSums:
     """Rows leave at once, to their tables; what a bundle adds to the metrics is summed up over it."""
 
     def __init__(self) -> None:
-        """Starts with no sums."""
         self._sums: dict[str, MetricsState] = {}
 
     def start(self) -> None:
@@ -67,7 +66,6 @@ class ScoringDoFn(CountingDoFn):
     """Decides scored conversations and lets them leave."""
 
     def __init__(self, run: RunInfo, emission: Emitter) -> None:
-        """Keeps the run that results belong to, and how they leave."""
         super().__init__()
         self._run, self._emission = run, emission
         self._guesses = GuessCounts()
@@ -122,7 +120,6 @@ class ScoreTurns(beam.PTransform[PCollection[Sample], DoOutputsTuple]):
     """Fans every conversation out into turns and measured criteria, in one fused step."""
 
     def __init__(self, criteria: Sequence[MeasuredCriterion], run: RunInfo) -> None:
-        """Keeps the criteria."""
         super().__init__()
         self._criteria, self._run = criteria, run
 

@@ -24,7 +24,6 @@ class Judgements:
     """The scores of CES's judged criteria; false if none was applied."""
 
     def __init__(self, scores: Iterable[CriterionScores] = ()) -> None:
-        """Keeps those among all scores of a conversation."""
         self._entries = {entry.criterion.name: entry for entry in scores if entry.criterion.name in _NAMES}
         self._turns = {name: dict(entry.turns) for name, entry in self._entries.items()}
 

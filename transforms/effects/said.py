@@ -18,7 +18,6 @@ class Spoken:
     """What an agent said, to look for texts in."""
 
     def __init__(self, texts: Sequence[str], language: str | None) -> None:
-        """Takes the texts in order, and their language as a BCP 47 code (None: unknown)."""
         self._texts, self._language = texts, language
 
     @cached_property

@@ -44,7 +44,6 @@ class ToolCatalog:
     """
 
     def __init__(self, settings: ToolSettings, declared: Iterable[ToolDeclaration] = ()) -> None:
-        """Takes the declarations in the order in which they count."""
         self._settings = settings
         self._declared: dict[str, ToolDeclaration] = {}
         for tool in declared:

@@ -71,7 +71,6 @@ class LogReader:
     def __init__(
         self, input_format: str = "auto", answers: DiscoveryEngineConfig = _ANSWERS_BY_ENGINE
     ) -> None:
-        """Keeps the format and the settings."""
         self.input_format, self.answers = input_format, answers
 
     def read(self, record: Record) -> Sequence[Conversation | ValueError] | ConversationEvent:
@@ -134,7 +133,6 @@ class CaseReader:
     """
 
     def __init__(self, config: CesConfig) -> None:
-        """Keeps the settings."""
         self.config = config
 
     def read(self, record: Record) -> Sequence[EvalCase | ValueError]:

@@ -34,7 +34,6 @@ class Unread:
     """Collects what is not understood of one turn."""
 
     def __init__(self) -> None:
-        """Starts with everything understood."""
         self._found: dict[str, list[str]] = {}
         self._calls: str | None = None
         self._words: str | None = None

@@ -14,7 +14,6 @@ class Estimator:
     def __init__(
         self, config: JudgeConfig, requests: Requests, counts: JudgeCounts, cache: ReplyCache | None
     ) -> None:
-        """Takes what a judge would take."""
         self._candidates, self._requests = config.candidates, requests
         self._counts, self._cache = counts, cache
         self._seen: set[bytes] = set()

@@ -58,7 +58,6 @@ class Judge:
         concurrency: int,
         cache: ReplyCache | None = None,
     ):
-        """Takes its parts; `concurrency` is how many calls may be in flight."""
         self._config = config
         self._backend = backend
         self._requests = requests

@@ -13,7 +13,6 @@ class Pace:
     """
 
     def __init__(self, per_minute: float | None, clock: Callable[[], float] = time.monotonic):
-        """Takes the limit, None for no limit, and a clock that tells seconds."""
         self._interval = 60 / per_minute if per_minute else 0.0
         self._clock = clock
         self._next = 0.0

@@ -13,7 +13,6 @@ class NotAsked:
     """Stands in for a judge that is not asked, because what it would be shown is not complete."""
 
     def __init__(self, reason: str) -> None:
-        """Keeps why."""
         self.reason = reason
 
     async def __call__(self, question: Question[R], samples: range) -> list[JudgeSample[R]]:

@@ -17,7 +17,6 @@ class GuessCounts:
     """Tools of a bundle by guessed effect and name, with the number of conversations each; 1,000 at most."""
 
     def __init__(self) -> None:
-        """Starts with none."""
         self._counts: Counter[str] = Counter()
 
     def add(self, scored: ScoredConversation) -> None:

@@ -100,7 +100,6 @@ class RaiseAlerts(beam.PTransform[PCollection[WindowMetrics], PCollection[Alert]
     """Holds every pane of a window against the rules; what a rule says of a window is said once."""
 
     def __init__(self, rules: StreamRules, alert_rules: Sequence[AlertRule]) -> None:
-        """Keeps the lengths of time and the rules."""
         super().__init__()
         self._rules, self._alert_rules = rules, alert_rules
 

@@ -193,7 +193,6 @@ class CountOnce(beam.PTransform[PCollection[Contribution], PCollection[tuple[str
     """
 
     def __init__(self, rules: StreamRules, earlier: Earlier = none_counted) -> None:
-        """Keeps the lengths of time, and what finds earlier contributions; engines pickle it."""
         super().__init__()
         self._rules, self._earlier = rules, earlier
 

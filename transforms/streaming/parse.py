@@ -24,7 +24,6 @@ class ParseArrivals(beam.PTransform[PCollection[Arrival], Parsed]):
     """Turns arrivals into conversations and events, with the arrivals' timestamps."""
 
     def __init__(self, reader: LogReader) -> None:
-        """Keeps the reader, which knows the log format or recognises it."""
         super().__init__()
         self._reader = reader
 

@@ -60,7 +60,6 @@ class ScoreArrivals(beam.PTransform[PCollection[Sample], DoOutputsTuple]):
     """Fans every conversation out into turns and criteria, measured and judged, in one step."""
 
     def __init__(self, selection: Selection, run: RunInfo, judge: JudgeSettings) -> None:
-        """Keeps what to score by, and who judges."""
         super().__init__()
         self._selection, self._run, self._judge = selection, run, judge
 

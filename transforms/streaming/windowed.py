@@ -87,7 +87,6 @@ class WindowedMetrics(beam.PTransform[PCollection[tuple[str, MetricsState]], PCo
     def __init__(
         self, rules: StreamRules, restored: "PCollection[tuple[str, MetricsState]] | None" = None
     ) -> None:
-        """Keeps the lengths of time, and sums from before a restart, each timestamped in its window."""
         super().__init__()
         self._rules, self._restored = rules, restored
 

@@ -14,7 +14,6 @@ class AlertFile:
     """JSON Lines that are only ever appended to; a line that a crash cut off counts as not there."""
 
     def __init__(self, path: Path) -> None:
-        """Keeps the place; nothing is read or made yet."""
         self._path = path
         self._names: set[str] | None = None
 

@@ -46,7 +46,6 @@ class SendAlerts(beam.PTransform[PCollection[Alert], PCollection[Failure]]):
     """Sends alerts; one that cannot be sent becomes a failure, and the stream goes on."""
 
     def __init__(self, uri: str | None, default_path: Path | None) -> None:
-        """Keeps where they go, as `open_alert_sink` has it."""
         super().__init__()
         self._uri, self._default_path = uri, default_path
 

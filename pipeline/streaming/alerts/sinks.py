@@ -40,7 +40,6 @@ class FileAlertSink:
     """A file with one JSON object a line."""
 
     def __init__(self, path: Path) -> None:
-        """Keeps the place of the file."""
         self._path, self._file = path, AlertFile(path)
 
     def send(self, alerts: Sequence[Alert]) -> None:
@@ -55,7 +54,6 @@ class RecordedAlertSink:
     """A sink that cannot tell what it was sent already, and a file that remembers it."""
 
     def __init__(self, sink: AlertSink, path: Path) -> None:
-        """Keeps the sink, and the place of the file."""
         self._sink, self._path, self._file = sink, path, AlertFile(path)
 
     def send(self, alerts: Sequence[Alert]) -> None:

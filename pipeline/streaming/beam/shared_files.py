@@ -32,7 +32,6 @@ class SharedFiles:
     alerts_path: Path | None = None
 
     def __init__(self, directory: str, run_id: str) -> None:
-        """Keeps the target."""
         self._directory, self._run_id = directory, run_id
 
     def keep(self, outcomes: "PCollection[RecordOutcome]") -> None:

@@ -184,7 +184,6 @@ class MessageArrivalsFn(_ArriveFn):
     """The record that a Pub/Sub message is."""
 
     def __init__(self, source: str, options: ConnectorOptions) -> None:
-        """Keeps the subscription's (or topic's) name."""
         super().__init__(options)
         self._source, self._attribute = source, options.timestamp_attribute
 

@@ -9,7 +9,6 @@ class CompositeSource:
     """Asks its feeds in turn."""
 
     def __init__(self, sources: Sequence[StreamSource]) -> None:
-        """Keeps the feeds."""
         self._sources = sources
         self._first = 0
 

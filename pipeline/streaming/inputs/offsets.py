@@ -12,7 +12,6 @@ class OffsetTracker:
     """
 
     def __init__(self) -> None:
-        """Starts with nothing given."""
         self._given: deque[int] = deque()
         self._open: set[int] = set()
         self.committed = 0

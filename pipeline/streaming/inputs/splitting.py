@@ -13,7 +13,6 @@ class LineSplitter:
     """Gives the same lines however the text is chopped into chunks; holds at most one line."""
 
     def __init__(self, limit: int, is_after_cut: bool = False) -> None:
-        """Keeps the limit in bytes, beyond which a line is dropped, and whether the line so far was given."""
         self._limit = limit
         self._parts: list[bytes] = []
         self._held = 0

@@ -27,7 +27,6 @@ class Labels:
     """
 
     def __init__(self, checkpoints: Checkpoints) -> None:
-        """Keeps the book, which remembers the labels."""
         self.checkpoints = checkpoints
 
     def facts(self, identity: str) -> dict[str, Any]:
@@ -58,7 +57,6 @@ class WatchedFile:
     """
 
     def __init__(self, labels: Labels, limit: int) -> None:
-        """Keeps who names it, and how many bytes a record may have."""
         self._labels, self._limit = labels, limit
         self.path, self.source = "", ""
         self.size, self._inode, self._mtime_ns = -1, 0, 0

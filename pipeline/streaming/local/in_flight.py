@@ -15,7 +15,6 @@ class InFlightRecords:
     """Holds every record from its reading until all that came of it is kept."""
 
     def __init__(self, settle: Callable[[Iterable[Place]], None]) -> None:
-        """Keeps whom to tell of records that are done with."""
         self._settle, self._lock = settle, Lock()
         self._arrivals: dict[Place, Arrival] = {}
         self._kept_parts: dict[Place, set[int]] = {}

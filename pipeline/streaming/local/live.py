@@ -75,7 +75,6 @@ class Watcher:
     def __init__(
         self, runtime: Runtime, source: StreamSource, engine: Engine, criteria: Sequence[str]
     ) -> None:
-        """Keeps what to look at."""
         self._runtime, self._source, self._engine, self._criteria = runtime, source, engine, criteria
         self._started = self._looked = monotonic()
         self._before = (PROGRESS.conversations, PROGRESS.turns)

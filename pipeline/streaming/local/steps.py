@@ -57,7 +57,6 @@ class LocalStream:
     """A stream's source and sinks in this process."""
 
     def __init__(self, runtime: str, endpoint: str) -> None:
-        """Keeps where the shared things are, and where the engine is asked for events."""
         self._runtime, self._endpoint = runtime, endpoint
         self.alerts_path: Path | None = Path(runtime) / ALERTS_FILE
 

@@ -11,7 +11,6 @@ class WindowSums:
     """All that was counted, by window and app version; written in the transaction of the outcomes."""
 
     def __init__(self, connection: sqlite3.Connection, window: float) -> None:
-        """Keeps the length of a window, in seconds."""
         self._connection, self._window = connection, window
         self._changes: dict[tuple[float, str], MetricsState] = {}
 

@@ -55,7 +55,6 @@ class Gemini:
     """
 
     def __init__(self, config: JudgeConfig, access: Access, on_retry: Callable[[str], None]):
-        """Takes what is called with the model's name whenever a request is sent again."""
         self._config = config
         self._access = access
         self._on_retry = on_retry
