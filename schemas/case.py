@@ -87,6 +87,8 @@ class EvalCase(Slim):
         final_session_state: Session state that it should end with.
         tools: Tools that the case declares.
         unread: What more may be expected of the whole, which is not read; None: nothing.
+        not_found: Why the case that a record names was not found, so that only what the record expects
+            itself is in this one; None: it was found, or none is named.
     """
 
     eval_id: str
@@ -116,6 +118,7 @@ class EvalCase(Slim):
     user_actions: list[ToolCall] = []
     tools: list[ToolDeclaration] = []
     unread: str | None = None
+    not_found: str | None = None
 
     @property
     def key(self) -> CaseKey:

@@ -16,6 +16,7 @@ DUPLICATE = "DuplicateCitation"
 OVERLAP = "OverlappingCitations"
 OUT_OF_RANGE = "ScoreOutOfRange"
 UNREAD_EXPECTATION = "UnreadExpectation"
+UNKNOWN_CASE = "UnknownCase"
 
 
 def record_findings(sample: Sample) -> list[Failure]:
@@ -46,8 +47,11 @@ def _row(sample: Sample, index: int | None, problem: Problem) -> Failure:
 
 
 def _unread(sample: Sample) -> Iterator[tuple[int | None, Problem]]:
-    if sample.eval_case is not None and sample.eval_case.unread:
-        yield None, Problem(UNREAD_EXPECTATION, sample.eval_case.unread)
+    case = sample.eval_case
+    if case is not None and case.not_found:
+        yield None, Problem(UNKNOWN_CASE, case.not_found)
+    if case is not None and case.unread:
+        yield None, Problem(UNREAD_EXPECTATION, case.unread)
     for pair in sample.pairs:
         if pair.expected is not None and pair.expected.unread:
             yield pair.index, Problem(UNREAD_EXPECTATION, pair.expected.unread)

@@ -7,7 +7,8 @@ import msgspec
 
 from turnwise.schemas.case import EvalCase, inline_case
 from turnwise.schemas.ces.names import app_in
-from turnwise.schemas.conversation import Conversation, ExpectedTurn
+from turnwise.schemas.conversation import Conversation, Turn
+from turnwise.transforms.matching.own_turns import joined_turns
 
 _NO_SET = "(no set)"
 _SHOWN_SETS = 5
@@ -37,6 +38,8 @@ class CaseIndex:
         """Returns the conversation's case: the one it names, with the record's own expectations first.
 
         Where no cases are given, a name alone points nowhere and the conversation is scored without a case.
+        Where the named case is not among the given ones, the record's own expectations are returned with
+        the reason in `not_found`.
 
         Raises:
             UnknownCaseError: It names a case that is not among the given ones and expects nothing itself.
@@ -47,11 +50,12 @@ class CaseIndex:
             return own
         try:
             case = self._named(conversation, conversation.eval_id)
-        except LookupError:
+        except LookupError as error:
             if own is None:
                 raise
+            own.not_found = str(error)
             return own
-        return case if own is None else _with_own(case, own)
+        return case if own is None else _with_own(case, own, conversation.turns)
 
     def _named(self, conversation: Conversation, name: str) -> EvalCase:
         found = self._by_id.get(name) or self._of_short_name(name)
@@ -96,7 +100,7 @@ def _of_set(found: Sequence[EvalCase], conversation: Conversation) -> Sequence[E
     return [case for case in found if app and _set_of(case) == app]
 
 
-def _with_own(case: EvalCase, own: EvalCase) -> EvalCase:
+def _with_own(case: EvalCase, own: EvalCase, recorded: Sequence[Turn]) -> EvalCase:
     """Returns a case with what a record itself expects in place of what the case does, field by field."""
     lists = {
         name: getattr(own, name)
@@ -104,20 +108,6 @@ def _with_own(case: EvalCase, own: EvalCase) -> EvalCase:
         if getattr(own, name)
     }
     actions = case.actions if own.actions is None else own.actions
-    turns = _own_turns(case.turns, own.turns)
+    turns = joined_turns(case.turns, own.turns, recorded)
     unread = own.unread or case.unread
     return msgspec.structs.replace(case, turns=turns, actions=actions, unread=unread, **lists)
-
-
-def _own_turns(given: list[ExpectedTurn], own: list[ExpectedTurn]) -> list[ExpectedTurn]:
-    """Returns the record's expected turns; those of the case where the record says nothing of them."""
-    if not any(map(_expects, own)):
-        return given
-    if len(own) != len(given):
-        return own
-    return [turn if _expects(turn) else other for turn, other in zip(own, given, strict=True)]
-
-
-def _expects(turn: ExpectedTurn) -> bool:
-    said = turn.response or turn.intermediate_responses or turn.expectations or turn.unread
-    return bool(said) or turn.tool_calls is not None

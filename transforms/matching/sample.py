@@ -43,7 +43,7 @@ class Sample:
         pairs: The turns side by side.
         evaluable: Those that can be scored; the others' answers failed or are not finished.
         has_gaps: Whether calls or words of a turn may be missing in the log, or not all that is expected
-            is read.
+            is read or found.
     """
 
     conversation: Conversation
@@ -61,7 +61,9 @@ class Sample:
             if turn.unknown_calls or turn.unknown_words:
                 self.has_gaps = True
         if self.eval_case is not None and (
-            self.eval_case.unread or any(turn.unread for turn in self.eval_case.turns)
+            self.eval_case.unread
+            or self.eval_case.not_found
+            or any(turn.unread for turn in self.eval_case.turns)
         ):
             self.has_gaps = True
 

@@ -53,7 +53,9 @@ def gap_reasons(sample: Sample) -> list[str]:
     if not sample.has_gaps:
         return []
     reasons = (_first([turn], ("calls", "words")) for turn in sample.conversation.turns)
-    return [*(reason for reason in reasons if reason), *_unread(sample)]
+    case = sample.eval_case
+    not_found = [case.not_found] if case is not None and case.not_found else []
+    return [*not_found, *(reason for reason in reasons if reason), *_unread(sample)]
 
 
 def _unread(sample: Sample) -> Iterator[str]:

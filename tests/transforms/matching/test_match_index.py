@@ -1,8 +1,21 @@
 import pytest
 
 from turnwise.schemas.case import EvalCase
-from turnwise.schemas.conversation import Conversation, ExpectedOutcome, ExpectedTurn, Rubric, ToolCall, Turn
+from turnwise.schemas.conversation import (
+    Conversation,
+    Expectation,
+    ExpectedOutcome,
+    ExpectedTurn,
+    Rubric,
+    ToolCall,
+    Turn,
+    TurnThresholds,
+)
+from turnwise.schemas.record import Record
+from turnwise.transforms.answers.checks import record_findings
 from turnwise.transforms.matching.cases import AmbiguousCaseError, CaseIndex, UnknownCaseError
+from turnwise.transforms.matching.sample import Sample
+from turnwise.transforms.scoring.gaps import gap_reasons
 
 LONG = "projects/p/locations/us/apps/a/evaluations/"
 
@@ -145,10 +158,89 @@ def test_what_the_record_says_nothing_of_stays_as_the_case_has_it():
         return cases.find(bringing("e", turns=[Turn(expected=turn) for turn in turns], **fields))
 
     assert expected(None, ExpectedTurn(response="own")).turns == [given[0], ExpectedTurn(response="own")]
-    assert expected(ExpectedTurn(rubrics=rubric)).turns == given
-    assert expected(ExpectedTurn(tool_calls=[])).turns == [ExpectedTurn(tool_calls=[])]
+    assert expected(ExpectedTurn(), ExpectedTurn(rubrics=rubric)).turns == [
+        given[0],
+        ExpectedTurn(response="b", rubrics=rubric),
+    ]
     assert expected(expected=ExpectedOutcome(outputs=["42"])).actions == [ToolCall(name="f")]
     assert expected(expected=ExpectedOutcome(actions=[])).actions == []
+
+
+CALL = [ToolCall(name="book", args={"x": 1})]
+SAID = Expectation(kind="agent_response", text="a")
+CALLED = Expectation(kind="tool_call", tool_call=CALL[0])
+JOINED = [
+    (
+        ExpectedTurn(response="a", tool_calls=CALL),
+        ExpectedTurn(response="own"),
+        ExpectedTurn(response="own", tool_calls=CALL),
+    ),
+    (
+        ExpectedTurn(response="a", adk_text="thought a"),
+        ExpectedTurn(tool_calls=CALL),
+        ExpectedTurn(response="a", adk_text="thought a", tool_calls=CALL),
+    ),
+    (
+        ExpectedTurn(response="a", adk_text="thought a", tool_calls=CALL),
+        ExpectedTurn(response="own", tool_calls=[]),
+        ExpectedTurn(response="own", tool_calls=[]),
+    ),
+    (
+        ExpectedTurn(response="a", thresholds=TurnThresholds(tool_invocation=0.5)),
+        ExpectedTurn(response="own"),
+        ExpectedTurn(response="own", thresholds=TurnThresholds(tool_invocation=0.5)),
+    ),
+    (
+        ExpectedTurn(response="a", tool_calls=CALL, expectations=[CALLED, SAID]),
+        ExpectedTurn(tool_calls=[]),
+        ExpectedTurn(response="a", tool_calls=[], expectations=[SAID]),
+    ),
+    (
+        ExpectedTurn(response="b", tool_calls=CALL),
+        ExpectedTurn(expectations=[SAID]),
+        ExpectedTurn(tool_calls=CALL, expectations=[SAID, CALLED]),
+    ),
+]
+
+
+@pytest.mark.parametrize(("given", "own", "wanted"), JOINED)
+def test_a_turn_of_the_case_is_joined_with_the_records_own_field_by_field(given, own, wanted):
+    cases = CaseIndex([EvalCase(eval_id="e", turns=[given])])
+    assert cases.find(bringing("e", turns=[Turn(expected=own)])).turns == [wanted]
+
+
+def test_no_turn_of_the_case_goes_where_the_numbers_of_turns_differ():
+    given = [ExpectedTurn(user="hi", response="a"), ExpectedTurn(user="bye now", tool_calls=CALL)]
+    cases = CaseIndex([EvalCase(eval_id="e", turns=given)])
+
+    def expected(*turns):
+        return cases.find(bringing("e", turns=[Turn(user=user, expected=own) for user, own in turns])).turns
+
+    own = ExpectedTurn(response="own")
+    assert expected(("hi", own)) == [ExpectedTurn(user="hi", response="own"), given[1]]
+    assert expected(("bye now", own)) == [
+        given[0],
+        ExpectedTurn(user="bye now", response="own", tool_calls=CALL),
+    ]
+    further = ("what else", own)
+    assert expected(("hi", None), ("bye now", None), further) == [
+        *given,
+        ExpectedTurn(user="what else", response="own"),
+    ]
+    assert expected(("hi", own), ("um", None), ("bye now", None)) == [
+        ExpectedTurn(user="hi", response="own"),
+        given[1],
+    ]
+
+
+def test_a_named_case_that_is_not_there_is_no_pass_although_the_record_expects_something():
+    turns = [Turn(expected=ExpectedTurn(response="own"))]
+    case = index("other").find(bringing("zzz", turns=turns))
+    assert (case.turns[0].response, case.not_found) == ("own", "no eval case is called 'zzz'")
+    sample = Sample(bringing("zzz", turns=turns), case, Record(source="s", data=b""))
+    assert gap_reasons(sample) == ["no eval case is called 'zzz'"]
+    assert [row.error_type for row in record_findings(sample)] == ["UnknownCase"]
+    assert CaseIndex(None).find(bringing("zzz", turns=turns)).not_found is None
 
 
 def test_a_record_of_another_set_is_held_against_its_own_expectations():
