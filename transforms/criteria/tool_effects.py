@@ -12,6 +12,7 @@ from turnwise.transforms.criteria.base import MeasuredCriterion, RestsOn
 from turnwise.transforms.criteria.knows_tools import KnowsTools
 from turnwise.transforms.effects.calls import Comparison
 from turnwise.transforms.effects.deeds import Deed
+from turnwise.transforms.effects.handoffs import expected_handoffs
 from turnwise.transforms.effects.pairing import Matching
 from turnwise.transforms.effects.tool_catalog import ToolCatalog
 from turnwise.transforms.effects.wording import by_the_other, call_text, listed, summary, texts, wrong_details
@@ -61,7 +62,7 @@ class ToolEffects(MeasuredCriterion, KnowsTools):
         if expected is None and not (pair.label == EXTRA_TURN and _states_calls(sample)):
             return None
         catalog, turns = self.catalog(sample), [pair.actual] if pair.actual else []
-        wanted = Expected(expected or [], optional=_optional(pair.expected))
+        wanted = _expected(pair.expected, catalog)
         score = self._compare(work_of(wanted, turns, catalog), catalog)
         score.label = pair.label
         return score
@@ -71,10 +72,11 @@ class ToolEffects(MeasuredCriterion, KnowsTools):
         golden = sample.eval_case
         if golden is None or (golden.actions is None and not golden.user_actions):
             return None
-        actions = golden.actions
+        actions, catalog = golden.actions, self.catalog(sample)
+        of_turns = [_expected(turn, catalog) for turn in golden.turns]
         if actions is None and _states_calls(sample):
-            actions = [call for turn in golden.turns for call in turn.tool_calls or ()]
-        catalog, wanted = self.catalog(sample), Expected(actions, golden.user_actions)
+            actions = [call for turn in of_turns for call in turn.by_agent or ()]
+        wanted = Expected(actions, golden.user_actions, [call for turn in of_turns for call in turn.optional])
         return self._compare(work_of(wanted, sample.conversation.turns, catalog), catalog)
 
     def overall(self, turns: Sequence[Score]) -> Score | None:
@@ -139,9 +141,13 @@ def _has_directive(call: ToolCall) -> bool:
     return any(map(is_directive, (call.args or {}).values()))
 
 
-def _optional(expected: ExpectedTurn | None) -> list[ToolCall]:
-    """Returns the calls that a golden turn names and does not check."""
-    return [e.tool_call for e in (expected.expectations if expected else ()) if e.skip and e.tool_call]
+def _expected(turn: ExpectedTurn | None, catalog: ToolCatalog) -> Expected:
+    """Returns the calls and hand-offs that a golden turn expects, and those it leaves unchecked."""
+    if turn is None:
+        return Expected([])
+    skipped = [e.tool_call for e in turn.expectations if e.skip and e.tool_call]
+    handoffs, free = expected_handoffs(turn, catalog)
+    return Expected([*(turn.tool_calls or ()), *handoffs], optional=[*skipped, *free])
 
 
 def _unexpected(matching: Matching) -> list[Deed]:

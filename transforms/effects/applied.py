@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from turnwise.schemas.conversation import ToolCall, ToolResponse, Turn
 from turnwise.transforms.effects.failures import changed_nothing, has_failed
+from turnwise.transforms.effects.handoffs import recorded_handoffs
 from turnwise.transforms.effects.tool_catalog import ToolCatalog, called_tool
 from turnwise.transforms.matching.responses import pair_responses
 
@@ -23,9 +24,21 @@ class AppliedChanges(NamedTuple):
     idle: list[ToolCall]
 
 
-def agents_work(turns: Iterable[Turn], catalog: ToolCatalog) -> AppliedChanges:
-    """Returns what the agent did in some turns."""
-    return _work([(turn.tool_calls, turn.tool_responses) for turn in turns], catalog)
+def agents_work(
+    turns: Sequence[Turn], catalog: ToolCatalog, wanted: Sequence[ToolCall] = ()
+) -> AppliedChanges:
+    """Returns what the agent did in some turns, hand-offs without a call included.
+
+    Args:
+        turns: The recorded turns.
+        catalog: What the tools do.
+        wanted: The expected calls, by which such hand-offs are named.
+    """
+    done = _work([(turn.tool_calls, turn.tool_responses) for turn in turns], catalog)
+    for turn in turns:
+        if turn.transfers:
+            done.succeeded.extend(changes(recorded_handoffs(turn, catalog, wanted), catalog))
+    return done
 
 
 def users_work(turns: Iterable[Turn], catalog: ToolCatalog) -> AppliedChanges:

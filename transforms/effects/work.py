@@ -59,7 +59,7 @@ def work_of(expected: Expected, turns: Sequence[Turn], catalog: ToolCatalog) -> 
         ],
         catalog,
     )
-    names, agents = {deed.call.name for deed in wanted}, agents_work(turns, catalog)
+    names, agents = {deed.call.name for deed in wanted}, agents_work(turns, catalog, expected.by_agent or ())
     if expected.by_agent is None:
         agents = _of_tools(names, agents)
     names.update(call.name for call in agents.succeeded)

@@ -602,3 +602,56 @@ def test_it_tells_success_from_failure_however_calls_are_spelt(name, least, matc
         if x > y
     ]
     assert sum((a > b) + (a == b) / 2 for a, b in pairs) / len(pairs) >= least
+
+
+BILLING = [ToolCall("transfer_to_agent", {"agent_name": "billing"})]
+TO_BILLING = Expectation("agent_transfer", target_agent="apps/a/agents/billing")
+HAND_OFFS = [
+    ([], [], ["billing"], (1 / 1.05, "FAIL")),
+    ([], [], [], (1.0, "PASS")),
+    (BILLING, [], ["billing"], (1.0, "PASS")),
+    (BILLING, [], ["apps/a/agents/billing"], (1.0, "PASS")),
+    (BILLING, BILLING, ["billing"], (1.0, "PASS")),
+    (BILLING, BILLING, ["apps/a/agents/billing"], (1.0, "PASS")),
+    (BILLING, BILLING, [], (1.0, "PASS")),
+    (BILLING, BILLING, ["billing", "sales"], (2.2 / 2.3, "FAIL")),
+    (BILLING, [], [], (2 / 2.1, "FAIL")),
+    ([ToolCall("transfer_to_agent", {"agent": "billing"})], [], ["billing"], (1.0, "PASS")),
+    (calls("transfer_to_human"), calls("transfer_to_human"), ["human"], (1.0, "PASS")),
+    (calls("add:1"), calls("add:1"), ["billing"], (2 / 2.1, "FAIL")),
+]
+
+
+@pytest.mark.parametrize(("expected", "made", "transfers", "wanted"), HAND_OFFS)
+@pytest.mark.parametrize("by_turn", [True, False])
+def test_a_hand_off_counts_once_however_it_is_recorded(matched, expected, made, transfers, wanted, by_turn):
+    turn = Turn(user="u", tool_calls=made, transfers=transfers)
+    turns = [ExpectedTurn(user="u", tool_calls=expected)]
+    golden = EvalCase("e", turns=turns) if by_turn else EvalCase("e", actions=expected)
+    scored = score_conversation(matched(golden, turn), [built(extra_handoffs="fail")])
+    overall = scored.scores[0].overall
+    assert (overall.value, overall.outcome) == (pytest.approx(wanted[0]), wanted[1])
+
+
+@pytest.mark.parametrize(
+    ("fields", "transfers", "outcome"),
+    [
+        ({"expectations": [TO_BILLING]}, ["billing"], "PASS"),
+        ({"expectations": [TO_BILLING]}, [], "FAIL"),
+        ({"expectations": [TO_BILLING]}, ["sales"], "FAIL"),
+        ({"expectations": [TO_BILLING], "tool_calls": BILLING}, ["billing"], "PASS"),
+        ({"scripted_transfers": ["billing"]}, ["billing"], "PASS"),
+        ({"scripted_transfers": ["billing"]}, [], "PASS"),
+    ],
+)
+def test_hand_offs_that_a_golden_turn_expects_without_a_call(matched, fields, transfers, outcome):
+    golden = EvalCase("e", turns=[ExpectedTurn(user="u", **{"tool_calls": [], **fields})])
+    sample = matched(golden, Turn(user="u", transfers=transfers))
+    assert score_conversation(sample, [built(extra_handoffs="fail")]).scores[0].overall.outcome == outcome
+
+
+def test_a_hand_off_whose_call_failed_is_none_although_it_is_recorded(matched):
+    failed = ToolResponse("transfer_to_agent", response={"error": "no such agent"})
+    turn = Turn(user="u", tool_calls=BILLING, tool_responses=[failed], transfers=["billing"])
+    scored = score_conversation(matched(EvalCase("e", actions=BILLING), turn), [built()])
+    assert scored.scores[0].overall.outcome == "FAIL"

@@ -237,7 +237,7 @@ def test_a_named_case_that_is_not_there_is_no_pass_although_the_record_expects_s
     turns = [Turn(expected=ExpectedTurn(response="own"))]
     case = index("other").find(bringing("zzz", turns=turns))
     assert (case.turns[0].response, case.not_found) == ("own", "no eval case is called 'zzz'")
-    sample = Sample(bringing("zzz", turns=turns), case, Record(source="s", data=b""))
+    sample = Sample(bringing("zzz", turns=turns), case, Record(source="s", position=0, data=b""))
     assert gap_reasons(sample) == ["no eval case is called 'zzz'"]
     assert [row.error_type for row in record_findings(sample)] == ["UnknownCase"]
     assert CaseIndex(None).find(bringing("zzz", turns=turns)).not_found is None
