@@ -161,7 +161,7 @@ def test_match_cases_by_name_and_last_segment() -> None:
         given = root | "Cases" >> beam.Create(cases)
         matched = root | "Logs" >> beam.Create(conversations) | MatchCases(given)
         found = matched["matched"] | "Found" >> beam.Map(
-            lambda m: (m.conversation.conversation_id, m.case.eval_id if m.case else None)
+            lambda m: (m.conversation.conversation_id, m.eval_case.eval_id if m.eval_case else None)
         )
         lost = matched[FAILURES] | "Lost" >> beam.Map(
             lambda f: (f.stage, f.error_type, f.conversation_id, f.position)
@@ -185,7 +185,7 @@ def test_match_cases_without_any_case() -> None:
     with pipeline() as root:
         matched = root | beam.Create([logged("named", "e1"), inline]) | MatchCases(None)
         found = matched["matched"] | "Found" >> beam.Map(
-            lambda m: (m.conversation.conversation_id, m.case.eval_id if m.case else None)
+            lambda m: (m.conversation.conversation_id, m.eval_case.eval_id if m.eval_case else None)
         )
         assert_that(found, equal_to([("named", None), ("inline", "e1")]), "IsFound")
 
