@@ -1,5 +1,6 @@
 """The files that the page on architecture names are those that work on a record."""
 
+import ast
 import json
 import re
 import subprocess
@@ -57,3 +58,41 @@ def test_every_file_of_the_table_works_on_every_record(tmp_path: Path) -> None:
     assert len(named) > 20
     idle = [name for name in named if many.get(str(ROOT / name), 0) - few.get(str(ROOT / name), 0) < 4]
     assert idle == []
+
+
+def drawn_floors() -> dict[str, dict[str, int]]:
+    """Returns layer -> folder -> number of its line in the drawing, from the top."""
+    drawing = page("architecture").split("## The folders")[1].split("```text\n")[1].split("```")[0]
+    floors: dict[str, dict[str, int]] = {}
+    layer = ""
+    for number, line in enumerate(drawing.splitlines()):
+        *start, rest = re.split(r"(?<=^ )(\w+)/", line) if re.match(r" \w", line) else [line]
+        layer = start[1] if start else layer
+        floors.setdefault(layer, {}).update(dict.fromkeys(re.findall(r"(\w+)/", rest), number))
+    return floors
+
+
+def imported_folders(layer: str, folder: str) -> set[str]:
+    """Returns the folders of the same layer from which the modules of a folder import."""
+    found = set()
+    for path in (ROOT / layer / folder).rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and node.module:
+                names = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+                found |= {name.split(".")[2] for name in names if name.startswith(f"turnwise.{layer}.")}
+    return {name for name in found if (ROOT / layer / name).is_dir()} - {folder}
+
+
+def test_folders_import_only_from_those_that_are_drawn_below() -> None:
+    floors = drawn_floors()
+    assert list(floors) == ["pipeline", "transforms", "schemas"]
+    for layer, drawn in floors.items():
+        folders = {path.parent.name for path in (ROOT / layer).glob("*/__init__.py")}
+        assert set(drawn) == folders, layer
+        upwards = [
+            (folder, other)
+            for folder in drawn
+            for other in imported_folders(layer, folder)
+            if drawn[other] <= drawn[folder]
+        ]
+        assert upwards == []
