@@ -46,6 +46,11 @@ class Attempts:
         """Whether there is no attempt after the present one."""
         return self.is_beyond(0.0) or (self.most is not None and self.count >= self.most)
 
+    @property
+    def patience_s(self) -> float:
+        """Seconds after which a request without an answer is sent a second time: half of what is left."""
+        return max(0.0, self.deadline - time.monotonic()) / 2
+
     def is_beyond(self, seconds: float) -> bool:
         """Tells whether a wait would go beyond the end of the call."""
         return time.monotonic() + seconds > self.deadline

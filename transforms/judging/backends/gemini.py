@@ -5,9 +5,9 @@ import json
 import math
 import re
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine, Sequence
 from functools import lru_cache
-from typing import TypeVar
+from typing import Any, TypeVar
 from urllib.request import getproxies
 
 import aiohttp
@@ -51,7 +51,8 @@ class Gemini:
     """One client of the Gemini API or of Vertex AI, for one event loop; made at the first call.
 
     What may pass (408, 425, 429, 499, 5xx but 501 and 505, connections that fail) is sent again until the
-    time of the call is over.
+    time of the call is over. A request that stays without an answer for half of the time that is left is
+    sent a second time beside the first, and the first answer counts.
     """
 
     def __init__(self, config: JudgeConfig, access: Access, on_retry: Callable[[str], None]):
@@ -101,12 +102,14 @@ class Gemini:
         if self._session is not None:
             await self._session.close()
 
-    async def _sent(self, send: Callable[[], Awaitable[T]], attempts: Attempts, model: str) -> T:
+    async def _sent(
+        self, send: Callable[[], Coroutine[Any, Any, T]], attempts: Attempts, model: str, hedges: bool = True
+    ) -> T:
         """Sends until it works; raises the error of an attempt that was the last, or will not pass."""
         while True:
             attempts.count += 1
             try:
-                return await send()
+                return await (self._hedged(send, attempts, model) if hedges else send())
             except Exception as error:
                 attempts.last = error
                 if attempts.is_last or not _may_pass(error):
@@ -116,6 +119,23 @@ class Gemini:
                 raise WaitTooLongError(attempts.last.code, asked)
             await asyncio.sleep(attempts.pause(asked))
             self._on_retry(model)
+
+    async def _hedged(self, send: Callable[[], Coroutine[Any, Any, T]], attempts: Attempts, model: str) -> T:
+        """Sends once, and again beside that if no answer comes: one dead connection does not cost the call.
+
+        The first request goes on, because its answer may only take long.
+        """
+        tasks = [asyncio.create_task(send())]
+        try:
+            await asyncio.wait(tasks, timeout=attempts.patience_s)
+            if not tasks[0].done() and not attempts.is_last:
+                self._on_retry(model)
+                tasks.append(asyncio.create_task(self._sent(send, attempts, model, hedges=False)))
+            return await _first_result(tasks)
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _count_tokens(self, model: str) -> None:
         await self._opened().aio.models.count_tokens(model=model, contents="?")
@@ -152,10 +172,12 @@ class Gemini:
 
     def _timeout(self, count: int, attempts: Attempts) -> Fault:
         reason = f"no answer within {self._config.timeout_s:g} s"
+        if attempts.count > 1:
+            reason += f", {attempts.count} attempts"
         if attempts.last is None or isinstance(attempts.last, asyncio.TimeoutError):
             return Fault("timeout", reason)
         last = self._fault(attempts.last, count, attempts).reason
-        return Fault("timeout", one_line(f"{reason}, {attempts.count} attempts; the last error: {last}"))
+        return Fault("timeout", one_line(f"{reason}; the last error: {last}"))
 
     def _refusal(self, error: errors.APIError, count: int) -> Fault:
         said = " ".join(str(each) for each in (error.status, error.message) if each)
@@ -172,6 +194,17 @@ class Gemini:
         return one_line(text.replace(key, "[key]") if key else text)
 
 
+async def _first_result(tasks: Sequence[asyncio.Task[T]]) -> T:
+    """Returns the first result of some tasks; where all fail, the error of the last one is raised."""
+    pending = set(tasks)
+    while pending:
+        done, pending = await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
+        for task in done:
+            if task.exception() is None:
+                return task.result()
+    return tasks[-1].result()
+
+
 def _may_pass(error: Exception) -> bool:
     """Tells whether an error may be gone when the same is sent again."""
     if isinstance(error, errors.APIError):
@@ -179,7 +212,7 @@ def _may_pass(error: Exception) -> bool:
     if isinstance(error, GoogleAuthError):
         return error.retryable or isinstance(error, TransportError)
     if isinstance(error, asyncio.TimeoutError):
-        return False  # no attempt has a time limit of its own
+        return False  # only the time of the whole call is limited
     # An error that is declared to be JSON and is none comes from a gateway.
     return isinstance(error, aiohttp.ClientError | OSError | json.JSONDecodeError | UnicodeDecodeError)
 
