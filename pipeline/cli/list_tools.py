@@ -12,6 +12,7 @@ from turnwise.pipeline.cli.arguments import LOG_FORMATS
 from turnwise.pipeline.io.records import OTHER_SUFFIXES, SUFFIXES, split_records, unzipped
 from turnwise.pipeline.io.terminal import printable, say
 from turnwise.pipeline.settings.config_file import read_config
+from turnwise.pipeline.settings.extras import check_places
 from turnwise.schemas.case import EvalCase, inline_case
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.conversation import Conversation, ToolCall
@@ -197,6 +198,7 @@ def _records(path: str) -> Iterator[Record | Failure]:
 def _files(path: str) -> list[str]:
     """Returns the files of a path; raises ConfigError if there are none, or if they are of another kind."""
     if "://" in path:
+        check_places("tools", [path])
         return [path]
     place = Path(path)
     if place.is_dir():

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from turnwise.pipeline.batch.signals import interrupted_status
 from turnwise.pipeline.io.terminal import complain, guard_terminal
+from turnwise.pipeline.settings.extras import check_extra, check_store
 from turnwise.schemas.config import ConfigError
 
 if TYPE_CHECKING:
@@ -112,6 +113,8 @@ def _serve(argv: Sequence[str]) -> int:
     options = parse_serve_options(argv)
     if options is None:
         return 0
+    check_store("--store", options.store)
+    check_extra("turnwise serve", "turnwise[store]")
     from turnwise.pipeline.service.command import serve
 
     return serve(options)

@@ -12,9 +12,11 @@ from apache_beam.options.pipeline_options_validator import PipelineOptionsValida
 from apache_beam.runners.runner import PipelineRunner, create_runner
 
 from turnwise.pipeline.cli.arguments import add_arguments
+from turnwise.pipeline.settings.extras import check_extra, check_places
 from turnwise.pipeline.settings.run import RawOptions, RunSettings, check_options
 from turnwise.pipeline.settings.stream import RawStreamOptions
 from turnwise.pipeline.settings.workers import fit_workers
+from turnwise.pipeline.streaming.inputs.kafka_uri import SCHEME
 from turnwise.schemas.config import ConfigError
 
 # Beam's own DirectRunner would first try to download another engine.
@@ -49,7 +51,9 @@ def parse_options(argv: Sequence[str]) -> tuple[RunSettings, PipelineOptions]:
     settings = check_options(raw, stream, not is_alone, bool(standard.streaming))
     options.view_as(SetupOptions).save_main_session = False
     runner = _checked_runner(options, standard.runner)
-    return fit_workers(settings, options, runner, os.environ), options
+    settings = fit_workers(settings, options, runner, os.environ)
+    _check_extras(settings)
+    return settings, options
 
 
 def _split(own: dict[str, Any]) -> tuple[RawOptions, RawStreamOptions]:
@@ -58,8 +62,19 @@ def _split(own: dict[str, Any]) -> tuple[RawOptions, RawStreamOptions]:
     return RawOptions(**own), RawStreamOptions(**stream)
 
 
+def _check_extras(settings: RunSettings) -> None:
+    """Raises ConfigError if a package that the settings need is not installed."""
+    files = [path for path in settings.input if not (settings.is_streaming and path.startswith(SCHEME))]
+    check_places("--input", files)
+    check_places("--eval_cases", settings.eval_cases)
+    check_places("--output", [settings.output])
+    check_places("--store", [settings.store])
+
+
 def _checked_runner(options: PipelineOptions, name: str) -> PipelineRunner:
     """Returns a runner; raises ConfigError if Beam does not know it, or misses an option that it needs."""
+    if "dataflow" in name.lower():
+        check_extra(f"--runner={name}", "turnwise[gcp]")
     try:
         runner = create_runner(name)
         problems = PipelineOptionsValidator(options, runner).validate()

@@ -5,6 +5,7 @@ import sys
 import threading
 import traceback
 import unicodedata
+from collections.abc import Callable
 from typing import TextIO
 
 _SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
@@ -95,7 +96,7 @@ class PrintableFormatter(logging.Formatter):
         return "\n".join(printable(line) for line in super().format(plain).split("\n"))
 
 
-def log_to_terminal(layout: str = "%(message)s", *filters: logging.Filter) -> None:
+def log_to_terminal(layout: str, *filters: logging.Filter | Callable[[logging.LogRecord], bool]) -> None:
     """Sends warnings and errors of all libraries to standard error, made printable, as far as filters let."""
     handler = logging.StreamHandler()
     for each in filters:
@@ -104,13 +105,18 @@ def log_to_terminal(layout: str = "%(message)s", *filters: logging.Filter) -> No
     logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
 
 
+def _is_wanted(record: logging.LogRecord) -> bool:
+    """Tells whether a record is not what Beam logs whenever it is imported without its extra gcp."""
+    return not str(record.msg).startswith("apitools not found")
+
+
 def guard_terminal() -> None:
     """Makes everything printable that this process prints without being asked: logs and tracebacks."""
     for stream in (sys.stdout, sys.stderr):
         # What the terminal's encoding lacks must not end a run that has done its work.
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
-    log_to_terminal()
+    log_to_terminal("%(message)s", _is_wanted)
     sys.excepthook = lambda kind, error, _: _print_traceback(error)
     threading.excepthook = lambda given: _print_traceback(given.exc_value)
 

@@ -18,6 +18,7 @@ from apache_beam.options.pipeline_options import (
 )
 from apache_beam.runners.runner import PipelineRunner
 
+from turnwise.pipeline.settings.extras import check_extra
 from turnwise.pipeline.settings.run import DEFAULT_CACHE, RunSettings
 from turnwise.pipeline.store.urls import is_store_url, shown_url
 from turnwise.schemas.config import ConfigError
@@ -114,6 +115,8 @@ def _check_package(options: PipelineOptions, kind: str) -> None:
     if path is not None:
         if not (Path(path).is_absolute() and Path(path).is_file() and Path(path).name in _SETUP_FILES):
             raise ConfigError(f"--setup_file {path}: must be the whole path of a pyproject.toml or setup.py")
+        if Path(path).name == "pyproject.toml":
+            check_extra(f"--setup_file {path}", "build")
         return
     own_image = (
         options.view_as(WorkerOptions).sdk_container_image

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import urlsplit
 
+from turnwise.pipeline.settings.extras import check_extra
 from turnwise.pipeline.streaming.alerts.file import AlertFile
 from turnwise.schemas.alert import Alert
 from turnwise.schemas.config import ConfigError
@@ -131,11 +132,10 @@ class PubSubAlertSink:
         Raises:
             ConfigError: The library or the credentials are missing.
         """
-        try:
-            from google.auth.exceptions import GoogleAuthError
-            from google.cloud.pubsub_v1 import PublisherClient
-        except ImportError:
-            raise ConfigError("alerts to Pub/Sub need the extra gcp: pip install 'turnwise[gcp]'") from None
+        check_extra(f"--alerts pubsub:{topic}", "turnwise[gcp]")
+        from google.auth.exceptions import GoogleAuthError
+        from google.cloud.pubsub_v1 import PublisherClient
+
         try:
             self._publisher = PublisherClient()
         except GoogleAuthError as error:

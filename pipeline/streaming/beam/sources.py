@@ -13,6 +13,7 @@ from apache_beam.utils.timestamp import Timestamp
 
 from turnwise.pipeline.io.records import SUFFIXES, oversized_error
 from turnwise.pipeline.io.sources import read_records
+from turnwise.pipeline.settings.extras import check_extra
 from turnwise.pipeline.streaming.inputs import kafka_uri, subscription
 from turnwise.pipeline.streaming.inputs.kafka_uri import parse_kafka_uri
 from turnwise.pipeline.streaming.inputs.messages import attribute_time, message_position
@@ -101,12 +102,9 @@ def _source(name: str, options: ConnectorOptions) -> "tuple[beam.PTransform[Any,
 
 
 def _pubsub(uri: str, options: ConnectorOptions) -> "beam.PTransform[Any, Any]":
-    try:
-        from apache_beam.io.gcp.pubsub import ReadFromPubSub
-    except ImportError:
-        raise ConfigError(
-            f"--input {uri}: Pub/Sub needs the extra gcp: pip install 'turnwise[gcp]'"
-        ) from None
+    check_extra(f"--input {uri}", "turnwise[gcp]")
+    from apache_beam.io.gcp.pubsub import ReadFromPubSub
+
     name, is_topic = pubsub_name(uri)
     try:
         return ReadFromPubSub(

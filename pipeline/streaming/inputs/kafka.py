@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
+from turnwise.pipeline.settings.extras import check_extra
 from turnwise.pipeline.streaming.inputs.kafka_uri import KafkaTopic, parse_kafka_uri, sasl_password
 from turnwise.pipeline.streaming.inputs.messages import message_item
 from turnwise.pipeline.streaming.inputs.offsets import OffsetTracker
@@ -48,10 +49,9 @@ class KafkaSource:
         self._consumer = self._connect()
 
     def _connect(self) -> "Consumer":
-        try:
-            from confluent_kafka import Consumer, KafkaException
-        except ImportError:
-            raise ConfigError("--input: Kafka needs the extra kafka: pip install 'turnwise[kafka]'") from None
+        check_extra("--input kafka://...", "turnwise[kafka]")
+        from confluent_kafka import Consumer, KafkaException
+
         consumer = None
         try:
             consumer = Consumer(_settings(self._uri, self._note_error))

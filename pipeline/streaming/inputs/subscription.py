@@ -4,6 +4,7 @@ import re
 from typing import Any
 from uuid import uuid4
 
+from turnwise.pipeline.settings.extras import check_extra
 from turnwise.schemas.config import ConfigError
 
 SCHEME = "pubsub:"
@@ -30,13 +31,10 @@ def connect(uri: str) -> tuple[Any, str]:
         ConfigError: There is no such thing, no right to it, no credentials, no connection or no library.
     """
     name, is_topic = pubsub_name(uri)
-    try:
-        from google.api_core.exceptions import PermissionDenied
-        from google.cloud.pubsub_v1 import SubscriberClient
-    except ImportError:
-        raise ConfigError(
-            f"--input {uri}: Pub/Sub needs the extra gcp: pip install 'turnwise[gcp]'"
-        ) from None
+    check_extra(f"--input {uri}", "turnwise[gcp]")
+    from google.api_core.exceptions import PermissionDenied
+    from google.cloud.pubsub_v1 import SubscriberClient
+
     try:
         client = SubscriberClient()
         if is_topic:

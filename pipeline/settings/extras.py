@@ -1,0 +1,73 @@
+"""Packages that only some options need: an option that lacks one ends with one line that names its extra."""
+
+from collections.abc import Sequence
+from importlib.util import find_spec
+
+from turnwise.pipeline.store.urls import is_store_url, shown_url
+from turnwise.schemas.config import ConfigError
+
+_MODULES = {
+    "turnwise[gcp]": ("google.cloud.storage", "google.cloud.pubsub_v1"),
+    "turnwise[kafka]": ("confluent_kafka",),
+    "turnwise[postgres]": ("sqlalchemy", "psycopg"),
+    "turnwise[store]": ("sqlalchemy", "mcp", "starlette", "uvicorn"),
+    "apache-beam[aws]": ("boto3",),
+    "apache-beam[azure]": ("azure.storage.blob",),
+    "apache-beam[hadoop]": ("hdfs",),
+    "build": ("build",),
+}
+_BY_SCHEME = {
+    "gs": "turnwise[gcp]",
+    "s3": "apache-beam[aws]",
+    "azfs": "apache-beam[azure]",
+    "hdfs": "apache-beam[hadoop]",
+}
+
+
+def check_extra(what: str, extra: str) -> None:
+    """Raises ConfigError if a package of an extra is not installed.
+
+    Args:
+        what: What needs it, as the message begins.
+        extra: The package and extra as pip takes them, as `turnwise[gcp]`.
+    """
+    if not all(map(_is_installed, _MODULES[extra])):
+        raise ConfigError(f"{what}: needs {extra}, which is not installed: pip install '{extra}'")
+
+
+def _is_installed(module: str) -> bool:
+    try:
+        return find_spec(module) is not None
+    except ModuleNotFoundError:  # a package around it is missing
+        return False
+
+
+def check_store(option: str, url: str) -> None:
+    """Raises ConfigError if the packages for a store are not installed."""
+    extra = "store" if url.lower().startswith("sqlite:") else "postgres"
+    check_extra(f"{option} {shown_url(url)}", f"turnwise[{extra}]")
+
+
+def check_places(option: str, paths: Sequence[str]) -> None:
+    """Raises ConfigError if a package for the file systems and stores that an option names is missing."""
+    for path in paths:
+        if is_store_url(path):
+            check_store(option, path)
+        elif "://" in path:
+            _check_file_system(option, path)
+
+
+def _check_file_system(option: str, path: str) -> None:
+    extra = _BY_SCHEME.get(path.partition(":")[0].lower())
+    if extra:
+        check_extra(f"{option} {path}", extra)
+        return
+    from apache_beam.io.filesystems import FileSystems
+
+    try:
+        FileSystems.get_filesystem(path)
+    except ValueError:
+        known = ", ".join(f"{scheme}://" for scheme in _BY_SCHEME)
+        raise ConfigError(
+            f"{option} {path}: there is no such file system (a path without a scheme, {known})"
+        ) from None
