@@ -46,13 +46,14 @@ def installed(checkout: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_what_was_staged_scores_the_sample(installed: Path, tmp_path: Path) -> None:
-    data = installed / "pipeline/sample_data"
+    data = installed / "turnwise/pipeline/sample_data"
     command = [sys.executable, "-m", "turnwise", "run", "--input", str(data / "conversations")]
     command += ["--eval_cases", str(data / "cases"), "--judge", "none", "--output", "out"]
     environment = {**os.environ, "PYTHONPATH": str(installed)}
-    where = [sys.executable, "-c", "import pipeline, schemas, transforms; print(pipeline.__file__)"]
+    where = [sys.executable, "-c", "import turnwise.pipeline as found; print(found.__file__)"]
     told = subprocess.run(where, cwd=tmp_path, env=environment, check=True, capture_output=True, text=True)
     assert told.stdout.startswith(str(installed))
+    assert sorted(path.name for path in installed.iterdir() if path.suffix != ".dist-info") == ["bin", "turnwise"]
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert json.loads((tmp_path / "out/run.json").read_text())["counts"]["results"] > 50
