@@ -17,10 +17,10 @@ OPTIONS = SourceOptions(1000)
 
 READER = """
 import sys, time
-from turnwise.pipeline.streaming.inputs.source import Done
+from turnwise.pipeline.streaming.inputs.source import SettledPositions
 from turnwise.pipeline.streaming.inputs.open import SourceOptions, open_source
 class Book:
-    def done(self, source): return Done()
+    def done(self, source): return SettledPositions()
     def skip(self, source, positions): pass
     def note(self, source): return None
     def remember(self, source, note): pass
