@@ -81,6 +81,7 @@ class Event(Wire):
     Attributes:
         error_code: Why the model or the agent gave no answer; codes vary by model.
         interrupted: The user cut the agent off.
+        turn_complete: False: the model had not finished its turn.
     """
 
     invocation_id: str = ""
@@ -97,6 +98,7 @@ class Event(Wire):
     error_message: JsonValue = None
     finish_reason: JsonValue = None
     interrupted: bool | None = None
+    turn_complete: bool | None = None
 
 
 class Session(Wire):

@@ -25,10 +25,15 @@ def session_end(events: Sequence[Event]) -> End:
         return finished
     if last.interrupted:
         return End("user_left", "the agent's last answer was interrupted")
-    if not is_final(last) or by_user(last):
-        missing = _missing(last)
-        return UNKNOWN if missing is None else End("agent_error", missing)
-    return UNKNOWN if last.long_running_tool_ids or not text(last.content) else finished
+    missing = _missing(last) if not is_final(last) or by_user(last) else None
+    if missing is not None:
+        return End("agent_error", missing)
+    if finished.detail and finished.ended is None:
+        return finished
+    if next((e.turn_complete for e in reversed(events) if e.turn_complete is not None), None) is False:
+        return End(None, "turnComplete is false: the agent had not finished")
+    is_answer = is_final(last) and not by_user(last) and not last.long_running_tool_ids
+    return finished if is_answer and text(last.content) else UNKNOWN
 
 
 def case_end(result: EvalCaseResult) -> End:
@@ -38,7 +43,11 @@ def case_end(result: EvalCaseResult) -> End:
         is_scripted = all(pair.expected_invocation for pair in pairs)
         answered = parts_of(pairs[-1].actual_invocation.final_response)
         return End("normally") if is_scripted and answered else UNKNOWN
-    raised = result.final_eval_status == EvalStatus.FAILED and not result.overall_eval_metric_results
+    was_evaluated = any(
+        metric.eval_status != EvalStatus.NOT_EVALUATED or metric.score is not None
+        for metric in result.overall_eval_metric_results
+    )
+    raised = result.final_eval_status == EvalStatus.FAILED and not was_evaluated
     return End("agent_error", RAISED) if raised else UNKNOWN
 
 

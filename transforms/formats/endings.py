@@ -8,23 +8,35 @@ from turnwise.schemas.values import JsonObject, JsonValue
 from turnwise.transforms.formats.spellings import error_mark
 
 ENDED, DETAIL, TERMINATION = "ended", "ended_detail", "termination_reason"
+TERMINATIONS = (TERMINATION, "terminationReason")
+ERROR, STATUS = "error", "status"
+_HOLDERS = ("meta", "metadata", "info")
 _SHOWN = 500
 _WORDS: dict[Ended, str] = {
     "normally": "normally normal completed user_stop agent_stop",
-    "agent_error": "agent_error error failed crashed exception too_many_errors",
+    "agent_error": "agent_error error failed failure crashed exception too_many_errors",
     "limit": "limit limit_reached max_steps max_turns max_tokens timeout context_window_exceeded",
     "user_left": "user_left",
     "hand_off": "hand_off handoff handed_off escalated transferred",
     "environment_error": "environment_error user_error infrastructure_error unexpected_error",
 }
 _REASONS: dict[Ended, str] = {
-    "normally": "stop end_turn stop_sequence",
+    "normally": "stop end_turn stop_sequence eos_token",
     "limit": "length max_tokens model_length model_context_window_exceeded",
-    "agent_error": "content_filter refusal error safety recitation blocklist prohibited_content spii "
-    "image_safety malformed_function_call unexpected_tool_call too_many_tool_calls",
+    "agent_error": "content_filter content_filtered guardrail_intervened refusal error safety recitation "
+    "blocklist prohibited_content spii image_safety malformed_function_call "
+    "malformed_response unexpected_tool_call too_many_tool_calls",
 }
+_GOOD: tuple[Ended | None, ...] = ("normally", "hand_off", "user_left")
 _BY_WORD = {word: ended for ended, words in _WORDS.items() for word in words.split()}
 _BY_REASON = {word: ended for ended, words in _REASONS.items() for word in words.split()}
+_CALLS = frozenset(("tool_calls", "function_call", "tool_use"))
+_UNSAID = frozenset(("finish_reason_unspecified", "none", "null"))
+_UNFINISHED = frozenset(
+    ("aborted", "cancelled", "canceled", "incomplete", "in_progress", "interrupted", "running")
+)
+_MARK = re.compile(r"###([A-Z-]+)###\s*$")
+_BY_MARK: dict[str, Ended] = {"STOP": "normally", "TRANSFER": "hand_off", "OUT-OF-SCOPE": "environment_error"}
 _IS_LIMIT = re.compile(
     "max_(tokens|turns|steps|llm_calls)|limit_?exceeded|limit_of.*exceeded|deadline|timed?_?out"
 )
@@ -60,22 +72,70 @@ def stated_end(word: JsonValue, detail: JsonValue = None) -> End:
 
 
 def record_end(record: JsonObject) -> End:
-    """Returns the end that a record names: `ended`, or tau2's `termination_reason`, in `meta` too."""
+    """Returns the end that a record names.
+
+    It stands in `ended`, in tau2's `termination_reason` (in `meta`, `metadata` or `info` too), in an `error`,
+    or in a `status` that names a failure. Where one of them names a failure and another one a good end, it is
+    not known.
+    """
     own = stated_end(record.get(ENDED), record.get(DETAIL))
-    if own != UNKNOWN:
-        return own
-    meta = record.get("meta")
-    stated = record.get(TERMINATION)
-    if stated is None and isinstance(meta, dict):
-        stated = meta.get(TERMINATION)
-    return stated_end(stated)
+    return agreed_end(own, stated_end(_terminated(record)), marked_end(record))
 
 
-def finished_end(reason: JsonValue) -> End:
-    """Returns the end that the model's last finish reason tells (OpenAI's, Anthropic's or Gemini's words)."""
-    name = _text(reason)
-    ended = _BY_REASON.get(_plain(name).removeprefix("finishreason.")) if name else None
-    return UNKNOWN if ended is None else End(ended, name)
+def agreed_end(*ends: End) -> End:
+    """Returns the first end that is stated; a good one against which another one stands is not known."""
+    stated = [end for end in ends if end != UNKNOWN]
+    if not stated:
+        return UNKNOWN
+    first = stated[0]
+    other = next((end for end in stated[1:] if end.ended not in _GOOD), None)
+    if other is None or first.ended not in _GOOD:
+        return first
+    against = ": ".join(filter(None, (other.ended, other.detail)))
+    return End(None, f"{first.ended}, and also {against}")
+
+
+def _terminated(record: JsonObject) -> JsonValue:
+    holders = (record, *(record.get(name) for name in _HOLDERS))
+    stated = (h.get(key) for h in holders if isinstance(h, dict) for key in TERMINATIONS)
+    return next((word for word in stated if word is not None), None)
+
+
+def marked_end(holder: JsonObject) -> End:
+    """Returns the end by the `error`, or by the `status`, that a record, turn or message is marked with."""
+    error, info, status = holder.get(ERROR), holder.get("info"), holder.get(STATUS)
+    if not error and isinstance(info, dict):
+        error = info.get(ERROR)
+    if error:
+        return error_end(error)
+    if not isinstance(status, str):
+        return UNKNOWN
+    word = _plain(status)
+    if word in _UNFINISHED:
+        return End(None, status)
+    ended = _BY_WORD.get(word)
+    return UNKNOWN if ended is None or ended in _GOOD else End(ended, status)
+
+
+def finished_end(reason: JsonValue, is_call: bool = False) -> End:
+    """Returns the end that the model's last finish reason tells (OpenAI's, Anthropic's or Gemini's words).
+
+    Args:
+        reason: The finish reason. One that is not known stays as the detail alone: it may mean anything.
+        is_call: Whether the model's last message calls tools, so that "calls tools" is no end.
+    """
+    name = None if isinstance(reason, bool) else _text(reason)
+    word = _plain(name).removeprefix("finishreason.") if name else ""
+    if not word or word in _UNSAID or (is_call and word in _CALLS):
+        return UNKNOWN
+    return End(_BY_REASON.get(word), name)
+
+
+def users_end(said: str) -> End:
+    """Returns the end that a simulated user's last words tell: tau2's marks, such as `###STOP###`."""
+    mark = _MARK.search(said)
+    ended = _BY_MARK.get(mark[1]) if mark else None
+    return UNKNOWN if mark is None or ended is None else End(ended, mark[0])
 
 
 def error_end(*said: JsonValue) -> End:

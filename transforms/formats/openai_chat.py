@@ -13,7 +13,7 @@ from turnwise.transforms.formats.chat_message import (
     unread_of,
     words,
 )
-from turnwise.transforms.formats.endings import UNKNOWN, End, error_end, finished_end, record_end
+from turnwise.transforms.formats.endings import UNKNOWN, End, finished_end, marked_end, record_end, users_end
 from turnwise.transforms.formats.problems import canonical
 from turnwise.transforms.formats.spellings import (
     agent_actions,
@@ -25,6 +25,8 @@ from turnwise.transforms.formats.spellings import (
 from turnwise.transforms.formats.tool_declarations import declared_tools
 from turnwise.transforms.formats.unread import NO_ANSWER, Unread, check_calls
 from turnwise.transforms.matching.responses import pair_responses
+
+_REASONS = ("finish_reason", "stop_reason", "finishReason", "stopReason")
 
 
 def chat_conversation(value: JsonValue, fallback_id: str) -> Conversation:
@@ -41,7 +43,9 @@ def chat_conversation(value: JsonValue, fallback_id: str) -> Conversation:
     messages = record.get("messages", record.get("traj"))
     if not isinstance(messages, list) or not all(isinstance(message, dict) for message in messages):
         raise ValueError("not a chat: no list of messages under messages or traj")
-    end = _end(record, messages)
+    end, turns = _end(record, messages), _turns(messages)
+    if end == UNKNOWN and turns:
+        _mark_unanswered_calls(turns[-1], messages[-1])
     fields = {
         "conversation_id": _conversation_id(record) or fallback_id,
         "source": record.get("source") or "openai_chat",
@@ -51,7 +55,7 @@ def chat_conversation(value: JsonValue, fallback_id: str) -> Conversation:
         "eval_set_id": as_text(record.get("eval_set_id")),
         "tags": _tags(record.get("tags")),
         "start_time": as_text(record.get("start_time")),
-        "turns": _turns(messages),
+        "turns": turns,
         "expected": _expected_outcome(record) or (None if messages else {}),
         "ended": end.ended,
         "ended_detail": end.detail,
@@ -102,18 +106,32 @@ def _is_not_agents(message: JsonObject) -> bool:
 
 
 def _end(record: JsonObject, messages: Sequence[JsonObject]) -> End:
-    """Returns a record's end: as it states it, or by the error that a run raised, or by its last message."""
-    info = record.get("info")
-    own, error = record_end(record), record.get("error")
-    if own != UNKNOWN:
+    """Returns a record's end: as it states it, or by its last message."""
+    own = record_end(record)
+    if own != UNKNOWN or not messages:
         return own
-    if not error and isinstance(info, dict):
-        error = info.get("error")
-    if error:
-        return error_end(error)
-    last = messages[-1] if messages else {}
-    reasons = (holder.get(key) for holder in (last, record) for key in ("finish_reason", "stop_reason"))
-    return finished_end(next((reason for reason in reasons if reason), None))
+    last = messages[-1]
+    if by_user(last):
+        return users_end(words(last))
+    if is_answer(last):
+        return UNKNOWN
+    marked = marked_end(last)
+    if marked != UNKNOWN:
+        return marked
+    reasons = (holder.get(key) for holder in (last, record) for key in _REASONS)
+    called = bool(message_calls(last))
+    end = finished_end(next((reason for reason in reasons if reason), None), called)
+    return UNKNOWN if end.ended == "normally" and (called or not words(last)) else end
+
+
+def _mark_unanswered_calls(turn: Turn, last: JsonObject) -> None:
+    """Adds to the last turn that the chat stops at a call: nobody knows what became of it."""
+    called = () if by_user(last) or is_answer(last) else message_calls(last)
+    if called:
+        unread = Unread()
+        name = repr((called[-1].name or "")[:60])
+        unread.add("CallWithoutResult", f"the chat stops at the call {name}, without its result", calls=True)
+        unread.add_to(turn)
 
 
 def _turn_groups(messages: Sequence[JsonObject]) -> list[list[JsonObject]]:

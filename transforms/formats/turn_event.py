@@ -10,14 +10,14 @@ from msgspec import Meta
 from turnwise.schemas.conversation import Conversation
 from turnwise.schemas.jsonio import dump_json
 from turnwise.schemas.values import JsonObject, JsonValue
-from turnwise.transforms.formats.endings import DETAIL, ENDED, TERMINATION
+from turnwise.transforms.formats.endings import DETAIL, ENDED, TERMINATIONS
 from turnwise.transforms.formats.spellings import as_text
 from turnwise.transforms.formats.turnwise import read_recording
 from turnwise.transforms.text.times import moment, rfc3339, value_time
 
 _Index = Annotated[int, Meta(ge=0)]
 _MERGED = ("state", "labels", "meta")
-_ENDS = (ENDED, TERMINATION)
+_ENDS = (ENDED, *TERMINATIONS)
 _NAMES = ("app_version", "language", "eval_id", "eval_set_id", "source", "start_time")
 _SET = (*_NAMES, "tags", "expected", DETAIL, *_ENDS)
 _OWN = frozenset(("event_id", "event_time", "turn_index", "turn", "end", *Conversation.__struct_fields__))

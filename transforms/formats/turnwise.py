@@ -8,7 +8,7 @@ from pydantic_core import from_json
 from turnwise.schemas.case import EvalCase, inline_case
 from turnwise.schemas.conversation import Conversation, ExpectedOutcome, ExpectedTurn, ToolResponse, Turn
 from turnwise.schemas.values import JsonObject
-from turnwise.transforms.formats.endings import TERMINATION, record_end
+from turnwise.transforms.formats.endings import TERMINATIONS, UNKNOWN, End, agreed_end, marked_end, record_end
 from turnwise.transforms.formats.expected import add_unread_expectations, read_fields, unread_work
 from turnwise.transforms.formats.problems import canonical
 from turnwise.transforms.formats.spellings import (
@@ -32,6 +32,7 @@ from turnwise.transforms.formats.unread import Unread, check_calls
 # What is nested more deeply than this could be read and then not be written; the general parser refuses it.
 _DEEPEST = 200
 _DECODER = msgspec.json.Decoder(Conversation)
+_END_KEYS = tuple(f'"{key}"'.encode() for key in ("error", "status", *TERMINATIONS))
 _WHAT = "not a conversation"
 _FIELDS = frozenset(field.name for field in msgspec.structs.fields(Conversation))
 _TURN_FIELDS = frozenset(field.name for field in msgspec.structs.fields(Turn))
@@ -60,7 +61,7 @@ def read_conversation(data: bytes) -> Conversation:
         from_json(data)
     try:
         conversation = _DECODER.decode(data)
-        if _dropped_something(conversation):
+        if _dropped_something(conversation) or _marks_an_end(data):
             conversation = _repaired(data)
     except (ValueError, RecursionError):
         conversation = _repaired(data)
@@ -122,13 +123,33 @@ def _dropped_something(conversation: Conversation) -> bool:
     """Tells whether a record that validates states its tools, usage or end in another spelling."""
     if any(tool.effect is None for tool in conversation.tools):
         return True
-    if conversation.ended is None and TERMINATION in conversation.meta:
+    if conversation.meta and not conversation.meta.keys().isdisjoint(TERMINATIONS):
         return True
     for turn in conversation.turns:
         usage = turn.usage
         if usage is not None and usage.input_tokens is None and usage.output_tokens is None:
             return True
     return False
+
+
+class _EndMarks(msgspec.Struct):
+    """The keys of a record, beside its fields, that may say how the conversation ended."""
+
+    error: msgspec.Raw | None = None
+    status: msgspec.Raw | None = None
+    termination_reason: msgspec.Raw | None = None
+    terminationReason: msgspec.Raw | None = None
+    metadata: msgspec.Raw | None = None
+    info: msgspec.Raw | None = None
+
+
+_NO_MARKS = _EndMarks()
+_MARKS_DECODER = msgspec.json.Decoder(_EndMarks)
+
+
+def _marks_an_end(data: bytes) -> bool:
+    """Tells whether a record that validates may state its end in a key that is no field."""
+    return any(key in data for key in _END_KEYS) and _MARKS_DECODER.decode(data) != _NO_MARKS
 
 
 def _repaired(data: bytes) -> Conversation:
@@ -153,12 +174,19 @@ def _conversation(value: JsonObject) -> JsonObject:
     for key in ("conversation_id", "eval_id", "eval_set_id", "app_version"):
         if key in fields:
             fields[key] = as_text(fields[key])
-    fields["ended"], fields["ended_detail"] = record_end(value)
+    fields["ended"], fields["ended_detail"] = _end(value)
     _repair_each(fields, _turn, "turns")
     _repair(fields, _outcome, "expected")
     if "tools" in fields:
         fields["tools"] = declared_tools(fields["tools"])
     return fields
+
+
+def _end(value: JsonObject) -> End:
+    """Returns how a conversation ended: as its record states it, or by the marks of its last turn."""
+    turns = value.get("turns")
+    last = turns[-1] if isinstance(turns, list) and turns else None
+    return agreed_end(record_end(value), marked_end(last) if isinstance(last, dict) else UNKNOWN)
 
 
 def _turn(value: JsonObject) -> JsonObject:

@@ -7,6 +7,7 @@ from turnwise.schemas.grounded import FAILED
 from turnwise.schemas.score import Outcome
 from turnwise.transforms.matching.ending import broke_off, end_text, end_unclear
 from turnwise.transforms.matching.sample import TurnPair, unanswered_state
+from turnwise.transforms.matching.silence import unanswered_end
 from turnwise.transforms.scoring.conversation import CriterionScores, ScoredConversation
 from turnwise.transforms.scoring.gaps import gap_reasons
 
@@ -31,7 +32,8 @@ def conversation_verdict(scored: ScoredConversation, rules: Rules) -> Verdict:
 
     One that the agent's failure or a limit ended fails, whatever its scores, and so does one with a failed
     answer. It is not decided while an answer is not finished, and if something other than the agent ended it.
-    Where calls or words may be missing in the log, or it ended in a way that is not known, it does not pass.
+    Where calls or words may be missing in the log, or it ended in a way that is not known, it does not pass;
+    nor does it where its last turn has no answer and the log does not say how it ended.
     """
     conversation = scored.sample.conversation
     if broke_off(conversation):
@@ -46,6 +48,9 @@ def conversation_verdict(scored: ScoredConversation, rules: Rules) -> Verdict:
     doubts = gap_reasons(scored.sample)[:_SHOWN]
     if end_unclear(conversation):
         doubts = [end_text(conversation), *doubts]
+    silence = unanswered_end(scored.sample)
+    if silence is not None:
+        doubts = [silence, *doubts]
     if not doubts or verdict.status == "FAIL":
         return verdict
     return Verdict(None, tuple(dict.fromkeys((*doubts, *verdict.reasons))))

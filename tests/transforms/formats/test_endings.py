@@ -71,14 +71,26 @@ def test_nothing_unknown_ends_normally(word):
         ("content-filter", "agent_error"),
         ("SAFETY", "agent_error"),
         ("MALFORMED_FUNCTION_CALL", "agent_error"),
-        ("tool_calls", None),
-        ("a word of next year", None),
-        (None, None),
-        (1, None),
+        ("MALFORMED_RESPONSE", "agent_error"),
     ],
 )
 def test_finish_reasons(reason, ended):
-    assert finished_end(reason) == (UNKNOWN if ended is None else End(ended, reason))
+    assert finished_end(reason) == End(ended, reason)
+
+
+@pytest.mark.parametrize("reason", ["a word of next year", "abort", "OTHER", "tool_calls", "1", {"a": 1}])
+def test_a_finish_reason_that_is_not_known_is_kept_as_the_detail(reason):
+    assert finished_end(reason) == End(None, reason if isinstance(reason, str) else '{"a": 1}')
+
+
+@pytest.mark.parametrize("reason", [None, "", False, True, "FINISH_REASON_UNSPECIFIED"])
+def test_no_finish_reason_is_no_end(reason):
+    assert finished_end(reason) == UNKNOWN
+
+
+def test_that_the_model_calls_tools_is_no_end_of_a_call():
+    assert finished_end("tool_calls", is_call=True) == UNKNOWN
+    assert finished_end("abort", is_call=True) == End(None, "abort")
 
 
 @pytest.mark.parametrize(
@@ -136,7 +148,30 @@ ANSWERED = {"role": "assistant", "content": "hello"}
         (canonical(meta={"termination_reason": "meteorite"}), End(None, "meteorite")),
         (canonical(meta={"termination_reason": None}), UNKNOWN),
         (canonical(termination_reason="too_many_errors"), End("agent_error", "too_many_errors")),
-        (canonical(ended="normally", meta={"termination_reason": "max_steps"}), End("normally")),
+        (
+            canonical(ended="normally", meta={"termination_reason": "max_steps"}),
+            End(None, "normally, and also limit: max_steps"),
+        ),
+        (
+            canonical(ended="normally", termination_reason="agent_error"),
+            End(None, "normally, and also agent_error"),
+        ),
+        (canonical(ended="normally", error="boom"), End(None, "normally, and also agent_error: boom")),
+        (canonical(ended="normally", termination_reason="abort"), End(None, "normally, and also abort")),
+        (canonical(ended="normally", termination_reason="user_stop", error=None), End("normally")),
+        (canonical(ended="limit", error="boom"), End("limit")),
+        (canonical(ended="hand_off", status="completed"), End("hand_off")),
+        (canonical(error="agent crashed"), End("agent_error", "agent crashed")),
+        (canonical(error=False), UNKNOWN),
+        (canonical(status="failed"), End("agent_error", "failed")),
+        (canonical(status="incomplete"), End(None, "incomplete")),
+        (canonical(status="completed"), UNKNOWN),
+        (canonical(status=3), UNKNOWN),
+        (canonical(terminationReason="max_steps"), End("limit", "max_steps")),
+        (canonical(metadata={"termination_reason": "max_steps"}), End("limit", "max_steps")),
+        (canonical(turns=[{"user": "a", "error": "boom"}]), End("agent_error", "boom")),
+        (canonical(turns=[{"user": "a", "agent": "b", "status": "failed"}]), End("agent_error", "failed")),
+        (canonical(turns=[{"user": "a", "error": "boom"}, {"user": "a", "agent": "b"}]), UNKNOWN),
         (chat(ANSWERED), UNKNOWN),
         (chat(ANSWERED, termination_reason="max_steps"), End("limit", "max_steps")),
         (chat(ANSWERED, meta={"termination_reason": "user_error"}), End("environment_error", "user_error")),
@@ -145,6 +180,24 @@ ANSWERED = {"role": "assistant", "content": "hello"}
         (chat({**ANSWERED, "finish_reason": "stop"}), End("normally", "stop")),
         (chat({**ANSWERED, "finish_reason": "length"}, {"role": "user"}, ANSWERED), UNKNOWN),
         (chat({**ANSWERED, "stop_reason": "max_tokens"}), End("limit", "max_tokens")),
+        (chat({**ANSWERED, "finishReason": "length"}), End("limit", "length")),
+        (chat({**ANSWERED, "finish_reason": "abort"}), End(None, "abort")),
+        (chat({**ANSWERED, "finish_reason": "tool_calls"}), End(None, "tool_calls")),
+        (chat({"role": "assistant", "content": "", "finish_reason": "stop"}), UNKNOWN),
+        (
+            chat({"role": "assistant", "content": None, "error": "Overloaded"}),
+            End("agent_error", "Overloaded"),
+        ),
+        (chat({"role": "assistant", "content": "", "status": "error"}), End("agent_error", "error")),
+        (chat({"role": "assistant", "error": "retry"}, ANSWERED), UNKNOWN),
+        (chat(finish_reason="stop"), UNKNOWN),
+        (chat(ANSWERED, {"role": "user", "content": "bye ###STOP###"}), End("normally", "###STOP###")),
+        (chat(ANSWERED, {"role": "user", "content": "###TRANSFER###"}), End("hand_off", "###TRANSFER###")),
+        (chat(ANSWERED, {"role": "user", "content": "what is ###X###"}), UNKNOWN),
+        (chat(ANSWERED, metadata={"termination_reason": "max_steps"}), End("limit", "max_steps")),
+        (chat(ANSWERED, info={"termination_reason": "agent_error"}), End("agent_error")),
+        (chat(ANSWERED, terminationReason="max_steps"), End("limit", "max_steps")),
+        (chat(ANSWERED, status="error"), End("agent_error", "error")),
         (chat(ANSWERED, finish_reason="content_filter"), End("agent_error", "content_filter")),
         (chat(ANSWERED, error={"code": 500}), End("agent_error", '{"code": 500}')),
         (chat(ANSWERED, error=None), UNKNOWN),
@@ -181,6 +234,7 @@ CALLED = event("agent", {"function_call": {"name": "pay", "args": {}}}, finish_r
 RESPONDED = event("agent", {"function_response": {"name": "pay", "response": {"ok": True}}})
 SAID = event("agent", "done")
 STATE = event("agent", actions={"state_delta": {"n": 1}})
+UNFINISHED = "turnComplete is false: the agent had not finished"
 NO_ANSWER = End("agent_error", "the user's last message has no answer")
 
 
@@ -195,6 +249,12 @@ NO_ANSWER = End("agent_error", "the user's last message has no answer")
         ([ASKED, {**SAID, "finishReason": "STOP"}, STATE], End("normally", "STOP")),
         ([ASKED, {**SAID, "finish_reason": "MAX_TOKENS"}], End("limit", "MAX_TOKENS")),
         ([ASKED, {**SAID, "finish_reason": "SAFETY"}], End("agent_error", "SAFETY")),
+        ([ASKED, {**SAID, "finishReason": "OTHER"}], End(None, "OTHER")),
+        ([ASKED, event("agent", finish_reason="OTHER")], End(None, "OTHER")),
+        ([ASKED, {**SAID, "finishReason": "MALFORMED_RESPONSE"}], End("agent_error", "MALFORMED_RESPONSE")),
+        ([ASKED, {**SAID, "turnComplete": False}], End(None, UNFINISHED)),
+        ([ASKED, {**SAID, "turnComplete": False}, event("agent", turn_complete=True)], UNKNOWN),
+        ([ASKED, {**SAID, "turnComplete": True, "finish_reason": "STOP"}], End("normally", "STOP")),
         ([ASKED, {**SAID, "finish_reason": "MAX_TOKENS"}, event("user", "more"), SAID], UNKNOWN),
         ([ASKED, event("agent", finish_reason="STOP")], UNKNOWN),
         ([ASKED], NO_ANSWER),
@@ -259,6 +319,8 @@ RAISED = "final_eval_status is FAILED and no invocation was recorded: the agent 
         (case_result(), "agent_error", RAISED),
         (case_result(session_details={"state": {}, "events": None}), "agent_error", RAISED),
         (case_result(metrics=[{"metric_name": "m", "score": 0.0, "eval_status": 2}]), None, None),
+        (case_result(metrics=[{"metric_name": "m", "eval_status": 3}]), "agent_error", RAISED),
+        (case_result(metrics=[{"metric_name": "m", "eval_status": 2}]), None, None),
         (case_result(status=3), None, None),
         (case_result(status=1), None, None),
         (
@@ -353,6 +415,12 @@ ADK_TURN = {"session_id": "c", "event": ASKED}
         ),
         (
             [TURN, {"conversation_id": "c", "end": True, "termination_reason": "max_steps"}],
+            End("limit", "max_steps"),
+            True,
+        ),
+        ([TURN, {"conversation_id": "c", "error": "boom", "end": True}], End("agent_error", "boom"), True),
+        (
+            [TURN, {"conversation_id": "c", "end": True, "terminationReason": "max_steps"}],
             End("limit", "max_steps"),
             True,
         ),

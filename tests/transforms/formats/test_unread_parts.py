@@ -112,6 +112,7 @@ def test_what_a_chat_reader_does_not_understand(message, gaps, named):
         [
             USER,
             {"role": "assistant", "tool_calls": [OTHER]},
+            tool("1", "x"),
         ],
         [
             USER,
