@@ -185,6 +185,7 @@ class Turn(Slim, forbid_unknown_fields=True):
         grounded: What an answer engine says of its answer, `agent`; None: the turn is none of its answers.
         unknown_calls: Why calls, their results or hand-offs may be missing in it; None: all are there.
         unknown_words: Why words of the agent may be missing in it; None: all are there.
+        unknown_latency: Why `latency_ms` is not known although the log states it; None: nothing is amiss.
         findings: What the reader did not understand.
     """
 
@@ -211,6 +212,7 @@ class Turn(Slim, forbid_unknown_fields=True):
     grounded: GroundedAnswer | None = None
     unknown_calls: str | None = None
     unknown_words: str | None = None
+    unknown_latency: str | None = None
     findings: list[Problem] = []
 
 

@@ -92,6 +92,8 @@ def gate_problems(
         problems.append(
             f"{lost} of {total} records and conversations failed, more than --max_failure_ratio {limit:g}"
         )
+    if counts["lost_cases"] and not counts["cases"] and not settings.is_streaming:
+        problems.append(f"no eval case was read: {counts['lost_cases']} failed; failures-* says why")
     for name in settings.fail_on:
         problem = _gate(name, settings, counts, rows)
         if problem:

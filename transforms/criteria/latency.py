@@ -23,9 +23,9 @@ class TurnLatency(Figure):
     unit: ClassVar[Literal["score", "seconds", "count"]] = "seconds"
 
     def score(self, sample: Sample, pair: TurnPair) -> Score | None:
-        """Returns the log's duration of a recorded turn."""
+        """Returns the log's duration of a recorded turn; unscored where it cannot be read."""
         if pair.actual is None or pair.actual.latency_ms is None:
-            return None
+            return _unread(pair)
         if not pair.actual.user and not pair.actual.latency_ms:
             return None
         return Score(pair.actual.latency_ms / 1000)
@@ -43,10 +43,10 @@ class InvocationDuration(Figure):
     unit: ClassVar[Literal["score", "seconds", "count"]] = "seconds"
 
     def score(self, sample: Sample, pair: TurnPair) -> Score | None:
-        """Returns the duration of a recorded turn with its shares, in seconds."""
+        """Returns the duration of a recorded turn with its shares, in seconds; unscored if unread."""
         turn = pair.actual
         if turn is None or turn.latency_ms is None:
-            return None
+            return _unread(pair)
         total, framework = turn.latency_ms / 1000, None
         model = None if turn.model_ms is None else turn.model_ms / 1000
         tool = None if turn.tool_ms is None else turn.tool_ms / 1000
@@ -89,6 +89,12 @@ class SpanLatency(Figure):
         """Returns the lengths of a recorded turn's spans, in order."""
         spans = pair.actual.spans if pair.actual else []
         return [Score(span.seconds, label=_span_label(span)) for span in spans] or None
+
+
+def _unread(pair: TurnPair) -> Score | None:
+    """Returns no value for a duration that the log states and that cannot be read; None: it states none."""
+    reason = pair.actual.unknown_latency if pair.actual is not None else None
+    return Score(None, reason=reason) if reason else None
 
 
 def _span_label(span: TimedSpan) -> str:

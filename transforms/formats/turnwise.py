@@ -33,6 +33,7 @@ from turnwise.transforms.formats.unread import Unread, check_calls
 _DEEPEST = 200
 _DECODER = msgspec.json.Decoder(Conversation)
 _END_KEYS = tuple(f'"{key}"'.encode() for key in ("error", "status", *TERMINATIONS))
+_TIMES = ("latency_ms", "model_ms", "tool_ms")
 _WHAT = "not a conversation"
 _FIELDS = frozenset(field.name for field in msgspec.structs.fields(Conversation))
 _TURN_FIELDS = frozenset(field.name for field in msgspec.structs.fields(Turn))
@@ -49,9 +50,9 @@ def read_conversation(data: bytes) -> Conversation:
     What does not validate as it stands is repaired: null lists and null fields count as absent, ids may be
     numbers, arguments JSON texts (`turnwise.schemas.arguments`), usage in OpenAI's spelling and error marks
     of any shape, declared tools of any form, the end in tau2's words; expected actions that the user is to
-    make are kept apart, and lengths of time that are no finite number in range are left out. Unknown keys are
-    dropped; one that may hold calls leaves the turn's calls unknown, one that may expect something is named
-    in `unread`.
+    make are kept apart, and lengths of time that are no finite number in range are left out with a finding.
+    Unknown keys are dropped; one that may hold calls leaves the turn's calls unknown, one that may expect
+    something is named in `unread`.
 
     Raises:
         ValueError: It is no conversation even so, or a key of what it expects is misspelt; one line with the
@@ -164,9 +165,20 @@ def _repaired(data: bytes) -> Conversation:
         unread = Unread()
         unread.keys(raw, _TURN_FIELDS)
         unread_work(turn, raw, unread)
+        _unread_times(turn, raw, unread)
         unread.add_to(turn)
     add_unread_expectations(conversation, value)
     return conversation
+
+
+def _unread_times(turn: Turn, raw: JsonObject, unread: Unread) -> None:
+    """Adds the lengths of time that a turn states and that are none."""
+    for key in _TIMES:
+        if raw.get(key) is not None and getattr(turn, key) is None:
+            said = f"{key}: {str(raw[key])[:60]!r} is no number of milliseconds, 0 or more"
+            unread.add("UnreadTime", said)
+            if key == "latency_ms":
+                turn.unknown_latency = said
 
 
 def _conversation(value: JsonObject) -> JsonObject:
@@ -191,7 +203,7 @@ def _end(value: JsonObject) -> End:
 
 def _turn(value: JsonObject) -> JsonObject:
     fields = {key: item for key, item in value.items() if item is not None and key in _TURN_FIELDS}
-    for key in ("latency_ms", "model_ms", "tool_ms"):
+    for key in _TIMES:
         if key in fields and length(fields[key]) is None:
             del fields[key]
     _repair_each(fields, call_fields, "tool_calls", "user_tool_calls")

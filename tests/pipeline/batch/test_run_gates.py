@@ -216,3 +216,17 @@ def test_a_run_that_scored_nothing_fails(
     assert done.status == done.document("run.json")["exit_status"] == 1
     assert [line.split(";")[0] for line in done.document("run.json")["problems"]] == problems
     assert done.err.startswith(f"turnwise: {problems[0]}")
+
+
+def test_a_run_of_whose_cases_none_could_be_read_fails(
+    turnwise: Callable[..., Any], config: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "log.jsonl").write_text(log("hello there", "good"))
+    cases = tmp_path / "cases.jsonl"
+    cases.write_text(json.dumps({"displayName": "x", "golden": {"turns": []}}) + "\n")
+    arguments = ("run", "--input", tmp_path / "log.jsonl", "--config", config, "--eval_cases", cases)
+    done = turnwise(*arguments, output=tmp_path / "out")
+    assert done.status == 1
+    assert "no eval case was read: 1 failed" in done.err
+    cases.write_text(cases.read_text() + json.dumps({"eval_id": "e", "turns": [{"response": "x"}]}) + "\n")
+    assert turnwise(*arguments, output=tmp_path / "again").status == 0
