@@ -1,6 +1,7 @@
 """Field masks of updates and readers, by examples and by laws."""
 
 import json
+import inspect
 import re
 from pathlib import Path
 from typing import Any
@@ -242,8 +243,8 @@ def test_any_text_is_a_mask_or_refused(text: str) -> None:
 
 
 def test_output_only_fields_are_those_of_the_api() -> None:
-    doc = ces_v1beta.Evaluation.__doc__
-    found = re.findall(r"^ {8}(\w+) \(.*?\):\n\s+Output only", doc, re.M)
+    doc = inspect.getdoc(ces_v1beta.Evaluation) or ""
+    found = re.findall(r"^ {4}(\w+) \(.*?\):\n\s+Output only", doc, re.M)
     assert {to_camel(name) for name in found} == Evaluation.OUTPUT_ONLY
 
 
