@@ -1,7 +1,7 @@
 """Field masks of updates and readers, by examples and by laws."""
 
-import json
 import inspect
+import json
 import re
 from pathlib import Path
 from typing import Any
