@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from turnwise.schemas.adk.eval_sets import Content, FunctionCall, FunctionResponse, InvocationEvent, Part
 from turnwise.schemas.adk.results import Event
 from turnwise.schemas.conversation import ToolCall, ToolResponse, Usage
-from turnwise.transforms.formats.unread import UNREAD, Unread, is_work
+from turnwise.transforms.formats.unread import UNREAD, Unread, is_work, may_hold_work
 
 TRANSFER = "transfer_to_agent"
 _NOT_READ = (
@@ -16,7 +16,30 @@ _NOT_READ = (
     "tool_call",
     "tool_response",
 )
-_EVENT_KEYS = frozenset(("output", "errorCode", "error_code", "logprobsResult", "logprobs_result"))
+_EVENT_KEYS = frozenset(
+    (
+        *("output", "errorCode", "error_code", "logprobsResult", "logprobs_result", "event_id"),
+        *(
+            "cacheMetadata",
+            "cache_metadata",
+            "citationMetadata",
+            "citation_metadata",
+            "nodeInfo",
+            "node_info",
+        ),
+        *("inputTranscription", "input_transcription", "outputTranscription", "output_transcription"),
+        *("liveSessionResumptionUpdate", "live_session_resumption_update", "goAway", "go_away"),
+        *("avgLogprobs", "avg_logprobs", "safetyRatings", "safety_ratings"),
+        *("session_id", "sessionId", "app_name", "appName", "user_id", "userId", "state"),
+    )
+)
+_ACTION_KEYS = frozenset(
+    (
+        *("artifactDelta", "artifact_delta", "requestedAuthConfigs", "requested_auth_configs"),
+        *("requestedToolConfirmations", "requested_tool_confirmations", "agentState", "agent_state"),
+        *("renderUiWidgets", "render_ui_widgets", "route"),
+    )
+)
 _SPOKEN = ("output_transcription", "outputTranscription")
 
 
@@ -51,14 +74,16 @@ def tool_responses(contents: Iterable[Content | None]) -> list[ToolResponse]:
 def unread_content(content: Content | None, unread: Unread, by_agent: bool) -> None:
     """Adds the parts of a message that are not read: media, code that ran, server-side tools, others."""
     for part in parts_of(content):
+        if part.function_call is not None and not by_agent:
+            unread.add(UNREAD, "a call in a message of the user is not read as the agent's", calls=True)
         if part.text is None and part.function_call is None:
             for name in _NOT_READ:
                 if getattr(part, name) is not None:
                     unread.part(name, by_agent)
         if part.model_extra:
             is_read = part.text is not None or part.function_call or part.function_response
-            for name in part.model_extra:
-                if is_work(name) or not is_read:
+            for name, item in part.model_extra.items():
+                if not is_read or is_work(name) or may_hold_work(name, item):
                     unread.part(name, by_agent)
 
 
@@ -66,7 +91,11 @@ def unread_event(event: Event, unread: Unread, by_agent: bool) -> None:
     """Adds what of an event is not read."""
     unread_content(event.content, unread, by_agent)
     extra = event.model_extra or {}
-    unread.keys(extra, _EVENT_KEYS)
+    unread.keys(extra, _EVENT_KEYS, by_agent)
+    if event.actions.model_extra:
+        unread.keys(event.actions.model_extra, _ACTION_KEYS, by_agent)
+    if event.content is not None and event.content.model_extra:
+        unread.keys(event.content.model_extra, frozenset(), by_agent)
     spoken = next((extra[name] for name in _SPOKEN if extra.get(name)), None)
     if spoken and not text(event.content):
         unread.add(UNREAD, "the transcription of what the agent said is not read", words=True)

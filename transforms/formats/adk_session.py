@@ -22,6 +22,8 @@ from turnwise.transforms.formats.problems import one_line_problems
 from turnwise.transforms.formats.spellings import length
 from turnwise.transforms.formats.unread import Unread, check_calls
 
+_SESSION_KEYS = frozenset(("lastUpdateTime", "last_update_time", "displayName", "display_name"))
+
 
 def session_conversation(value: JsonValue) -> Conversation:
     """Returns a stored session as a conversation, one turn per invocation id.
@@ -42,6 +44,9 @@ def session_conversation(value: JsonValue) -> Conversation:
     for turn, group in zip(turns, groups, strict=True):
         for note in counted.notes_of(group, turn is turns[-1]):
             note.add_to(turn)
+    beside = Unread()
+    beside.keys(session.model_extra or {}, _SESSION_KEYS)
+    beside.add_to_all(turns)
     check_calls(turns)
     return Conversation(
         conversation_id=session.id,

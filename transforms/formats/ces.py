@@ -1,14 +1,14 @@
-"""CES conversations and session logs as canonical conversations."""
+"""CES conversations as canonical conversations."""
 
 from collections.abc import Iterator, Sequence
 from typing import Literal
 
 from turnwise.schemas import conversation as canonical
 from turnwise.schemas.ces import conversations as ces
-from turnwise.schemas.ces.sessions import SessionOutput
+from turnwise.schemas.proto.json import Message
 from turnwise.schemas.proto.scalars import duration_nanos, timestamp_nanos
 from turnwise.schemas.values import JsonObject, JsonValue
-from turnwise.transforms.formats.ces_end import end_metadata, session_end
+from turnwise.transforms.formats.ces_end import session_end
 from turnwise.transforms.formats.endings import UNKNOWN, record_end
 from turnwise.transforms.formats.spellings import length
 from turnwise.transforms.formats.tool_declarations import declared_tools
@@ -22,15 +22,19 @@ _SPAN_TYPES: dict[str, Literal["TOOL", "LLM", "USER_CALLBACK", "GUARDRAIL"]] = {
 }
 _SPAN_NAMES = {"Tool": "name", "LLM": "model", "Callback": "stage", "Guardrail": "name"}
 _MS = 1_000_000
-_READ_KEYS = frozenset(
-    spelling
-    for name, field in ces.Chunk.model_fields.items()
-    if name not in ("blob", "image")
-    for spelling in (name, field.alias or name)
-)
-_HOLDER_KEYS = frozenset(("chunks", "messages"))
-_NO_DETAILS = "the log entry has no diagnosticInfo.messages, which hold the calls"
-_NO_CALLS = "the trace shows tool calls that no message holds"
+
+
+def spellings(model: type[Message]) -> frozenset[str]:
+    """Returns the fields of a message, in both spellings."""
+    fields = model.model_fields.items()
+    return frozenset(spelling for name, field in fields for spelling in (name, field.alias or name))
+
+
+_READ_KEYS = spellings(ces.Chunk) - {"blob", "image"}
+_HOLDER_KEYS = frozenset(("chunks", "messages", "rootSpan", "root_span"))
+_RECORD_KEYS = spellings(ces.Conversation) | {"evaluation", "eval_id", "eval_set_id", "tools"}
+_NO_CALLS = "the trace shows {} tool calls, and the messages hold {}"
+_NO_SUCH_CALL = "the trace shows a call of {!r}, which no message holds"
 
 
 def conversation(value: JsonObject) -> canonical.Conversation:
@@ -41,9 +45,12 @@ def conversation(value: JsonObject) -> canonical.Conversation:
     message = ces.Conversation.from_value(value, lenient=True)
     turns = message.turns or ([ces.ConversationTurn(messages=message.messages)] if message.messages else [])
     made = [
-        _turn(index, turn, raw)
+        logged_turn(index, turn, raw)
         for index, (turn, raw) in enumerate(zip(turns, _raw_turns(value), strict=True))
     ]
+    beside = Unread()
+    beside.keys(value, _RECORD_KEYS)
+    beside.add_to_all(made)
     check_calls(made)
     end = record_end(value)
     if end == UNKNOWN and made:
@@ -53,8 +60,8 @@ def conversation(value: JsonObject) -> canonical.Conversation:
         source="ces",
         app_version=message.app_version or None,
         language=message.language_code or None,
-        eval_id=_label(value, "evaluation") or _label(value, "eval_id"),
-        eval_set_id=_label(value, "eval_set_id"),
+        eval_id=label(value, "evaluation") or label(value, "eval_id"),
+        eval_set_id=label(value, "eval_set_id"),
         start_time=message.start_time,
         turns=made,
         ended=end.ended,
@@ -86,7 +93,8 @@ def _unread(raw: JsonObject) -> Unread:
     return unread
 
 
-def _turn(index: int, message: ces.ConversationTurn, raw: JsonObject) -> canonical.Turn:
+def logged_turn(index: int, message: ces.ConversationTurn, raw: JsonObject) -> canonical.Turn:
+    """Converts a turn, given also as it was logged, with what of it is not understood."""
     turn = canonical.Turn(turn_index=index)
     said: list[str] = []
     for part in message.messages:
@@ -95,11 +103,34 @@ def _turn(index: int, message: ces.ConversationTurn, raw: JsonObject) -> canonic
     turn.agent = "\n".join(turn.agent_messages) or None
     if message.messages and message.messages[0].event_time:
         turn.timestamp = message.messages[0].event_time
-    _add_trace(turn, message)
+    add_trace(turn, message)
     unread = _unread(raw)
-    if not turn.tool_calls and any(span.type == "TOOL" for span in turn.spans):
-        unread.add(UNREAD, _NO_CALLS, calls=True)
+    _check_trace(turn, message, unread)
     return unread.add_to(turn)
+
+
+def _check_trace(turn: canonical.Turn, message: ces.ConversationTurn, unread: Unread) -> None:
+    """Adds the calls that the trace shows and the messages do not; a tool has several names."""
+    traced = [span.name for span in turn.spans if span.type == "TOOL"]
+    if not traced:
+        return
+    if len(traced) > len(turn.tool_calls):
+        unread.add(UNREAD, _NO_CALLS.format(len(traced), len(turn.tool_calls)), calls=True)
+        return
+    calls = [chunk.tool_call for part in message.messages for chunk in part.chunks if chunk.tool_call]
+    left = [_names_of(call) for call in calls]
+    for name in traced:
+        found = next((names for names in left if name is None or not names or name in names), None)
+        if found is None:
+            unread.add(UNREAD, _NO_SUCH_CALL.format(str(name)[:60]), calls=True)
+        else:
+            left.remove(found)
+
+
+def _names_of(call: ces.ToolCall) -> set[str | None]:
+    """Returns the names that a trace may give a called tool; without its display name they are unknown."""
+    name, resource = _tool_names(call)
+    return {name, resource, call.display_name or None, call.tool or None} - {None}
 
 
 def _add_message(turn: canonical.Turn, message: ces.ConversationMessage, said: list[str]) -> None:
@@ -143,7 +174,8 @@ def tool_response(message: ces.ToolResponse) -> canonical.ToolResponse:
     )
 
 
-def _add_trace(turn: canonical.Turn, message: ces.ConversationTurn) -> None:
+def add_trace(turn: canonical.Turn, message: ces.ConversationTurn) -> None:
+    """Adds the times and tokens of a turn's trace, or else what the times of its messages tell."""
     root = message.root_span
     if root is None:
         turn.latency_ms = _elapsed_ms(message.messages)
@@ -215,80 +247,7 @@ def _count(attributes: JsonObject, key: str) -> int | None:
     return int(value) if isinstance(value, int | float) else None
 
 
-def entry_session(value: JsonObject) -> tuple[str, int]:
-    """Returns session id and 1-based turn index of a log entry; raises ValueError without a session."""
-    payload, labels = _payload(value), value.get("labels") or {}
-    named = (
-        labels.get("session_id"),
-        value.get("session"),
-        payload.get("sessionId"),
-        payload.get("session_id"),
-    )
-    session = next((name for name in named if isinstance(name, str) and name), None)
-    if session is None:
-        raise ValueError("a session log entry needs labels.session_id (or session, sessionId)")
-    return session, int(payload.get("turnIndex") or payload.get("turn_index") or 0)
-
-
-def ends_session(value: JsonObject) -> bool:
-    """Tells whether a log entry says that its session ended."""
-    return end_metadata(_payload(value)) is not None
-
-
-def _payload(value: JsonObject) -> JsonObject:
-    payload = value.get("jsonPayload", value)
-    return payload if isinstance(payload, dict) else {}
-
-
-def joined_conversation(session_id: str, entries: Sequence[JsonObject]) -> canonical.Conversation:
-    """Joins the log entries of one session, in turn order, into a conversation.
-
-    The last entry of a turn that carries diagnostics tells the whole turn; without one, the texts of the
-    turn's entries are what the agent said.
-    """
-    turns: dict[int, list[JsonObject]] = {}
-    for entry in entries:
-        turns.setdefault(entry_session(entry)[1], []).append(entry)
-    labels: JsonObject = {}
-    for entry in entries:
-        labels |= entry.get("labels") or {}
-    made = [_entry_turn(i, [_payload(e) for e in turns[index]]) for i, index in enumerate(sorted(turns))]
-    check_calls(made)
-    ends = (end_metadata(_payload(entry)) for entry in reversed(entries))
-    end = session_end(made[-1] if made else None, metadata=next((e for e in ends if e is not None), None))
-    return canonical.Conversation(
-        conversation_id=session_id,
-        source="ces",
-        app_version=_label(labels, "app_version"),
-        language=_label(labels, "language_code"),
-        eval_id=_label(labels, "evaluation") or _label(labels, "eval_id"),
-        eval_set_id=_label(labels, "eval_set_id"),
-        start_time=next((e["timestamp"] for e in entries if isinstance(e.get("timestamp"), str)), None),
-        turns=made,
-        ended=end.ended,
-        ended_detail=end.detail,
-    )
-
-
-def _label(labels: JsonObject, name: str) -> str | None:
+def label(labels: JsonObject, name: str) -> str | None:
+    """Returns a text of a record that says something; None: there is none."""
     value: JsonValue = labels.get(name)
     return value if isinstance(value, str) and value else None
-
-
-def _entry_turn(index: int, payloads: Sequence[JsonObject]) -> canonical.Turn:
-    known = SessionOutput.model_fields.keys() | {"turnIndex", "turnCompleted", "diagnosticInfo"}
-    outputs = [
-        SessionOutput.from_value({k: v for k, v in p.items() if k in known}, lenient=True) for p in payloads
-    ]
-    found = ((o.diagnostic_info, p) for o, p in zip(reversed(outputs), reversed(payloads), strict=True))
-    details, payload = next(((d, p) for d, p in found if d is not None), (None, {}))
-    if details is not None and details.messages:
-        logged = ces.ConversationTurn(messages=details.messages, root_span=details.root_span)
-        return _turn(index, logged, payload.get("diagnosticInfo") or payload["diagnostic_info"])
-    texts = [output.text for output in outputs if output.text]
-    turn = canonical.Turn(turn_index=index, agent="\n".join(texts) or None, agent_messages=texts)
-    if details is not None:
-        _add_trace(turn, ces.ConversationTurn(root_span=details.root_span))
-    unread = Unread()
-    unread.add(UNREAD, _NO_DETAILS, calls=True)
-    return unread.add_to(turn)

@@ -13,7 +13,19 @@ TOOL_ROLES = ("tool", "function")
 AGENT_ROLES = ("assistant", "agent", "model", "ai", "bot")
 _TEXT_TYPES = ("text", "input_text", "output_text")
 _HOLDERS = ("content", "tool_calls", "function_call", "refusal", "audio")
-_KEYS = frozenset((*_HOLDERS, "role", "tool_call_id", "name", "id", "error", "requestor", "usage"))
+_KEYS = frozenset(
+    (*_HOLDERS, "role", "tool_call_id", "name", "id", "error", "requestor", "usage", "additional_kwargs")
+)
+_OF_INSTRUCTIONS = frozenset(("role", "content", "name", "id"))
+_TEXT_KEYS = frozenset(("type", "text"))
+_OF_PARTS = frozenset(
+    (
+        *("type", "text", "refusal", "thinking", "signature", "data", "encrypted_content", "summary"),
+        *("reasoning", "reasoningContent", "reasoning_content", "redactedContent", "image_url", "image"),
+        *("input_audio", "audio", "video", "video_url", "file", "document", "source", "inlineData"),
+        *("inline_data", "blob"),
+    )
+)
 
 
 def by_user(message: JsonObject) -> bool:
@@ -52,11 +64,15 @@ def _text(part: JsonValue) -> str | None:
 
 def message_calls(message: JsonObject) -> list[ToolCall]:
     """Returns the calls of a message; raises ValueError if they have a wrong type."""
-    older = message.get("function_call")
-    calls = message.get("tool_calls") or ([older] if older else [])
-    if not isinstance(calls, list):
-        raise ValueError(f"not a chat: tool_calls: a JSON array is needed, not {type(calls).__name__}")
-    return [canonical(ToolCall, call_fields(call), "not a chat") for call in calls if not _is_other(call)]
+    older, given = message.get("function_call"), message.get("tool_calls") or []
+    if not isinstance(given, list):
+        raise ValueError(f"not a chat: tool_calls: a JSON array is needed, not {type(given).__name__}")
+    calls = [canonical(ToolCall, call_fields(call), "not a chat") for call in given if not _is_other(call)]
+    if older:
+        call = canonical(ToolCall, call_fields(older), "not a chat")
+        if all((call.name, call.args) != (made.name, made.args) for made in calls):
+            calls.append(call)
+    return calls
 
 
 def _is_other(call: JsonValue) -> bool:
@@ -90,16 +106,32 @@ def unread_of(message: JsonObject, unread: Unread) -> None:
     if message.keys().isdisjoint(_HOLDERS) and not is_answer(message):
         shown = ", ".join(list(message)[:8])
         unread.add(UNREAD, f"a message without content (keys {shown})", calls=True, words=is_agents)
-    unread.keys(message, _KEYS)
+    unread.keys(message, _KEYS, is_agents)
     calls = message.get("tool_calls") or ()
     for call in filter(_is_other, calls):
         unread.add(UNREAD, f"a call of the type {str(call['type'])[:60]!r} is not read", calls=True)
     kwargs = message.get("additional_kwargs")
-    if isinstance(kwargs, dict) and not calls:
-        unread.keys(kwargs, frozenset())
+    if kwargs:
+        _unread_kwargs(kwargs, message, unread)
     if message.get("audio") and not words(message):
         unread.part("audio", is_agents)
     _unread_content(message, unread, is_agents)
+
+
+def unread_instructions(message: JsonObject, unread: Unread) -> None:
+    """Adds what a message to the agent (system, developer) holds besides its text."""
+    unread.keys(message, _OF_INSTRUCTIONS, False)
+    _unread_content(message, unread, False)
+
+
+def _unread_kwargs(kwargs: JsonValue, message: JsonObject, unread: Unread) -> None:
+    """Adds what LangChain keeps beside a message, unless it repeats the message's calls."""
+    if not isinstance(kwargs, dict):
+        unread.keys({"additional_kwargs": kwargs}, frozenset())
+        return
+    own = {call.name for call in message_calls(message)}
+    repeated = {call.name for call in message_calls(kwargs)} <= own
+    unread.keys(kwargs, frozenset(("tool_calls", "function_call")) if repeated else frozenset())
 
 
 def _unread_content(message: JsonObject, unread: Unread, is_agents: bool) -> None:
@@ -109,6 +141,8 @@ def _unread_content(message: JsonObject, unread: Unread, is_agents: bool) -> Non
     for part in content if isinstance(content, list) else [content]:
         if _text(part) is None:
             unread.part(_type_of(part), is_agents)
+        if isinstance(part, dict) and not part.keys() <= _TEXT_KEYS:
+            unread.keys(part, _OF_PARTS, is_agents)
 
 
 def _type_of(part: JsonValue) -> str:

@@ -10,7 +10,7 @@ from pydantic_core import from_json
 from turnwise.schemas.conversation import Conversation
 from turnwise.schemas.record import Record
 from turnwise.schemas.values import JsonObject, JsonValue
-from turnwise.transforms.formats import adk_event, ces, turn_event
+from turnwise.transforms.formats import adk_event, ces_log, turn_event
 from turnwise.transforms.formats.problems import checked, with_turns
 from turnwise.transforms.formats.spellings import as_text
 from turnwise.transforms.text.times import value_time
@@ -54,7 +54,7 @@ class _Kind(NamedTuple):
 
 
 def _ces_place(value: JsonObject) -> tuple[str, int]:
-    session_id, one_based = ces.entry_session(value)
+    session_id, one_based = ces_log.entry_session(value)
     return session_id, one_based - 1
 
 
@@ -67,7 +67,7 @@ def _no_id(value: JsonObject) -> JsonValue:
 
 
 def _joined_entries(session_id: str, values: Sequence[JsonObject]) -> Conversation:
-    return checked(ces.joined_conversation(session_id, values))
+    return checked(ces_log.joined_conversation(session_id, values))
 
 
 def _joined_session(session_id: str, values: Sequence[JsonObject]) -> Conversation:
@@ -75,7 +75,7 @@ def _joined_session(session_id: str, values: Sequence[JsonObject]) -> Conversati
 
 
 _KINDS = {
-    "ces_session_output": _Kind(_ces_place, ces.ends_session, _ces_id, _joined_entries),
+    "ces_session_output": _Kind(_ces_place, ces_log.ends_session, _ces_id, _joined_entries),
     "adk_event": _Kind(adk_event.place, adk_event.is_end, adk_event.own_id, _joined_session),
     "turn_event": _Kind(turn_event.place, turn_event.is_end, _no_id, turn_event.joined_conversation),
 }

@@ -10,6 +10,7 @@ from turnwise.transforms.formats.chat_message import (
     by_user,
     is_answer,
     message_calls,
+    unread_instructions,
     unread_of,
     words,
 )
@@ -27,6 +28,15 @@ from turnwise.transforms.formats.unread import NO_ANSWER, Unread, check_calls
 from turnwise.transforms.matching.responses import pair_responses
 
 _REASONS = ("finish_reason", "stop_reason", "finishReason", "stopReason")
+_KEYS = frozenset(
+    (
+        *("messages", "conversation_id", "id", "source", "app_version", "language", "eval_id", "eval_set_id"),
+        *("tags", "start_time", "end_time", "reward", "reward_info", "tools", "functions", "task_id"),
+        *("trial", "info", "task", "expected", "ended", "ended_detail", "error", "model", "tool_choice"),
+        *("function_call", "response_format", "stop", "stream_options", "logit_bias", "user", "policy"),
+    )
+)
+_KEYS_WITH_TRAJ = _KEYS | {"traj"}
 
 
 def chat_conversation(value: JsonValue, fallback_id: str) -> Conversation:
@@ -46,6 +56,7 @@ def chat_conversation(value: JsonValue, fallback_id: str) -> Conversation:
     end, turns = _end(record, messages), _turns(messages)
     if end == UNKNOWN and turns:
         _mark_unanswered_calls(turns[-1], messages[-1])
+    _unread(record, messages).add_to_all(turns)
     fields = {
         "conversation_id": _conversation_id(record) or fallback_id,
         "source": record.get("source") or "openai_chat",
@@ -64,6 +75,16 @@ def chat_conversation(value: JsonValue, fallback_id: str) -> Conversation:
         "meta": {key: record[key] for key in ("task_id", "trial") if key in record},
     }
     return canonical(Conversation, fields, "not a chat")
+
+
+def _unread(record: JsonObject, messages: Sequence[JsonObject]) -> Unread:
+    """Returns what is not understood of a record beside its messages, and of the instructions in them."""
+    unread = Unread()
+    unread.keys(record, _KEYS_WITH_TRAJ if record.get("messages") is None else _KEYS)
+    for message in messages:
+        if message.get("role") in SKIPPED_ROLES:
+            unread_instructions(message, unread)
+    return unread
 
 
 def _conversation_id(record: JsonObject) -> str | None:

@@ -1,6 +1,6 @@
 """The canonical JSON: one conversation or one eval case a record."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import msgspec
 from pydantic_core import from_json
@@ -27,7 +27,7 @@ from turnwise.transforms.formats.tool_declarations import (
     declared_tools,
     is_foreign,
 )
-from turnwise.transforms.formats.unread import Unread, check_calls
+from turnwise.transforms.formats.unread import Unread, add_leap, check_calls, snake
 
 # What is nested more deeply than this could be read and then not be written; the general parser refuses it.
 _DEEPEST = 200
@@ -37,6 +37,7 @@ _TIMES = ("latency_ms", "model_ms", "tool_ms")
 _WHAT = "not a conversation"
 _FIELDS = frozenset(field.name for field in msgspec.structs.fields(Conversation))
 _TURN_FIELDS = frozenset(field.name for field in msgspec.structs.fields(Turn))
+_TURN_KEYS = _TURN_FIELDS | {"agents"}
 
 
 def looks_canonical(data: bytes) -> bool:
@@ -66,13 +67,24 @@ def read_conversation(data: bytes) -> Conversation:
             conversation = _repaired(data)
     except (ValueError, RecursionError):
         conversation = _repaired(data)
-    for i, turn in enumerate(conversation.turns):
-        if turn.turn_index != i:
-            turn.turn_index = i
+    _number(conversation.turns)
     check_calls(conversation.turns)
     if APP_DETAILS in conversation.meta:
         conversation.tools += context_tools(conversation.meta[APP_DETAILS])
     return conversation
+
+
+def _number(turns: Sequence[Turn]) -> None:
+    """Numbers turns by their position; where the record numbers them, a leap is a finding of its turn."""
+    stated = [turn.turn_index for turn in turns]
+    if not any(stated):
+        for i, turn in enumerate(turns):
+            turn.turn_index = i
+        return
+    for i, turn in enumerate(turns):
+        turn.turn_index, before = i, stated[i - 1] if i else -1
+        if stated[i] != before + 1:
+            add_leap(turn, before, stated[i])
 
 
 def read_recording(data: bytes) -> Conversation:
@@ -163,10 +175,13 @@ def _repaired(data: bytes) -> Conversation:
             shown = ", ".join(list(raw)[:8])
             raise ValueError(f"{_WHAT}: turns.{place}: none of a turn's fields (keys {shown})")
         unread = Unread()
-        unread.keys(raw, _TURN_FIELDS)
+        unread.keys(raw, _with_expectations(raw, _TURN_KEYS))
         unread_work(turn, raw, unread)
         _unread_times(turn, raw, unread)
         unread.add_to(turn)
+    beside = Unread()
+    beside.keys(value, _with_expectations(value, _FIELDS))
+    beside.add_to_all(conversation.turns)
     add_unread_expectations(conversation, value)
     return conversation
 
@@ -179,6 +194,11 @@ def _unread_times(turn: Turn, raw: JsonObject, unread: Unread) -> None:
             unread.add("UnreadTime", said)
             if key == "latency_ms":
                 turn.unknown_latency = said
+
+
+def _with_expectations(value: JsonObject, known: frozenset[str]) -> frozenset[str]:
+    """Returns known keys, with those that expect something: what of these is not read is told apart."""
+    return known if value.keys() <= known else known | {n for n in value if snake(n).startswith("expect")}
 
 
 def _conversation(value: JsonObject) -> JsonObject:

@@ -1,22 +1,44 @@
 """What a reader does not understand of a turn, and what is unknown of the turn because of it."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from turnwise.schemas.conversation import Turn
 from turnwise.schemas.grounded import Problem
-from turnwise.schemas.values import JsonObject
+from turnwise.schemas.values import JsonObject, JsonValue
 from turnwise.transforms.matching.responses import without_call
 
 UNREAD = "UnreadPart"
 NO_CALL = "ResultWithoutCall"
 NO_NAME = "CallWithoutName"
 NO_ANSWER = "NoAnswer"
+MISSING = "MissingTurn"
 _LONGEST_NAME = 60
+_SPELT = "a text spells what may be a call or a result, and is not read as one"
 _WORK = re.compile(
     r"(^|_)(call|use|result|output|invocation|response|tool|function|action|transfer)s?$|(^|_)code$"
 )
-_MEDIA = re.compile(r"(^|_)(image|audio|video|media|file|document|blob|pdf|inline_data)s?(_|$)")
+_MEDIA = re.compile(
+    r"(input_|output_)?(image|audio|video|media|file|document|blob|pdf|inline_data)s?"
+    r"(_(url|uri|data|id|file|block))?"
+)
+_HARMLESS = frozenset(
+    (
+        *("metadata", "meta", "custom_metadata", "response_metadata", "usage_metadata", "cache_metadata"),
+        *("usage", "annotations", "logprobs", "labels", "tags", "citations", "scores", "feedback"),
+        *("provider_specific_fields", "thinking_blocks", "reasoning_details", "raw_data", "cache_control"),
+    )
+)
+_SPELT_CALL = re.compile(
+    r"<[|\uff5c]?/?(antml:)?(tool|function|invoke)s?[_ \u2581=>|]|<\|python_tag\|>"
+    r"|\[/?(AVAILABLE_TOOLS|TOOL_)|```tool_",
+    re.IGNORECASE,
+)
+_SPELT_KEY = re.compile(
+    r'"type"\s*:\s*"\w*(tool|function|mcp)\w*"'
+    r'|"(tool_?(calls?|uses?|results?|responses?)|function_?(calls?|responses?)|arguments)"\s*:',
+    re.IGNORECASE,
+)
 _THOUGHTS = ("thinking", "redacted_thinking", "reasoning", "reasoning_content", "thought", "step_start")
 
 
@@ -28,6 +50,26 @@ def snake(name: str) -> str:
 def is_work(name: str) -> bool:
     """Tells by the name of a key or a type whether it may hold calls or their results."""
     return bool(_WORK.search(snake(name)))
+
+
+def may_hold_work(name: str, item: JsonValue) -> bool:
+    """Tells whether what a key holds, which is not read, may hold calls, results or words.
+
+    Numbers, texts and what is empty hold none, unless a text is JSON or its key is named like calls.
+    """
+    if not item or not isinstance(item, dict | list | str):
+        return False
+    if snake(name) in _HARMLESS:
+        inner = item.items() if isinstance(item, dict) else ()
+        return any(is_work(n) and isinstance(i, dict | list) and bool(i) for n, i in inner)
+    return not isinstance(item, str) or is_work(name) or item.lstrip().startswith(("{", "["))
+
+
+def spells_calls(text: str) -> bool:
+    """Tells whether a text spells calls or results: in a model's own marks, or as JSON inside of JSON."""
+    if ("<" in text or "[" in text or "```" in text) and _SPELT_CALL.search(text):
+        return True
+    return text.lstrip().startswith(("{", "[")) and bool(_SPELT_KEY.search(text))
 
 
 class Unread:
@@ -72,20 +114,27 @@ class Unread:
         if name in _THOUGHTS:
             return
         works = bool(_WORK.search(name))
-        if _MEDIA.search(name) and not works:
+        if _MEDIA.fullmatch(name) and not works:
             self.add(UNREAD, f"a part of the type {shown} is not read", words=by_agent)
         else:
             said = f"a part of the type {shown} is not read; it may be a call or a result"
             self.add(UNREAD, said, calls=True, words=by_agent and not works)
 
-    def keys(self, value: JsonObject, known: frozenset[str]) -> None:
-        """Adds the keys of an object that are not known and whose names say that they may hold calls."""
+    def keys(self, value: JsonObject, known: frozenset[str], by_agent: bool = True) -> None:
+        """Adds the keys of an object that are not known and may hold calls, their results or words.
+
+        Args:
+            value: The object.
+            known: Keys that are read, or are harmless here.
+            by_agent: Whether the agent's words may be in it.
+        """
         if value.keys() <= known:
             return
         for name, item in value.items():
-            if name not in known and item and is_work(name):
-                shown = repr(name[:_LONGEST_NAME])
-                self.add(UNREAD, f"the key {shown} is not read; it may hold calls or results", calls=True)
+            if name not in known and may_hold_work(name, item):
+                works, shown = is_work(name), repr(name[:_LONGEST_NAME])
+                said = f"the key {shown} is not read; it may hold calls or results"
+                self.add(UNREAD, said, calls=True, words=by_agent and not works)
 
     def add_to(self, turn: Turn) -> Turn:
         """Returns the turn, with what was found."""
@@ -95,11 +144,42 @@ class Unread:
             turn.unknown_words = turn.unknown_words or self._words
         return turn
 
+    def add_to_all(self, turns: Sequence[Turn]) -> None:
+        """Adds what was found beside the turns: to the first one the findings, to all what is unknown."""
+        if self._found and turns:
+            self.add_to(turns[0])
+            for turn in turns[1:]:
+                turn.unknown_calls = turn.unknown_calls or self._calls
+                turn.unknown_words = turn.unknown_words or self._words
+
+
+def add_leap(turn: Turn, before: int, index: int, first: int = 0) -> None:
+    """Adds to a turn, numbered by its position already, that the log's own numbers leap before it.
+
+    Args:
+        turn: The turn.
+        before: The number that the log gives the turn before it; `first` - 1: there is none.
+        index: The number that the log gives it.
+        first: The number of a log's first turn.
+    """
+    gap = Unread()
+    where = f"after turn {before}" if before >= first else f"where turn {first} should open"
+    said = f"the log has turn {index} {where}, so that turns may be missing or twice or out of order"
+    gap.add(MISSING, f"{said}; it is numbered by its place, {turn.turn_index}", calls=True, words=True)
+    gap.add_to(turn)
+
 
 def check_calls(turns: Iterable[Turn]) -> None:
-    """Adds to turns their calls that name no tool, and their results whose call is nowhere before them."""
+    """Adds to turns what is wrong with their calls.
+
+    They name no tool, or are written out in words; or there is a result whose call is nowhere before it.
+    """
     earlier: set[str | None] = set()
     for turn in turns:
+        if any(text and spells_calls(text) for text in (turn.user, turn.agent, *turn.agent_messages)):
+            spelt = Unread()
+            spelt.add(UNREAD, _SPELT, calls=True)
+            spelt.add_to(turn)
         calls = turn.tool_calls
         if calls or turn.tool_responses:
             unread = Unread()

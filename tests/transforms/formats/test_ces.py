@@ -7,7 +7,7 @@ from turnwise.schemas.case import CaseThresholds
 from turnwise.schemas.config import CesConfig
 from turnwise.schemas.conversation import Rubric, TimedSpan, ToolCall, TurnThresholds, Usage
 from turnwise.schemas.proto.json import WireError
-from turnwise.transforms.formats import ces, ces_cases
+from turnwise.transforms.formats import ces, ces_cases, ces_log
 
 SAMPLES = Path(__file__).parents[3] / "../shared/fixtures/ces/samples"
 needs_samples = pytest.mark.skipif(not SAMPLES.is_dir(), reason="the shared fixtures are not here")
@@ -245,7 +245,7 @@ def test_log_entries_of_a_session_are_joined():
         {**entry(3, "x"), "timestamp": "2026-03-01T00:00:00Z"},
         entry(3, "y"),
     ]
-    found = ces.joined_conversation("s1", entries)
+    found = ces_log.joined_conversation("s1", entries)
     assert [(t.turn_index, t.user, t.agent, t.latency_ms) for t in found.turns] == [
         (0, "a?", "one", 1000.0),
         (1, "b?", "two", 1000.0),
@@ -267,13 +267,13 @@ SESSIONS = [
 
 @pytest.mark.parametrize(("value", "wanted"), SESSIONS)
 def test_session_and_turn_of_an_entry(value, wanted):
-    assert ces.entry_session(value) == wanted
+    assert ces_log.entry_session(value) == wanted
 
 
 @pytest.mark.parametrize("value", [{}, {"jsonPayload": {"turnIndex": 1}}, {"labels": {"session_id": ""}}])
 def test_an_entry_without_a_session_is_refused(value):
     with pytest.raises(ValueError, match="session_id"):
-        ces.entry_session(value)
+        ces_log.entry_session(value)
 
 
 @needs_samples

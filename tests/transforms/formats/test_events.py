@@ -124,7 +124,6 @@ def test_an_event_without_an_id_is_known_by_its_text():
         ({"session_id": None, "end": True}, "auto", "an ADK event needs a session_id"),
         ({"session_id": "s", "event": "x"}, "adk_event", "event: a JSON object is needed, not str"),
         ([], "adk_event", "a JSON object is needed, not list"),
-        (entry(10**30, "a"), "auto", "there is no turn"),
     ],
 )
 def test_refused_events(value, hint, message):
