@@ -50,9 +50,10 @@ def parse_options(argv: Sequence[str]) -> tuple[RunSettings, PipelineOptions]:
     raw, stream = _split(own)
     settings = check_options(raw, stream, not is_alone, bool(standard.streaming))
     options.view_as(SetupOptions).save_main_session = False
-    runner = _checked_runner(options, standard.runner)
+    runner = _made_runner(standard.runner)
     settings = fit_workers(settings, options, runner, os.environ)
     _check_extras(settings)
+    _check_runner(options, standard.runner, runner)
     return settings, options
 
 
@@ -71,18 +72,27 @@ def _check_extras(settings: RunSettings) -> None:
     check_places("--store", [settings.store])
 
 
-def _checked_runner(options: PipelineOptions, name: str) -> PipelineRunner:
-    """Returns a runner; raises ConfigError if Beam does not know it, or misses an option that it needs."""
+def _made_runner(name: str) -> PipelineRunner:
+    """Returns a runner; raises ConfigError if Beam does not know it, or its package is missing."""
     if "dataflow" in name.lower():
         check_extra(f"--runner={name}", "turnwise[gcp]")
     try:
-        runner = create_runner(name)
+        return create_runner(name)
+    except (ValueError, ImportError, AttributeError) as error:
+        raise ConfigError(f"--runner={name}: {' '.join(str(error).split())}") from None
+
+
+def _check_runner(options: PipelineOptions, name: str, runner: PipelineRunner) -> None:
+    """Raises ConfigError if a runner misses an option that it needs.
+
+    Beam asks Google Cloud Storage here, and waits for minutes where that cannot be reached.
+    """
+    try:
         problems = PipelineOptionsValidator(options, runner).validate()
     except (ValueError, ImportError, AttributeError) as error:
         raise ConfigError(f"--runner={name}: {' '.join(str(error).split())}") from None
     if problems:
         raise ConfigError(f"--runner={name}: {' '.join(problem.strip() for problem in problems)}")
-    return runner
 
 
 def _own_parser() -> _Parser:

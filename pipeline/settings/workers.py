@@ -12,13 +12,11 @@ from apache_beam.options.pipeline_options import (
     FlinkRunnerOptions,
     PipelineOptions,
     PortableOptions,
-    SetupOptions,
     SparkRunnerOptions,
-    WorkerOptions,
 )
 from apache_beam.runners.runner import PipelineRunner
 
-from turnwise.pipeline.settings.extras import check_extra
+from turnwise.pipeline.settings.packages import check_package
 from turnwise.pipeline.settings.run import DEFAULT_CACHE, RunSettings
 from turnwise.pipeline.store.urls import is_store_url, shown_url
 from turnwise.schemas.config import ConfigError
@@ -29,8 +27,8 @@ _IN_PROCESS = (
     *("InteractiveRunner", "RenderRunner"),
 )
 _HAVE_AN_IDENTITY = ("DataflowRunner", "TestDataflowRunner")
-_SERVICES = ("pubsub:", "http:", "https:")
-_SETUP_FILES = ("setup.py", "pyproject.toml")
+_SERVICES = ("http:", "https:", "kafka:")
+_PORT = re.compile(r":\d*$")
 _ADC = "GOOGLE_APPLICATION_CREDENTIALS"
 _ADC_FILE = "gcloud/application_default_credentials.json"
 
@@ -71,7 +69,7 @@ def fit_workers(
                 f"{option} {shown_url(path)}: is on this machine, where workers of {kind} do not find it; "
                 "name a place that they share (gs://..., postgresql://HOST/...)"
             )
-    _check_package(options, kind)
+    check_package(options, kind)
     if not _asks_gemini(settings):
         return _with_judge(settings, cache=None)
     _check_credentials(settings, kind, environ)
@@ -98,8 +96,10 @@ def _paths(settings: RunSettings) -> Iterator[tuple[str, str]]:
 
 
 def _is_here(path: str) -> bool:
-    if not path or path.startswith(_SERVICES):
+    if not path or path.startswith("pubsub:"):
         return False
+    if path.lower().startswith(_SERVICES):
+        return _serve_here(path)
     if not is_store_url(path):
         return "://" not in path or path.lower().startswith("file:")
     parts = urlsplit(path)
@@ -109,24 +109,10 @@ def _is_here(path: str) -> bool:
     return not any(host and not host.startswith("/") and not is_loopback(host) for host in hosts)
 
 
-def _check_package(options: PipelineOptions, kind: str) -> None:
-    setup = options.view_as(SetupOptions)
-    path = setup.setup_file
-    if path is not None:
-        if not (Path(path).is_absolute() and Path(path).is_file() and Path(path).name in _SETUP_FILES):
-            raise ConfigError(f"--setup_file {path}: must be the whole path of a pyproject.toml or setup.py")
-        if Path(path).name == "pyproject.toml":
-            check_extra(f"--setup_file {path}", "build")
-        return
-    own_image = (
-        options.view_as(WorkerOptions).sdk_container_image
-        or options.view_as(PortableOptions).environment_config
-    )
-    if not (own_image or setup.extra_packages or setup.requirements_file):
-        raise ConfigError(
-            f"--setup_file is missing: workers of {kind} have no turnwise; name the whole path of its "
-            "pyproject.toml, or an image that holds it (--sdk_container_image)"
-        )
+def _serve_here(url: str) -> bool:
+    """Tells whether every host of a URL (`kafka://a:9092,b:9092/topic`) can only be this machine."""
+    hosts = urlsplit(url).netloc.rpartition("@")[2].split(",")
+    return all(is_loopback(_PORT.sub("", host)) for host in hosts)
 
 
 def _asks_gemini(settings: RunSettings) -> bool:
@@ -137,7 +123,9 @@ def _asks_gemini(settings: RunSettings) -> bool:
 
 def _check_credentials(settings: RunSettings, kind: str, environ: Mapping[str, str]) -> None:
     access = find_access(settings.judge.config, environ)
-    if access.api_key:
+    if access.base_url and _is_here(access.base_url):
+        what = f"its base_url {shown_url(access.base_url)} is on this machine"
+    elif access.api_key:
         what = "its API key stands in this machine's environment"
     elif kind not in _HAVE_AN_IDENTITY and (file := _credentials_file(environ)):
         what = f"its credentials are a file of this machine ({file})"

@@ -19,6 +19,8 @@ DATAFLOW += ["--temp_location=gs://some-bucket/tmp"]
 FLINK = ["--runner=FlinkRunner", "--flink_master=cluster.example:8081"]
 INPUT, OUTPUT = "--input=gs://some-bucket/logs/", "--output=gs://some-bucket/out"
 PLACES = [INPUT, OUTPUT]
+FEED = ["--streaming", "--input=pubsub:projects/p/subscriptions/s", OUTPUT]
+PYPROJECT = Path(__file__).parents[3] / "pyproject.toml"
 JUDGED = ["--judge=gemini"]
 VERTEX = {"GOOGLE_GENAI_USE_VERTEXAI": "true", "GOOGLE_CLOUD_PROJECT": "some-project"}
 
@@ -94,6 +96,28 @@ def test_where_workers_are(arguments: list[str], elsewhere: bool) -> None:
         ([*PLACES, "--setup_file=pyproject.toml"], "must be the whole path"),
         ([*PLACES, "--setup_file=/no/such/pyproject.toml"], "must be the whole path"),
         ([*PLACES, f"--setup_file={__file__}"], "must be the whole path"),
+        ([*PLACES, "--extra_package=/no/such.tar.gz"], "--extra_package /no/such.tar.gz: there is no such"),
+        ([*PLACES, IMAGE, "--extra_package=/no/such.tar.gz"], "there is no such file"),
+        ([*PLACES, "--requirements_file=/no/such.txt"], "--requirements_file /no/such.txt: there is no such"),
+        ([*PLACES, "--sdk_container_image=apache/beam_python3.11_sdk"], "is Beam's own image"),
+        ([*PLACES, "--sdk_container_image=docker.io/apache/beam_python3.11_sdk:2.77.0"], "Beam's own image"),
+        (
+            [*PLACES, "--sdk_container_image=gcr.io/cloud-dataflow/v1beta3/beam_python3.11_sdk:2.77.0"],
+            "is Beam's own image",
+        ),
+        (
+            [*FEED, IMAGE, "--alerts=http://localhost:9/hook"],
+            ": is on this machine",
+        ),
+        ([*FEED, IMAGE, "--alerts=https://[::1]/hook"], "is on this machine"),
+        (
+            ["--input=kafka://localhost:9092/t", "--streaming", OUTPUT, IMAGE],
+            "kafka://localhost:9092/t: is on",
+        ),
+        (
+            ["--input=kafka://127.0.0.1:1,localhost:2/t?group=g", "--streaming", OUTPUT, IMAGE],
+            "is on this machine",
+        ),
     ],
 )
 def test_what_only_this_machine_has_is_refused(
@@ -108,8 +132,9 @@ def test_what_only_this_machine_has_is_refused(
     "arguments",
     [
         [IMAGE],
-        [f"--setup_file={Path(__file__).parents[3]}/pyproject.toml"],
-        ["--extra_package=/tmp/turnwise.tar.gz"],
+        [f"--setup_file={PYPROJECT}"],
+        ["--extra_package=gs://some-bucket/turnwise.tar.gz"],
+        ["--sdk_container_image=apache/beam_python3.11_sdk:2.77.0", f"--setup_file={PYPROJECT}"],
         [IMAGE, "--store=postgresql://me@db.example/d", "--judge_cache=none"],
         [IMAGE, "--store=postgresql:///d?host=db.example"],
     ],
@@ -117,6 +142,52 @@ def test_what_only_this_machine_has_is_refused(
 def test_what_workers_find_is_accepted(arguments: list[str]) -> None:
     settings, _ = parse_options([*DATAFLOW, *PLACES, *arguments])
     assert settings.is_distributed and settings.judge.config.cache is None
+
+
+FOREIGN = [
+    ("--setup_file", "pyproject.toml", '[project]\nname = "other"\n', "names no turnwise"),
+    ("--setup_file", "setup.py", "setup(name='other')  # like turnwise", "names no turnwise"),
+    ("--setup_file", "setup.py", "setup(name='not-turnwise-but-similar')", "names no turnwise"),
+    ("--setup_file", "pyproject.toml", 'dependencies = ["turnwise>=0.2"]', None),
+    ("--requirements_file", "requirements.txt", "requests\n# turnwise\n", "lists no turnwise"),
+    ("--requirements_file", "requirements.txt", "turnwise[gcp]==0.2.0\n", None),
+    ("--requirements_file", "requirements.txt", "turnwise @ https://example.com/t.whl\n", None),
+    ("--requirements_file", "requirements.txt", "-r more.txt\n", None),
+]
+
+
+@pytest.mark.parametrize(("option", "name", "text", "why"), FOREIGN)
+def test_a_package_without_turnwise_is_refused(
+    tmp_path: Path, option: str, name: str, text: str, why: str | None
+) -> None:
+    (tmp_path / name).write_text(text)
+    arguments = [*DATAFLOW, *PLACES, f"{option}={tmp_path / name}"]
+    if why is None:
+        assert parse_options(arguments)[0].is_distributed
+        return
+    with pytest.raises(ConfigError, match=why):
+        parse_options(arguments)
+    assert parse_options([*arguments, IMAGE])[0].is_distributed
+
+
+def test_a_judge_on_this_machine_is_refused(environment: dict[str, str], tmp_path: Path) -> None:
+    environment.update(VERTEX)
+    for host, is_here in (("127.0.0.1:8080", True), ("localhost", True), ("judge.example", False)):
+        judge = f'"judge": {{"base_url": "http://{host}"}}'
+        (tmp_path / "config.json").write_text(f'{{"criteria": {{"safety_v1": {{}}}}, {judge}}}')
+        arguments = [*DATAFLOW, *PLACES, IMAGE, f"--config={tmp_path}/config.json", *JUDGED]
+        if is_here:
+            with pytest.raises(ConfigError, match=f"base_url http://{host} is on this machine"):
+                parse_options(arguments)
+        else:
+            assert parse_options(arguments)[0].is_distributed
+
+
+def test_what_only_this_machine_has_is_refused_before_beam_asks_the_network() -> None:
+    """Beam refuses an absent temp_location; a path of this machine is named before that."""
+    lacking = [argument for argument in DATAFLOW if "temp_location" not in argument]
+    with pytest.raises(ConfigError, match="--output fout: is on this machine"):
+        parse_options([*lacking, INPUT, "--output=fout", IMAGE])
 
 
 def test_a_stream_that_reads_messages_needs_no_shared_files(turnwise: Callable[..., Any]) -> None:
