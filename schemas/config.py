@@ -3,7 +3,7 @@
 import json
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, StrictBool
 from pydantic.alias_generators import to_camel
 
 from turnwise.schemas.alert_config import AlertRule
@@ -101,7 +101,7 @@ class EvalConfig(BaseModel):
 
     criteria: JsonObject = Field(default_factory=lambda: dict(DEFAULT_CRITERIA))
     custom_metrics: dict[str, CustomMetricConfig] = Field(default_factory=dict)
-    adk_compat: bool = False
+    adk_compat: StrictBool = False
     ces: CesConfig = CesConfig()
     judge: JudgeConfig = JudgeConfig()
     alerts: list[AlertRule] = Field(default_factory=list)

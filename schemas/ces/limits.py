@@ -1,7 +1,10 @@
 """Limits of CES eval cases that the wire format does not state: ranges of thresholds, and what is needed."""
 
-from turnwise.schemas.ces.case_parts import Golden, GoldenStep, GoldenTurn, Scenario
+from collections.abc import Sequence
+
+from turnwise.schemas.ces.case_parts import Golden, GoldenExpectation, GoldenStep, GoldenTurn, Scenario
 from turnwise.schemas.ces.cases import Evaluation
+from turnwise.schemas.ces.conversations import Chunk
 from turnwise.schemas.ces.metric_settings import (
     EvaluationMetricsThresholds,
     ExpectationLevelMetricsThresholds,
@@ -52,6 +55,7 @@ def _check_range(name: str, value: float | None, highest: int) -> None:
 def _check_golden(golden: Golden) -> None:
     if not golden.turns:
         raise WireError("Evaluation.golden.turns: at least one turn is needed")
+    _check_texts(golden.evaluation_expectations, "Evaluation.golden.evaluationExpectations")
     for i, turn in enumerate(golden.turns):
         _check_turn(turn, f"Evaluation.golden.turns[{i}]")
 
@@ -64,9 +68,35 @@ def _check_turn(turn: GoldenTurn, path: str) -> None:
         if all(getattr(step, name) is None for name in GoldenStep.ONEOFS[0]):
             raise WireError(f"{path}.steps[{i}]: is empty; userInput, agentTransfer or expectation is needed")
         if step.expectation is not None:
+            _check_condition(step.expectation, f"{path}.steps[{i}].expectation")
             _check_expectation_level(step.expectation.expectation_level_metrics_thresholds_override)
+
+
+def _check_condition(expectation: GoldenExpectation, path: str) -> None:
+    call, said = expectation.tool_call, expectation.agent_response
+    if call is not None and not (call.tool or call.toolset_tool or call.display_name):
+        raise WireError(f"{path}.toolCall: the tool is needed")
+    if expectation.updated_variables is not None and not expectation.updated_variables:
+        raise WireError(f"{path}.updatedVariables: at least one variable is needed")
+    if said is not None and not any(map(_says, said.chunks)):
+        raise WireError(f"{path}.agentResponse: a chunk that is not empty is needed")
+
+
+def _says(chunk: Chunk) -> bool:
+    """Tells whether a chunk holds anything but blank text."""
+    words = (chunk.text, chunk.transcript)
+    stated = [text for text in words if text is not None]
+    return any(text.strip() for text in stated) if stated else bool(chunk.to_value())
+
+
+def _check_texts(texts: Sequence[str], path: str) -> None:
+    for i, text in enumerate(texts):
+        if not text.strip():
+            raise WireError(f"{path}[{i}]: is empty")
 
 
 def _check_scenario(scenario: Scenario) -> None:
     if not scenario.task.strip() and not any(rubric.strip() for rubric in scenario.rubrics):
         raise WireError("Evaluation.scenario: a task or rubrics are needed")
+    _check_texts(scenario.rubrics, "Evaluation.scenario.rubrics")
+    _check_texts(scenario.evaluation_expectations, "Evaluation.scenario.evaluationExpectations")

@@ -2,6 +2,8 @@
 
 from typing import ClassVar, Literal
 
+from pydantic import StrictBool
+
 from turnwise.schemas.conversation import Usage
 from turnwise.schemas.score import Score
 from turnwise.transforms.criteria.base import MeasuredCriterion, RestsOn
@@ -57,7 +59,7 @@ class TokenUsage(Figure):
 
     name: ClassVar[str] = "token_usage_v1"
 
-    adk_compat: bool = False
+    adk_compat: StrictBool = False
 
     def score(self, sample: Sample, pair: TurnPair) -> Score | None:
         """Adds up the tokens that the log reports for a turn."""

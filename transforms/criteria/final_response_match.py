@@ -2,7 +2,7 @@
 
 from typing import ClassVar, Literal
 
-from pydantic import Field
+from pydantic import Field, StrictBool
 
 from turnwise.schemas.score import Score
 from turnwise.transforms.criteria.adk_judged import AdkJudged
@@ -48,7 +48,7 @@ class FinalResponseMatch(AdkJudged):
     rests_on: ClassVar[RestsOn] = ("words",)
     default_samples: ClassVar[int] = 5
 
-    adk_compat: bool = False
+    adk_compat: StrictBool = False
 
     async def judge(self, sample: Sample, pair: TurnPair, ask: Ask) -> Score | None:
         """Compares the answer of a recorded turn with its golden turn's; None if that expects no answer."""

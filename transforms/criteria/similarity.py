@@ -2,6 +2,8 @@
 
 from typing import ClassVar
 
+from pydantic import StrictBool
+
 from turnwise.schemas.conversation import ExpectedTurn, Turn
 from turnwise.schemas.score import Score
 from turnwise.transforms.criteria.base import MeasuredCriterion, RestsOn, turn_mismatch
@@ -28,7 +30,7 @@ class ResponseMatch(MeasuredCriterion):
     threshold: float | None = 0.8
     rouge_type: RougeType = "rouge1"
     include_intermediate_responses_in_final: bool = False
-    adk_compat: bool = False
+    adk_compat: StrictBool = False
 
     def score(self, sample: Sample, pair: TurnPair) -> Score | None:
         """Compares the words of a recorded turn with those of its golden turn."""

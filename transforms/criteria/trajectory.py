@@ -5,7 +5,7 @@ from collections.abc import Callable, Hashable, Sequence
 from functools import partial
 from typing import ClassVar, TypeVar
 
-from pydantic import Field, field_validator
+from pydantic import Field, StrictBool, field_validator
 
 from turnwise.schemas.conversation import ToolCall
 from turnwise.schemas.score import Score
@@ -47,7 +47,7 @@ class ToolTrajectory(MeasuredCriterion):
 
     threshold: float | None = 1.0
     match_type: str = "EXACT"
-    ignore_args: bool = False
+    ignore_args: StrictBool = False
     argument_matchers: dict[str, dict[str, ArgumentMatcher]] = Field(default_factory=dict)
     include_intermediate_responses_in_final: bool = False
 

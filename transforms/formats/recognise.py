@@ -49,6 +49,9 @@ def recognise(value: JsonValue) -> str:
     if foreign:
         raise ValueError(f"{foreign}: this format is not read; {NEXT_STEP}")
     known = f"known formats: {', '.join(FORMATS)}"
+    if _is_message(value):
+        said = "a single message; a chat is one record that holds all its messages in a list under messages"
+        raise ValueError(f"unrecognised record: {_described(value)}: {said}")
     raise ValueError(f"unrecognised record: {_described(record)} ({known}); {NEXT_STEP}")
 
 

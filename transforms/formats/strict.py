@@ -37,6 +37,9 @@ def strict_case(value: JsonObject) -> EvalCase:
             raise ValueError(f"{_WHAT}: an expectation of the kind {expectation.kind} needs {holder}")
     for call in _calls(case, expectations):
         check_directives(call.args or {})
+    texts = (*case.outputs, *case.evaluation_expectations, *(rubric.text for rubric in case.rubrics))
+    if not all(map(str.strip, texts)):
+        raise ValueError(f"{_WHAT}: {case.eval_id} expects an empty text")
     if not _expects_something(case):
         raise ValueError(f"{_WHAT}: {case.eval_id} expects nothing")
     return case

@@ -33,7 +33,7 @@ class JudgeModelOptions(AdkOptions):
 
     judge_model: str | None = None
     judge_model_config: JsonObject | None = None
-    num_samples: int = Field(default=5, ge=1)
+    num_samples: int = Field(default=5, ge=1, strict=True)
     parallelism_limit: int = Field(default=1, ge=1)
 
 

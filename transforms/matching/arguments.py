@@ -29,8 +29,8 @@ class ArgumentMatcher(BaseModel):
 
     match: Literal["exact", "ignore", "contains", "regexp", "number"] = "exact"
     pattern: str | None = None
-    tolerance: float = Field(default=0.0, ge=0)
-    relative_tolerance: float = Field(default=0.0, ge=0)
+    tolerance: float = Field(default=0.0, ge=0, strict=True)
+    relative_tolerance: float = Field(default=0.0, ge=0, strict=True)
 
     @model_validator(mode="before")
     @classmethod

@@ -186,3 +186,8 @@ def test_eval_results_in_a_json_text_are_read(indent, input_format):
 def test_other_json_texts_are_no_records(text):
     with pytest.raises(ValueError, match="unrecognised record: str, not an object"):
         LogReader().read(Record("f", 1, json.dumps(text).encode()))
+
+
+def test_one_message_a_line_is_told_as_such():
+    with pytest.raises(ValueError, match=r"keys role, content: a single message; .* under messages"):
+        recognise({"role": "user", "content": "hi"})
