@@ -85,8 +85,9 @@ def gate_problems(
     problems = _nothing_scored(counts, rows)
     if not _is_balanced(counts):
         problems.append(f"the run lost track of something: {'; '.join(balance_text(counts).splitlines())}")
-    lost = counts["lost_records"] + counts["lost_conversations"]
-    total = counts["lost_records"] + counts["conversations"]
+    unread = counts.get("unread_ends", 0)
+    lost = counts["lost_records"] + counts["lost_conversations"] + unread
+    total = counts["lost_records"] + counts["conversations"] + unread
     limit = settings.max_failure_ratio
     if limit is not None and total and lost / total > limit:
         problems.append(
@@ -109,6 +110,8 @@ def _nothing_scored(counts: JsonObject, rows: Sequence[JsonObject]) -> list[str]
     lost = counts["lost_records"] + counts["lost_conversations"]
     if counts["results"]:
         reason = f"{counts['results']} conversations have no value by any criterion; scores-* says why"
+    elif counts.get("unread_ends"):
+        reason = f"{lost} records and conversations failed, {counts['unread_ends']} files break off"
     elif lost:
         reason = f"{lost} records and conversations failed; failures-* says why"
     else:
@@ -129,7 +132,7 @@ def _gate(name: str, settings: RunSettings, counts: JsonObject, rows: Sequence[J
     undecided += sum(row["errors"] for row in rows if row["criterion"] == name)
     undecided += counts["lost_cases"] + counts["unused_cases"]
     if settings.max_failure_ratio is None:
-        undecided += counts["lost_records"] + counts["lost_conversations"]
+        undecided += counts["lost_records"] + counts["lost_conversations"] + counts.get("unread_ends", 0)
     if not sum(row["count"] for row in own):
         return "nothing was scored"
     return f"{failed} failed, {undecided} not decided" if failed or undecided else None

@@ -11,9 +11,9 @@ from apache_beam.runners.runner import PipelineResult
 
 from turnwise.pipeline.batch.counters import gate_problems, guessed_tools, run_counts
 from turnwise.pipeline.io.directory import read_rows, write_run_file
-from turnwise.pipeline.io.terminal import complain, printable, say
+from turnwise.pipeline.io.terminal import LONGEST_LINE, complain, printable, say
 from turnwise.pipeline.report.judge import Usage, judge_document, judge_text, judge_usage
-from turnwise.pipeline.report.missed import missed_conversations
+from turnwise.pipeline.report.missed import missed_conversations, names_text
 from turnwise.pipeline.report.table import balance_text, custom_text, guesses_text, idle_text, version_table
 from turnwise.pipeline.settings.run import RunSettings
 from turnwise.pipeline.store.urls import is_store_url, shown_url
@@ -33,11 +33,13 @@ class Figures(NamedTuple):
         counts: What was read, scored and lost.
         usage: What judges were asked.
         guesses: The tools whose effect was guessed.
+        unread: What of a stream's input breaks off and was not read, one line each.
     """
 
     counts: JsonObject
     usage: Usage
     guesses: JsonObject
+    unread: Sequence[str] = ()
 
 
 def report(settings: RunSettings, figures: Figures, rows: Sequence[JsonObject]) -> int:
@@ -48,7 +50,7 @@ def report(settings: RunSettings, figures: Figures, rows: Sequence[JsonObject]) 
         figures: What it did.
         rows: Rows of `metrics_by_app_version` over the whole run.
     """
-    counts, usage, guesses = figures
+    counts, usage, guesses, unread = figures
     missed = partial(missed_conversations, settings.output, settings.output_format)
     problems = gate_problems(settings, counts, rows, missed)
     say(
@@ -71,11 +73,13 @@ def report(settings: RunSettings, figures: Figures, rows: Sequence[JsonObject]) 
     say(f"files: {printable(settings.output)}")
     if settings.store:
         say(f"store: {printable(shown_url(settings.store))}")
+    if unread:
+        complain(f"not read: {names_text(unread, LONGEST_LINE)}; a later process reads what is completed")
     for problem in problems:
         complain(problem)
     status = 1 if problems else 0
     document = _run_document(settings, counts, usage, problems, status)
-    write_run_file(settings.output, document | {"guessed_tools": guesses})
+    write_run_file(settings.output, document | {"guessed_tools": guesses, "unread": list(unread)})
     return status
 
 

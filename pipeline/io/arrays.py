@@ -1,4 +1,4 @@
-"""The elements of a JSON array, however deeply they are nested."""
+"""The elements of a JSON array, however deeply they are nested, and whatever is wrong with some of them."""
 
 import json
 import re
@@ -10,33 +10,97 @@ from turnwise.schemas.values import JsonValue
 _MARKS = re.compile(rb'\\.|["\[\]{},]', re.DOTALL)
 
 
-class RawElement(NamedTuple):
-    """An element that is nested too deeply to be parsed."""
+class ArrayFault(NamedTuple):
+    """What is wrong with an array as such, and the text that could not be read for it."""
 
     text: bytes
+    problem: str
 
 
-def array_elements(text: bytes) -> list[JsonValue | RawElement] | None:
-    """Returns the elements of a JSON array; None if the text is none."""
+class _Part(NamedTuple):
+    text: bytes
+    ends_at: bytes
+
+
+def array_elements(text: bytes) -> list[JsonValue] | None:
+    """Returns the elements of a JSON array; None: it is none, has a fault or is nested too deeply."""
     if text.lstrip()[:1] != b"[":
         return None
     try:
         return json.loads(text)
-    except ValueError:
-        return None
-    except RecursionError:
-        return [_parsed(part) for part in _split(text)]
-
-
-def _parsed(text: bytes) -> JsonValue | RawElement:
-    try:
-        return json.loads(text)
     except (ValueError, RecursionError):
-        return RawElement(text)
+        return None
 
 
-def _split(text: bytes) -> Iterator[bytes]:
-    """Yields the texts of an array's elements, and what follows the array."""
+def element_texts(text: bytes) -> Iterator[bytes | ArrayFault]:
+    """Yields the texts of the elements of a JSON array that is nested deeply, or has faults.
+
+    An element with a fault is given as it is. Where it cannot be told where it ends, one fault says from
+    which element on nothing was read. Elements are counted from 1.
+    """
+    number, is_ended = 0, False
+    for part in _split(text):
+        if is_ended:
+            if part.text:
+                yield ArrayFault(
+                    part.text, f"what follows the end of the array (element {number}) is not read"
+                )
+            return
+        found = list(_whole_ones(part))
+        number += len(found)
+        yield from found
+        yield from _faults(part, number, len(found))
+        is_ended = part.ends_at == b"]"
+
+
+def _whole_ones(part: _Part) -> Iterator[bytes]:
+    """Yields the elements of a part; of a text that is cut off only a whole object."""
+    if part.ends_at:
+        yield from _run_together(part.text) if part.text else ()
+    elif part.text.startswith(b"{") and not _is_broken(part.text):
+        yield part.text
+
+
+def _faults(part: _Part, number: int, found: int) -> Iterator[ArrayFault]:
+    if not part.ends_at:
+        what = f"from element {number + 1} on nothing was read"
+        yield ArrayFault(part.text, f"the array is cut off, or a bracket or a quote is missing: {what}")
+    elif found > 1:
+        yield ArrayFault(part.text, f"a comma is missing before element {number}; both sides were read")
+    elif not found and (part.ends_at == b"," or number):
+        yield ArrayFault(b"", f"an element is missing after element {number}")
+
+
+def _run_together(text: bytes) -> Iterator[bytes]:
+    """Yields the texts of objects that stand side by side without a comma; else the text itself."""
+    if not _is_broken(text):
+        yield text
+        return
+    decoded = text.decode("utf-8", "surrogateescape")
+    decoder, place, found = json.JSONDecoder(), 0, []
+    while place < len(decoded):
+        try:
+            _, end = decoder.raw_decode(decoded, place)
+        except (ValueError, RecursionError):
+            yield text
+            return
+        found.append(decoded[place:end].encode("utf-8", "surrogateescape"))
+        place = end + len(decoded[end:]) - len(decoded[end:].lstrip())
+    yield from found
+
+
+def _is_broken(text: bytes) -> bool:
+    try:
+        json.loads(text)
+    except RecursionError:
+        return False
+    except ValueError:
+        return True
+    return False
+
+
+def _split(text: bytes) -> Iterator[_Part]:
+    """Yields the texts of an array's elements, with the sign that ends each, and what follows the array."""
     depth = start = 0
     is_string = False
     for mark in _MARKS.finditer(text):
@@ -51,13 +115,8 @@ def _split(text: bytes) -> Iterator[bytes]:
         elif sign in b"]}":
             depth -= 1
         if depth == 0 or (depth == 1 and sign == b","):
-            yield from _stripped(text[start : mark.start()])
+            yield _Part(text[start : mark.start()].strip(), b"]" if depth == 0 else b",")
             start = mark.end()
         if depth == 0:
             break
-    yield from _stripped(text[start:])
-
-
-def _stripped(text: bytes) -> Iterator[bytes]:
-    if text := text.strip():
-        yield text
+    yield _Part(text[start:].strip(), b"")

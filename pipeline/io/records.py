@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from datetime import date, datetime
 from typing import Any, BinaryIO
 
-from turnwise.pipeline.io.arrays import RawElement, array_elements
+from turnwise.pipeline.io.arrays import ArrayFault, array_elements, element_texts
 from turnwise.pipeline.io.file_kinds import KIND_BYTES, check_text
 from turnwise.schemas.failure import KEPT_RECORD_BYTES, Failure, record_failure
 from turnwise.schemas.jsonio import dump_json
@@ -43,11 +43,15 @@ def split_records(path: str, file: BinaryIO | gzip.GzipFile, limit: int) -> Iter
 
     Raises:
         NotTextError: The file is of a known binary format.
+        ValueError: It is empty, and by its name cannot be.
     """
     if path.endswith(".avro"):
         yield from _avro_records(path, file)
         return
-    check_text(file.read(KIND_BYTES))
+    head = file.read(KIND_BYTES)
+    if not head and path.endswith(".gz") and not isinstance(file, gzip.GzipFile):
+        raise ValueError("the file is empty; a gzip file never is")
+    check_text(head)
     file.seek(0)
     if path.removesuffix(".gz").endswith(".json"):
         yield from _document_records(path, file, limit)
@@ -86,36 +90,60 @@ def _document_records(path: str, file: BinaryIO | gzip.GzipFile, limit: int) -> 
         yield _oversized(path, 1, text, limit)
         return
     text = text.removeprefix(BOM)
-    elements = _elements(text)
-    if elements is not None:
+    elements = array_elements(text)
+    if elements is not None and not is_one_record(elements):
         yield from (_element(path, position, element, limit) for position, element in enumerate(elements, 1))
+    elif elements is None and _is_faulty_array(text):
+        yield from (_apart(path, position, one, limit) for position, one in enumerate(element_texts(text), 1))
     elif _is_json_lines(text):
         for position, line in enumerate(text.split(b"\n"), 1):
             if line and not line.isspace():
                 yield Record(path, position, line)
     elif text and not text.isspace():
         yield Record(path, 1, text)
+    else:
+        raise ValueError("the file holds no JSON text")
 
 
-def _element(path: str, position: int, element: JsonValue | RawElement, limit: int) -> Record | Failure:
+def _element(path: str, position: int, element: JsonValue, limit: int) -> Record | Failure:
     try:
-        text = element.text if isinstance(element, RawElement) else dump_json(element)
-        return Record(path, position, text) if len(text) <= limit else _oversized(path, position, text, limit)
+        return _apart(path, position, dump_json(element), limit)
     except ValueError as error:
         return record_failure("read", error, Record(path, position, _shown(element)))
 
 
-def _shown(element: JsonValue | RawElement) -> bytes:
+def _apart(path: str, position: int, text: bytes | ArrayFault, limit: int) -> Record | Failure:
+    """Returns an element of an array as a record, or what is wrong with it."""
+    if isinstance(text, ArrayFault):
+        return record_failure("read", ValueError(text.problem), Record(path, position, text.text))
+    return Record(path, position, text) if len(text) <= limit else _oversized(path, position, text, limit)
+
+
+def _shown(element: JsonValue) -> bytes:
     try:
         return repr(element).encode("utf-8", "backslashreplace")
     except RecursionError:
         return b""
 
 
-def _elements(text: bytes) -> list[JsonValue | RawElement] | None:
-    """Returns the records of a JSON array; None if the text is something else, or as a whole one record."""
-    elements = array_elements(text)
-    return None if elements is None or is_one_record(elements) else elements
+def _is_faulty_array(text: bytes) -> bool:
+    """Tells whether a text, which is no array that can be read at once, is one of several records."""
+    text = text.strip()
+    if text[:1] != b"[" or _is_array(text.partition(b"\n")[0]):
+        return False
+    first = next(element_texts(text), b"")
+    return isinstance(first, ArrayFault) or not is_one_record([_value(first)])
+
+
+def _is_array(text: bytes) -> bool:
+    return array_elements(text) is not None
+
+
+def _value(text: bytes) -> JsonValue:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
 
 
 def _is_json_lines(text: bytes) -> bool:

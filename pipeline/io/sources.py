@@ -12,7 +12,7 @@ from apache_beam.pvalue import PCollection
 
 from turnwise.pipeline.io.file_kinds import KIND_BYTES, check_text
 from turnwise.pipeline.io.records import GZIP_MAGIC, OTHER_SUFFIXES, SUFFIXES, split_records, unzipped
-from turnwise.pipeline.io.walking import Seen, Unreadable, look_at, matches, shown_path, walk
+from turnwise.pipeline.io.walking import Seen, Unreadable, look_at, matches, name_problem, shown_path, walk
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.failure import Failure, record_failure
 from turnwise.schemas.record import Record
@@ -47,6 +47,9 @@ def _patterns_of(path: str) -> list[str]:
         return [f"{path}**{suffix}" for suffix in SUFFIXES] if path.endswith("/") else [path]
     if not path.strip():
         raise ValueError("an empty path")
+    problem = name_problem(path)
+    if problem:
+        raise ValueError(problem)
     try:
         check_path(path)
     except OSError as error:

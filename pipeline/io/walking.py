@@ -9,6 +9,8 @@ from typing import NamedTuple, TypeAlias
 
 from apache_beam.io.filesystem import FileSystem
 
+from turnwise.pipeline.io.records import OTHER_SUFFIXES, SUFFIXES
+
 _KINDS = {
     stat.S_IFIFO: "a FIFO",
     stat.S_IFSOCK: "a socket",
@@ -16,6 +18,7 @@ _KINDS = {
     stat.S_IFBLK: "a device",
     stat.S_IFDIR: "a directory",
 }
+_FILES = (*SUFFIXES, *OTHER_SUFFIXES)
 
 
 class Found(NamedTuple):
@@ -55,7 +58,7 @@ def walk(directory: str, is_wanted: Callable[[str], bool], enters: Callable[[str
             continue
         for entry in entries:
             if not _is_directory(entry):
-                if is_wanted(entry.path):
+                if is_wanted(entry.path) or (_is_broken(entry) and enters(entry.path)):
                     yield from look_at(entry.path)
             elif enters(entry.path):
                 # A directory keeps its own path where that and a link lead to it: links come last.
@@ -79,18 +82,23 @@ def _is_directory(entry: "os.DirEntry[str]") -> bool:
         return False
 
 
+def _is_broken(entry: "os.DirEntry[str]") -> bool:
+    """Tells whether an entry is a link that cannot be followed, and that may have led to a directory."""
+    return entry.is_symlink() and not entry.name.endswith(_FILES) and not os.path.exists(entry.path)
+
+
 def look_at(path: str) -> Iterator[Seen]:
     """Yields a file as it looks now; nothing if it is gone."""
     try:
         about = os.stat(path)
     except FileNotFoundError:
         if os.path.islink(path):
-            yield Unreadable(path, FileNotFoundError("is a link to a file that does not exist"))
+            yield Unreadable(path, FileNotFoundError("is a link to a path that does not exist"))
         return
     except OSError as error:
         yield Unreadable(path, error)
         return
-    problem = other_kind(about) or _name_problem(path)
+    problem = other_kind(about) or name_problem(path)
     yield Unreadable(path, ValueError(problem)) if problem else Found(path, about)
 
 
@@ -101,7 +109,8 @@ def other_kind(about: os.stat_result) -> str | None:
     return f"is {_KINDS.get(stat.S_IFMT(about.st_mode), 'no file')}; only regular files are read"
 
 
-def _name_problem(path: str) -> str | None:
+def name_problem(path: str) -> str | None:
+    """Returns what is wrong with the name of a path; None: nothing."""
     try:
         path.encode()
     except UnicodeEncodeError:
@@ -116,13 +125,18 @@ def shown_path(path: str) -> str:
 
 def matches(pattern: str) -> Iterator[Seen]:
     """Yields the files that a glob matches: `*` within a name, `**` over any number of directories."""
-    fixed = re.match(r"[^[*?]*", pattern)
-    root = os.path.dirname(fixed.group(0)) if fixed else ""
+    root = glob_root(pattern)
     prefix = "" if root else f"{os.curdir}{os.sep}"
     pattern = prefix + pattern
     is_match = _matcher(pattern)
     for seen in walk(root or os.curdir, is_match, lambda path: _may_hold(pattern, path)):
         yield seen._replace(path=seen.path.removeprefix(prefix))
+
+
+def glob_root(pattern: str) -> str:
+    """Returns the directory below which a glob can match; empty: the current one."""
+    fixed = re.match(r"[^[*?]*", pattern)
+    return os.path.dirname(fixed.group(0)) if fixed else ""
 
 
 def _matcher(pattern: str) -> Callable[[str], bool]:

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from apache_beam.io.filesystems import FileSystems
 
@@ -58,7 +58,7 @@ def _rows(directory: str, table: str, output_format: str, mark: bytes) -> Iterat
                 yield from (json.loads(line) for line in file if mark in line)
 
 
-def names_text(names: list[str]) -> str:
-    """Returns the first names, and how many others there are."""
-    shown = ", ".join(printable(name, LONGEST_NAME) for name in names[:NAMES_SHOWN])
+def names_text(names: Sequence[str], width: int = LONGEST_NAME) -> str:
+    """Returns the first names, each of at most so many columns, and how many others there are."""
+    shown = ", ".join(printable(name, width) for name in names[:NAMES_SHOWN])
     return shown + (f" and {len(names) - NAMES_SHOWN} more" if len(names) > NAMES_SHOWN else "")

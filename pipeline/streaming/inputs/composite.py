@@ -33,6 +33,10 @@ class CompositeSource:
         """Returns what they held back."""
         return [item for source in self._sources for item in source.last_items()]
 
+    def unread(self) -> Sequence[str]:
+        """Returns what stays unread in them."""
+        return [line for source in self._sources for line in source.unread()]
+
     def settle(self, places: Iterable[tuple[str, int]]) -> None:
         """Tells each of them; a feed takes no note of the sources of others."""
         settled = list(places)

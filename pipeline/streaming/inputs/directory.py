@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from turnwise.pipeline.io.walking import Unreadable, shown_path
 from turnwise.pipeline.streaming.inputs.document import Document
 from turnwise.pipeline.streaming.inputs.line_file import GzipFoundError, LineFile
-from turnwise.pipeline.streaming.inputs.scanning import check_paths, find_files
+from turnwise.pipeline.streaming.inputs.scanning import check_paths, find_files, root_of
 from turnwise.pipeline.streaming.inputs.source import Checkpoints, SourceRecord
 from turnwise.pipeline.streaming.inputs.watched import GIVEN_UP_SECONDS, Labels, WatchedFile
 
@@ -65,6 +65,8 @@ class DirectorySource:
         self._told: set[str] = set()
         self._compressed: set[str] = set()
         self._left: list[SourceRecord] = []
+        self._roots = [root for path in paths if os.path.isdir(root := root_of(path))]
+        self._gone_since: dict[str, float] = {}
         self._last_scan = self._next_scan = 0.0
 
     def poll(self, limit: int) -> Sequence[SourceRecord]:
@@ -85,6 +87,7 @@ class DirectorySource:
 
     def _scan(self, now: float) -> None:
         started = time.monotonic()
+        self._left += self._gone_roots(now, GIVEN_UP_SECONDS)
         gone = set(self._files)
         for seen in find_files(self._paths):
             if isinstance(seen, Unreadable):
@@ -103,6 +106,16 @@ class DirectorySource:
             self._leave(key, now)
         took = time.monotonic() - started
         self._last_scan, self._next_scan = now, now + took + max(_SCAN_SECONDS, _SCAN_SHARE * took)
+
+    def _gone_roots(self, now: float, patience: float) -> list[SourceRecord]:
+        """Returns the failures of watched directories that are gone for so many seconds."""
+        missing = [root for root in self._roots if not os.path.isdir(root)]
+        self._gone_since = {root: self._gone_since.get(root, now) for root in missing}
+        found: list[SourceRecord] = []
+        for root, since in self._gone_since.items():
+            if now - since >= patience:
+                found += self._unreadable(root, FileNotFoundError("the watched directory is gone"))
+        return found
 
     def _file_at(self, key: _Key, path: str) -> WatchedFile:
         kind = Document if path.endswith(_DOCUMENTS) or path in self._compressed else LineFile
@@ -126,8 +139,14 @@ class DirectorySource:
         file.observe_open(now)
         self._queue(key, now)
         if key not in self._waiting and file.is_quiet(now, GIVEN_UP_SECONDS):
-            self._left += self._last_items(key, file, now)
+            self._left += [*self._last_items(key, file, now), *self._lost_end(file)]
             self._forget(key)
+
+    def _lost_end(self, file: LineFile) -> list[SourceRecord]:
+        """Returns the failure of a last line that breaks off, of a file that is gone."""
+        problem = file.unfinished()
+        error = ValueError(f"{problem}, and the file is gone")
+        return self._unreadable(file.source or file.path, error) if problem else []
 
     def _forget(self, key: _Key) -> None:
         file = self._files.pop(key, None)
@@ -179,7 +198,7 @@ class DirectorySource:
     def last_items(self) -> Sequence[SourceRecord]:
         """Returns unterminated last lines and documents that were held back."""
         now = self._clock()
-        items, self._left = self._left, []
+        items, self._left = [*self._left, *self._gone_roots(now, 0)], []
         for key, file in list(self._files.items()):
             if key not in self._waiting:
                 items += self._last_items(key, file, now)
@@ -192,6 +211,15 @@ class DirectorySource:
             return []
         except Exception as error:
             return self._refuse(key, file, error)
+
+    def unread(self) -> Sequence[str]:
+        """Returns which files break off; what is missing of them can still be written, and is read then."""
+        lines = []
+        for file in self._files.values():
+            with contextlib.suppress(FileNotFoundError):
+                problem = file.unfinished()
+                lines += [f"{shown_path(file.path)}: {problem}"] if problem else []
+        return sorted(lines)
 
     def settle(self, places: Iterable[tuple[str, int]]) -> None:
         """Does nothing: the book knows."""

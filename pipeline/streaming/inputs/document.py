@@ -69,6 +69,14 @@ class Document(WatchedFile):
         self._items, self._is_read = self._begin(), True
         return list(self._items)
 
+    def unfinished(self) -> str:
+        """Returns that the text breaks off; empty: it was given, or it is whole."""
+        if not self.size:
+            return "" if self._is_read else "the file is empty"
+        if self._is_read or self._items is not None or _is_complete(self.path, self.size, self._limit):
+            return ""
+        return f"the text breaks off after {self.size} bytes"
+
     def _begin(self) -> Iterator[SourceRecord]:
         identity = f"document {self._inode} {self.size} {self._mtime_ns}"
         facts = self._labels.facts(identity)
@@ -109,6 +117,8 @@ def _item(source: str, position: int, record: Record | Failure) -> SourceRecord:
 
 def _is_complete(path: str, size: int, limit: int) -> bool:
     """Tells whether a document looks whole; of a compressed or very large one, nobody can tell."""
+    if not size:
+        return False
     if size > limit or not path.endswith(".json"):
         return True
     with open(path, "rb") as file:

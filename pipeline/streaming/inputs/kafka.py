@@ -140,6 +140,10 @@ class KafkaSource:
         """Returns nothing: what was not polled is still there."""
         return []
 
+    def unread(self) -> Sequence[str]:
+        """Returns nothing: messages arrive whole."""
+        return ()
+
     def settle(self, places: Iterable[tuple[str, int]]) -> None:
         """Commits as far as everything is settled."""
         with self._lock:

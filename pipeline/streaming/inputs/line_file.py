@@ -239,6 +239,17 @@ class LineFile(WatchedFile):
         items, self._items = self._items, []
         return items
 
+    def unfinished(self) -> str:
+        """Returns that the last line breaks off; empty: it does not."""
+        line, rest = self._line + 1, self._splitter.pending
+        if not self.source:
+            rest, is_whole = _first_line(self._opened())
+            if is_whole:
+                return ""
+        if not rest.strip() or may_be_complete(rest):
+            return ""
+        return f"line {line} breaks off after {len(rest)} bytes, without a line end"
+
     def close(self) -> None:
         """Lets go of the file."""
         if self._file:

@@ -102,6 +102,10 @@ class LinesSource:
         items, self._items, self._held = list(self._items), deque(), 0
         return items
 
+    def unread(self) -> Sequence[str]:
+        """Returns nothing: an unterminated line is given as a record."""
+        return ()
+
     def settle(self, places: Iterable[tuple[str, int]]) -> None:
         """Does nothing: the book knows."""
 

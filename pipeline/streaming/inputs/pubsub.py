@@ -109,6 +109,10 @@ class PubSubSource:
         """Returns nothing: what was not polled will be delivered again."""
         return []
 
+    def unread(self) -> Sequence[str]:
+        """Returns nothing: messages arrive whole."""
+        return ()
+
     def settle(self, places: Iterable[tuple[str, int]]) -> None:
         """Acknowledges messages."""
         with self._lock:

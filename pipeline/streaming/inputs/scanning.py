@@ -7,7 +7,7 @@ from pathlib import Path
 
 from turnwise.pipeline.io.records import SUFFIXES
 from turnwise.pipeline.io.sources import check_file
-from turnwise.pipeline.io.walking import Seen, look_at, matches, walk
+from turnwise.pipeline.io.walking import Seen, glob_root, look_at, matches, name_problem, walk
 from turnwise.schemas.config import ConfigError
 
 _UNFINISHED = (".tmp", ".part", ".partial", ".swp", "~")
@@ -22,6 +22,8 @@ def check_paths(paths: Sequence[str]) -> None:
             )
         if not path.strip():
             raise ConfigError("--input: an empty path")
+        if problem := name_problem(path):
+            raise ConfigError(f"--input {path}: {problem}")
         if not glob.has_magic(path) and not Path(path).exists():
             raise ConfigError(f"--input {path}: no such file or directory")
         if os.path.lexists(path) and not os.path.isdir(path):
@@ -42,6 +44,11 @@ def find_files(paths: Sequence[str]) -> list[Seen]:
     """Returns the files of paths (files, directories, globs), by name; not the hidden and unfinished ones."""
     found = {seen.path: seen for path in paths for seen in _files_of(path)}
     return [found[path] for path in sorted(found)]
+
+
+def root_of(path: str) -> str:
+    """Returns the directory that is watched for a path: itself, or the one below which a glob looks."""
+    return (glob_root(path) or os.curdir) if glob.has_magic(path) and not os.path.lexists(path) else path
 
 
 def _files_of(path: str) -> Iterator[Seen]:

@@ -76,6 +76,9 @@ class StreamSource(Protocol):
     def last_items(self) -> Sequence[SourceRecord]:
         """Returns what was held back as perhaps incomplete; called once, when the stream is ended."""
 
+    def unread(self) -> Sequence[str]:
+        """Returns what breaks off at the end of the stream, one line each; a later process can read it."""
+
     def settle(self, places: Iterable[tuple[str, int]]) -> None:
         """Takes note that the outcomes of these (source, position) are on disk, and acknowledges them."""
 

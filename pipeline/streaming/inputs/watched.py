@@ -87,6 +87,10 @@ class WatchedFile:
         """Returns what was held back; what was just written and is no JSON is left for the next process."""
         raise NotImplementedError
 
+    def unfinished(self) -> str:
+        """Returns which part of the text breaks off, in one line; empty: none."""
+        raise NotImplementedError
+
     @property
     def backlog(self) -> int:
         """Bytes that wait."""

@@ -2,7 +2,7 @@
 
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from hashlib import sha256
@@ -72,7 +72,7 @@ def run_stream(settings: RunSettings, options: PipelineOptions) -> int:
         stack.callback(source.close)
         late = _stream(settings, options, store, source, stop)
         store.compact()
-        return _report(settings, store, late)
+        return _report(settings, store, late, source.unread())
 
 
 def _holds_stream(settings: RunSettings) -> bool:
@@ -170,9 +170,9 @@ def _pipeline(
     return pipeline
 
 
-def _report(settings: RunSettings, store: StreamStorage, late: int) -> int:
+def _report(settings: RunSettings, store: StreamStorage, late: int, unread: Sequence[str]) -> int:
     run_id = settings.run.run_id
     rows = [dict(row) for entry in sorted(store.totals.items()) for row in version_rows(entry, run_id)]
-    counts = {**stream_counts(store.counts), "late_conversations": late}
-    figures = Figures(counts, JUDGING.judged, stream_guesses(store.counts))
+    counts = {**stream_counts(store.counts), "late_conversations": late, "unread_ends": len(unread)}
+    figures = Figures(counts, JUDGING.judged, stream_guesses(store.counts), unread)
     return report(settings, figures, rows)

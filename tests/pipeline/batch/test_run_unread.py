@@ -1,7 +1,9 @@
 """A whole run over records that are not understood in full, or that hold nothing."""
 
+import gzip
 import io
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -98,3 +100,39 @@ def test_recordings_of_other_systems_are_refused_with_what_to_do(folder: str) ->
             with pytest.raises(ValueError, match=r"convert it to|go to --eval_cases|trailing characters"):
                 LogReader().read(record)
     assert seen
+
+
+EMPTY = {"zero.json": b"", "zero.json.gz": b"", "zero.jsonl.gz": b"", "blank.json": b" \n\t "}
+
+
+@pytest.mark.parametrize("streaming", [False, True])
+def test_what_holds_nothing_and_cannot_be_empty_is_a_failure(
+    turnwise: Callable[..., Any], tmp_path: Path, streaming: bool
+) -> None:
+    folder = tmp_path / "in"
+    folder.mkdir()
+    good = {"conversation_id": "a", "turns": [{"user": "u", "agent": "a", "expected": {"response": "a"}}]}
+    whole = {"good.jsonl": json.dumps(good).encode(), "none.jsonl": b"", "none.ndjson.gz": gzip.compress(b"")}
+    for name, content in (EMPTY | whole).items():
+        (folder / name).write_bytes(content)
+        os.utime(folder / name, (1e9, 1e9))
+    (tmp_path / "c.json").write_text('{"criteria": {"response_match_score": 0.8}}')
+    stream = ("--streaming", "--max_run_time", "2") if streaming else ()
+    arguments = ("--input", folder, "--config", tmp_path / "c.json", "--fail_on", "evaluation_status")
+    run = turnwise("run", *arguments, *stream, output=tmp_path / "out")
+    assert {Path(row["source"]).name for row in run.rows("failures")} == EMPTY.keys()
+    assert {row["stage"] for row in run.rows("failures")} == {"read"} and run.status == 1
+    assert "5 records = 1 parsed + 4 failed" in run.out
+
+
+@pytest.mark.parametrize("kind", ["", "--streaming"])
+@pytest.mark.parametrize("path", [b"/sub\xff", b"/sub\xff/*.jsonl"])
+def test_a_path_that_is_not_utf_8_is_one_line(
+    turnwise: Callable[..., Any], tmp_path: Path, path: bytes, kind: str
+) -> None:
+    place = os.fsencode(tmp_path) + b"/sub\xff"
+    os.mkdir(place)
+    Path(os.fsdecode(place + b"/a.jsonl")).write_text("{}\n")
+    arguments = ["--input", os.fsdecode(os.fsencode(tmp_path) + path), *([kind] if kind else [])]
+    run = turnwise("run", *arguments, output=tmp_path / "out")
+    assert run.status == 2 and run.err.count("\n") == 1 and "not UTF-8; rename it" in run.err

@@ -51,7 +51,7 @@ def test_what_cannot_be_read_is_named_with_its_reason(
     assert all(isinstance(one, Unreadable) for one in seen)
     reasons = {os.path.basename(one.path): str(one.error) for one in seen if isinstance(one, Unreadable)}
     assert reasons["pipe.jsonl"] == "is a FIFO; only regular files are read"
-    assert reasons["nowhere.jsonl"] == "is a link to a file that does not exist"
+    assert reasons["nowhere.jsonl"] == "is a link to a path that does not exist"
 
 
 @pytest.mark.parametrize(
@@ -84,3 +84,18 @@ def test_a_glob_is_told_of_what_it_may_have_matched_only(
     assert [type(one) for one in matches(f"{tmp_path}/a*.jsonl")] == [Found]
     below = matches(f"{tmp_path}/**/d*.jsonl")
     assert {shown_path(one.path).rpartition("/")[2] for one in below} == {"d" * 250}
+
+
+def test_a_link_that_cannot_be_followed_may_lead_to_a_directory(tree: Path) -> None:
+    (tree / "dangling").symlink_to(tree / "gone")
+    (tree / "selfloop").symlink_to("selfloop")
+    (tree / "x" / "deep").symlink_to("/" + "d" * 300)
+    (tree / "good").symlink_to("b.txt")
+    seen = list(walk(str(tree), lambda path: path.endswith(".jsonl"), lambda path: True))
+    broken = {os.path.basename(one.path): str(one.error) for one in seen if isinstance(one, Unreadable)}
+    assert set(broken) == {"dangling", "selfloop", "deep"}
+    assert broken["dangling"] == "is a link to a path that does not exist"
+    told = [one.path for one in matches(f"{tree}/**/*.csv") if isinstance(one, Unreadable)]
+    assert {os.path.basename(path) for path in told} == set(broken)
+    assert names(tree, matches(f"{tree}/*.jsonl")) == ["a.jsonl"]
+    assert len(list(walk(str(tree), lambda path: path.endswith(".jsonl"), lambda path: False))) == 1

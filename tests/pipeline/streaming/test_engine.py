@@ -30,6 +30,9 @@ class SlowFeed:
             raise self.error
         return [self.items.pop() for _ in range(min(limit, len(self.items)))]
 
+    def unread(self):
+        return ()
+
     def last_items(self):
         return []
 

@@ -306,3 +306,28 @@ def test_the_live_view_moves_in_place_and_leaves_no_trace(stream, terminal, tmp_
     screens = text.split("turnwise stream")
     assert all(screen.rstrip(" \r").endswith("F") for screen in screens[1:-1]), "back to the first line"
     assert text.endswith("\x1b[J") and "pass rate" in text and "window " in text
+
+
+def test_a_last_line_that_breaks_off_fails_the_gates_and_is_read_when_it_is_whole(goes_on, tmp_path):
+    logs, config = tmp_path / "logs", tmp_path / "config.json"
+    logs.mkdir()
+    config.write_text('{"criteria": {"response_match_score": 0.5}}')
+    rows = []
+    for number in range(2):
+        turn = {"user": "Where?", "agent": "Here.", "expected": {"response": "Here."}}
+        rows.append(json.dumps({"conversation_id": f"c{number}", "turns": [turn]}) + "\n")
+    (logs / "a.jsonl").write_text(rows[0] + rows[1][:60])
+    arguments = ["--input", logs, "--config", config, "--fail_on", "evaluation_status"]
+    first = goes_on(tmp_path / "out", *arguments)
+    said = f"{logs}/a.jsonl: line 2 breaks off after 60 bytes, without a line end"
+    assert first.status == 1 and f"turnwise: not read: {said}; a later process" in first.err
+    assert "evaluation_status: 0 failed, 1 not decided" in first.err
+    document = first.document("run.json")
+    assert document["unread"] == [said] and document["counts"]["unread_ends"] == 1
+    assert first.rows("failures") == []
+    plain = goes_on(tmp_path / "out", *arguments[:4], "--max_failure_ratio", "0.1")
+    assert plain.status == 1 and "1 of 2 records and conversations failed" in plain.err
+    (logs / "a.jsonl").write_text("".join(rows))
+    last = goes_on(tmp_path / "out", *arguments)
+    assert (last.status, last.err) == (0, "") and last.document("run.json")["unread"] == []
+    assert len(last.rows("results")) == 2

@@ -3,6 +3,7 @@
 import gzip
 import json
 import os
+import shutil
 import tempfile
 from pathlib import Path
 
@@ -457,3 +458,76 @@ def test_a_binary_file_is_one_failure(tmp_path, watch):
     kinds = {"is a SQLite database", "is a zip archive", "is a Parquet file"}
     assert {text.split(";")[0] for text in failed.values()} == kinds
     assert {name.split(" ")[0] for name in failed} == {"a.jsonl", "b.json", "c.jsonl"}
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("half.jsonl", '{"i": 1}\n{"i": 2', "line 2 breaks off after 7 bytes"),
+        ("first.ndjson", '{"i": ', "line 1 breaks off after 6 bytes"),
+        ("nul.jsonl", "\0" * 100, "line 1 breaks off after 100 bytes"),
+        ("document.json", '[{"i": 1}, {"i"', "the text breaks off after 15 bytes"),
+    ],
+)
+def test_what_breaks_off_is_named_at_the_end_and_read_when_it_is_whole(
+    tmp_path, watch, checkpoints, clock, name, text, said
+):
+    append(tmp_path / name, text, clock)
+    checkpoints.settle(watch.look(after=0.2))
+    checkpoints.settle(watch.source.last_items())
+    (line,) = watch.source.unread()
+    assert line.startswith(f"{tmp_path / name}: {said}")
+    watch.source.close()
+    (tmp_path / name).write_text('{"i": 1}\n{"i": 2}\n' if name.startswith("half") else '{"i": 2}\n')
+    again = Watch([tmp_path], checkpoints, clock)
+    assert '{"i": 2}' in [text.strip() for text in again.texts(after=2)]
+    assert again.source.unread() == [] and list(again.source.last_items()) == []
+    again.source.close()
+
+
+def test_what_is_whole_without_a_line_end_is_not_unread(tmp_path, watch, clock):
+    append(tmp_path / "a.jsonl", '{"i": 1}\n{"i": 2}', clock)
+    append(tmp_path / "b.jsonl", "\n  \n", clock)
+    append(tmp_path / "c.jsonl", "")
+    watch.look(after=0.2)
+    assert len(watch.source.last_items()) == 1 and watch.source.unread() == []
+
+
+def test_a_last_line_that_breaks_off_in_a_file_that_is_removed_is_a_failure(tmp_path, watch, clock):
+    append(tmp_path / "a.jsonl", '{"i": 1}\n{"i": 2', clock)
+    assert watch.texts() == ['{"i": 1}']
+    (tmp_path / "a.jsonl").unlink()
+    assert watch.look() == []
+    (item,) = [*watch.look(after=11), *watch.look()]
+    assert str(item.error) == "line 2 breaks off after 7 bytes, without a line end, and the file is gone"
+    assert watch.source.unread() == []
+
+
+@pytest.mark.parametrize("pattern", ["", "/*.jsonl"])
+@pytest.mark.parametrize("at_end", [True, False])
+def test_a_watched_directory_that_is_removed_is_a_failure(tmp_path, checkpoints, clock, pattern, at_end):
+    root = tmp_path / "in"
+    root.mkdir()
+    append(root / "a.jsonl", '{"i": 1}\n', clock)
+    watch = Watch([f"{root}{pattern}"], checkpoints, clock)
+    assert watch.texts() == ['{"i": 1}']
+    shutil.rmtree(root)
+    assert watch.look() == []
+    items = watch.source.last_items() if at_end else watch.look(after=11)
+    assert [(item.source, str(item.error)) for item in items] == [
+        (f"{root} (unreadable)", "the watched directory is gone")
+    ]
+    assert watch.look(after=20) == [] and list(watch.source.last_items()) == []
+    watch.source.close()
+
+
+def test_a_watched_directory_that_is_replaced_goes_on(tmp_path, checkpoints, clock):
+    (tmp_path / "in").mkdir()
+    watch = Watch([tmp_path / "in"], checkpoints, clock)
+    watch.look()
+    (tmp_path / "in").rmdir()
+    assert watch.look(after=5) == []
+    (tmp_path / "in").mkdir()
+    append(tmp_path / "in/a.jsonl", '{"i": 1}\n', clock)
+    assert watch.texts(after=6) == ['{"i": 1}'] and list(watch.source.last_items()) == []
+    watch.source.close()
