@@ -31,6 +31,18 @@ def interrupted_status(number: int = signal.SIGINT) -> int:
     return 128 + number
 
 
+def end_at_signal() -> None:
+    """Ends the process with one line at a signal, until something else handles it; ignored ones stay so."""
+
+    def end(number: int, frame: FrameType | None) -> None:
+        os.write(2, f"turnwise: interrupted by {signal.Signals(number).name}\n".encode())
+        os._exit(interrupted_status(number))
+
+    for number in _SIGNALS:
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, end)
+
+
 @contextmanager
 def drained_by_signal(stop: Callable[[], None]) -> Iterator[None]:
     """Calls `stop` at the first signal while the body runs; the second ends the process."""

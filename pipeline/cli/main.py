@@ -7,10 +7,8 @@ from collections.abc import Callable, Sequence
 from signal import SIGINT, SIGTERM
 from typing import TYPE_CHECKING
 
-from turnwise.pipeline.batch.signals import interrupted_status
+from turnwise.pipeline.batch.signals import end_at_signal, interrupted_status
 from turnwise.pipeline.io.terminal import complain, guard_terminal
-from turnwise.pipeline.settings.extras import check_extra, check_store
-from turnwise.schemas.config import ConfigError
 
 if TYPE_CHECKING:
     from apache_beam.options.pipeline_options import PipelineOptions
@@ -29,6 +27,7 @@ commands:
 
 def run_command() -> None:
     """Runs the command line and exits with its status."""
+    end_at_signal()
     guard_terminal()
     status = main(sys.argv[1:])
     if status in _INTERRUPTED:
@@ -54,6 +53,9 @@ def main(argv: Sequence[str]) -> int:
 
         print(version("turnwise"))
         return 0
+    # Settings take long to import: signals are handled before.
+    from turnwise.schemas.config import ConfigError
+
     try:
         if argv[0] not in _COMMANDS:
             raise ConfigError(f"unknown command {argv[0]} (there are: {', '.join(_COMMANDS)})")
@@ -109,6 +111,7 @@ def _tools(argv: Sequence[str]) -> int:
 
 def _serve(argv: Sequence[str]) -> int:
     from turnwise.pipeline.service.arguments import parse_serve_options
+    from turnwise.pipeline.settings.extras import check_extra, check_store
 
     options = parse_serve_options(argv)
     if options is None:

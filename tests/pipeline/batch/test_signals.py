@@ -151,3 +151,38 @@ def test_a_batch_with_judge_calls_in_flight_ends_soon(
     assert (process.returncode, err) == (128 + number, said)
     assert own_server.stats()["requests"] < 2000, "most were never asked"
     assert [path for path in (tmp_path / "out").iterdir() if not path.name.startswith(".")] == []
+
+
+SLOW_START = """
+import sys, time
+class Slow:
+    def find_spec(name, path=None, target=None):
+        if name == "pydantic":
+            print("importing", flush=True)
+            time.sleep(60)
+sys.meta_path.insert(0, Slow)
+from turnwise.pipeline.cli.main import run_command
+run_command()
+"""
+
+
+@pytest.mark.parametrize("number", NUMBERS)
+def test_a_signal_while_modules_are_imported_is_one_line(number: signal.Signals, tmp_path: Path) -> None:
+    command = [sys.executable, "-c", SLOW_START, "run", "--input", str(tmp_path)]
+    pipe = subprocess.PIPE
+    process = subprocess.Popen(
+        command,
+        cwd=ROOT,
+        stdout=pipe,
+        stderr=pipe,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
+    try:
+        assert process.stdout is not None and process.stdout.readline() == "importing\n"
+        process.send_signal(number)
+        _, said = process.communicate(timeout=PATIENCE)
+        assert (process.returncode, said) == (128 + number, f"turnwise: interrupted by {number.name}\n")
+    finally:
+        process.kill()
+        process.communicate()
