@@ -6,7 +6,7 @@ from apache_beam.metrics.metric import MetricsFilter
 from apache_beam.runners.runner import PipelineResult
 
 from turnwise.pipeline.batch.build import FINDINGS, REASONS, VERSION_MARK, VERSIONS
-from turnwise.pipeline.report.missed import names_text
+from turnwise.pipeline.report.missed import LONGEST_PLACE, names_text
 from turnwise.pipeline.report.table import balance_text
 from turnwise.pipeline.settings.run import RunSettings
 from turnwise.schemas.values import JsonObject
@@ -73,6 +73,7 @@ def gate_problems(
     counts: JsonObject,
     rows: Sequence[JsonObject],
     missed: Callable[[str], list[str]] = lambda criterion: [],
+    lost_places: Callable[[], list[str]] = list,
 ) -> list[str]:
     """Returns why the run fails, one line each; empty: it does not.
 
@@ -81,6 +82,7 @@ def gate_problems(
         counts: What was read, scored and lost.
         rows: Rows of `metrics_by_app_version` over the whole run.
         missed: Returns the conversations that failed a criterion or are undecided on it.
+        lost_places: Returns where the lost records and cases stand.
     """
     problems = _nothing_scored(counts, rows)
     if not _is_balanced(counts):
@@ -98,9 +100,16 @@ def gate_problems(
     for name in settings.fail_on:
         problem = _gate(name, settings, counts, rows)
         if problem:
-            names = names_text(missed(name))
-            problems.append(f"{name}: {problem}" + (f": {names}" if names else ""))
+            lost_text = _lost_text(settings, counts, lost_places)
+            names = [text for text in (names_text(missed(name)), lost_text) if text]
+            problems.append(f"{name}: {problem}" + (f": {'; '.join(names)}" if names else ""))
     return problems
+
+
+def _lost_text(settings: RunSettings, counts: JsonObject, lost_places: Callable[[], list[str]]) -> str:
+    """Returns where the lost records stand that leave a gate undecided; empty: there are none."""
+    records = counts["lost_records"] if settings.max_failure_ratio is None else 0
+    return f"lost: {names_text(lost_places(), LONGEST_PLACE)}" if records or counts["lost_cases"] else ""
 
 
 def _nothing_scored(counts: JsonObject, rows: Sequence[JsonObject]) -> list[str]:

@@ -13,7 +13,7 @@ from turnwise.pipeline.batch.counters import gate_problems, guessed_tools, run_c
 from turnwise.pipeline.io.directory import read_rows, write_run_file
 from turnwise.pipeline.io.terminal import LONGEST_LINE, complain, printable, say
 from turnwise.pipeline.report.judge import Usage, judge_document, judge_text, judge_usage
-from turnwise.pipeline.report.missed import missed_conversations, names_text
+from turnwise.pipeline.report.missed import lost_places, missed_conversations, names_text
 from turnwise.pipeline.report.table import balance_text, custom_text, guesses_text, idle_text, version_table
 from turnwise.pipeline.settings.run import RunSettings
 from turnwise.pipeline.store.urls import is_store_url, shown_url
@@ -52,7 +52,8 @@ def report(settings: RunSettings, figures: Figures, rows: Sequence[JsonObject]) 
     """
     counts, usage, guesses, unread = figures
     missed = partial(missed_conversations, settings.output, settings.output_format)
-    problems = gate_problems(settings, counts, rows, missed)
+    lost = partial(lost_places, settings.output, settings.output_format)
+    problems = gate_problems(settings, counts, rows, missed, lost)
     say(
         version_table(rows, settings.criteria_names, counts["failures_by_version"])
         if rows

@@ -11,6 +11,8 @@ from turnwise.schemas.values import JsonObject
 from turnwise.transforms.scoring.verdict import STATUS
 
 NAMES_SHOWN = 20
+LONGEST_PLACE = 160
+_READING = ("read", "parse", "parse_case")
 _NAME_MARK = re.compile(r" result(?:, trial \S+)? - ")
 
 
@@ -43,6 +45,16 @@ def _without_pass(directory: str, output_format: str) -> Iterator[str]:
                 yield row["conversation_id"]
         elif row.get("evaluationStatus") != "PASS":
             yield _NAME_MARK.split(row["displayName"], maxsplit=1)[-1]
+
+
+def lost_places(directory: str, output_format: str) -> list[str]:
+    """Returns source and position of the records and cases of a run that were lost, each once."""
+    places = (
+        f"{row['source']}:{row['position']}" if row["position"] else str(row["source"])
+        for row in _rows(directory, "failures", output_format, b"")
+        if row["stage"] in _READING and row["source"] is not None
+    )
+    return list(dict.fromkeys(places))
 
 
 def _rows(directory: str, table: str, output_format: str, mark: bytes) -> Iterator[JsonObject]:

@@ -91,6 +91,8 @@ def _one_line_errors(url: str) -> Iterator[None]:
         lines = str(cause or type(error).__name__).strip().splitlines() or [type(cause).__name__]
         kind = ConflictError if isinstance(error, IntegrityError) else StoreError
         raise kind(f"the store {url}: {lines[0]}") from None
+    except UnicodeError as error:
+        raise StoreError(f"the store {url}: {' '.join(str(error).split())}") from None
 
 
 def open_store(url: str, *, create: bool = False, read_only: bool = False) -> Store:

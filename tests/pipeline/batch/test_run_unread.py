@@ -136,3 +136,17 @@ def test_a_path_that_is_not_utf_8_is_one_line(
     arguments = ["--input", os.fsdecode(os.fsencode(tmp_path) + path), *([kind] if kind else [])]
     run = turnwise("run", *arguments, output=tmp_path / "out")
     assert run.status == 2 and run.err.count("\n") == 1 and "not UTF-8; rename it" in run.err
+
+
+@pytest.mark.parametrize("output_format", ["jsonl", "avro"])
+def test_a_gate_names_the_records_that_were_lost(
+    turnwise: Callable[..., Any], tmp_path: Path, output_format: str
+) -> None:
+    good = {"conversation_id": "a", "turns": [{"user": "u", "agent": "a", "expected": {"response": "a"}}]}
+    log, config = tmp_path / "log.jsonl", tmp_path / "c.json"
+    log.write_text(json.dumps(good) + "\n{\n")
+    config.write_text('{"criteria": {"response_match_score": 0.8}}')
+    arguments = ("--input", log, "--config", config, "--fail_on", "evaluation_status")
+    run = turnwise("run", *arguments, "--output_format", output_format, output=tmp_path / "out")
+    said = f"evaluation_status: 0 failed, 1 not decided: lost: {log}:2"
+    assert run.status == 1 and said in run.err
