@@ -35,6 +35,8 @@ Query = Mapping[str, str]
 Handler = Callable[[Service, str, Query, bytes], JsonObject]
 
 _SYSTEM_PARAMETERS = re.compile(r"\$?(alt|prettyPrint|userProject|xgafv)")
+_BELOW = "/v1beta/"
+_UNROUTED = {405: "UNIMPLEMENTED"}
 _FLAGS = {"true": True, "false": False}
 _HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
 
@@ -131,7 +133,9 @@ def _response(value: JsonObject, code: int, headers: Mapping[str, str] | None = 
 async def answer_unrouted(request: Request, error: Exception) -> Response:
     """Answers a request for a path, or by a method, that no face of the service has."""
     code, headers = (error.status_code, error.headers) if isinstance(error, HTTPException) else (404, None)
-    value = ServiceError("NOT_FOUND", "the service has no such method").to_value()
+    if code == 405 and request.url.path.startswith(_BELOW):
+        code, headers = 404, None  # as for every method that a resource of the API does not have
+    value = ServiceError(_UNROUTED.get(code, "NOT_FOUND"), "the service has no such method").to_value()
     value["error"]["code"] = code
     return _response(value, code, headers)
 

@@ -143,7 +143,9 @@ class Message(BaseModel):
         """
         try:
             value = json.loads(text, object_pairs_hook=_repeated_pairs, parse_constant=_refuse_constant)
-        except (ValueError, RecursionError) as error:
+        except RecursionError:
+            raise WireError(f"{cls._label()}: messages nest deeper than {MAX_DEPTH}") from None
+        except ValueError as error:
             raise WireError(f"{cls._label()}: {_one_line(error)}") from None
         return cls.from_value(value, lenient=lenient)
 

@@ -77,10 +77,17 @@ _AFTER = re.compile(
 )
 _NOT = re.compile(
     rf"(?:^|\W)(?:{_any_of(NEGATIONS - {'no'})}|\w+n['’]t)"
-    r"(?: (?:an?|the|at|for|on|exactly|actually|really|equal to))? $|(?:不是|[并並]非) ?$",
+    r"(?: (?:an?|the|at|for|on|exactly|actually|really|equal to))? $|(?:不是|[并並]非) ?$"
+    r"|(?:^|\W)(?:no|non|n[ãa]o) (?:es|son|era|fue|è|sono|é|são|foi) (?:de |di )?$"
+    r"|(?:^|\W)(?:rather than|instead of|anstatt|statt) (?:the )?$",
     re.IGNORECASE,
 )
-_NOT_AFTER = re.compile(r" ?[이가은는はが]? ?(?:では|じゃ|で)?(?:ありません|ない|아니|아닙)")
+_NOT_AFTER = re.compile(
+    r" ?[이가은는はが]? ?(?:では|じゃ|で)?(?:ありません|ない|아니|아닙)"
+    r"| (?:is|was) (?:wrong|incorrect)\b| (?:is|was)(?: not|n['’]t) (?:the|it|right|correct)\b"
+    r"| (?:ist|war) (?:falsch|es nicht|nicht (?:der|die|das|richtig))\b",
+    re.IGNORECASE,
+)
 _LONGEST_NOT = 32
 _MARKUP = re.compile(r"\*\*|__|`")
 _DASHES = str.maketrans({"−": "-", "–": "-", "٫": ".", "٬": ","})

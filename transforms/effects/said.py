@@ -1,6 +1,7 @@
 """Whether a text was said, in the same words and with the same values."""
 
 import re
+import unicodedata
 from collections.abc import Sequence
 from functools import cached_property
 
@@ -22,7 +23,7 @@ class Spoken:
 
     @cached_property
     def _all(self) -> str:
-        return "\n".join(self._texts).casefold()
+        return _words("\n".join(self._texts))
 
     @cached_property
     def _values(self) -> list[Passage]:
@@ -39,13 +40,14 @@ class Spoken:
     def holds(self, wanted: str) -> bool:
         """Tells whether a text was said.
 
-        Words are compared as they are but for letter case, and may be part of others. Numbers, amounts,
+        Words are compared as they are but for letter case, bold type, the kind of apostrophe and how accents
+        are encoded, and may be part of others. Numbers, amounts,
         dates and times of day are compared by value, identifiers as a whole (`1` is not in `21`). A number
         that is denied (`not 5`), or that only counts the lines of a list, is not said.
         """
         passage = read_passage(wanted, self._language) if _DIGIT.search(wanted) else None
         if passage is None or not passage.mentions:
-            return wanted.casefold() in self._all
+            return _words(wanted) in self._all
         if not any(map(str.isalpha, "".join(passage.between))):
             return any(_holds(said, passage) for said in self._values)
         in_digits = read_passage(wanted, self._language, False)
@@ -63,6 +65,13 @@ class Spoken:
         best = max(likeness)
         last = len(parts) - 1 - likeness[::-1].index(best)
         return _shortened(parts[last] if best else parts[-1])
+
+
+def _words(text: str) -> str:
+    """Returns a text without what does not change its words."""
+    if not text.isascii():
+        text = unicodedata.normalize("NFC", text).replace("\u2019", "'")
+    return (text.replace("**", "") or text).casefold()
 
 
 def _without_list_numbers(text: str) -> str:
