@@ -7,6 +7,7 @@ from turnwise.schemas.values import JsonObject, JsonValue
 from turnwise.transforms.formats.adk_session import session_conversation
 from turnwise.transforms.formats.endings import DETAIL, ENDED, UNKNOWN, stated_end
 from turnwise.transforms.formats.spellings import as_text
+from turnwise.transforms.formats.unread import UNREAD, Unread
 
 _TEMPORARY = "temp:"
 _UNNUMBERED = -1
@@ -16,13 +17,11 @@ def place(value: JsonObject) -> tuple[str, int]:
     """Returns the session id of an event; its turn is told by the invocation id, so no index is known.
 
     Raises:
-        ValueError: It names no session, or its event is none.
+        ValueError: It names no session.
     """
     session_id = as_text(_either(value, "session_id", "sessionId"))
     if not session_id:
         raise ValueError("an ADK event needs a session_id")
-    if not isinstance(value.get("event"), dict | None):
-        raise ValueError(f"event: a JSON object is needed, not {type(value['event']).__name__}")
     return session_id, _UNNUMBERED
 
 
@@ -47,6 +46,9 @@ def joined_conversation(session_id: str, values: Sequence[JsonObject]) -> Conver
         ValueError: They cannot be read even leniently; one line.
     """
     events = [event for value in values if (event := _event(value)) is not None]
+    faults = [fault for value in values if (fault := _fault(value))]
+    if faults and not events:
+        raise ValueError(faults[0])
     conversation = session_conversation(
         {
             "id": session_id,
@@ -56,6 +58,10 @@ def joined_conversation(session_id: str, values: Sequence[JsonObject]) -> Conver
             "events": events,
         }
     )
+    unread = Unread()
+    for fault in faults:
+        unread.add(UNREAD, fault, calls=True, words=True)
+    unread.add_to_all(conversation.turns)
     eval_id = as_text(_last(values, "eval_id", "evalId"))
     conversation.eval_id = eval_id or conversation.eval_id
     eval_set_id = as_text(_last(values, "eval_set_id", "evalSetId"))
@@ -71,6 +77,13 @@ def _event(value: JsonObject) -> JsonObject | None:
         return value
     event = value.get("event")
     return event if isinstance(event, dict) else None
+
+
+def _fault(value: JsonObject) -> str | None:
+    event = value.get("event")
+    if "author" in value or isinstance(event, dict | None):
+        return None
+    return f"event: a JSON object is needed, not {type(event).__name__}"
 
 
 def _state(values: Sequence[JsonObject]) -> JsonObject:

@@ -80,6 +80,8 @@ def _is_adk_event(record: JsonObject) -> bool:
     if not record.keys() & {"session_id", "sessionId"}:
         return False
     event = record.get("event")
+    if not isinstance(event, dict | None):
+        return True
     inside = isinstance(event, dict) and bool(event.keys() & {"author", *_OF_EVENTS})
     return inside or record.get("end") is True or bool(record.get("ended")) or _is_adks(record)
 

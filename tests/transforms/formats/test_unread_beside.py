@@ -53,6 +53,10 @@ def adk(user: Any = None, event: Any = (), **fields: Any) -> Any:
     return {"id": "s", "app_name": "x", "user_id": "u", "events": events, **fields}
 
 
+def adk_event() -> Any:
+    return {"session_id": "s", "event": adk()["events"][1]}
+
+
 def canonical(*, record: Any = (), **fields: Any) -> Any:
     return {"conversation_id": "c", "turns": [{"user": "q", "agent": "a", **fields}], **dict(record)}
 
@@ -218,6 +222,15 @@ def test_both_kinds_of_calls_of_one_message_count() -> None:
     [
         ([entry(2)], "has turn 2 where turn 1 should open"),
         ([entry(1), entry(4)], "has turn 4 after turn 1"),
+        ([event(), event(envelope={"turn_index": 2})], "has turn 2 after turn 0"),
+        ([event(), {"conversation_id": "c", "turn_index": 1, "end": True}], "an event names turn 1"),
+        ([event(), {"conversation_id": "c", "turn_index": 1, "turn": None}], "an event names turn 1"),
+        ([event(), {"conversation_id": "c", "turn_index": 1, "trun": {"agent": "b"}}], "'trun'"),
+        ([event(), {"conversation_id": "c", "turn": "garbage"}], "turn: a JSON object is needed"),
+        ([event(), event(envelope={"turn_index": "x"})], "'x' is no number"),
+        ([event(), event(envelope={"turn_index": -2})], "'-2' is no number"),
+        ([event(), event(envelope={"turn_index": 2**40})], "is no number"),
+        ([adk_event(), {"session_id": "s", "event": "garbage"}], "event: a JSON object is needed"),
         ([entry("x")], "no number of a turn"),
         ([entry(-3)], "no number of a turn"),
         ([canonical(turn_index=5)], "has turn 5 where turn 0 should open"),
@@ -228,7 +241,7 @@ def test_a_turn_that_the_log_skips_is_a_finding(values: Any, said: str) -> None:
     found = turns(*values)
     assert [turn.turn_index for turn in found] == list(range(len(found)))
     assert (bool(found[-1].unknown_calls), bool(found[-1].unknown_words)) == (True, True)
-    assert said in found[-1].findings[0].message
+    assert said in " ".join(problem.message for turn in found for problem in turn.findings)
 
 
 def test_numbers_without_a_leap_are_no_finding() -> None:
