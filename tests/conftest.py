@@ -9,10 +9,15 @@ import urllib.request
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 SERVER = Path(__file__).parent / "gemini_server.py"
 KEY = "key-of-the-tests"
 CREDENTIALS = ("GOOGLE_API_KEY", "GEMINI_API_KEY", "GOOGLE_GENAI_USE_VERTEXAI", "GOOGLE_GENAI_USE_ENTERPRISE")
+
+
+settings.register_profile("slow machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("slow machine")
 
 
 @pytest.fixture(scope="session", autouse=True)
