@@ -43,6 +43,13 @@ def end_at_signal() -> None:
             signal.signal(number, end)
 
 
+def leave_signals() -> None:
+    """Sets Python's own handlers, for servers that handle signals themselves; ignored ones stay so."""
+    for number, handler in ((signal.SIGINT, signal.default_int_handler), (signal.SIGTERM, signal.SIG_DFL)):
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, handler)
+
+
 @contextmanager
 def drained_by_signal(stop: Callable[[], None]) -> Iterator[None]:
     """Calls `stop` at the first signal while the body runs; the second ends the process."""

@@ -13,6 +13,7 @@ from starlette.applications import Starlette
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
+from turnwise.pipeline.batch.signals import leave_signals
 from turnwise.pipeline.io.terminal import log_to_terminal
 from turnwise.pipeline.service.arguments import ServeOptions
 from turnwise.pipeline.service.auth import Gate
@@ -40,6 +41,7 @@ def serve(options: ServeOptions) -> int:
         ConfigError: The store's address is wrong, or the server's is taken.
         StoreError: The store does not answer.
     """
+    leave_signals()
     # Neither addresses nor bodies of requests are logged: they may hold what is nobody's business.
     log_to_terminal("turnwise: %(message)s", Quiet())
     store = open_store(options.store, create=True, read_only=options.read_only)

@@ -58,7 +58,7 @@ def assert_refused(done: Any, *parts: str) -> None:
         (["--config", "no/such/config.json"], ["--config no/such/config.json"]),
         (["--input_format"], ["--input_format"]),
         (["--runner=NopeRunner"], ["NopeRunner"]),
-        (["--runner=DataflowRunner"], ["project"]),
+        (["--runner=DataflowRunner"], ["--output", "is on this machine"]),
     ],
 )
 def test_wrong_options(
