@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Mapping
 
 _WORD = re.compile(r"[^\W\d_]+")
+_ENGLISH_AM = re.compile(r"(?:\bi|\d)\s*am\b|\bam\s+(?:i|not)\b")
 
 
 def _words(text: str) -> frozenset[str]:
@@ -22,12 +23,13 @@ FUNCTION_WORDS: Mapping[str, frozenset[str]] = {
         """der die das den dem des ein eine einen einem einer und oder aber ist sind war wird werden wurde
         hat haben habe hatte kann können nicht kein keine keinen ich wir sie ihr ihre ihren ihnen es er mit
         für auf von vom zum zur im am um bei beim aus nach bis auch noch nur wie wenn dann dass bitte danke
-        gern gerne uns mir mich so in an zu dieser diese dieses vielen möchten wann was wo alle als"""
+        gern gerne uns mir mich so in an zu dieser diese dieses vielen möchten wann was wo alle als
+        ab seit vor gemäß laut siehe"""
     ),
     "en": _words(
         """the a an and or but is are was were be been has have had will can could would should not no i we
         you he she it they his her your our their my with for on of from to at by this that these those
-        there what when if please thanks thank me us am may do does did in as so then"""
+        there what when if please thanks thank me us am may do does did in as so then never"""
     ),
     "es": _words(
         """el la los las un una y o pero es son fue ha no yo usted ustedes su sus nuestro para con en por de
@@ -93,7 +95,7 @@ ANY_ABBREVIATION = frozenset().union(*ABBREVIATIONS.values()) - _words(
 
 _HALVES = _words("a.m max min p.m qty tel")
 ABBREVIATIONS_OF_FIGURES: Mapping[str | None, frozenset[str]] = {
-    None: _HALVES,
+    None: _HALVES | _words("mind"),
     "de": _HALVES | _words("apr aug dez di do feb fr jan jh mi mo mär nov okt sa sept so std"),
     "en": _HALVES | _words("apr aug dec est feb hrs jan nov oct sept"),
 }
@@ -112,6 +114,9 @@ BEFORE_ORDINALS = _words(
 MONTHS = _words("januar jänner februar märz mai juni juli oktober dezember")
 """German months that are no English words."""
 
+CAPITAL_ABBREVIATIONS = frozenset(("Abs", "Bd", "Kap"))
+"""German abbreviations before a figure that are, in small letters, words of other languages."""
+
 SHARED_MONTHS = _words("april august september november")
 """German months that are English words as well."""
 
@@ -119,11 +124,15 @@ SHARED_MONTHS = _words("april august september november")
 def guessed_language(text: str) -> str | None:
     """Returns the language of most of a text's function words; None: there are none, or two have as many.
 
-    English goes before others that have as many.
+    English goes before others that have as many. `am` is English beside `I`, `not` or an hour alone.
     """
     counts: Counter[str] = Counter()
-    for word in _WORD.findall(text.lower()):
+    lower = text.lower()
+    words = _WORD.findall(lower)
+    for word in words:
         counts.update(_LANGUAGES_OF.get(word, ()))
+    if "am" in words and not _ENGLISH_AM.search(lower):
+        counts["en"] -= words.count("am")
     most = max(counts.values(), default=0)
     first = [language for language, count in counts.items() if count == most]
     if "en" in first:

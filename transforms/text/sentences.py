@@ -11,6 +11,7 @@ from turnwise.transforms.text.languages import (
     ABBREVIATIONS_OF_FIGURES,
     ANY_ABBREVIATION,
     BEFORE_ORDINALS,
+    CAPITAL_ABBREVIATIONS,
     FUNCTION_WORDS,
     MONTHS,
     ORDINAL_DOTS,
@@ -25,6 +26,9 @@ _END = re.compile(r"[.!?:;。！？：；۔؟।…][\"'”’)\]]*$")
 
 _TAIL = 60
 _NUMBER = re.compile(r"(?:^|[^\w.])[0-9]{1,2}\.\s*$")
+_DATE = re.compile(
+    r"(?<![\w.])(?:0?[1-9]|[12][0-9]|3[01])\.\s{0,2}(?:0?[1-9]|1[0-2])\.\s{0,2}(?:19|20)[0-9]{2}(?!\w)"
+)
 _SPACED = re.compile(r"(?<=\b[^\W\d_])\.\s+")  # `z. B.` counts as `z.B.`
 _LAST = re.compile(r"(?:(?P<before>[^\W\d_]+)[\s,]+)?(?P<last>[^\s(\[\"'„“»«/]+)\.\s*$")
 _FIRST = re.compile(r"[^\W\d_]+")
@@ -110,9 +114,11 @@ def _split(text: str, block: SentenceSpan, language: str | None) -> Iterator[Sen
     marker = _BULLET.match(text, block.start, block.end)
     start = marker.end() if marker else block.start
     first = block.start if marker and not marker["sign"] else start
+    content = start
     for sentence in sentencex.segment(language or "en", text[start : block.end]):
         start += len(sentence)
-        if not _is_open(sentence, text[start : min(start + _TAIL, block.end)], language):
+        so_far = text[max(first, content) : start]
+        if not _is_open(so_far, text[start : min(start + _TAIL, block.end)], language):
             yield SentenceSpan(first, start)
             first = start
     if first < start:
@@ -126,14 +132,24 @@ def _is_open(sentence: str, rest: str, language: str | None) -> bool:
     follows = rest.lstrip()
     if last is None or not follows:
         return False
+    if language != "en" and follows[0].isdigit() and _is_in_date(tail, rest):
+        return True
     if _NUMBER.search(tail):
         return _is_ordinal((last["before"] or "").lower(), follows, language)
     word = last["last"].lower()
     known = ANY_ABBREVIATION if language is None else ABBREVIATIONS.get(language, frozenset())
     if word in known or (language != "en" and len(word) == 1 and word.isalpha() and follows[0].islower()):
         return True
+    if language is None and follows[0].isdigit() and last["last"] in CAPITAL_ABBREVIATIONS:
+        return True
     figures = ABBREVIATIONS_OF_FIGURES.get(language, ABBREVIATIONS_OF_FIGURES[None])
     return (follows[0].isdigit() or follows[0].islower()) and word in figures
+
+
+def _is_in_date(tail: str, rest: str) -> bool:
+    """Tells whether a date in figures (`3. 5. 1990`) goes on behind the end of a piece."""
+    dates = _DATE.finditer(tail + rest)
+    return any(found.start() < len(tail) < found.end() for found in dates)
 
 
 def _is_ordinal(before: str, follows: str, language: str | None) -> bool:
@@ -142,11 +158,14 @@ def _is_ordinal(before: str, follows: str, language: str | None) -> bool:
     after = word.group().lower() if word else ""
     if after in MONTHS or (after in SHARED_MONTHS and language != "en"):
         return True
-    if language not in ORDINAL_DOTS:
-        return language is None and follows[0].islower()
-    is_start = follows[0].isupper() and after in FUNCTION_WORDS.get(language, frozenset())
+    if language is not None and language not in ORDINAL_DOTS:
+        return False
+    starts = FUNCTION_WORDS.get(language or "de", frozenset())
+    is_start = follows[0].isupper() and after in starts
     if is_start or follows[0].islower():
         return not is_start
+    if language is None:
+        return follows[0].isupper() and before in BEFORE_ORDINALS
     return language != "de" or not before or before in BEFORE_ORDINALS
 
 
