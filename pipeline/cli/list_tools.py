@@ -11,6 +11,7 @@ from typing import TypeVar
 from turnwise.pipeline.cli.arguments import LOG_FORMATS
 from turnwise.pipeline.io.records import OTHER_SUFFIXES, SUFFIXES, split_records, unzipped
 from turnwise.pipeline.io.terminal import printable, say
+from turnwise.pipeline.io.walking import Unreadable, files_at, shown_path
 from turnwise.pipeline.settings.config_file import read_config
 from turnwise.pipeline.settings.extras import check_places
 from turnwise.schemas.case import EvalCase, inline_case
@@ -164,6 +165,9 @@ def _calls_expected(case: EvalCase | None) -> Iterator[ToolCall]:
 def _each_record(paths: Sequence[str], add: Callable[[Record], None], problems: list[str]) -> None:
     """Hands over every record of some files, and keeps in one line what could not be read."""
     for file in [file for path in paths for file in _files(path)]:
+        if isinstance(file, Unreadable):
+            problems.append(_line(shown_path(file.path), file.error))
+            continue
         try:
             for record in _records(file):
                 _hand_over(record, add, problems)
@@ -195,18 +199,14 @@ def _records(path: str) -> Iterator[Record | Failure]:
         yield from split_records(path, file, _LARGEST_RECORD)
 
 
-def _files(path: str) -> list[str]:
+def _files(path: str) -> list[str | Unreadable]:
     """Returns the files of a path; raises ConfigError if there are none, or if they are of another kind."""
     if "://" in path:
         check_places("tools", [path])
         return [path]
-    place = Path(path)
-    if place.is_dir():
-        found = sorted(str(file) for file in place.rglob("*") if file.name.endswith(SUFFIXES))
-    else:
-        found = [path] if place.is_file() else sorted(glob.glob(path, recursive=True))
+    found = sorted(files_at(path), key=lambda seen: seen.path)
     if not found:
         raise ConfigError(f"{path}: no such file, or none that ends in {', '.join(SUFFIXES)}")
-    if Path(found[0]).suffix.lower() in OTHER_SUFFIXES:
-        raise ConfigError(f"{found[0]}: is none of {', '.join(SUFFIXES)}")
-    return found
+    if Path(found[0].path).suffix.lower() in OTHER_SUFFIXES:
+        raise ConfigError(f"{found[0].path}: is none of {', '.join(SUFFIXES)}")
+    return [seen if isinstance(seen, Unreadable) else seen.path for seen in found]

@@ -12,7 +12,7 @@ from apache_beam.pvalue import PCollection
 
 from turnwise.pipeline.io.file_kinds import KIND_BYTES, check_text
 from turnwise.pipeline.io.records import GZIP_MAGIC, OTHER_SUFFIXES, SUFFIXES, split_records, unzipped
-from turnwise.pipeline.io.walking import Seen, Unreadable, look_at, matches, name_problem, shown_path, walk
+from turnwise.pipeline.io.walking import Unreadable, files_at, look_at, name_problem, shown_path
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.failure import Failure, record_failure
 from turnwise.schemas.record import Record
@@ -61,11 +61,11 @@ def check_path(path: str) -> None:
     """Raises ValueError or OSError if nothing can come from a local path."""
     if os.path.isdir(path):
         os.scandir(path).close()
-        if next(_files_at(path), None) is None:
+        if next(files_at(path), None) is None:
             raise ValueError(f"no file in it ends in {', '.join(SUFFIXES)}")
     elif os.path.lexists(path):
         check_file(path)
-    elif next(_files_at(path), None) is None:
+    elif next(files_at(path), None) is None:
         raise ValueError("no such file")
 
 
@@ -80,13 +80,6 @@ def check_file(path: str) -> None:
         head = file.read(KIND_BYTES)
     if not path.endswith(".avro") and not head.startswith(GZIP_MAGIC):
         check_text(head)
-
-
-def _files_at(path: str) -> Iterator[Seen]:
-    """Yields the files of a local path: a directory (those that are read), a file, or a glob."""
-    if os.path.isdir(path):
-        return walk(path, lambda name: name.endswith(SUFFIXES), lambda _: True)
-    return look_at(path) if os.path.lexists(path) else matches(path)
 
 
 class _ReadFn(CountingDoFn):
@@ -147,7 +140,7 @@ def matched_files(patterns: list[str]) -> list[str | Failure]:
     """Returns the files that paths and globs name, each once, by name; then failures: what cannot be read."""
     remote = [pattern for pattern in patterns if "://" in pattern]
     paths = {file.path for found in FileSystems.match(remote) for file in found.metadata_list}
-    local = {seen.path: seen for path in patterns if "://" not in path for seen in _files_at(path)}
+    local = {seen.path: seen for path in patterns if "://" not in path for seen in files_at(path)}
     failures: dict[str, str | Failure] = {}
     inodes = set[tuple[int, int]]()
     for path, seen in sorted(local.items()):

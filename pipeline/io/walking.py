@@ -1,4 +1,4 @@
-"""Finds files on a local disk, and tells which of them cannot be read."""
+"""Finds files on a local disk, and tells which of them cannot be read. Only a glob needs Beam."""
 
 import os
 import re
@@ -6,8 +6,6 @@ import stat
 from collections import deque
 from collections.abc import Callable, Iterator
 from typing import NamedTuple, TypeAlias
-
-from apache_beam.io.filesystem import FileSystem
 
 from turnwise.pipeline.io.records import OTHER_SUFFIXES, SUFFIXES
 
@@ -123,6 +121,13 @@ def shown_path(path: str) -> str:
     return os.fsencode(path).decode("utf-8", "backslashreplace")
 
 
+def files_at(path: str) -> Iterator[Seen]:
+    """Yields the files of a local path: a directory (those that are read), a file, or a glob."""
+    if os.path.isdir(path):
+        return walk(path, lambda name: name.endswith(SUFFIXES), lambda _: True)
+    return look_at(path) if os.path.lexists(path) else matches(path)
+
+
 def matches(pattern: str) -> Iterator[Seen]:
     """Yields the files that a glob matches: `*` within a name, `**` over any number of directories."""
     root = glob_root(pattern)
@@ -140,6 +145,8 @@ def glob_root(pattern: str) -> str:
 
 
 def _matcher(pattern: str) -> Callable[[str], bool]:
+    from apache_beam.io.filesystem import FileSystem
+
     match = re.compile(FileSystem.translate_pattern(pattern)).match
     return lambda path: match(path) is not None
 

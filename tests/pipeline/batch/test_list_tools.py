@@ -1,5 +1,6 @@
 import gzip
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -125,6 +126,17 @@ def test_nothing_readable_is_a_failure(tmp_path, capsys):
     status, tools, err = listed(capsys, tmp_path)
     assert (status, tools) == (1, {})
     assert "2 records not read" in err
+
+
+@pytest.mark.parametrize("named", ["", "0.jsonl", "*.jsonl"])
+def test_what_is_no_regular_file_is_a_problem_and_does_not_block(named, logs):
+    os.mkfifo(logs / "0.jsonl")
+    root = Path(__file__).parents[3]
+    command = [sys.executable, "-m", "turnwise", "tools", str(logs / named)]
+    done = subprocess.run(command, cwd=root, capture_output=True, text=True, timeout=120)
+    assert "0.jsonl: is a FIFO; only regular files are read" in done.stderr
+    assert done.returncode == (1 if named == "0.jsonl" else 0)
+    assert ("cancel_x" in json.loads(done.stdout)["tools"]) == (named != "0.jsonl")
 
 
 def test_help_names_the_command(capsys):
