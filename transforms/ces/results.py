@@ -11,6 +11,7 @@ from turnwise.schemas.conversation import TimedSpan, ToolCall, ToolResponse
 from turnwise.schemas.proto.scalars import float32
 from turnwise.schemas.values import JsonObject
 from turnwise.transforms.ces import messages as wire
+from turnwise.transforms.ces.failed_turns import with_failed_turns
 from turnwise.transforms.ces.grounded_results import with_grounding
 from turnwise.transforms.ces.judged_results import with_judgements
 from turnwise.transforms.ces.judgements import Judgements
@@ -89,8 +90,8 @@ def evaluation_result(scored: ScoredConversation, verdict: Verdict, run: RunInfo
     judgements = Judgements(scored.scores)
     if judgements:
         result = with_judgements(result, scored.sample, judgements, _expectation_outcome)
-    if verdict.status == "FAIL" and (case is None or case.dialect != "ces"):
-        _add_failed_gates(result.get("goldenResult") or result["scenarioResult"], scored)
+    if verdict.status == "FAIL":
+        result = _with_reasons(result, scored, judgements)
     return with_grounding(result, scored)
 
 
@@ -113,6 +114,15 @@ def _display_name(sample: Sample) -> str:
     trial = conversation.meta.get("trial")
     run = "" if trial is None or sample.run_of is None else f", trial {trial}"
     return f"{display} result{run} - {conversation.conversation_id}"
+
+
+def _with_reasons(result: JsonObject, scored: ScoredConversation, judgements: Judgements) -> JsonObject:
+    """Returns a failed conversation's result with what it failed by."""
+    case = scored.sample.eval_case
+    if case is None or case.dialect != "ces":
+        _add_failed_gates(result.get("goldenResult") or result["scenarioResult"], scored)
+        return result
+    return with_failed_turns(result, scored.sample, judgements) if "goldenResult" in result else result
 
 
 def _add_failed_gates(result: JsonObject, scored: ScoredConversation) -> None:

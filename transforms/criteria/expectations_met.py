@@ -119,9 +119,14 @@ def _response_text(response: ToolResponse) -> str:
 
 def _explanation(outcomes: Sequence[ExpectationOutcome], met: int) -> str:
     head = f"{met} of {len(outcomes)} expectation{'s' * (len(outcomes) != 1)} met."
+    return f"{head} {not_met(outcomes)}".rstrip()
+
+
+def not_met(outcomes: Sequence[ExpectationOutcome]) -> str:
+    """Returns what failed expectations wanted and what was seen in their place; "" if none failed."""
     failed = [_told(o, o.expectation) for o in outcomes if o.outcome == "FAIL" and o.expectation]
     more = f"; and {len(failed) - _MOST_TOLD} more" if len(failed) > _MOST_TOLD else ""
-    return f"{head} Not met: {'; '.join(failed[:_MOST_TOLD])}{more}." if failed else head
+    return f"Not met: {'; '.join(failed[:_MOST_TOLD])}{more}." if failed else ""
 
 
 def _told(outcome: ExpectationOutcome, expectation: Expectation) -> str:

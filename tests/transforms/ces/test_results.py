@@ -4,6 +4,7 @@ from pathlib import Path
 import pytest
 from google.cloud import ces_v1beta
 from google.protobuf import json_format
+from msgspec.structs import replace
 
 from turnwise.schemas.case import CaseThresholds, EvalCase, UserFact
 from turnwise.schemas.ces.messages import MESSAGES
@@ -191,6 +192,10 @@ def test_a_golden_that_was_missed():
     assert result["evaluationStatus"] == "FAIL"
     assert "errorInfo" not in result
     turn = result["goldenResult"]["turnReplayResults"][2]
+    said = turn["errorInfo"].pop("errorMessage")
+    assert said.startswith("Turn 2: Not met: tool_call rebook(bags: 1.0, ")
+    assert said.endswith("Not expected: get_weather(city: T).")
+    assert turn["errorInfo"] == {}
     missed, *_, extra = turn["expectationOutcome"]
     assert missed["toolInvocationResult"] == {
         "parameterCorrectnessScore": 0.0,
@@ -456,3 +461,57 @@ def test_a_turn_with_a_strange_clock_still_has_its_rows(timestamp, wanted):
     case = matched(None, Turn(timestamp=timestamp, latency_ms=1.0))
     rows = list(score_rows(score_conversation(case, [TurnLatency()]), "run-1"))
     assert [(row["turn_index"], row["event_time"]) for row in rows] == [(0, wanted), (None, None)]
+
+
+def said_of_turn(expectation, turn, case=None):
+    """What the result of a failed golden of one turn says of that turn."""
+    golden = case or EvalCase(eval_id="e", kind="golden", dialect="ces")
+    golden = replace(golden, turns=[ExpectedTurn(user="Hi", expectations=expectation)])
+    result = result_of(golden, turn)
+    assert result["evaluationStatus"] == "FAIL"
+    assert "errorInfo" not in result
+    (replay,) = result["goldenResult"]["turnReplayResults"]
+    return replay["errorInfo"]
+
+
+@pytest.mark.parametrize(
+    ("expectation", "turn", "message"),
+    [
+        (
+            Expectation("agent_response", text="Booked."),
+            Turn(user="Hi"),
+            "Turn 0: Not met: “Booked.” was not said, the agent said nothing.",
+        ),
+        (
+            Expectation("agent_response", text="Booked.", comparison="EQUALS"),
+            Turn(user="Hi", agent="No."),
+            "Turn 0: Not met: “Booked.” was not said, said instead: “No.”.",
+        ),
+        (
+            Expectation("agent_transfer", target_agent="desk"),
+            Turn(user="Hi", agent="No."),
+            "Turn 0: Not met: agent_transfer desk.",
+        ),
+        (
+            Expectation("no_tool_calls"),
+            Turn(user="Hi", tool_calls=[ToolCall(name="pay", args={})]),
+            "Turn 0: Not met: a tool was called where none was to be. Not expected: pay().",
+        ),
+        (
+            Expectation("tool_call", tool_call=ToolCall(name="pay", args={"x": 1})),
+            Turn(user="Hi", agent="No."),
+            "Turn 0: Not met: tool_call pay(x: 1).",
+        ),
+    ],
+)
+def test_a_failed_golden_says_what_was_not_met_in_its_turn(expectation, turn, message):
+    assert said_of_turn([expectation], turn) == {"errorMessage": message}
+
+
+def test_a_failed_golden_names_the_calls_that_it_forbids():
+    case = EvalCase(
+        eval_id="e", kind="golden", dialect="ces", thresholds=CaseThresholds(extra_tool_calls="FAIL")
+    )
+    turn = Turn(user="Hi", agent="Hi", tool_calls=[ToolCall(name="pay", args={"x": 1})])
+    expectation = Expectation("agent_response", text="Hi", comparison="EQUALS")
+    assert said_of_turn([expectation], turn, case) == {"errorMessage": "Turn 0: Not expected: pay(x: 1)."}
