@@ -10,7 +10,7 @@ from apache_beam.options.pipeline_options import GoogleCloudOptions, PipelineOpt
 from apache_beam.runners.runner import PipelineResult
 
 from turnwise.pipeline.batch.build import build
-from turnwise.pipeline.batch.signals import interrupted_by_signal
+from turnwise.pipeline.batch.signals import Interrupted, interrupted_by_signal
 from turnwise.pipeline.batch.summary import report_batch
 from turnwise.pipeline.io.directory import check_directory, clear_directory
 from turnwise.pipeline.io.lock import locked
@@ -60,6 +60,9 @@ def run(settings: RunSettings, options: PipelineOptions) -> int:
                 with show_progress():
                     result = run_to_the_end(pipeline)
                 return report_batch(settings, result)
+        except Interrupted as error:
+            clear_directory(settings.output)
+            raise Interrupted(error.number, _left(settings)) from None
         except (KeyboardInterrupt, AuthenticationError):
             clear_directory(settings.output)
             raise
@@ -83,6 +86,14 @@ def _sink(settings: RunSettings) -> Sink:
     from turnwise.pipeline.io.store_sink import with_store
 
     return with_store(files, settings)
+
+
+def _left(settings: RunSettings) -> str:
+    if not settings.store:
+        return ""
+    from turnwise.pipeline.io.store_sink import left_in_store
+
+    return left_in_store(settings)
 
 
 def try_judge(settings: RunSettings) -> None:

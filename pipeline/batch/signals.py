@@ -21,8 +21,10 @@ class Interrupted(KeyboardInterrupt):
         number: The signal's.
     """
 
-    def __init__(self, number: int) -> None:
-        super().__init__(f"interrupted by {signal.Signals(number).name}; no file of this run was kept")
+    def __init__(self, number: int, left: str = "") -> None:
+        """Words the message; `left` says what of the run is kept beside its files."""
+        message = f"interrupted by {signal.Signals(number).name}; no file of this run was kept"
+        super().__init__(f"{message}; {left}" if left else message)
         self.number = number
 
 

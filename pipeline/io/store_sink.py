@@ -10,10 +10,15 @@ from sqlalchemy import Connection
 
 from turnwise.pipeline.io.shared_stores import shared_store, try_store
 from turnwise.pipeline.io.sinks import Sink
+from turnwise.pipeline.io.terminal import printable
 from turnwise.pipeline.settings.run import RunSettings
+from turnwise.pipeline.store.engine import open_store
 from turnwise.pipeline.store.failures import failure_columns, write_failures
 from turnwise.pipeline.store.naming import LOCAL_APP, app_of_row, full_result
 from turnwise.pipeline.store.results import result_columns, write_results
+from turnwise.pipeline.store.run_rows import count_run_rows
+from turnwise.pipeline.store.urls import StoreError
+from turnwise.schemas.config import ConfigError
 from turnwise.schemas.values import JsonObject
 
 _ROWS = 500
@@ -97,3 +102,17 @@ def with_store(sink: Sink, settings: RunSettings) -> Sink:
     """Returns a sink that writes into the run's store as well; raises ConfigError if it cannot be opened."""
     try_store("--store", settings.store).close()
     return StoreSink(sink, settings.store, settings.store_app or LOCAL_APP)
+
+
+def left_in_store(settings: RunSettings) -> str:
+    """Returns what an interrupted run left in its store, as part of a sentence; threads may still write."""
+    run_id = settings.run.run_id
+    try:
+        store = open_store(settings.store, read_only=True)
+        try:
+            count = store.read(lambda connection: count_run_rows(connection, run_id))
+        finally:
+            store.close()
+    except (ConfigError, StoreError):
+        count = 0
+    return f"the store {f'holds at least {count}' if count else 'may hold'} rows of run {printable(run_id)}"

@@ -105,7 +105,7 @@ def test_the_second_signal_ends_at_once(number: signal.Signals) -> None:
 
 
 @pytest.fixture
-def judged_run(own_server: Any, tmp_path: Path) -> Iterator[Callable[[], "subprocess.Popen[str]"]]:
+def judged_run(own_server: Any, tmp_path: Path) -> Iterator[Callable[..., "subprocess.Popen[str]"]]:
     """Returns a function that starts a run whose judge takes its time."""
     own_server.script({"delay_ms": 3000})
     expected = {"response": "Soon."}
@@ -120,9 +120,9 @@ def judged_run(own_server: Any, tmp_path: Path) -> Iterator[Callable[[], "subpro
     environment = {**os.environ, "GOOGLE_API_KEY": own_server.key}
     started: list[subprocess.Popen[str]] = []
 
-    def start() -> "subprocess.Popen[str]":
+    def start(*more: str) -> "subprocess.Popen[str]":
         started.append(
-            subprocess.Popen(command, cwd=ROOT, env=environment, stderr=subprocess.PIPE, text=True)
+            subprocess.Popen([*command, *more], cwd=ROOT, env=environment, stderr=subprocess.PIPE, text=True)
         )
         return started[-1]
 
@@ -151,6 +151,31 @@ def test_a_batch_with_judge_calls_in_flight_ends_soon(
     assert (process.returncode, err) == (128 + number, said)
     assert own_server.stats()["requests"] < 2000, "most were never asked"
     assert [path for path in (tmp_path / "out").iterdir() if not path.name.startswith(".")] == []
+
+
+@pytest.mark.parametrize("earlier", [False, True])
+def test_what_is_left_in_the_store_is_said(
+    judged_run: Callable[..., "subprocess.Popen[str]"],
+    turnwise: Callable[..., Any],
+    sample_arguments: list[str],
+    own_server: Any,
+    tmp_path: Path,
+    earlier: bool,
+) -> None:
+    store = ["--store", f"sqlite:///{tmp_path / 'evals.db'}"]
+    for run_id in ("a_b", "A_B", "axb")[: 3 * earlier]:
+        arguments = [*sample_arguments, *store, "--judge", "none", "--run_id", run_id]
+        done = turnwise(*arguments, output=tmp_path / f"first-{run_id}")
+        count = len(done.rows("results")) + len(done.rows("failures"))
+    process = judged_run(*store, "--run_id", "a_b")
+    deadline = time.monotonic() + PATIENCE
+    while own_server.stats()["requests"] < 64 and time.monotonic() < deadline:
+        time.sleep(0.05)
+    process.send_signal(signal.SIGTERM)
+    _, err = process.communicate(timeout=PATIENCE)
+    left = f"holds at least {count}" if earlier else "may hold"
+    said = f"interrupted by SIGTERM; no file of this run was kept; the store {left} rows of run a_b"
+    assert err == f"turnwise: {said}\n"
 
 
 SLOW_START = """
