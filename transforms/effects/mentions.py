@@ -6,7 +6,12 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from turnwise.transforms.effects.equivalence import CURRENCIES, CURRENCY_CODES, Amount, plain, same_amount
-from turnwise.transforms.effects.written_numbers import GROUPED_BY_SPACE, language_root, read_number
+from turnwise.transforms.effects.written_numbers import (
+    GROUPED_BY_SPACE,
+    first_of_day_and_month,
+    language_root,
+    read_number,
+)
 from turnwise.transforms.text.closed_classes import MONTHS, NEGATIONS
 from turnwise.transforms.text.dates import Moment, moments, same_moment
 from turnwise.transforms.text.features import CHARACTER_SCRIPTS, UNSPACED_SCRIPTS
@@ -93,6 +98,7 @@ _MARKUP = re.compile(r"\*\*|__|`")
 _DASHES = str.maketrans({"−": "-", "–": "-", "٫": ".", "٬": ","})
 _GROUPS = re.compile(r"(?<=\d)[\u00a0\u2009\u202f](?=\d{3}(?!\d))")
 _SPACED_GROUPS = re.compile(r"(?<![\d,.])[1-9]\d{0,2}(?: \d{3})+(?!\d)")
+_PERHAPS_GROUPS = re.compile(r"(?<![\w,.:/])(?<!\d-)(?<!\d )[1-9]\d{0,2}(?: \d{3}){2,15}(?![\w:/-])")
 _BETWEEN_DAY_AND_TIME = frozenset(("t", ",", "at", ", at", "um", "à"))
 
 
@@ -153,6 +159,8 @@ def read_passage(text: str, language: str | None, with_words: bool = True) -> Pa
 
 def _normal(text: str, language: str | None) -> str:
     text = _GROUPS.sub("", with_ascii_digits(text).translate(_DASHES))
+    if language_root(language) not in GROUPED_BY_SPACE:
+        text = _PERHAPS_GROUPS.sub(lambda found: found[0].replace(" ", "_"), text)
     text = " ".join(unicodedata.normalize("NFKC", _MARKUP.sub("", text)).split())
     if language_root(language) in GROUPED_BY_SPACE:
         text = _SPACED_GROUPS.sub(lambda found: found[0].replace(" ", ""), text)
@@ -162,15 +170,21 @@ def _normal(text: str, language: str | None) -> str:
 def _mentions(text: str, language: str | None, finder: re.Pattern[str]) -> Iterator[Mention]:
     place = 0
     while (found := finder.search(text, place)) is not None:
-        mention = _number(text, found, language) if found["core"] else _moment(found)
+        mention = _number(text, found, language) if found["core"] else _moment(found, language)
         denied = _NOT.search(text[max(0, found.start() - _LONGEST_NOT) : found.start()])
         denied = denied or _NOT_AFTER.match(text, mention.end)
         yield mention._replace(is_denied=denied is not None)
         place = mention.end
 
 
-def _moment(found: re.Match[str]) -> Mention:
+def _moment(found: re.Match[str], language: str | None) -> Mention:
+    """Reads a date or a time of day; a date whose day and month cannot be told apart is an identifier."""
     readings = moments(plain(found[0]))
+    if len(readings) > 1:
+        first = "day" if "." in found[0] else first_of_day_and_month(language)
+        if first is None:
+            return Mention(*found.span(), code=re.sub(r"(?<!\d)0", "", plain(found[0])))
+        readings = readings[:1] if first == "month" else readings[1:]
     return Mention(*found.span(), moments=readings, code="" if readings else plain(found[0]))
 
 

@@ -117,7 +117,7 @@ def _split(text: str, block: SentenceSpan, language: str | None) -> Iterator[Sen
     content = start
     for sentence in sentencex.segment(language or "en", text[start : block.end]):
         start += len(sentence)
-        so_far = text[max(first, content) : start]
+        so_far = text[max(first, content, start - _TAIL) : start]
         if not _is_open(so_far, text[start : min(start + _TAIL, block.end)], language):
             yield SentenceSpan(first, start)
             first = start
