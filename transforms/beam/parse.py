@@ -11,7 +11,7 @@ from turnwise.schemas.conversation import Conversation
 from turnwise.schemas.failure import Failure, record_failure
 from turnwise.schemas.record import Receipt, Record
 from turnwise.transforms.beam.counters import CountingDoFn
-from turnwise.transforms.formats.events import ConversationEvent, distinct, in_order, join_events
+from turnwise.transforms.formats.events import ConversationEvent, add_clashes, distinct, in_order, join_events
 from turnwise.transforms.formats.registry import CaseReader, LogReader
 
 FAILURES = "failures"
@@ -104,6 +104,7 @@ class _JoinFn(CountingDoFn):
         try:
             events = in_order(distinct(given))
             conversation = join_events(session_id, events)
+            add_clashes(conversation, given, events)
         except Exception as error:
             self.count("lost_conversations")
             for event in given:

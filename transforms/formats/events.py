@@ -13,11 +13,13 @@ from turnwise.schemas.values import JsonObject, JsonValue
 from turnwise.transforms.formats import adk_event, ces_log, turn_event
 from turnwise.transforms.formats.problems import checked, with_turns
 from turnwise.transforms.formats.spellings import as_text
+from turnwise.transforms.formats.unread import UNREAD, Unread
 from turnwise.transforms.text.times import value_time
 
 UNNUMBERED = -1
 _LARGEST_INDEX = 2**31 - 1
 _DIGEST_BYTES = 16
+_OF_DELIVERY = ("receiveTimestamp", "receive_timestamp")
 
 
 class ConversationEvent(NamedTuple):
@@ -121,6 +123,36 @@ def distinct(events: Iterable[ConversationEvent]) -> list[ConversationEvent]:
     for event in sorted(events, key=_place):
         found.setdefault(event.event_id, event)
     return list(found.values())
+
+
+def add_clashes(
+    conversation: Conversation, given: Sequence[ConversationEvent], kept: Sequence[ConversationEvent]
+) -> None:
+    """Adds a finding to all turns, in place, for events that have the id of a kept one and differ from it.
+
+    Args:
+        conversation: What the kept events were joined into.
+        given: All events of the conversation.
+        kept: The `distinct` ones of them.
+    """
+    if len(given) == len(kept):
+        return
+    by_id = {event.event_id: event.record.data for event in kept}
+    clashing = {event.event_id for event in given if not _says_same(event.record.data, by_id[event.event_id])}
+    unread = Unread()
+    for event_id in sorted(clashing):
+        fault = f"several different events have the id {event_id[:60]!r}; only the first is read"
+        unread.add(UNREAD, fault, calls=True, words=True)
+    unread.add_to_all(conversation.turns)
+
+
+def _says_same(left: bytes, right: bytes) -> bool:
+    return left == right or _content(left) == _content(right)
+
+
+def _content(data: bytes) -> JsonObject:
+    """Returns what an event says, without when its log received it."""
+    return {key: value for key, value in from_json(data).items() if key not in _OF_DELIVERY}
 
 
 def _place(event: ConversationEvent) -> tuple[str, int]:

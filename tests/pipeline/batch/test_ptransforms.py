@@ -297,3 +297,14 @@ def test_a_criterion_that_raises_is_a_failure_and_the_rest_counts() -> None:
         assert_that(added, equal_to([("v1", 0, 1)]), "IsAdded")
         error = ("score", "ZeroDivisionError", "a fault of its own", "tool_trajectory_avg_score", "v1", 1)
         assert_that(lost, equal_to([error]), "IsLost")
+
+
+def test_joining_tells_of_different_events_with_one_id():
+    values = [entry("s1", 1, text) | {"insertId": "same"} for text in ("first", "other")]
+    records = [record(value, position, "a.jsonl") for position, value in enumerate(values, 1)]
+    with pipeline() as root:
+        parsed = root | beam.Create(records) | ParseConversations(LogReader())
+        told = (parsed.events | JoinSessions()).conversations | "Told" >> beam.Map(
+            lambda found: [(turn.agent, bool(turn.unknown_words)) for turn in found.conversation.turns]
+        )
+        assert_that(told, equal_to([[("first", True)]]))

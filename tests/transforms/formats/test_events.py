@@ -11,6 +11,7 @@ from turnwise.transforms.formats.adk_session import session_conversation
 from turnwise.transforms.formats.events import (
     EVENT_FORMATS,
     ConversationEvent,
+    add_clashes,
     distinct,
     in_order,
     join_events,
@@ -263,3 +264,25 @@ def test_any_order_and_any_repetition_gives_the_same_conversation(data, values):
     repeated = events + data.draw(st.lists(st.sampled_from(events), max_size=4))
     shuffled = data.draw(st.permutations(repeated))
     assert join_events("c", in_order(distinct(shuffled))) == wanted
+
+
+@pytest.mark.parametrize(
+    ("second", "is_finding"),
+    [
+        ({"turn": {"user": "q", "agent": "other"}}, True),
+        ({"turn_index": 1}, True),
+        ({}, False),
+        ({"receiveTimestamp": "2026-01-02T03:04:06Z"}, False),
+    ],
+)
+def test_different_events_with_one_id_are_a_finding(second, is_finding):
+    first = {"conversation_id": "c", "turn_index": 0, "event_id": "e", "turn": {"user": "q", "agent": "a"}}
+    given = [read(value, position) for position, value in enumerate([first, {**first, **second}], 1)]
+    kept = in_order(distinct(given))
+    conversation = join_events("c", kept)
+    add_clashes(conversation, given, kept)
+    (only,) = conversation.turns
+    assert (bool(only.unknown_calls), bool(only.unknown_words)) == (is_finding, is_finding)
+    assert ["several different events have the id 'e'" in p.message for p in only.findings] == [
+        True
+    ] * is_finding
