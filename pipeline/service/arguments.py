@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from turnwise.pipeline.settings.workers import is_loopback
+from turnwise.pipeline.settings.addresses import is_loopback
 from turnwise.pipeline.store.urls import is_store_url, shown_url
 from turnwise.schemas.config import ConfigError
 

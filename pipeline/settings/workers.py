@@ -4,7 +4,6 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from ipaddress import ip_address
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
@@ -16,6 +15,7 @@ from apache_beam.options.pipeline_options import (
 )
 from apache_beam.runners.runner import PipelineRunner
 
+from turnwise.pipeline.settings.addresses import is_loopback
 from turnwise.pipeline.settings.packages import check_package
 from turnwise.pipeline.settings.run import DEFAULT_CACHE, RunSettings
 from turnwise.pipeline.store.urls import is_store_url, shown_url
@@ -142,13 +142,3 @@ def _credentials_file(environ: Mapping[str, str]) -> str:
     home = environ.get("CLOUDSDK_CONFIG")
     usual = Path(home) / Path(_ADC_FILE).name if home else Path.home() / ".config" / _ADC_FILE
     return environ.get(_ADC) or (str(usual) if os.path.isfile(usual) else "")
-
-
-def is_loopback(host: str) -> bool:
-    """Tells whether a host name or address can only be this machine."""
-    if host.lower() == "localhost":
-        return True
-    try:
-        return ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return False

@@ -13,7 +13,7 @@ from sqlalchemy import text
 
 from turnwise.pipeline.service.arguments import ServeOptions, parse_serve_options
 from turnwise.pipeline.service.auth import Gate
-from turnwise.pipeline.settings.workers import is_loopback
+from turnwise.pipeline.settings.addresses import is_loopback
 from turnwise.pipeline.store.engine import open_store
 from turnwise.schemas.config import ConfigError
 
@@ -221,7 +221,7 @@ def test_a_taken_port_is_said_in_one_line(server: Any, tmp_path: Path) -> None:
     command = [
         sys.executable,
         "-m",
-        "pipeline",
+        "turnwise",
         "serve",
         "--store",
         f"sqlite:///{tmp_path}/s.db",
