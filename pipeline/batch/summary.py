@@ -72,16 +72,32 @@ def report(settings: RunSettings, figures: Figures, rows: Sequence[JsonObject]) 
     if guesses:
         say(guesses_text(guesses))
     say(f"files: {printable(settings.output)}")
+    replaced = _replaced(settings, counts["results"])
     if settings.store:
-        say(f"store: {printable(shown_url(settings.store))}")
+        say(f"store: {printable(shown_url(settings.store))}{_replaced_text(replaced)}")
     if unread:
         complain(f"not read: {names_text(unread, LONGEST_LINE)}; a later process reads what is completed")
     for problem in problems:
         complain(problem)
     status = 1 if problems else 0
-    document = _run_document(settings, counts, usage, problems, status)
+    document = _run_document(settings, counts, usage, problems, status) | {"replaced_in_store": replaced}
     write_run_file(settings.output, document | {"guessed_tools": guesses, "unread": list(unread)})
     return status
+
+
+def _replaced(settings: RunSettings, results: int) -> int | None:
+    if not settings.store:
+        return None
+    from turnwise.pipeline.io.store_sink import replaced_in_store
+
+    return replaced_in_store(settings, results)
+
+
+def _replaced_text(replaced: int | None) -> str:
+    if replaced is None:
+        return "\nstore: results replaced within the run: not counted"
+    told = "results were replaced by others of the same conversation, case and app version"
+    return f"\nstore: {replaced} {told}" if replaced else ""
 
 
 def _run_document(

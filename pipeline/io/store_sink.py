@@ -16,9 +16,10 @@ from turnwise.pipeline.store.engine import open_store
 from turnwise.pipeline.store.failures import failure_columns, write_failures
 from turnwise.pipeline.store.naming import LOCAL_APP, app_of_row, full_result
 from turnwise.pipeline.store.results import result_columns, write_results
-from turnwise.pipeline.store.run_rows import count_run_rows
+from turnwise.pipeline.store.run_rows import count_results_since, count_run_rows
 from turnwise.pipeline.store.urls import StoreError
 from turnwise.schemas.config import ConfigError
+from turnwise.schemas.proto.scalars import timestamp_nanos
 from turnwise.schemas.values import JsonObject
 
 _ROWS = 500
@@ -116,3 +117,14 @@ def left_in_store(settings: RunSettings) -> str:
     except (ConfigError, StoreError):
         count = 0
     return f"the store {f'holds at least {count}' if count else 'may hold'} rows of run {printable(run_id)}"
+
+
+def replaced_in_store(settings: RunSettings, results: int) -> int | None:
+    """Returns how many of a run's results another result of the same run replaced; None: unknown."""
+    run_id, since = settings.run.run_id, timestamp_nanos(settings.run.create_time)
+    try:
+        read = shared_store(settings.store).read
+        kept = read(lambda connection: count_results_since(connection, run_id, since))
+    except (ConfigError, StoreError):
+        return None
+    return None if kept is None else max(0, results - kept)

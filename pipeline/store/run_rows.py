@@ -15,3 +15,16 @@ def count_run_rows(connection: Connection, run_id: str) -> int:
         # LIKE ignores case in SQLite.
         total += sum(count for name, count in connection.execute(query) if name.endswith(end))
     return total
+
+
+def count_results_since(connection: Connection, run_id: str, since: int) -> int | None:
+    """Returns how many results of a run were written since a time (nanoseconds since 1970).
+
+    None: unknown, as the name of a run was cut to the length of its column.
+    """
+    run = RESULTS.c.evaluation_run
+    query = select(run, func.count()).where(RESULTS.c.update_nanos >= since).group_by(run)
+    counts = {name: count for name, count in connection.execute(query)}
+    if any(len(name) == 200 and name[-33] == "~" for name in counts):
+        return None
+    return sum(count for name, count in counts.items() if name.endswith(run_name("", run_id)))

@@ -93,6 +93,22 @@ def test_every_run_keeps_its_results_and_failures(
     assert runs.count("run-1") == runs.count("run-2") == len(first)
 
 
+@pytest.mark.parametrize("copies", [1, 3])
+def test_results_that_replace_others_of_their_run_are_counted(
+    turnwise: Callable[..., Any], store_url: str, tmp_path: Path, copies: int
+) -> None:
+    said = {"user": "hi", "agent": "hello", "expected": {"response": "hello"}}
+    logs = tmp_path / "logs.jsonl"
+    records = [{"conversation_id": name, "turns": [said]} for name in ("c", "d", *["e"] * copies)]
+    logs.write_text("".join(json.dumps(record) + "\n" for record in records))
+    run = ("run", "--input", logs, *PLAIN, "--store", store_url, "--run_id", "same")
+    for number in ("1", "2"):
+        done = turnwise(*run, output=tmp_path / number)
+        assert done.document("run.json")["replaced_in_store"] == copies - 1
+        assert (f"store: {copies - 1} results were replaced" in done.out) == (copies > 1)
+        assert "not counted" not in done.out
+
+
 def test_one_conversation_in_two_versions_has_two_results(
     turnwise: Callable[..., Any], sqlite_url: str, tmp_path: Path
 ) -> None:
