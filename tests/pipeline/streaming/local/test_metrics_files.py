@@ -5,7 +5,7 @@ import json
 import pytest
 
 from turnwise.pipeline.streaming.local.metrics_files import MetricsFiles
-from turnwise.pipeline.streaming.local.restore import WindowSum
+from turnwise.pipeline.streaming.restored import WindowSum
 from turnwise.transforms.metrics.state import MetricsState
 from turnwise.transforms.metrics.tally import Tally
 from turnwise.transforms.streaming.windowed import WindowMetrics
