@@ -60,8 +60,7 @@ def report(settings: RunSettings, figures: Figures, rows: Sequence[JsonObject]) 
         else "no conversation was scored"
     )
     say(f"\n{balance_text(counts)}")
-    judge = judge_text(settings, usage, rows)
-    if judge:
+    if judge := judge_text(settings, usage, rows):
         say(judge)
     idle = idle_text(settings.criteria, rows)
     if idle and rows:
