@@ -222,7 +222,7 @@ class DirectorySource:
         return sorted(lines)
 
     def settle(self, places: Iterable[tuple[str, int]]) -> None:
-        """Does nothing: the book knows."""
+        """Does nothing: the checkpoints hold what is settled."""
 
     def backlog(self) -> int | None:
         """Returns how many bytes wait in the files that were seen."""
@@ -230,6 +230,6 @@ class DirectorySource:
         return sum(file.backlog for file in waiting if file)
 
     def close(self) -> None:
-        """Lets go of all files."""
+        """Closes all files."""
         for key in list(self._files):
             self._forget(key)

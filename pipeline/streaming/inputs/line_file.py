@@ -251,7 +251,7 @@ class LineFile(WatchedFile):
         return f"line {line} breaks off after {len(rest)} bytes, without a line end"
 
     def close(self) -> None:
-        """Lets go of the file."""
+        """Closes the file."""
         if self._file:
             self._file.close()
             self._file = None

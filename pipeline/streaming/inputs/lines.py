@@ -107,7 +107,7 @@ class LinesSource:
         return ()
 
     def settle(self, places: Iterable[tuple[str, int]]) -> None:
-        """Does nothing: the book knows."""
+        """Does nothing: the checkpoints hold what is settled."""
 
     def backlog(self) -> int | None:
         """Returns how many lines were read ahead."""

@@ -97,4 +97,4 @@ class WatchedFile:
         raise NotImplementedError
 
     def close(self) -> None:
-        """Lets go of the file."""
+        """Closes the file."""

@@ -52,7 +52,7 @@ class InFlightRecords:
         return whole
 
     def release(self, places: Iterable[Place]) -> None:
-        """Lets go of records whose outcomes are on the disk, and tells the feed."""
+        """Drops records whose outcomes are on the disk, and settles them at the source."""
         with self._lock:
             done = [place for place in places if self._arrivals.pop(place, None) is not None]
             self.settled += len(done)

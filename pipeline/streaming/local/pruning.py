@@ -1,4 +1,4 @@
-"""Lets go of what a stream cannot need any more."""
+"""Deletes what a stream cannot need any more."""
 
 import sqlite3
 

@@ -9,7 +9,7 @@ from turnwise.transforms.streaming.deduplication import Counted
 
 @dataclass(frozen=True)
 class EarlierSessions:
-    """Looks sessions up at the desk of a name; engines pickle it."""
+    """Looks sessions up in the runtime of a name; engines pickle it."""
 
     runtime: str
 
@@ -20,7 +20,7 @@ class EarlierSessions:
 
 @dataclass(frozen=True)
 class EarlierCounted:
-    """Looks conversations up at the desk of a name; engines pickle it."""
+    """Looks conversations up in the runtime of a name; engines pickle it."""
 
     runtime: str
 

@@ -1,4 +1,4 @@
-"""What the steps of a local pipeline share with the feed and the files: found by the output's name."""
+"""What the steps of a local pipeline share with the source and the files: found by the output's name."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
