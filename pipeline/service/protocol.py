@@ -105,11 +105,11 @@ class LimitedProtocol(H11Protocol):
             self.loop.call_later(min(_LOOK_SECONDS, self._limits.headers), self._look)
 
     def _make_room(self) -> None:
-        """Ends the connection that is due the longest, which may be this one; else refuses this one."""
+        """Ends the other connection that is due the longest; else refuses this one."""
         others = [other for other in self.connections if isinstance(other, LimitedProtocol)]
         for other in others:
             other._refresh()
-        due = [other for other in others if other._due]
+        due = [other for other in others if other._due and other is not self]
         longest = min(due, key=lambda other: other._since, default=self)
         # asyncio says only later that it is lost.
         self.connections.discard(longest)
