@@ -15,7 +15,7 @@ from docs.generate import page as reference_page
 from tests.documentation import DOCS, PAGES, ROOT, TEXT, page, table
 from turnwise.pipeline.cli.arguments import LOG_FORMATS, add_arguments
 from turnwise.pipeline.service.arguments import add_serve_arguments
-from turnwise.pipeline.service.tools import TOOLS
+from turnwise.pipeline.service.mcp.tools import TOOLS
 from turnwise.schemas.alert_config import AlertRule
 from turnwise.schemas.config import EvalConfig
 from turnwise.schemas.judge_config import JudgeConfig

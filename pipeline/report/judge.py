@@ -10,7 +10,7 @@ from turnwise.schemas.judge_config import JudgeConfig
 from turnwise.schemas.values import JsonObject
 from turnwise.transforms.beam.judge_turns import JUDGE_USAGE, UNUSABLE
 from turnwise.transforms.judging.backends.access import HOW_TO
-from turnwise.transforms.judging.counts import JudgeUsage, total_cost
+from turnwise.transforms.judging.limits.counts import JudgeUsage, total_cost
 from turnwise.transforms.scoring.verdict import STATUS
 
 Usage = dict[str, JudgeUsage]

@@ -16,14 +16,14 @@ from starlette.types import ASGIApp
 from turnwise.pipeline.batch.signals import leave_signals
 from turnwise.pipeline.io.terminal import log_to_terminal
 from turnwise.pipeline.service.arguments import ServeOptions
-from turnwise.pipeline.service.auth import Gate
-from turnwise.pipeline.service.mcp_server import mcp_server
-from turnwise.pipeline.service.protocol import LimitedProtocol, server_limits
-from turnwise.pipeline.service.quiet import Quiet
-from turnwise.pipeline.service.rest import RestFace, answer_unrouted
+from turnwise.pipeline.service.http.auth import Gate
+from turnwise.pipeline.service.http.protocol import LimitedProtocol, server_limits
+from turnwise.pipeline.service.http.quiet import Quiet
+from turnwise.pipeline.service.http.rest import RestFace, answer_unrouted
+from turnwise.pipeline.service.http.workers import Workers
+from turnwise.pipeline.service.mcp.server import mcp_server
 from turnwise.pipeline.service.service import Service
 from turnwise.pipeline.service.validation import MAX_BYTES
-from turnwise.pipeline.service.workers import Workers
 from turnwise.pipeline.store.engine import open_store
 from turnwise.schemas.config import ConfigError
 

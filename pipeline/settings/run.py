@@ -16,7 +16,7 @@ from turnwise.schemas.judge_config import BackendName, JudgeConfig
 from turnwise.transforms.ces.criteria import CES_CRITERIA
 from turnwise.transforms.ces.results import RunInfo
 from turnwise.transforms.criteria import CRITERIA, Criterion
-from turnwise.transforms.criteria.rubric_base import RubricCriterion
+from turnwise.transforms.criteria.adk.rubric_base import RubricCriterion
 from turnwise.transforms.judging.backends.access import chosen_backend
 from turnwise.transforms.judging.setup import JudgeSettings
 from turnwise.transforms.scoring.config import build_criteria

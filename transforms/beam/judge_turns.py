@@ -22,7 +22,7 @@ from turnwise.transforms.beam.score_turns import (
     ScoringDoFn,
 )
 from turnwise.transforms.ces.results import RunInfo
-from turnwise.transforms.judging.counts import JudgeUsage
+from turnwise.transforms.judging.limits.counts import JudgeUsage
 from turnwise.transforms.judging.progress import JUDGING
 from turnwise.transforms.judging.setup import JudgeSettings
 from turnwise.transforms.judging.worker import JudgeWorker, open_judge

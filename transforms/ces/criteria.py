@@ -1,11 +1,11 @@
 """The criteria that CES cases are always judged by."""
 
 from turnwise.transforms.criteria.base import JudgedCriterion
-from turnwise.transforms.criteria.ces_expectations import EvaluationExpectations, ScenarioExpectations
-from turnwise.transforms.criteria.ces_hallucination import Hallucination
-from turnwise.transforms.criteria.ces_scenario import ScenarioRubrics, UserGoalSatisfaction
-from turnwise.transforms.criteria.ces_similarity import SemanticSimilarity
-from turnwise.transforms.criteria.ces_values import SemanticMatch
+from turnwise.transforms.criteria.ces.expectations import EvaluationExpectations, ScenarioExpectations
+from turnwise.transforms.criteria.ces.hallucination import Hallucination
+from turnwise.transforms.criteria.ces.scenario import ScenarioRubrics, UserGoalSatisfaction
+from turnwise.transforms.criteria.ces.similarity import SemanticSimilarity
+from turnwise.transforms.criteria.ces.values import SemanticMatch
 
 CES_CRITERIA: tuple[JudgedCriterion, ...] = (
     SemanticSimilarity(),

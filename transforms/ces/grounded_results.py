@@ -4,8 +4,8 @@ from turnwise.schemas.conversation import Turn
 from turnwise.schemas.score import Score
 from turnwise.schemas.values import JsonObject
 from turnwise.transforms.answers.checks import is_score
-from turnwise.transforms.criteria.ces_hallucination import LABELS, no_claim
-from turnwise.transforms.criteria.grounding_score import GroundingScore
+from turnwise.transforms.criteria.answers.grounding_score import GroundingScore
+from turnwise.transforms.criteria.ces.hallucination import LABELS, no_claim
 from turnwise.transforms.scoring.conversation import ScoredConversation
 
 

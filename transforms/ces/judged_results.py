@@ -7,10 +7,10 @@ from turnwise.schemas.score import Score
 from turnwise.schemas.values import JsonObject
 from turnwise.transforms.ces import messages as wire
 from turnwise.transforms.ces.judgements import Judgements
-from turnwise.transforms.criteria.ces_expectations import EvaluationExpectations
-from turnwise.transforms.criteria.ces_hallucination import Hallucination, no_claim, switched_off
-from turnwise.transforms.criteria.ces_scenario import ScenarioRubrics
-from turnwise.transforms.criteria.ces_similarity import LABELS
+from turnwise.transforms.criteria.ces.expectations import EvaluationExpectations
+from turnwise.transforms.criteria.ces.hallucination import Hallucination, no_claim, switched_off
+from turnwise.transforms.criteria.ces.scenario import ScenarioRubrics
+from turnwise.transforms.criteria.ces.similarity import LABELS
 from turnwise.transforms.matching.expectations import ExpectationOutcome, turn_texts
 from turnwise.transforms.matching.sample import Sample, TurnPair
 from turnwise.transforms.text.quotes import is_in

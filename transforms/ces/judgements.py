@@ -8,10 +8,10 @@ from turnwise.schemas.conversation import Expectation
 from turnwise.schemas.score import Outcome, Score
 from turnwise.schemas.values import JsonObject
 from turnwise.transforms.ces.criteria import CES_CRITERIA
-from turnwise.transforms.criteria.ces_hallucination import Hallucination, switched_off
-from turnwise.transforms.criteria.ces_scenario import UserGoalSatisfaction
-from turnwise.transforms.criteria.ces_similarity import SemanticSimilarity, similarity_threshold
-from turnwise.transforms.criteria.ces_values import SemanticMatch
+from turnwise.transforms.criteria.ces.hallucination import Hallucination, switched_off
+from turnwise.transforms.criteria.ces.scenario import UserGoalSatisfaction
+from turnwise.transforms.criteria.ces.similarity import SemanticSimilarity, similarity_threshold
+from turnwise.transforms.criteria.ces.values import SemanticMatch
 from turnwise.transforms.matching.arguments import ParameterScore, parameter_outcome
 from turnwise.transforms.matching.expectations import ExpectationOutcome
 from turnwise.transforms.matching.sample import Sample, TurnPair

@@ -4,11 +4,11 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from turnwise.schemas.case import EvalCase
 from turnwise.transforms.ces.judgements import Judgements, needs_hallucination_check
-from turnwise.transforms.criteria.ces_expectations import EvaluationExpectations, ScenarioExpectations
-from turnwise.transforms.criteria.ces_hallucination import Hallucination
-from turnwise.transforms.criteria.ces_scenario import UserGoalSatisfaction
-from turnwise.transforms.criteria.ces_similarity import SemanticSimilarity
-from turnwise.transforms.criteria.ces_values import SemanticMatch
+from turnwise.transforms.criteria.ces.expectations import EvaluationExpectations, ScenarioExpectations
+from turnwise.transforms.criteria.ces.hallucination import Hallucination
+from turnwise.transforms.criteria.ces.scenario import UserGoalSatisfaction
+from turnwise.transforms.criteria.ces.similarity import SemanticSimilarity
+from turnwise.transforms.criteria.ces.values import SemanticMatch
 from turnwise.transforms.matching.expectations import ExpectationOutcome
 from turnwise.transforms.matching.sample import MISSING_TURN, Sample, TurnPair
 from turnwise.transforms.scoring.conversation import ScoredConversation

@@ -7,7 +7,7 @@ from turnwise.schemas.conversation import Expectation, ToolCall, ToolResponse
 from turnwise.schemas.score import Score
 from turnwise.schemas.values import JsonObject, JsonValue
 from turnwise.transforms.criteria.base import MeasuredCriterion
-from turnwise.transforms.effects.said import Spoken
+from turnwise.transforms.effects.statements.said import Spoken
 from turnwise.transforms.effects.wording import call_text, value_text
 from turnwise.transforms.matching.expectations import ExpectationOutcome, turn_texts
 from turnwise.transforms.matching.sample import Sample, TurnPair

@@ -5,7 +5,7 @@ from typing import ClassVar, Literal
 
 from turnwise.schemas.conversation import TimedSpan
 from turnwise.schemas.score import Score
-from turnwise.transforms.criteria.efficiency import Figure
+from turnwise.transforms.criteria.calls.efficiency import Figure
 from turnwise.transforms.matching.sample import Sample, TurnPair
 
 _DECIMALS = 3

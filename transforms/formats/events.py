@@ -10,7 +10,9 @@ from pydantic_core import from_json
 from turnwise.schemas.conversation import Conversation
 from turnwise.schemas.record import Record
 from turnwise.schemas.values import JsonObject, JsonValue
-from turnwise.transforms.formats import adk_event, ces_log, turn_event
+from turnwise.transforms.formats.adk import event as adk_event
+from turnwise.transforms.formats.canonical import turn_event
+from turnwise.transforms.formats.ces import log as ces_log
 from turnwise.transforms.formats.problems import checked, with_turns
 from turnwise.transforms.formats.spellings import as_text
 from turnwise.transforms.formats.unread import UNREAD, Unread

@@ -7,7 +7,7 @@ from itertools import islice
 from pydantic.alias_generators import to_camel
 
 from turnwise.schemas.values import JsonObject, JsonValue
-from turnwise.transforms.formats.flat_answers import is_flat
+from turnwise.transforms.formats.discovery_engine.flat import is_flat
 from turnwise.transforms.formats.foreign import NEXT_STEP, foreign_format
 
 SHOWN_KEYS = 8

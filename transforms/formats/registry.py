@@ -11,11 +11,16 @@ from turnwise.schemas.config import CesConfig, DiscoveryEngineConfig
 from turnwise.schemas.conversation import Conversation
 from turnwise.schemas.record import Record
 from turnwise.schemas.values import JsonValue
-from turnwise.transforms.formats import adk, adk_legacy, adk_result, ces, ces_cases, turnwise
-from turnwise.transforms.formats.adk_session import session_conversation
-from turnwise.transforms.formats.discovery_engine import answer_conversation
+from turnwise.transforms.formats.adk import eval_sets as adk
+from turnwise.transforms.formats.adk import legacy as adk_legacy
+from turnwise.transforms.formats.adk import results as adk_result
+from turnwise.transforms.formats.adk.sessions import session_conversation
+from turnwise.transforms.formats.canonical import records as turnwise
+from turnwise.transforms.formats.ces import cases as ces_cases
+from turnwise.transforms.formats.ces import conversations as ces
+from turnwise.transforms.formats.chat.openai import chat_conversation
+from turnwise.transforms.formats.discovery_engine.conversations import answer_conversation
 from turnwise.transforms.formats.events import EVENT_FORMATS, ConversationEvent, read_event
-from turnwise.transforms.formats.openai_chat import chat_conversation
 from turnwise.transforms.formats.problems import checked, with_turns
 from turnwise.transforms.formats.recognise import is_adk_eval_result, recognise
 

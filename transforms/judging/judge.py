@@ -18,10 +18,10 @@ from turnwise.transforms.judging.backends.base import (
     RawReply,
     Request,
 )
-from turnwise.transforms.judging.budget import Budget, estimated_tokens
 from turnwise.transforms.judging.cache import KeptReply, ReplyCache
-from turnwise.transforms.judging.counts import JudgeCounts
-from turnwise.transforms.judging.pace import Pace
+from turnwise.transforms.judging.limits.budget import Budget, estimated_tokens
+from turnwise.transforms.judging.limits.counts import JudgeCounts
+from turnwise.transforms.judging.limits.pace import Pace
 from turnwise.transforms.judging.progress import JUDGING
 from turnwise.transforms.judging.replies import read_reply
 from turnwise.transforms.judging.requests import Requests

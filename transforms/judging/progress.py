@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from turnwise.transforms.judging.counts import JudgeUsage
+from turnwise.transforms.judging.limits.counts import JudgeUsage
 
 
 @dataclass(slots=True)

@@ -11,11 +11,11 @@ from turnwise.schemas.values import JsonObject
 from turnwise.transforms.judging.ask import Ask, JudgeModelOptions
 from turnwise.transforms.judging.backends.access import find_access, find_endpoint
 from turnwise.transforms.judging.cache import ReplyCache
-from turnwise.transforms.judging.counts import JudgeCounts
-from turnwise.transforms.judging.estimate import Estimator
 from turnwise.transforms.judging.judge import Judge
+from turnwise.transforms.judging.limits.counts import JudgeCounts
+from turnwise.transforms.judging.limits.estimate import Estimator
+from turnwise.transforms.judging.limits.pace import Pace
 from turnwise.transforms.judging.offline import LocalJudge, NoJudge
-from turnwise.transforms.judging.pace import Pace
 from turnwise.transforms.judging.requests import Requests, merged_settings
 
 

@@ -9,7 +9,7 @@ from threading import Lock, Thread
 from typing import Any, TypeVar
 
 from turnwise.transforms.judging.ask import Ask
-from turnwise.transforms.judging.counts import JudgeCounts
+from turnwise.transforms.judging.limits.counts import JudgeCounts
 from turnwise.transforms.judging.setup import JudgeSettings, build_judge
 
 T = TypeVar("T")

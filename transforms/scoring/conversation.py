@@ -11,7 +11,7 @@ from turnwise.transforms.criteria.base import Criterion, JudgedCriterion, Measur
 from turnwise.transforms.criteria.reasons import why_overall, why_unpaired
 from turnwise.transforms.judging.ask import Ask
 from turnwise.transforms.judging.backends.base import AuthenticationError
-from turnwise.transforms.judging.statements import UNREAD, unread_reason
+from turnwise.transforms.judging.prompts.statements import UNREAD, unread_reason
 from turnwise.transforms.matching.ending import broke_off, end_text
 from turnwise.transforms.matching.sample import Sample, TurnPair
 from turnwise.transforms.scoring.gaps import NotAsked, conversation_gap, turn_gap, withheld

@@ -4,7 +4,7 @@ from collections import Counter
 
 from apache_beam.metrics.metric import Metrics
 
-from turnwise.transforms.criteria.knows_tools import KnowsTools
+from turnwise.transforms.criteria.calls.base import KnowsTools
 from turnwise.transforms.scoring.conversation import ScoredConversation
 
 GUESSED_TOOLS = "turnwise.guessed_tools"

@@ -27,7 +27,7 @@ from turnwise.transforms.beam.parse import (
 )
 from turnwise.transforms.beam.score_turns import RESULTS, SCORES, STATISTICS, ScoreTurns
 from turnwise.transforms.ces.results import RunInfo
-from turnwise.transforms.criteria.trajectory import ToolTrajectory
+from turnwise.transforms.criteria.calls.trajectory import ToolTrajectory
 from turnwise.transforms.formats.registry import CaseReader, LogReader
 from turnwise.transforms.matching.cases import CaseIndex
 from turnwise.transforms.matching.sample import Sample, TurnPair

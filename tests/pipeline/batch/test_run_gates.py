@@ -15,7 +15,7 @@ from turnwise.schemas.conversation import Conversation, ExpectedTurn, Turn
 from turnwise.schemas.record import Record
 from turnwise.schemas.score import Score
 from turnwise.transforms.ces.results import RunInfo
-from turnwise.transforms.criteria.similarity import ResponseMatch
+from turnwise.transforms.criteria.adk.similarity import ResponseMatch
 from turnwise.transforms.evaluation import evaluate
 from turnwise.transforms.matching.sample import Sample, TurnPair
 from turnwise.transforms.metrics.rows import version_rows

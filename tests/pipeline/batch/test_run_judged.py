@@ -13,7 +13,7 @@ from turnwise.schemas.config import EvalConfig
 from turnwise.schemas.judge_config import JudgeConfig
 from turnwise.schemas.record import Record
 from turnwise.transforms.criteria.base import JudgedCriterion
-from turnwise.transforms.formats.turnwise import read_conversation
+from turnwise.transforms.formats.canonical.records import read_conversation
 from turnwise.transforms.judging.ask import NO_JUDGE
 from turnwise.transforms.judging.offline import LOCAL_MODEL
 from turnwise.transforms.judging.setup import JudgeSettings

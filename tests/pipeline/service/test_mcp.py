@@ -12,9 +12,9 @@ from mcp import Client
 from mcp.client.stdio import StdioServerParameters
 from mcp.shared.exceptions import MCPError
 
-from turnwise.pipeline.service.mcp_server import mcp_server
+from turnwise.pipeline.service.http.workers import Workers
+from turnwise.pipeline.service.mcp.server import mcp_server
 from turnwise.pipeline.service.service import Service
-from turnwise.pipeline.service.workers import Workers
 from turnwise.pipeline.store.engine import open_store
 from turnwise.pipeline.store.failures import failure_columns, write_failures
 from turnwise.pipeline.store.results import result_columns, write_results

@@ -21,8 +21,8 @@ from typing import Any
 import pytest
 import uvicorn
 
-from turnwise.pipeline.service.protocol import LimitedProtocol, Limits, server_limits
-from turnwise.pipeline.service.quiet import Quiet
+from turnwise.pipeline.service.http.protocol import LimitedProtocol, Limits, server_limits
+from turnwise.pipeline.service.http.quiet import Quiet
 
 ROOT = Path(__file__).parents[3]
 BASE = "/v1beta/projects/p/locations/l/apps/a/evaluations"

@@ -12,7 +12,7 @@ import pytest
 from sqlalchemy import text
 
 from turnwise.pipeline.service.arguments import ServeOptions, parse_serve_options
-from turnwise.pipeline.service.auth import Gate
+from turnwise.pipeline.service.http.auth import Gate
 from turnwise.pipeline.settings.addresses import is_loopback
 from turnwise.pipeline.store.engine import open_store
 from turnwise.schemas.config import ConfigError

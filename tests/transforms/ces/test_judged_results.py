@@ -23,9 +23,9 @@ from turnwise.schemas.record import Record
 from turnwise.transforms.ces.aggregates import result_parts
 from turnwise.transforms.ces.criteria import CES_CRITERIA
 from turnwise.transforms.ces.results import RunInfo, evaluation_result
-from turnwise.transforms.criteria.ces_expectations import EvaluationExpectations
+from turnwise.transforms.criteria.ces.expectations import EvaluationExpectations
 from turnwise.transforms.evaluation import RULES
-from turnwise.transforms.formats.ces_cases import eval_case
+from turnwise.transforms.formats.ces.cases import eval_case
 from turnwise.transforms.judging.offline import NoJudge
 from turnwise.transforms.matching.sample import Sample
 from turnwise.transforms.scoring.conversation import ScoredConversation, judge_conversation

@@ -24,7 +24,7 @@ from turnwise.transforms.ces.messages import tool_call, tool_reference, tool_res
 from turnwise.transforms.ces.results import RunInfo, evaluation_result, result_name
 from turnwise.transforms.criteria.latency import TurnLatency
 from turnwise.transforms.evaluation import RULES
-from turnwise.transforms.formats.ces_cases import eval_case
+from turnwise.transforms.formats.ces.cases import eval_case
 from turnwise.transforms.matching.sample import Sample
 from turnwise.transforms.metrics.rows import score_rows
 from turnwise.transforms.scoring.conversation import score_conversation

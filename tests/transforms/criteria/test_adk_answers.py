@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from turnwise.schemas.record import Record
+from turnwise.transforms.criteria.adk.final_response_match import MatchReply
+from turnwise.transforms.criteria.adk.hallucinations import HallucinationsReply, SentenceVerdict
 from turnwise.transforms.criteria.base import JudgedCriterion
-from turnwise.transforms.criteria.final_response_match import MatchReply
-from turnwise.transforms.criteria.hallucinations import HallucinationsReply, SentenceVerdict
 from turnwise.transforms.formats.registry import LogReader
 from turnwise.transforms.judging.ask import JudgeSample
-from turnwise.transforms.judging.statements import StatementReply, StatementVerdict
+from turnwise.transforms.judging.prompts.statements import StatementReply, StatementVerdict
 from turnwise.transforms.matching.cases import CaseIndex
 from turnwise.transforms.matching.sample import Sample
 from turnwise.transforms.scoring.config import build_criteria, parse_config

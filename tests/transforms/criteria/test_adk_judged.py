@@ -4,15 +4,15 @@ import pytest
 
 from turnwise.schemas.case import EvalCase, UserFact
 from turnwise.schemas.conversation import ToolCall, ToolResponse, Turn
-from turnwise.transforms.criteria.coherence import ResponseEvaluation
-from turnwise.transforms.criteria.multi_turn import (
+from turnwise.transforms.criteria.adk.coherence import ResponseEvaluation
+from turnwise.transforms.criteria.adk.multi_turn import (
     MultiTurnTaskSuccess,
     MultiTurnToolUseQuality,
     MultiTurnTrajectoryQuality,
 )
-from turnwise.transforms.criteria.safety import CATEGORIES, Safety
-from turnwise.transforms.criteria.user_simulator import RULES, PerTurnUserSimulatorQuality
-from turnwise.transforms.formats.adk import eval_cases
+from turnwise.transforms.criteria.adk.safety import CATEGORIES, Safety
+from turnwise.transforms.criteria.adk.user_simulator import RULES, PerTurnUserSimulatorQuality
+from turnwise.transforms.formats.adk.eval_sets import eval_cases
 
 SAFE = {category: "safe" for category in CATEGORIES}
 

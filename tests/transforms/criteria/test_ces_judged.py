@@ -10,10 +10,10 @@ from turnwise.schemas.conversation import (
     Turn,
     TurnThresholds,
 )
-from turnwise.transforms.criteria.ces_expectations import EvaluationExpectations, ScenarioExpectations
-from turnwise.transforms.criteria.ces_scenario import ScenarioRubrics, UserGoalSatisfaction
-from turnwise.transforms.criteria.ces_similarity import LABELS, SemanticSimilarity
-from turnwise.transforms.criteria.ces_values import SemanticMatch
+from turnwise.transforms.criteria.ces.expectations import EvaluationExpectations, ScenarioExpectations
+from turnwise.transforms.criteria.ces.scenario import ScenarioRubrics, UserGoalSatisfaction
+from turnwise.transforms.criteria.ces.similarity import LABELS, SemanticSimilarity
+from turnwise.transforms.criteria.ces.values import SemanticMatch
 
 
 def alike(score):

@@ -10,7 +10,7 @@ from turnwise.schemas.conversation import Turn
 from turnwise.schemas.grounded import Citation, GroundedAnswer, GroundedClaim, Reference, SafetyRating
 from turnwise.schemas.record import Record
 from turnwise.transforms.criteria import CRITERIA
-from turnwise.transforms.formats.discovery_engine import answer_conversation
+from turnwise.transforms.formats.discovery_engine.conversations import answer_conversation
 from turnwise.transforms.matching.sample import Sample
 from turnwise.transforms.scoring.config import build_criteria, parse_config
 from turnwise.transforms.scoring.conversation import score_conversation

@@ -6,8 +6,8 @@ import pytest
 from turnwise.schemas.conversation import Conversation, TimedSpan, ToolCall, Turn, Usage
 from turnwise.schemas.record import Record
 from turnwise.transforms.criteria import CRITERIA
+from turnwise.transforms.formats.canonical.records import read_conversation
 from turnwise.transforms.formats.problems import checked
-from turnwise.transforms.formats.turnwise import read_conversation
 from turnwise.transforms.matching.sample import Sample
 from turnwise.transforms.scoring.conversation import score_conversation
 

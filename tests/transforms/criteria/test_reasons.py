@@ -13,7 +13,7 @@ from turnwise.schemas.conversation import Conversation, Expectation, ExpectedTur
 from turnwise.schemas.record import Record
 from turnwise.transforms.ces.results import RunInfo, evaluation_result
 from turnwise.transforms.evaluation import RULES
-from turnwise.transforms.formats.adk_result import eval_result_conversations
+from turnwise.transforms.formats.adk.results import eval_result_conversations
 from turnwise.transforms.judging.ask import JudgeSample
 from turnwise.transforms.matching.sample import Sample
 from turnwise.transforms.scoring.config import build_criteria, parse_config

@@ -16,7 +16,7 @@ from turnwise.schemas.conversation import (
 )
 from turnwise.schemas.record import Record
 from turnwise.schemas.tools import ToolDeclaration
-from turnwise.transforms.formats.turnwise import read_conversation
+from turnwise.transforms.formats.canonical.records import read_conversation
 from turnwise.transforms.matching.expectations import JUDGE_NEEDED
 from turnwise.transforms.matching.sample import Sample
 from turnwise.transforms.scoring.config import build_criteria, parse_config

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import Conversation, ExpectedTurn, ToolCall, Turn
 from turnwise.schemas.record import Record
-from turnwise.transforms.criteria.trajectory import ToolTrajectory
+from turnwise.transforms.criteria.calls.trajectory import ToolTrajectory
 from turnwise.transforms.matching.sample import EXTRA_TURN, MISSING_TURN, Sample
 from turnwise.transforms.scoring.conversation import score_conversation
 

@@ -5,9 +5,9 @@ import pytest
 
 from turnwise.schemas.adk.eval_sets import Content, Invocation, read_log
 from turnwise.schemas.conversation import Rubric, ToolCall, Usage
-from turnwise.transforms.formats.adk import eval_cases, invocation_expected, invocation_turn
-from turnwise.transforms.formats.adk_content import adk_text, text
-from turnwise.transforms.formats.adk_result import eval_result_conversations
+from turnwise.transforms.formats.adk.content import adk_text, text
+from turnwise.transforms.formats.adk.eval_sets import eval_cases, invocation_expected, invocation_turn
+from turnwise.transforms.formats.adk.results import eval_result_conversations
 
 SHARED = Path(__file__).parents[3] / "../shared"
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from turnwise.transforms.formats.adk_history import REWOUND
-from turnwise.transforms.formats.adk_session import session_conversation
+from turnwise.transforms.formats.adk.history import REWOUND
+from turnwise.transforms.formats.adk.sessions import session_conversation
 from turnwise.transforms.matching.sample import Sample
 from turnwise.transforms.scoring.gaps import gap_reasons
 

@@ -1,7 +1,7 @@
 import pytest
 
 from turnwise.schemas.conversation import ToolCall
-from turnwise.transforms.formats.adk_legacy import legacy_cases, legacy_eval_case, row_case
+from turnwise.transforms.formats.adk.legacy import legacy_cases, legacy_eval_case, row_case
 
 ROW = {
     "query": "turn it off",

@@ -7,7 +7,9 @@ from turnwise.schemas.case import CaseThresholds
 from turnwise.schemas.config import CesConfig
 from turnwise.schemas.conversation import Rubric, TimedSpan, ToolCall, TurnThresholds, Usage
 from turnwise.schemas.proto.json import WireError
-from turnwise.transforms.formats import ces, ces_cases, ces_log
+from turnwise.transforms.formats.ces import cases as ces_cases
+from turnwise.transforms.formats.ces import conversations as ces
+from turnwise.transforms.formats.ces import log as ces_log
 
 SAMPLES = Path(__file__).parents[3] / "../shared/fixtures/ces/samples"
 needs_samples = pytest.mark.skipif(not SAMPLES.is_dir(), reason="the shared fixtures are not here")

@@ -11,7 +11,7 @@ from turnwise.schemas.conversation import Conversation, ToolCall
 from turnwise.schemas.grounded import Citation, GroundedClaim, SafetyRating
 from turnwise.schemas.record import Record
 from turnwise.transforms.answers.checks import record_findings
-from turnwise.transforms.formats.discovery_engine import answer_conversation
+from turnwise.transforms.formats.discovery_engine.conversations import answer_conversation
 from turnwise.transforms.formats.problems import checked
 from turnwise.transforms.formats.recognise import recognise
 from turnwise.transforms.formats.registry import LogReader

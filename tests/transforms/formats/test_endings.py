@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from turnwise.schemas.config import DiscoveryEngineConfig
 from turnwise.schemas.record import Record
-from turnwise.transforms.formats.adk_result import eval_result_conversations
-from turnwise.transforms.formats.adk_session import session_conversation
-from turnwise.transforms.formats.discovery_engine import answer_conversation
+from turnwise.transforms.formats.adk.results import eval_result_conversations
+from turnwise.transforms.formats.adk.sessions import session_conversation
+from turnwise.transforms.formats.discovery_engine.conversations import answer_conversation
 from turnwise.transforms.formats.endings import UNKNOWN, End, error_end, finished_end, stated_end
 from turnwise.transforms.formats.events import join_events
 from turnwise.transforms.formats.registry import LogReader

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from turnwise.schemas.conversation import Conversation, ToolCall, Turn
 from turnwise.schemas.record import Record
-from turnwise.transforms.formats.adk_session import session_conversation
+from turnwise.transforms.formats.adk.sessions import session_conversation
 from turnwise.transforms.formats.events import (
     EVENT_FORMATS,
     ConversationEvent,

@@ -3,7 +3,7 @@ import json
 import pytest
 
 from turnwise.schemas.conversation import ToolCall, Usage
-from turnwise.transforms.formats.openai_chat import chat_conversation
+from turnwise.transforms.formats.chat.openai import chat_conversation
 
 
 def user(content, **fields):

@@ -3,11 +3,11 @@ from pathlib import Path
 
 import pytest
 
-from turnwise.transforms.formats.adk import eval_cases
-from turnwise.transforms.formats.adk_legacy import legacy_cases
-from turnwise.transforms.formats.adk_session import session_conversation
+from turnwise.transforms.formats.adk.eval_sets import eval_cases
+from turnwise.transforms.formats.adk.legacy import legacy_cases
+from turnwise.transforms.formats.adk.sessions import session_conversation
+from turnwise.transforms.formats.canonical.records import looks_canonical, read_case, read_conversation
 from turnwise.transforms.formats.recognise import recognise
-from turnwise.transforms.formats.turnwise import looks_canonical, read_case, read_conversation
 
 DATA = Path(__file__).parents[3] / "../shared/data"
 pytestmark = pytest.mark.skipif(not DATA.exists(), reason="no shared data")

@@ -5,7 +5,7 @@ import pytest
 
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import Conversation, ToolCall, Usage
-from turnwise.transforms.formats.turnwise import looks_canonical, read_case, read_conversation
+from turnwise.transforms.formats.canonical.records import looks_canonical, read_case, read_conversation
 
 
 def data(**fields):

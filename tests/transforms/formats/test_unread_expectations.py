@@ -11,8 +11,8 @@ from turnwise.transforms.answers.checks import UNREAD_EXPECTATION
 from turnwise.transforms.ces.results import RunInfo
 from turnwise.transforms.criteria import CRITERIA
 from turnwise.transforms.evaluation import EvaluatedConversation, evaluate
+from turnwise.transforms.formats.canonical.turn_event import joined_conversation
 from turnwise.transforms.formats.registry import CaseReader, LogReader
-from turnwise.transforms.formats.turn_event import joined_conversation
 from turnwise.transforms.matching.cases import CaseIndex
 from turnwise.transforms.matching.sample import Sample
 

@@ -13,8 +13,8 @@ from turnwise.transforms.ces.results import RunInfo
 from turnwise.transforms.criteria import CRITERIA
 from turnwise.transforms.criteria.base import JudgedCriterion
 from turnwise.transforms.evaluation import decide
+from turnwise.transforms.formats.chat.openai import chat_conversation
 from turnwise.transforms.formats.events import in_order, join_events
-from turnwise.transforms.formats.openai_chat import chat_conversation
 from turnwise.transforms.formats.registry import LogReader
 from turnwise.transforms.formats.unread import is_work
 from turnwise.transforms.matching.sample import Sample

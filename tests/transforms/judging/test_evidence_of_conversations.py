@@ -1,9 +1,9 @@
 import pytest
 
 from turnwise.schemas.conversation import Conversation, ToolCall, ToolResponse, Turn
-from turnwise.transforms.formats.adk_result import eval_result_conversations
-from turnwise.transforms.formats.adk_session import session_conversation
-from turnwise.transforms.judging.render import (
+from turnwise.transforms.formats.adk.results import eval_result_conversations
+from turnwise.transforms.formats.adk.sessions import session_conversation
+from turnwise.transforms.judging.prompts.render import (
     agent_sections,
     asked_sections,
     dialogue_sections,
@@ -11,7 +11,7 @@ from turnwise.transforms.judging.render import (
     json_text,
     spoken_sections,
 )
-from turnwise.transforms.judging.sections import fill
+from turnwise.transforms.judging.prompts.sections import fill
 
 LOOKUP = ToolCall(name="lookup", args={"편명": "AC123", "n": 1.5}, id="1")
 FOUND = ToolResponse(name="lookup", id="1", response={"상태": "취소", "s": "a\nb", "t": "날짜"})

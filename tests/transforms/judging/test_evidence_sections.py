@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from turnwise.transforms.judging.sections import MAX_EVIDENCE, MAX_SECTION, RULES, Section, fill
+from turnwise.transforms.judging.prompts.sections import MAX_EVIDENCE, MAX_SECTION, RULES, Section, fill
 from turnwise.transforms.text.neutral import neutral
 
 

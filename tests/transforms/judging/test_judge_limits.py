@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from turnwise.schemas.judge_config import TokenPrices
-from turnwise.transforms.judging.budget import Budget, estimated_tokens
-from turnwise.transforms.judging.counts import JudgeCounts, JudgeUsage, total_cost
-from turnwise.transforms.judging.pace import Pace
+from turnwise.transforms.judging.limits.budget import Budget, estimated_tokens
+from turnwise.transforms.judging.limits.counts import JudgeCounts, JudgeUsage, total_cost
+from turnwise.transforms.judging.limits.pace import Pace
 
 
 def ask_all(worker, questions, samples=1):

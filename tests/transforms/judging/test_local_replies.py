@@ -5,13 +5,13 @@ import pytest
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import ExpectedTurn, ToolCall, ToolResponse, Turn
 from turnwise.transforms.criteria import CRITERIA
+from turnwise.transforms.criteria.adk.hallucinations import Hallucinations
 from turnwise.transforms.criteria.base import JudgedCriterion
-from turnwise.transforms.criteria.ces_hallucination import Hallucination
-from turnwise.transforms.criteria.ces_similarity import SemanticSimilarity
-from turnwise.transforms.criteria.hallucinations import Hallucinations
+from turnwise.transforms.criteria.ces.hallucination import Hallucination
+from turnwise.transforms.criteria.ces.similarity import SemanticSimilarity
 from turnwise.transforms.judging.offline import LOCAL_MODEL, LocalJudge
-from turnwise.transforms.judging.render import facts
-from turnwise.transforms.judging.sections import Section
+from turnwise.transforms.judging.prompts.render import facts
+from turnwise.transforms.judging.prompts.sections import Section
 
 FOUND = ToolResponse(name="find", response={"flight": "AC457", "leaves": "14:05", "gate": "B12"})
 

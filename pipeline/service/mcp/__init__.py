@@ -1,0 +1,1 @@
+"""The MCP interface: tools, their arguments and their answers."""

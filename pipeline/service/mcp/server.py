@@ -1,0 +1,91 @@
+"""The MCP face: the service as tools, over stdio or streamable HTTP."""
+
+from functools import partial
+from importlib.metadata import version
+from typing import Any
+
+from mcp.server.lowlevel import Server
+from mcp.shared.exceptions import MCPError
+from mcp_types import (
+    INVALID_PARAMS,
+    CallToolRequestParams,
+    CallToolResult,
+    ListToolsResult,
+    TextContent,
+    ToolAnnotations,
+)
+from mcp_types import Tool as ListedTool
+
+from turnwise.pipeline.service.errors import ServiceError, wire_refusal
+from turnwise.pipeline.service.http.workers import Workers
+from turnwise.pipeline.service.mcp.tools import TOOLS, Tool
+from turnwise.pipeline.service.service import Service
+from turnwise.pipeline.service.validation import check_lists
+from turnwise.schemas.jsonio import dump_json
+from turnwise.schemas.proto.json import WireError
+from turnwise.schemas.proto.schema import message_schema
+from turnwise.schemas.values import JsonObject
+
+_INSTRUCTIONS = (
+    "Evaluations (test cases of an app: goldens and scenarios) and their results, as in Google's CES API. "
+    "Names: projects/P/locations/L/apps/A/evaluations/E/results/R. Lists give summaries first; ask for more "
+    "with readMask."
+)
+
+
+def mcp_server(service: Service, workers: Workers) -> "Server[Any]":
+    """Returns the server; it says what the tools are and calls them."""
+    possible = {name: tool for name, tool in TOOLS.items() if not (service.read_only and tool.changes)}
+    listed = [listed_tool(name, tool) for name, tool in possible.items()]
+
+    async def list_tools(context: Any, params: Any) -> ListToolsResult:
+        return ListToolsResult(tools=listed)
+
+    async def call_tool(context: Any, params: CallToolRequestParams) -> CallToolResult:
+        tool = TOOLS.get(params.name)
+        if tool is None:
+            raise MCPError(INVALID_PARAMS, f"Unknown tool: {params.name[:100]}")
+        try:
+            value = await workers.run(partial(_call, service, tool, params.arguments or {}))
+        except ServiceError as error:
+            return CallToolResult(content=[_text(error.to_value())], is_error=True)
+        return CallToolResult(content=[_text(value)], structured_content=value)
+
+    return Server(
+        "turnwise",
+        version=version("turnwise"),
+        instructions=_INSTRUCTIONS,
+        on_list_tools=list_tools,
+        on_call_tool=call_tool,
+    )
+
+
+def _call(service: Service, tool: Tool, arguments: JsonObject) -> JsonObject:
+    check_lists(arguments)
+    try:
+        request = tool.request.from_value(arguments)
+    except WireError as error:
+        raise wire_refusal(error) from None
+    return tool.call(service, request)
+
+
+def _text(value: JsonObject) -> TextContent:
+    return TextContent(text=dump_json(value).decode())
+
+
+def listed_tool(name: str, tool: Tool) -> ListedTool:
+    """Returns a tool as a server lists it."""
+    # The documented schema of an update holds all of an evaluation; that of our own tool need not.
+    schema = message_schema(tool.stated or tool.request, writable_only=tool.stated is None)
+    return ListedTool(
+        name=name,
+        description=tool.description,
+        input_schema={**schema, "required": list(tool.needs)},
+        output_schema=message_schema(tool.response),
+        annotations=ToolAnnotations(
+            read_only_hint=not tool.changes,
+            destructive_hint=False,
+            idempotent_hint=tool.is_idempotent,
+            open_world_hint=False,
+        ),
+    )

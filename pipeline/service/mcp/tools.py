@@ -1,0 +1,194 @@
+"""The tools of the MCP face: their texts, schemas and hints, and what they do."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from turnwise.pipeline.service.changes import create_evaluation, update_evaluation
+from turnwise.pipeline.service.comparison import compare_app_versions
+from turnwise.pipeline.service.evaluations import get_evaluation, list_evaluations
+from turnwise.pipeline.service.mcp.views import SUMMARY, View, read_view, without_details
+from turnwise.pipeline.service.results import get_evaluation_result, get_failures, list_evaluation_results
+from turnwise.pipeline.service.service import Service
+from turnwise.schemas.ces.cases import Evaluation
+from turnwise.schemas.ces.requests import (
+    CreateEvaluationRequest,
+    GetEvaluationResultRequest,
+    ListEvaluationResultsResponse,
+    ListEvaluationsResponse,
+    UpdateEvaluationRequest,
+)
+from turnwise.schemas.ces.results import EvaluationResult
+from turnwise.schemas.ces.tools import (
+    CompareAppVersionsRequest,
+    CompareAppVersionsResponse,
+    GetEvaluationTool,
+    GetFailuresRequest,
+    GetFailuresResponse,
+    ListEvaluationResultsTool,
+    ListEvaluationsTool,
+    RunFailure,
+    UpdateEvaluationTool,
+)
+from turnwise.schemas.proto.json import Message
+from turnwise.schemas.values import JsonObject
+
+_PAGE = 20
+
+
+def _update_evaluation(service: Service, request: UpdateEvaluationTool) -> JsonObject:
+    """Updates an evaluation, which evaluation.name names.
+
+    Always pass updateMask: comma-separated paths of the fields to change, such as 'displayName,golden.turns'.
+    A list is replaced as a whole. A field that the mask names and evaluation leaves out is cleared. Without a
+    mask ALL fields are replaced. Pass the etag that you read as evaluation.etag to be refused (ABORTED) if
+    someone has changed the evaluation since.
+    """
+    updated = update_evaluation(service, request.evaluation, request.update_mask)
+    return {name: value for name, value in updated.items() if name != "lastCompletedResult"}
+
+
+def _get_result(service: Service, request: GetEvaluationResultRequest) -> JsonObject:
+    """Gets a whole evaluation result: every turn, expectation, score and explanation.
+
+    It can be large: list_evaluation_results gives summaries and, with readMask, parts.
+    """
+    return get_evaluation_result(service, request.name)
+
+
+def _get_evaluation(service: Service, request: GetEvaluationTool) -> JsonObject:
+    """Gets an evaluation: its golden or scenario, etag, metrics by app version, and its last result in short.
+
+    lastTenResults adds the last ten results in short. readMask names the fields wanted ('*' is everything);
+    its paths may lead through lists.
+    """
+    view = read_view(Evaluation, request.read_mask, without_details(Evaluation))
+    return view.select(get_evaluation(service, request.name, view.computed(request.last_ten_results)))
+
+
+def _list_evaluations(service: Service, request: ListEvaluationsTool) -> JsonObject:
+    """Lists the evaluations of an app (parent: projects/P/locations/L/apps/A) in short.
+
+    evaluationFilter: such as 'tags:slow AND display_name:refund'. evaluationRunFilter: such as
+    'app_version = v8'. orderBy: name, create_time or update_time. lastTenResults adds the last ten results in
+    short. readMask names the fields wanted of each ('*' is everything). nextPageToken, given as pageToken,
+    reads on.
+    """
+    request.page_size = request.page_size or _PAGE
+    view = read_view(Evaluation, request.read_mask, SUMMARY)
+    page = list_evaluations(service, request, view.computed(request.last_ten_results))
+    return _seen(page, "evaluations", view)
+
+
+def _list_results(service: Service, request: ListEvaluationResultsTool) -> JsonObject:
+    """Lists the results of an evaluation (parent: .../evaluations/E) or an app (.../evaluations/-) in short.
+
+    filter: such as 'evaluation_status = FAIL AND app_version = v8'; also name, evaluation, evaluation_run,
+    conversation, create_time, update_time. readMask names the fields wanted of each ('*' is everything); its
+    paths may lead through lists, such as 'name,goldenResult.turnReplayResults.expectationOutcome.outcome'.
+    nextPageToken, given as pageToken, reads on.
+    """
+    request.page_size = request.page_size or _PAGE
+    view = read_view(EvaluationResult, request.read_mask, without_details(EvaluationResult))
+    return _seen(list_evaluation_results(service, request), "evaluationResults", view)
+
+
+def _create_evaluation(service: Service, request: CreateEvaluationRequest) -> JsonObject:
+    """Creates an evaluation, a golden or a scenario, in an app (parent: projects/P/locations/L/apps/A).
+
+    displayName is unique in the app. evaluationId becomes the last part of the name.
+    """
+    return create_evaluation(service, request)
+
+
+def _compare(service: Service, request: CompareAppVersionsRequest) -> JsonObject:
+    """Compares the results of two versions of an app: pass rates with 95 % intervals, metrics, what changed.
+
+    changes lists the evaluations whose share of passed results fell or rose, the regressed ones first.
+    evaluationFilter: such as 'tags:slow'. readMask names the fields wanted ('*' is everything, metrics by
+    turn included). nextPageToken, given as pageToken, reads on.
+    """
+    request.page_size = request.page_size or _PAGE
+    default = without_details(CompareAppVersionsResponse)
+    view = read_view(CompareAppVersionsResponse, request.read_mask, default)
+    return view.select(compare_app_versions(service, request))
+
+
+def _get_failures(service: Service, request: GetFailuresRequest) -> JsonObject:
+    """Lists what could not be read, parsed, matched or scored when an app's conversations were evaluated.
+
+    These are no failed evaluations; for those see list_evaluation_results. filter: such as 'stage = match AND
+    evaluation_run = nightly'; also error_type, conversation_id, criterion, app_version, source, update_time.
+    readMask names the fields wanted of each ('*' is everything, the record included). nextPageToken, given as
+    pageToken, reads on.
+    """
+    request.page_size = request.page_size or _PAGE
+    view = read_view(RunFailure, request.read_mask, without_details(RunFailure))
+    return _seen(get_failures(service, request), "failures", view)
+
+
+def _seen(page: JsonObject, key: str, view: View) -> JsonObject:
+    return {**page, key: [view.select(one) for one in page[key]]} if key in page else page
+
+
+@dataclass(frozen=True)
+class Tool:
+    """One tool.
+
+    Attributes:
+        call: What it does; its docstring is what callers are told.
+        request: The message that its arguments are.
+        response: The message that it answers with.
+        needs: Arguments that must be there.
+        stated: The message that its schema states, where `request` takes more.
+        changes: Whether it changes the store.
+        is_idempotent: Whether doing it twice is doing it once.
+    """
+
+    call: Callable[[Service, Any], JsonObject]
+    request: type[Message]
+    response: type[Message]
+    needs: tuple[str, ...]
+    stated: type[Message] | None = None
+    changes: bool = False
+    is_idempotent: bool = True
+
+    @property
+    def description(self) -> str:
+        """What callers are told."""
+        return " ".join((self.call.__doc__ or "").split())
+
+
+TOOLS: dict[str, Tool] = {
+    "update_evaluation": Tool(
+        _update_evaluation,
+        UpdateEvaluationTool,
+        Evaluation,
+        ("evaluation",),
+        stated=UpdateEvaluationRequest,
+        changes=True,
+        is_idempotent=False,
+    ),
+    "get_evaluation_result": Tool(_get_result, GetEvaluationResultRequest, EvaluationResult, ("name",)),
+    "get_evaluation": Tool(_get_evaluation, GetEvaluationTool, Evaluation, ("name",)),
+    "list_evaluations": Tool(_list_evaluations, ListEvaluationsTool, ListEvaluationsResponse, ("parent",)),
+    "list_evaluation_results": Tool(
+        _list_results, ListEvaluationResultsTool, ListEvaluationResultsResponse, ("parent",)
+    ),
+    "create_evaluation": Tool(
+        _create_evaluation,
+        CreateEvaluationRequest,
+        Evaluation,
+        ("parent", "evaluation"),
+        changes=True,
+        is_idempotent=False,
+    ),
+    "compare_app_versions": Tool(
+        _compare,
+        CompareAppVersionsRequest,
+        CompareAppVersionsResponse,
+        ("parent", "baseVersion", "candidateVersion"),
+    ),
+    "get_failures": Tool(_get_failures, GetFailuresRequest, GetFailuresResponse, ("parent",)),
+}
+"""The tools by name."""

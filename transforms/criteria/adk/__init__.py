@@ -1,0 +1,1 @@
+"""google-adk's criteria of answers and of whole conversations."""

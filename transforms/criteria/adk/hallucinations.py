@@ -1,0 +1,177 @@
+"""hallucinations_v1: the share of an answer's sentences that their context supports."""
+
+from collections.abc import Sequence
+from statistics import mean
+from typing import ClassVar, Literal
+
+from pydantic import Field
+
+from turnwise.schemas.score import Score
+from turnwise.schemas.values import JsonObject
+from turnwise.transforms.criteria.adk.judged import AdkJudged
+from turnwise.transforms.judging.ask import Ask, Question
+from turnwise.transforms.judging.prompts.render import agent_sections, asked_sections, earlier_sections, facts
+from turnwise.transforms.judging.prompts.sections import MAX_SECTION, fill
+from turnwise.transforms.judging.prompts.statements import (
+    Reply,
+    left_out,
+    statement_sections,
+    unjudged_reason,
+)
+from turnwise.transforms.judging.vote import Ballot, Vote, vote_each
+from turnwise.transforms.local_judge.grounding import ground
+from turnwise.transforms.matching.expectations import turn_texts, was_skipped
+from turnwise.transforms.matching.sample import Sample, TurnPair
+from turnwise.transforms.text.quotes import quoted
+from turnwise.transforms.text.sentences import MAX_SENTENCES, SentenceSpan, sentences
+
+VERSION = "hallucinations/1"
+TASK = """
+You check an assistant's sentences against their context: the sections before the first sentence. What the \
+user said, the agent's instructions and the results of sensible tool calls are evidence; what the agent \
+said earlier is not. Use no knowledge of your own. Label every sentence, by its number:
+supported: everything in it follows from the evidence.
+unsupported: something in it does not follow.
+contradictory: the evidence says otherwise.
+disputed: some evidence supports it and some says otherwise.
+not_applicable: it claims nothing that could be checked (a greeting, a question, an offer, an opinion, an \
+instruction to the user)."""
+
+Label = Literal["supported", "unsupported", "contradictory", "disputed", "not_applicable"]
+_GOOD = ("supported", "not_applicable")
+
+
+class SentenceVerdict(Reply):
+    """What the judge says of one sentence."""
+
+    number: int = Field(description="Number of the sentence, as in its section's name.")
+    supporting_quote: str = Field(description="The words of the context that support it; empty if none do.")
+    contradicting_quote: str = Field(description="The words of the context that contradict it; or empty.")
+    reason: str = Field(description="Why, in one sentence.")
+    label: Label
+
+
+class HallucinationsReply(Reply):
+    """One entry for every sentence."""
+
+    sentences: list[SentenceVerdict]
+
+
+class _Sentence:
+    """A sentence of one of the messages that are judged together."""
+
+    def __init__(self, message: int, text: str, span: SentenceSpan) -> None:
+        self.message, self.span, self.text = message, span, text[span.start : span.end]
+
+
+class Hallucinations(AdkJudged):
+    """Share of the sentences of an answer that their context supports, or that claim nothing, 0..1.
+
+    The context includes the references of an answer. The details hold every sentence's label, reason, quotes
+    and code-point offsets.
+
+    When to use: Answers must be supported by tool results and other context. It needs no eval case.
+
+    Attributes:
+        evaluate_intermediate_nl_responses: Judge everything the agent said in a turn; its score is then the
+            mean over the messages. All of them are held against the whole turn's tool results.
+    """
+
+    name: ClassVar[str] = "hallucinations_v1"
+
+    evaluate_intermediate_nl_responses: bool = False
+
+    async def judge(self, sample: Sample, pair: TurnPair, ask: Ask) -> Score | None:
+        """Labels every sentence of a recorded turn at once; None if there is no sentence, or a refusal."""
+        turn = pair.actual
+        if turn is None or was_skipped(turn):
+            return None
+        messages = turn_texts(turn) if self.evaluate_intermediate_nl_responses else [turn.agent or ""]
+        if max(map(len, messages), default=0) > MAX_SECTION:
+            return Score(None, f"an answer of more than {MAX_SECTION} characters is not judged by sentences")
+        found = _sentences(messages, sample.conversation.language)
+        if not found:
+            return None
+        if len(found) > MAX_SENTENCES:
+            return Score(None, f"{len(found)} sentences; at most {MAX_SENTENCES} are judged")
+        context = [
+            *agent_sections(sample.conversation, turn),
+            *earlier_sections(sample.conversation, turn),
+            *asked_sections(sample.conversation, turn),
+        ]
+        texts = [sentence.text for sentence in found]
+        prompt = fill(VERSION, TASK, [*context, *statement_sections("sentence", texts)])
+        question = Question(
+            prompt, HallucinationsReply, self.options, lambda: local_reply(texts, facts(context))
+        )
+        return _score(found, await vote_each(ask, question, lambda r: _votes(r, len(found)), len(found)))
+
+    def mean(self, values: Sequence[float]) -> float:
+        """Returns the mean, rounded once as google-adk's is."""
+        return mean(values)
+
+
+def _sentences(messages: Sequence[str], language: str | None) -> list[_Sentence]:
+    return [_Sentence(i, text, span) for i, text in enumerate(messages) for span in sentences(text, language)]
+
+
+def local_reply(texts: Sequence[str], evidence: Sequence[str]) -> HallucinationsReply:
+    """Labels sentences without a model."""
+    verdicts = [
+        SentenceVerdict(
+            number=number,
+            supporting_quote=quote if label == "supported" else "",
+            contradicting_quote=quote if label == "contradictory" else "",
+            reason=reason,
+            label=label,
+        )
+        for number, (label, quote, reason, _) in enumerate(ground(texts, evidence), 1)
+    ]
+    return HallucinationsReply(sentences=verdicts)
+
+
+def _votes(reply: HallucinationsReply, count: int) -> list[bool | None]:
+    said: list[set[bool]] = [set() for _ in range(count)]
+    for verdict in reply.sentences:
+        if 1 <= verdict.number <= count:
+            said[verdict.number - 1].add(verdict.label in _GOOD)
+    return [next(iter(goods)) if len(goods) == 1 else None for goods in said]
+
+
+def _score(found: Sequence[_Sentence], vote: Vote[HallucinationsReply]) -> Score:
+    prompt = vote.answers.question.prompt
+    details = [
+        _detail(sentence, ballot, i, prompt.evidence)
+        for i, (sentence, ballot) in enumerate(zip(found, vote.ballots, strict=True), 1)
+    ]
+    score = Score(None, judge=vote.answers.use, details={"sentences": details, **left_out(prompt)})
+    missing = sum(ballot.value is None for ballot in vote.ballots)
+    if missing:
+        score.reason = unjudged_reason(missing, len(found), vote.answers.reason)
+        return score
+    messages: dict[int, list[float]] = {}
+    for sentence, ballot in zip(found, vote.ballots, strict=True):
+        messages.setdefault(sentence.message, []).append(ballot.value or 0.0)
+    score.value = mean(map(mean, messages.values()))
+    score.explanation = next((d["reason"] for d in details if d["label"] not in _GOOD), details[0]["reason"])
+    return score
+
+
+def _detail(
+    sentence: _Sentence, ballot: Ballot[HallucinationsReply], number: int, evidence: str
+) -> JsonObject:
+    verdicts = ballot.reply.sentences if ballot.reply else ()
+    verdict = next((v for v in verdicts if v.number == number), None)
+    detail: JsonObject = {
+        "sentence": sentence.text,
+        "message": sentence.message,
+        "start": sentence.span.start,
+        "end": sentence.span.end,
+        "label": verdict.label if verdict else None,
+        "reason": verdict.reason if verdict else None,
+        "votes": [ballot.positives, ballot.negatives],
+    }
+    if verdict:
+        detail |= quoted(verdict.supporting_quote, evidence, "supporting_quote")
+        detail |= quoted(verdict.contradicting_quote, evidence, "contradicting_quote")
+    return detail

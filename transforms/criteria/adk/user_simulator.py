@@ -1,0 +1,148 @@
+"""per_turn_user_simulator_quality_v1: whether a simulated user kept to its scenario."""
+
+import asyncio
+from typing import ClassVar, Literal
+
+from pydantic import Field
+
+from turnwise.schemas.case import EvalCase
+from turnwise.schemas.conversation import Conversation, Turn
+from turnwise.schemas.score import JudgeUse, Score
+from turnwise.transforms.criteria.adk.judged import AdkJudged
+from turnwise.transforms.judging.ask import Ask, Question
+from turnwise.transforms.judging.prompts.render import dialogue_sections, position
+from turnwise.transforms.judging.prompts.sections import Section, fill
+from turnwise.transforms.judging.prompts.statements import Reply, left_out, statement_sections
+from turnwise.transforms.judging.vote import vote
+from turnwise.transforms.matching.sample import Sample, TurnPair
+from turnwise.transforms.text.quotes import quoted
+
+VERSION = "user_simulator/1"
+TASK = """
+A model plays the user of an assistant, after a plan. Decide whether the user's message in the section "to \
+be judged" is valid at its place in the conversation, by all of the rules; one clear violation makes it \
+invalid. The agent's mistakes are not the user's. If the message is the stop signal, decide whether the \
+user ends the conversation at the right moment: when the plan is carried out, or cannot be."""
+
+RULES = (
+    "It follows the plan: it does what the plan says comes now, and nothing that the plan excludes.",
+    "It does not go on when the plan is carried out, and does not stop before.",
+    "It works towards the goal of the plan; it opens no other subject.",
+    "It helps the agent with troubleshooting only as far as a user would, and as far as the plan allows.",
+    "It answers what the agent asks, as far as the plan or the user's facts have an answer.",
+    "It corrects the agent where the agent misunderstands the user or acts against the plan.",
+    "It speaks as a user would: in the plan's tone, not as an assistant.",
+)
+
+
+class SimulatorReply(Reply):
+    """Whether a message of the simulated user is valid."""
+
+    quote: str = Field(description="The words of the message, or of the plan, that decide.")
+    reason: str = Field(description="Why, in one or two sentences; name the rule that is violated.")
+    verdict: Literal["valid", "invalid"]
+
+
+class PerTurnUserSimulatorQuality(AdkJudged):
+    """1.0 if the simulated user's message keeps to the scenario, else 0.0.
+
+    The first message must be the scenario's starting prompt, word for word, where it has one. After the last
+    turn it is also judged whether the user was right to stop; if not, the last turn scores 0.0.
+
+    When to use: Conversations with a simulated user: did the simulation keep to its scenario?
+
+    Attributes:
+        stop_signal: What the user says to end the conversation.
+    """
+
+    name: ClassVar[str] = "per_turn_user_simulator_quality_v1"
+    default_samples: ClassVar[int] = 5
+
+    stop_signal: str = "</finished>"
+
+    async def judge(self, sample: Sample, pair: TurnPair, ask: Ask) -> Score | None:
+        """Judges the user's message of a recorded turn; None if the case is no scenario."""
+        if (
+            sample.eval_case is None
+            or sample.eval_case.kind != "scenario"
+            or not sample.eval_case.task
+            or pair.actual is None
+        ):
+            return None
+        place = position(sample.conversation, pair.actual)
+        if place + 1 < len(sample.conversation.turns):
+            return await self._message(sample, sample.eval_case, place, ask)
+        last, stop = await asyncio.gather(
+            self._message(sample, sample.eval_case, place, ask),
+            self._ask(sample.eval_case, sample.conversation, place + 1, self.stop_signal, ask),
+        )
+        return _with_stop(last, stop)
+
+    async def _message(self, sample: Sample, scenario: EvalCase, place: int, ask: Ask) -> Score:
+        start, turn = _fact(scenario, "starting_prompt"), sample.conversation.turns[place]
+        if place == 0 and start is not None:
+            return _opening(turn, start)
+        return await self._ask(scenario, sample.conversation, place, turn.user or "", ask)
+
+    async def _ask(
+        self, case: EvalCase, conversation: Conversation, place: int, message: str, ask: Ask
+    ) -> Score:
+        sections = [Section("plan", case.task or "")]
+        sections += [Section("what the user knows", f"{fact.name}: {fact.value}") for fact in case.user_facts]
+        sections += [
+            *statement_sections("rule", case.user_behaviors or RULES),
+            *dialogue_sections(conversation, place),
+        ]
+        sections += [Section("stop signal", self.stop_signal), Section("to be judged", message)]
+        prompt = fill(VERSION, TASK, sections)
+        question = Question(prompt, SimulatorReply, self.options)
+        result = await vote(ask, question, lambda reply: reply.verdict == "valid")
+        (ballot,), answers = result.ballots, result.answers
+        if ballot.reply is None:
+            return Score(None, reason=answers.reason, judge=answers.use)
+        votes = [ballot.positives, ballot.negatives]
+        details = {**quoted(ballot.reply.quote, prompt.evidence), "votes": votes, **left_out(prompt)}
+        return Score(
+            ballot.value,
+            label=ballot.reply.verdict,
+            explanation=ballot.reply.reason,
+            details=details,
+            judge=answers.use,
+        )
+
+
+def _fact(case: EvalCase, name: str) -> str | None:
+    return next((fact.value for fact in case.user_facts if fact.name == name), None)
+
+
+def _opening(turn: Turn, start: str) -> Score:
+    if (turn.user or "").strip() == start.strip():
+        return Score(1.0, label="valid", explanation="The user opens with the starting prompt.")
+    return Score(0.0, label="invalid", explanation="The user does not open with the starting prompt.")
+
+
+def _with_stop(score: Score, stop: Score) -> Score:
+    """Joins the last turn's score and the stop check's: the worse of the two counts."""
+    score.details = {
+        **(score.details or {}),
+        "stop": {"score": stop.value, "reason": stop.explanation or stop.reason},
+    }
+    score.judge = _added(score.judge, stop.judge)
+    if stop.value == 0.0 and score.value != 0.0:
+        score.value, score.label, score.explanation, score.reason = 0.0, stop.label, stop.explanation, None
+    elif stop.value is None and score.value:
+        score.value, score.label, score.reason = None, None, f"stopping: {stop.reason}"
+    return score
+
+
+def _added(first: JudgeUse | None, second: JudgeUse | None) -> JudgeUse | None:
+    if first is None or second is None:
+        return first or second
+    return JudgeUse(
+        model=first.model or second.model,
+        prompt_version=first.prompt_version,
+        samples=first.samples + second.samples,
+        tokens_in=first.tokens_in + second.tokens_in,
+        tokens_out=first.tokens_out + second.tokens_out,
+        cached=first.cached + second.cached,
+    )

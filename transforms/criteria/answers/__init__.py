@@ -1,0 +1,1 @@
+"""Criteria of grounded answers: citations, grounding, safety ratings, refusals."""

@@ -1,0 +1,1 @@
+"""Criteria of tool calls and of what they change."""

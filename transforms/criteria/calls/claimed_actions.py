@@ -1,0 +1,140 @@
+"""claimed_actions_v1: does the agent say what it did, and did it do what it says."""
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from pydantic import Field
+
+from turnwise.schemas.score import Score
+from turnwise.schemas.values import JsonObject
+from turnwise.transforms.criteria.base import JudgedCriterion
+from turnwise.transforms.criteria.calls.base import KnowsTools
+from turnwise.transforms.effects.statements.claims import Action, ActionClaim, actions_of, place_of, settle
+from turnwise.transforms.effects.tool_catalog import ToolCatalog, called_tool
+from turnwise.transforms.effects.wording import call_text
+from turnwise.transforms.judging.ask import Ask, Question
+from turnwise.transforms.judging.prompts.render import spoken_sections
+from turnwise.transforms.judging.prompts.sections import Section, fill
+from turnwise.transforms.judging.prompts.statements import Reply, left_out
+from turnwise.transforms.judging.vote import Answers, ask_all
+from turnwise.transforms.matching.sample import Sample
+
+VERSION = "claimed_actions/1"
+TASK = """
+You list what an assistant says that it has done. A claim is a statement in a section "turn n, agent" that \
+something was carried out for the user, or is being carried out with these words: a thing made, changed, \
+cancelled, paid, sent, or the user handed over. No claims are: offers, questions, plans, promises and \
+conditions; refusals; what others did; what was so before; what was only looked up. Do not ask whether a \
+claim is true. List every claim in order, also where it is repeated; one that is about several things once \
+for each thing. For a claim give:
+turn: the number of its turn.
+quote: the exact words.
+tool: the name, as it stands in the section "tools", of the tool that does such a thing; empty if none does.
+identifier: the code or number by which these words name the thing, copied from them; else empty."""
+
+
+class ClaimedAction(Reply):
+    """Something that the agent says it did."""
+
+    turn: int = Field(description="Number of the turn, as in its section's name.")
+    quote: str = Field(description="The agent's exact words.")
+    tool: str = Field(description="Name of the tool that does such a thing; empty if none does.")
+    identifier: str = Field(description="The code or number that names the thing; empty if there is none.")
+
+
+class ClaimedActionsReply(Reply):
+    """One entry for every claim, in order."""
+
+    claims: list[ClaimedAction]
+
+
+class ClaimedActions(JudgedCriterion, KnowsTools):
+    """Share of what an agent says it did and of what it did that agree, 0..1.
+
+    The judge only finds the claims, their quotes and their tools; whether a call did it, and when, is
+    compared. A claim that nothing did, one that came before the change, and a change that is never mentioned
+    lower the share. Of several samples the one with the middle value counts. The details hold with offsets
+    what was said and not done, said before it was done (by turns), and done and not said.
+
+    When to use: The agent must report what it did, truly and completely. It needs no eval case.
+    """
+
+    name: ClassVar[str] = "claimed_actions_v1"
+
+    threshold: float | None = 1.0
+
+    async def judge_conversation(self, sample: Sample, ask: Ask) -> Score | None:
+        """Compares words and deeds; None if the agent neither said nor did anything."""
+        catalog, spoken = self.catalog(sample), spoken_sections(sample.conversation)
+        actions = actions_of(sample.conversation, catalog)
+        if not any(section.name.endswith(", agent") for section in spoken):
+            return _compared([], actions) if actions else None
+        tools = Section("tools", "\n".join(_tools(sample, catalog, actions)))
+        question = Question(fill(VERSION, TASK, [tools, *spoken]), ClaimedActionsReply, self.options)
+        return _middle(await ask_all(ask, question), sample, catalog)
+
+
+def _tools(sample: Sample, catalog: ToolCatalog, actions: Sequence[Action]) -> list[str]:
+    """Returns the names of all tools that are known to change something."""
+    golden = sample.eval_case
+    expected = [call for turn in golden.turns for call in turn.tool_calls or ()] if golden else []
+    expected += (golden.actions or ()) if golden else ()
+    called = [call for turn in sample.conversation.turns for call in turn.tool_calls]
+    names = [*catalog.declared, *map(called_tool, (*called, *expected)), *(a.tool for a in actions)]
+    return [name for name in dict.fromkeys(names) if name and catalog.effect(name).effect != "read"]
+
+
+def _middle(answers: Answers[ClaimedActionsReply], sample: Sample, catalog: ToolCatalog) -> Score:
+    """Returns the score with the middle value; an answer that quotes what nobody said counts for nothing."""
+    scores, reason = [], answers.reason
+    for reply in answers.replies:
+        claims = _located(reply, sample)
+        if len(claims) == len(reply.claims):
+            scores.append(_compared(claims, actions_of(sample.conversation, catalog)))
+        else:
+            missed = len(reply.claims) - len(claims)
+            reason = f"{missed} of {len(reply.claims)} quotes are not the agent's words"
+    if not scores:
+        return Score(None, reason=reason, judge=answers.use)
+    called = (call for turn in sample.conversation.turns for call in turn.tool_calls)
+    guessed = catalog.guesses(map(called_tool, called))
+    guesses: JsonObject = {"guessed": guessed} if guessed else {}
+    score = sorted(scores, key=lambda score: score.value or 0.0)[(len(scores) - 1) // 2]
+    score.judge = answers.use
+    score.details = {**(score.details or {}), **guesses, **left_out(answers.question.prompt)}
+    return score
+
+
+def _located(reply: ClaimedActionsReply, sample: Sample) -> list[ActionClaim]:
+    places = [place_of(claim.quote, claim.turn - 1, sample.conversation) for claim in reply.claims]
+    return [
+        ActionClaim(place, said.quote.strip(), said.tool.strip(), said.identifier.strip())
+        for said, place in zip(reply.claims, places, strict=True)
+        if place is not None
+    ]
+
+
+def _compared(claims: Sequence[ActionClaim], actions: Sequence[Action]) -> Score:
+    settle(claims, actions)
+    unsaid = [action for action in actions if not action.is_said]
+    total = len(claims) + len(unsaid)
+    agreeing = sum(claim.verdict == "done" for claim in claims)
+    details: JsonObject = {
+        "claims": [claim.detail() for claim in claims],
+        "unsaid": [{"turn": action.turn, "call": call_text(action.call)} for action in unsaid],
+    }
+    explanation = _explanation(claims, unsaid)
+    return Score(agreeing / total if total else 1.0, explanation=explanation, details=details)
+
+
+def _explanation(claims: Sequence[ActionClaim], unsaid: Sequence[Action]) -> str:
+    words = {"not_done": "said but not done", "too_early": "said before it was done"}
+    wrong = [
+        f"{words[c.verdict]}: “{c.quote}” (turn index {c.place.turn})" for c in claims if c.verdict in words
+    ]
+    wrong += [f"done but not said: {call_text(action.call)} (turn index {action.turn})" for action in unsaid]
+    if wrong:
+        return f"{wrong[0][0].upper()}{wrong[0][1:]}" + (
+            f"; and {len(wrong) - 1} more." if wrong[1:] else "."
+        )
+    return "What the agent says it did was done." if claims else "Nothing was done, and nothing claimed."

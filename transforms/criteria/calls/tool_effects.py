@@ -1,0 +1,197 @@
+"""tool_effects_v1: did the conversation change what it was to change, and nothing else."""
+
+from collections.abc import Sequence
+from typing import ClassVar, Literal
+
+from pydantic import Field
+
+from turnwise.schemas.conversation import ExpectedTurn, ToolCall
+from turnwise.schemas.score import Score
+from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.transforms.criteria.base import MeasuredCriterion, RestsOn
+from turnwise.transforms.criteria.calls.base import KnowsTools
+from turnwise.transforms.effects.calls import Comparison
+from turnwise.transforms.effects.deeds import Deed
+from turnwise.transforms.effects.handoffs import expected_handoffs
+from turnwise.transforms.effects.pairing import Matching
+from turnwise.transforms.effects.tool_catalog import ToolCatalog
+from turnwise.transforms.effects.wording import by_the_other, call_text, listed, summary, texts, wrong_details
+from turnwise.transforms.effects.work import Expected, Work, match_work, work_of
+from turnwise.transforms.matching.arguments import ArgumentMatcher, is_directive
+from turnwise.transforms.matching.expectations import JUDGE_NEEDED
+from turnwise.transforms.matching.sample import EXTRA_TURN, Sample, TurnPair
+
+HANDOFF_WEIGHT = 0.1
+"""What a hand-off counts beside a write: it changes who is in charge, and no record.
+
+At a tenth, one hand-off too many lowers the value less than one wrong write among up to ten."""
+
+
+class ToolEffects(MeasuredCriterion, KnowsTools):
+    """F1 of the changes that were made against those that were expected, 0..1.
+
+    A change is a call of a tool that writes or hands over, and whose answer is no error; an idempotent one
+    counts once, and two that undo each other do not count. A hand-off weighs a tenth of a write, and that
+    neither side writes anything weighs one write. It passes if nothing is missing and nothing extra; an extra
+    destructive call always fails. Whether the agent or the user made an expected change does not matter; what
+    else the user did does not count.
+
+    When to use: What counts is what changed in the world, and not how the agent looked things up.
+
+    Attributes:
+        argument_matchers: Tool (or `*`) -> parameter -> how it is compared, as in
+            `tool_trajectory_avg_score`.
+        ordered_lists: Tool (or `*`) -> parameters whose lists are compared in order.
+        extra_handoffs: What a hand-off does that nothing expects: `allow`, it is reported and does not count;
+            `weigh`, it lowers the value; `fail`, it lowers the value and fails at any threshold.
+    """
+
+    name: ClassVar[str] = "tool_effects_v1"
+    rests_on: ClassVar[RestsOn] = ("calls",)
+    turns_count: ClassVar[bool] = True
+    needs_expected_calls: ClassVar[bool] = True
+
+    threshold: float | None = 1.0
+    argument_matchers: dict[str, dict[str, ArgumentMatcher]] = Field(default_factory=dict)
+    ordered_lists: dict[str, list[str]] = Field(default_factory=dict)
+    extra_handoffs: Literal["allow", "weigh", "fail"] = "allow"
+
+    def score(self, sample: Sample, pair: TurnPair) -> Score | None:
+        """Compares the changes of a turn with those of its golden turn; an absent turn changes nothing."""
+        expected = pair.expected.tool_calls if pair.expected else None
+        if expected is None and not (pair.label == EXTRA_TURN and _states_calls(sample)):
+            return None
+        catalog, turns = self.catalog(sample), [pair.actual] if pair.actual else []
+        wanted = _expected(pair.expected, catalog)
+        score = self._compare(work_of(wanted, turns, catalog), catalog)
+        score.label = pair.label
+        return score
+
+    def score_conversation(self, sample: Sample) -> Score | None:
+        """Compares all changes of the conversation, where the case states only those of the whole."""
+        golden = sample.eval_case
+        if golden is None or (golden.actions is None and not golden.user_actions):
+            return None
+        actions, catalog = golden.actions, self.catalog(sample)
+        of_turns = [_expected(turn, catalog) for turn in golden.turns]
+        if actions is None and _states_calls(sample):
+            actions = [call for turn in of_turns for call in turn.by_agent or ()]
+        wanted = Expected(actions, golden.user_actions, [call for turn in of_turns for call in turn.optional])
+        return self._compare(work_of(wanted, sample.conversation.turns, catalog), catalog)
+
+    def overall(self, turns: Sequence[Score]) -> Score | None:
+        """Returns the mean over the turns; it fails if one did what fails at any threshold."""
+        overall = super().overall(turns)
+        reasons = [self._unforgiven(s.details or {}) for s in turns if s.outcome == "FAIL"]
+        if overall is not None and any(reasons):
+            overall.outcome, overall.reason = "FAIL", f"in a turn: {next(filter(None, reasons))}"
+        return overall
+
+    def _compare(self, work: Work, catalog: ToolCatalog) -> Score:
+        score = self._score(work, catalog, False)
+        if any(_has_directive(deed.call) for deed in work.expected):
+            best = self._score(work, catalog, True)
+            if best.value != score.value:
+                score = Score(None, reason=JUDGE_NEEDED, details=score.details)
+        return score
+
+    def _score(self, work: Work, catalog: ToolCatalog, undecided: bool) -> Score:
+        compare = Comparison(self.argument_matchers, self.ordered_lists, undecided)
+        matching = match_work(work, catalog, compare)
+        unexpected = _unexpected(matching)
+        handoffs = [
+            d
+            for d in (unexpected if self.extra_handoffs == "fail" else matching.extra)
+            if _is_handoff(d, catalog)
+        ]
+        allowed = handoffs if self.extra_handoffs == "allow" else []
+        if allowed:
+            matching.extra[:] = [deed for deed in matching.extra if not _is_handoff(deed, catalog)]
+        details = _details(matching, compare, work) | _if_any(
+            destructive=listed(texts([d for d in unexpected if catalog.effect_of(d.call).destructive])),
+            extra_handoffs=listed(texts(handoffs)),
+        )
+        told = summary(matching, compare, allowed, work.undone)
+        score = Score(_f1(matching, catalog), explanation=told, details=details)
+        score.reason = self._unforgiven(details)
+        if score.reason:
+            score.threshold, score.outcome = self.threshold, "FAIL"
+        return score
+
+    def _unforgiven(self, details: JsonObject) -> str | None:
+        """Returns what fails at any threshold; None: nothing does, or there is no threshold."""
+        told = {"destructive": "destructive"}
+        if self.extra_handoffs == "fail":
+            told["extra_handoffs"] = "a hand-off"
+        reasons = [
+            f"{words} and not expected: {', '.join(map(str, calls))}"
+            for key, words in told.items()
+            if isinstance(calls := details.get(key), list)
+        ]
+        return "; ".join(reasons) if reasons and self.threshold is not None else None
+
+
+def _states_calls(sample: Sample) -> bool:
+    return sample.eval_case is not None and any(
+        turn.tool_calls is not None for turn in sample.eval_case.turns
+    )
+
+
+def _has_directive(call: ToolCall) -> bool:
+    return any(map(is_directive, (call.args or {}).values()))
+
+
+def _expected(turn: ExpectedTurn | None, catalog: ToolCatalog) -> Expected:
+    """Returns the calls and hand-offs that a golden turn expects, and those it leaves unchecked."""
+    if turn is None:
+        return Expected([])
+    skipped = [e.tool_call for e in turn.expectations if e.skip and e.tool_call]
+    handoffs, free = expected_handoffs(turn, catalog)
+    return Expected([*(turn.tool_calls or ()), *handoffs], optional=[*skipped, *free])
+
+
+def _unexpected(matching: Matching) -> list[Deed]:
+    """Returns what the agent did and nothing expects, in place of something or beside it."""
+    return [*matching.extra, *(pair.actual for pair in matching.wrong if pair.actual.by == "agent")]
+
+
+def _is_handoff(deed: Deed, catalog: ToolCatalog) -> bool:
+    return catalog.effect_of(deed.call).effect == "handoff"
+
+
+def _f1(matching: Matching, catalog: ToolCatalog) -> float:
+    """Returns 2 M / (E + A) of the weights of what matched, was expected and was made."""
+    matched = [pair.expected for pair in matching.matched]
+    wanted = [*matched, *matching.missing, *(pair.expected for pair in matching.wrong)]
+    made = [*matched, *matching.extra, *(pair.actual for pair in matching.wrong)]
+    agreed, total = _weight(matched, catalog), _weight(wanted, catalog) + _weight(made, catalog)
+    if not any(catalog.effect_of(deed.call).effect == "write" for deed in (*wanted, *made)):
+        agreed, total = agreed + 1.0, total + 2.0
+    return 2.0 * agreed / total
+
+
+def _weight(made: Sequence[Deed], catalog: ToolCatalog) -> float:
+    return sum(HANDOFF_WEIGHT if _is_handoff(deed, catalog) else 1.0 for deed in made)
+
+
+def _details(matching: Matching, compare: Comparison, work: Work) -> JsonObject:
+    matched, wrong = len(matching.matched), len(matching.wrong)
+    details: JsonObject = {
+        "expected": matched + wrong + len(matching.missing),
+        "actual": matched + wrong + len(matching.extra),
+        "matched": listed(texts([pair.expected for pair in matching.matched])),
+        "missing": listed(texts(matching.missing)),
+        "extra": listed(texts(matching.extra)),
+        "wrong_arguments": wrong_details(matching.wrong, compare),
+    }
+    return details | _if_any(
+        made_by_the_other=by_the_other(matching),
+        undone=listed(texts(work.undone)),
+        failed=listed(list(map(call_text, work.failed))),
+        guessed=work.guesses,
+    )
+
+
+def _if_any(**details: JsonValue) -> JsonObject:
+    """Returns those details that are not empty."""
+    return {name: value for name, value in details.items() if value}

@@ -1,0 +1,1 @@
+"""CES's criteria."""

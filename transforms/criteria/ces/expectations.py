@@ -1,0 +1,106 @@
+"""CES's statements about a whole conversation: evaluation expectations, and expected answers of scenarios."""
+
+from typing import ClassVar
+
+from pydantic import Field
+
+from turnwise.schemas.score import Score
+from turnwise.schemas.values import JsonObject
+from turnwise.transforms.criteria.base import JudgedCriterion, RestsOn
+from turnwise.transforms.judging.ask import Ask
+from turnwise.transforms.judging.prompts.render import dialogue_sections, spoken_sections
+from turnwise.transforms.judging.prompts.sections import fill
+from turnwise.transforms.judging.prompts.statements import (
+    judge_statements,
+    share,
+    share_score,
+    statement_sections,
+)
+from turnwise.transforms.matching.sample import Sample
+
+EXPECTATIONS = """
+You hold statements against a whole conversation of a user with an assistant that can call tools. Answer \
+for every expectation, by its number: yes if the conversation meets it throughout, or if its condition \
+does not arise; no otherwise. If it speaks of every turn, look at every turn."""
+
+ANSWERS = """
+You look for certain answers in a conversation of a user with an assistant. For every expected answer, by \
+its number: yes if the assistant says it somewhere, in whatever words and language, with all its facts \
+(numbers, names and times must agree), in one turn or over several; no otherwise. Quote the assistant's \
+words."""
+
+
+class EvaluationExpectations(JudgedCriterion):
+    """Share of a case's evaluation expectations that the conversation meets, 0..1; PASS or FAIL each.
+
+    A case states an expectation itself, or names the resource that does.
+
+    When to use: CES cases with evaluation expectations.
+
+    Attributes:
+        prompts: Wording of named expectations: resource name, or its last segment, to text.
+    """
+
+    name: ClassVar[str] = "evaluation_expectations"
+
+    threshold: float | None = 1.0
+    prompts: dict[str, str] = Field(default_factory=dict)
+
+    async def judge_conversation(self, sample: Sample, ask: Ask) -> Score | None:
+        """Judges a recorded conversation; None if its case has no such expectation."""
+        names = sample.eval_case.evaluation_expectations if sample.eval_case else []
+        if not names or not sample.conversation.turns:
+            return None
+        texts = {name: text for name in names if (text := self._text(name))}
+        found = {name: _unworded(name) for name in names}
+        if not texts:
+            score = share([None] * len(names), _unworded(names[0])["reason"], self.threshold)
+            score.details = {"expectations": list(found.values())}
+            return score
+        sections = statement_sections("expectation", list(texts.values()))
+        prompt = fill(f"{self.name}/1", EXPECTATIONS, [*dialogue_sections(sample.conversation), *sections])
+        judged, vote = await judge_statements(ask, prompt, self.options, len(texts))
+        for (name, text), item in zip(texts.items(), judged, strict=True):
+            found[name] = {"expectation": name, "prompt": text, **item}
+        return share_score([found[name] for name in names], vote, "expectations", self.threshold)
+
+    def _text(self, name: str) -> str | None:
+        known = self.prompts.get(name) or self.prompts.get(name.rsplit("/", 1)[-1])
+        return known or (None if "/evaluationExpectations/" in name else name)
+
+
+def _unworded(name: str) -> JsonObject:
+    reason = f"the config's criteria.evaluation_expectations.prompts has no text for {name}"
+    return {"expectation": name, "prompt": None, "score": None, "reason": reason}
+
+
+class ScenarioExpectations(JudgedCriterion):
+    """Share of a scenario's expected answers, of those said in other words, that were given, 0..1.
+
+    When to use: CES scenarios with expected answers that may be said in other words.
+    """
+
+    name: ClassVar[str] = "scenario_expectations"
+    rests_on: ClassVar[RestsOn] = ("words",)
+
+    threshold: float | None = 1.0
+
+    async def judge_conversation(self, sample: Sample, ask: Ask) -> Score | None:
+        """Judges a recorded conversation; None if no expected answer needs it."""
+        wanted = {
+            place: outcome.expectation.text or ""
+            for place, outcome in enumerate(sample.scenario_outcomes)
+            if outcome.outcome is None
+            and outcome.expectation
+            and outcome.expectation.kind == "agent_response"
+        }
+        if not wanted:
+            return None
+        sections = statement_sections("expected answer", list(wanted.values()))
+        prompt = fill(f"{self.name}/1", ANSWERS, [*spoken_sections(sample.conversation), *sections])
+        judged, vote = await judge_statements(ask, prompt, self.options, len(wanted))
+        found: list[JsonObject] = [
+            {"place": place, "text": text, **item}
+            for (place, text), item in zip(wanted.items(), judged, strict=True)
+        ]
+        return share_score(found, vote, "answers", self.threshold)

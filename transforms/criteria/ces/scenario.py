@@ -1,0 +1,159 @@
+"""CES's judgements of a whole scenario: its rubrics, and whether the user got what they wanted."""
+
+from collections import Counter
+from statistics import median_low
+from typing import ClassVar, Literal
+
+from pydantic import Field
+
+from turnwise.schemas.score import Outcome, Score
+from turnwise.schemas.values import JsonObject
+from turnwise.transforms.criteria.base import JudgedCriterion
+from turnwise.transforms.judging.ask import Ask, Question
+from turnwise.transforms.judging.prompts.render import dialogue_sections
+from turnwise.transforms.judging.prompts.sections import Section, fill
+from turnwise.transforms.judging.prompts.statements import (
+    Reply,
+    left_out,
+    statement_sections,
+    unjudged_reason,
+)
+from turnwise.transforms.judging.vote import Answers, ask_all
+from turnwise.transforms.matching.sample import Sample
+from turnwise.transforms.text.quotes import quoted
+
+RUBRICS = """
+You rate a whole conversation of a user with an assistant that can call tools, by rubrics. Grade every \
+rubric, by its number, by what it says and nothing more: 4 fully met, also where its condition does not \
+arise; 3 met but for a trifle; 2 half met; 1 hardly met; 0 not met."""
+
+GOAL = """
+You decide whether the user of an assistant got what they wanted by the end of a conversation. The task \
+says what that is, and may say what counts as success; then this decides. Take the results of tool calls \
+as facts; what the agent says it did counts only if a call shows it, or if it needs no call.
+satisfied: the user got it. not_satisfied: the user did not get it, or only in part, or was refused. \
+unspecified: the task does not say what the user wants."""
+
+_Goal = Literal["satisfied", "not_satisfied", "unspecified"]
+_SCORES: dict[_Goal, int] = {"not_satisfied": 0, "unspecified": -1, "satisfied": 1}
+LABELS = {1: "User Task Satisfied", 0: "User Task Not Satisfied", -1: "User Task Unspecified"}
+"""CES's labels of the user goal's scores."""
+
+
+class RubricGrade(Reply):
+    """What the judge says of one rubric."""
+
+    number: int = Field(description="Number of the rubric, as in its section's name.")
+    quote: str = Field(description="The words of the conversation that decide; empty if there are none.")
+    reason: str = Field(description="Why, in one or two sentences.")
+    grade: int = Field(ge=0, le=4)
+
+
+class RubricsReply(Reply):
+    """One entry for every rubric."""
+
+    rubrics: list[RubricGrade]
+
+
+class ScenarioRubrics(JudgedCriterion):
+    """Mean score of a case's rubrics over the whole conversation, 0..1; of several samples the median.
+
+    When to use: CES scenarios with rubrics.
+    """
+
+    name: ClassVar[str] = "scenario_rubrics"
+
+    async def judge_conversation(self, sample: Sample, ask: Ask) -> Score | None:
+        """Judges a recorded conversation; without a rubric None, or unscored where it is a gate."""
+        rubrics = sample.eval_case.rubrics if sample.eval_case else []
+        if not sample.conversation.turns:
+            return None
+        if not rubrics:
+            return None if self.threshold is None else Score(None, reason="the case has no rubrics")
+        texts = [rubric.text for rubric in rubrics]
+        sections = [*dialogue_sections(sample.conversation), *statement_sections("rubric", texts)]
+        prompt = fill(f"{self.name}/1", RUBRICS, sections)
+        answers = await ask_all(ask, Question(prompt, RubricsReply, self.options))
+        found = [{"rubric": text, **_graded(answers, i, prompt.evidence)} for i, text in enumerate(texts, 1)]
+        scores = [rubric["score"] for rubric in found if rubric["score"] is not None]
+        score = Score(None, judge=answers.use, details={"rubrics": found, **left_out(prompt)})
+        if len(scores) == len(found):
+            score.value = sum(scores) / len(scores)
+        else:
+            score.reason = unjudged_reason(len(found) - len(scores), len(found), answers.reason)
+        return score
+
+
+def _graded(answers: Answers[RubricsReply], number: int, evidence: str) -> JsonObject:
+    """Returns a rubric's median grade as a score 0..1; an answer that grades it twice does not count."""
+    grades = [[g for g in reply.rubrics if g.number == number] for reply in answers.replies]
+    usable = [found[0] for found in grades if len(found) == 1]
+    if not usable:
+        return {"score": None, "reason": None}
+    middle = median_low(grade.grade for grade in usable)
+    chosen = next(grade for grade in usable if grade.grade == middle)
+    return {"score": middle / 4, "reason": chosen.reason, **quoted(chosen.quote, evidence)}
+
+
+class GoalReply(Reply):
+    """Whether the user got what they wanted."""
+
+    quote: str = Field(description="The words of the conversation that decide.")
+    reason: str = Field(description="Why, in one or two sentences.")
+    verdict: _Goal
+
+
+class UserGoalSatisfaction(JudgedCriterion):
+    """CES's user goal of a scenario: 1 satisfied, 0 not satisfied, -1 unspecified.
+
+    The outcome is PASS if that is what the scenario wants of the goal, SKIPPED if it does not matter there. A
+    score of -1 is outside the scale: it enters no mean. Of several samples the most frequent verdict counts,
+    and of equally frequent ones the worst.
+
+    When to use: CES scenarios with a user goal.
+    """
+
+    name: ClassVar[str] = "user_goal_satisfaction"
+
+    threshold: float | None = 1.0
+
+    async def judge_conversation(self, sample: Sample, ask: Ask) -> Score | None:
+        """Judges a recorded conversation; None if its case has no task."""
+        scenario = sample.eval_case
+        if scenario is None or scenario.kind != "scenario" or not scenario.user_goal_enabled:
+            return None
+        if not scenario.task or not sample.conversation.turns:
+            return None
+        sections = [Section("task", scenario.task)]
+        sections += [Section("what the user knows", f"{f.name}: {f.value}") for f in scenario.user_facts]
+        prompt = fill(f"{self.name}/1", GOAL, [*sections, *dialogue_sections(sample.conversation)])
+        answers = await ask_all(ask, Question(prompt, GoalReply, self.options))
+        if not answers.replies:
+            return Score(None, reason=answers.reason, judge=answers.use)
+        score = _goal_score(answers)
+        score.outcome = goal_outcome(scenario.user_goal, score.value)
+        return score
+
+
+def goal_outcome(wanted: Literal["SATISFIED", "REJECTED", "IGNORED"], score: float | None) -> Outcome | None:
+    """Holds a user goal's score against what the scenario wants of it; None: there is no score."""
+    if wanted == "IGNORED":
+        return "SKIPPED"
+    if score is None:
+        return None
+    return "PASS" if score == (1.0 if wanted == "SATISFIED" else 0.0) else "FAIL"
+
+
+def _goal_score(answers: Answers[GoalReply]) -> Score:
+    counts = Counter(reply.verdict for reply in answers.replies)
+    verdict = max(_SCORES, key=lambda verdict: counts[verdict])
+    reply = next(reply for reply in answers.replies if reply.verdict == verdict)
+    prompt, score = answers.question.prompt, _SCORES[verdict]
+    details = {
+        **quoted(reply.quote, prompt.evidence),
+        "verdicts": [reply.verdict for reply in answers.replies],
+        **left_out(prompt),
+    }
+    return Score(
+        float(score), label=LABELS[score], explanation=reply.reason, details=details, judge=answers.use
+    )

@@ -1,0 +1,140 @@
+"""semantic_similarity: CES's comparison of the meaning of a golden turn's answers."""
+
+from statistics import median_low
+from typing import ClassVar
+
+from pydantic import Field
+
+from turnwise.schemas.case import EvalCase
+from turnwise.schemas.conversation import ExpectedTurn
+from turnwise.schemas.score import Score
+from turnwise.transforms.criteria.base import JudgedCriterion, RestsOn
+from turnwise.transforms.judging.ask import Ask, Question
+from turnwise.transforms.judging.prompts.sections import MAX_SECTION, JudgedSection, fill
+from turnwise.transforms.judging.prompts.statements import Reply, left_out
+from turnwise.transforms.judging.vote import ask_all
+from turnwise.transforms.local_judge.similarity import liken
+from turnwise.transforms.matching.expectations import ExpectationOutcome, turn_texts
+from turnwise.transforms.matching.sample import MISSING_TURN, Sample, TurnPair
+from turnwise.transforms.text.quotes import quoted
+
+LABELS = (
+    "Completely Inconsistent / Contradictory",
+    "Largely Inconsistent (Major Omissions)",
+    "Partially Consistent (Minor Omissions)",
+    "Mostly Consistent",
+    "Fully Consistent",
+)
+"""CES's labels of the scores 0 to 4."""
+
+VERSION = "semantic_similarity/1"
+TASK = """
+You compare what an assistant said with what it was expected to say. Judge meaning, not wording: order, \
+style, courtesy and length do not matter, and neither does the language.
+4: the same facts and the same intent. 3: the same in all that matters; a trifle is missing, added or \
+vaguer. 2: the main point is the same, something minor that was expected is missing. 1: something \
+important is missing, or only the subject is the same. 0: it says something else, or the opposite."""
+
+
+class SimilarityReply(Reply):
+    """How much two answers mean the same."""
+
+    expected_quote: str = Field(description="The words of the expected answer that decide.")
+    actual_quote: str = Field(description="The words of the actual answer that decide.")
+    reason: str = Field(description="Why, in one or two sentences.")
+    score: int = Field(ge=0, le=4)
+
+
+class SemanticSimilarity(JudgedCriterion):
+    """How much the answers of a golden turn mean what was expected, 0 to 4; of several samples the median.
+
+    All expected and all observed texts of the turn are compared together. Expectations compared by EQUALS or
+    CONTAINS are left out; a turn in which everything expected was said word for word scores 4 unasked. A CES
+    case's thresholds apply unless the config sets one.
+
+    When to use: CES golden cases whose answers are compared by meaning.
+    """
+
+    name: ClassVar[str] = "semantic_similarity"
+    rests_on: ClassVar[RestsOn] = ("words",)
+    scale: ClassVar[tuple[float, float] | None] = (0.0, 4.0)
+
+    threshold: float | None = 3.0
+
+    async def judge(self, sample: Sample, pair: TurnPair, ask: Ask) -> Score | None:
+        """Compares a golden turn's answers; None if it expects none whose meaning counts."""
+        if sample.eval_case is None or pair.expected is None:
+            return None
+        score = await self._score(sample, pair, ask)
+        if (
+            score is not None
+            and sample.eval_case.dialect == "ces"
+            and "threshold" not in self.model_fields_set
+        ):
+            gate = similarity_threshold(sample.eval_case, pair.expected)
+            score.threshold = gate
+            if score.value is not None:
+                score.outcome = "PASS" if score.value >= gate else "FAIL"
+        return score
+
+    async def _score(self, sample: Sample, pair: TurnPair, ask: Ask) -> Score | None:
+        wanted = [o for o in sample.replay(pair).outcomes if _is_answer(o)]
+        by_meaning = [
+            o for o in wanted if o.expectation and o.expectation.comparison == "SEMANTIC_SIMILARITY"
+        ]
+        if not wanted:
+            return None
+        if pair.actual is None:
+            return _unasked(0, None, MISSING_TURN)
+        said = turn_texts(pair.actual)
+        if all(o.outcome == "PASS" for o in by_meaning or wanted):
+            return _unasked(4, "The expected text was said.")
+        if not by_meaning:
+            return None
+        if not said:
+            return _unasked(0, "The agent said nothing.")
+        expected = [o.expectation.text or "" for o in by_meaning if o.expectation]
+        return await self._ask(ask, "\n".join(expected), "\n".join(said))
+
+    async def _ask(self, ask: Ask, expected: str, actual: str) -> Score:
+        sections = [JudgedSection("expected answer", expected), JudgedSection("actual answer", actual)]
+        prompt = fill(VERSION, TASK, sections)
+        question = Question(prompt, SimilarityReply, self.options, lambda: local_reply(expected, actual))
+        answers = await ask_all(ask, question)
+        if not answers.replies:
+            return Score(None, reason=answers.reason, judge=answers.use)
+        scores = [reply.score for reply in answers.replies]
+        middle = median_low(scores)
+        reply = answers.replies[scores.index(middle)]
+        details = {
+            **quoted(reply.expected_quote, prompt.evidence, "expected_quote"),
+            **quoted(reply.actual_quote, prompt.evidence, "actual_quote"),
+            "scores": scores,
+            **left_out(prompt),
+        }
+        return Score(
+            float(middle), label=LABELS[middle], explanation=reply.reason, details=details, judge=answers.use
+        )
+
+
+def local_reply(expected: str, actual: str) -> SimilarityReply:
+    """Compares two texts without a model."""
+    found = liken(expected[:MAX_SECTION], actual[:MAX_SECTION])
+    return SimilarityReply(
+        expected_quote="", actual_quote=found.quote, reason=found.reason, score=found.score
+    )
+
+
+def similarity_threshold(case: EvalCase, expected: ExpectedTurn) -> int:
+    """Returns the gate of a golden turn's similarity: the turn's own, or else the case's."""
+    own = expected.thresholds.semantic_similarity if expected.thresholds else None
+    return case.thresholds.semantic_similarity if own is None else own
+
+
+def _is_answer(outcome: ExpectationOutcome) -> bool:
+    expectation = outcome.expectation
+    return expectation is not None and expectation.kind == "agent_response" and outcome.outcome != "SKIPPED"
+
+
+def _unasked(score: int, explanation: str | None, label: str | None = None) -> Score:
+    return Score(float(score), label=label or LABELS[score], explanation=explanation)

@@ -1,0 +1,120 @@
+"""semantic_match: values of a CES case that need only mean the same (`$matchType: semantic`)."""
+
+from collections.abc import Sequence
+from typing import ClassVar, NamedTuple
+
+from turnwise.schemas.score import Score
+from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.transforms.criteria.base import JudgedCriterion, RestsOn
+from turnwise.transforms.judging.ask import Ask
+from turnwise.transforms.judging.prompts.sections import Section, fill
+from turnwise.transforms.judging.prompts.statements import judge_statements, share_score
+from turnwise.transforms.matching.arguments import plain_text, value_matches
+from turnwise.transforms.matching.expectations import ExpectationOutcome
+from turnwise.transforms.matching.sample import Sample, TurnPair
+
+TASK = """
+You compare values out of the tool calls of an assistant with the expected ones, in numbered pairs. Answer \
+for every pair, by its number: yes if the actual value means the same as the expected one for the \
+parameter it is given for (another wording, format, unit, spelling or language is fine); no if it means \
+something else, more or less. Where an example is given, it is a value that was right once."""
+
+
+class OpenValue(NamedTuple):
+    """A value whose meaning has to be compared.
+
+    Attributes:
+        place: Index of its expectation among the outcomes.
+        name: Its parameter, or variable; `response` for a tool's answer.
+        directive: What the case says of it.
+    """
+
+    place: int
+    name: str
+    directive: JsonObject
+    actual: JsonValue
+
+
+def open_values(outcomes: Sequence[ExpectationOutcome], state: JsonObject) -> list[OpenValue]:
+    """Returns the values that code could not compare; `state` holds the variables after the turn."""
+    found = []
+    for place, outcome in enumerate(outcomes):
+        if outcome.outcome != "SKIPPED":
+            wanted, actual = _sides(outcome, state)
+            found += [
+                OpenValue(place, name, value, actual[name])
+                for name, value in wanted.items()
+                if name in actual and value_matches(value, actual[name]) is None
+            ]
+    return found
+
+
+def _sides(outcome: ExpectationOutcome, state: JsonObject) -> tuple[JsonObject, JsonObject]:
+    """Returns the expected and the actual values of an expectation by name."""
+    expectation, observed = outcome.expectation, outcome.observed
+    if expectation is None:
+        return {}, {}
+    if expectation.kind == "updated_variables":
+        return expectation.variables or {}, state
+    if expectation.tool_call is not None:
+        return expectation.tool_call.args or {}, getattr(observed, "args", None) or {}
+    if expectation.tool_response is not None and observed is not None:
+        return {"response": expectation.tool_response.response}, {
+            "response": getattr(observed, "response", None)
+        }
+    return {}, {}
+
+
+class SemanticMatch(JudgedCriterion):
+    """Share of the values compared by meaning (`$matchType: semantic`) that mean the same, 0..1.
+
+    Parameters of tool calls, tool responses and variables, as far as their wording differs. It decides a
+    case's parameters, tool responses and variables of that kind.
+
+    When to use: CES cases with `$matchType: semantic`.
+    """
+
+    name: ClassVar[str] = "semantic_match"
+    rests_on: ClassVar[RestsOn] = ("calls",)
+
+    async def judge(self, sample: Sample, pair: TurnPair, ask: Ask) -> Score | None:
+        """Compares the values of a golden turn; None if there are none."""
+        if sample.eval_case is None or pair.expected is None or not pair.expected.expectations:
+            return None
+        return await self._ask(ask, open_values(sample.replay(pair).outcomes, sample.states[pair.index]))
+
+    async def judge_conversation(self, sample: Sample, ask: Ask) -> Score | None:
+        """Compares the values of a scenario; None if there are none."""
+        return await self._ask(ask, open_values(sample.scenario_outcomes, {}))
+
+    async def _ask(self, ask: Ask, values: Sequence[OpenValue]) -> Score | None:
+        if not values:
+            return None
+        sections = [section for i, value in enumerate(values, 1) for section in _pair(i, value)]
+        prompt = fill(f"{self.name}/1", TASK, sections)
+        judged, vote = await judge_statements(ask, prompt, self.options, len(values))
+        found: list[JsonObject] = [
+            {
+                "place": value.place,
+                "name": value.name,
+                "expected": _text(value.directive),
+                "actual": value.actual,
+            }
+            | item
+            for value, item in zip(values, judged, strict=True)
+        ]
+        return share_score(found, vote, "values", self.threshold)
+
+
+def _pair(number: int, value: OpenValue) -> list[Section]:
+    sections = [
+        Section(f"pair {number}, parameter", value.name),
+        Section(f"pair {number}, expected value", _text(value.directive)),
+        Section(f"pair {number}, actual value", plain_text(value.actual)),
+    ]
+    example = value.directive.get("$originalValue")
+    return [*sections, Section(f"pair {number}, example", plain_text(example))] if example else sections
+
+
+def _text(directive: JsonObject) -> str:
+    return plain_text(directive.get("$matchValue", directive.get("value")))

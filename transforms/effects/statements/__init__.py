@@ -1,0 +1,1 @@
+"""What a text says: numbers, dates, identifiers, and claims about actions."""

@@ -1,0 +1,220 @@
+"""The numbers, amounts, dates, times of day and identifiers of a running text, by value."""
+
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from turnwise.transforms.effects.equivalence import CURRENCIES, CURRENCY_CODES, Amount, plain, same_amount
+from turnwise.transforms.effects.statements.written_numbers import (
+    GROUPED_BY_SPACE,
+    first_of_day_and_month,
+    language_root,
+    read_number,
+)
+from turnwise.transforms.text.closed_classes import MONTHS, NEGATIONS
+from turnwise.transforms.text.dates import Moment, moments, same_moment
+from turnwise.transforms.text.features import CHARACTER_SCRIPTS, UNSPACED_SCRIPTS
+from turnwise.transforms.text.numbers import SCALES, with_ascii_digits
+
+_SCALES = {**SCALES, "mn": 6, "mio": 6, "mrd": 9, "bn": 9, "lakh": 5, "crore": 7}
+_SIGNS = {
+    **CURRENCIES,
+    **{"us$": "usd", "au$": "aud", "ca$": "cad", "nz$": "nzd", "hk$": "hkd", "a$": "aud", "c$": "cad"},
+}
+_MONEY = {
+    **_SIGNS,
+    **dict.fromkeys(("dollar", "dollars", "bucks"), "usd"),
+    **dict.fromkeys(("euro", "euros"), "eur"),
+    **dict.fromkeys(("pound", "pounds"), "gbp"),
+    **dict.fromkeys(("yen", "円"), "jpy"),
+    **dict.fromkeys(("won", "원"), "krw"),
+    **dict.fromkeys(("rupee", "rupees"), "inr"),
+    **dict.fromkeys(("yuan", "元"), "cny"),
+    **dict.fromkeys(("cent", "cents"), "cent"),
+}
+
+
+def _any_of(words: Iterable[str]) -> str:
+    return "|".join(re.escape(word) for word in sorted(words, key=len, reverse=True))
+
+
+_CHAR = f"[^\\W_{CHARACTER_SCRIPTS}{UNSPACED_SCRIPTS}]"
+_RUN = f"{_CHAR}{{1,64}}"
+_MONTH, _CODE = _any_of(MONTHS), f"(?-i:{CURRENCY_CODES.pattern.upper()})"
+_DAY = (
+    r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{4}"
+    r"|\d{4}\s?[年년]\s?\d{1,2}\s?[月월]\s?\d{1,2}\s?[日일]"
+)
+_DAY_IN_WORDS = (
+    rf"\d{{1,2}}(?:st|nd|rd|th|\.)?[- ](?:of )?(?:{_MONTH}),?[- ]\d{{4}}"
+    rf"|(?:{_MONTH})\.? \d{{1,2}}(?:st|nd|rd|th)?,?[- ]\d{{4}}"
+)
+_HALF = r"\s?[ap](?:m\b|\.m\.)"
+_CLOCK = (
+    rf"\d{{1,2}}:\d\d(?::\d\d(?:\.\d{{1,9}})?)?(?:{_HALF})?(?:\s?(?:z|utc|gmt)\b|[+-]\d\d:?\d\d)?"
+    rf"|\d{{1,2}}{_HALF}"
+)
+_NUMBER = (
+    rf"(?:(?<![\w)%])(?P<sign>-|minus ))?(?P<before>(?:{_any_of(_SIGNS)}) ?|{_CODE}(?: |(?=\d)))?"
+    rf"(?P<inner>-)?(?P<core>(?:{_RUN}[-_]){{0,8}}{_CHAR}{{0,64}}\d{_CHAR}{{0,64}}"
+    rf"(?:[.,:'’/](?=\d){_RUN}|[-_]{_RUN}){{0,15}}|\.\d{{1,64}})"
+)
+
+
+def _finder(day: str) -> re.Pattern[str]:
+    return re.compile(
+        rf"(?<!\w)(?:(?P<day>{day})(?=t\d|(?!\w|[-/.]\d))|(?P<clock>{_CLOCK})(?!\w|[:.]\d))"
+        rf"|(?<=\dt)(?P<time>{_CLOCK})(?!\w|[:.]\d)|(?<!{_CHAR})(?:{_NUMBER})",
+        re.IGNORECASE,
+    )
+
+
+_WITH_WORDS, _IN_DIGITS = _finder(f"{_DAY}|{_DAY_IN_WORDS}"), _finder(_DAY)
+_DIGITS = re.compile(r"(\.?\d(?:[\d.,'’]*\d)?)(.*)")
+_UNIT = re.compile(rf"-?{_CHAR}{{2,}}(?:[-_]{_CHAR}+)*")
+_ORDINALS = ("st", "nd", "rd", "th")
+_SCALE = _any_of(word for word in _SCALES if len(word) > 1 or not word.isascii())
+_AFTER = re.compile(
+    rf"(?:(?P<scale>k|\s?(?:{_SCALE}))(?!{_CHAR}))?(?P<share>\s?(?:%|(?:percent|prozent)\b))?"
+    rf"(?P<money>\s?(?:{_any_of(_MONEY)}|{_CODE})(?!{_CHAR}))?",
+    re.IGNORECASE,
+)
+_NOT = re.compile(
+    rf"(?:^|\W)(?:{_any_of(NEGATIONS - {'no'})}|\w+n['’]t)"
+    r"(?: (?:an?|the|at|for|on|exactly|actually|really|equal to))? $|(?:不是|[并並]非) ?$"
+    r"|(?:^|\W)(?:no|non|n[ãa]o) (?:es|son|era|fue|è|sono|é|são|foi) (?:de |di )?$"
+    r"|(?:^|\W)(?:rather than|instead of|anstatt|statt) (?:the )?$",
+    re.IGNORECASE,
+)
+_NOT_AFTER = re.compile(
+    r" ?[이가은는はが]? ?(?:では|じゃ|で)?(?:ありません|ない|아니|아닙)"
+    r"| (?:is|was) (?:wrong|incorrect)\b| (?:is|was)(?: not|n['’]t) (?:the|it|right|correct)\b"
+    r"| (?:ist|war) (?:falsch|es nicht|nicht (?:der|die|das|richtig))\b",
+    re.IGNORECASE,
+)
+_LONGEST_NOT = 32
+_MARKUP = re.compile(r"\*\*|__|`")
+_DASHES = str.maketrans({"−": "-", "–": "-", "٫": ".", "٬": ","})
+_GROUPS = re.compile(r"(?<=\d)[\u00a0\u2009\u202f](?=\d{3}(?!\d))")
+_SPACED_GROUPS = re.compile(r"(?<![\d,.])[1-9]\d{0,2}(?: \d{3})+(?!\d)")
+_PERHAPS_GROUPS = re.compile(r"(?<![\w,.:/])(?<!\d-)(?<!\d )[1-9]\d{0,2}(?: \d{3}){2,15}(?![\w:/-])")
+_BETWEEN_DAY_AND_TIME = frozenset(("t", ",", "at", ", at", "um", "à"))
+
+
+class Mention(NamedTuple):
+    """Something in a text that has a value.
+
+    Attributes:
+        start: Where it begins.
+        end: Where it ends.
+        amount: A number, perhaps with a currency.
+        is_share: Whether the number is a percentage.
+        moments: All readings of a date or a time of day.
+        code: An identifier, in lower case.
+        is_denied: Whether the words beside it say that it is not so (`not 5`).
+    """
+
+    start: int
+    end: int
+    amount: Amount | None = None
+    is_share: bool = False
+    moments: tuple[Moment, ...] = ()
+    code: str = ""
+    is_denied: bool = False
+
+    def means(self, other: "Mention") -> bool:
+        """Tells whether both have the same value."""
+        if self.is_denied != other.is_denied or self.code != other.code:
+            return False
+        if self.amount and other.amount:
+            return self.is_share == other.is_share and same_amount(self.amount, other.amount)
+        return bool(self.code) or same_moment(self.moments, other.moments)
+
+
+class Passage(NamedTuple):
+    """A text as its mentions and what stands between them: one text more than mentions."""
+
+    between: list[str]
+    mentions: list[Mention]
+
+
+def read_passage(text: str, language: str | None, with_words: bool = True) -> Passage:
+    """Finds what has a value in a text.
+
+    Args:
+        text: The text.
+        language: BCP 47 code, by which `2,5` and `1.234` are read; None: as arguments of tools are.
+        with_words: False: a date in words (`May 20, 2024`) is taken for a word and two numbers.
+    """
+    text = _normal(text, language)
+    found = list(_mentions(text, language, _WITH_WORDS if with_words else _IN_DIGITS))
+    bounds = [0, *(place for mention in found for place in (mention.start, mention.end)), len(text)]
+    between = [plain(text[a:b]) for a, b in zip(bounds[::2], bounds[1::2], strict=True)]
+    for i in range(1, len(found)):
+        if found[i - 1].moments and found[i].moments and between[i] in _BETWEEN_DAY_AND_TIME:
+            between[i] = ""
+    return Passage(between, found)
+
+
+def _normal(text: str, language: str | None) -> str:
+    text = _GROUPS.sub("", with_ascii_digits(text).translate(_DASHES))
+    if language_root(language) not in GROUPED_BY_SPACE:
+        text = _PERHAPS_GROUPS.sub(lambda found: found[0].replace(" ", "_"), text)
+    text = " ".join(unicodedata.normalize("NFKC", _MARKUP.sub("", text)).split())
+    if language_root(language) in GROUPED_BY_SPACE:
+        text = _SPACED_GROUPS.sub(lambda found: found[0].replace(" ", ""), text)
+    return text
+
+
+def _mentions(text: str, language: str | None, finder: re.Pattern[str]) -> Iterator[Mention]:
+    place = 0
+    while (found := finder.search(text, place)) is not None:
+        mention = _number(text, found, language) if found["core"] else _moment(found, language)
+        denied = _NOT.search(text[max(0, found.start() - _LONGEST_NOT) : found.start()])
+        denied = denied or _NOT_AFTER.match(text, mention.end)
+        yield mention._replace(is_denied=denied is not None)
+        place = mention.end
+
+
+def _moment(found: re.Match[str], language: str | None) -> Mention:
+    """Reads a date or a time of day; a date whose day and month cannot be told apart is an identifier."""
+    readings = moments(plain(found[0]))
+    if len(readings) > 1:
+        first = "day" if "." in found[0] else first_of_day_and_month(language)
+        if first is None:
+            return Mention(*found.span(), code=re.sub(r"(?<!\d)0", "", plain(found[0])))
+        readings = readings[:1] if first == "month" else readings[1:]
+    return Mention(*found.span(), moments=readings, code="" if readings else plain(found[0]))
+
+
+def _number(text: str, found: re.Match[str], language: str | None) -> Mention:
+    """Reads a number with its sign, scale and currency; what is none is an identifier."""
+    identifier = Mention(*found.span(), code=plain(found[0]))
+    core = _DIGITS.fullmatch(found["core"])
+    value = read_number(core[1], language) if core else None
+    if core is None or value is None or not _may_follow(core[2]) or (found["sign"] and found["inner"]):
+        return identifier
+    after = _AFTER.match(text, found.start("core") + core.end(1))
+    if after is None or (len(core[2]) == 1 and not after["scale"]):
+        return identifier
+    value *= 10 ** _SCALES[plain(after["scale"] or "")] if after["scale"] else 1
+    marks = {_currency(mark) for mark in (found["before"], after["money"]) if mark}
+    if len(marks) > 1:
+        return identifier
+    amount = Amount(-value if found["sign"] or found["inner"] else value, next(iter(marks), ""))
+    return Mention(found.start(), after.end(), amount, is_share=after["share"] is not None)
+
+
+def _may_follow(letters: str) -> bool:
+    """Tells whether letters right behind digits are a word of their own (`10kg`, `10-day`)."""
+    if any(map(str.isdecimal, letters)) or letters.lower() in _ORDINALS:
+        return False
+    if letters.startswith(("-", "_")) and letters[1:2].isupper():
+        return False
+    return len(letters) < 2 or _UNIT.fullmatch(letters) is not None
+
+
+def _currency(mark: str) -> str:
+    name = plain(mark)
+    return _MONEY.get(name, name)

@@ -1,0 +1,1 @@
+"""google-adk's eval sets, eval results, sessions and events."""

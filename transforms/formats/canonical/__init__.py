@@ -1,0 +1,1 @@
+"""turnwise's own JSON: conversations, eval cases and events."""

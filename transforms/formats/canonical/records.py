@@ -1,0 +1,273 @@
+"""The canonical JSON: one conversation or one eval case a record."""
+
+from collections.abc import Callable, Sequence
+
+import msgspec
+from pydantic_core import from_json
+
+from turnwise.schemas.case import EvalCase, inline_case
+from turnwise.schemas.conversation import Conversation, ExpectedOutcome, ExpectedTurn, ToolResponse, Turn
+from turnwise.schemas.values import JsonObject
+from turnwise.transforms.formats.canonical.expected import add_unread_expectations, read_fields, unread_work
+from turnwise.transforms.formats.canonical.strict import strict_case
+from turnwise.transforms.formats.endings import TERMINATIONS, UNKNOWN, End, agreed_end, marked_end, record_end
+from turnwise.transforms.formats.problems import canonical
+from turnwise.transforms.formats.spellings import (
+    agent_actions,
+    as_text,
+    call_fields,
+    error_mark,
+    length,
+    usage_fields,
+    users_actions,
+)
+from turnwise.transforms.formats.tool_declarations import (
+    APP_DETAILS,
+    context_tools,
+    declared_tools,
+    is_foreign,
+)
+from turnwise.transforms.formats.unread import Unread, add_leap, check_calls, snake
+
+# What is nested more deeply than this could be read and then not be written; the general parser refuses it.
+_DEEPEST = 200
+_DECODER = msgspec.json.Decoder(Conversation)
+_END_KEYS = tuple(f'"{key}"'.encode() for key in ("error", "status", *TERMINATIONS))
+_TIMES = ("latency_ms", "model_ms", "tool_ms")
+_WHAT = "not a conversation"
+_FIELDS = frozenset(field.name for field in msgspec.structs.fields(Conversation))
+_TURN_FIELDS = frozenset(field.name for field in msgspec.structs.fields(Turn))
+_TURN_KEYS = _TURN_FIELDS | {"agents"}
+
+
+def looks_canonical(data: bytes) -> bool:
+    """Tells by three keys whether a record is probably a canonical conversation; a hint, not a check."""
+    return b'"conversation_id"' in data and b'"turns"' in data and b'"messages"' not in data
+
+
+def read_conversation(data: bytes) -> Conversation:
+    """Parses a record; turns are numbered by their position.
+
+    What does not validate as it stands is repaired: null lists and null fields count as absent, ids may be
+    numbers, arguments JSON texts (`turnwise.schemas.arguments`), usage in OpenAI's spelling and error marks
+    of any shape, declared tools of any form, the end in tau2's words; expected actions that the user is to
+    make are kept apart, and lengths of time that are no finite number in range are left out with a finding.
+    Unknown keys are dropped; one that may hold calls leaves the turn's calls unknown, one that may expect
+    something is named in `unread`.
+
+    Raises:
+        ValueError: It is no conversation even so, or a key of what it expects is misspelt; one line with the
+            path of the first problem.
+    """
+    if data.count(b"[") + data.count(b"{") > _DEEPEST:
+        from_json(data)
+    try:
+        conversation = _DECODER.decode(data)
+        if _dropped_something(conversation) or _marks_an_end(data):
+            conversation = _repaired(data)
+    except (ValueError, RecursionError):
+        conversation = _repaired(data)
+    _number(conversation.turns)
+    check_calls(conversation.turns)
+    if APP_DETAILS in conversation.meta:
+        conversation.tools += context_tools(conversation.meta[APP_DETAILS])
+    return conversation
+
+
+def _number(turns: Sequence[Turn]) -> None:
+    """Numbers turns by their position; where the record numbers them, a leap is a finding of its turn."""
+    stated = [turn.turn_index for turn in turns]
+    if not any(stated):
+        for i, turn in enumerate(turns):
+            turn.turn_index = i
+        return
+    for i, turn in enumerate(turns):
+        turn.turn_index, before = i, stated[i - 1] if i else -1
+        if stated[i] != before + 1:
+            add_leap(turn, before, stated[i])
+
+
+def read_recording(data: bytes) -> Conversation:
+    """Parses a record as `read_conversation` does, and refuses one that only states what is expected.
+
+    Raises:
+        ValueError: It is no conversation, or nobody answered in it because it was never run.
+    """
+    conversation = read_conversation(data)
+    turns = conversation.turns
+    if turns and turns[0].agent is None and all(map(_was_not_run, turns)) and inline_case(conversation):
+        raise ValueError("expectations without recorded answers; eval cases go to --eval_cases")
+    return conversation
+
+
+def _was_not_run(turn: Turn) -> bool:
+    return turn.agent is None and not turn.tool_calls and not turn.agent_messages
+
+
+def read_case(data: bytes) -> EvalCase:
+    """Parses a canonical eval case, or a conversation as the case that it brings along.
+
+    Raises:
+        ValueError: Neither of them, or a conversation that expects nothing; one line.
+    """
+    value = from_json(data)
+    if isinstance(value, dict) and "conversation_id" not in value and "eval_id" in value:
+        return strict_case(_with_canonical_tools(value))
+    conversation = read_conversation(data)
+    case = inline_case(conversation)
+    if case is None:
+        raise ValueError(f"conversation {conversation.conversation_id} expects nothing: no eval case")
+    for expected, turn in zip(case.turns, conversation.turns, strict=False):
+        expected.user = turn.user if expected.user is None else expected.user
+    case.language, case.tags, case.tools = conversation.language, conversation.tags, conversation.tools
+    return case
+
+
+def _with_canonical_tools(value: JsonObject) -> JsonObject:
+    """Returns a case whose tools are in the canonical form, as far as they were in another known one."""
+    if not isinstance(value.get("tools"), list):
+        return value
+    tools = [declared_tools([tool]) if is_foreign(tool) else [tool] for tool in value["tools"]]
+    made = [msgspec.to_builtins(tool) for found in tools for tool in found]
+    return {**value, "tools": made}
+
+
+def _dropped_something(conversation: Conversation) -> bool:
+    """Tells whether a record that validates states its tools, usage or end in another spelling."""
+    if any(tool.effect is None for tool in conversation.tools):
+        return True
+    if conversation.meta and not conversation.meta.keys().isdisjoint(TERMINATIONS):
+        return True
+    for turn in conversation.turns:
+        usage = turn.usage
+        if usage is not None and usage.input_tokens is None and usage.output_tokens is None:
+            return True
+    return False
+
+
+class _EndMarks(msgspec.Struct):
+    """The keys of a record, beside its fields, that may say how the conversation ended."""
+
+    error: msgspec.Raw | None = None
+    status: msgspec.Raw | None = None
+    termination_reason: msgspec.Raw | None = None
+    terminationReason: msgspec.Raw | None = None
+    metadata: msgspec.Raw | None = None
+    info: msgspec.Raw | None = None
+
+
+_NO_MARKS = _EndMarks()
+_MARKS_DECODER = msgspec.json.Decoder(_EndMarks)
+
+
+def _marks_an_end(data: bytes) -> bool:
+    """Tells whether a record that validates may state its end in a key that is no field."""
+    return any(key in data for key in _END_KEYS) and _MARKS_DECODER.decode(data) != _NO_MARKS
+
+
+def _repaired(data: bytes) -> Conversation:
+    value = from_json(data)
+    if not isinstance(value, dict):
+        raise ValueError(f"{_WHAT}: a JSON object is needed, not {type(value).__name__}")
+    conversation = canonical(Conversation, _conversation(value), _WHAT)
+    for place, (turn, raw) in enumerate(zip(conversation.turns, value.get("turns") or (), strict=True)):
+        if raw and _TURN_FIELDS.isdisjoint(raw):
+            shown = ", ".join(list(raw)[:8])
+            raise ValueError(f"{_WHAT}: turns.{place}: none of a turn's fields (keys {shown})")
+        unread = Unread()
+        unread.keys(raw, _with_expectations(raw, _TURN_KEYS))
+        unread_work(turn, raw, unread)
+        _unread_times(turn, raw, unread)
+        unread.add_to(turn)
+    beside = Unread()
+    beside.keys(value, _with_expectations(value, _FIELDS))
+    beside.add_to_all(conversation.turns)
+    add_unread_expectations(conversation, value)
+    return conversation
+
+
+def _unread_times(turn: Turn, raw: JsonObject, unread: Unread) -> None:
+    """Adds the lengths of time that a turn states and that are none."""
+    for key in _TIMES:
+        if raw.get(key) is not None and getattr(turn, key) is None:
+            said = f"{key}: {str(raw[key])[:60]!r} is no number of milliseconds, 0 or more"
+            unread.add("UnreadTime", said)
+            if key == "latency_ms":
+                turn.unknown_latency = said
+
+
+def _with_expectations(value: JsonObject, known: frozenset[str]) -> frozenset[str]:
+    """Returns known keys, with those that expect something: what of these is not read is told apart."""
+    return known if value.keys() <= known else known | {n for n in value if snake(n).startswith("expect")}
+
+
+def _conversation(value: JsonObject) -> JsonObject:
+    fields = {key: item for key, item in value.items() if item is not None and key in _FIELDS}
+    for key in ("conversation_id", "eval_id", "eval_set_id", "app_version"):
+        if key in fields:
+            fields[key] = as_text(fields[key])
+    fields["ended"], fields["ended_detail"] = _end(value)
+    _repair_each(fields, _turn, "turns")
+    _repair(fields, _outcome, "expected")
+    if "tools" in fields:
+        fields["tools"] = declared_tools(fields["tools"])
+    return fields
+
+
+def _end(value: JsonObject) -> End:
+    """Returns how a conversation ended: as its record states it, or by the marks of its last turn."""
+    turns = value.get("turns")
+    last = turns[-1] if isinstance(turns, list) and turns else None
+    return agreed_end(record_end(value), marked_end(last) if isinstance(last, dict) else UNKNOWN)
+
+
+def _turn(value: JsonObject) -> JsonObject:
+    fields = {key: item for key, item in value.items() if item is not None and key in _TURN_FIELDS}
+    for key in _TIMES:
+        if key in fields and length(fields[key]) is None:
+            del fields[key]
+    _repair_each(fields, call_fields, "tool_calls", "user_tool_calls")
+    _repair_each(fields, _response, "tool_responses", "user_tool_responses")
+    _repair(fields, usage_fields, "usage")
+    _repair(fields, _expected_turn, "expected")
+    return fields
+
+
+def _expected_turn(value: JsonObject) -> JsonObject:
+    fields = read_fields(value, ExpectedTurn)
+    _repair_each(fields, call_fields, "tool_calls")
+    _repair_each(fields, _expectation, "expectations")
+    return fields
+
+
+def _expectation(value: JsonObject) -> JsonObject:
+    _repair(value, call_fields, "tool_call")
+    return value
+
+
+def _outcome(value: JsonObject) -> JsonObject:
+    fields = read_fields(value, ExpectedOutcome)
+    _repair_each(fields, call_fields, "user_actions")
+    if isinstance(fields.get("actions"), list):
+        stated = fields["actions"]
+        fields["actions"] = agent_actions(stated)
+        fields["user_actions"] = fields.get("user_actions") or users_actions(stated)
+    return fields
+
+
+def _response(value: JsonObject) -> JsonObject:
+    fields = read_fields(value, ToolResponse)
+    fields["error"] = error_mark(fields.get("error"))
+    fields["id"] = as_text(fields.get("id"))
+    return fields
+
+
+def _repair(fields: JsonObject, repair: Callable[[JsonObject], JsonObject], key: str) -> None:
+    if isinstance(fields.get(key), dict):
+        fields[key] = repair(fields[key])
+
+
+def _repair_each(fields: JsonObject, repair: Callable[[JsonObject], JsonObject], *keys: str) -> None:
+    for key in keys:
+        if isinstance(fields.get(key), list):
+            fields[key] = [repair(item) if isinstance(item, dict) else item for item in fields[key]]

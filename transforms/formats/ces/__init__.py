@@ -1,0 +1,1 @@
+"""CES's conversations, evaluations and session logs."""

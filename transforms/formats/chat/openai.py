@@ -1,0 +1,225 @@
+"""OpenAI chat messages with tool calls, as canonical conversations; also tau-bench's and tau2's records."""
+
+from collections.abc import Sequence
+
+from turnwise.schemas.conversation import Conversation, ToolCall, ToolResponse, Turn, Usage
+from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.transforms.formats.chat.message import (
+    SKIPPED_ROLES,
+    answer_value,
+    by_user,
+    is_answer,
+    message_calls,
+    unread_instructions,
+    unread_of,
+    words,
+)
+from turnwise.transforms.formats.endings import UNKNOWN, End, finished_end, marked_end, record_end, users_end
+from turnwise.transforms.formats.problems import canonical
+from turnwise.transforms.formats.spellings import (
+    agent_actions,
+    as_text,
+    error_mark,
+    usage_fields,
+    users_actions,
+)
+from turnwise.transforms.formats.tool_declarations import declared_tools
+from turnwise.transforms.formats.unread import NO_ANSWER, Unread, check_calls
+from turnwise.transforms.matching.responses import pair_responses
+
+_REASONS = ("finish_reason", "stop_reason", "finishReason", "stopReason")
+_KEYS = frozenset(
+    (
+        *("messages", "conversation_id", "id", "source", "app_version", "language", "eval_id", "eval_set_id"),
+        *("tags", "start_time", "end_time", "reward", "reward_info", "tools", "functions", "task_id"),
+        *("trial", "info", "task", "expected", "ended", "ended_detail", "error", "model", "tool_choice"),
+        *("function_call", "response_format", "stop", "stream_options", "logit_bias", "user", "policy"),
+    )
+)
+_KEYS_WITH_TRAJ = _KEYS | {"traj"}
+
+
+def chat_conversation(value: JsonValue, fallback_id: str) -> Conversation:
+    """Returns a chat as a conversation.
+
+    Args:
+        value: A list of messages, or an object that holds it under `messages` or `traj`.
+        fallback_id: The conversation's name where the record has no `conversation_id`, `id` or `task_id`.
+
+    Raises:
+        ValueError: There is no list of messages, or a value in it has the wrong type.
+    """
+    record = value if isinstance(value, dict) else {"messages": value}
+    messages = record.get("messages", record.get("traj"))
+    if not isinstance(messages, list) or not all(isinstance(message, dict) for message in messages):
+        raise ValueError("not a chat: no list of messages under messages or traj")
+    end, turns = _end(record, messages), _turns(messages)
+    if end == UNKNOWN and turns:
+        _mark_unanswered_calls(turns[-1], messages[-1])
+    _unread(record, messages).add_to_all(turns)
+    fields = {
+        "conversation_id": _conversation_id(record) or fallback_id,
+        "source": record.get("source") or "openai_chat",
+        "app_version": as_text(record.get("app_version")),
+        "language": record.get("language"),
+        "eval_id": as_text(record.get("eval_id")),
+        "eval_set_id": as_text(record.get("eval_set_id")),
+        "tags": _tags(record.get("tags")),
+        "start_time": as_text(record.get("start_time")),
+        "turns": turns,
+        "expected": _expected_outcome(record) or (None if messages else {}),
+        "ended": end.ended,
+        "ended_detail": end.detail,
+        "labels": {"reward": record["reward"]} if record.get("reward") is not None else {},
+        "tools": declared_tools(record.get("tools") or record.get("functions")),
+        "meta": {key: record[key] for key in ("task_id", "trial") if key in record},
+    }
+    return canonical(Conversation, fields, "not a chat")
+
+
+def _unread(record: JsonObject, messages: Sequence[JsonObject]) -> Unread:
+    """Returns what is not understood of a record beside its messages, and of the instructions in them."""
+    unread = Unread()
+    unread.keys(record, _KEYS_WITH_TRAJ if record.get("messages") is None else _KEYS)
+    for message in messages:
+        if message.get("role") in SKIPPED_ROLES:
+            unread_instructions(message, unread)
+    return unread
+
+
+def _conversation_id(record: JsonObject) -> str | None:
+    named = record.get("conversation_id", record.get("id"))
+    if named is not None or record.get("task_id") is None:
+        return as_text(named)
+    return f"{record['task_id']}-{record['trial']}" if "trial" in record else str(record["task_id"])
+
+
+def _tags(value: JsonValue) -> list[str]:
+    given = value if isinstance(value, list) else [] if value is None else [value]
+    return [tag for tag in map(as_text, given) if tag]
+
+
+def _expected_outcome(record: JsonObject) -> JsonObject | None:
+    info = record.get("info")
+    task = info.get("task") if isinstance(info, dict) else None
+    actions = task.get("actions") if isinstance(task, dict) else None
+    if task is None or not isinstance(actions, list):
+        return None
+    return {
+        "actions": agent_actions(actions),
+        "user_actions": users_actions(actions),
+        "outputs": task.get("outputs") or [],
+    }
+
+
+def _turns(messages: Sequence[JsonObject]) -> list[Turn]:
+    turns = [_turn(group, i) for i, group in enumerate(_turn_groups(messages))]
+    check_calls(turns)
+    if turns and all(map(_is_not_agents, messages)):
+        unread = Unread()
+        unread.add(NO_ANSWER, "no message is the agent's: its answers are not in the log", True, True)
+        unread.add_to(turns[0])
+    return turns
+
+
+def _is_not_agents(message: JsonObject) -> bool:
+    return by_user(message) or is_answer(message) or message.get("role") in SKIPPED_ROLES
+
+
+def _end(record: JsonObject, messages: Sequence[JsonObject]) -> End:
+    """Returns a record's end: as it states it, or by its last message."""
+    own = record_end(record)
+    if own != UNKNOWN or not messages:
+        return own
+    last = messages[-1]
+    if by_user(last):
+        return users_end(words(last))
+    if is_answer(last):
+        return UNKNOWN
+    marked = marked_end(last)
+    if marked != UNKNOWN:
+        return marked
+    reasons = (holder.get(key) for holder in (last, record) for key in _REASONS)
+    called = bool(message_calls(last))
+    end = finished_end(next((reason for reason in reasons if reason), None), called)
+    return UNKNOWN if end.ended == "normally" and (called or not words(last)) else end
+
+
+def _mark_unanswered_calls(turn: Turn, last: JsonObject) -> None:
+    """Adds to the last turn that the chat stops at a call: nobody knows what became of it."""
+    called = () if by_user(last) or is_answer(last) else message_calls(last)
+    if called:
+        unread = Unread()
+        name = repr((called[-1].name or "")[:60])
+        unread.add("CallWithoutResult", f"the chat stops at the call {name}, without its result", calls=True)
+        unread.add_to(turn)
+
+
+def _turn_groups(messages: Sequence[JsonObject]) -> list[list[JsonObject]]:
+    """Splits messages into turns: a user message opens one, unless only the user's own tools ran before."""
+    groups: list[list[JsonObject]] = []
+    for message in messages:
+        if message.get("role") in SKIPPED_ROLES:
+            continue
+        if not groups or (by_user(message) and not all(map(_users_tool_work, groups[-1]))):
+            groups.append([])
+        groups[-1].append(message)
+    return groups
+
+
+def _users_tool_work(message: JsonObject) -> bool:
+    if is_answer(message):
+        return message.get("requestor") == "user"
+    return by_user(message) and bool(message_calls(message)) and not words(message)
+
+
+def _turn(messages: Sequence[JsonObject], index: int) -> Turn:
+    asked = [message for message in messages if by_user(message)]
+    answers = [message for message in messages if is_answer(message)]
+    replies = [m for m in messages if not by_user(m) and not is_answer(m)]
+    users_answers = [m for m in answers if m.get("requestor") == "user"]
+    agents_answers = [m for m in answers if m.get("requestor") != "user"]
+    said = [text for message in replies if (text := words(message))]
+    calls = [call for message in replies for call in message_calls(message)]
+    user_calls = [call for message in asked for call in message_calls(message)]
+    turn = Turn(
+        turn_index=index,
+        user="\n".join(filter(None, map(words, asked))) if asked else None,
+        agent=said[-1] if said else "",
+        agent_messages=said if len(said) > 1 else [],
+        tool_calls=calls,
+        tool_responses=_responses(calls, agents_answers),
+        user_tool_calls=user_calls,
+        user_tool_responses=_responses(user_calls, users_answers),
+        timestamp=messages[0].get("timestamp"),
+        usage=_usage(replies),
+    )
+    unread = Unread()
+    for message in messages:
+        unread_of(message, unread)
+    return unread.add_to(turn)
+
+
+def _responses(calls: Sequence[ToolCall], answers: Sequence[JsonObject]) -> list[ToolResponse]:
+    responses = [_response(answer) for answer in answers]
+    for call, response in zip(calls, pair_responses(calls, responses), strict=True):
+        if response is not None and response.name is None:
+            response.name = call.name
+    return responses
+
+
+def _response(message: JsonObject) -> ToolResponse:
+    return ToolResponse(
+        name=message.get("name"),
+        id=as_text(message.get("tool_call_id", message.get("id"))),
+        response=answer_value(message),
+        error=error_mark(message.get("error")),
+    )
+
+
+def _usage(messages: Sequence[JsonObject]) -> Usage | None:
+    reports = [usage_fields(m["usage"]) for m in messages if isinstance(m.get("usage"), dict)]
+    if not reports:
+        return None
+    counts = {name: [r[name] for r in reports if r[name] is not None] for name in reports[0]}
+    return Usage(**{name: sum(known) if known else None for name, known in counts.items()})

@@ -1,0 +1,1 @@
+"""Discovery Engine's answers and sessions, and the flat spelling of grounded answers."""

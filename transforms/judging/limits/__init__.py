@@ -1,0 +1,1 @@
+"""Budget, pace, counts and estimates of a judge."""

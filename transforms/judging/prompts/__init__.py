@@ -1,0 +1,1 @@
+"""Evidence and questions, as text."""
