@@ -18,13 +18,14 @@ from turnwise.schemas.values import JsonObject
 from turnwise.transforms.answers.checks import STAGE
 from turnwise.transforms.beam.judge_turns import JudgeTurns
 from turnwise.transforms.beam.match import USED, MatchCases, count_unused_cases
+from turnwise.transforms.beam.metrics import MetricsFn
 from turnwise.transforms.beam.parse import FAILURES, JoinSessions, ParseConversations, ParseEvalCases
 from turnwise.transforms.beam.score_turns import RESULTS, SCORES, STATISTICS, ScoreTurns
 from turnwise.transforms.ces.aggregates import VersionSums, aggregated_metrics
 from turnwise.transforms.formats.events import EVENT_FORMATS
 from turnwise.transforms.formats.registry import CaseReader, LogReader
 from turnwise.transforms.metrics.rows import failure_rows, slice_rows, turn_rows, version_rows
-from turnwise.transforms.metrics.state import MetricsFn, MetricsState
+from turnwise.transforms.metrics.state import MetricsState
 
 BY_VERSION, BY_TURN, BY_SLICE = SINGLE_FILES
 SESSIONS = "Sessions"

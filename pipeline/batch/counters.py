@@ -11,7 +11,7 @@ from turnwise.pipeline.report.table import balance_text
 from turnwise.pipeline.settings.run import RunSettings
 from turnwise.schemas.values import JsonObject
 from turnwise.transforms.beam.counters import NAMESPACE
-from turnwise.transforms.scoring.inferred_effects import GUESSED_TOOLS
+from turnwise.transforms.beam.score_turns import GUESSED_TOOLS
 
 _COUNTERS = (
     "records",

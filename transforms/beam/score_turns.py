@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Protocol
 
 import apache_beam as beam
+from apache_beam.metrics.metric import Metrics
 from apache_beam.pvalue import DoOutputsTuple, PCollection, TaggedOutput
 from apache_beam.transforms.window import GlobalWindows
 from apache_beam.utils.timestamp import Timestamp
@@ -20,6 +21,8 @@ from turnwise.transforms.metrics.state import MetricsState
 from turnwise.transforms.scoring.conversation import ScoredConversation, score_conversation
 from turnwise.transforms.scoring.inferred_effects import GuessCounts
 
+GUESSED_TOOLS = "turnwise.guessed_tools"
+"""Namespace of Beam's counters, `EFFECT|TOOL`."""
 STATISTICS = "statistics"
 SCORES = "scores"
 RESULTS = "results"
@@ -79,7 +82,8 @@ class ScoringDoFn(CountingDoFn):
     def finish_bundle(self) -> Iterator[Any]:
         """Yields what leaves with the bundle."""
         super().finish_bundle()
-        self._guesses.hand_over()
+        for key, number in self._guesses.items():
+            Metrics.counter(GUESSED_TOOLS, key).inc(number)
         yield from self._emission.finish()
 
     def outputs(self, scored: ScoredConversation, timestamp: Timestamp | None = None) -> Iterator[Any]:

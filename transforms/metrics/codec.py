@@ -3,8 +3,6 @@
 from collections import Counter
 
 import msgspec
-from apache_beam.coders import Coder
-from apache_beam.coders.typecoders import registry
 
 from turnwise.transforms.ces.aggregates import Kind
 from turnwise.transforms.metrics.quantiles import Bins
@@ -134,26 +132,3 @@ def _int(data: bytes) -> int:
 
 
 _DECODER = msgspec.msgpack.Decoder(_State)
-
-
-class StateCoder(Coder):
-    """Hands sums from worker to worker."""
-
-    def encode(self, value: MetricsState) -> bytes:
-        """Packs."""
-        return packed(value)
-
-    def decode(self, encoded: bytes) -> MetricsState:
-        """Unpacks."""
-        return unpacked(encoded)
-
-    def is_deterministic(self) -> bool:
-        """Says no: equal sums may hold their entries in another order."""
-        return False
-
-    def to_type_hint(self) -> type[MetricsState]:
-        """Names what it codes."""
-        return MetricsState
-
-
-registry.register_coder(MetricsState, StateCoder)

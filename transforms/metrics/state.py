@@ -1,10 +1,8 @@
-"""Metrics of an app version: an additive state, and the one CombineFn over it."""
+"""Metrics of an app version as an additive state."""
 
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-
-import apache_beam as beam
 
 from turnwise.schemas.score import Score
 from turnwise.schemas.values import JsonObject
@@ -134,29 +132,3 @@ def _overall_within(entry: CriterionScores, turns: frozenset[int]) -> Score | No
 
 def _within(scores: Iterable[tuple[int, Score]], turns: frozenset[int]) -> Iterable[tuple[int, Score]]:
     return ((turn, score) for turn, score in scores if turn in turns)
-
-
-@beam.typehints.with_input_types(MetricsState)
-@beam.typehints.with_output_types(MetricsState)
-class MetricsFn(beam.CombineFn):
-    """Adds up sums; the accumulator is itself the output, to be merged or read."""
-
-    def create_accumulator(self) -> MetricsState:
-        """Returns the sums of no conversation."""
-        return MetricsState()
-
-    def add_input(self, state: MetricsState, sums: MetricsState) -> MetricsState:
-        """Adds the sums of a bundle."""
-        state.merge(sums)
-        return state
-
-    def merge_accumulators(self, states: Iterable[MetricsState]) -> MetricsState:
-        """Adds up sums."""
-        merged = MetricsState()
-        for state in states:
-            merged.merge(state)
-        return merged
-
-    def extract_output(self, state: MetricsState) -> MetricsState:
-        """Returns the sums."""
-        return state

@@ -1,14 +1,11 @@
 """Counts the tools whose effect was guessed, so that a run can say how much rests on guesses."""
 
 from collections import Counter
-
-from apache_beam.metrics.metric import Metrics
+from collections.abc import Iterable
 
 from turnwise.transforms.criteria.calls.base import KnowsTools
 from turnwise.transforms.scoring.conversation import ScoredConversation
 
-GUESSED_TOOLS = "turnwise.guessed_tools"
-"""Namespace of Beam's counters, `EFFECT|TOOL`."""
 _MOST_TOOLS = 1_000
 _LONGEST_NAME = 200
 
@@ -26,10 +23,9 @@ class GuessCounts:
             if key in self._counts or len(self._counts) < _MOST_TOOLS:
                 self._counts[key] += 1
 
-    def hand_over(self) -> None:
-        """Gives the counts to Beam."""
-        for key, number in self._counts.items():
-            Metrics.counter(GUESSED_TOOLS, key).inc(number)
+    def items(self) -> Iterable[tuple[str, int]]:
+        """Returns `EFFECT|TOOL` and the number of conversations, for each tool."""
+        return self._counts.items()
 
 
 def guessed_tools(scored: ScoredConversation) -> dict[str, str]:

@@ -11,9 +11,9 @@ from apache_beam.transforms.userstate import ReadModifyWriteStateSpec, TimerSpec
 from apache_beam.transforms.window import FixedWindows
 from apache_beam.utils.windowed_value import PaneInfoTiming
 
-from turnwise.transforms.metrics.codec import StateCoder
+from turnwise.transforms.beam.metrics import MetricsFn, StateCoder
 from turnwise.transforms.metrics.rows import RowWindow
-from turnwise.transforms.metrics.state import MetricsFn, MetricsState
+from turnwise.transforms.metrics.state import MetricsState
 from turnwise.transforms.streaming.rules import StreamRules
 
 
