@@ -16,11 +16,12 @@ def modules():
 def imports_of(tree):
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
+            yield from (alias.name.removeprefix("turnwise.") for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"line {node.lineno}: imports are absolute"
-            yield node.module
-            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+            module = node.module.removeprefix("turnwise.")
+            yield module
+            yield from (f"{module}.{alias.name}" for alias in node.names)
 
 
 MODULES = {str(path.relative_to(ROOT)): path for path in modules()}
