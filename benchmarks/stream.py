@@ -77,7 +77,7 @@ def steady(rate: float, minutes: float) -> None:
         stream = command(directory, "--pane_every", "10")
         process = subprocess.Popen(stream, cwd=ROOT, stdout=log, stderr=log)
         try:
-            delays = _feed(directory, process.pid, rate, minutes * 60)
+            delays = _produce(directory, process.pid, rate, minutes * 60)
         finally:
             process.send_signal(signal.SIGTERM)
             status = process.wait()
@@ -90,7 +90,7 @@ def steady(rate: float, minutes: float) -> None:
     )
 
 
-def _feed(directory: Path, pid: int, rate: float, seconds: float) -> list[float]:
+def _produce(directory: Path, pid: int, rate: float, seconds: float) -> list[float]:
     """Writes one conversation after another and waits for their results; returns the delays in seconds."""
     results, written, delays = Results(directory / "out"), dict[str, float](), []
     _warm_up(directory, results)

@@ -213,10 +213,10 @@ def handlers(server):
 def main():
     server = Server()
     signal.signal(signal.SIGUSR1, server.end_deadlines)
-    wire = grpc.server(futures.ThreadPoolExecutor(32))
-    wire.add_generic_rpc_handlers(tuple(handlers(server)))
-    port = wire.add_insecure_port("127.0.0.1:0")
-    wire.start()
+    grpc_server = grpc.server(futures.ThreadPoolExecutor(32))
+    grpc_server.add_generic_rpc_handlers(tuple(handlers(server)))
+    port = grpc_server.add_insecure_port("127.0.0.1:0")
+    grpc_server.start()
     print(port, flush=True)
     while True:
         signal.pause()

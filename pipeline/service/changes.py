@@ -6,8 +6,8 @@ from uuid import uuid4
 
 from sqlalchemy import Connection
 
-from turnwise.pipeline.service.computed_fields import COMPUTED, read_back
-from turnwise.pipeline.service.errors import ServiceError, invalid, not_found, refused_field
+from turnwise.pipeline.service.computed_fields import COMPUTED, with_computed_fields
+from turnwise.pipeline.service.errors import ServiceError, field_errors, invalid, not_found
 from turnwise.pipeline.service.service import Service
 from turnwise.pipeline.service.validation import check_content
 from turnwise.pipeline.store.engine import ConflictError
@@ -32,7 +32,7 @@ _MICROSECOND = 1000
 def create_evaluation(service: Service, request: CreateEvaluationRequest) -> JsonObject:
     """Adds an evaluation and returns it."""
     service.check_writable()
-    with refused_field("parent"):
+    with field_errors("parent"):
         checked_name("app", request.parent)
     if request.evaluation_id and not is_id(request.evaluation_id):
         raise invalid("evaluationId", "only letters, digits and . _ ~ - are possible, at most 100")
@@ -62,9 +62,9 @@ def update_evaluation(service: Service, evaluation: Evaluation | None, update_ma
     service.check_writable()
     if evaluation is None:
         raise invalid("evaluation", "is required")
-    with refused_field("evaluation.name"):
+    with field_errors("evaluation.name"):
         name = checked_name("evaluation", evaluation.name)
-    with refused_field("updateMask"):
+    with field_errors("updateMask"):
         updated_content({"name": name}, evaluation, update_mask)
 
     def work(connection: Connection) -> StoredEvaluation:
@@ -86,7 +86,9 @@ def _changed(service: Service, work: Callable[[Connection], StoredEvaluation]) -
         made = service.store.write(work)
     except ConflictError:
         raise ServiceError("ALREADY_EXISTS", "the app has an evaluation of that name already") from None
-    return service.store.read(lambda connection: read_back(connection, [made], service.cache, COMPUTED)[0])
+    return service.store.read(
+        lambda connection: with_computed_fields(connection, [made], service.cache, COMPUTED)[0]
+    )
 
 
 def _check_display_name(connection: Connection, content: JsonObject) -> None:

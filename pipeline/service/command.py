@@ -16,10 +16,10 @@ from starlette.types import ASGIApp
 from turnwise.pipeline.batch.signals import leave_signals
 from turnwise.pipeline.io.terminal import log_to_terminal
 from turnwise.pipeline.service.arguments import ServeOptions
-from turnwise.pipeline.service.http.auth import Gate
+from turnwise.pipeline.service.http.auth import AuthMiddleware
+from turnwise.pipeline.service.http.log_limit import LogRateLimit
 from turnwise.pipeline.service.http.protocol import LimitedProtocol, server_limits
-from turnwise.pipeline.service.http.quiet import Quiet
-from turnwise.pipeline.service.http.rest import RestFace, answer_unrouted
+from turnwise.pipeline.service.http.rest import RestApi, answer_unrouted
 from turnwise.pipeline.service.http.workers import Workers
 from turnwise.pipeline.service.mcp.server import mcp_server
 from turnwise.pipeline.service.service import Service
@@ -27,7 +27,7 @@ from turnwise.pipeline.service.validation import MAX_BYTES
 from turnwise.pipeline.store.engine import open_store
 from turnwise.schemas.config import ConfigError
 
-_GOODBYE_SECONDS = 5
+_SHUTDOWN_SECONDS = 5
 _METHODS = ("DELETE", "GET", "PATCH", "POST", "PUT")
 
 
@@ -43,7 +43,7 @@ def serve(options: ServeOptions) -> int:
     """
     leave_signals()
     # Neither addresses nor bodies of requests are logged: they may hold what is nobody's business.
-    log_to_terminal("turnwise: %(message)s", Quiet())
+    log_to_terminal("turnwise: %(message)s", LogRateLimit())
     store = open_store(options.store, create=True, read_only=options.read_only)
     service = Service(store, _user(), options.read_only)
     # What is loaded by now stays: looking through it again and again would make some answers wait.
@@ -88,7 +88,7 @@ def _serve_http(service: Service, options: ServeOptions) -> None:
             access_log=False,
             proxy_headers=False,
             server_header=False,
-            timeout_graceful_shutdown=_GOODBYE_SECONDS,
+            timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
         )
         uvicorn.Server(config).run(sockets=[listener])
 
@@ -115,8 +115,8 @@ def http_app(service: Service, options: ServeOptions) -> ASGIApp:
     )
     routes = [
         Route("/mcp", StreamableHTTPASGIApp(sessions), methods=["POST"]),
-        Route("/v1beta/{path:path}", RestFace(service, workers).answer, methods=_METHODS),
+        Route("/v1beta/{path:path}", RestApi(service, workers).answer, methods=_METHODS),
     ]
     unrouted = {404: answer_unrouted, 405: answer_unrouted}
     app = Starlette(routes=routes, lifespan=lambda _: sessions.run(), exception_handlers=unrouted)
-    return Gate(app, options.host, options.allowed_hosts, options.token)
+    return AuthMiddleware(app, options.host, options.allowed_hosts, options.token)

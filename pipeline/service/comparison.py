@@ -5,7 +5,7 @@ from typing import Literal, NamedTuple
 
 from sqlalchemy import Connection, select
 
-from turnwise.pipeline.service.errors import ServiceError, invalid, refused_field
+from turnwise.pipeline.service.errors import ServiceError, field_errors, invalid
 from turnwise.pipeline.service.evaluations import filter_conditions
 from turnwise.pipeline.service.lists import next_token, read_paging
 from turnwise.pipeline.service.service import Service
@@ -45,7 +45,7 @@ def _decided(sums: VersionSums) -> int:
 
 def compare_app_versions(service: Service, request: CompareAppVersionsRequest) -> JsonObject:
     """Returns the figures of two versions, and the evaluations that changed: the regressed ones first."""
-    with refused_field("parent"):
+    with field_errors("parent"):
         app = checked_name("app", request.parent)
     base = _version("baseVersion", request.base_version)
     candidate = _version("candidateVersion", request.candidate_version)

@@ -54,7 +54,7 @@ class FiguresCache:
         return figures
 
 
-def read_back(
+def with_computed_fields(
     connection: Connection, found: Collection[StoredEvaluation], cache: FiguresCache, wanted: Collection[str]
 ) -> list[JsonObject]:
     """Returns evaluations of one app as a reader sees them, in canonical proto3 JSON.

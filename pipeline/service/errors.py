@@ -63,17 +63,17 @@ def not_found(name: str) -> ServiceError:
 
 
 @contextmanager
-def refused_field(field: str) -> Iterator[None]:
+def field_errors(field: str) -> Iterator[None]:
     """Turns what is wrong with a field into the refusal of the request."""
     try:
         yield
     except WireError as error:
-        raise wire_refusal(error, field) from None
+        raise message_error(error, field) from None
     except (MaskError, FilterError, ValueError) as error:
         raise invalid(field, error) from None
 
 
-def wire_refusal(error: WireError, root: str = "") -> ServiceError:
+def message_error(error: WireError, root: str = "") -> ServiceError:
     """Returns the refusal of a message that is none, with the path of the field below `root`."""
     match = _PATH.fullmatch(str(error))
     path, why = (match[1].lstrip("."), match[2]) if match else ("", str(error))

@@ -4,8 +4,8 @@ from collections.abc import Collection
 
 from sqlalchemy import Connection
 
-from turnwise.pipeline.service.computed_fields import COMPUTED, LAST_TEN, read_back
-from turnwise.pipeline.service.errors import invalid, not_found, refused_field
+from turnwise.pipeline.service.computed_fields import COMPUTED, LAST_TEN, with_computed_fields
+from turnwise.pipeline.service.errors import field_errors, invalid, not_found
 from turnwise.pipeline.service.lists import next_token, read_filter, read_order, read_paging
 from turnwise.pipeline.service.service import Service
 from turnwise.pipeline.store.conditions import Sql, evaluation_fields, of_runs, run_fields
@@ -19,14 +19,14 @@ from turnwise.schemas.values import JsonObject
 
 def get_evaluation(service: Service, name: str, computed: Collection[str] = COMPUTED) -> JsonObject:
     """Returns an evaluation with some of its computed fields."""
-    with refused_field("name"):
+    with field_errors("name"):
         checked_name("evaluation", name)
 
     def work(connection: Connection) -> JsonObject:
         found = find_evaluation(connection, name)
         if found is None:
             raise not_found(name)
-        return read_back(connection, [found], service.cache, computed)[0]
+        return with_computed_fields(connection, [found], service.cache, computed)[0]
 
     return service.store.read(work)
 
@@ -35,7 +35,7 @@ def list_evaluations(
     service: Service, request: ListEvaluationsRequest, computed: Collection[str] = COMPUTED
 ) -> JsonObject:
     """Returns a page of the evaluations of an app, with some of their computed fields."""
-    with refused_field("parent"):
+    with field_errors("parent"):
         app = checked_name("app", request.parent)
     own, of_run = _filters(request)
     paging = read_paging(
@@ -51,7 +51,7 @@ def list_evaluations(
     def work(connection: Connection) -> JsonObject:
         page = read_page(connection, listing, paging.after, paging.size)
         found = [stored_evaluation(row) for row in page.rows]
-        values = read_back(connection, found, service.cache, wanted)
+        values = with_computed_fields(connection, found, service.cache, wanted)
         return ({"evaluations": values} if values else {}) | next_token(paging, page.end)
 
     return service.store.read(work)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from hashlib import sha256
 from typing import NamedTuple, get_args
 
-from turnwise.pipeline.service.errors import invalid, refused_field
+from turnwise.pipeline.service.errors import field_errors, invalid
 from turnwise.pipeline.store.conditions import Field, Sql, condition_of
 from turnwise.pipeline.store.pages import OrderBy, Position
 from turnwise.schemas.proto.filters import parse_filter
@@ -83,6 +83,6 @@ def read_order(text: str) -> OrderBy:
 
 def read_filter(field: str, text: str, fields: Mapping[str, Field]) -> Sql | None:
     """Returns the condition of a request's filter, None without one; raises ServiceError."""
-    with refused_field(field):
+    with field_errors(field):
         parsed = parse_filter(text)
         return None if parsed is None else condition_of(parsed, fields)

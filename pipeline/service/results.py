@@ -4,7 +4,7 @@ import json
 
 from sqlalchemy import Connection
 
-from turnwise.pipeline.service.errors import not_found, refused_field
+from turnwise.pipeline.service.errors import field_errors, not_found
 from turnwise.pipeline.service.lists import next_token, read_filter, read_order, read_paging
 from turnwise.pipeline.service.service import Service
 from turnwise.pipeline.store.conditions import failure_fields, result_fields
@@ -22,7 +22,7 @@ from turnwise.schemas.values import JsonObject
 
 def get_evaluation_result(service: Service, name: str) -> JsonObject:
     """Returns a result."""
-    with refused_field("name"):
+    with field_errors("name"):
         checked_name("result", name)
     found = service.store.read(lambda connection: find_result(connection, name))
     if found is None:
@@ -32,7 +32,7 @@ def get_evaluation_result(service: Service, name: str) -> JsonObject:
 
 def list_evaluation_results(service: Service, request: ListEvaluationResultsRequest) -> JsonObject:
     """Returns a page of the results of an evaluation, or (`.../evaluations/-`) of all of the app."""
-    with refused_field("parent"):
+    with field_errors("parent"):
         parent = checked_name("parent of results", request.parent)
     paging = read_paging(
         request.page_size, request.page_token, "results", parent, request.filter, request.order_by
@@ -60,7 +60,7 @@ def _is_known(connection: Connection, evaluation: str) -> bool:
 
 def get_failures(service: Service, request: GetFailuresRequest) -> JsonObject:
     """Returns a page of the failures of an app, the newest first."""
-    with refused_field("parent"):
+    with field_errors("parent"):
         app = checked_name("app", request.parent)
     paging = read_paging(request.page_size, request.page_token, "failures", app, request.filter)
     conditions = [FAILURES.c.app == app]

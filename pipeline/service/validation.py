@@ -2,7 +2,7 @@
 
 import orjson
 
-from turnwise.pipeline.service.errors import ServiceError, invalid, refused_field
+from turnwise.pipeline.service.errors import ServiceError, field_errors, invalid
 from turnwise.schemas.ces.cases import Evaluation
 from turnwise.schemas.config import CesConfig
 from turnwise.schemas.jsonio import dump_json
@@ -55,6 +55,6 @@ def check_content(content: JsonObject) -> None:
     text = dump_json(content)
     if len(text) > MAX_BYTES:
         raise invalid("evaluation", f"is larger than {MAX_BYTES // 1024 // 1024} MiB")
-    with refused_field("evaluation"):
+    with field_errors("evaluation"):
         Evaluation.from_value(content)
         eval_case(text, CesConfig())

@@ -45,10 +45,10 @@ class StreamSinks(Protocol):
 
     alerts_path: Path | None
 
-    def keep(self, outcomes: "PCollection[RecordOutcome]") -> None:
+    def write_outcomes(self, outcomes: "PCollection[RecordOutcome]") -> None:
         """Adds the steps that keep outcomes."""
 
-    def show(self, metrics: "PCollection[WindowMetrics]") -> None:
+    def write_metrics(self, metrics: "PCollection[WindowMetrics]") -> None:
         """Adds the steps that keep the metrics of windows."""
 
 
@@ -86,11 +86,11 @@ def build_stream(
     scored = _scored(conversations, cases, settings)
     counted = (*scored, unjoined) | "CountedOutcomes" >> beam.Flatten()
     metrics = _metrics(root, counted, rules, restored)
-    sinks.show(metrics)
+    sinks.write_metrics(metrics)
     failures += _unsent(metrics, settings, sinks.alerts_path)
     failed = failures | "Failures" >> beam.Flatten() | "Lost" >> beam.Map(failed_outcome, run_id)
     ignored = assembled.ignored | "Ignored" >> beam.Map(ignored_outcome)
-    sinks.keep((counted, failed, ignored) | "Outcomes" >> beam.Flatten())
+    sinks.write_outcomes((counted, failed, ignored) | "Outcomes" >> beam.Flatten())
 
 
 def _scored(

@@ -22,7 +22,7 @@ def _is_address(host: str) -> bool:
         return False
 
 
-class Gate:
+class AuthMiddleware:
     """Lets requests through to an application, or answers them itself.
 
     A page in a browser can be made to talk to this server by a host name that leads here (DNS rebinding).

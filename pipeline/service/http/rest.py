@@ -1,4 +1,4 @@
-"""The REST face: the methods of the CES API v1beta that the service has."""
+"""The REST interface: the methods of the CES API v1beta that the service has."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -12,7 +12,7 @@ from starlette.responses import Response
 
 from turnwise.pipeline.service.changes import create_evaluation, update_evaluation
 from turnwise.pipeline.service.computed_fields import COMPUTED, LAST_TEN
-from turnwise.pipeline.service.errors import HTTP_CODES, ServiceError, invalid, wire_refusal
+from turnwise.pipeline.service.errors import HTTP_CODES, ServiceError, invalid, message_error
 from turnwise.pipeline.service.evaluations import get_evaluation, list_evaluations
 from turnwise.pipeline.service.http.api_methods import has_method
 from turnwise.pipeline.service.http.workers import Workers
@@ -72,7 +72,7 @@ def _message(kind: type[M], value: JsonObject) -> M:
     try:
         return kind.from_value(value)
     except WireError as error:
-        raise wire_refusal(error) from None
+        raise message_error(error) from None
 
 
 def _body(body: bytes) -> Evaluation:
@@ -80,7 +80,7 @@ def _body(body: bytes) -> Evaluation:
     try:
         return Evaluation.from_json(body)
     except WireError as error:
-        raise wire_refusal(error, "evaluation") from None
+        raise message_error(error, "evaluation") from None
 
 
 def _get_evaluation(service: Service, name: str, query: Query, body: bytes) -> JsonObject:
@@ -131,7 +131,7 @@ def _response(value: JsonObject, code: int, headers: Mapping[str, str] | None = 
 
 
 async def answer_unrouted(request: Request, error: Exception) -> Response:
-    """Answers a request for a path, or by a method, that no face of the service has."""
+    """Answers a request for a path, or by a method, that no path of the service has."""
     code, headers = (error.status_code, error.headers) if isinstance(error, HTTPException) else (404, None)
     if code == 405 and request.url.path.startswith(_BELOW):
         code, headers = 404, None  # as for every method that a resource of the API does not have
@@ -140,7 +140,7 @@ async def answer_unrouted(request: Request, error: Exception) -> Response:
     return _response(value, code, headers)
 
 
-class RestFace:
+class RestApi:
     """Answers the requests below `/v1beta/`."""
 
     def __init__(self, service: Service, workers: Workers) -> None:

@@ -1,4 +1,4 @@
-"""The MCP face: the service as tools, over stdio or streamable HTTP."""
+"""The MCP interface: the service as tools, over stdio or streamable HTTP."""
 
 from functools import partial
 from importlib.metadata import version
@@ -16,7 +16,7 @@ from mcp_types import (
 )
 from mcp_types import Tool as ListedTool
 
-from turnwise.pipeline.service.errors import ServiceError, wire_refusal
+from turnwise.pipeline.service.errors import ServiceError, message_error
 from turnwise.pipeline.service.http.workers import Workers
 from turnwise.pipeline.service.mcp.tools import TOOLS, Tool
 from turnwise.pipeline.service.service import Service
@@ -65,7 +65,7 @@ def _call(service: Service, tool: Tool, arguments: JsonObject) -> JsonObject:
     try:
         request = tool.request.from_value(arguments)
     except WireError as error:
-        raise wire_refusal(error) from None
+        raise message_error(error) from None
     return tool.call(service, request)
 
 

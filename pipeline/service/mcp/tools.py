@@ -1,4 +1,4 @@
-"""The tools of the MCP face: their texts, schemas and hints, and what they do."""
+"""The tools of the MCP interface: their texts, schemas and hints, and what they do."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -5,7 +5,7 @@ from functools import cache
 from typing import NamedTuple
 
 from turnwise.pipeline.service.computed_fields import COMPUTED, LAST_TEN
-from turnwise.pipeline.service.errors import refused_field
+from turnwise.pipeline.service.errors import field_errors
 from turnwise.schemas.ces.cases import Evaluation
 from turnwise.schemas.ces.results import EvaluationResult
 from turnwise.schemas.ces.tools import CompareAppVersionsResponse, RunFailure
@@ -78,6 +78,6 @@ def read_view(message: type[Message], read_mask: str, default: View) -> View:
     """
     if not read_mask:
         return default
-    with refused_field("readMask"):
+    with field_errors("readMask"):
         paths = parse_mask(message, read_mask, through_lists=True)
     return View(paths, any(path[0] == LAST_TEN for path in paths or ()))

@@ -93,7 +93,7 @@ class WebhookAlertSink:
     def send(self, alerts: Sequence[Alert]) -> None:
         """Posts them; each is tried three times, unless it is refused (4xx other than 408 and 429)."""
         for alert in alerts:
-            _tried(lambda alert=alert: self._post(alert), self._pause, self._shown)  # type: ignore[misc]
+            _with_retries(lambda alert=alert: self._post(alert), self._pause, self._shown)  # type: ignore[misc]
 
     def _post(self, alert: Alert) -> None:
         headers = {"Content-Type": "application/json", "Idempotency-Key": alert.name}
@@ -103,7 +103,7 @@ class WebhookAlertSink:
             pass
 
 
-def _tried(attempt: Callable[[], None], pause: float, shown: str) -> None:
+def _with_retries(attempt: Callable[[], None], pause: float, shown: str) -> None:
     """Makes up to three attempts; raises AlertError after the last one, or when another would not help."""
     for number in range(1, _TRIES + 1):
         try:

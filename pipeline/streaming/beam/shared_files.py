@@ -34,11 +34,11 @@ class SharedFiles:
     def __init__(self, directory: str, run_id: str) -> None:
         self._directory, self._run_id = directory, run_id
 
-    def keep(self, outcomes: "PCollection[RecordOutcome]") -> None:
+    def write_outcomes(self, outcomes: "PCollection[RecordOutcome]") -> None:
         """Adds the steps that write `scores-*`, `results-*` and `failures-*`."""
         self._write(outcomes | "OutcomeLines" >> beam.ParDo(_OutcomeLinesFn()), "Outcomes")
 
-    def show(self, metrics: "PCollection[WindowMetrics]") -> None:
+    def write_metrics(self, metrics: "PCollection[WindowMetrics]") -> None:
         """Adds the steps that write `metrics_by_app_version-*`, `metrics_by_turn-*`, `metrics_by_slice-*`."""
         self._write(metrics | "MetricLines" >> beam.ParDo(_MetricLinesFn(self._run_id)), "Metrics")
 

@@ -1,4 +1,4 @@
-"""Several feeds as one."""
+"""Several sources as one."""
 
 from collections.abc import Iterable, Sequence
 
@@ -6,7 +6,7 @@ from turnwise.pipeline.streaming.inputs.source import SourceRecord, StreamSource
 
 
 class CompositeSource:
-    """Asks its feeds in turn."""
+    """Asks its sources in turn."""
 
     def __init__(self, sources: Sequence[StreamSource]) -> None:
         self._sources = sources
@@ -38,7 +38,7 @@ class CompositeSource:
         return [line for source in self._sources for line in source.unread()]
 
     def settle(self, places: Iterable[tuple[str, int]]) -> None:
-        """Tells each of them; a feed takes no note of the sources of others."""
+        """Tells each of them; a source takes no note of the sources of others."""
         settled = list(places)
         for source in self._sources:
             source.settle(settled)

@@ -62,9 +62,9 @@ class DirectorySource:
         self._waiting: set[_Key] = set()
         self._open: dict[_Key, LineFile] = {}
         self._refused: dict[_Key, int] = {}
-        self._told: set[str] = set()
+        self._reported: set[str] = set()
         self._compressed: set[str] = set()
-        self._left: list[SourceRecord] = []
+        self._pending: list[SourceRecord] = []
         self._roots = [root for path in paths if os.path.isdir(root := root_of(path))]
         self._gone_since: dict[str, float] = {}
         self._last_scan = self._next_scan = 0.0
@@ -74,7 +74,7 @@ class DirectorySource:
         now = self._clock()
         if not self._last_scan <= now < self._next_scan:
             self._scan(now)
-        items, self._left = self._left[:limit], self._left[limit:]
+        items, self._pending = self._pending[:limit], self._pending[limit:]
         cost = 0
         while self._ready and len(items) < limit and cost < _BUDGET:
             key = self._ready[0]
@@ -87,11 +87,11 @@ class DirectorySource:
 
     def _scan(self, now: float) -> None:
         started = time.monotonic()
-        self._left += self._gone_roots(now, GIVEN_UP_SECONDS)
+        self._pending += self._gone_roots(now, GIVEN_UP_SECONDS)
         gone = set(self._files)
         for seen in find_files(self._paths):
             if isinstance(seen, Unreadable):
-                self._left += self._unreadable(seen.path, seen.error)
+                self._pending += self._unreadable(seen.path, seen.error)
                 continue
             path, stat = seen
             key = (stat.st_dev, stat.st_ino)
@@ -103,7 +103,7 @@ class DirectorySource:
             file.observe(path, stat, now)
             self._queue(key, now)
         for key in gone:
-            self._leave(key, now)
+            self._read_removed(key, now)
         took = time.monotonic() - started
         self._last_scan, self._next_scan = now, now + took + max(_SCAN_SECONDS, _SCAN_SHARE * took)
 
@@ -130,7 +130,7 @@ class DirectorySource:
             self._ready.append(key)
             self._waiting.add(key)
 
-    def _leave(self, key: _Key, now: float) -> None:
+    def _read_removed(self, key: _Key, now: float) -> None:
         """Reads a file whose path is gone to its end, as long as it is open."""
         file = self._open.get(key)
         if file is None:
@@ -139,10 +139,10 @@ class DirectorySource:
         file.observe_open(now)
         self._queue(key, now)
         if key not in self._waiting and file.is_quiet(now, GIVEN_UP_SECONDS):
-            self._left += [*self._last_items(key, file, now), *self._lost_end(file)]
+            self._pending += [*self._last_items(key, file, now), *self._cut_off_end(file)]
             self._forget(key)
 
-    def _lost_end(self, file: LineFile) -> list[SourceRecord]:
+    def _cut_off_end(self, file: LineFile) -> list[SourceRecord]:
         """Returns the failure of a last line that breaks off, of a file that is gone."""
         problem = file.unfinished()
         error = ValueError(f"{problem}, and the file is gone")
@@ -169,7 +169,7 @@ class DirectorySource:
             return [], 0
         except Exception as error:
             return self._refuse(key, file, error), 0
-        self._hold_open(key, file)
+        self._keep_open(key, file)
         return items, cost
 
     def _refuse(self, key: _Key, file: WatchedFile, error: Exception) -> list[SourceRecord]:
@@ -182,12 +182,12 @@ class DirectorySource:
     def _unreadable(self, path: str, error: Exception) -> list[SourceRecord]:
         """Returns the failure of a path that cannot be read, unless this or an earlier process gave it."""
         source = f"{shown_path(path)} (unreadable)"
-        if source in self._told or 1 in self._labels.checkpoints.done(source):
+        if source in self._reported or 1 in self._labels.checkpoints.done(source):
             return []
-        self._told.add(source)
+        self._reported.add(source)
         return [SourceRecord(source, 1, b"", error=error)]
 
-    def _hold_open(self, key: _Key, file: WatchedFile) -> None:
+    def _keep_open(self, key: _Key, file: WatchedFile) -> None:
         """Keeps the files open that were read last, so that they can be read on when they are renamed."""
         if isinstance(file, LineFile) and file.is_open:
             self._open.pop(key, None)
@@ -198,7 +198,7 @@ class DirectorySource:
     def last_items(self) -> Sequence[SourceRecord]:
         """Returns unterminated last lines and documents that were held back."""
         now = self._clock()
-        items, self._left = [*self._left, *self._gone_roots(now, 0)], []
+        items, self._pending = [*self._pending, *self._gone_roots(now, 0)], []
         for key, file in list(self._files.items()):
             if key not in self._waiting:
                 items += self._last_items(key, file, now)

@@ -82,7 +82,7 @@ class Document(WatchedFile):
         facts = self._labels.facts(identity)
         if not facts:
             facts = {"label": self._labels.new(self.path), "records": None}
-            self._labels.keep(identity, **facts)
+            self._labels.save(identity, **facts)
         self.source = facts["label"]
         done = self._labels.checkpoints.done(self.source)
         if facts["records"] is not None and done.through >= facts["records"]:
@@ -96,7 +96,7 @@ class Document(WatchedFile):
             last = item.position
             if last not in done:
                 yield item
-        self._labels.keep(identity, label=source, records=last)
+        self._labels.save(identity, label=source, records=last)
 
     def _all(self, source: str) -> Iterator[SourceRecord]:
         position = 0

@@ -119,12 +119,12 @@ class KafkaSource:
         """Returns the item of a message; None: it is an error or a tombstone. Needs the lock."""
         error, partition, offset = message.error(), message.partition(), message.offset()
         if error is not None:
-            self._problem = self._problem or (None if _passes(error) else error)
+            self._problem = self._problem or (None if _is_recoverable(error) else error)
             return None
         if partition is None or offset is None:
             return None
         tracker = self._trackers.setdefault(partition, OffsetTracker())
-        tracker.give(offset)
+        tracker.add(offset)
         value = message.value()
         if value is None:
             tracker.settle(offset)
@@ -212,7 +212,7 @@ def _settings(uri: KafkaTopic, on_error: Callable[["KafkaError"], None]) -> dict
     }
 
 
-def _passes(error: "KafkaError") -> bool:
+def _is_recoverable(error: "KafkaError") -> bool:
     """Tells whether a consumer recovers from an error by itself."""
     from confluent_kafka import KafkaError
 

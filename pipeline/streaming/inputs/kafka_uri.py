@@ -9,7 +9,7 @@ from turnwise.schemas.config import ConfigError
 SCHEME = "kafka:"
 PASSWORD = "KAFKA_SASL_PASSWORD"
 _GROUP = "turnwise"
-_OURS = ("bootstrap.servers", "group.id", "enable.auto.commit", "enable.auto.offset.store")
+_RESERVED = ("bootstrap.servers", "group.id", "enable.auto.commit", "enable.auto.offset.store")
 
 
 class KafkaTopic(NamedTuple):
@@ -40,7 +40,7 @@ def parse_kafka_uri(uri: str) -> KafkaTopic:
         raise ConfigError("--input: a Kafka topic is named kafka://HOST:PORT[,HOST:PORT]/TOPIC[?group=NAME]")
     if "@" in parts.netloc or any("password" in key or "secret" in key for key in properties):
         raise ConfigError(f"--input: a Kafka password does not belong in the URI; set {PASSWORD}")
-    for key in _OURS:
+    for key in _RESERVED:
         if key in properties:
             raise ConfigError(f"--input: {key} cannot be set in a Kafka URI (the group: ?group=NAME)")
     return KafkaTopic(parts.netloc, topic, properties.pop("group", "") or _GROUP, properties)

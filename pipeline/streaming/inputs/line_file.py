@@ -40,7 +40,7 @@ class LineFile(WatchedFile):
 
     def _start(self, offset: int, line: int, cuts: list[int], head: bytes = b"", tail: bytes = b"") -> None:
         self._offset, self._line, self._cuts = offset, line, cuts
-        self._kept = (offset, line, _digest(tail))
+        self._saved = (offset, line, _digest(tail))
         self._splitter = LineSplitter(self._limit, is_after_cut=offset in cuts)
         self._head, self._tail = head, tail
 
@@ -72,10 +72,10 @@ class LineFile(WatchedFile):
             return True
         if not self._is_tried and self.is_quiet(now):
             return True
-        return self._kept[0] != self._offset and self._may_keep and self.is_quiet(now, GIVEN_UP_SECONDS)
+        return self._saved[0] != self._offset and self._may_save and self.is_quiet(now, GIVEN_UP_SECONDS)
 
     @property
-    def _may_keep(self) -> bool:
+    def _may_save(self) -> bool:
         return bool(self.source) and self._splitter.is_between_lines
 
     def read(self, limit: int, now: float) -> tuple[list[SourceRecord], int]:
@@ -95,11 +95,11 @@ class LineFile(WatchedFile):
             return [], 0
         cost = self._fill(file, limit)
         if self._is_cut_short and self._line:
-            self._name_again(file)
+            self._identify_again(file)
         if self._offset >= self.size:
             self._at_end(is_quiet)
-            if self._may_keep and self.is_quiet(now, GIVEN_UP_SECONDS):
-                self._keep()
+            if self._may_save and self.is_quiet(now, GIVEN_UP_SECONDS):
+                self._save()
         taken, self._items = self._items[:limit], self._items[limit:]
         return taken, cost
 
@@ -149,17 +149,17 @@ class LineFile(WatchedFile):
     def _identity_of(self, line: bytes) -> str:
         return f"lines {self._inode} {blake2b(line.strip(), digest_size=12).hexdigest()}"
 
-    def _name_again(self, file: BinaryIO) -> None:
+    def _identify_again(self, file: BinaryIO) -> None:
         """Names the file by its whole first line, once that is there."""
         line, is_whole = _first_line(file)
         if is_whole:
             self._identity, self._is_cut_short = self._identity_of(line), False
-            self._keep()
+            self._save()
 
     def _name(self, source: str) -> None:
         self.source = source
         self._done = self._labels.checkpoints.done(source)
-        self._keep()
+        self._save()
 
     def _resumes(self, file: BinaryIO, label: str, offset: int, line: int, facts: dict[str, str]) -> bool:
         """Goes on under a known label; False: it is another text by now."""
@@ -174,12 +174,12 @@ class LineFile(WatchedFile):
             self._start(0, 0, cuts)
         return True
 
-    def _keep(self) -> None:
+    def _save(self) -> None:
         if self._splitter.is_between_lines:
-            self._kept = (self._offset, self._line, _digest(self._tail))
-        offset, line, tail = self._kept
+            self._saved = (self._offset, self._line, _digest(self._tail))
+        offset, line, tail = self._saved
         facts = {"label": self.source, "offset": offset, "line": line, "tail": tail, "cuts": self._cuts}
-        self._labels.keep(self._identity, **facts)
+        self._labels.save(self._identity, **facts)
 
     def _fill(self, file: BinaryIO, limit: int) -> int:
         start = self._offset
@@ -227,7 +227,7 @@ class LineFile(WatchedFile):
         if rest.strip() and may_be_complete(rest):
             self._cuts = [*self._cuts, self._offset]
             self._add(self._splitter.cut())
-            self._keep()
+            self._save()
 
     def last_items(self, now: float) -> list[SourceRecord]:
         """Returns the unterminated last line; what is no JSON is left for the next process."""

@@ -13,7 +13,7 @@ from turnwise.pipeline.streaming.inputs.splitting import LineSplitter, Oversized
 
 _CHUNK = 1 << 16
 _HELD_BYTES = 1 << 24
-_LOOKS_UP_SECONDS = 0.2
+_POLL_SECONDS = 0.2
 _ITEM_BYTES = 200
 
 
@@ -71,10 +71,10 @@ class LinesSource:
         self._is_ended = True
 
     def _next_chunk(self) -> bytes:
-        """Returns what the pipe gives next; empty: its end, or this feed's."""
+        """Returns what the pipe gives next; empty: its end, or this source's."""
         number = self._file.fileno()
         while not self._is_closed:
-            if select.select([number], [], [], _LOOKS_UP_SECONDS)[0]:
+            if select.select([number], [], [], _POLL_SECONDS)[0]:
                 return os.read(number, _CHUNK)
         return b""
 

@@ -17,7 +17,7 @@ class OffsetTracker:
         self.committed = 0
         self.next = 0
 
-    def give(self, offset: int) -> None:
+    def add(self, offset: int) -> None:
         """Takes note that a record was given."""
         self._given.append(offset)
         self._open.add(offset)

@@ -1,4 +1,4 @@
-"""Chooses the feeds of what `--input` names."""
+"""Chooses the sources of what `--input` names."""
 
 import sys
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ STANDARD_INPUT = "-"
 
 
 class SourceOptions(NamedTuple):
-    """What all feeds are told.
+    """What all sources are told.
 
     Attributes:
         max_record_bytes: A larger record is given as an error.
@@ -29,7 +29,7 @@ class SourceOptions(NamedTuple):
 
 
 def open_source(inputs: Sequence[str], options: SourceOptions, checkpoints: Checkpoints) -> StreamSource:
-    """Opens what is read: `-`, `pubsub:…` and `kafka://…` each as a feed, all paths together as one.
+    """Opens what is read: `-`, `pubsub:…` and `kafka://…` each as a source, all paths together as one.
 
     Raises:
         ConfigError: One of them cannot be read; those that were opened before it are closed.

@@ -51,7 +51,7 @@ class PubSubSource:
         self._client, self._subscription = connect(uri)
         self._is_own = is_topic
         self._stream = self._receive()
-        self._refuse_early(uri)
+        self._check_stream(uri)
 
     def _receive(self) -> Any:
         from google.cloud.pubsub_v1.types import FlowControl
@@ -64,7 +64,7 @@ class PubSubSource:
         )
         return self._client.subscribe(self._subscription, callback=self._take, flow_control=flow)
 
-    def _refuse_early(self, uri: str) -> None:
+    def _check_stream(self, uri: str) -> None:
         """Raises ConfigError if the stream of messages is refused at once."""
         try:
             self._stream.result(timeout=_REFUSED_WITHIN_SECONDS)
@@ -135,11 +135,11 @@ class PubSubSource:
         with contextlib.suppress(Exception):
             self._stream.result()
         with contextlib.suppress(Exception):
-            self._give_back()
+            self._release_messages()
         with contextlib.suppress(Exception):
             self._client.close()
 
-    def _give_back(self) -> None:
+    def _release_messages(self) -> None:
         if self._is_own:
             self._client.delete_subscription(subscription=self._subscription)
             return

@@ -5,7 +5,7 @@ from typing import NamedTuple, Protocol
 
 
 class SourceRecord(NamedTuple):
-    """A record that was read from a feed, or why one could not be read.
+    """A record that was read from a source, or why one could not be read.
 
     Attributes:
         source: File, topic or subscription.
@@ -52,8 +52,8 @@ class Checkpoints(Protocol):
     def note(self, source: str) -> str | None:
         """Returns what was remembered about a source; None: nothing."""
 
-    def remember(self, source: str, note: str) -> None:
-        """Keeps a note about a source (or another key of the feed's), such as what its file looked like."""
+    def set_note(self, source: str, note: str) -> None:
+        """Keeps a note about a source (or another key of the source's), such as what its file looked like."""
 
 
 class StreamSource(Protocol):

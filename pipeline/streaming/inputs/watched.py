@@ -34,15 +34,15 @@ class Labels:
         facts: dict[str, Any] = json.loads(self.checkpoints.note(identity) or "{}")
         return facts
 
-    def keep(self, identity: str, **facts: Any) -> None:
+    def save(self, identity: str, **facts: Any) -> None:
         """Keeps what is known of a file."""
-        self.checkpoints.remember(identity, json.dumps(facts))
+        self.checkpoints.set_note(identity, json.dumps(facts))
 
     def new(self, path: str) -> str:
         """Returns a label that no file has had."""
         key = f"files at {path}"
         number = int(self.checkpoints.note(key) or 0) + 1
-        self.checkpoints.remember(key, str(number))
+        self.checkpoints.set_note(key, str(number))
         return path if number == 1 else f"{path} ({number})"
 
 

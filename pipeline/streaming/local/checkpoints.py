@@ -19,7 +19,7 @@ class SourceCheckpoints:
         self._through: dict[str, int] = {}
         self._beyond: defaultdict[str, set[int]] = defaultdict(set)
         self._notes: dict[str, str] = {}
-        self._kept: set[str] = set()
+        self._tracked: set[str] = set()
         self._empty: defaultdict[str, set[int]] = defaultdict(set)
         for source, through, note in connection.execute("SELECT source, through, note FROM sources"):
             self._through[source] = through
@@ -31,12 +31,12 @@ class SourceCheckpoints:
     def done(self, source: str) -> SettledPositions:
         """Returns what was settled of a source, and keeps it from now on."""
         with self._lock:
-            self._kept.add(source)
+            self._tracked.add(source)
             return SettledPositions(self._through.get(source, 0), frozenset(self._beyond[source]))
 
-    def keeps(self, source: str) -> bool:
+    def is_tracked(self, source: str) -> bool:
         """Tells whether what is settled of a source is written down."""
-        return source in self._kept
+        return source in self._tracked
 
     def skip(self, source: str, positions: Iterable[int]) -> None:
         """Takes positions as settled that hold nothing; it is written down with what is settled next."""
@@ -47,7 +47,7 @@ class SourceCheckpoints:
         """Returns what was remembered about a source."""
         return self._notes.get(source)
 
-    def remember(self, source: str, note: str) -> None:
+    def set_note(self, source: str, note: str) -> None:
         """Keeps a note about a source; raises OSError."""
         with self._lock, disk_errors():
             self._notes[source] = note
@@ -61,7 +61,7 @@ class SourceCheckpoints:
         """Writes down settled places, inside the transaction that is open."""
         by_source, self._empty = self._empty, defaultdict(set)
         for source, position in places:
-            if source in self._kept:
+            if source in self._tracked:
                 by_source[source].add(position)
         for source, positions in by_source.items():
             self._settle_source(source, positions)

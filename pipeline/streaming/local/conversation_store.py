@@ -105,7 +105,7 @@ class ConversationStore:
         self._place(key, ())
         self._connection.execute("DELETE FROM conversations WHERE key = ?", (key,))
 
-    def keep(
+    def put(
         self,
         contribution: Contribution,
         result: str | None,
@@ -140,7 +140,7 @@ class ConversationStore:
         )
         self._place(key, spans)
 
-    def keep_session(self, record: Record, is_lost: bool) -> None:
+    def put_session(self, record: Record, is_lost: bool) -> None:
         """Writes down the events of a closed session."""
         assert record.closing is not None
         closed = closed_session(record, is_lost)

@@ -1,4 +1,4 @@
-"""Drives a local pipeline: hands it what a feed gives, moves its time on, and ends it."""
+"""Drives a local pipeline: hands it what a source gives, moves its time on, and ends it."""
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import wait
@@ -27,7 +27,7 @@ _BUNDLE = 400
 _PAUSE = 0.02
 _TICK = 0.2
 _STALLED_AFTER = 120.0
-_LEAVING = 2.0
+_STOP_SECONDS = 2.0
 TestStreamPayload = beam_runner_api_pb2.TestStreamPayload
 _T = TypeVar("_T")
 _Message: TypeAlias = TestStreamPayload.Event
@@ -89,18 +89,18 @@ class Engine:
         self._worker, self._patience = Worker("turnwise-reader"), patience
         self._source, self._in_flight, self._store = source, in_flight, store
         self._limits, self._longest_wait, self._run_id = limits, longest_wait, run_id
-        self._stop, self._gone, self._done = stop, Event(), Event()
+        self._stop, self._is_stopped, self._done = stop, Event(), Event()
         self._done.set()
         self._watermark = Watermark(patience=longest_wait)
         self._started = self._ticked = monotonic()
-        self._scored_before, self._latest = self._scored(), 0
+        self._scored_before, self._last_bundle = self._scored(), 0
         self._is_complete = False
         self.problem: Exception | None = None
 
-    def leave(self) -> None:
+    def stop(self) -> None:
         """Ends the stream without more ado, once there is no pipeline any more that it could be given to."""
-        self._gone.set()
-        self._done.wait(_LEAVING)
+        self._is_stopped.set()
+        self._done.wait(_STOP_SECONDS)
         self._worker.close()
 
     def fail(self, problem: Exception) -> None:
@@ -115,7 +115,7 @@ class Engine:
         try:
             yield from self._live()
             yield from self._drain()
-            self._is_complete = not self._gone.is_set()
+            self._is_complete = not self._is_stopped.is_set()
         except Exception as error:
             self.fail(error)
         self._done.set()
@@ -131,16 +131,16 @@ class Engine:
             )
 
     def _live(self) -> Iterator[_Message]:
-        while not self._is_ending():
+        while not self._must_end():
             room = self._room()
-            items = (yield from self._aside(partial(self._source.poll, room))) if room > 0 else ()
+            items = (yield from self._in_worker(partial(self._source.poll, room))) if room > 0 else ()
             if items:
-                yield from self._given(items)
+                yield from self._admit(items)
             else:
                 sleep(_PAUSE)
             yield from self._tick()
 
-    def _aside(self, call: Callable[[], _T]) -> Generator[_Message, None, _T | None]:
+    def _in_worker(self, call: Callable[[], _T]) -> Generator[_Message, None, _T | None]:
         """Makes a call in the other thread, and moves the clock on meanwhile.
 
         Returns:
@@ -151,9 +151,9 @@ class Engine:
         """
         result = self._worker.submit(call)
         ending_since: float | None = None
-        while not wait([result], _TICK).done and not self._gone.is_set():
+        while not wait([result], _TICK).done and not self._is_stopped.is_set():
             yield from self._tick()
-            if ending_since is None and self._is_ending():
+            if ending_since is None and self._must_end():
                 ending_since = monotonic()
             if ending_since is not None and monotonic() - ending_since > self._patience:
                 raise StalledError(
@@ -162,9 +162,9 @@ class Engine:
                 )
         return result.result() if result.done() else None
 
-    def _is_ending(self) -> bool:
+    def _must_end(self) -> bool:
         seconds, conversations = self._limits.seconds, self._limits.conversations
-        if self._stop.is_set() or self._gone.is_set():
+        if self._stop.is_set() or self._is_stopped.is_set():
             return True
         if self._source.is_finished and not self._in_flight.in_flight:
             return True
@@ -181,14 +181,14 @@ class Engine:
 
         A bundle costs the engine some time whatever its size, so what arrives meanwhile makes up the next.
         """
-        if self._in_flight.in_flight > self._latest:
+        if self._in_flight.in_flight > self._last_bundle:
             return 0
         if self._limits.conversations is None:
             return _BUNDLE
         wanted = self._limits.conversations - (self._scored() - self._scored_before)
         return min(_BUNDLE, wanted - self._in_flight.in_flight)
 
-    def _given(self, items: Iterable[SourceRecord]) -> Iterator[_Message]:
+    def _admit(self, items: Iterable[SourceRecord]) -> Iterator[_Message]:
         """Takes on items: those that could not be read are failures, the others go into the pipeline."""
         elements, unread = [], []
         for item in items:
@@ -201,8 +201,8 @@ class Engine:
                 continue
             elements.append(_element(arrival))
         if unread:
-            yield from self._aside(partial(self._store.commit, unread, self._in_flight))
-        self._latest = len(elements)
+            yield from self._in_worker(partial(self._store.commit, unread, self._in_flight))
+        self._last_bundle = len(elements)
         if elements:
             yield _Message(element_event=_Message.AddElements(elements=elements))
 
@@ -227,8 +227,8 @@ class Engine:
 
     def _drain(self) -> Iterator[_Message]:
         """Lets everything that was read come out: first what is on its way, then open sessions."""
-        if self._limits.conversations is None and not self._gone.is_set():
-            yield from self._given((yield from self._aside(self._source.last_items)) or ())
+        if self._limits.conversations is None and not self._is_stopped.is_set():
+            yield from self._admit((yield from self._in_worker(self._source.last_items)) or ())
         yield from self._until_none(lambda: self._in_flight.in_flight)
         self._watermark.pass_over(self._longest_wait)
         yield _watermark_message(self._watermark.micros)
@@ -236,7 +236,7 @@ class Engine:
 
     def _until_none(self, waiting: Any) -> Iterator[_Message]:
         settled, moved_at = self._in_flight.settled, monotonic()
-        while waiting() and not self._gone.is_set():
+        while waiting() and not self._is_stopped.is_set():
             sleep(_PAUSE)
             yield from self._tick()
             if self._in_flight.settled != settled:

@@ -17,7 +17,7 @@ class InFlightRecords:
     def __init__(self, settle: Callable[[Iterable[Place]], None]) -> None:
         self._settle, self._lock = settle, Lock()
         self._arrivals: dict[Place, Arrival] = {}
-        self._kept_parts: dict[Place, set[int]] = {}
+        self._completed_parts: dict[Place, set[int]] = {}
         self.settled = 0
 
     def add(self, arrival: Arrival) -> bool:
@@ -32,7 +32,7 @@ class InFlightRecords:
         """Returns a record that is on its way; raises KeyError if it is not."""
         return self._arrivals[place]
 
-    def completed(self, receipts: Iterable[Receipt]) -> list[Place]:
+    def complete(self, receipts: Iterable[Receipt]) -> list[Place]:
         """Takes note of parts that are being kept, and returns the records that are thereby whole.
 
         Parts of what is not on its way are none of its business: what is no record of the stream, such as an
@@ -44,10 +44,10 @@ class InFlightRecords:
                 place = (receipt.source, receipt.position)
                 if place not in self._arrivals:
                     continue
-                parts = self._kept_parts.setdefault(place, set())
+                parts = self._completed_parts.setdefault(place, set())
                 parts.add(receipt.part)
                 if len(parts) >= receipt.parts:
-                    del self._kept_parts[place]
+                    del self._completed_parts[place]
                     whole.append(place)
         return whole
 

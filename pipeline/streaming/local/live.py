@@ -69,7 +69,7 @@ def view(shot: Snapshot, criteria: Sequence[str]) -> list[str]:
     return lines
 
 
-class Watcher:
+class LiveView:
     """Looks after a running stream once a second."""
 
     def __init__(
@@ -81,10 +81,10 @@ class Watcher:
         self._shown = 0
 
     @contextmanager
-    def watching(self) -> Iterator[None]:
+    def running(self) -> Iterator[None]:
         """Watches in a thread of its own while the body runs."""
         done = Event()
-        thread = Thread(target=self._watch, args=(done,), name="turnwise-watcher", daemon=True)
+        thread = Thread(target=self._refresh, args=(done,), name="turnwise-live", daemon=True)
         thread.start()
         try:
             yield
@@ -94,7 +94,7 @@ class Watcher:
             if self._shown:
                 sys.stderr.write(f"\x1b[{self._shown}F{_CLEAR_BELOW}")
 
-    def _watch(self, done: Event) -> None:
+    def _refresh(self, done: Event) -> None:
         is_terminal = sys.stderr.isatty()
         while not done.wait(_EVERY):
             try:

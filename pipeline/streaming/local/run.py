@@ -27,7 +27,7 @@ from turnwise.pipeline.streaming.inputs.source import StreamSource
 from turnwise.pipeline.streaming.local.counts import stream_counts, stream_guesses
 from turnwise.pipeline.streaming.local.engine import Engine, Limits
 from turnwise.pipeline.streaming.local.in_flight import InFlightRecords
-from turnwise.pipeline.streaming.local.live import Watcher
+from turnwise.pipeline.streaming.local.live import LiveView
 from turnwise.pipeline.streaming.local.metrics_files import MetricsFiles
 from turnwise.pipeline.streaming.local.restore import EarlierCounted, EarlierSessions
 from turnwise.pipeline.streaming.local.runtime import Runtime, open_runtime
@@ -138,7 +138,7 @@ def _stream(
         stack.callback(open_runtime(settings.output, runtime))
         endpoint = stack.enter_context(_served(engine))
         pipeline = _pipeline(settings, options, endpoint, restored)
-        stack.enter_context(Watcher(runtime, source, engine, settings.criteria_names).watching())
+        stack.enter_context(LiveView(runtime, source, engine, settings.criteria_names).running())
         run_to_the_end(pipeline)
     late = runtime.complete_windows(stream.rules)
     runtime.write_metrics()
@@ -155,7 +155,7 @@ def _served(engine: Engine) -> Iterator[str]:
     try:
         yield service.endpoint
     finally:
-        engine.leave()
+        engine.stop()
         service.stop()
         shutil.rmtree(directory, ignore_errors=True)
 

@@ -39,19 +39,19 @@ class Runtime:
             self.metrics.write(self.store.totals, self.store.conversations.changes)
 
 
-_DESKS: dict[str, Runtime] = {}
+_RUNTIMES: dict[str, Runtime] = {}
 
 
 def open_runtime(name: str, runtime: Runtime) -> Callable[[], None]:
     """Lets the steps of this process find a desk; returns what takes it away again."""
-    _DESKS[name] = runtime
+    _RUNTIMES[name] = runtime
 
     def close() -> None:
-        _DESKS.pop(name, None)
+        _RUNTIMES.pop(name, None)
 
     return close
 
 
 def find_runtime(name: str) -> Runtime:
     """Returns an open desk; raises KeyError if this process has none of that name."""
-    return _DESKS[name]
+    return _RUNTIMES[name]

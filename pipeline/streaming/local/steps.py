@@ -16,7 +16,7 @@ from turnwise.transforms.streaming.outcome import RecordOutcome
 from turnwise.transforms.streaming.windowed import WindowMetrics
 
 
-class _TakeFn(beam.DoFn):
+class _LookUpFn(beam.DoFn):
     """Puts a record in the place of its name."""
 
     def __init__(self, runtime: str) -> None:
@@ -27,7 +27,7 @@ class _TakeFn(beam.DoFn):
         yield find_runtime(self._runtime).in_flight.arrival((source, position))
 
 
-class _KeepFn(beam.DoFn):
+class _CommitFn(beam.DoFn):
     """Keeps the outcomes of a bundle in one step."""
 
     def __init__(self, runtime: str) -> None:
@@ -45,7 +45,7 @@ class _KeepFn(beam.DoFn):
         runtime.store.commit(self._outcomes, runtime.in_flight)
 
 
-class _ShowFn(beam.DoFn):
+class _UpdateMetricsFn(beam.DoFn):
     def __init__(self, runtime: str) -> None:
         self._runtime = runtime
 
@@ -63,12 +63,12 @@ class LocalStream:
     def read(self, root: beam.Pipeline) -> "PCollection[Arrival]":
         """Adds the steps that give the records the engine announces."""
         places = root | "Arrive" >> TestStream(coder=BytesCoder(), endpoint=self._endpoint)
-        return places | "Take" >> beam.ParDo(_TakeFn(self._runtime))
+        return places | "Take" >> beam.ParDo(_LookUpFn(self._runtime))
 
-    def keep(self, outcomes: "PCollection[RecordOutcome]") -> None:
+    def write_outcomes(self, outcomes: "PCollection[RecordOutcome]") -> None:
         """Adds the step that writes outcomes."""
-        _ = outcomes | "Keep" >> beam.ParDo(_KeepFn(self._runtime))
+        _ = outcomes | "Keep" >> beam.ParDo(_CommitFn(self._runtime))
 
-    def show(self, metrics: "PCollection[WindowMetrics]") -> None:
+    def write_metrics(self, metrics: "PCollection[WindowMetrics]") -> None:
         """Adds the step that writes the metrics of windows."""
-        _ = metrics | "Show" >> beam.ParDo(_ShowFn(self._runtime))
+        _ = metrics | "Show" >> beam.ParDo(_UpdateMetricsFn(self._runtime))

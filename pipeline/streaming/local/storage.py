@@ -102,9 +102,9 @@ class StreamStorage:
         """
         with self._transaction():
             for outcome in outcomes:
-                self._keep(outcome)
+                self._store(outcome)
             receipts = [receipt for outcome in outcomes for receipt in outcome.receipts]
-            whole = in_flight.completed(receipts)
+            whole = in_flight.complete(receipts)
             self.checkpoints.settle(whole)
             self.counts["records"] += sum(map(self._is_first, whole))
             self._prune()
@@ -115,7 +115,7 @@ class StreamStorage:
             self._pruned_at = self.conversations.changes
             prune(self._connection, self._rules, self.now, time())
 
-    def _keep(self, outcome: RecordOutcome) -> None:
+    def _store(self, outcome: RecordOutcome) -> None:
         contribution = outcome.contribution
         if contribution is None:
             if outcome.failures and self._is_first_loss(outcome):
@@ -132,7 +132,7 @@ class StreamStorage:
         written = contribution.revision
         if known is not None:
             written = max(written, known.written + 1)
-            self._take_back(known, contribution.name)
+            self._retract(known, contribution.name)
             if known.key == key_of(contribution.name):
                 contribution = contribution._replace(event_time=known.event_time)
         counts = outcome_counts(outcome)
@@ -143,9 +143,9 @@ class StreamStorage:
             "failures": outcome.failures,
         }
         spans = [span for table in TABLES if (span := self._segments.append(table, rows[table]))]
-        self.conversations.keep(contribution, result, written, counts, spans, self.now)
+        self.conversations.put(contribution, result, written, counts, spans, self.now)
         if outcome.joined is not None:
-            self.conversations.keep_session(outcome.joined, is_lost=result is None)
+            self.conversations.put_session(outcome.joined, is_lost=result is None)
 
     def _came_too_late(self, outcome: RecordOutcome, contribution: Contribution, result: str | None) -> bool:
         """Tells whether a conversation was pruned; a changed one that comes then is lost, in one row."""
@@ -166,7 +166,7 @@ class StreamStorage:
             self.totals.setdefault(version, MetricsState()).merge(contribution.statistics)
             self.sums.add(contribution.event_time, version, contribution.statistics)
 
-    def _take_back(self, known: StoredConversation, name: str) -> None:
+    def _retract(self, known: StoredConversation, name: str) -> None:
         """Takes back what a conversation added that another outcome takes the place of."""
         self.earlier.replace(known)
         self.counts.subtract(known.counted)
@@ -183,7 +183,7 @@ class StreamStorage:
 
     def _is_first(self, place: Place) -> bool:
         """Tells whether a record is settled for the first time; what the book keeps never comes again."""
-        if self.checkpoints.keeps(place[0]):
+        if self.checkpoints.is_tracked(place[0]):
             return True
         insert = "INSERT OR IGNORE INTO settled VALUES (?, ?, ?)"
         return self._connection.execute(insert, (*place, time())).rowcount > 0

@@ -1,4 +1,4 @@
-"""The MCP face, to the SDK's own client: over both transports, and inside the process."""
+"""The MCP interface, to the SDK's own client: over both transports, and inside the process."""
 
 import asyncio
 import http.client

@@ -1,4 +1,4 @@
-"""The REST face, to the real client of the API and to plain requests."""
+"""The REST interface, to the real client of the API and to plain requests."""
 
 import json
 import urllib.request

@@ -21,8 +21,8 @@ from typing import Any
 import pytest
 import uvicorn
 
+from turnwise.pipeline.service.http.log_limit import LogRateLimit
 from turnwise.pipeline.service.http.protocol import LimitedProtocol, Limits, server_limits
-from turnwise.pipeline.service.http.quiet import Quiet
 
 ROOT = Path(__file__).parents[3]
 BASE = "/v1beta/projects/p/locations/l/apps/a/evaluations"
@@ -218,19 +218,19 @@ def record(text: str, *arguments: Any, **more: Any) -> logging.LogRecord:
 
 def test_a_log_holds_one_line_of_a_kind_in_a_minute() -> None:
     now = [0.0]
-    quiet = Quiet(lambda: now[0])
+    limited = LogRateLimit(lambda: now[0])
     try:
         raise OSError("secret")
     except OSError:
         failed = sys.exc_info()
     first = record("out of %s\nsocket: 7", "files", exc_info=failed)
-    assert quiet.filter(first) and first.getMessage() == "out of files (OSError)" and not first.exc_info
-    held = [quiet.filter(record("out of %s\nsocket: 8", "files", exc_info=failed)) for _ in range(5)]
+    assert limited.filter(first) and first.getMessage() == "out of files (OSError)" and not first.exc_info
+    held = [limited.filter(record("out of %s\nsocket: 8", "files", exc_info=failed)) for _ in range(5)]
     assert held == [False] * 5
-    assert quiet.filter(record("another"))
+    assert limited.filter(record("another"))
     now[0] = 61.0
     later = record("out of %s", "files", exc_info=failed)
-    assert quiet.filter(later) and later.getMessage() == "out of files (OSError) (and 5 more before)"
+    assert limited.filter(later) and later.getMessage() == "out of files (OSError) (and 5 more before)"
 
 
 CASE = {"displayName": "x", "golden": {"turns": [{"steps": [{"userInput": {"text": "hi"}}]}]}}

@@ -12,7 +12,7 @@ import pytest
 from sqlalchemy import text
 
 from turnwise.pipeline.service.arguments import ServeOptions, parse_serve_options
-from turnwise.pipeline.service.http.auth import Gate
+from turnwise.pipeline.service.http.auth import AuthMiddleware
 from turnwise.pipeline.settings.addresses import is_loopback
 from turnwise.pipeline.store.engine import open_store
 from turnwise.schemas.config import ConfigError
@@ -25,7 +25,7 @@ TOKEN = "a-token-of-some-length"
 FIRST = ["--store", "sqlite:///s.db"]
 
 
-def ask(gate: Gate, *headers: tuple[str, str], kind: str = "http") -> int:
+def ask(middleware: AuthMiddleware, *headers: tuple[str, str], kind: str = "http") -> int:
     """Returns the code of the answer; 200: the request was let through."""
     codes: list[int] = []
 
@@ -36,7 +36,7 @@ def ask(gate: Gate, *headers: tuple[str, str], kind: str = "http") -> int:
         return {"type": "http.request", "body": b""}
 
     raw = [(key.encode(), value.encode("latin-1")) for key, value in headers]
-    asyncio.run(gate({"type": kind, "method": "GET", "path": "/", "headers": raw}, receive, send))
+    asyncio.run(middleware({"type": kind, "method": "GET", "path": "/", "headers": raw}, receive, send))
     return codes[0]
 
 
@@ -44,9 +44,9 @@ async def let_through(scope: Any, receive: Any, send: Any) -> None:
     await send({"type": "http.response.start", "status": 200})
 
 
-LOCAL = Gate(let_through, "127.0.0.1", ["tools.example.com"], "")
-WIDE = Gate(let_through, "0.0.0.0", ["tools.example.com"], "")
-GUARDED = Gate(let_through, "127.0.0.1", [], TOKEN)
+LOCAL = AuthMiddleware(let_through, "127.0.0.1", ["tools.example.com"], "")
+WIDE = AuthMiddleware(let_through, "0.0.0.0", ["tools.example.com"], "")
+WITH_TOKEN = AuthMiddleware(let_through, "127.0.0.1", [], TOKEN)
 
 
 @pytest.mark.parametrize(
@@ -128,22 +128,22 @@ def test_a_page_of_the_server_itself_is_no_other_site() -> None:
     ],
 )
 def test_tokens(values: list[str], code: int) -> None:
-    assert ask(GUARDED, ("host", "localhost"), *(("authorization", value) for value in values)) == code
+    assert ask(WITH_TOKEN, ("host", "localhost"), *(("authorization", value) for value in values)) == code
 
 
 def test_sockets_are_closed() -> None:
     assert ask(LOCAL, ("host", "localhost"), kind="websocket") == 1008
 
 
-@pytest.mark.parametrize("face", [f"{BASE}/one", "/mcp", "/", "/v1beta"])
-def test_both_faces_are_guarded(start: Any, face: str) -> None:
+@pytest.mark.parametrize("path", [f"{BASE}/one", "/mcp", "/", "/v1beta"])
+def test_both_faces_are_guarded(start: Any, path: str) -> None:
     server = start(token=TOKEN)
-    assert server.call("GET", face)[0] in (404, 405)
-    code, value = server.call("GET", face, Authorization="")
+    assert server.call("GET", path)[0] in (404, 405)
+    code, value = server.call("GET", path, Authorization="")
     assert (code, value["error"]["status"]) == (401, "UNAUTHENTICATED")
-    assert server.call("GET", face, Authorization="Bearer wrong-token-of-some-length")[0] == 401
-    assert server.call("POST", face, b"{}", Host="evil.example")[0] == 403
-    assert server.call("POST", face, b"{}", Origin="http://evil.example")[0] == 403
+    assert server.call("GET", path, Authorization="Bearer wrong-token-of-some-length")[0] == 401
+    assert server.call("POST", path, b"{}", Host="evil.example")[0] == 403
+    assert server.call("POST", path, b"{}", Origin="http://evil.example")[0] == 403
     log = server.stop()
     assert TOKEN not in log
 

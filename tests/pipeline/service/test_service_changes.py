@@ -211,13 +211,13 @@ def test_a_read_only_service_changes_nothing(store: Store, create: Any) -> None:
 def in_threads(count: int, work: Any) -> None:
     errors: list[BaseException] = []
 
-    def guarded(number: int) -> None:
+    def update(number: int) -> None:
         try:
             work(number)
         except BaseException as error:
             errors.append(error)
 
-    threads = [threading.Thread(target=guarded, args=(number,)) for number in range(count)]
+    threads = [threading.Thread(target=update, args=(number,)) for number in range(count)]
     for thread in threads:
         thread.start()
     for thread in threads:

@@ -19,7 +19,7 @@ DATAFLOW += ["--temp_location=gs://some-bucket/tmp"]
 FLINK = ["--runner=FlinkRunner", "--flink_master=cluster.example:8081"]
 INPUT, OUTPUT = "--input=gs://some-bucket/logs/", "--output=gs://some-bucket/out"
 PLACES = [INPUT, OUTPUT]
-FEED = ["--streaming", "--input=pubsub:projects/p/subscriptions/s", OUTPUT]
+STREAM = ["--streaming", "--input=pubsub:projects/p/subscriptions/s", OUTPUT]
 PYPROJECT = Path(__file__).parents[3] / "pyproject.toml"
 JUDGED = ["--judge=gemini"]
 VERTEX = {"GOOGLE_GENAI_USE_VERTEXAI": "true", "GOOGLE_CLOUD_PROJECT": "some-project"}
@@ -106,10 +106,10 @@ def test_where_workers_are(arguments: list[str], elsewhere: bool) -> None:
             "is Beam's own image",
         ),
         (
-            [*FEED, IMAGE, "--alerts=http://localhost:9/hook"],
+            [*STREAM, IMAGE, "--alerts=http://localhost:9/hook"],
             ": is on this machine",
         ),
-        ([*FEED, IMAGE, "--alerts=https://[::1]/hook"], "is on this machine"),
+        ([*STREAM, IMAGE, "--alerts=https://[::1]/hook"], "is on this machine"),
         (
             ["--input=kafka://localhost:9092/t", "--streaming", OUTPUT, IMAGE],
             "kafka://localhost:9092/t: is on",

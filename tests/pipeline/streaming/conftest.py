@@ -196,7 +196,7 @@ def new_outcome() -> Callable[..., RecordOutcome]:
     return _outcome
 
 
-class Kept:
+class OpenedStorage:
     """A store and its ledger, in a directory that can be opened again."""
 
     def __init__(self, directory: Path) -> None:
@@ -205,13 +205,13 @@ class Kept:
         self.settled: list[tuple[str, int]] = []
         self.open()
 
-    def open(self) -> "Kept":
+    def open(self) -> "OpenedStorage":
         self.in_flight = InFlightRecords(self.settled.extend)
         self.store = StreamStorage(self.directory, RULES)
         self.store.checkpoints.done("logs")
         return self
 
-    def reopen(self) -> "Kept":
+    def reopen(self) -> "OpenedStorage":
         self.store.close()
         return self.open()
 
@@ -252,7 +252,7 @@ class Kept:
 
 
 @pytest.fixture
-def kept(tmp_path: Path) -> Iterator[Kept]:
-    one = Kept(tmp_path / "kept")
+def opened(tmp_path: Path) -> Iterator[OpenedStorage]:
+    one = OpenedStorage(tmp_path / "opened")
     yield one
     one.store.close()

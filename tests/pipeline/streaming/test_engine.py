@@ -12,7 +12,7 @@ from turnwise.pipeline.streaming.inputs.source import SourceRecord
 from turnwise.pipeline.streaming.local.engine import EndedEarlyError, Engine, Limits, StalledError
 
 
-class SlowFeed:
+class SlowSource:
     """Gives one item, after it was told to."""
 
     is_finished = False
@@ -42,13 +42,13 @@ class SlowFeed:
 
 @pytest.fixture
 def source():
-    source = SlowFeed()
+    source = SlowSource()
     yield source
     source.may_go_on.set()
 
 
-def engine(source, kept, stop, **fields):
-    return Engine(source, kept.in_flight, kept.store, Limits(), 1.0, "run", stop, **fields)
+def engine(source, opened, stop, **fields):
+    return Engine(source, opened.in_flight, opened.store, Limits(), 1.0, "run", stop, **fields)
 
 
 def until(messages, is_so):
@@ -73,19 +73,19 @@ def is_the_end(message):
     return message.watermark_event.new_watermark == MAX_TIMESTAMP.micros
 
 
-def test_a_long_poll_keeps_the_stream_alive(kept, source):
-    messages = engine(source, kept, Event()).read_multiple([])
+def test_a_long_poll_keeps_the_stream_alive(opened, source):
+    messages = engine(source, opened, Event()).read_multiple([])
     for _ in range(3):
         assert until(messages, is_tick)
-    assert kept.in_flight.waiting == 0
+    assert opened.in_flight.waiting == 0
     source.may_go_on.set()
     found = until(messages, is_element)
     assert json.loads(found.element_event.elements[0].encoded_element) == ["logs", 1]
 
 
-def test_a_stuck_poll_does_not_keep_the_stream_from_ending(kept, source):
+def test_a_stuck_poll_does_not_keep_the_stream_from_ending(opened, source):
     stop = Event()
-    one = engine(source, kept, stop, patience=0.1)
+    one = engine(source, opened, stop, patience=0.1)
     messages = one.read_multiple([])
     assert until(messages, is_tick)
     stop.set()
@@ -95,20 +95,20 @@ def test_a_stuck_poll_does_not_keep_the_stream_from_ending(kept, source):
 
 
 @pytest.mark.parametrize("error", [TimeoutError("slow disk"), RuntimeError("a bug")])
-def test_an_error_of_the_feed_ends_the_stream(kept, source, error):
+def test_an_error_of_the_source_ends_the_stream(opened, source, error):
     source.error = error
     source.may_go_on.set()
-    one = engine(source, kept, Event())
+    one = engine(source, opened, Event())
     assert until(one.read_multiple([]), is_the_end)
     with pytest.raises(type(error), match=str(error)):
         one.check()
 
 
-def test_a_stream_that_is_asked_to_end_is_complete(kept, source):
+def test_a_stream_that_is_asked_to_end_is_complete(opened, source):
     stop = Event()
     source.items.clear()
     source.may_go_on.set()
-    one = engine(source, kept, stop)
+    one = engine(source, opened, stop)
     messages = one.read_multiple([])
     assert until(messages, is_tick)
     stop.set()
@@ -117,13 +117,13 @@ def test_a_stream_that_is_asked_to_end_is_complete(kept, source):
 
 
 @pytest.mark.parametrize("is_begun", [False, True])
-def test_a_stream_that_ends_before_it_was_asked_to_is_no_success(kept, source, is_begun):
+def test_a_stream_that_ends_before_it_was_asked_to_is_no_success(opened, source, is_begun):
     """Beam ends a pipeline that is given no event for 30 s, without an error."""
-    one = engine(source, kept, Event())
+    one = engine(source, opened, Event())
     messages = one.read_multiple([])
     if is_begun:
         assert until(messages, is_tick)
-    leaving = threading.Thread(target=one.leave)
+    leaving = threading.Thread(target=one.stop)
     leaving.start()
     if is_begun:
         assert until(messages, is_the_end)
@@ -132,14 +132,14 @@ def test_a_stream_that_ends_before_it_was_asked_to_is_no_success(kept, source, i
         one.check()
 
 
-def test_the_time_of_a_stream_goes_on_while_its_disk_is_slow(kept, source):
+def test_the_time_of_a_stream_goes_on_while_its_disk_is_slow(opened, source):
     source.items[:] = [SourceRecord("logs", 1, b"", error=ValueError("bad"))]
     source.may_go_on.set()
-    messages = engine(source, kept, Event()).read_multiple([])
+    messages = engine(source, opened, Event()).read_multiple([])
     locked, free = Event(), Event()
 
     def hold():
-        with kept.store.lock:
+        with opened.store.lock:
             locked.set()
             free.wait(60)
 
@@ -149,9 +149,9 @@ def test_the_time_of_a_stream_goes_on_while_its_disk_is_slow(kept, source):
         assert locked.wait(60)
         for _ in range(3):
             assert until(messages, is_tick)
-        assert kept.rows("failures") == []
+        assert opened.rows("failures") == []
     finally:
         free.set()
         holder.join(60)
-    until(messages, lambda _: kept.rows("failures"))
-    assert [row["message"] for row in kept.rows("failures")] == ["bad"]
+    until(messages, lambda _: opened.rows("failures"))
+    assert [row["message"] for row in opened.rows("failures")] == ["bad"]

@@ -1,4 +1,4 @@
-"""What the tests of feeds share."""
+"""What the tests of sources share."""
 
 import time
 from collections.abc import Callable, Iterable
@@ -8,8 +8,8 @@ import pytest
 from turnwise.pipeline.streaming.inputs.source import SettledPositions
 
 
-class Book:
-    """A progress book in memory; it outlives the feeds, as the one on disk outlives the process."""
+class InMemoryCheckpoints:
+    """A progress book in memory; it outlives the sources, as the one on disk outlives the process."""
 
     def __init__(self) -> None:
         self.settled: dict[str, set[int]] = {}
@@ -32,7 +32,7 @@ class Book:
     def note(self, source: str) -> str | None:
         return self.notes.get(source)
 
-    def remember(self, source: str, note: str) -> None:
+    def set_note(self, source: str, note: str) -> None:
         self.notes[source] = note
 
 
@@ -50,8 +50,8 @@ class Clock:
 
 
 @pytest.fixture(scope="module")
-def new_book() -> Callable[[], Book]:
-    return Book
+def new_checkpoints() -> Callable[[], InMemoryCheckpoints]:
+    return InMemoryCheckpoints
 
 
 @pytest.fixture(scope="module")
@@ -60,8 +60,8 @@ def new_clock() -> Callable[[], Clock]:
 
 
 @pytest.fixture
-def checkpoints() -> Book:
-    return Book()
+def checkpoints() -> InMemoryCheckpoints:
+    return InMemoryCheckpoints()
 
 
 @pytest.fixture

@@ -70,9 +70,9 @@ def test_notes_are_remembered_apart_from_progress(open_book):
     checkpoints = open_book()
     checkpoints.done("a")
     assert checkpoints.note("a") is None
-    checkpoints.remember("a", "one")
+    checkpoints.set_note("a", "one")
     checkpoints.settle([("a", 1)])
-    checkpoints.remember("a", "two")
+    checkpoints.set_note("a", "two")
     after = open_book()
     assert (after.note("a"), after.note("b"), after.done("a")) == ("two", None, SettledPositions(1))
 

@@ -8,7 +8,7 @@ from turnwise.schemas.record import Receipt
 
 
 class Owner:
-    """A ledger and what it told its feed."""
+    """A ledger and what it told its source."""
 
     def __init__(self, *positions):
         self.told = []
@@ -16,8 +16,8 @@ class Owner:
         for position in positions:
             self.in_flight.add(arrival(position))
 
-    def keep(self, *receipts):
-        whole = self.in_flight.completed(receipts)
+    def complete(self, *receipts):
+        whole = self.in_flight.complete(receipts)
         self.in_flight.release(whole)
         return whole
 
@@ -33,21 +33,21 @@ def receipt(position, part=0, parts=1):
 def test_a_record_is_taken_on_once_while_it_is_on_its_way():
     owner = Owner(1)
     assert not owner.in_flight.add(arrival(1)) and owner.in_flight.waiting == 1
-    owner.keep(receipt(1))
+    owner.complete(receipt(1))
     assert owner.in_flight.add(arrival(1)), "a source may give again what was settled"
 
 
 def test_a_record_can_be_looked_up_until_it_is_kept():
     owner = Owner(1)
     assert owner.in_flight.arrival(("logs", 1)) == arrival(1)
-    owner.keep(receipt(1))
+    owner.complete(receipt(1))
     with pytest.raises(KeyError):
         owner.in_flight.arrival(("logs", 1))
 
 
-def test_the_feed_is_told_when_a_record_is_kept():
+def test_a_complete_record_is_settled_at_the_source():
     owner = Owner(1, 2, 3)
-    owner.keep(receipt(2), receipt(3))
+    owner.complete(receipt(2), receipt(3))
     assert (owner.told, owner.in_flight.settled, owner.in_flight.waiting) == (
         [[("logs", 2), ("logs", 3)]],
         2,
@@ -57,35 +57,35 @@ def test_the_feed_is_told_when_a_record_is_kept():
 
 def test_a_record_of_several_parts_is_whole_with_the_last_of_them():
     owner = Owner(1)
-    assert owner.keep(receipt(1, 1, 3), receipt(1, 0, 3)) == []
-    assert owner.keep(receipt(1, 0, 3), receipt(1, 1, 3)) == [], "the same parts again"
-    assert owner.keep(receipt(1, 2, 3)) == [("logs", 1)]
+    assert owner.complete(receipt(1, 1, 3), receipt(1, 0, 3)) == []
+    assert owner.complete(receipt(1, 0, 3), receipt(1, 1, 3)) == [], "the same parts again"
+    assert owner.complete(receipt(1, 2, 3)) == [("logs", 1)]
     assert owner.told == [[("logs", 1)]]
 
 
 def test_what_is_kept_and_not_released_stays():
     """Between the two the rows reach the disk, or fail to."""
     owner = Owner(1)
-    assert owner.in_flight.completed([receipt(1)]) == [("logs", 1)]
+    assert owner.in_flight.complete([receipt(1)]) == [("logs", 1)]
     assert (owner.in_flight.waiting, owner.told) == (1, [])
 
 
 def test_a_record_that_is_given_again_is_settled_again():
     owner = Owner(1)
-    owner.keep(receipt(1, 0, 2), receipt(1, 1, 2))
+    owner.complete(receipt(1, 0, 2), receipt(1, 1, 2))
     owner.in_flight.add(arrival(1))
-    assert owner.keep(receipt(1, 1, 2)) == []
-    assert owner.keep(receipt(1, 0, 2)) == [("logs", 1)]
+    assert owner.complete(receipt(1, 1, 2)) == []
+    assert owner.complete(receipt(1, 0, 2)) == [("logs", 1)]
     assert owner.told == [[("logs", 1)], [("logs", 1)]]
 
 
 def test_what_is_not_on_its_way_is_nothing_to_it():
     owner = Owner(1)
-    assert owner.keep(receipt(2), Receipt("cases", 1)) == []
+    assert owner.complete(receipt(2), Receipt("cases", 1)) == []
     assert (owner.told, owner.in_flight.waiting) == ([], 1)
 
 
 def test_no_call_for_nothing():
     owner = Owner(1)
-    owner.keep()
+    owner.complete()
     assert owner.told == []

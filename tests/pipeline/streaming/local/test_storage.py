@@ -18,45 +18,45 @@ from turnwise.transforms.streaming.sessions import FORGOTTEN_SECONDS
 RULES = StreamRules(session_gap=6.0, window=100.0, allowed_lateness=1000.0)
 
 
-def results(kept):
-    return sorted((row["name"], row["revision"]) for row in kept.rows("results"))
+def results(opened):
+    return sorted((row["name"], row["revision"]) for row in opened.rows("results"))
 
 
-def test_what_is_committed_stands_in_the_files_and_is_settled(kept, new_outcome):
-    kept.commit(new_outcome("a", 1, size=3), new_outcome("b", 2, failures=1))
-    assert results(kept) == [("a", 0), ("b", 0)]
-    assert (len(kept.rows("scores")), len(kept.rows("failures"))) == (4, 1)
-    assert kept.settled == [("logs", 1), ("logs", 2)]
-    assert kept.store.checkpoints.done("logs") == SettledPositions(2)
-    assert kept.store.totals["v1"].conversations == 2
+def test_what_is_committed_stands_in_the_files_and_is_settled(opened, new_outcome):
+    opened.commit(new_outcome("a", 1, size=3), new_outcome("b", 2, failures=1))
+    assert results(opened) == [("a", 0), ("b", 0)]
+    assert (len(opened.rows("scores")), len(opened.rows("failures"))) == (4, 1)
+    assert opened.settled == [("logs", 1), ("logs", 2)]
+    assert opened.store.checkpoints.done("logs") == SettledPositions(2)
+    assert opened.store.totals["v1"].conversations == 2
     assert {
-        name: kept.store.counts[name] for name in ("results", "records", "failure score: ValueError")
+        name: opened.store.counts[name] for name in ("results", "records", "failure score: ValueError")
     } == {**{"results": 2, "records": 2, "failure score: ValueError": 1}}
 
 
-def test_reopening_gives_the_same(kept, new_outcome):
-    kept.commit(new_outcome("a", 1, events=b"[1]"), new_outcome("b", 2, failures=2), new_outcome("c", 4))
-    kept.commit(
+def test_reopening_gives_the_same(opened, new_outcome):
+    opened.commit(new_outcome("a", 1, events=b"[1]"), new_outcome("b", 2, failures=2), new_outcome("c", 4))
+    opened.commit(
         new_outcome("a", 5, revision=1, events=b"[1,2]"), new_outcome("-", 6, is_scored=False, failures=1)
     )
-    before, counts = kept.state(), stream_counts(kept.store.counts)
-    kept.reopen()
-    assert kept.state() == before and stream_counts(kept.store.counts) == counts
-    assert kept.store.checkpoints.done("logs") == SettledPositions(2, frozenset({4, 5, 6}))
+    before, counts = opened.state(), stream_counts(opened.store.counts)
+    opened.reopen()
+    assert opened.state() == before and stream_counts(opened.store.counts) == counts
+    assert opened.store.checkpoints.done("logs") == SettledPositions(2, frozenset({4, 5, 6}))
 
 
-def test_a_repeated_outcome_is_settled_and_not_kept_twice(kept, new_outcome):
-    kept.commit(new_outcome("a", 1))
-    kept.commit(new_outcome("a", 2))
-    kept.reopen().commit(new_outcome("a", 3))
-    assert results(kept) == [("a", 0)] and kept.live_rows("scores") == [("a", 0)]
-    assert (kept.store.counts["results"], kept.store.counts["repeated"]) == (1, 2)
-    assert kept.store.checkpoints.done("logs") == SettledPositions(3)
+def test_a_repeated_outcome_is_settled_and_not_kept_twice(opened, new_outcome):
+    opened.commit(new_outcome("a", 1))
+    opened.commit(new_outcome("a", 2))
+    opened.reopen().commit(new_outcome("a", 3))
+    assert results(opened) == [("a", 0)] and opened.live_rows("scores") == [("a", 0)]
+    assert (opened.store.counts["results"], opened.store.counts["repeated"]) == (1, 2)
+    assert opened.store.checkpoints.done("logs") == SettledPositions(3)
 
 
-def test_twice_in_one_commit_is_once(kept, new_outcome):
-    kept.commit(new_outcome("a", 1), new_outcome("a", 2))
-    assert results(kept) == [("a", 0)] and kept.store.counts["repeated"] == 1
+def test_twice_in_one_commit_is_once(opened, new_outcome):
+    opened.commit(new_outcome("a", 1), new_outcome("a", 2))
+    assert results(opened) == [("a", 0)] and opened.store.counts["repeated"] == 1
 
 
 REPLACED = [
@@ -70,126 +70,129 @@ GIVES_WAY = pytest.mark.parametrize(
 
 
 @GIVES_WAY
-def test_a_replaced_outcome_counts_no_more(kept, new_outcome, first, second):
-    kept.commit(new_outcome("a", 1, version="v1", **first), new_outcome("b", 2))
-    kept.commit(new_outcome("a", 3, version="v2", **second))
-    assert (kept.store.counts["results"], kept.store.counts["replaced"]) == (2, 1)
-    assert {version: state.conversations for version, state in kept.store.totals.items()} == {
+def test_a_replaced_outcome_counts_no_more(opened, new_outcome, first, second):
+    opened.commit(new_outcome("a", 1, version="v1", **first), new_outcome("b", 2))
+    opened.commit(new_outcome("a", 3, version="v2", **second))
+    assert (opened.store.counts["results"], opened.store.counts["replaced"]) == (2, 1)
+    assert {version: state.conversations for version, state in opened.store.totals.items()} == {
         "v1": 1,
         "v2": 1,
     }
-    kept.store.compact()
-    assert results(kept) == [("a", second.get("revision", 0)), ("b", 0)]
-    assert kept.conversation("a")[1::2] == (second.get("digest", b"a"), "v2")
+    opened.store.compact()
+    assert results(opened) == [("a", second.get("revision", 0)), ("b", 0)]
+    assert opened.conversation("a")[1::2] == (second.get("digest", b"a"), "v2")
 
 
 @GIVES_WAY
-def test_a_version_that_all_conversations_left_is_gone(kept, new_outcome, first, second):
-    kept.commit(new_outcome("a", 1, version="", **first))
-    kept.commit(new_outcome("a", 2, version="v1", **second))
-    assert {version: state.conversations for version, state in kept.store.totals.items()} == {"v1": 1}
+def test_a_version_that_all_conversations_left_is_gone(opened, new_outcome, first, second):
+    opened.commit(new_outcome("a", 1, version="", **first))
+    opened.commit(new_outcome("a", 2, version="v1", **second))
+    assert {version: state.conversations for version, state in opened.store.totals.items()} == {"v1": 1}
 
 
 @pytest.mark.parametrize(("first", "second"), [REPLACED[0][1:], REPLACED[2][1:]])
-def test_an_older_revision_changes_nothing(kept, new_outcome, first, second):
-    kept.commit(new_outcome("a", 1, **second))
-    before = kept.state()[1:]
-    kept.commit(new_outcome("a", 2, **first))
-    assert kept.state()[1:] == before and kept.store.counts["repeated"] == 1
-    assert kept.store.checkpoints.done("logs") == SettledPositions(2)
+def test_an_older_revision_changes_nothing(opened, new_outcome, first, second):
+    opened.commit(new_outcome("a", 1, **second))
+    before = opened.state()[1:]
+    opened.commit(new_outcome("a", 2, **first))
+    assert opened.state()[1:] == before and opened.store.counts["repeated"] == 1
+    assert opened.store.checkpoints.done("logs") == SettledPositions(2)
 
 
-def test_a_revision_stays_in_the_window_of_the_first(kept, new_outcome):
-    kept.commit(new_outcome("a", 1, event_time=100.0))
-    kept.commit(new_outcome("a", 2, revision=1, event_time=90_000.0))
-    assert kept.conversation("a")[0::2] == (1, 100.0)
+def test_a_revision_stays_in_the_window_of_the_first(opened, new_outcome):
+    opened.commit(new_outcome("a", 1, event_time=100.0))
+    opened.commit(new_outcome("a", 2, revision=1, event_time=90_000.0))
+    assert opened.conversation("a")[0::2] == (1, 100.0)
 
 
-def test_a_lost_record_is_lost_once(kept, new_outcome):
+def test_a_lost_record_is_lost_once(opened, new_outcome):
     lost = new_outcome("-", 1, is_scored=False, failures=1)
-    kept.commit(lost)
-    kept.commit(lost)
-    kept.reopen().commit(lost, new_outcome("-", 2, is_scored=False, failures=1))
-    assert len(kept.rows("failures")) == 2
-    assert kept.store.counts["lost_records"] == 2
+    opened.commit(lost)
+    opened.commit(lost)
+    opened.reopen().commit(lost, new_outcome("-", 2, is_scored=False, failures=1))
+    assert len(opened.rows("failures")) == 2
+    assert opened.store.counts["lost_records"] == 2
 
 
-def test_parts_of_one_record_are_lost_each(kept, new_outcome):
+def test_parts_of_one_record_are_lost_each(opened, new_outcome):
     parts = [
         new_outcome("-", 1, is_scored=False, failures=1)._replace(receipts=(Receipt("logs", 1, part, 3),))
         for part in range(3)
     ]
-    kept.commit(parts[0], parts[1])
-    assert kept.settled == [] and kept.store.checkpoints.done("logs") == SettledPositions()
-    kept.commit(parts[1], parts[2])
-    assert kept.settled == [("logs", 1)] and len(kept.rows("failures")) == 3
-    assert kept.store.counts["records"] == 1
+    opened.commit(parts[0], parts[1])
+    assert opened.settled == [] and opened.store.checkpoints.done("logs") == SettledPositions()
+    opened.commit(parts[1], parts[2])
+    assert opened.settled == [("logs", 1)] and len(opened.rows("failures")) == 3
+    assert opened.store.counts["records"] == 1
 
 
-def test_what_is_ignored_is_settled(kept):
-    kept.commit(ignored_outcome((Receipt("logs", 1), Receipt("logs", 2))))
-    assert kept.store.checkpoints.done("logs") == SettledPositions(2) and kept.rows("failures") == []
-    assert stream_counts(kept.store.counts)["records"] == 2
+def test_what_is_ignored_is_settled(opened):
+    opened.commit(ignored_outcome((Receipt("logs", 1), Receipt("logs", 2))))
+    assert opened.store.checkpoints.done("logs") == SettledPositions(2) and opened.rows("failures") == []
+    assert stream_counts(opened.store.counts)["records"] == 2
 
 
-def test_an_eval_case_that_is_lost_is_no_record(kept):
+def test_an_eval_case_that_is_lost_is_no_record(opened):
     from turnwise.schemas.failure import record_failure
     from turnwise.schemas.record import Record
 
     failure = record_failure("parse_case", ValueError("no case"), Record("cases", 1, b"{}"))
     for _ in range(2):
-        kept.store.commit([failed_outcome(failure, "run")], kept.in_flight)
-        kept.reopen()
-    counts = stream_counts(kept.store.counts)
+        opened.store.commit([failed_outcome(failure, "run")], opened.in_flight)
+        opened.reopen()
+    counts = stream_counts(opened.store.counts)
     assert (counts["lost_cases"], counts["records"], counts["lost_records"]) == (1, 0, 0)
 
 
-def test_compaction_leaves_exactly_the_live_rows_and_can_go_on(kept, new_outcome):
+def test_compaction_leaves_exactly_the_live_rows_and_can_go_on(opened, new_outcome):
     """Many rounds of random revisions, with compactions and reopenings between them."""
     chance, live = random.Random(4), {}
     for position in range(1, 300):
         name, size = f"c{chance.randrange(40)}", chance.randrange(4)
         revision = live[name][0] + 1 if name in live else 0
-        kept.commit(new_outcome(name, position, revision=revision, size=size, failures=chance.randrange(2)))
+        opened.commit(new_outcome(name, position, revision=revision, size=size, failures=chance.randrange(2)))
         live[name] = (revision, size)
         if chance.random() < 0.05:
-            kept.store.compact()
+            opened.store.compact()
         if chance.random() < 0.05:
-            kept.reopen()
-    kept.store.compact()
+            opened.reopen()
+    opened.store.compact()
     expected = sorted((name, revision) for name, (revision, size) in live.items() for _ in range(size))
-    assert kept.live_rows("scores") == expected
-    assert results(kept) == sorted((name, revision) for name, (revision, _) in live.items())
-    assert all(row["revision"] == live[row["conversation_id"]][0] for row in kept.rows("failures"))
-    assert kept.store.totals["v1"].conversations == len(live)
-    assert merged(one.state for one in kept.store.sums.all()) == kept.store.totals["v1"]
+    assert opened.live_rows("scores") == expected
+    assert results(opened) == sorted((name, revision) for name, (revision, _) in live.items())
+    assert all(row["revision"] == live[row["conversation_id"]][0] for row in opened.rows("failures"))
+    assert opened.store.totals["v1"].conversations == len(live)
+    assert merged(one.state for one in opened.store.sums.all()) == opened.store.totals["v1"]
 
 
-def test_compaction_without_dead_rows_touches_nothing(kept, new_outcome):
-    kept.commit(new_outcome("a", 1))
-    before = sorted(path.name for path in kept.directory.glob("*.jsonl"))
-    kept.store.compact()
-    assert sorted(path.name for path in kept.directory.glob("*.jsonl")) == before
+def test_compaction_without_dead_rows_touches_nothing(opened, new_outcome):
+    opened.commit(new_outcome("a", 1))
+    before = sorted(path.name for path in opened.directory.glob("*.jsonl"))
+    opened.store.compact()
+    assert sorted(path.name for path in opened.directory.glob("*.jsonl")) == before
 
 
-def test_lost_rows_survive_a_compaction(kept, new_outcome):
-    kept.commit(new_outcome("-", 1, is_scored=False, failures=1), new_outcome("a", 2, failures=1))
-    kept.commit(new_outcome("a", 3, revision=1, failures=1))
-    kept.store.compact()
-    assert [(row["stage"], row["revision"]) for row in kept.rows("failures")] == [("parse", 0), ("score", 1)]
+def test_lost_rows_survive_a_compaction(opened, new_outcome):
+    opened.commit(new_outcome("-", 1, is_scored=False, failures=1), new_outcome("a", 2, failures=1))
+    opened.commit(new_outcome("a", 3, revision=1, failures=1))
+    opened.store.compact()
+    assert [(row["stage"], row["revision"]) for row in opened.rows("failures")] == [
+        ("parse", 0),
+        ("score", 1),
+    ]
 
 
 @pytest.fixture
-def broken(kept, new_outcome):
-    """A store in which one thing was kept, and whose next write fails."""
-    kept.commit(new_outcome("a", 1))
+def broken(opened, new_outcome):
+    """A store in which one thing was opened, and whose next write fails."""
+    opened.commit(new_outcome("a", 1))
     broken_row = new_outcome("b", 2)
     broken_row.failures.append(
         {"stage": "score", "error_type": "E", "conversation_id": None, "bad": object()}
     )
     with pytest.raises(ValueError):
-        kept.commit(new_outcome("c", 3), broken_row)
-    return kept
+        opened.commit(new_outcome("c", 3), broken_row)
+    return opened
 
 
 def test_after_a_failure_nothing_is_kept_any_more(broken, new_outcome):
@@ -208,64 +211,64 @@ def test_nothing_half_written_counts_after_reopening(broken, new_outcome):
     assert results(broken) == [("a", 0), ("b", 0), ("c", 0)]
 
 
-def test_a_directory_as_a_crash_leaves_it(kept, new_outcome, tmp_path):
+def test_a_directory_as_a_crash_leaves_it(opened, new_outcome, tmp_path):
     """The files as they stand between the rows and the transaction, and during a compaction."""
-    kept.commit(new_outcome("a", 1, size=2), new_outcome("b", 2))
-    kept.commit(new_outcome("a", 3, revision=1))
+    opened.commit(new_outcome("a", 1, size=2), new_outcome("b", 2))
+    opened.commit(new_outcome("a", 3, revision=1))
     crashed = tmp_path / "crashed"
-    shutil.copytree(kept.directory, crashed)
+    shutil.copytree(opened.directory, crashed)
     for path in crashed.glob("*.jsonl"):
         path.write_bytes(path.read_bytes() + b'{"name": "half')
     (crashed / "scores-00001.jsonl").write_bytes(b'{"name": "a"}\n')
-    again = type(kept)(crashed)
-    assert again.state() == kept.state()
+    again = type(opened)(crashed)
+    assert again.state() == opened.state()
     again.store.compact()
     assert results(again) == [("a", 1), ("b", 0)]
     again.store.close()
 
 
-def test_a_database_that_cannot_be_written_is_an_error_of_the_disk(kept, new_outcome):
-    other = sqlite3.connect(kept.directory / "progress.sqlite", isolation_level=None)
+def test_a_database_that_cannot_be_written_is_an_error_of_the_disk(opened, new_outcome):
+    other = sqlite3.connect(opened.directory / "progress.sqlite", isolation_level=None)
     other.execute("DROP TABLE lost")
     other.close()
     with pytest.raises(OSError, match=r"progress\.sqlite: no such table: lost"):
-        kept.commit(new_outcome("-", 1, is_scored=False, failures=1))
+        opened.commit(new_outcome("-", 1, is_scored=False, failures=1))
 
 
-def test_what_the_first_process_stated_stands(kept):
-    assert kept.store.meta("run_id", "first") == "first"
-    assert kept.reopen().store.meta("run_id", "second") == "first"
+def test_what_the_first_process_stated_stands(opened):
+    assert opened.store.meta("run_id", "first") == "first"
+    assert opened.reopen().store.meta("run_id", "second") == "first"
 
 
 @pytest.mark.parametrize(
     ("content", "said"), [(b"no database at all, but text" * 50, "not a database"), ("UPDATE", "format 99")]
 )
-def test_another_format_is_refused(kept, new_outcome, tmp_path, content, said):
+def test_another_format_is_refused(opened, new_outcome, tmp_path, content, said):
     folder = tmp_path / "other"
     folder.mkdir()
     path = folder / "progress.sqlite"
     if isinstance(content, bytes):
         path.write_bytes(content)
     else:
-        shutil.copy(kept.directory / "progress.sqlite", path)
+        shutil.copy(opened.directory / "progress.sqlite", path)
         with sqlite3.connect(path) as connection:
             connection.execute("CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value TEXT NOT NULL)")
             connection.execute("INSERT OR REPLACE INTO meta VALUES ('format', '99')")
         connection.close()
     with pytest.raises(ValueError, match=said):
-        type(kept)(folder)
+        type(opened)(folder)
 
 
-def test_sums_are_kept_by_window_and_version(kept, new_outcome):
-    kept.commit(
+def test_sums_are_kept_by_window_and_version(opened, new_outcome):
+    opened.commit(
         *(new_outcome("a", 1, event_time=205.0), new_outcome("b", 2, event_time=299.9, version="v2")),
         *(new_outcome("c", 3, event_time=300.0), new_outcome("d", 4, event_time=250.0, events=b"[4]")),
     )
-    kept.commit(new_outcome("a", 5, event_time=999.0, revision=1))
-    sums = {(one.start, one.app_version): one.state.conversations for one in kept.reopen().store.sums.all()}
+    opened.commit(new_outcome("a", 5, event_time=999.0, revision=1))
+    sums = {(one.start, one.app_version): one.state.conversations for one in opened.reopen().store.sums.all()}
     assert sums == {(200.0, "v1"): 2, (200.0, "v2"): 1, (300.0, "v1"): 1}
-    assert {v: state.conversations for v, state in kept.store.totals.items()} == {"v1": 3, "v2": 1}
-    assert merged(one.state for one in kept.store.sums.all()) == merged(kept.store.totals.values())
+    assert {v: state.conversations for v, state in opened.store.totals.items()} == {"v1": 3, "v2": 1}
+    assert merged(one.state for one in opened.store.sums.all()) == merged(opened.store.totals.values())
 
 
 def merged(states):
@@ -280,106 +283,106 @@ def lost(new_outcome, position, revision, digest, events=b"[1]"):
     return new_outcome("a", position, revision=revision, **fields)
 
 
-def test_a_lost_closing_takes_the_place_of_a_result_and_is_withdrawn_in_turn(kept, new_outcome):
+def test_a_lost_closing_takes_the_place_of_a_result_and_is_withdrawn_in_turn(opened, new_outcome):
     for step in range(2):
-        kept.commit(new_outcome("a", 2 * step + 1, events=b"[1]", revision=step, failures=1))
-        counts = stream_counts(kept.store.counts)
+        opened.commit(new_outcome("a", 2 * step + 1, events=b"[1]", revision=step, failures=1))
+        counts = stream_counts(opened.store.counts)
         assert (counts["results"], counts["lost_conversations"], counts["lost_records"]) == (1, 0, 0)
-        assert counts["failures"] == {"score: ValueError": 1} and kept.store.totals["v1"].conversations == 1
-        kept.commit(lost(new_outcome, 2 * step + 2, step + 1, b"b"))
-        counts = stream_counts(kept.store.counts)
+        assert counts["failures"] == {"score: ValueError": 1} and opened.store.totals["v1"].conversations == 1
+        opened.commit(lost(new_outcome, 2 * step + 2, step + 1, b"b"))
+        counts = stream_counts(opened.store.counts)
         assert (counts["results"], counts["lost_conversations"], counts["lost_records"]) == (0, 1, 0)
-        assert counts["failures"] == {"parse: ValueError": 2} and kept.store.totals == {}
-        assert kept.store.sums.all() == [] and kept.reopen().store.totals == {}
-    kept.store.compact()
-    assert (kept.rows("results"), kept.rows("scores"), len(kept.rows("failures"))) == ([], [], 2)
-    kept.commit(new_outcome("a", 5, events=b"[1]", revision=2, digest=b"c"))
-    kept.store.compact()
-    assert ([row["name"] for row in kept.rows("results")], kept.rows("failures")) == (["a"], [])
-    assert +kept.store.counts == {"results": 1, "records": 5, "replaced": 2}
+        assert counts["failures"] == {"parse: ValueError": 2} and opened.store.totals == {}
+        assert opened.store.sums.all() == [] and opened.reopen().store.totals == {}
+    opened.store.compact()
+    assert (opened.rows("results"), opened.rows("scores"), len(opened.rows("failures"))) == ([], [], 2)
+    opened.commit(new_outcome("a", 5, events=b"[1]", revision=2, digest=b"c"))
+    opened.store.compact()
+    assert ([row["name"] for row in opened.rows("results")], opened.rows("failures")) == (["a"], [])
+    assert +opened.store.counts == {"results": 1, "records": 5, "replaced": 2}
 
 
-def test_events_of_a_lost_conversation_go_on_after_a_restart(kept, new_outcome):
-    kept.commit(lost(new_outcome, 1, 0, b"a", b"[1,2]"), new_outcome("b", 2, revision=4, events=b"[3]"))
-    sessions = kept.reopen().store.earlier
+def test_events_of_a_lost_conversation_go_on_after_a_restart(opened, new_outcome):
+    opened.commit(lost(new_outcome, 1, 0, b"a", b"[1,2]"), new_outcome("b", 2, revision=4, events=b"[3]"))
+    sessions = opened.reopen().store.earlier
     found = sessions.session("a")
     assert (found.revision, found.events, found.closed_at) == (-1, b"[1,2]", 7200.0)
     assert (sessions.session("b").revision, sessions.session("c")) == (4, None)
 
 
-def test_what_an_earlier_process_counted_is_looked_up(kept, new_outcome):
-    kept.commit(new_outcome("a", 1), new_outcome("b", 2, version="v2"))
-    assert kept.store.earlier.counted("a") is None, "counted by this process"
-    earlier = kept.reopen().store.earlier
-    kept.commit(new_outcome("a", 3, revision=1), new_outcome("c", 4))
+def test_what_an_earlier_process_counted_is_looked_up(opened, new_outcome):
+    opened.commit(new_outcome("a", 1), new_outcome("b", 2, version="v2"))
+    assert opened.store.earlier.counted("a") is None, "counted by this process"
+    earlier = opened.reopen().store.earlier
+    opened.commit(new_outcome("a", 3, revision=1), new_outcome("c", 4))
     found = {name: earlier.counted(name) for name in "abc"}
     assert (found["a"].revision, found["a"].digest, found["b"].app_version) == (0, b"a", "v2")
     assert found["c"] is None
-    assert kept.reopen().store.earlier.counted("a").revision == 1
+    assert opened.reopen().store.earlier.counted("a").revision == 1
 
 
-def test_what_lateness_allows_is_pruned(kept, new_outcome):
+def test_what_lateness_allows_is_pruned(opened, new_outcome):
     for number in range(20):
-        kept.commit(new_outcome(f"c{number}", number + 1, event_time=100.0 * number, events=b"[1]"))
-    kept.commit(new_outcome("-", 21, is_scored=False, failures=1))
-    totals = dict(kept.store.totals)
-    kept.store.now = 1700.0
-    kept.store.compact()
-    kept.reopen()
+        opened.commit(new_outcome(f"c{number}", number + 1, event_time=100.0 * number, events=b"[1]"))
+    opened.commit(new_outcome("-", 21, is_scored=False, failures=1))
+    totals = dict(opened.store.totals)
+    opened.store.now = 1700.0
+    opened.store.compact()
+    opened.reopen()
     horizon = 1700.0 - 100.0 - RULES.window_lateness
     gone = [number for number in range(20) if 100.0 * number <= horizon]
     late = [number for number in range(20) if 100.0 * number <= 700.0]
     assert 0 < len(gone) < len(late) < 20
     for table in ("conversations", "digests"):
-        assert len(kept.select(f"SELECT * FROM {table}")) == 20 - len(gone)
-    assert len(kept.select("SELECT DISTINCT key FROM spans")) == 20 - len(gone)
-    assert [kept.store.earlier.session(f"c{n}").events for n in range(20)] == [
+        assert len(opened.select(f"SELECT * FROM {table}")) == 20 - len(gone)
+    assert len(opened.select("SELECT DISTINCT key FROM spans")) == 20 - len(gone)
+    assert [opened.store.earlier.session(f"c{n}").events for n in range(20)] == [
         b"" if n in late else b"[1]" for n in range(20)
     ]
-    assert kept.store.totals == totals and len(results(kept)) == 20
-    assert kept.store.now == 1700.0, "the time goes on; a conversation of a later time does not move it"
+    assert opened.store.totals == totals and len(results(opened)) == 20
+    assert opened.store.now == 1700.0, "the time goes on; a conversation of a later time does not move it"
 
 
-def test_a_pruned_conversation_that_comes_again(kept, new_outcome):
-    kept.commit(new_outcome("a", 1, event_time=100.0))
-    kept.store.now = 5000.0
-    kept.store.compact()
-    before = kept.state()[1:-1]
-    kept.reopen()
-    assert kept.store.earlier.counted("a").revision > 10**9, "nothing replaces it"
-    kept.commit(new_outcome("a", 2, event_time=100.0), new_outcome("a", 3, digest=b"b", revision=1))
-    kept.commit(new_outcome("other", 4, digest=b"b")._replace(results=[{"name": "a", "result": {}}]))
-    assert kept.state()[1:-1] == before and results(kept) == [("a", 0)]
-    rows = [(row["error_type"], row["position"], row["conversation_id"]) for row in kept.rows("failures")]
+def test_a_pruned_conversation_that_comes_again(opened, new_outcome):
+    opened.commit(new_outcome("a", 1, event_time=100.0))
+    opened.store.now = 5000.0
+    opened.store.compact()
+    before = opened.state()[1:-1]
+    opened.reopen()
+    assert opened.store.earlier.counted("a").revision > 10**9, "nothing replaces it"
+    opened.commit(new_outcome("a", 2, event_time=100.0), new_outcome("a", 3, digest=b"b", revision=1))
+    opened.commit(new_outcome("other", 4, digest=b"b")._replace(results=[{"name": "a", "result": {}}]))
+    assert opened.state()[1:-1] == before and results(opened) == [("a", 0)]
+    rows = [(row["error_type"], row["position"], row["conversation_id"]) for row in opened.rows("failures")]
     assert rows == [("LateEventError", 3, "a"), ("LateEventError", 4, "other")]
-    counts = stream_counts(kept.store.counts)
+    counts = stream_counts(opened.store.counts)
     assert (counts["repeated"], counts["lost_conversations"], counts["results"]) == (1, 2, 1)
 
 
-def test_a_forgotten_name_is_forgotten_in_the_end(kept, new_outcome):
-    kept.commit(new_outcome("a", 1, event_time=100.0, events=b"[1]"))
-    kept.store.now = 5000.0
-    kept.store.compact()
-    assert len(kept.select("SELECT * FROM forgotten")) == 2
-    kept.store.now += FORGOTTEN_SECONDS
-    kept.store.compact()
-    assert kept.select("SELECT * FROM forgotten") == [] == kept.select("SELECT * FROM sessions")
+def test_a_forgotten_name_is_forgotten_in_the_end(opened, new_outcome):
+    opened.commit(new_outcome("a", 1, event_time=100.0, events=b"[1]"))
+    opened.store.now = 5000.0
+    opened.store.compact()
+    assert len(opened.select("SELECT * FROM forgotten")) == 2
+    opened.store.now += FORGOTTEN_SECONDS
+    opened.store.compact()
+    assert opened.select("SELECT * FROM forgotten") == [] == opened.select("SELECT * FROM sessions")
 
 
-def test_pruning_goes_on_while_a_stream_does(kept, new_outcome):
+def test_pruning_goes_on_while_a_stream_does(opened, new_outcome):
     """The database holds what lateness needs, however long the stream is."""
     for start in range(0, 6000, 500):
-        kept.store.now = 10.0 * start
+        opened.store.now = 10.0 * start
         numbers = range(start, start + 500)
-        kept.commit(*(new_outcome(f"c{n}", n + 1, event_time=10.0 * n, size=0) for n in numbers))
-    assert len(kept.select("SELECT * FROM conversations")) < 3000 < len(results(kept))
+        opened.commit(*(new_outcome(f"c{n}", n + 1, event_time=10.0 * n, size=0) for n in numbers))
+    assert len(opened.select("SELECT * FROM conversations")) < 3000 < len(results(opened))
 
 
-def test_a_full_table_goes_on_in_another_file(kept, new_outcome):
-    kept.commit(new_outcome("a", 1))
-    kept.commit(new_outcome("a", 2, revision=1))
-    kept.store.compact()
-    kept.commit(new_outcome("b", 3))
-    names = sorted(path.name for path in kept.directory.glob("scores-*"))
+def test_a_full_table_goes_on_in_another_file(opened, new_outcome):
+    opened.commit(new_outcome("a", 1))
+    opened.commit(new_outcome("a", 2, revision=1))
+    opened.store.compact()
+    opened.commit(new_outcome("b", 3))
+    names = sorted(path.name for path in opened.directory.glob("scores-*"))
     assert names == [SegmentId("scores", 1).name]
-    assert kept.reopen().live_rows("scores") == [("a", 1), ("b", 0)]
+    assert opened.reopen().live_rows("scores") == [("a", 1), ("b", 0)]

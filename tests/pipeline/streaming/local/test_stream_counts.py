@@ -5,7 +5,7 @@ import pytest
 from turnwise.pipeline.report.table import balance_text
 from turnwise.pipeline.streaming.local.counts import stream_counts
 
-KEPT = {
+COUNTS = {
     **{"records": 10, "lost_records": 2, "results": 6, "lost_conversations": 1, "lost_cases": 3},
     **{"replaced": 4, "repeated": 5},
     **{"failure parse: ValueError": 2, "failure score: KeyError": 7, "failure a: B": 2},
@@ -14,9 +14,9 @@ KEPT = {
 
 
 def test_counts_by_name():
-    counts = stream_counts(KEPT)
+    counts = stream_counts(COUNTS)
     assert counts == {
-        **{name: KEPT[name] for name in list(KEPT)[:7]},
+        **{name: COUNTS[name] for name in list(COUNTS)[:7]},
         **{"parsed_records": 8, "conversations": 7, "cases": 0, "unused_cases": 0},
         "failures": {"score: KeyError": 7, "a: B": 2, "parse: ValueError": 2},
         "findings": {"OffsetError": 3},
@@ -27,15 +27,15 @@ def test_counts_by_name():
     )
 
 
-@pytest.mark.parametrize("kept", [{}, KEPT])
-def test_they_are_what_a_report_needs(kept):
-    text = balance_text(stream_counts(kept))
-    assert text.startswith(f"{kept.get('records', 0)} records = ")
+@pytest.mark.parametrize("counts", [{}, COUNTS])
+def test_they_are_what_a_report_needs(counts):
+    text = balance_text(stream_counts(counts))
+    assert text.startswith(f"{counts.get('records', 0)} records = ")
 
 
 def test_what_is_not_shown_is_counted():
-    kept = {"failure a: A": 9, "failure b: B": 8, "failure c: C": 7, "failure d: D": 2, "failure e: E": 1}
-    assert "failures: 9 a: A, 8 b: B, 7 c: C, 3 others" in balance_text(stream_counts(kept))
+    counts = {"failure a: A": 9, "failure b: B": 8, "failure c: C": 7, "failure d: D": 2, "failure e: E": 1}
+    assert "failures: 9 a: A, 8 b: B, 7 c: C, 3 others" in balance_text(stream_counts(counts))
 
 
 def test_of_nothing_all_are_zero():

@@ -20,7 +20,7 @@ LIMIT = 1000
 
 
 class Watch:
-    """A feed over a directory, and what it has given so far."""
+    """A source over a directory, and what it has given so far."""
 
     def __init__(self, paths, checkpoints, clock, limit=100):
         self.source = DirectorySource([str(path) for path in paths], checkpoints, LIMIT, clock)
@@ -280,8 +280,8 @@ def test_a_text_too_deep_to_read_ends_nothing(tmp_path, checkpoints, clock, name
 
 
 @pytest.mark.parametrize("error", [RecursionError, MemoryError, UnicodeDecodeError, OSError, KeyError])
-def test_whatever_a_file_raises_is_one_failure(tmp_path, new_book, clock, error):
-    checkpoints = PoisonedBook(new_book(), "poison", error)
+def test_whatever_a_file_raises_is_one_failure(tmp_path, new_checkpoints, clock, error):
+    checkpoints = FailingCheckpoints(new_checkpoints(), "poison", error)
     append(tmp_path / "a.jsonl", '{"a":1}\n')
     append(tmp_path / "poison.jsonl", '{"b":1}\n')
     append(tmp_path / "poison.json", '{"b":1}')
@@ -302,7 +302,7 @@ def test_whatever_a_file_raises_is_one_failure(tmp_path, new_book, clock, error)
     assert again.texts(after=20) == ['{"b":1}', '{"b":2}'], "it is tried again when it changes"
 
 
-class PoisonedBook:
+class FailingCheckpoints:
     """A book that raises an error about the files of a name."""
 
     def __init__(self, checkpoints, name, error):
@@ -404,11 +404,11 @@ def test_any_chopping_gives_the_same_lines(lines, is_ended, data):
 
 @settings(max_examples=60, deadline=None)
 @given(LINES, st.data())
-def test_any_way_of_writing_and_reading_gives_every_line_once(new_book, new_clock, lines, data):
+def test_any_way_of_writing_and_reading_gives_every_line_once(new_checkpoints, new_clock, lines, data):
     """Writes in pieces, with pauses, restarts and settlements between them."""
     text = b"\n".join([*lines, b""])
     cuts = sorted(data.draw(st.lists(st.integers(0, len(text)), max_size=5)))
-    checkpoints, clock, given_items = new_book(), new_clock(), {}
+    checkpoints, clock, given_items = new_checkpoints(), new_clock(), {}
     with tempfile.TemporaryDirectory() as directory:
         watch = Watch([directory], checkpoints, clock)
         for start, end in zip([0, *cuts], [*cuts, len(text)], strict=True):

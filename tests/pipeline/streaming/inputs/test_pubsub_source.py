@@ -25,11 +25,11 @@ LIMIT = 1000
 CONSUMER = """
 import sys, time
 from turnwise.pipeline.streaming.inputs.pubsub import PubSubSource
-feed = PubSubSource(sys.argv[1], 1000)
+source = PubSubSource(sys.argv[1], 1000)
 while True:
-    for item in feed.poll(100):
+    for item in source.poll(100):
         if b'"keep"' in item.data:
-            feed.settle([(item.source, item.position)])
+            source.settle([(item.source, item.position)])
         print(item.data.decode(), flush=True)
     time.sleep(0.01)
 """
@@ -154,7 +154,7 @@ def test_a_topic_is_read_through_a_subscription_of_its_own(service):
     assert own() == [] and name
 
 
-def test_a_subscription_that_goes_away_ends_the_feed(service):
+def test_a_subscription_that_goes_away_ends_the_source(service):
     name = "projects/p/subscriptions/short-lived"
     service.subscriber.create_subscription(name=name, topic=TOPIC)
     source = PubSubSource(f"pubsub:{name}", LIMIT)

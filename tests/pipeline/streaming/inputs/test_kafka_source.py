@@ -166,7 +166,7 @@ def test_committed_is_what_everything_before_is_settled(gaps, data):
     tracker, settled, committed = OffsetTracker(), set(), 0
     given_offsets = []
     for offset in offsets:
-        tracker.give(offset)
+        tracker.add(offset)
         given_offsets.append(offset)
         for one in data.draw(st.lists(st.sampled_from([*given_offsets, 999]), max_size=3)):
             tracker.settle(one)

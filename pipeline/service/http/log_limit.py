@@ -8,7 +8,7 @@ _SECONDS = 60.0
 _MOST_KINDS = 1000
 
 
-class Quiet(logging.Filter):
+class LogRateLimit(logging.Filter):
     """Lets one record of a kind through in a minute, with the number of those that were held back before.
 
     A kind is a logger and the first line of what it says. Tracebacks are left out: they may hold what was

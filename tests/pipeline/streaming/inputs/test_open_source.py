@@ -1,4 +1,4 @@
-"""Which feed is opened for what."""
+"""Which source is opened for what."""
 
 import os
 import subprocess
@@ -19,22 +19,22 @@ READER = """
 import sys, time
 from turnwise.pipeline.streaming.inputs.source import SettledPositions
 from turnwise.pipeline.streaming.inputs.open import SourceOptions, open_source
-class Book:
+class InMemoryCheckpoints:
     def done(self, source): return SettledPositions()
     def skip(self, source, positions): pass
     def note(self, source): return None
-    def remember(self, source, note): pass
-feed = open_source(sys.argv[1:], SourceOptions(1000), Book())
+    def set_note(self, source, note): pass
+source = open_source(sys.argv[1:], SourceOptions(1000), InMemoryCheckpoints())
 seen = 0
-while not feed.is_finished and seen < 3:
-    for item in feed.poll(10):
+while not source.is_finished and seen < 3:
+    for item in source.poll(10):
         print(item.source.rsplit("/")[-1], item.position, item.data.decode(), flush=True)
         seen += 1
     time.sleep(0.01)
 """
 
 
-def test_paths_are_one_feed(tmp_path, checkpoints):
+def test_paths_are_one_source(tmp_path, checkpoints):
     (tmp_path / "a.jsonl").write_text("[1]\n")
     (tmp_path / "deep").mkdir()
     (tmp_path / "deep/b.jsonl").write_text("[2]\n")
@@ -89,7 +89,7 @@ def test_what_was_opened_is_closed_when_another_input_is_refused(tmp_path, check
     assert len(os.listdir("/dev/fd")) <= before
 
 
-def test_several_inputs_are_one_feed(tmp_path, checkpoints):
+def test_several_inputs_are_one_source(tmp_path, checkpoints):
     pytest.importorskip("confluent_kafka")
     from confluent_kafka import Producer
 

@@ -1,4 +1,4 @@
-"""Records that come through a pipe, and several feeds as one."""
+"""Records that come through a pipe, and several sources as one."""
 
 import os
 import threading
@@ -65,7 +65,7 @@ def test_positions_go_on(pipe, checkpoints):
     source.close()
 
 
-def test_a_writer_waits_for_a_full_feed(pipe, checkpoints):
+def test_a_writer_waits_for_a_full_source(pipe, checkpoints):
     reader, writer = pipe
     source = LinesSource(reader, "stdin", checkpoints, 1 << 20)
     line = b'"' + b"x" * (1 << 19) + b'"\n'
@@ -97,7 +97,7 @@ def test_what_was_read_is_given_in_the_end(pipe, checkpoints):
 
 
 class Numbers:
-    """A feed of numbers."""
+    """A source of numbers."""
 
     def __init__(self, name, numbers):
         self.name, self.numbers, self.settled, self.is_closed = name, numbers, [], False
@@ -123,7 +123,7 @@ class Numbers:
         self.is_closed = True
 
 
-def test_feeds_take_turns():
+def test_sources_take_turns():
     a, b = Numbers("a", list(range(100))), Numbers("b", list(range(3)))
     both = CompositeSource([a, b])
     items = both.poll(10)
