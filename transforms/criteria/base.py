@@ -7,6 +7,7 @@ from typing import ClassVar, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
+from turnwise.schemas.registry import Registry
 from turnwise.schemas.score import Score
 from turnwise.schemas.values import JsonValue
 from turnwise.transforms.judging.ask import Ask, JudgeModelOptions
@@ -17,7 +18,22 @@ Scores: TypeAlias = "Score | list[Score] | None"
 
 RestsOn: TypeAlias = tuple[Literal["calls", "words"], ...]
 
-CRITERIA: dict[str, type["Criterion"]] = {}
+
+def _fault(kind: object) -> str | None:
+    if not (isinstance(kind, type) and issubclass(kind, MeasuredCriterion | JudgedCriterion)):
+        return "it is no subclass of MeasuredCriterion or JudgedCriterion"
+    if not isinstance(getattr(kind, "name", None), str):
+        return "it has no name"
+    missing = sorted(getattr(kind, "__abstractmethods__", ()))
+    asks = (getattr(kind, "judge", None), getattr(kind, "judge_conversation", None))
+    if asks == (JudgedCriterion.judge, JudgedCriterion.judge_conversation):
+        missing.append("judge (or judge_conversation)")
+    return f"it lacks {', '.join(missing)}" if missing else None
+
+
+CRITERIA: Registry[type["Criterion"]] = Registry(
+    "criterion", "turnwise.criteria", "turnwise.transforms.criteria", _fault
+)
 """Name -> criterion; a class enters itself when its module is imported."""
 
 
@@ -68,9 +84,9 @@ class Criterion(BaseModel, ABC):
 
     @classmethod
     def __pydantic_init_subclass__(cls, **kwargs: object) -> None:
-        """Enters the class in `CRITERIA`; a second claim on a name raises TypeError."""
-        if "name" in cls.__dict__ and CRITERIA.setdefault(cls.name, cls) is not cls:
-            raise TypeError(f"two criteria are called {cls.name}")
+        """Enters a class with a name of its own in `CRITERIA`; raises TypeError as `Registry.add` does."""
+        if "name" in cls.__dict__:
+            CRITERIA.add(cls)
 
     def overall(self, turns: Sequence[Score]) -> Score | None:
         """Sums up the turns of one conversation; None if no turn was scored at all.

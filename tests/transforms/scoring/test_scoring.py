@@ -4,7 +4,7 @@ from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import Conversation, ExpectedTurn, Turn
 from turnwise.schemas.record import Record
 from turnwise.schemas.score import Score
-from turnwise.transforms.criteria import CRITERIA, Criterion
+from turnwise.transforms.criteria import CRITERIA
 from turnwise.transforms.criteria.base import MeasuredCriterion
 from turnwise.transforms.matching.sample import Sample
 from turnwise.transforms.scoring.conversation import score_conversation
@@ -13,7 +13,7 @@ from turnwise.transforms.scoring.verdict import criteria_verdict
 RECORD = Record("log.jsonl", 7, b'{"raw": 1}')
 
 
-class Scripted(Criterion):
+class Scripted(MeasuredCriterion):
     """Answers what each turn's words say: a number, `none`, `unscored`, or it raises."""
 
     whole: str | None = None
@@ -162,7 +162,7 @@ def test_the_mean_is_added_from_left_to_right():
 
 def test_a_name_can_be_claimed_once():
     before = dict(CRITERIA)
-    with pytest.raises(TypeError, match="two criteria are called turn_latency"):
+    with pytest.raises(TypeError, match="the name turn_latency is taken by another criterion"):
         type("Rival", (Scripted,), {"name": "turn_latency", "__module__": __name__})
     assert before == CRITERIA
 

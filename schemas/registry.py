@@ -1,0 +1,126 @@
+"""Registries: the implementations of one kind, built in, of installed packages, and of `--plugin`."""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from difflib import get_close_matches
+from functools import cache
+from importlib import import_module
+from pkgutil import walk_packages
+from threading import RLock
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+
+from turnwise.schemas.config import ConfigError
+
+if TYPE_CHECKING:
+    from importlib.metadata import Distribution, EntryPoint
+
+
+class Named(Protocol):
+    """What a registry holds."""
+
+    @property
+    def name(self) -> str:
+        """The name that a config or an option gives."""
+
+
+T = TypeVar("T", bound=Named)
+
+
+class Registry(Mapping[str, T], Generic[T]):
+    """Implementations by name.
+
+    The modules of the built-in package and the entry points of installed packages are imported at the first
+    lookup, not before.
+
+    Args:
+        kind: What an implementation is called in messages, such as `input format`.
+        group: Entry point group in which installed packages name their implementations.
+        package: The package whose modules hold the built-in implementations.
+        fault: Returns what is wrong with an object that is to be added; None: nothing.
+    """
+
+    def __init__(self, kind: str, group: str, package: str, fault: Callable[[object], str | None]) -> None:
+        self.kind, self.group, self._package, self._fault = kind, group, package, fault
+        self._items: dict[str, T] = {}
+        self._is_complete = self._is_loading = False
+        self._lock = RLock()
+
+    def add(self, item: T) -> T:
+        """Adds an implementation and returns it; one that is there already is left as it is.
+
+        Raises:
+            TypeError: It is none of this kind, is not complete, or its name is taken.
+        """
+        fault = self._fault(item)
+        if fault:
+            raise TypeError(f"{item!r} cannot be a {self.kind}: {fault}")
+        if self._items.setdefault(item.name, item) is not item:
+            raise TypeError(f"the name {item.name} is taken by another {self.kind}")
+        return item
+
+    def find(self, name: str) -> T:
+        """Returns the implementation of a name; raises ConfigError with the nearest names, or with all."""
+        if name in self:
+            return self[name]
+        raise ConfigError(f"unknown {self.kind} {name}{self.hint(name)}")
+
+    def hint(self, name: str) -> str:
+        """Returns, as the end of a sentence, the name that an unknown one is near to, or else all names."""
+        near = get_close_matches(name, self, n=1, cutoff=0.5)
+        return f" (did you mean {near[0]}?)" if near else f" (there are: {', '.join(sorted(self))})"
+
+    def __getitem__(self, name: str) -> T:
+        return self._complete()[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._complete())
+
+    def __len__(self) -> int:
+        return len(self._complete())
+
+    def _complete(self) -> dict[str, T]:
+        if not self._is_complete:
+            with self._lock:
+                if not (self._is_complete or self._is_loading):
+                    self._load()
+        return self._items
+
+    def _load(self) -> None:
+        self._is_loading = True
+        try:
+            for module in walk_packages(import_module(self._package).__path__, f"{self._package}."):
+                import_module(module.name)
+            for point, distribution in _entry_points(self.group):
+                with plugin_errors(f"plugin {point.name} of {distribution}"):
+                    self.add(point.load())
+            self._is_complete = True
+        finally:
+            self._is_loading = False
+
+
+@contextmanager
+def plugin_errors(plugin: str) -> Iterator[None]:
+    """Makes any error of a plugin a ConfigError of one line that begins with the plugin's name."""
+    try:
+        yield
+    except (Exception, SystemExit) as error:
+        text = " ".join(str(error).split())
+        raise ConfigError(f"{plugin}: {type(error).__name__}: {text}") from error
+
+
+def _entry_points(group: str) -> "list[tuple[EntryPoint, str]]":
+    """Returns the entry points of a group, each with the name of its distribution."""
+    found = _distributions().items()
+    return [(point, name) for name, each in found for point in each.entry_points.select(group=group)]
+
+
+@cache
+def _distributions() -> "dict[str, Distribution]":
+    """Returns the installed distributions that extend turnwise; of two of one name the first on the path.
+
+    `importlib.metadata.entry_points` parses the files of all distributions, which takes three times as long.
+    """
+    from importlib.metadata import distributions
+
+    named = [each for each in distributions() if "[turnwise." in (each.read_text("entry_points.txt") or "")]
+    return {each.metadata["Name"]: each for each in reversed(named)}
