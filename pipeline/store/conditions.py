@@ -9,7 +9,7 @@ from sqlalchemy import Column, ColumnElement, and_, exists, false, func, not_, o
 from turnwise.pipeline.store.tables import EVALUATIONS, FAILURES, RESULTS, TAGS, key_nanos, key_text
 from turnwise.schemas.ces.result_parts import Outcome
 from turnwise.schemas.ces.results import ExecutionState
-from turnwise.schemas.proto.filters import Comparison, Condition, FilterError, Junction, Operator
+from turnwise.schemas.proto.filters import Condition, FieldComparison, FilterError, Junction, Operator
 from turnwise.schemas.proto.scalars import shown, timestamp_nanos
 
 Sql = ColumnElement[bool]
@@ -28,12 +28,12 @@ def condition_of(parsed: Condition, fields: Mapping[str, Field]) -> Sql:
     if isinstance(parsed, Junction):
         parts = [condition_of(part, fields) for part in parsed.parts]
         return and_(*parts) if parsed.kind == "AND" else or_(*parts)
-    if isinstance(parsed, Comparison):
+    if isinstance(parsed, FieldComparison):
         return _comparison(parsed, fields)
     return not_(condition_of(parsed.part, fields))
 
 
-def _comparison(parsed: Comparison, fields: Mapping[str, Field]) -> Sql:
+def _comparison(parsed: FieldComparison, fields: Mapping[str, Field]) -> Sql:
     make = fields.get(parsed.field) or fields.get(to_snake(parsed.field))
     if make is None:
         raise FilterError(f"no field {shown(parsed.field)}; there are {', '.join(fields)}")

@@ -175,7 +175,7 @@ Intermediate = Annotated[
 ]
 
 
-class RubricContent(Wire):
+class AdkRubricContent(Wire):
     """What a rubric states."""
 
     text_property: str | None = None
@@ -185,7 +185,7 @@ class AdkRubric(Wire):
     """A statement for a judge."""
 
     rubric_id: str
-    rubric_content: RubricContent
+    rubric_content: AdkRubricContent
     description: str | None = None
     type: str | None = None
 
@@ -219,7 +219,7 @@ class Invocation(Wire):
     app_details: AppDetails | None = None
 
 
-class SessionInput(Wire):
+class AdkSessionInput(Wire):
     """The session that a case starts with."""
 
     model_config = ConfigDict(extra="ignore")
@@ -263,7 +263,7 @@ class AdkEvalCase(Wire):
     eval_id: str
     conversation: list[Invocation] | None = None
     conversation_scenario: ConversationScenario | None = None
-    session_input: SessionInput | None = None
+    session_input: AdkSessionInput | None = None
     creation_timestamp: float = 0.0
     rubrics: list[AdkRubric] | None = None
     final_session_state: JsonObject | None = Field(default_factory=dict)

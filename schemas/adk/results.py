@@ -75,7 +75,7 @@ class EventActions(Wire):
     compaction: EventCompaction | None = None
 
 
-class Event(Wire):
+class AdkEvent(Wire):
     """One stored event of a session; `timestamp` is in seconds since the epoch.
 
     Attributes:
@@ -101,14 +101,14 @@ class Event(Wire):
     turn_complete: bool | None = None
 
 
-class Session(Wire):
+class AdkSession(Wire):
     """A stored session."""
 
     id: str
     app_name: str | None = None
     user_id: str | None = None
     state: JsonObject = Field(default_factory=dict)
-    events: list[Event] = Field(default_factory=list)
+    events: list[AdkEvent] = Field(default_factory=list)
 
 
 class EvalCaseResult(Wire):

@@ -4,10 +4,10 @@ from pydantic import Field
 
 from turnwise.schemas.ces.conversations import (
     AgentTransfer,
+    CesToolCall,
+    CesToolResponse,
     ConversationMessage,
     Span,
-    ToolCall,
-    ToolResponse,
 )
 from turnwise.schemas.ces.metric_settings import (
     ExpectationLevelMetricsThresholds,
@@ -47,13 +47,13 @@ class GoldenExpectation(Message):
         ),
     )
 
-    tool_call: ToolCall | None = None
+    tool_call: CesToolCall | None = None
     """Its arguments may hold `$matchType` directives."""
-    tool_response: ToolResponse | None = None
+    tool_response: CesToolResponse | None = None
     agent_response: ConversationMessage | None = None
     agent_transfer: AgentTransfer | None = None
     updated_variables: Struct | None = None
-    mock_tool_response: ToolResponse | None = None
+    mock_tool_response: CesToolResponse | None = None
     """Not a check: what the fake tool answers."""
     no_tool_calls: Bool | None = None
     note: Text = ""
@@ -98,7 +98,7 @@ class Golden(Message):
     evaluation_expectations: Repeated[Text] = Field(default_factory=list)
 
 
-class UserFact(Message):
+class CesUserFact(Message):
     """Something the simulated user knows."""
 
     PROTO = "Evaluation.Scenario.UserFact"
@@ -112,8 +112,8 @@ class ToolExpectation(Message):
 
     PROTO = "Evaluation.ScenarioExpectation.ToolExpectation"
 
-    expected_tool_call: ToolCall | None = None
-    mock_tool_response: ToolResponse | None = None
+    expected_tool_call: CesToolCall | None = None
+    mock_tool_response: CesToolResponse | None = None
 
 
 class ScenarioExpectation(Message):
@@ -149,7 +149,7 @@ class Scenario(Message):
     PROTO = "Evaluation.Scenario"
 
     task: Text = ""
-    user_facts: Repeated[UserFact] = Field(default_factory=list)
+    user_facts: Repeated[CesUserFact] = Field(default_factory=list)
     max_turns: Int32 = 0
     """At most 100, which is also the default."""
     rubrics: Repeated[Text] = Field(default_factory=list)

@@ -34,8 +34,10 @@ class ToolsetTool(Message):
     tool_id: Text = ""
 
 
-class ToolCall(Message):
+class CesToolCall(Message):
     """A request to run a tool."""
+
+    PROTO = "ToolCall"
 
     ONEOFS = (("tool", "toolset_tool"),)
 
@@ -47,8 +49,10 @@ class ToolCall(Message):
     args: Struct | None = None
 
 
-class ToolResponse(Message):
+class CesToolResponse(Message):
     """What a tool answered."""
+
+    PROTO = "ToolResponse"
 
     ONEOFS = (("tool", "toolset_tool"),)
 
@@ -104,8 +108,8 @@ class Chunk(Message):
     blob: Blob | None = None
     payload: Struct | None = None
     image: Image | None = None
-    tool_call: ToolCall | None = None
-    tool_response: ToolResponse | None = None
+    tool_call: CesToolCall | None = None
+    tool_response: CesToolResponse | None = None
     agent_transfer: AgentTransfer | None = None
     updated_variables: Struct | None = None
     default_variables: Struct | None = None
@@ -163,8 +167,10 @@ class InputType(OpenEnum):
     INPUT_TYPE_EVENT = 7
 
 
-class Conversation(Message):
+class CesConversation(Message):
     """One interaction of an end user with the app."""
+
+    PROTO = "Conversation"
 
     name: Text = ""
     start_time: Timestamp | None = None

@@ -68,7 +68,7 @@ class OverallToolInvocationResult(Message):
     outcome: Implicit[Outcome] = Outcome(0)
 
 
-class ToolCallLatency(Message):
+class CesToolCallLatency(Message):
     """One executed tool call."""
 
     PROTO = "EvaluationResult.ToolCallLatency"
@@ -90,7 +90,7 @@ class SpanType(OpenEnum):
     LLM = 4
 
 
-class SpanLatency(Message):
+class CesSpanLatency(Message):
     """One span, without its children."""
 
     PROTO = "EvaluationResult.SpanLatency"

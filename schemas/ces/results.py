@@ -2,20 +2,25 @@
 
 from pydantic import Field
 
-from turnwise.schemas.ces.case_parts import GoldenExpectation, ScenarioExpectation, UserFact
-from turnwise.schemas.ces.conversations import AgentTransfer, ConversationMessage, ToolCall, ToolResponse
+from turnwise.schemas.ces.case_parts import CesUserFact, GoldenExpectation, ScenarioExpectation
+from turnwise.schemas.ces.conversations import (
+    AgentTransfer,
+    CesToolCall,
+    CesToolResponse,
+    ConversationMessage,
+)
 from turnwise.schemas.ces.metric_settings import EvaluationMetricsThresholds
 from turnwise.schemas.ces.personas import EvaluationPersona
 from turnwise.schemas.ces.result_parts import (
+    CesSpanLatency,
+    CesToolCallLatency,
     EvaluationErrorInfo,
     EvaluationExpectationResult,
     HallucinationResult,
     Outcome,
     OverallToolInvocationResult,
     SemanticSimilarityResult,
-    SpanLatency,
     TaskCompletionResult,
-    ToolCallLatency,
     UserGoalSatisfactionResult,
 )
 from turnwise.schemas.ces.run_settings import EvaluationConfig, GoldenRunMethod
@@ -59,8 +64,8 @@ class GoldenExpectationOutcome(Message):
         ),
     )
 
-    observed_tool_call: ToolCall | None = None
-    observed_tool_response: ToolResponse | None = None
+    observed_tool_call: CesToolCall | None = None
+    observed_tool_response: CesToolResponse | None = None
     observed_agent_response: ConversationMessage | None = None
     observed_agent_transfer: AgentTransfer | None = None
     observed_payload: Struct | None = None
@@ -87,11 +92,11 @@ class TurnReplayResult(Message):
     tool_ordered_invocation_score: Float32 | None = None
     """Share of expected tools called in the expected order; it has no threshold."""
     turn_latency: Duration | None = None
-    tool_call_latencies: Repeated[ToolCallLatency] = Field(default_factory=list)
+    tool_call_latencies: Repeated[CesToolCallLatency] = Field(default_factory=list)
     semantic_similarity_result: SemanticSimilarityResult | None = None
     overall_tool_invocation_result: OverallToolInvocationResult | None = None
     error_info: EvaluationErrorInfo | None = None
-    span_latencies: Repeated[SpanLatency] = Field(default_factory=list)
+    span_latencies: Repeated[CesSpanLatency] = Field(default_factory=list)
 
 
 class GoldenResult(Message):
@@ -108,8 +113,8 @@ class ObservedToolCall(Message):
 
     PROTO = "EvaluationResult.ScenarioExpectationOutcome.ObservedToolCall"
 
-    tool_call: ToolCall | None = None
-    tool_response: ToolResponse | None = None
+    tool_call: CesToolCall | None = None
+    tool_response: CesToolResponse | None = None
 
 
 class ScenarioExpectationOutcome(Message):
@@ -141,18 +146,18 @@ class ScenarioResult(Message):
 
     conversation: Text = ""
     task: Text = ""
-    user_facts: Repeated[UserFact] = Field(default_factory=list)
+    user_facts: Repeated[CesUserFact] = Field(default_factory=list)
     expectation_outcomes: Repeated[ScenarioExpectationOutcome] = Field(default_factory=list)
     rubric_outcomes: Repeated[ScenarioRubricOutcome] = Field(default_factory=list)
     hallucination_result: Repeated[HallucinationResult] = Field(default_factory=list)
     """One per turn."""
     task_completion_result: TaskCompletionResult | None = None
     """Superseded by `user_goal_satisfaction_result`."""
-    tool_call_latencies: Repeated[ToolCallLatency] = Field(default_factory=list)
+    tool_call_latencies: Repeated[CesToolCallLatency] = Field(default_factory=list)
     user_goal_satisfaction_result: UserGoalSatisfactionResult | None = None
     all_expectations_satisfied: Bool | None = None
     task_completed: Bool | None = None
-    span_latencies: Repeated[SpanLatency] = Field(default_factory=list)
+    span_latencies: Repeated[CesSpanLatency] = Field(default_factory=list)
     evaluation_expectation_results: Repeated[EvaluationExpectationResult] = Field(default_factory=list)
 
 

@@ -2,7 +2,14 @@
 
 from pydantic import Field
 
-from turnwise.schemas.ces.conversations import Blob, ConversationMessage, Image, Span, ToolCall, ToolResponse
+from turnwise.schemas.ces.conversations import (
+    Blob,
+    CesToolCall,
+    CesToolResponse,
+    ConversationMessage,
+    Image,
+    Span,
+)
 from turnwise.schemas.proto.any import AnyMessage
 from turnwise.schemas.proto.fields import Bool, Bytes, Int32, Repeated, Struct, Text
 from turnwise.schemas.proto.json import Message
@@ -11,11 +18,13 @@ from turnwise.schemas.proto.json import Message
 class ToolResponses(Message):
     """Answers of client-side tools."""
 
-    tool_responses: Repeated[ToolResponse] = Field(default_factory=list)
+    tool_responses: Repeated[CesToolResponse] = Field(default_factory=list)
 
 
-class Event(Message):
+class SessionEvent(Message):
     """An event."""
+
+    PROTO = "Event"
 
     event: Text = ""
 
@@ -32,7 +41,7 @@ class SessionInput(Message):
     image: Image | None = None
     blob: Blob | None = None
     variables: Struct | None = None
-    event: Event | None = None
+    event: SessionEvent | None = None
     will_continue: Bool = False
     """A fragment of a longer input."""
 
@@ -40,7 +49,7 @@ class SessionInput(Message):
 class ToolCalls(Message):
     """Calls for tools of the client."""
 
-    tool_calls: Repeated[ToolCall] = Field(default_factory=list)
+    tool_calls: Repeated[CesToolCall] = Field(default_factory=list)
 
 
 class CitedChunk(Message):

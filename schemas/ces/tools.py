@@ -91,8 +91,10 @@ class Change(OpenEnum):
     IMPROVED = 2
 
 
-class EvaluationChange(ToolMessage):
+class VersionChange(ToolMessage):
     """A case whose share of passed results differs between two versions."""
+
+    PROTO = "EvaluationChange"
 
     evaluation: Text = ""
     display_name: Text = ""
@@ -108,7 +110,7 @@ class CompareAppVersionsResponse(ToolMessage):
 
     base: VersionSummary | None = None
     candidate: VersionSummary | None = None
-    changes: Repeated[EvaluationChange] = Field(default_factory=list)
+    changes: Repeated[VersionChange] = Field(default_factory=list)
     regressed_count: Int32 = 0
     improved_count: Int32 = 0
     unchanged_count: Int32 = 0

@@ -4,10 +4,10 @@ from pydantic import Field
 
 from turnwise.schemas.discovery_engine.parts import (
     AnswerMessage,
+    AnswerReference,
+    AnswerSafetyRating,
     AnswerStep,
     BlobAttachment,
-    Reference,
-    SafetyRating,
 )
 from turnwise.schemas.proto.fields import Bool, Double, Implicit, Int64, OpenEnum, Repeated, Text, Timestamp
 
@@ -76,7 +76,7 @@ class CitationSource(AnswerMessage):
     """Index into `references`, as a decimal."""
 
 
-class Citation(AnswerMessage):
+class AnswerCitation(AnswerMessage):
     """A segment of the text and its sources."""
 
     PROTO = "Answer.Citation"
@@ -113,9 +113,9 @@ class Answer(AnswerMessage):
     """All byte offsets refer to its UTF-8 encoding."""
     grounding_score: Double | None = None
     """0..1; absent: no grounding check ran."""
-    citations: Repeated[Citation] = Field(default_factory=list)
+    citations: Repeated[AnswerCitation] = Field(default_factory=list)
     grounding_supports: Repeated[GroundingSupport] = Field(default_factory=list)
-    references: Repeated[Reference] = Field(default_factory=list)
+    references: Repeated[AnswerReference] = Field(default_factory=list)
     blob_attachments: Repeated[BlobAttachment] = Field(default_factory=list)
     related_questions: Repeated[Text] = Field(default_factory=list)
     steps: Repeated[AnswerStep] = Field(default_factory=list)
@@ -124,4 +124,4 @@ class Answer(AnswerMessage):
     """Empty when there is a real answer."""
     create_time: Timestamp | None = None
     complete_time: Timestamp | None = None
-    safety_ratings: Repeated[SafetyRating] = Field(default_factory=list)
+    safety_ratings: Repeated[AnswerSafetyRating] = Field(default_factory=list)

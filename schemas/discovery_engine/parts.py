@@ -84,7 +84,7 @@ class StructuredDocumentInfo(AnswerMessage):
     uri: Text = ""
 
 
-class Reference(AnswerMessage):
+class AnswerReference(AnswerMessage):
     """One source."""
 
     PROTO = "Answer.Reference"
@@ -230,8 +230,10 @@ class HarmSeverity(OpenEnum):
     HARM_SEVERITY_HIGH = 4
 
 
-class SafetyRating(AnswerMessage):
+class AnswerSafetyRating(AnswerMessage):
     """Rating of one kind of harm."""
+
+    PROTO = "SafetyRating"
 
     category: Implicit[HarmCategory] = HarmCategory(0)
     probability: Implicit[HarmProbability] = HarmProbability(0)

@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 
 @dataclass(slots=True)
-class Reading:
+class ParseState:
     """State of one parse.
 
     Attributes:

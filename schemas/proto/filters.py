@@ -28,7 +28,7 @@ class FilterError(ValueError):
 
 
 @dataclass(frozen=True)
-class Comparison:
+class FieldComparison:
     """A field held against a value."""
 
     field: str
@@ -51,7 +51,7 @@ class Negation:
     part: "Condition"
 
 
-Condition: TypeAlias = Comparison | Junction | Negation
+Condition: TypeAlias = FieldComparison | Junction | Negation
 
 
 def parse_filter(text: str) -> Condition | None:
@@ -62,7 +62,7 @@ def parse_filter(text: str) -> Condition | None:
     """
     if len(text) > _LONGEST:
         raise FilterError(f"longer than {_LONGEST} characters")
-    parser = _Parser(_tokens(text))
+    parser = _FilterParser(_tokens(text))
     return parser.whole() if parser.tokens else None
 
 
@@ -85,7 +85,7 @@ def _tokens(text: str) -> list[_Token]:
     return tokens
 
 
-class _Parser:
+class _FilterParser:
     def __init__(self, tokens: list[_Token]) -> None:
         self.tokens = tokens
         self._place = 0
@@ -136,7 +136,7 @@ class _Parser:
             raise FilterError("a closing parenthesis is missing")
         return inner
 
-    def _comparison(self) -> Comparison:
+    def _comparison(self) -> FieldComparison:
         kind, field = self._take()
         if kind != "word":
             raise FilterError(f"{shown(field)} stands where a field is expected")
@@ -146,4 +146,4 @@ class _Parser:
         kind, value = self._take()
         if kind not in ("word", "string"):
             raise FilterError(f"{shown(field)} {operator}: no value follows (quote it)")
-        return Comparison(field, cast(Operator, operator), value)
+        return FieldComparison(field, cast(Operator, operator), value)

@@ -26,7 +26,7 @@ from pydantic.alias_generators import to_camel
 from pydantic_core import ErrorDetails
 from typing_extensions import Self
 
-from turnwise.schemas.proto.fields import Reading
+from turnwise.schemas.proto.fields import ParseState
 from turnwise.schemas.proto.scalars import shown
 from turnwise.schemas.proto.struct import MAX_DEPTH
 from turnwise.schemas.values import JsonObject, JsonValue
@@ -96,16 +96,16 @@ class Message(BaseModel):
             if isinstance(value, cls):
                 return value
             raise ValueError(f"a message must be a JSON object, not {shown(value)}")
-        reading: Reading | None = info.context
-        if reading is None:
+        state: ParseState | None = info.context
+        if state is None:
             return handler(cls._fields_of(value, lenient=False))
-        reading.depth += 1
+        state.depth += 1
         try:
-            if reading.depth > MAX_DEPTH:
+            if state.depth > MAX_DEPTH:
                 raise ValueError(f"messages nest deeper than {MAX_DEPTH}")
-            return handler(cls._fields_of(value, reading.lenient))
+            return handler(cls._fields_of(value, state.lenient))
         finally:
-            reading.depth -= 1
+            state.depth -= 1
 
     @classmethod
     def _fields_of(cls, value: JsonObject, lenient: bool) -> JsonObject:
@@ -157,7 +157,7 @@ class Message(BaseModel):
             WireError: It is not this message.
         """
         try:
-            return cls.model_validate(value, context=Reading(lenient))
+            return cls.model_validate(value, context=ParseState(lenient))
         except ValidationError as error:
             raise WireError(describe_error(cls._label(), error)) from None
 

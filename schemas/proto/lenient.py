@@ -7,7 +7,7 @@ from typing import NamedTuple, TypeVar
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from turnwise.schemas.proto.fields import OpenEnum, Reading
+from turnwise.schemas.proto.fields import OpenEnum, ParseState
 from turnwise.schemas.proto.json import Message, WireError, describe_error, describe_problem
 from turnwise.schemas.values import JsonObject, JsonValue
 
@@ -47,7 +47,7 @@ def read_mended(
     unreadable: list[str] = []
     for _ in range(_ROUNDS):
         try:
-            message = kind.model_validate(value, context=Reading(lenient=True, keeps_names=True))
+            message = kind.model_validate(value, context=ParseState(lenient=True, keeps_names=True))
         except ValidationError as error:
             problems = error.errors(include_url=False, include_input=False)
             if not isinstance(value, dict) or not all(problem["loc"] for problem in problems):

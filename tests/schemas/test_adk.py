@@ -3,14 +3,14 @@ from pydantic import ValidationError
 
 from turnwise.schemas.adk.eval_sets import (
     AdkEvalCase,
+    AdkSessionInput,
     Content,
     EvalSet,
     Invocation,
     InvocationEvents,
-    SessionInput,
     read_log,
 )
-from turnwise.schemas.adk.results import EvalSetResult, EvalStatus, Session
+from turnwise.schemas.adk.results import AdkSession, EvalSetResult, EvalStatus
 
 USER = {"parts": [{"text": "q"}]}
 
@@ -103,7 +103,7 @@ def accepts(model, value):
             {"user_content": USER, "intermediate_data": {"invocation_events": [{"content": None}]}},
             False,
         ),
-        (SessionInput, {"app_name": "a", "userId": "u", "other": 1}, True),
+        (AdkSessionInput, {"app_name": "a", "userId": "u", "other": 1}, True),
     ],
 )
 def test_strict_reading(model, value, accepted):
@@ -154,7 +154,7 @@ def test_lenient_reading_still_names_what_is_missing():
 
 
 def test_results_and_sessions_need_little():
-    assert read_log(Session, {"id": "s", "events": None, "context": {}}).events == []
+    assert read_log(AdkSession, {"id": "s", "events": None, "context": {}}).events == []
     results = read_log(
         EvalSetResult, {"evalCaseResults": [{"finalEvalStatus": 2, "sessionDetails": {"x": 1}}]}
     )

@@ -21,7 +21,7 @@ class Difference(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Comparison:
+class ArgumentComparison:
     """How arguments are compared where the common rules do not do.
 
     Attributes:

@@ -17,7 +17,7 @@ _VERSION = re.compile(r"v\d*")
 _RUNNING_ON = re.compile(r"(?:get|fetch|find|lookup|search)[a-z]{3,}")
 
 
-class Reading(NamedTuple):
+class InferredVerb(NamedTuple):
     """What words say.
 
     Attributes:
@@ -41,7 +41,7 @@ def guess_effect(name: str, description: str | None = None) -> ToolEffect:
         name: In camelCase, snake_case, kebab-case, in any language.
         description: The tool's own description, if it is known.
     """
-    effect, verb = _named(name) or _described(description) or Reading("write", "")
+    effect, verb = _named(name) or _described(description) or InferredVerb("write", "")
     return ToolEffect(effect, effect != "write" or verb in verbs.IDEMPOTENT, verb in verbs.DESTRUCTIVE, GUESS)
 
 
@@ -52,7 +52,7 @@ def flips(name: str) -> bool:
     return found is not None and found.verb in verbs.FLIPPING
 
 
-def _named(name: str) -> Reading | None:
+def _named(name: str) -> InferredVerb | None:
     parts = [words for part in _PART.split(name) if (words := words_of(part))]
     found = _read(parts[-1]) if parts else None
     if found is None and len(parts) > 1:
@@ -71,23 +71,23 @@ def words_of(name: str) -> list[str]:
     return joined
 
 
-def _read(words: Sequence[str]) -> Reading | None:
+def _read(words: Sequence[str]) -> InferredVerb | None:
     """Returns what the words of a name say; None: they hold no known verb."""
     head, last = words[0], words[-1]
     if _hands_over(words):
-        return Reading("handoff", head)
+        return InferredVerb("handoff", head)
     if head in verbs.PREPARING and last in verbs.TOOLS:
-        return Reading("read", "")
+        return InferredVerb("read", "")
     if head in verbs.WEAK and len(words) > 1:
         return _read(words[1:])
     verb = _verb(words)
     if verb is None:
         is_known = last in verbs.INFORMATION | verbs.READING or "to" in words[1:-1]
-        return Reading("read", "") if is_known or _runs_on(head) else None
+        return InferredVerb("read", "") if is_known or _runs_on(head) else None
     joined = (b for a, b in pairwise(words) if a in verbs.JOINING and b in WRITING)
     if verb in verbs.READING:
         verb = next(joined, verb)
-    return Reading("write" if verb in WRITING else "read", verb)
+    return InferredVerb("write" if verb in WRITING else "read", verb)
 
 
 def _verb(words: Sequence[str]) -> str | None:
@@ -122,13 +122,13 @@ def _hands_over(words: Sequence[str]) -> bool:
     return not verbs.HANDING.isdisjoint(words)
 
 
-def _described(description: str | None) -> Reading | None:
+def _described(description: str | None) -> InferredVerb | None:
     """Returns what the first word of a description says (`Returns ...` reads, `Sends ...` writes)."""
     first = words_of((description or "").strip()[:40])[:1]
     for word in first:
         if word in ("return", "returns", "given"):
-            return Reading("read", "")
+            return InferredVerb("read", "")
         for stem in (word, word.removesuffix("s"), word.removesuffix("es"), word.removesuffix("d")):
             if stem in _KNOWN:
-                return Reading("write" if stem in WRITING else "read", stem)
+                return InferredVerb("write" if stem in WRITING else "read", stem)
     return None

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from turnwise.transforms.effects.calls import Comparison
+from turnwise.transforms.effects.calls import ArgumentComparison
 from turnwise.transforms.effects.deeds import Deed
 from turnwise.transforms.effects.equivalence import key_of, nodes
 from turnwise.transforms.matching.arguments import frozen
@@ -38,7 +38,7 @@ class Matching(NamedTuple):
     wrong: list[Pair]
 
 
-def match_calls(expected: Sequence[Deed], actual: Sequence[Deed], compare: Comparison) -> Matching:
+def match_calls(expected: Sequence[Deed], actual: Sequence[Deed], compare: ArgumentComparison) -> Matching:
     """Pairs as many calls as possible that do the same, then the rest by what they share.
 
     The work is bounded: of hundreds of calls of one tool only those find each other that differ in nothing
@@ -49,7 +49,7 @@ def match_calls(expected: Sequence[Deed], actual: Sequence[Deed], compare: Compa
     return matching
 
 
-def match_same(expected: Sequence[Deed], actual: Sequence[Deed], compare: Comparison) -> Matching:
+def match_same(expected: Sequence[Deed], actual: Sequence[Deed], compare: ArgumentComparison) -> Matching:
     """Pairs as many calls as possible that do the same; of those, first the ones that one side makes.
 
     What one side was to do and the other did is paired only where its own side did not do it.
@@ -63,7 +63,7 @@ def match_same(expected: Sequence[Deed], actual: Sequence[Deed], compare: Compar
     return matching
 
 
-def match_rest(matching: Matching, compare: Comparison) -> None:
+def match_rest(matching: Matching, compare: ArgumentComparison) -> None:
     """Puts beside what is missing what was done in its place, a call of the same tool."""
     made, missing = _by_name(matching.extra), _by_name(matching.missing)
     matching.missing.clear()
@@ -90,7 +90,9 @@ def _by_name(made: Sequence[Deed]) -> dict[str | None, list[Deed]]:
     return groups
 
 
-def _match_tool(wanted: list[Deed], made: list[Deed], compare: Comparison, matching: Matching) -> None:
+def _match_tool(
+    wanted: list[Deed], made: list[Deed], compare: ArgumentComparison, matching: Matching
+) -> None:
     is_many = _are_many(wanted, made)
     partners: list[int | None] = []
     for pair in (_equal_ones, _alike_ones) if is_many else ():
@@ -130,28 +132,34 @@ def _left(wanted: list[Deed], made: list[Deed], partners: list[int | None]) -> t
     return unmet, [deed for j, deed in enumerate(made) if j not in used]
 
 
-def _is_done(want: Deed, deed: Deed, compare: Comparison) -> bool:
+def _is_done(want: Deed, deed: Deed, compare: ArgumentComparison) -> bool:
     return same_tool(want.call, deed.call) and not compare.differences(want.call, deed.call)
 
 
-def _equal_ones(wanted: list[Deed], made: list[Deed], compare: Comparison, by_side: bool) -> list[int | None]:
+def _equal_ones(
+    wanted: list[Deed], made: list[Deed], compare: ArgumentComparison, by_side: bool
+) -> list[int | None]:
     keys = [[(by_side and deed.by, frozen(deed.call.args)) for deed in side] for side in (wanted, made)]
     return _verified(wanted, made, equal_matches(*keys), compare)
 
 
-def _alike_ones(wanted: list[Deed], made: list[Deed], compare: Comparison, by_side: bool) -> list[int | None]:
+def _alike_ones(
+    wanted: list[Deed], made: list[Deed], compare: ArgumentComparison, by_side: bool
+) -> list[int | None]:
     keys = [[(by_side and deed.by, key_of(deed.call.args or {})) for deed in side] for side in (wanted, made)]
     return _verified(wanted, made, equal_matches(*keys), compare)
 
 
 def _verified(
-    wanted: list[Deed], made: list[Deed], partners: list[int | None], compare: Comparison
+    wanted: list[Deed], made: list[Deed], partners: list[int | None], compare: ArgumentComparison
 ) -> list[int | None]:
     pairs = zip(wanted, partners, strict=True)
     return [j if j is not None and _is_done(want, made[j], compare) else None for want, j in pairs]
 
 
-def _in_place_of(wanted: list[Deed], made: list[Deed], compare: Comparison | None) -> list[int | None]:
+def _in_place_of(
+    wanted: list[Deed], made: list[Deed], compare: ArgumentComparison | None
+) -> list[int | None]:
     """Puts beside what is missing the call with the fewest differences; without `compare`, the next call."""
     if not wanted or not made:
         return [None] * len(wanted)
@@ -160,7 +168,7 @@ def _in_place_of(wanted: list[Deed], made: list[Deed], compare: Comparison | Non
     return best_assignment([[_likeness(want, deed, compare) for deed in made] for want in wanted])
 
 
-def _likeness(want: Deed, deed: Deed, compare: Comparison) -> float:
+def _likeness(want: Deed, deed: Deed, compare: ArgumentComparison) -> float:
     if not same_tool(want.call, deed.call):
         return 0.0
     likeness = 1.0 / (1 + len(compare.differences(want.call, deed.call)))

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from turnwise.schemas.conversation import ToolCall
 from turnwise.schemas.values import JsonObject, JsonValue
-from turnwise.transforms.effects.calls import Comparison
+from turnwise.transforms.effects.calls import ArgumentComparison
 from turnwise.transforms.effects.deeds import Deed
 from turnwise.transforms.effects.pairing import Matching, Pair
 
@@ -46,7 +46,7 @@ def listed(items: Sequence[str]) -> list[str]:
     return [*items[:MOST_LISTED], *more]
 
 
-def wrong_details(wrong: Sequence[Pair], compare: Comparison) -> list[JsonObject]:
+def wrong_details(wrong: Sequence[Pair], compare: ArgumentComparison) -> list[JsonObject]:
     """Returns what differs between expected calls and those made in their place; of very many the first."""
     return [
         {
@@ -67,7 +67,9 @@ def by_the_other(matching: Matching) -> list[JsonObject]:
     ][:MOST_LISTED]
 
 
-def summary(matching: Matching, compare: Comparison, allowed: Sequence[Deed], undone: Sequence[Deed]) -> str:
+def summary(
+    matching: Matching, compare: ArgumentComparison, allowed: Sequence[Deed], undone: Sequence[Deed]
+) -> str:
     """Returns what happened in one or a few sentences.
 
     Args:
@@ -112,7 +114,7 @@ def _sentence(head: str, things: Sequence[T], text: Callable[[T], str]) -> list[
     return [f"{head}: {'; '.join(map(text, things[:_SHOWN]))}{more}."] if things else []
 
 
-def _wrong_text(compare: Comparison, wrong: Pair) -> str:
+def _wrong_text(compare: ArgumentComparison, wrong: Pair) -> str:
     found = (
         f"{d.parameter} is {value_text(d.actual)} instead of {value_text(d.expected)}"
         for d in compare.differences(wrong.expected.call, wrong.actual.call)

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from turnwise.schemas.conversation import ToolCall, Turn
 from turnwise.transforms.effects.applied import AppliedChanges, agents_work, changes, users_work
-from turnwise.transforms.effects.calls import Comparison
+from turnwise.transforms.effects.calls import ArgumentComparison
 from turnwise.transforms.effects.deeds import By, Deed, call_key, deeds, once, without_flips_back
 from turnwise.transforms.effects.pairing import Matching, match_calls, match_rest, match_same
 from turnwise.transforms.effects.tool_catalog import ToolCatalog, called_tool
@@ -94,7 +94,7 @@ def _of_tools(names: set[str | None], done: AppliedChanges) -> AppliedChanges:
     return AppliedChanges(*([call for call in calls if call.name in names] for calls in done))
 
 
-def match_work(work: Work, catalog: ToolCatalog, compare: Comparison) -> Matching:
+def match_work(work: Work, catalog: ToolCatalog, compare: ArgumentComparison) -> Matching:
     """Pairs what was expected with what was done, by whomever.
 
     A call that found all as it was to be is no change, and does what is missing else. A call of the user
@@ -117,7 +117,7 @@ def match_work(work: Work, catalog: ToolCatalog, compare: Comparison) -> Matchin
     return matching
 
 
-def _drop_repetitions(matching: Matching, catalog: ToolCatalog, compare: Comparison) -> None:
+def _drop_repetitions(matching: Matching, catalog: ToolCatalog, compare: ArgumentComparison) -> None:
     """Takes out what the other side did, or was to do, as well, where that counts once (idempotent calls)."""
     pairs = matching.matched
     if pairs and matching.extra:

@@ -42,7 +42,7 @@ class _Outcomes:
         return iter(())
 
 
-class _MeasureFn(ScoringDoFn):
+class _MeasureStreamFn(ScoringDoFn):
     def __init__(self, criteria: Sequence[MeasuredCriterion], run: RunInfo) -> None:
         super().__init__(run, _Outcomes(run.run_id))
         self._criteria = tuple(criteria)
@@ -65,7 +65,7 @@ class ScoreArrivals(beam.PTransform[PCollection[Sample], DoOutputsTuple]):
 
     def expand(self, matched: "PCollection[Sample]") -> Any:
         """Gives outcomes, and the failures of conversations that could not be scored."""
-        step: ScoringDoFn = _MeasureFn(self._selection.measured, self._run)
+        step: ScoringDoFn = _MeasureStreamFn(self._selection.measured, self._run)
         if self._selection.needs_judge:
             step = JudgeFn(self._selection, self._run, self._judge, _Outcomes(self._run.run_id))
         return matched | "Score" >> beam.ParDo(step).with_outputs(OUTCOMES, FAILURES)

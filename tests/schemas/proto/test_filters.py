@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from turnwise.schemas.proto.filters import Comparison, FilterError, Junction, Negation, parse_filter
+from turnwise.schemas.proto.filters import FieldComparison, FilterError, Junction, Negation, parse_filter
 
-A, B, C = (Comparison(name, "=", "1") for name in "abc")
+A, B, C = (FieldComparison(name, "=", "1") for name in "abc")
 
 
 def both(*parts):
@@ -33,13 +33,13 @@ def either(*parts):
         ("NOT a=1", Negation(A)),
         ("-a=1 b=1", both(Negation(A), B)),
         ("NOT (a=1 OR b=1)", Negation(either(A, B))),
-        ('a = "x \\" y"', Comparison("a", "=", 'x " y')),
-        ("a='b AND c'", Comparison("a", "=", "b AND c")),
-        ('a=""', Comparison("a", "=", "")),
-        ('t >= "2026-01-01T00:00:00Z"', Comparison("t", ">=", "2026-01-01T00:00:00Z")),
-        ("tags:slow", Comparison("tags", ":", "slow")),
-        ("a != größe-1", Comparison("a", "!=", "größe-1")),
-        ("v=projects/p/versions/v-1", Comparison("v", "=", "projects/p/versions/v-1")),
+        ('a = "x \\" y"', FieldComparison("a", "=", 'x " y')),
+        ("a='b AND c'", FieldComparison("a", "=", "b AND c")),
+        ('a=""', FieldComparison("a", "=", "")),
+        ('t >= "2026-01-01T00:00:00Z"', FieldComparison("t", ">=", "2026-01-01T00:00:00Z")),
+        ("tags:slow", FieldComparison("tags", ":", "slow")),
+        ("a != größe-1", FieldComparison("a", "!=", "größe-1")),
+        ("v=projects/p/versions/v-1", FieldComparison("v", "=", "projects/p/versions/v-1")),
     ],
 )
 def test_filters_are_read(text, condition):

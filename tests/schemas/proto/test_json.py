@@ -18,12 +18,12 @@ from turnwise.schemas.ces.case_parts import GoldenExpectation
 from turnwise.schemas.ces.cases import Evaluation
 from turnwise.schemas.ces.conversations import (
     AgentTransfer,
+    CesConversation,
+    CesToolCall,
     Chunk,
-    Conversation,
     ConversationMessage,
     InputType,
     Span,
-    ToolCall,
 )
 from turnwise.schemas.ces.messages import MESSAGES
 from turnwise.schemas.ces.result_parts import Outcome, OverallToolInvocationResult, SemanticSimilarityResult
@@ -96,10 +96,14 @@ def test_lenient_verdict_is_as_recorded(case):
             {"displayName": "a", "display_name": "a"},
             "Evaluation: a field is given under both of its names",
         ),
-        (ToolCall, {"args": {"a": [math.inf]}}, "ToolCall.args: inf is too large, or no JSON number"),
-        (ToolCall, {"args": {"a": "\ud83d"}}, "ToolCall.args: '\\ud83d' holds an unpaired surrogate"),
+        (CesToolCall, {"args": {"a": [math.inf]}}, "ToolCall.args: inf is too large, or no JSON number"),
+        (CesToolCall, {"args": {"a": "\ud83d"}}, "ToolCall.args: '\\ud83d' holds an unpaired surrogate"),
         (Evaluation, {"tags": ["a", None]}, "Evaluation.tags[1]: a string is wanted"),
-        (Conversation, {"inputTypes": [None]}, "Conversation.inputTypes[0]: None is no value of InputType"),
+        (
+            CesConversation,
+            {"inputTypes": [None]},
+            "Conversation.inputTypes[0]: None is no value of InputType",
+        ),
         (
             EvaluationRun,
             {"evaluationRunSummaries": {"e": None}},
@@ -167,14 +171,14 @@ def test_lenient_reading(message, value, wire):
         (GoldenExpectation(no_tool_calls=False), {"noToolCalls": False}),
         (RunEvaluationRequest(run_count=0), {"runCount": 0}),
         (Chunk(text=""), {"text": ""}),
-        (ToolCall(args={}), {"args": {}}),
-        (ToolCall(args={"a": None, "b": [None, 1]}), {"args": {"a": None, "b": [None, 1.0]}}),
+        (CesToolCall(args={}), {"args": {}}),
+        (CesToolCall(args={"a": None, "b": [None, 1]}), {"args": {"a": None, "b": [None, 1.0]}}),
         (ToolMetrics(tool="t", pass_count=0), {"tool": "t"}),
         (HallucinationMetrics(score=0.0), {}),
         (HallucinationMetrics(score=-0.0), {"score": -0.0}),
         (EvaluationResult(evaluation_status=Outcome.PASS), {"evaluationStatus": "PASS"}),
         (EvaluationResult(evaluation_status=Outcome(99)), {"evaluationStatus": 99}),
-        (Conversation(input_types=[InputType(0), 7]), {"inputTypes": TWO_INPUTS}),
+        (CesConversation(input_types=[InputType(0), 7]), {"inputTypes": TWO_INPUTS}),
     ],
 )
 def test_presence_decides_whether_a_default_is_printed(message, wire):
@@ -184,7 +188,7 @@ def test_presence_decides_whether_a_default_is_printed(message, wire):
 
 def test_a_message_made_in_python_is_checked_like_one_that_was_read():
     with pytest.raises(ValidationError, match="at most one may be set of tool, toolsetTool"):
-        ToolCall(tool="t", toolset_tool={"toolset": "x"})
+        CesToolCall(tool="t", toolset_tool={"toolset": "x"})
     with pytest.raises(ValidationError, match="is not a timestamp"):
         Span(start_time="yesterday")
 

@@ -1,12 +1,14 @@
 import pytest
 
 from turnwise.schemas.conversation import ToolCall
-from turnwise.transforms.effects.calls import Comparison
+from turnwise.transforms.effects.calls import ArgumentComparison
 from turnwise.transforms.matching.arguments import ArgumentMatcher
 
 
 def differing(expected, actual, compare=None, **fields):
-    found = (compare or Comparison()).differences(ToolCall("t", expected, **fields), ToolCall("t", actual))
+    found = (compare or ArgumentComparison()).differences(
+        ToolCall("t", expected, **fields), ToolCall("t", actual)
+    )
     return [difference.parameter for difference in found]
 
 
@@ -44,7 +46,7 @@ def test_arguments(expected, actual, wanted):
 
 
 def test_lists_that_are_declared_ordered():
-    ordered = Comparison(ordered={"*": ["a"], "t": ["b"]})
+    ordered = ArgumentComparison(ordered={"*": ["a"], "t": ["b"]})
     assert differing({"a": [1, 2], "c": [1, 2]}, {"a": ["1", 2.0], "c": [2, 1]}, ordered) == []
     assert differing({"a": [1, 2], "b": [1, 2]}, {"a": [2, 1], "b": [2, 1]}, ordered) == ["a", "b"]
 
@@ -62,7 +64,7 @@ def test_lists_that_are_declared_ordered():
 )
 def test_matchers_of_the_config(matcher, expected, actual, wanted):
     for tool in ("t", "*"):
-        compare = Comparison(matchers={tool: {"p": ArgumentMatcher.model_validate(matcher)}})
+        compare = ArgumentComparison(matchers={tool: {"p": ArgumentMatcher.model_validate(matcher)}})
         assert differing({"p": expected}, {"p": actual}, compare) == wanted
 
 
@@ -75,4 +77,4 @@ def test_an_expected_call_may_say_which_arguments_matter(names, wanted):
 
 def test_what_only_a_judge_can_compare_counts_as_it_is_told():
     vague = {"a": {"$matchType": "semantic", "$matchValue": "b"}}
-    assert differing(vague, {"a": "c"}, Comparison(undecided=True)) == []
+    assert differing(vague, {"a": "c"}, ArgumentComparison(undecided=True)) == []

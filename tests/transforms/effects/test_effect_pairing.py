@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from turnwise.schemas.conversation import ToolCall
 from turnwise.transforms.effects import pairing
-from turnwise.transforms.effects.calls import Comparison
+from turnwise.transforms.effects.calls import ArgumentComparison
 from turnwise.transforms.effects.deeds import deeds, once
 from turnwise.transforms.effects.tool_catalog import ToolCatalog, sort_settings
 from turnwise.transforms.matching.assignment import count_matches
@@ -25,7 +25,9 @@ def match_calls(expected, actual, compare):
 
 
 def matched(expected, actual):
-    found = match_calls([call(t) for t in expected.split()], [call(t) for t in actual.split()], Comparison())
+    found = match_calls(
+        [call(t) for t in expected.split()], [call(t) for t in actual.split()], ArgumentComparison()
+    )
     return tuple(len(part) for part in found)
 
 
@@ -49,7 +51,7 @@ def test_what_becomes_of_calls(expected, actual, wanted):
 
 def test_a_wrong_call_stands_beside_the_expected_one_that_it_is_most_like():
     wanted = [call("a:1,1,1"), call("a:2,2,2")]
-    (first, second) = match_calls(wanted, [call("a:2,2,9"), call("a:1,9,9")], Comparison()).wrong
+    (first, second) = match_calls(wanted, [call("a:2,2,9"), call("a:1,9,9")], ArgumentComparison()).wrong
     assert [(w.expected.call.args["x"], w.actual.call.args["x"]) for w in (first, second)] == [
         ("1", "1"),
         ("2", "2"),
@@ -62,7 +64,7 @@ def test_as_many_as_possible_are_matched():
     strict = ToolCall("a", {"x": 1, "y": 2})
     made = [ToolCall("a", {"x": 1, "y": 2}), ToolCall("a", {"x": 1, "y": 3})]
     for order in ([loose, strict], [strict, loose]):
-        assert len(match_calls(order, made, Comparison()).matched) == 2
+        assert len(match_calls(order, made, ArgumentComparison()).matched) == 2
 
 
 CALLS = st.lists(
@@ -75,13 +77,13 @@ def test_the_sides_find_each_other_where_they_can(agents, users, by_agent, by_us
     """As many as possible are paired, and of those first the ones of one side."""
     expected = [*deeds("agent", agents), *deeds("user", users)]
     made = [*deeds("agent", by_agent), *deeds("user", by_user)]
-    found = pairing.match_same(expected, made, Comparison())
+    found = pairing.match_same(expected, made, ArgumentComparison())
     most = [*map(repr, agents + users)]
     both = sum(min(most.count(each), [*map(repr, by_agent + by_user)].count(each)) for each in set(most))
     own = [pair for pair in found.matched if pair.expected.by == pair.actual.by]
     assert len(found.matched) == both
     assert len(own) == sum(
-        len(match_calls(wanted, did, Comparison()).matched)
+        len(match_calls(wanted, did, ArgumentComparison()).matched)
         for wanted, did in ((agents, by_agent), (users, by_user))
     )
     assert len(made) == len(found.matched) + len(found.extra)
@@ -89,7 +91,7 @@ def test_the_sides_find_each_other_where_they_can(agents, users, by_agent, by_us
 
 @given(CALLS, CALLS)
 def test_every_call_is_accounted_for_once(expected, actual):
-    found = match_calls(expected, actual, Comparison())
+    found = match_calls(expected, actual, ArgumentComparison())
     most = count_matches(expected, actual, lambda e, a: e.name == a.name and e.args == a.args)
     assert len(found.matched) == len(most) - most.count(None)
     assert len(expected) == len(found.matched) + len(found.missing) + len(found.wrong)
@@ -100,13 +102,13 @@ def test_every_call_is_accounted_for_once(expected, actual):
 def test_a_thousand_calls_of_one_tool(spell):
     wanted = [ToolCall("add", {"x": i, "at": "2024-05-20"}) for i in range(1000)]
     made = [ToolCall("add", {"x": spell(i), "at": "May 20, 2024"}) for i in reversed(range(1001))]
-    found = match_calls(wanted, made, Comparison())
+    found = match_calls(wanted, made, ArgumentComparison())
     assert (len(found.matched), len(found.missing), len(found.extra), len(found.wrong)) == (1000, 0, 1, 0)
 
 
 def test_a_thousand_calls_that_all_differ():
     wanted, made = ([ToolCall("add", {"x": [i, {"y": side}]}) for i in range(1000)] for side in "ab")
-    assert len(match_calls(wanted, made, Comparison()).wrong) == 1000
+    assert len(match_calls(wanted, made, ArgumentComparison()).wrong) == 1000
 
 
 def spelled(i, **spelling):
@@ -117,7 +119,7 @@ def spelled(i, **spelling):
 def test_calls_with_json_texts(size):
     wanted = [ToolCall("run", {"arguments": spelled(i)}) for i in range(size)]
     made = [ToolCall("run", {"arguments": spelled(i, indent=2)}) for i in reversed(range(size))]
-    assert len(match_calls(wanted, made, Comparison()).matched) == size
+    assert len(match_calls(wanted, made, ArgumentComparison()).matched) == size
 
 
 @pytest.mark.parametrize("size", [2, 300])
@@ -125,7 +127,7 @@ def test_no_call_is_wrong_in_nothing(size):
     """Amounts with and without their currency are alike, and have no common key."""
     wanted = [ToolCall("pay", {"sum": f"{i} EUR", "rows": [*range(30)]}) for i in range(size)]
     made = [ToolCall("pay", {"sum": i, "rows": [*range(30)]}) for i in range(size)]
-    compare = Comparison()
+    compare = ArgumentComparison()
     found = match_calls(wanted, made, compare)
     assert len(found.matched) == size
     assert all(compare.differences(w.expected.call, w.actual.call) for w in found.wrong)

@@ -10,7 +10,7 @@ from turnwise.schemas.score import Score
 from turnwise.schemas.values import JsonObject, JsonValue
 from turnwise.transforms.criteria.base import MeasuredCriterion, RestsOn
 from turnwise.transforms.criteria.calls.base import KnowsTools
-from turnwise.transforms.effects.calls import Comparison
+from turnwise.transforms.effects.calls import ArgumentComparison
 from turnwise.transforms.effects.deeds import Deed
 from turnwise.transforms.effects.handoffs import expected_handoffs
 from turnwise.transforms.effects.pairing import Matching
@@ -96,7 +96,7 @@ class ToolEffects(MeasuredCriterion, KnowsTools):
         return score
 
     def _score(self, work: Work, catalog: ToolCatalog, undecided: bool) -> Score:
-        compare = Comparison(self.argument_matchers, self.ordered_lists, undecided)
+        compare = ArgumentComparison(self.argument_matchers, self.ordered_lists, undecided)
         matching = match_work(work, catalog, compare)
         unexpected = _unexpected(matching)
         handoffs = [
@@ -174,7 +174,7 @@ def _weight(made: Sequence[Deed], catalog: ToolCatalog) -> float:
     return sum(HANDOFF_WEIGHT if _is_handoff(deed, catalog) else 1.0 for deed in made)
 
 
-def _details(matching: Matching, compare: Comparison, work: Work) -> JsonObject:
+def _details(matching: Matching, compare: ArgumentComparison, work: Work) -> JsonObject:
     matched, wrong = len(matching.matched), len(matching.wrong)
     details: JsonObject = {
         "expected": matched + wrong + len(matching.missing),

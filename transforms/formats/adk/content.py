@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from turnwise.schemas.adk.eval_sets import Content, FunctionCall, FunctionResponse, InvocationEvent, Part
-from turnwise.schemas.adk.results import Event
+from turnwise.schemas.adk.results import AdkEvent
 from turnwise.schemas.conversation import ToolCall, ToolResponse, Usage
 from turnwise.transforms.formats.unread import UNREAD, Unread, is_work, may_hold_work
 
@@ -87,7 +87,7 @@ def unread_content(content: Content | None, unread: Unread, by_agent: bool) -> N
                     unread.part(name, by_agent)
 
 
-def unread_event(event: Event, unread: Unread, by_agent: bool) -> None:
+def unread_event(event: AdkEvent, unread: Unread, by_agent: bool) -> None:
     """Adds what of an event is not read."""
     unread_content(event.content, unread, by_agent)
     extra = event.model_extra or {}

@@ -2,14 +2,14 @@
 
 from collections.abc import Sequence
 
-from turnwise.schemas.adk.results import EvalCaseResult, EvalStatus, Event
+from turnwise.schemas.adk.results import AdkEvent, EvalCaseResult, EvalStatus
 from turnwise.transforms.formats.adk.content import parts_of, text
 from turnwise.transforms.formats.endings import UNKNOWN, End, error_end, finished_end
 
 RAISED = "final_eval_status is FAILED and no invocation was recorded: the agent raised an error"
 
 
-def session_end(events: Sequence[Event]) -> End:
+def session_end(events: Sequence[AdkEvent]) -> End:
     """Returns how a session ended, told by its last event that says something.
 
     An invocation ends with a final response, in google-adk's sense; where none followed the user's message or
@@ -51,12 +51,12 @@ def case_end(result: EvalCaseResult) -> End:
     return End("agent_error", RAISED) if raised else UNKNOWN
 
 
-def by_user(event: Event) -> bool:
+def by_user(event: AdkEvent) -> bool:
     """Tells whether an event is the user's."""
     return event.author.lower() == "user"
 
 
-def is_final(event: Event) -> bool:
+def is_final(event: AdkEvent) -> bool:
     """Tells whether an event is a final response, in google-adk's sense."""
     if event.actions.skip_summarization or event.long_running_tool_ids:
         return True
@@ -65,12 +65,12 @@ def is_final(event: Event) -> bool:
     return not works and (not parts or parts[-1].code_execution_result is None)
 
 
-def _says(event: Event) -> bool:
+def _says(event: AdkEvent) -> bool:
     told = event.content is not None and event.content.parts
     return bool(told or event.error_code or event.error_message or event.finish_reason or event.interrupted)
 
 
-def _missing(event: Event) -> str | None:
+def _missing(event: AdkEvent) -> str | None:
     """Returns what should have followed a session's last event; None: nothing had to."""
     parts = parts_of(event.content)
     if by_user(event):

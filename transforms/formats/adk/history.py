@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from turnwise.schemas.adk.results import Event, EventCompaction
+from turnwise.schemas.adk.results import AdkEvent, EventCompaction
 from turnwise.transforms.formats.adk.content import parts_of
 from turnwise.transforms.formats.unread import Unread
 
@@ -22,10 +22,10 @@ class History:
         notes: What else the log says: (the next event that counts, or None; what is left out before it).
     """
 
-    events: list[Event] = field(default_factory=list)
-    notes: list[tuple[Event | None, Unread]] = field(default_factory=list)
+    events: list[AdkEvent] = field(default_factory=list)
+    notes: list[tuple[AdkEvent | None, Unread]] = field(default_factory=list)
 
-    def notes_of(self, group: Sequence[Event], is_last: bool) -> list[Unread]:
+    def notes_of(self, group: Sequence[AdkEvent], is_last: bool) -> list[Unread]:
         """Returns what is left out before a group of events; after the last event, it belongs to the last."""
         return [
             note
@@ -34,7 +34,7 @@ class History:
         ]
 
 
-def history(events: Sequence[Event]) -> History:
+def history(events: Sequence[AdkEvent]) -> History:
     """Returns the events that google-adk counts as having happened.
 
     A rewind undoes itself and everything from the first event of the invocation that it names. A compaction
@@ -65,7 +65,7 @@ def _add(found: History, note: Unread | None) -> None:
         found.notes.append((found.events[-1] if found.events else None, note))
 
 
-def _undone(target: str, undone: Sequence[Event] | None) -> Unread:
+def _undone(target: str, undone: Sequence[AdkEvent] | None) -> Unread:
     """Tells what a rewind undid; what calls changed outside of the session still holds."""
     note = Unread()
     if undone is None:
@@ -82,12 +82,12 @@ def _undone(target: str, undone: Sequence[Event] | None) -> Unread:
     return note
 
 
-def _called(events: Iterable[Event]) -> list[str]:
+def _called(events: Iterable[AdkEvent]) -> list[str]:
     parts = [part for event in events if not event.partial for part in parts_of(event.content)]
     return [part.function_call.name or "?" for part in parts if part.function_call]
 
 
-def _lost(compacted: EventCompaction, events: Sequence[Event]) -> Unread | None:
+def _lost(compacted: EventCompaction, events: Sequence[AdkEvent]) -> Unread | None:
     """Tells of a compaction whose events the log does not hold; None: its first and its last are there."""
     stamps = [event.timestamp for event in events if event.timestamp is not None and not _is_summary(event)]
     bounds = (compacted.start_timestamp, compacted.end_timestamp)
@@ -99,5 +99,5 @@ def _lost(compacted: EventCompaction, events: Sequence[Event]) -> Unread | None:
     return note
 
 
-def _is_summary(event: Event) -> bool:
+def _is_summary(event: AdkEvent) -> bool:
     return event.actions.compaction is not None

@@ -11,7 +11,7 @@ from turnwise.schemas.adk.eval_sets import (
     Part,
     read_log,
 )
-from turnwise.schemas.adk.results import Event, Session
+from turnwise.schemas.adk.results import AdkEvent, AdkSession
 from turnwise.schemas.conversation import Conversation, Turn
 from turnwise.schemas.values import JsonValue
 from turnwise.transforms.formats.adk.content import parts_of, unread_event
@@ -35,7 +35,7 @@ def session_conversation(value: JsonValue) -> Conversation:
         ValueError: It cannot be read even leniently; one line with the path of the first problem.
     """
     with one_line_problems("not an ADK session"):
-        session = read_log(Session, value)
+        session = read_log(AdkSession, value)
     counted = history(session.events)
     events = [event for event in counted.events if not event.partial]
     groups, end = _invocation_groups(events), session_end(events)
@@ -63,14 +63,14 @@ def session_conversation(value: JsonValue) -> Conversation:
     )
 
 
-def _stated(session: Session, name: str) -> str | None:
+def _stated(session: AdkSession, name: str) -> str | None:
     value = session.state.get(name)
     return value if isinstance(value, str) and value else None
 
 
-def _invocation_groups(events: Sequence[Event]) -> list[list[Event]]:
+def _invocation_groups(events: Sequence[AdkEvent]) -> list[list[AdkEvent]]:
     """Groups events by invocation id; where an id is missing, a user's event opens a group."""
-    groups: dict[str, list[Event]] = {}
+    groups: dict[str, list[AdkEvent]] = {}
     openings = 0
     for event in events:
         openings += by_user(event)
@@ -78,7 +78,7 @@ def _invocation_groups(events: Sequence[Event]) -> list[list[Event]]:
     return list(groups.values())
 
 
-def _turn(events: Sequence[Event], invocation: Invocation, index: int) -> Turn:
+def _turn(events: Sequence[AdkEvent], invocation: Invocation, index: int) -> Turn:
     turn = invocation_turn(invocation, index)
     if not any(map(by_user, events)):
         turn.user = None
@@ -96,7 +96,7 @@ def _turn(events: Sequence[Event], invocation: Invocation, index: int) -> Turn:
     return unread.add_to(turn)
 
 
-def _invocation(events: Sequence[Event]) -> Invocation:
+def _invocation(events: Sequence[AdkEvent]) -> Invocation:
     """Builds the invocation as google-adk's own conversion of stored events does.
 
     Unlike there, the final event keeps its tool responses, and the user's answers to tool calls count.
@@ -118,14 +118,14 @@ def _invocation(events: Sequence[Event]) -> Invocation:
     )
 
 
-def _final_event(events: Sequence[Event]) -> Event | None:
+def _final_event(events: Sequence[AdkEvent]) -> AdkEvent | None:
     finals = [event for event in events if not by_user(event) and _parts(event) and is_final(event)]
     worded = [event for event in finals if any(part.text for part in _parts(event))]
     chosen = worded or finals
     return chosen[-1] if chosen else None
 
 
-def _step(event: Event, parts: list[Part]) -> InvocationEvent:
+def _step(event: AdkEvent, parts: list[Part]) -> InvocationEvent:
     return InvocationEvent(
         author=event.author,
         content=Content(parts=parts),
@@ -139,7 +139,7 @@ def _tells(part: Part) -> bool:
     return bool(part.text or part.function_call or part.function_response or part.inline_data)
 
 
-def _parts(event: Event) -> list[Part]:
+def _parts(event: AdkEvent) -> list[Part]:
     return parts_of(event.content)
 
 

@@ -32,7 +32,7 @@ def spellings(model: type[Message]) -> frozenset[str]:
 
 _READ_KEYS = spellings(ces.Chunk) - {"blob", "image"}
 _HOLDER_KEYS = frozenset(("chunks", "messages", "rootSpan", "root_span"))
-_RECORD_KEYS = spellings(ces.Conversation) | {"evaluation", "eval_id", "eval_set_id", "tools"}
+_RECORD_KEYS = spellings(ces.CesConversation) | {"evaluation", "eval_id", "eval_set_id", "tools"}
 _NO_CALLS = "the trace shows {} tool calls, and the messages hold {}"
 _NO_SUCH_CALL = "the trace shows a call of {!r}, which no message holds"
 
@@ -42,7 +42,7 @@ def conversation(value: JsonObject) -> canonical.Conversation:
 
     `evaluation`, `tools` and how it ended (`ended`, `ended_detail`), no CES fields, are read too.
     """
-    message = ces.Conversation.from_value(value, lenient=True)
+    message = ces.CesConversation.from_value(value, lenient=True)
     turns = message.turns or ([ces.ConversationTurn(messages=message.messages)] if message.messages else [])
     made = [
         logged_turn(index, turn, raw)
@@ -127,7 +127,7 @@ def _check_trace(turn: canonical.Turn, message: ces.ConversationTurn, unread: Un
             left.remove(found)
 
 
-def _names_of(call: ces.ToolCall) -> set[str | None]:
+def _names_of(call: ces.CesToolCall) -> set[str | None]:
     """Returns the names that a trace may give a called tool; without its display name they are unknown."""
     name, resource = _tool_names(call)
     return {name, resource, call.display_name or None, call.tool or None} - {None}
@@ -149,7 +149,7 @@ def _add_message(turn: canonical.Turn, message: ces.ConversationMessage, said: l
         turn.variables |= chunk.updated_variables or chunk.default_variables or {}
 
 
-def _tool_names(message: ces.ToolCall | ces.ToolResponse) -> tuple[str | None, str | None]:
+def _tool_names(message: ces.CesToolCall | ces.CesToolResponse) -> tuple[str | None, str | None]:
     """Returns the short name and the resource name of a tool."""
     toolset = message.toolset_tool
     if toolset is not None:
@@ -158,13 +158,13 @@ def _tool_names(message: ces.ToolCall | ces.ToolResponse) -> tuple[str | None, s
     return name, message.tool if message.tool and "/" in message.tool else None
 
 
-def tool_call(message: ces.ToolCall) -> canonical.ToolCall:
+def tool_call(message: ces.CesToolCall) -> canonical.ToolCall:
     """Converts a ToolCall."""
     name, resource = _tool_names(message)
     return canonical.ToolCall(name=name, resource=resource, id=message.id or None, args=message.args)
 
 
-def tool_response(message: ces.ToolResponse) -> canonical.ToolResponse:
+def tool_response(message: ces.CesToolResponse) -> canonical.ToolResponse:
     """Converts a ToolResponse; the key `error` of its answer marks it as failed."""
     name, resource = _tool_names(message)
     answer = message.response

@@ -7,10 +7,10 @@ from turnwise.schemas import grounded
 from turnwise.schemas.conversation import ToolCall, ToolResponse, Turn
 from turnwise.schemas.discovery_engine.answer import Answer
 from turnwise.schemas.discovery_engine.parts import (
+    AnswerReference,
+    AnswerSafetyRating,
     AnswerStep,
     DocumentMetadata,
-    Reference,
-    SafetyRating,
     StepAction,
     StepState,
     StructuredDocumentInfo,
@@ -150,7 +150,7 @@ def _name(value: OpenEnum) -> str | None:
     return value.name if value else None
 
 
-def _reference(reference: Reference) -> grounded.Reference:
+def _reference(reference: AnswerReference) -> grounded.Reference:
     chunk, document = reference.chunk_info, reference.unstructured_document_info
     if chunk is not None:
         return _source(chunk.document_metadata, [chunk.content])
@@ -167,7 +167,7 @@ def _source(source: _Source | None, texts: list[str]) -> grounded.Reference:
     return made
 
 
-def _rating(rating: SafetyRating) -> grounded.SafetyRating:
+def _rating(rating: AnswerSafetyRating) -> grounded.SafetyRating:
     return grounded.SafetyRating(
         category=rating.category.name,
         probability=_name(rating.probability),
