@@ -12,8 +12,7 @@ from apache_beam.runners.runner import PipelineResult
 from turnwise.pipeline.batch.build import build
 from turnwise.pipeline.batch.signals import Interrupted, interrupted_by_signal
 from turnwise.pipeline.batch.summary import report_batch
-from turnwise.pipeline.io.directory import check_directory, clear_directory
-from turnwise.pipeline.io.lock import locked
+from turnwise.pipeline.io.directory import check_directory, clear_directory, locked
 from turnwise.pipeline.io.sinks import FileSink, NullSink, Sink
 from turnwise.pipeline.io.sources import FileSource, Source, file_patterns
 from turnwise.pipeline.io.terminal import say
@@ -160,7 +159,7 @@ def calm_collector() -> None:
 
 
 def only_translates(options: PipelineOptions) -> bool:
-    """Tells whether a pipeline is to be translated for a runner and not run."""
+    """Returns whether a pipeline is to be translated for a runner and not run."""
     is_template = options.view_as(GoogleCloudOptions).template_location is not None
     return is_template or bool(options.view_as(TestOptions).dry_run)
 

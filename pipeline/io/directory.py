@@ -1,8 +1,10 @@
 """The files of a run in its output directory, on any filesystem that Beam knows."""
 
+import fcntl
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from uuid import uuid4
 
@@ -48,7 +50,7 @@ def publish(directory: str, files: Sequence[tuple[str, str]]) -> None:
 
 
 def _waits(partial: str, place: str) -> bool:
-    """Tells whether a file is still to be renamed; an engine may repeat a step that was done in part."""
+    """Returns whether a file is still to be renamed; an engine may repeat a step that was done in part."""
     return FileSystems.exists(partial) or not FileSystems.exists(place)
 
 
@@ -105,3 +107,32 @@ def _decoded(row: JsonObject, table: str) -> JsonObject:
     """Returns an Avro row whose JSON texts are read."""
     texts = {name: row[name] for name in json_fields(table)}
     return row | {name: None if text is None else json.loads(text) for name, text in texts.items()}
+
+
+_LOCK_FILE = ".turnwise.lock"
+
+
+@contextmanager
+def locked(directory: str) -> Iterator[None]:
+    """Makes a local directory and holds it for this run; the system lets go of it if the process dies.
+
+    Raises:
+        ConfigError: It cannot be made, or another run is writing into it.
+    """
+    if "://" in directory:
+        yield
+        return
+    try:
+        Path(directory).mkdir(parents=True, exist_ok=True)
+        file = (Path(directory) / _LOCK_FILE).open("w")
+    except OSError as error:
+        raise ConfigError(f"--output {directory}: {error.strerror}") from None
+    with file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise ConfigError(f"--output {directory}: another run is writing into it") from None
+        try:
+            yield
+        finally:
+            (Path(directory) / _LOCK_FILE).unlink(missing_ok=True)

@@ -127,7 +127,7 @@ def _shown(element: JsonValue) -> bytes:
 
 
 def _is_faulty_array(text: bytes) -> bool:
-    """Tells whether a text, which is no array that can be read at once, is one of several records."""
+    """Returns whether a text, which is no array that can be read at once, is one of several records."""
     text = text.strip()
     if text[:1] != b"[" or _is_array(text.partition(b"\n")[0]):
         return False
@@ -147,7 +147,7 @@ def _value(text: bytes) -> JsonValue:
 
 
 def _is_json_lines(text: bytes) -> bool:
-    """Tells whether a file called `.json` holds one JSON text a line: as a whole it is none, a line is."""
+    """Returns whether a file called `.json` holds one JSON text a line: as a whole it is none, a line is."""
     lines = text.strip().split(b"\n")[:_LINES_TRIED]
     return len(lines) > 1 and not _is_json(text) and any(map(_is_json, lines))
 

@@ -8,11 +8,10 @@ import apache_beam as beam
 from apache_beam.pvalue import PCollection
 from sqlalchemy import Connection
 
-from turnwise.pipeline.io.shared_stores import shared_store, try_store
 from turnwise.pipeline.io.sinks import Sink
 from turnwise.pipeline.io.terminal import printable
 from turnwise.pipeline.settings.run import RunSettings
-from turnwise.pipeline.store.engine import open_store
+from turnwise.pipeline.store.engine import open_store, shared_store, try_store
 from turnwise.pipeline.store.failures import failure_columns, write_failures
 from turnwise.pipeline.store.naming import LOCAL_APP, app_of_row, full_result
 from turnwise.pipeline.store.results import result_columns, write_results

@@ -6,9 +6,9 @@ import apache_beam as beam
 from apache_beam.pvalue import PCollection
 from sqlalchemy import Connection, select
 
-from turnwise.pipeline.io.shared_stores import shared_store, try_store
 from turnwise.pipeline.io.sources import Source
 from turnwise.pipeline.settings.run import RunSettings
+from turnwise.pipeline.store.engine import shared_store, try_store
 from turnwise.pipeline.store.tables import EVALUATIONS
 from turnwise.pipeline.store.urls import is_store_url, shown_url
 from turnwise.schemas.failure import Failure

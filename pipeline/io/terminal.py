@@ -106,7 +106,7 @@ def log_to_terminal(layout: str, *filters: logging.Filter | Callable[[logging.Lo
 
 
 def _is_wanted(record: logging.LogRecord) -> bool:
-    """Tells whether a record is not what Beam logs whenever it is imported without its extra gcp."""
+    """Returns whether a record is not what Beam logs whenever it is imported without its extra gcp."""
     return not str(record.msg).startswith("apitools not found")
 
 

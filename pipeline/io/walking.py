@@ -81,7 +81,7 @@ def _is_directory(entry: "os.DirEntry[str]") -> bool:
 
 
 def _is_broken(entry: "os.DirEntry[str]") -> bool:
-    """Tells whether an entry is a link that cannot be followed, and that may have led to a directory."""
+    """Returns whether an entry is a link that cannot be followed, and that may have led to a directory."""
     return entry.is_symlink() and not entry.name.endswith(_FILES) and not os.path.exists(entry.path)
 
 
@@ -152,7 +152,7 @@ def _matcher(pattern: str) -> Callable[[str], bool]:
 
 
 def _may_hold(pattern: str, directory: str) -> bool:
-    """Tells whether a glob can match a file below a directory."""
+    """Returns whether a glob can match a file below a directory."""
     parts, depth = pattern.split(os.sep), directory.count(os.sep) + 1
     start = parts[:depth]
     if any("**" in part for part in start):

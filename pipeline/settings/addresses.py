@@ -4,7 +4,7 @@ from ipaddress import ip_address
 
 
 def is_loopback(host: str) -> bool:
-    """Tells whether a host name or address can only be this machine."""
+    """Returns whether a host name or address can only be this machine."""
     if host.lower() == "localhost":
         return True
     try:

@@ -48,7 +48,7 @@ def _image(options: PipelineOptions) -> str | None:
 
 
 def _setup_brings(path: str) -> bool:
-    """Tells whether a project is turnwise or may depend on it; raises ConfigError if there is none."""
+    """Returns whether a project is turnwise or may depend on it; raises ConfigError if there is none."""
     file = Path(path)
     if not (file.is_absolute() and file.is_file() and file.name in _SETUP_FILES):
         raise ConfigError(f"--setup_file {path}: must be the whole path of a pyproject.toml or setup.py")
@@ -59,7 +59,7 @@ def _setup_brings(path: str) -> bool:
 
 
 def _requirements_bring(path: str) -> bool:
-    """Tells whether requirements list turnwise, or something whose content is not told by its name."""
+    """Returns whether requirements list turnwise, or something whose content is not told by its name."""
     file = Path(path)
     if not file.is_file():
         raise ConfigError(f"--requirements_file {path}: there is no such file")

@@ -34,7 +34,7 @@ _ADC_FILE = "gcloud/application_default_credentials.json"
 
 
 def are_elsewhere(runner: PipelineRunner, options: PipelineOptions) -> bool:
-    """Tells whether workers are not processes of this machine that share its files and environment.
+    """Returns whether workers are not processes of this machine that share its files and environment.
 
     Beam's runners for Prism, and for Flink and Spark without a cluster, start workers here unless told
     otherwise; `--environment_type=LOOPBACK` does so on every portable runner.
@@ -110,7 +110,7 @@ def _is_here(path: str) -> bool:
 
 
 def _serve_here(url: str) -> bool:
-    """Tells whether every host of a URL (`kafka://a:9092,b:9092/topic`) can only be this machine."""
+    """Returns whether every host of a URL (`kafka://a:9092,b:9092/topic`) can only be this machine."""
     hosts = urlsplit(url).netloc.rpartition("@")[2].split(",")
     return all(is_loopback(_PORT.sub("", host)) for host in hosts)
 

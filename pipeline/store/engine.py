@@ -78,7 +78,7 @@ class Store:
 
 
 def _passes(error: DBAPIError) -> bool:
-    """Tells whether the same work may succeed if it is done again."""
+    """Returns whether the same work may succeed if it is done again."""
     return getattr(error.orig, "sqlstate", None) in _PASSING or "database is locked" in str(error.orig)
 
 
@@ -181,3 +181,23 @@ def _set_up_sqlite(engine: Engine, read_only: bool) -> None:
     def begin(connection: Connection) -> None:
         writes = connection.get_execution_options().get("turnwise_writes")
         connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+
+_LOCK = Lock()
+_OPEN: dict[tuple[str, bool], Store] = {}
+
+
+def shared_store(url: str, *, read_only: bool = False) -> Store:
+    """Returns the store of an address; it stays open. Raises ConfigError or StoreError."""
+    with _LOCK:
+        if (url, read_only) not in _OPEN:
+            _OPEN[url, read_only] = open_store(url, create=True, read_only=read_only)
+        return _OPEN[url, read_only]
+
+
+def try_store(option: str, url: str, *, read_only: bool = False) -> Store:
+    """Opens a store before anything runs; raises ConfigError if that is not possible."""
+    try:
+        return open_store(url, create=True, read_only=read_only)
+    except (ConfigError, StoreError) as error:
+        raise ConfigError(f"{option}: {error}") from None

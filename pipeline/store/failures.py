@@ -5,8 +5,7 @@ from hashlib import sha256
 from sqlalchemy import Connection
 
 from turnwise.pipeline.store.naming import marked, run_name
-from turnwise.pipeline.store.tables import FAILURES, key_text
-from turnwise.pipeline.store.upserts import upsert
+from turnwise.pipeline.store.tables import FAILURES, key_text, upsert
 from turnwise.schemas.jsonio import dump_json
 from turnwise.schemas.rows import FailureRow
 from turnwise.schemas.values import JsonObject

@@ -8,8 +8,7 @@ from typing import NamedTuple
 from sqlalchemy import Connection, delete, func, select
 
 from turnwise.pipeline.store.naming import run_name
-from turnwise.pipeline.store.tables import FAILURES, RESULTS, key_nanos, key_text
-from turnwise.pipeline.store.upserts import upsert
+from turnwise.pipeline.store.tables import FAILURES, RESULTS, key_nanos, key_text, upsert
 from turnwise.schemas.ces.names import app_of, parent_of
 from turnwise.schemas.jsonio import dump_json
 from turnwise.schemas.proto.scalars import timestamp_nanos
@@ -98,7 +97,7 @@ def newest_results(
 
 
 def has_results(connection: Connection, evaluation: str) -> bool:
-    """Tells whether an evaluation has any result."""
+    """Returns whether an evaluation has any result."""
     query = select(RESULTS.c.name).where(RESULTS.c.evaluation == evaluation).limit(1)
     return connection.execute(query).first() is not None
 

@@ -1,8 +1,24 @@
 """The tables of a store as they are now; `migrations` makes them."""
 
+from collections.abc import Sequence
 from hashlib import sha256
+from typing import Any
 
-from sqlalchemy import BigInteger, Column, ForeignKey, Index, Integer, MetaData, Table, Text, UniqueConstraint
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    Connection,
+    ForeignKey,
+    Index,
+    Integer,
+    MetaData,
+    Table,
+    Text,
+    UniqueConstraint,
+)
+from sqlalchemy.dialects import postgresql, sqlite
+
+from turnwise.schemas.values import JsonObject
 
 METADATA = MetaData()
 # An index entry of PostgreSQL holds 2,700 bytes.
@@ -105,3 +121,16 @@ def key_text(text: str) -> str:
     if len(clean) <= _LONGEST_KEY:
         return clean
     return f"{clean[: _LONGEST_KEY - 33]}~{sha256(clean.encode()).hexdigest()[:32]}"
+
+
+def upsert(connection: Connection, table: Table, rows: Sequence[JsonObject]) -> None:
+    """Writes rows; of several with one name the last counts."""
+    by_name = {row["name"]: row for row in rows}
+    if not by_name:
+        return
+    dialect: Any = postgresql if connection.dialect.name == "postgresql" else sqlite
+    statement = dialect.insert(table)
+    changed = {column.name: statement.excluded[column.name] for column in table.c if not column.primary_key}
+    # In one order everywhere, so that two writers never wait for each other.
+    in_order = [by_name[name] for name in sorted(by_name)]
+    connection.execute(statement.on_conflict_do_update(index_elements=["name"], set_=changed), in_order)

@@ -13,7 +13,7 @@ class StoreError(OSError):
 
 
 def is_store_url(text: str) -> bool:
-    """Tells whether a text is the address of a store, and not a path."""
+    """Returns whether a text is the address of a store, and not a path."""
     return text.partition(":")[0].lower() in _SCHEMES and ":/" in text
 
 

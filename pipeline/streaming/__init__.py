@@ -1,1 +1,1 @@
-"""The streaming job: where records come from as they arrive, and where results are kept."""
+"""The streaming job: its sources, its engine in one process, and Beam's connectors on other runners."""

@@ -1,4 +1,4 @@
-"""Wires a stream: parsing, matching and scoring as in a batch, between a source and sinks that go on."""
+"""Wires a stream: parsing, matching, scoring, windowed metrics, alerts, sinks."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -37,19 +37,19 @@ from turnwise.transforms.streaming.windowed import WindowedMetrics, WindowMetric
 
 
 class StreamSinks(Protocol):
-    """Takes what a stream gives, as it comes.
+    """Writes the outcomes and metrics of a stream as they are produced.
 
     Attributes:
-        alerts_path: File that alerts stand in, if they go nowhere else; None: there is no such place.
+        alerts_path: Default file for alerts; None: there is none.
     """
 
     alerts_path: Path | None
 
     def write_outcomes(self, outcomes: "PCollection[RecordOutcome]") -> None:
-        """Adds the steps that keep outcomes."""
+        """Adds the steps that write outcomes."""
 
     def write_metrics(self, metrics: "PCollection[WindowMetrics]") -> None:
-        """Adds the steps that keep the metrics of windows."""
+        """Adds the steps that write the metrics of windows."""
 
 
 def build_stream(
@@ -66,11 +66,11 @@ def build_stream(
     Args:
         root: The pipeline.
         arrivals: The records, timestamped by event time.
-        unread: What the source could not read.
-        cases: The eval cases; None: conversations stand alone or bring their cases along.
-        settings: What the stream was asked to do.
-        sinks: Where outcomes, metrics and alerts go.
-        restored: What an earlier process left; None: nothing.
+        unread: Failures of reading.
+        cases: The eval cases; None: conversations have none, or bring their own.
+        settings: Settings of the run.
+        sinks: Sinks for outcomes, metrics and alerts.
+        restored: State of earlier processes; None: none.
     """
     rules = settings.stream.rules
     reader = LogReader(settings.input_format, settings.config.discovery_engine)
@@ -96,7 +96,7 @@ def build_stream(
 def _scored(
     conversations: "PCollection[LoggedConversation]", cases: Cases | None, settings: RunSettings
 ) -> "tuple[PCollection[RecordOutcome], PCollection[RecordOutcome]]":
-    """Adds the steps that match and score; gives what was scored, and what was lost there."""
+    """Adds the steps that match and score; returns scored and lost outcomes."""
     matched = conversations | "MatchCases" >> MatchCases(None if cases is None else cases.by_id)
     scoring = ScoreArrivals(settings.selection, settings.run, settings.judge)
     scored = matched["matched"] | "ScoreArrivals" >> scoring
@@ -112,7 +112,7 @@ def _unjoined(lost: LostConversation, run_id: str) -> RecordOutcome:
 def _unsent(
     metrics: "PCollection[WindowMetrics]", settings: RunSettings, path: Path | None
 ) -> "list[PCollection[Failure]]":
-    """Adds the steps that raise and send alerts, if there are rules; gives those that could not be sent."""
+    """Adds the steps that raise and send alerts, if there are rules; returns failures of sending."""
     rules = settings.config.alerts
     if not rules:
         return []

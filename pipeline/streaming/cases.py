@@ -1,4 +1,4 @@
-"""The eval cases of a stream: read before it starts, so that no conversation comes too early for them."""
+"""Reads the eval cases of a stream before it starts."""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -17,14 +17,21 @@ from turnwise.transforms.matching.cases import CaseIndex
 
 
 class Cases(NamedTuple):
-    """Eval cases, and what could not be read of them."""
+    """Eval cases, and the failures of reading them."""
 
     by_id: CaseIndex
     failures: list[Failure]
 
 
 def read_cases(settings: RunSettings) -> Cases | None:
-    """Reads all eval cases; None: none were given. Raises ConfigError if a path names nothing."""
+    """Reads all eval cases.
+
+    Returns:
+        The cases; None if --eval_cases was not given.
+
+    Raises:
+        ConfigError: A path does not exist, or a store cannot be opened.
+    """
     if not settings.eval_cases:
         return None
     names = tuple(name for name in settings.eval_cases if not is_store_url(name))
@@ -48,11 +55,11 @@ def read_cases(settings: RunSettings) -> Cases | None:
 
 
 def _stored(settings: RunSettings) -> Iterator[Record]:
-    """Yields the evaluations of the stores that are named; raises ConfigError if one cannot be opened."""
+    """Yields the evaluations of the stores in --eval_cases; raises ConfigError if one cannot be opened."""
     urls = [name for name in dict.fromkeys(settings.eval_cases) if is_store_url(name)]
     if urls:
-        from turnwise.pipeline.io.shared_stores import try_store
         from turnwise.pipeline.io.store_source import store_records
+        from turnwise.pipeline.store.engine import try_store
 
         for url in urls:
             try_store("--eval_cases", url, read_only=True).close()

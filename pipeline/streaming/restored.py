@@ -1,4 +1,4 @@
-"""What a stream continues from."""
+"""State of earlier processes from which a stream continues."""
 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -9,7 +9,7 @@ from turnwise.transforms.streaming.deduplication import Counted
 
 
 class WindowSum(NamedTuple):
-    """What an app version ("": unknown) had in one window; `start` in seconds since the epoch."""
+    """Sums of an app version ("": unknown) in one window; `start` in seconds since the epoch."""
 
     start: float
     app_version: str
@@ -17,12 +17,12 @@ class WindowSum(NamedTuple):
 
 
 class Restored(NamedTuple):
-    """What earlier processes leave to this one.
+    """State of earlier processes.
 
     Attributes:
-        sums: All that was counted, by window and app version.
-        sessions: Finds a conversation that was joined from events and may still grow, by its id.
-        counted: Finds what was counted of a conversation, by its name.
+        sums: Metrics by window and app version.
+        sessions: Returns a conversation that was joined from events and may still grow, by session id.
+        counted: Returns what was counted of a conversation, by its name.
     """
 
     sums: Sequence[WindowSum]

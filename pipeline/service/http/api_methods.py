@@ -59,5 +59,5 @@ _PATTERNS = [(_pattern(path), methods) for path, methods in _METHODS.items()]
 
 
 def has_method(method: str, path: str) -> bool:
-    """Tells whether the API has a method at a path (below `/v1beta/`)."""
+    """Returns whether the API has a method at a path (below `/v1beta/`)."""
     return any(method in methods and pattern.fullmatch(path) for pattern, methods in _PATTERNS)

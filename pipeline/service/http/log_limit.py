@@ -21,7 +21,7 @@ class LogRateLimit(logging.Filter):
         self._seen: dict[tuple[str, str], tuple[float, int]] = {}
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Tells whether a record is written."""
+        """Returns whether a record is written."""
         line, now = _first_line(record), self._clock()
         since, held = self._seen.get((record.name, line), (-_SECONDS, 0))
         if now - since < _SECONDS:

@@ -1,1 +1,1 @@
-"""Where alerts go."""
+"""Sinks for alerts: a file, a webhook, a Pub/Sub topic."""

@@ -1,4 +1,4 @@
-"""A file of alerts that knows which ones it holds."""
+"""Appends alerts to a JSON Lines file, each name once."""
 
 import json
 import os
@@ -11,17 +11,17 @@ from turnwise.schemas.jsonio import dump_json
 
 
 class AlertFile:
-    """JSON Lines that are only ever appended to; a line that a crash cut off counts as not there."""
+    """An append-only JSON Lines file of alerts. An incomplete last line is ignored."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._names: set[str] | None = None
 
     def missing(self, alerts: Sequence[Alert]) -> list[Alert]:
-        """Returns those that the file does not hold, each once.
+        """Returns the alerts that are not in the file, each name once.
 
         Raises:
-            OSError: It cannot be read.
+            OSError: The file cannot be read.
         """
         if self._names is None:
             self._names = self._read_names()
@@ -29,10 +29,10 @@ class AlertFile:
         return list(reversed(new.values()))
 
     def append(self, alerts: Sequence[Alert]) -> None:
-        """Adds lines, which are on disk when it returns.
+        """Appends alerts and syncs the file to disk.
 
         Raises:
-            OSError: They cannot be written.
+            OSError: The file cannot be written.
         """
         if not alerts:
             return

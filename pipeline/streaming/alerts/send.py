@@ -1,4 +1,4 @@
-"""The step that sends alerts."""
+"""Sends alerts from a pipeline step."""
 
 import logging
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ _LOG = logging.getLogger(__name__)
 
 @cache
 def _shared_sink(uri: str | None, default_path: Path | None) -> AlertSink:
-    """Returns one sink a process, because local engines make a step anew for every bundle."""
+    """Returns the sink of this process. Local engines create the DoFn again for every bundle."""
     return open_alert_sink(uri, default_path)
 
 
@@ -43,7 +43,7 @@ class _SendFn(beam.DoFn):
 
 
 class SendAlerts(beam.PTransform[PCollection[Alert], PCollection[Failure]]):
-    """Sends alerts; one that cannot be sent becomes a failure, and the stream goes on."""
+    """Sends alerts. An alert that cannot be sent becomes a failure; the stream continues."""
 
     def __init__(self, uri: str | None, default_path: Path | None) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Where alerts go: a file, a webhook, a Pub/Sub topic."""
+"""Sinks for alerts: a file, a webhook, a Pub/Sub topic."""
 
 import http.client
 import re
@@ -27,24 +27,24 @@ class AlertError(Exception):
 
 
 class AlertSink(Protocol):
-    """Takes alerts; one that comes again under the same name is the same alert."""
+    """Sends alerts. Alerts with the same name are the same alert."""
 
     def send(self, alerts: Sequence[Alert]) -> None:
         """Sends alerts.
 
         Raises:
-            AlertError: Not all of them could be sent.
+            AlertError: At least one alert could not be sent.
         """
 
 
 class FileAlertSink:
-    """A file with one JSON object a line."""
+    """Writes alerts to a file, one JSON object per line."""
 
     def __init__(self, path: Path) -> None:
         self._path, self._file = path, AlertFile(path)
 
     def send(self, alerts: Sequence[Alert]) -> None:
-        """Appends those that are not there yet."""
+        """Appends the alerts that are not in the file."""
         try:
             self._file.append(self._file.missing(alerts))
         except OSError as error:
@@ -52,13 +52,13 @@ class FileAlertSink:
 
 
 class RecordedAlertSink:
-    """A sink that cannot tell what it was sent already, and a file that remembers it."""
+    """Sends alerts to another sink once, with a file that records which were sent."""
 
     def __init__(self, sink: AlertSink, path: Path) -> None:
         self._sink, self._path, self._file = sink, path, AlertFile(path)
 
     def send(self, alerts: Sequence[Alert]) -> None:
-        """Sends those that the file does not hold, one at a time, and appends each one that was sent."""
+        """Sends the alerts that are not in the file, one at a time, and appends each after it was sent."""
         try:
             for alert in self._file.missing(alerts):
                 self._sink.send([alert])
@@ -68,22 +68,22 @@ class RecordedAlertSink:
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    """Leaves a redirect what it is, an answer that is not 2xx: following it would turn POST into GET."""
+    """Treats a redirect as an error: to follow it would turn POST into GET."""
 
     def redirect_request(self, *args: Any, **kwargs: Any) -> None:
         return None
 
 
 class WebhookAlertSink:
-    """An HTTP endpoint: every alert is one POST of its JSON object, with its name as `Idempotency-Key`."""
+    """Sends each alert as one POST of its JSON object, with its name as `Idempotency-Key`."""
 
     def __init__(self, url: str, timeout: float = 5.0, pause: float = 0.5) -> None:
-        """Keeps the endpoint.
+        """Creates a sink for one endpoint.
 
         Args:
-            url: `http` or `https`; its path and query may be secret and are never shown.
-            timeout: Seconds that an attempt may wait for an answer.
-            pause: Seconds before the second attempt; before the third, twice as long.
+            url: `http` or `https`. Its path and query may be secret and are never shown.
+            timeout: Seconds to wait for an answer.
+            pause: Seconds before the second attempt. Doubled before the third.
         """
         parts = urlsplit(url)
         self._url, self._timeout, self._pause = url, timeout, pause
@@ -91,7 +91,7 @@ class WebhookAlertSink:
         self._opener = urllib.request.build_opener(_NoRedirect)
 
     def send(self, alerts: Sequence[Alert]) -> None:
-        """Posts them; each is tried three times, unless it is refused (4xx other than 408 and 429)."""
+        """Posts each alert. Tries three times, unless the answer is 4xx other than 408 and 429."""
         for alert in alerts:
             _with_retries(lambda alert=alert: self._post(alert), self._pause, self._shown)  # type: ignore[misc]
 
@@ -104,7 +104,7 @@ class WebhookAlertSink:
 
 
 def _with_retries(attempt: Callable[[], None], pause: float, shown: str) -> None:
-    """Makes up to three attempts; raises AlertError after the last one, or when another would not help."""
+    """Makes up to three attempts. Raises AlertError after the last, or on an error that is not temporary."""
     for number in range(1, _TRIES + 1):
         try:
             return attempt()
@@ -120,14 +120,14 @@ def _with_retries(attempt: Callable[[], None], pause: float, shown: str) -> None
 
 
 class PubSubAlertSink:
-    """A Pub/Sub topic: every alert is a message of its JSON object, with attributes `name` and `rule`."""
+    """Publishes each alert as a message: its JSON object, with attributes `name` and `rule`."""
 
     def __init__(self, topic: str, timeout: float = 30.0) -> None:
         """Opens a publisher.
 
         Args:
             topic: `projects/P/topics/T`.
-            timeout: Seconds that publishing may take, its own retries included.
+            timeout: Seconds that publishing may take, retries included.
 
         Raises:
             ConfigError: The library or the credentials are missing.
@@ -143,7 +143,7 @@ class PubSubAlertSink:
         self._topic, self._timeout = topic, timeout
 
     def send(self, alerts: Sequence[Alert]) -> None:
-        """Publishes them and waits until the service has them."""
+        """Publishes alerts and waits until the service has accepted them."""
         from google.api_core.exceptions import GoogleAPIError
         from google.auth.exceptions import GoogleAuthError
 
@@ -160,19 +160,19 @@ class PubSubAlertSink:
 
 
 def open_alert_sink(uri: str | None, default_path: Path | None) -> AlertSink:
-    """Returns a sink by its URI.
+    """Returns the sink for a URI.
 
     Args:
-        uri: A path, `https://...`, `http://...` or `pubsub:projects/P/topics/T`; None: the default path.
-        default_path: A file for alerts; beside a webhook or a topic, it remembers what was sent, so that
-            nothing is sent again after a restart. None: there is no such place.
+        uri: A path, `https://...`, `http://...` or `pubsub:projects/P/topics/T`. None: the default path.
+        default_path: A file for alerts. With a webhook or a topic, it records which alerts were sent, so that
+            a restart does not send them again. None: no such file.
 
     Raises:
-        ConfigError: The URI is none of these, or what it needs is missing; one line without secrets.
+        ConfigError: The URI is invalid, or a package that it needs is missing. One line without secrets.
     """
     if uri is None:
         if default_path is None:
-            raise ConfigError("alerts: say where they go")
+            raise ConfigError("alerts: --alerts is missing: name a file, a URL or a topic")
         return FileAlertSink(default_path)
     scheme = uri.partition(":")[0].lower()
     if scheme in ("http", "https"):
@@ -190,12 +190,12 @@ def open_alert_sink(uri: str | None, default_path: Path | None) -> AlertSink:
 
 
 def _checked_url(url: str) -> str:
-    """Returns a URL that can be asked; the error must not show it, it may be secret."""
+    """Returns a valid URL. The error does not show it, because it may be secret."""
     try:
         parts = urlsplit(url)
         is_good = bool(parts.hostname) and parts.port != 0 and parts.username is None
     except ValueError:
         is_good = False
     if not is_good or not url.isascii() or not url.isprintable() or " " in url:
-        raise ConfigError("alerts: the webhook's URL needs a host, and no user, password or blanks")
+        raise ConfigError("alerts: the webhook's URL must have a host, and no user, password or blanks")
     return url

@@ -1,1 +1,1 @@
-"""The streaming job on other runners."""
+"""The streaming job on other runners, with Beam's connectors."""

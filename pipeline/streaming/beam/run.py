@@ -15,13 +15,13 @@ from turnwise.transforms.streaming.times import record_time
 
 
 def run_distributed(settings: RunSettings, options: PipelineOptions) -> int:
-    """Starts a stream with Beam's own connectors; most runners go on with it until they are told to drain it.
+    """Starts a stream with Beam's connectors. Most runners continue it until it is drained.
 
     Returns:
         Exit status 0.
 
     Raises:
-        ConfigError: Something the user must put right; nothing was run.
+        ConfigError: The options are wrong; nothing was run.
     """
     stream = settings.stream
     if stream.stop_after is not None or stream.max_run_time is not None:
@@ -30,7 +30,7 @@ def run_distributed(settings: RunSettings, options: PipelineOptions) -> int:
         )
     if settings.fail_on or settings.max_failure_ratio is not None:
         raise ConfigError(
-            "--fail_on and --max_failure_ratio look at the end of a run, which this one has not"
+            "--fail_on and --max_failure_ratio apply at the end of a run; a stream on this runner has no end"
         )
     if settings.config.alerts:
         open_alert_sink(stream.alerts, None)

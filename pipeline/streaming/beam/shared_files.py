@@ -1,4 +1,4 @@
-"""The sinks of a stream on other runners: small files on any filesystem, written once and never changed."""
+"""Writes the tables of a stream on other runners as small immutable files on any filesystem."""
 
 from collections.abc import Iterable, Iterator
 from hashlib import blake2b
@@ -23,10 +23,9 @@ _Line = tuple[str, bytes]
 class SharedFiles:
     """Files in one directory.
 
-    A file is named by its content, so that a step that is repeated writes it again and not twice. Rows of one
-    thing that changed stand in several files; the one with the highest revision counts. It stands in the rows
-    or, of results and of conversations that were lost, in the name of the file; of one revision, the result
-    counts.
+    A file is named by a digest of its content, so that a repeated step writes the same file. A row that
+    changed is in several files; the highest revision counts. The revision is a column of the row or, for
+    results and lost conversations, part of the file name. Within one revision, a result replaces a failure.
     """
 
     alerts_path: Path | None = None
@@ -48,7 +47,7 @@ class SharedFiles:
 
 
 class _OutcomeLinesFn(beam.DoFn):
-    """Gives the rows of an outcome as lines, keyed by their table and shard."""
+    """Yields the rows of an outcome as lines, keyed by table and shard."""
 
     def process(self, outcome: RecordOutcome) -> Iterator[_Line]:
         shard = crc32((outcome.conversation_id or "").encode("utf-8", "replace")) % _SHARDS
@@ -68,7 +67,7 @@ def _revision(outcome: RecordOutcome) -> int:
 
 
 class _MetricLinesFn(beam.DoFn):
-    """Gives the rows of a window as lines, keyed by their table."""
+    """Yields the rows of a window as lines, keyed by table."""
 
     def __init__(self, run_id: str) -> None:
         self._run_id = run_id
@@ -85,7 +84,7 @@ class _MetricLinesFn(beam.DoFn):
 
 
 class _WriteFn(beam.DoFn):
-    """Writes a batch of lines as a file of its own."""
+    """Writes a batch of lines as one file."""
 
     def __init__(self, directory: str) -> None:
         self._directory = directory

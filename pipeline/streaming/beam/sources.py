@@ -1,4 +1,4 @@
-"""Sources of a stream on runners with connectors of their own."""
+"""Reads a stream with Beam's connectors: files, Pub/Sub and Kafka."""
 
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -14,10 +14,10 @@ from apache_beam.utils.timestamp import Timestamp
 from turnwise.pipeline.io.records import SUFFIXES, oversized_error
 from turnwise.pipeline.io.sources import read_records
 from turnwise.pipeline.settings.extras import check_extra
-from turnwise.pipeline.streaming.inputs import kafka_uri, subscription
+from turnwise.pipeline.streaming.inputs import kafka_uri, pubsub
 from turnwise.pipeline.streaming.inputs.kafka_uri import parse_kafka_uri
 from turnwise.pipeline.streaming.inputs.messages import attribute_time, message_position
-from turnwise.pipeline.streaming.inputs.subscription import pubsub_name
+from turnwise.pipeline.streaming.inputs.pubsub import pubsub_name
 from turnwise.schemas.arrival import Arrival
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.failure import Failure, record_failure
@@ -31,13 +31,14 @@ _LOST = "lost_records"
 
 
 class ConnectorOptions(NamedTuple):
-    """What the connectors are told.
+    """Options of the connectors.
 
     Attributes:
-        time_of: Returns a record's event time, seconds since the epoch; None: it tells none.
+        time_of: Returns a record's event time, seconds since the epoch; None: it has none.
         max_record_bytes: A larger record is a failure.
-        timestamp_attribute: Attribute of a Pub/Sub message that holds its event time; None: the record tells.
-        scan_seconds: How often files are looked for.
+        timestamp_attribute: Attribute of a Pub/Sub message that holds its event time; None: read it from the
+            record.
+        scan_seconds: Seconds between two scans for files.
     """
 
     time_of: TimeOf
@@ -47,26 +48,26 @@ class ConnectorOptions(NamedTuple):
 
 
 class Arrivals(NamedTuple):
-    """The records of a stream, each at its event time, and what could not be read."""
+    """The records of a stream, each at its event time, and the failures of reading."""
 
     arrivals: "PCollection[Arrival]"
     failures: "PCollection[Failure]"
 
 
 def read_arrivals(root: beam.Pipeline, inputs: Sequence[str], options: ConnectorOptions) -> Arrivals:
-    """Reads a stream with Beam's own connectors.
+    """Reads a stream with Beam's connectors.
 
-    A file is read once, when it is first seen, so it has to appear whole. Kafka needs Java where the pipeline
-    is started.
+    A file is read once, when it is first seen, so it must be complete when it appears. Kafka needs Java on
+    the machine that starts the pipeline.
 
     Args:
         root: The pipeline.
-        inputs: `pubsub:…`, `kafka://…`, or paths on any filesystem that the runner knows: a glob, a file, or
-            a directory that ends in `/`.
-        options: What the connectors are told.
+        inputs: `pubsub:…`, `kafka://…`, or paths on any filesystem that the runner supports: a glob, a file,
+            or a directory that ends in `/`.
+        options: Options of the connectors.
 
     Raises:
-        ConfigError: An input cannot be read on such a runner.
+        ConfigError: An input cannot be read on this runner.
     """
     read = [_read(root, name, f"Input{number}", options) for number, name in enumerate(inputs, 1)]
     if len(read) == 1:
@@ -81,7 +82,7 @@ def _read(root: beam.Pipeline, name: str, label: str, options: ConnectorOptions)
     try:
         found = root | f"{label}Read" >> source
     except RuntimeError as error:
-        # Kafka's is written in Java, which has to be there, with a jar that Beam downloads.
+        # The Kafka connector needs Java and a jar that Beam downloads.
         raise ConfigError(f"--input {name.split('?')[0]}: {' '.join(str(error).split())[:500]}") from None
     outputs = found | f"{label}Arrive" >> beam.ParDo(arrive).with_outputs(FAILURES, main="all")
     return Arrivals(outputs["all"], outputs[FAILURES])
@@ -90,13 +91,13 @@ def _read(root: beam.Pipeline, name: str, label: str, options: ConnectorOptions)
 def _source(name: str, options: ConnectorOptions) -> "tuple[beam.PTransform[Any, Any], beam.DoFn]":
     if name == "-":
         raise ConfigError("--input -: only the local runner reads standard input")
-    if name.startswith(subscription.SCHEME):
+    if name.startswith(pubsub.SCHEME):
         return _pubsub(name, options), MessageArrivalsFn(pubsub_name(name)[0], options)
     if name.startswith(kafka_uri.SCHEME):
         return _kafka(name), KafkaArrivalsFn(options)
     is_directory = name.endswith("/") or Path(name).is_dir()
     pattern = f"{name.rstrip('/')}/**" if is_directory else name
-    # Given, because the default is when the module was loaded.
+    # The default is the time at which the module was loaded.
     now = Timestamp.now()
     return MatchContinuously(pattern, options.scan_seconds, start_timestamp=now), FileArrivalsFn(options)
 
@@ -142,7 +143,7 @@ class _ArriveFn(CountingDoFn):
         self._limit, self._time_of = options.max_record_bytes, options.time_of
 
     def arrive(self, record: Record, event_time: float | None, published: float) -> Any:
-        """Returns a record at its event time, or the failure that it is."""
+        """Returns a record at its event time, or the failure of an oversized one."""
         if len(record.data) > self._limit:
             return self.lose(record_failure("read", oversized_error(self._limit), record))
         if event_time is None:
@@ -151,16 +152,16 @@ class _ArriveFn(CountingDoFn):
         return TimestampedValue(Arrival(record.source, record.position, record.data, time), time)
 
     def lose(self, failure: Failure) -> Any:
-        """Returns a failure for its output."""
+        """Counts a lost record and returns its failure for the tagged output."""
         self.count(_LOST)
         return beam.pvalue.TaggedOutput(FAILURES, failure)
 
 
 class FileArrivalsFn(_ArriveFn):
-    """The records of a file."""
+    """Yields the records of a file."""
 
     def process(self, file: FileMetadata) -> Iterator[Any]:
-        """Reads the file, if its name says that it is read."""
+        """Reads a file that has a supported suffix and is not hidden."""
         if not _is_read(file.path):
             return
         try:
@@ -179,24 +180,24 @@ def _is_read(path: str) -> bool:
 
 
 class MessageArrivalsFn(_ArriveFn):
-    """The record that a Pub/Sub message is."""
+    """Turns a Pub/Sub message into a record."""
 
     def __init__(self, source: str, options: ConnectorOptions) -> None:
         super().__init__(options)
         self._source, self._attribute = source, options.timestamp_attribute
 
     def process(self, message: Any) -> Iterator[Any]:
-        """Takes a `PubsubMessage`."""
+        """Yields the record of a `PubsubMessage`."""
         event_time = attribute_time(message.attributes.get(self._attribute)) if self._attribute else None
         record = Record(self._source, message_position(message.message_id), message.data)
         yield self.arrive(record, event_time, message.publish_time.timestamp())
 
 
 class KafkaArrivalsFn(_ArriveFn):
-    """The record that a Kafka record is; one without a value (a tombstone) is none."""
+    """Turns a Kafka record into a record; skips tombstones (no value)."""
 
     def process(self, row: Any) -> Iterator[Any]:
-        """Takes a row of `ReadFromKafka(with_metadata=True)`."""
+        """Yields the record of a row of `ReadFromKafka(with_metadata=True)`."""
         if row.value is not None:
             record = Record(f"{row.topic}[{row.partition}]", row.offset, row.value)
             yield self.arrive(record, None, row.timestamp / 1000)

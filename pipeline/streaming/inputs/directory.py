@@ -1,4 +1,4 @@
-"""Watched directories and files."""
+"""Watches directories and files and reads their records as they appear."""
 
 import contextlib
 import os
@@ -23,11 +23,10 @@ _Key = tuple[int, int]
 
 
 class DirectorySource:
-    """Gives the records of files as they appear and grow; a record once, whatever becomes of its file.
+    """Reads the records of files as they appear and grow, each record once.
 
-    A file is known by its inode, so one that is renamed goes on, and one that takes another's path is new.
-    `.jsonl`, `.ndjson` and other files are read line by line as they grow, `.json`, `.gz` and `.avro` when
-    they are complete.
+    A file is identified by its inode: a renamed file continues, and a file that replaces another is new.
+    `.json`, `.gz` and `.avro` are read when they are complete; all other files line by line as they grow.
     """
 
     is_finished = False
@@ -39,24 +38,20 @@ class DirectorySource:
         max_record_bytes: int,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        """Starts to watch.
+        """Checks the paths; the first scan is made by the first poll.
 
         Args:
             paths: Files, directories or globs.
-            checkpoints: What is known of the files from earlier processes.
-            max_record_bytes: A larger record is given as an error.
+            checkpoints: Progress of earlier processes.
+            max_record_bytes: A larger record is returned as an error.
             clock: Seconds since the epoch.
 
         Raises:
-            ConfigError: Nothing can come from a path.
+            ConfigError: A path cannot be read.
         """
         check_paths(paths)
-        self._paths, self._labels, self._limit, self._clock = (
-            paths,
-            Labels(checkpoints),
-            max_record_bytes,
-            clock,
-        )
+        self._paths, self._labels = paths, Labels(checkpoints)
+        self._limit, self._clock = max_record_bytes, clock
         self._files: dict[_Key, WatchedFile] = {}
         self._ready: deque[_Key] = deque()
         self._waiting: set[_Key] = set()
@@ -108,7 +103,7 @@ class DirectorySource:
         self._last_scan, self._next_scan = now, now + took + max(_SCAN_SECONDS, _SCAN_SHARE * took)
 
     def _gone_roots(self, now: float, patience: float) -> list[SourceRecord]:
-        """Returns the failures of watched directories that are gone for so many seconds."""
+        """Returns the failures of watched directories that have been missing for `patience` seconds."""
         missing = [root for root in self._roots if not os.path.isdir(root)]
         self._gone_since = {root: self._gone_since.get(root, now) for root in missing}
         found: list[SourceRecord] = []
@@ -131,7 +126,7 @@ class DirectorySource:
             self._waiting.add(key)
 
     def _read_removed(self, key: _Key, now: float) -> None:
-        """Reads a file whose path is gone to its end, as long as it is open."""
+        """Reads a removed file to its end, while it is open."""
         file = self._open.get(key)
         if file is None:
             self._forget(key)
@@ -143,7 +138,7 @@ class DirectorySource:
             self._forget(key)
 
     def _cut_off_end(self, file: LineFile) -> list[SourceRecord]:
-        """Returns the failure of a last line that breaks off, of a file that is gone."""
+        """Returns the failure of an incomplete last line of a removed file."""
         problem = file.unfinished()
         error = ValueError(f"{problem}, and the file is gone")
         return self._unreadable(file.source or file.path, error) if problem else []
@@ -173,14 +168,14 @@ class DirectorySource:
         return items, cost
 
     def _refuse(self, key: _Key, file: WatchedFile, error: Exception) -> list[SourceRecord]:
-        """Says once that a file cannot be read, and leaves it alone until it changes."""
+        """Reports an unreadable file once and skips it until it changes."""
         self._forget(key)
         with contextlib.suppress(OSError):
             self._refused[key] = os.stat(file.path).st_ctime_ns
         return self._unreadable(file.path, error)
 
     def _unreadable(self, path: str, error: Exception) -> list[SourceRecord]:
-        """Returns the failure of a path that cannot be read, unless this or an earlier process gave it."""
+        """Returns the failure of an unreadable path, unless this or an earlier process reported it."""
         source = f"{shown_path(path)} (unreadable)"
         if source in self._reported or 1 in self._labels.checkpoints.done(source):
             return []
@@ -188,7 +183,7 @@ class DirectorySource:
         return [SourceRecord(source, 1, b"", error=error)]
 
     def _keep_open(self, key: _Key, file: WatchedFile) -> None:
-        """Keeps the files open that were read last, so that they can be read on when they are renamed."""
+        """Keeps the most recently read files open, so that reading continues after a rename."""
         if isinstance(file, LineFile) and file.is_open:
             self._open.pop(key, None)
             self._open[key] = file
@@ -196,7 +191,7 @@ class DirectorySource:
                 self._open.pop(next(iter(self._open))).close()
 
     def last_items(self) -> Sequence[SourceRecord]:
-        """Returns unterminated last lines and documents that were held back."""
+        """Returns unterminated last lines and the remaining documents."""
         now = self._clock()
         items, self._pending = [*self._pending, *self._gone_roots(now, 0)], []
         for key, file in list(self._files.items()):
@@ -213,7 +208,7 @@ class DirectorySource:
             return self._refuse(key, file, error)
 
     def unread(self) -> Sequence[str]:
-        """Returns which files break off; what is missing of them can still be written, and is read then."""
+        """Returns the files that break off, one line each. A later process reads them when complete."""
         lines = []
         for file in self._files.values():
             with contextlib.suppress(FileNotFoundError):
@@ -222,10 +217,10 @@ class DirectorySource:
         return sorted(lines)
 
     def settle(self, places: Iterable[tuple[str, int]]) -> None:
-        """Does nothing: the checkpoints hold what is settled."""
+        """Does nothing: progress is stored in the checkpoints."""
 
     def backlog(self) -> int | None:
-        """Returns how many bytes wait in the files that were seen."""
+        """Returns the number of bytes not yet read in the files found so far."""
         waiting = [self._files.get(key) for key in list(self._ready)]
         return sum(file.backlog for file in waiting if file)
 

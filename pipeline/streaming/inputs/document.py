@@ -1,4 +1,4 @@
-"""A file that is read when it is complete: a JSON text, a compressed file, an Avro file."""
+"""Reads a watched file as a whole, when it is complete: JSON, gzip, Avro."""
 
 from collections.abc import Iterator
 from itertools import islice
@@ -19,37 +19,36 @@ from turnwise.schemas.record import Record
 
 
 class Document(WatchedFile):
-    """Gives the records of a file that seems to be complete; one that changes afterwards gets a new label.
+    """A file whose records are returned once it is complete. A file that changes later gets a new label.
 
-    A position is the number of the record in it. What was read to its end is remembered, so that it need not
-    be opened again when all of it is settled.
+    A position is the number of the record in the file. The number of records is stored, so that a file is not
+    opened again when all of them are settled.
     """
 
     def __init__(self, labels: Labels, limit: int) -> None:
-        """Waits for the file to be complete."""
         super().__init__(labels, limit)
         self._items: Iterator[SourceRecord] | None = None
         self._is_read = self._is_tried = False
 
     @property
     def backlog(self) -> int:
-        """Bytes that wait."""
+        """Bytes not yet read."""
         return 0 if self._is_read else self.size
 
     def observe(self, path: str, stat: stat_result, now: float) -> bool:
-        """Takes note of how the file looks; tells whether it changed."""
+        """Records size and time of the file; returns whether it changed."""
         if not super().observe(path, stat, now):
             return False
         self._items, self._is_read, self._is_tried = None, False, False
         return True
 
     def wants(self, now: float) -> bool:
-        """Tells whether the file is being read, or may be complete."""
+        """Returns whether a read is in progress, or the file may be complete."""
         quiet_for = GIVEN_UP_SECONDS if self._is_tried else QUIET_SECONDS
         return not self._is_read and (self._items is not None or self.is_quiet(now, quiet_for))
 
     def read(self, limit: int, now: float) -> tuple[list[SourceRecord], int]:
-        """Returns at most `limit` items, and about how many bytes were read for them; raises OSError."""
+        """Returns at most `limit` items and roughly how many bytes were read; raises OSError."""
         if self._items is None:
             is_given_up = self.is_quiet(now, GIVEN_UP_SECONDS) and self._is_tried
             if not is_given_up and not _is_complete(self.path, self.size, self._limit):
@@ -61,7 +60,7 @@ class Document(WatchedFile):
         return items, sum(len(item.data) for item in items)
 
     def last_items(self, now: float) -> list[SourceRecord]:
-        """Returns what was held back; what was just written and does not parse is left for later."""
+        """Returns the remaining records, unless the file was just written and does not parse."""
         if self._is_read or self._items is not None:
             return []
         if not self.is_quiet(now) and not _is_complete(self.path, self.size, self._limit):
@@ -70,7 +69,7 @@ class Document(WatchedFile):
         return list(self._items)
 
     def unfinished(self) -> str:
-        """Returns that the text breaks off; empty: it was given, or it is whole."""
+        """Returns a one-line description of a text that breaks off; empty if there is none."""
         if not self.size:
             return "" if self._is_read else "the file is empty"
         if self._is_read or self._items is not None or _is_complete(self.path, self.size, self._limit):
@@ -116,7 +115,7 @@ def _item(source: str, position: int, record: Record | Failure) -> SourceRecord:
 
 
 def _is_complete(path: str, size: int, limit: int) -> bool:
-    """Tells whether a document looks whole; of a compressed or very large one, nobody can tell."""
+    """Returns whether a document looks complete. Compressed and very large ones count as complete."""
     if not size:
         return False
     if size > limit or not path.endswith(".json"):

@@ -1,6 +1,7 @@
-"""Kafka."""
+"""Reads a Kafka topic."""
 
 import contextlib
+from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from threading import Lock
 from typing import TYPE_CHECKING, Any
@@ -8,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from turnwise.pipeline.settings.extras import check_extra
 from turnwise.pipeline.streaming.inputs.kafka_uri import KafkaTopic, parse_kafka_uri, sasl_password
 from turnwise.pipeline.streaming.inputs.messages import message_item
-from turnwise.pipeline.streaming.inputs.offsets import OffsetTracker
 from turnwise.pipeline.streaming.inputs.source import SourceRecord
 from turnwise.schemas.config import ConfigError
 
@@ -21,11 +21,11 @@ _POLL_INTERVAL_MS = 3_600_000
 
 
 class KafkaSource:
-    """Gives the records of a topic, as one consumer of a group.
+    """Reads the records of a topic as one consumer of a group.
 
-    A source is `topic[partition]`, a position the offset. Committed is the offset before which everything is
-    settled; records of a partition that another consumer takes over are forgotten here. Records without a
-    value (tombstones) are settled at once.
+    A source is `topic[partition]`, a position is the offset. The committed offset is the one before which all
+    records are settled. Records of a revoked partition are dropped. Tombstones (no value) are settled at
+    once.
     """
 
     is_finished = False
@@ -34,12 +34,13 @@ class KafkaSource:
         """Connects and joins the group.
 
         Args:
-            uri: `kafka://broker1:9092,broker2:9092/topic?group=NAME&property=value`; the properties are
-                librdkafka's. The password is taken from KAFKA_SASL_PASSWORD.
-            max_record_bytes: A larger record is given as an error.
+            uri: `kafka://broker1:9092,broker2:9092/topic?group=NAME&property=value`, with librdkafka's
+                properties. The password is read from KAFKA_SASL_PASSWORD.
+            max_record_bytes: A larger record is returned as an error.
 
         Raises:
-            ConfigError: The URI is wrong; there is no such topic, no right to it, no connection, no library.
+            ConfigError: The URI is wrong, the topic does not exist, access is denied, the brokers do not
+                answer, or the library is missing.
         """
         self._uri, self._limit = parse_kafka_uri(uri), max_record_bytes
         self._lock = Lock()
@@ -65,7 +66,7 @@ class KafkaSource:
         return consumer
 
     def _find_topic(self, consumer: "Consumer") -> None:
-        """Raises KafkaException if there is no such topic, or nobody answers."""
+        """Raises KafkaException if the topic does not exist or no broker answers."""
         from confluent_kafka import KafkaException
 
         for attempt in range(_START_ATTEMPTS):
@@ -116,7 +117,7 @@ class KafkaSource:
         return items
 
     def _item(self, message: "Message") -> SourceRecord | None:
-        """Returns the item of a message; None: it is an error or a tombstone. Needs the lock."""
+        """Returns the record of a message; None for an error or a tombstone. The caller holds the lock."""
         error, partition, offset = message.error(), message.partition(), message.offset()
         if error is not None:
             self._problem = self._problem or (None if _is_recoverable(error) else error)
@@ -137,7 +138,7 @@ class KafkaSource:
         return f"{self._uri.topic}[{partition}]"
 
     def last_items(self) -> Sequence[SourceRecord]:
-        """Returns nothing: what was not polled is still there."""
+        """Returns nothing: records that were not polled stay on the broker."""
         return []
 
     def unread(self) -> Sequence[str]:
@@ -145,7 +146,7 @@ class KafkaSource:
         return ()
 
     def settle(self, places: Iterable[tuple[str, int]]) -> None:
-        """Commits as far as everything is settled."""
+        """Marks records as settled and commits the offsets that moved."""
         with self._lock:
             sources = {self._source(partition): tracker for partition, tracker in self._trackers.items()}
             for source, position in places:
@@ -154,14 +155,14 @@ class KafkaSource:
             self._commit()
 
     def _commit(self) -> None:
-        """Sends the offsets that have moved; needs the lock."""
+        """Commits the offsets that have moved. The caller holds the lock."""
         from confluent_kafka import KafkaException
 
         moved = [
             (number, offset) for number, tracker in self._trackers.items() if (offset := tracker.commit())
         ]
         if moved:
-            # A commit that fails is made good by the next one, or by the one at the end.
+            # A later commit covers one that fails.
             with contextlib.suppress(KafkaException):
                 self._consumer.commit(offsets=self._places(moved), asynchronous=True)
 
@@ -171,7 +172,7 @@ class KafkaSource:
         return [TopicPartition(self._uri.topic, partition, offset) for partition, offset in offsets]
 
     def backlog(self) -> int | None:
-        """Returns how many records of the assigned partitions were not given, as far as the brokers said."""
+        """Returns how many records of the assigned partitions are waiting, by the last known watermarks."""
         from confluent_kafka import KafkaException
 
         with self._lock:
@@ -186,7 +187,7 @@ class KafkaSource:
         return waiting
 
     def close(self) -> None:
-        """Commits once more, for sure, and leaves the group."""
+        """Commits synchronously and leaves the group."""
         from confluent_kafka import KafkaException
 
         with self._lock:
@@ -213,7 +214,42 @@ def _settings(uri: KafkaTopic, on_error: Callable[["KafkaError"], None]) -> dict
 
 
 def _is_recoverable(error: "KafkaError") -> bool:
-    """Tells whether a consumer recovers from an error by itself."""
+    """Returns whether the client recovers from an error by itself."""
     from confluent_kafka import KafkaError
 
     return error.retriable() or error.code() in (KafkaError._PARTITION_EOF, KafkaError._MAX_POLL_EXCEEDED)
+
+
+class OffsetTracker:
+    """Tracks the unsettled offsets of a partition. Offsets are added in order and may have gaps.
+
+    Attributes:
+        committed: The last offset that `commit` returned; 0: none.
+        next: The offset after the last one added.
+    """
+
+    def __init__(self) -> None:
+        self._given: deque[int] = deque()
+        self._open: set[int] = set()
+        self.committed = 0
+        self.next = 0
+
+    def add(self, offset: int) -> None:
+        """Adds the offset of a record that was read."""
+        self._given.append(offset)
+        self._open.add(offset)
+        self.next = offset + 1
+
+    def settle(self, offset: int) -> None:
+        """Marks a record as settled; ignores offsets that were not added."""
+        self._open.discard(offset)
+
+    def commit(self) -> int | None:
+        """Returns the offset before which all records are settled; None if it has not moved."""
+        while self._given and self._given[0] not in self._open:
+            self._given.popleft()
+        offset = self._given[0] if self._given else self.next
+        if offset <= self.committed:
+            return None
+        self.committed = offset
+        return offset

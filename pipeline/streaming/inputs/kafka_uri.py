@@ -1,4 +1,4 @@
-"""What a Kafka URI says."""
+"""Parses Kafka URIs."""
 
 import os
 from typing import NamedTuple
@@ -13,12 +13,12 @@ _RESERVED = ("bootstrap.servers", "group.id", "enable.auto.commit", "enable.auto
 
 
 class KafkaTopic(NamedTuple):
-    """A topic and how its brokers are reached.
+    """A topic and its connection.
 
     Attributes:
-        brokers: `host:port`, with a comma between them.
-        group: Consumer group, under which the brokers keep what is settled.
-        properties: Further ones of the client library.
+        brokers: Comma-separated `host:port`.
+        group: Consumer group.
+        properties: Other properties of the client library.
     """
 
     brokers: str
@@ -28,10 +28,10 @@ class KafkaTopic(NamedTuple):
 
 
 def parse_kafka_uri(uri: str) -> KafkaTopic:
-    """Reads `kafka://broker1:9092,broker2:9092/topic?group=NAME&property=value`.
+    """Parses `kafka://broker1:9092,broker2:9092/topic?group=NAME&property=value`.
 
     Raises:
-        ConfigError: A part is missing, or a secret stands in it.
+        ConfigError: A part is missing, or the URI holds a secret.
     """
     parts = urlsplit(uri)
     topic = parts.path.strip("/")
@@ -47,6 +47,6 @@ def parse_kafka_uri(uri: str) -> KafkaTopic:
 
 
 def sasl_password() -> dict[str, str]:
-    """Returns the property that holds the password of the environment, if there is one."""
+    """Returns the password property from the environment; empty if it is not set."""
     password = os.environ.get(PASSWORD)
     return {"sasl.password": password} if password else {}

@@ -1,4 +1,4 @@
-"""A file of lines that may still grow."""
+"""Reads a watched file line by line as it grows."""
 
 import os
 from hashlib import blake2b
@@ -18,18 +18,17 @@ _COMPARED = 256
 
 
 class GzipFoundError(Exception):
-    """The file holds no lines but is compressed."""
+    """The file is compressed."""
 
 
 class LineFile(WatchedFile):
-    """Gives every line once, when its end is there; an unterminated one when it seems to be complete.
+    """A file whose lines are returned once each; an unterminated line when it is a complete JSON text.
 
-    A position is the number of the line. Where an unterminated line was given is remembered as a cut, so
-    that a later reading counts the same lines. A file whose text was replaced gets a new label.
+    A position is the number of the line. The end of an unterminated line that was returned is stored as a
+    cut, so that a later process counts the same lines. A file whose text was replaced gets a new label.
     """
 
     def __init__(self, labels: Labels, limit: int) -> None:
-        """Starts at the top."""
         super().__init__(labels, limit)
         self._file: BinaryIO | None = None
         self._identity = ""
@@ -51,23 +50,23 @@ class LineFile(WatchedFile):
 
     @property
     def backlog(self) -> int:
-        """Bytes that wait."""
+        """Bytes not yet returned."""
         return max(self.size - self._offset, 0) + sum(len(item.data) for item in self._items)
 
     def observe(self, path: str, stat: stat_result, now: float) -> bool:
-        """Takes note of how the file looks; tells whether it changed."""
+        """Records size and time of the file; returns whether it changed."""
         if not super().observe(path, stat, now):
             return False
         self._is_changed, self._is_tried = True, False
         return True
 
     def observe_open(self, now: float) -> None:
-        """Takes note of how a file looks whose path is gone."""
+        """Records size and time of a removed file that is still open."""
         if self._file:
             self.observe(self.path, os.fstat(self._file.fileno()), now)
 
     def wants(self, now: float) -> bool:
-        """Tells whether there is text to read, or a last line that may be complete, or a note to make."""
+        """Returns whether there is text to read, a last line that may be complete, or progress to save."""
         if self._is_changed or self._items or (self.source and self._offset < self.size):
             return True
         if not self._is_tried and self.is_quiet(now):
@@ -79,7 +78,7 @@ class LineFile(WatchedFile):
         return bool(self.source) and self._splitter.is_between_lines
 
     def read(self, limit: int, now: float) -> tuple[list[SourceRecord], int]:
-        """Returns at most `limit` items, and how many bytes were read for them.
+        """Returns at most `limit` items and the number of bytes read.
 
         Raises:
             OSError: The file cannot be read.
@@ -113,7 +112,7 @@ class LineFile(WatchedFile):
         return self._file
 
     def _check(self, file: BinaryIO) -> None:
-        """Starts anew if the text that was read does not stand there any more."""
+        """Starts again under a new label if the text that was read has changed."""
         self._is_changed = False
         if self.source and not self._stands(file, self._offset, self._head, self._tail):
             self._give_rest()
@@ -130,7 +129,7 @@ class LineFile(WatchedFile):
         self._must_be_new = self._is_changed = True
 
     def _begin(self, file: BinaryIO, is_quiet: bool, is_last: bool = False) -> bool:
-        """Names the file by its first line, if that is there, and goes to where reading has to go on."""
+        """Identifies the file by its first line, if that is complete, and seeks to the saved position."""
         line, is_whole = _first_line(file)
         if line.startswith(GZIP_MAGIC):
             raise GzipFoundError
@@ -150,7 +149,7 @@ class LineFile(WatchedFile):
         return f"lines {self._inode} {blake2b(line.strip(), digest_size=12).hexdigest()}"
 
     def _identify_again(self, file: BinaryIO) -> None:
-        """Names the file by its whole first line, once that is there."""
+        """Identifies the file by its complete first line, once that is written."""
         line, is_whole = _first_line(file)
         if is_whole:
             self._identity, self._is_cut_short = self._identity_of(line), False
@@ -162,7 +161,7 @@ class LineFile(WatchedFile):
         self._save()
 
     def _resumes(self, file: BinaryIO, label: str, offset: int, line: int, facts: dict[str, str]) -> bool:
-        """Goes on under a known label; False: it is another text by now."""
+        """Continues under a known label; returns False if the text has changed."""
         tail = _part(file, max(offset - _COMPARED, 0), min(offset, _COMPARED))
         if self.size < offset or _digest(tail) != facts["tail"]:
             return False
@@ -222,7 +221,7 @@ class LineFile(WatchedFile):
             self._give_rest()
 
     def _give_rest(self) -> None:
-        """Gives the unterminated last line, if it is whole."""
+        """Adds the unterminated last line, if it is a complete JSON text."""
         rest = self._splitter.pending
         if rest.strip() and may_be_complete(rest):
             self._cuts = [*self._cuts, self._offset]
@@ -230,7 +229,7 @@ class LineFile(WatchedFile):
             self._save()
 
     def last_items(self, now: float) -> list[SourceRecord]:
-        """Returns the unterminated last line; what is no JSON is left for the next process."""
+        """Returns the unterminated last line, unless it is incomplete JSON."""
         if self.source and self._offset >= self.size:
             self._give_rest()
         elif not self.source and self._begin(self._opened(), self.is_quiet(now), is_last=True):
@@ -240,7 +239,7 @@ class LineFile(WatchedFile):
         return items
 
     def unfinished(self) -> str:
-        """Returns that the last line breaks off; empty: it does not."""
+        """Returns a one-line description of a last line that breaks off; empty if there is none."""
         line, rest = self._line + 1, self._splitter.pending
         if not self.source:
             rest, is_whole = _first_line(self._opened())
@@ -258,7 +257,7 @@ class LineFile(WatchedFile):
 
 
 def _may_end(line: bytes, is_quiet: bool, is_last: bool) -> bool:
-    """Tells whether an unterminated line may be taken as complete."""
+    """Returns whether an unterminated line counts as complete."""
     return bool(line.strip()) and (is_quiet or is_last) and may_be_complete(line)
 
 
@@ -268,7 +267,7 @@ def _part(file: BinaryIO, offset: int, length: int) -> bytes:
 
 
 def _first_line(file: BinaryIO) -> tuple[bytes, bool]:
-    """Returns the first line, or as much of it as counts, and whether that will stay as it is."""
+    """Returns the first line, at most `_LONGEST_HEAD` bytes, and whether it is complete."""
     start = _part(file, 0, _LONGEST_HEAD)
     line, end, _ = start.partition(b"\n")
     return line, bool(end) or len(start) == _LONGEST_HEAD

@@ -1,4 +1,4 @@
-"""Standard input, one record a line."""
+"""Reads standard input, one record per line."""
 
 import os
 import select
@@ -18,20 +18,20 @@ _ITEM_BYTES = 200
 
 
 class LinesSource:
-    """Gives the lines of a pipe; one that is full makes its writer wait.
+    """Reads the lines of a pipe in a thread. A full buffer blocks the writer.
 
-    What was read and not settled is lost with the process: a pipe cannot be read again. Positions go on from
-    those of earlier processes; blank lines have none.
+    A pipe cannot be read again: records that were read and not settled are lost when the process dies.
+    Positions continue from those of earlier processes; blank lines have none.
     """
 
     def __init__(self, file: BinaryIO, name: str, checkpoints: Checkpoints, max_record_bytes: int) -> None:
-        """Starts to read.
+        """Starts the reading thread.
 
         Args:
-            file: A pipe, a terminal or a file; it needs a file descriptor, and is not closed.
-            name: Of the source.
-            checkpoints: What is known of the source from earlier processes.
-            max_record_bytes: A larger line is given as an error.
+            file: A pipe, a terminal or a file with a file descriptor. It is not closed.
+            name: Name of the source.
+            checkpoints: Progress of earlier processes.
+            max_record_bytes: A larger line is returned as an error.
         """
         self._file, self._name, self._limit = file, name, max_record_bytes
         done = checkpoints.done(name)
@@ -47,11 +47,11 @@ class LinesSource:
 
     @property
     def is_finished(self) -> bool:
-        """Whether the writer has closed the pipe, and all of it was given."""
+        """Whether the writer has closed the pipe and all lines were returned."""
         return self._is_ended and not self._items and self._error is None
 
     def poll(self, limit: int) -> Sequence[SourceRecord]:
-        """Returns what has arrived, at most `limit` items; raises OSError."""
+        """Returns the records that have arrived, at most `limit`; raises OSError."""
         with self._changed:
             items = [self._items.popleft() for _ in range(min(limit, len(self._items)))]
             self._held -= sum(_ITEM_BYTES + len(item.data) for item in items)
@@ -71,7 +71,7 @@ class LinesSource:
         self._is_ended = True
 
     def _next_chunk(self) -> bytes:
-        """Returns what the pipe gives next; empty: its end, or this source's."""
+        """Returns the next bytes of the pipe; empty at its end or after `close`."""
         number = self._file.fileno()
         while not self._is_closed:
             if select.select([number], [], [], _POLL_SECONDS)[0]:
@@ -97,20 +97,20 @@ class LinesSource:
         return SourceRecord(self._name, self._position, bytes(line), error=error)
 
     def last_items(self) -> Sequence[SourceRecord]:
-        """Stops reading, and returns all that was read."""
+        """Stops reading and returns the remaining records."""
         self.close()
         items, self._items, self._held = list(self._items), deque(), 0
         return items
 
     def unread(self) -> Sequence[str]:
-        """Returns nothing: an unterminated line is given as a record."""
+        """Returns nothing: an unterminated line is a record."""
         return ()
 
     def settle(self, places: Iterable[tuple[str, int]]) -> None:
-        """Does nothing: the checkpoints hold what is settled."""
+        """Does nothing: progress is stored in the checkpoints."""
 
     def backlog(self) -> int | None:
-        """Returns how many lines were read ahead."""
+        """Returns the number of records read and not yet polled."""
         return len(self._items)
 
     def close(self) -> None:

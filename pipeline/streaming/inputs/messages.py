@@ -1,4 +1,4 @@
-"""What messages of all brokers have in common."""
+"""Turns messages of a broker into source records."""
 
 from hashlib import blake2b
 
@@ -11,7 +11,7 @@ _LARGEST_POSITION = (1 << 63) - 1
 
 
 def message_position(message_id: str) -> int:
-    """Returns the number that a message id is, or 63 bits of its digest."""
+    """Returns a numeric message id as a number; of any other id, 63 bits of its digest."""
     if message_id.isascii() and message_id.isdigit() and int(message_id) <= _LARGEST_POSITION:
         return int(message_id)
     digest = blake2b(message_id.encode("utf-8", "surrogatepass"), digest_size=8).digest()
@@ -19,7 +19,7 @@ def message_position(message_id: str) -> int:
 
 
 def attribute_time(text: str | None) -> float | None:
-    """Returns seconds since the epoch of milliseconds or an RFC 3339 text; None: it is neither."""
+    """Returns milliseconds or an RFC 3339 text as seconds since the epoch; None if it is neither."""
     if not text:
         return None
     try:
@@ -36,7 +36,7 @@ def message_item(
     event_time: float | None = None,
     published: float | None = None,
 ) -> SourceRecord:
-    """Returns the item of a message; one that is larger than `limit` bytes is an error."""
+    """Returns the record of a message; with an error if it is larger than `limit` bytes."""
     if len(data) > limit:
         error = oversized_error(limit)
         return SourceRecord(source, position, data[:KEPT_RECORD_BYTES], event_time, error, published)

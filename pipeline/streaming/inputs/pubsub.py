@@ -1,15 +1,17 @@
-"""Google Cloud Pub/Sub."""
+"""Reads a Google Cloud Pub/Sub subscription or topic."""
 
 import contextlib
+import re
 from collections import OrderedDict, deque
 from collections.abc import Iterable, Sequence
 from concurrent import futures
 from threading import Lock
 from typing import Any
+from uuid import uuid4
 
+from turnwise.pipeline.settings.extras import check_extra
 from turnwise.pipeline.streaming.inputs.messages import attribute_time, message_item, message_position
 from turnwise.pipeline.streaming.inputs.source import SourceRecord
-from turnwise.pipeline.streaming.inputs.subscription import connect, pubsub_name, refusal
 from turnwise.schemas.config import ConfigError
 
 _HOLD_SECONDS = 6 * 3600
@@ -22,11 +24,10 @@ _IDS_PER_REQUEST = 1_000
 
 
 class PubSubSource:
-    """Gives the messages of a subscription; each is acknowledged when it is settled, not before.
+    """Reads the messages of a subscription. A message is acknowledged when it is settled.
 
-    A position is the message's id, so that a message that is delivered again is the same one. Of a topic it
-    gives what is published from now on, through a subscription of its own that it deletes in the end.
-    PUBSUB_EMULATOR_HOST is honoured.
+    A position is the message id, so that a redelivered message has the same position. A topic is read from
+    now on, through a temporary subscription that `close` deletes. PUBSUB_EMULATOR_HOST is supported.
     """
 
     is_finished = False
@@ -36,11 +37,12 @@ class PubSubSource:
 
         Args:
             uri: `pubsub:projects/P/subscriptions/S` or `pubsub:projects/P/topics/T`.
-            max_record_bytes: A larger message is given as an error.
+            max_record_bytes: A larger message is returned as an error.
             timestamp_attribute: Attribute that holds the event time: RFC 3339 or milliseconds.
 
         Raises:
-            ConfigError: There is no such thing, no right to it, no credentials, no connection or no library.
+            ConfigError: The subscription or topic does not exist, access is denied, the service does not
+                answer, or credentials or the library are missing.
         """
         self._source, is_topic = pubsub_name(uri)
         self._limit, self._attribute = max_record_bytes, timestamp_attribute
@@ -65,7 +67,7 @@ class PubSubSource:
         return self._client.subscribe(self._subscription, callback=self._take, flow_control=flow)
 
     def _check_stream(self, uri: str) -> None:
-        """Raises ConfigError if the stream of messages is refused at once."""
+        """Raises ConfigError if the service refuses the streaming pull at once."""
         try:
             self._stream.result(timeout=_REFUSED_WITHIN_SECONDS)
         except futures.TimeoutError:
@@ -75,7 +77,7 @@ class PubSubSource:
             raise ConfigError(refusal(uri, error)) from None
 
     def _take(self, message: Any) -> None:
-        """Takes a message from one of the library's threads."""
+        """Receives a message; called in the library's threads."""
         position = message_position(message.message_id)
         with self._lock:
             if position in self._settled:
@@ -94,10 +96,10 @@ class PubSubSource:
         return message_item(self._source, position, message.data, self._limit, event_time, published)
 
     def poll(self, limit: int) -> Sequence[SourceRecord]:
-        """Returns what has arrived, at most `limit` items.
+        """Returns the records that have arrived, at most `limit`.
 
         Raises:
-            OSError: The subscription cannot be read any further.
+            OSError: The subscription cannot be read any more.
         """
         with self._lock:
             items = [self._items.popleft() for _ in range(min(limit, len(self._items)))]
@@ -106,7 +108,7 @@ class PubSubSource:
         return items
 
     def last_items(self) -> Sequence[SourceRecord]:
-        """Returns nothing: what was not polled will be delivered again."""
+        """Returns nothing: messages that were not polled are delivered again."""
         return []
 
     def unread(self) -> Sequence[str]:
@@ -126,11 +128,11 @@ class PubSubSource:
                 self._settled.popitem(last=False)
 
     def backlog(self) -> int | None:
-        """Returns how many messages were received and not polled; of those on the server nobody tells."""
+        """Returns the number of messages received and not yet polled, without those on the server."""
         return len(self._items)
 
     def close(self) -> None:
-        """Acknowledges what was settled, gives the rest back, and deletes a subscription of its own."""
+        """Releases unsettled messages for redelivery, or deletes a temporary subscription."""
         self._stream.cancel()
         with contextlib.suppress(Exception):
             self._stream.result()
@@ -148,3 +150,66 @@ class PubSubSource:
             some = ids[start : start + _IDS_PER_REQUEST]
             request = {"subscription": self._subscription, "ack_ids": some, "ack_deadline_seconds": 0}
             self._client.modify_ack_deadline(request=request)
+
+
+SCHEME = "pubsub:"
+_NAME = re.compile(r"projects/([^/\s]+)/(subscriptions|topics)/([^/\s]+)")
+_START_SECONDS = 10.0
+_ACK_SECONDS = 60
+_DAY_SECONDS = 86_400
+
+
+def pubsub_name(uri: str) -> tuple[str, bool]:
+    """Returns the resource name in a URI and whether it is a topic; raises ConfigError."""
+    match = _NAME.fullmatch(uri.removeprefix(SCHEME))
+    if not match:
+        raise ConfigError(
+            f"--input {uri}: use pubsub:projects/P/subscriptions/S or pubsub:projects/P/topics/T"
+        )
+    return match.group(), match.group(2) == "topics"
+
+
+def connect(uri: str) -> tuple[Any, str]:
+    """Returns a subscriber client and the subscription name. For a topic, creates a subscription.
+
+    Raises:
+        ConfigError: The subscription or topic does not exist, access is denied, the service does not answer,
+            or credentials or the library are missing.
+    """
+    name, is_topic = pubsub_name(uri)
+    check_extra(f"--input {uri}", "turnwise[gcp]")
+    from google.api_core.exceptions import PermissionDenied
+    from google.cloud.pubsub_v1 import SubscriberClient
+
+    try:
+        client = SubscriberClient()
+        if is_topic:
+            return client, _new_subscription(client, name)
+        client.get_subscription(subscription=name, retry=None, timeout=_START_SECONDS)
+    except PermissionDenied as error:
+        # The role of a subscriber does not include reading the settings of a subscription.
+        if is_topic:
+            raise ConfigError(refusal(uri, error)) from None
+    except Exception as error:
+        raise ConfigError(refusal(uri, error)) from None
+    return client, name
+
+
+def _new_subscription(client: Any, topic: str) -> str:
+    """Creates a subscription that the service deletes after a day without a reader."""
+    name = f"projects/{topic.split('/')[1]}/subscriptions/turnwise-{uuid4().hex}"
+    request = {
+        "name": name,
+        "topic": topic,
+        "ack_deadline_seconds": _ACK_SECONDS,
+        "message_retention_duration": {"seconds": _DAY_SECONDS},
+        "expiration_policy": {"ttl": {"seconds": _DAY_SECONDS}},
+    }
+    client.create_subscription(request=request, retry=None, timeout=_START_SECONDS)
+    return name
+
+
+def refusal(uri: str, error: BaseException | None) -> str:
+    """Returns a one-line message for an error of Pub/Sub."""
+    text = " ".join(str(getattr(error, "message", "") or error or "the stream has ended").split())
+    return f"--input {uri}: {type(error).__name__}: {text[:500]}"

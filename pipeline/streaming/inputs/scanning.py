@@ -1,4 +1,4 @@
-"""Finds the files that are watched."""
+"""Finds the files of watched paths."""
 
 import glob
 import os
@@ -14,11 +14,11 @@ _UNFINISHED = (".tmp", ".part", ".partial", ".swp", "~")
 
 
 def check_paths(paths: Sequence[str]) -> None:
-    """Raises ConfigError for a path that nothing can come from."""
+    """Raises ConfigError for a path that cannot be watched."""
     for path in paths:
         if "://" in path:
             raise ConfigError(
-                f"--input {path}: a stream in this process watches local files; name a --runner"
+                f"--input {path}: a stream in this process reads local files only; name a --runner"
             )
         if not path.strip():
             raise ConfigError("--input: an empty path")
@@ -34,20 +34,20 @@ def _check_file(path: str) -> None:
     try:
         check_file(path)
     except OSError:
-        # What cannot be read now may be readable later; until then it is a failure of the stream.
+        # An unreadable file may become readable; until then it is a failure of the stream.
         return
     except ValueError as error:
         raise ConfigError(f"--input {path}: {error}") from None
 
 
 def find_files(paths: Sequence[str]) -> list[Seen]:
-    """Returns the files of paths (files, directories, globs), by name; not the hidden and unfinished ones."""
+    """Returns the files of paths (files, directories, globs) by name, without hidden and partial files."""
     found = {seen.path: seen for path in paths for seen in _files_of(path)}
     return [found[path] for path in sorted(found)]
 
 
 def root_of(path: str) -> str:
-    """Returns the directory that is watched for a path: itself, or the one below which a glob looks."""
+    """Returns the directory to watch for a path: the path itself, or the fixed start of a glob."""
     return (glob_root(path) or os.curdir) if glob.has_magic(path) and not os.path.lexists(path) else path
 
 

@@ -1,4 +1,4 @@
-"""Lines out of chunks."""
+"""Splits chunks of bytes into lines."""
 
 from collections.abc import Iterable
 
@@ -6,11 +6,11 @@ from turnwise.schemas.failure import KEPT_RECORD_BYTES
 
 
 class OversizedLine(bytes):
-    """The start of a line that is larger than the limit."""
+    """The start of a line that exceeds the limit."""
 
 
 class LineSplitter:
-    """Gives the same lines however the text is chopped into chunks; holds at most one line."""
+    """Splits a text into lines, independent of its chunks. Buffers at most one line."""
 
     def __init__(self, limit: int, is_after_cut: bool = False) -> None:
         self._limit = limit
@@ -21,16 +21,16 @@ class LineSplitter:
 
     @property
     def pending(self) -> bytes:
-        """What has come of a line whose end has not."""
+        """The start of an incomplete line."""
         return b"".join(self._parts)
 
     @property
     def is_between_lines(self) -> bool:
-        """Whether nothing is held or being dropped."""
+        """Whether no line is buffered or being dropped."""
         return not self._parts and not self._is_dropping
 
     def add(self, chunk: bytes) -> list[bytes]:
-        """Returns the lines that are complete now, blank ones too, without their line ends."""
+        """Returns the completed lines, blank ones included, without line ends."""
         first, *others = chunk.split(b"\n")
         lines = list(self._hold(first))
         if others:
@@ -40,7 +40,7 @@ class LineSplitter:
         return lines
 
     def cut(self) -> list[bytes]:
-        """Ends the line here; what follows until its line end is a line of its own unless it is blank."""
+        """Ends the line here. The rest up to the next line end is a line of its own, unless it is blank."""
         lines = self._end()
         self._is_rest = True
         return lines

@@ -1,4 +1,4 @@
-"""What is known of a watched file, and the label that tells its records from those of other files."""
+"""Base class of watched files, and the labels that name them as sources."""
 
 import json
 from os import stat_result
@@ -11,7 +11,7 @@ GIVEN_UP_SECONDS = 10.0
 
 
 def may_be_complete(text: bytes) -> bool:
-    """Tells whether a text is a whole JSON object or array; one that is too deep to tell counts as whole."""
+    """Returns whether a text is a complete JSON object or array, or nested too deeply to check."""
     try:
         return isinstance(json.loads(text), dict | list)
     except RecursionError:
@@ -21,25 +21,25 @@ def may_be_complete(text: bytes) -> bool:
 
 
 class Labels:
-    """Names of the sources of files: the path, or `path (2)` of the second file that is found there.
+    """Assigns names to files as sources: the path, or `path (2)` for the second file at that path.
 
-    What a file is known by is its identity: its inode and what it starts with, or its size and time.
+    The identity of a file is its inode with its first line, or with its size and time.
     """
 
     def __init__(self, checkpoints: Checkpoints) -> None:
         self.checkpoints = checkpoints
 
     def facts(self, identity: str) -> dict[str, Any]:
-        """Returns what is known of a file, with its `label`; empty: nothing."""
+        """Returns the saved progress of a file, with its `label`; empty if there is none."""
         facts: dict[str, Any] = json.loads(self.checkpoints.note(identity) or "{}")
         return facts
 
     def save(self, identity: str, **facts: Any) -> None:
-        """Keeps what is known of a file."""
+        """Saves the progress of a file."""
         self.checkpoints.set_note(identity, json.dumps(facts))
 
     def new(self, path: str) -> str:
-        """Returns a label that no file has had."""
+        """Returns an unused label."""
         key = f"files at {path}"
         number = int(self.checkpoints.note(key) or 0) + 1
         self.checkpoints.set_note(key, str(number))
@@ -47,13 +47,13 @@ class Labels:
 
 
 class WatchedFile:
-    """A file, as it looked last.
+    """A watched file.
 
     Attributes:
-        path: Where it was seen last.
-        size: In bytes.
-        changed_at: When it changed last, seconds since the epoch.
-        source: Its label; empty: not known yet.
+        path: The last known path.
+        size: Bytes.
+        changed_at: Time of the last change, seconds since the epoch.
+        source: Label; empty until the file is identified.
     """
 
     def __init__(self, labels: Labels, limit: int) -> None:
@@ -63,7 +63,7 @@ class WatchedFile:
         self.changed_at = 0.0
 
     def observe(self, path: str, stat: stat_result, now: float) -> bool:
-        """Takes note of how the file looks; tells whether it changed."""
+        """Records size and time of the file; returns whether it changed."""
         self.path = path
         if (stat.st_size, stat.st_mtime_ns) == (self.size, self._mtime_ns):
             return False
@@ -72,28 +72,28 @@ class WatchedFile:
         return True
 
     def is_quiet(self, now: float, seconds: float = QUIET_SECONDS) -> bool:
-        """Tells whether the file has not changed for so many seconds."""
+        """Returns whether the file has been unchanged for `seconds`."""
         return now - self.changed_at >= seconds
 
     def wants(self, now: float) -> bool:
-        """Tells whether there is something to read."""
+        """Returns whether there is something to read."""
         raise NotImplementedError
 
     def read(self, limit: int, now: float) -> tuple[list[SourceRecord], int]:
-        """Returns at most `limit` items, and how many bytes were read for them; raises OSError."""
+        """Returns at most `limit` items and the number of bytes read; raises OSError."""
         raise NotImplementedError
 
     def last_items(self, now: float) -> list[SourceRecord]:
-        """Returns what was held back; what was just written and is no JSON is left for the next process."""
+        """Returns the remaining records; incomplete JSON is left for the next process."""
         raise NotImplementedError
 
     def unfinished(self) -> str:
-        """Returns which part of the text breaks off, in one line; empty: none."""
+        """Returns a one-line description of a text that breaks off; empty if there is none."""
         raise NotImplementedError
 
     @property
     def backlog(self) -> int:
-        """Bytes that wait."""
+        """Bytes not yet read."""
         raise NotImplementedError
 
     def close(self) -> None:

@@ -1,1 +1,1 @@
-"""The streaming job in one process."""
+"""The streaming job in one process: its engine, its storage and its progress."""

@@ -1,4 +1,4 @@
-"""How far the sources of a stream have been read, kept beside the output."""
+"""Stores the progress of a stream's sources in its database."""
 
 import sqlite3
 from collections import defaultdict
@@ -6,15 +6,15 @@ from collections.abc import Iterable
 from threading import RLock
 
 from turnwise.pipeline.streaming.inputs.source import SettledPositions
+from turnwise.pipeline.streaming.local.database import disk_errors
 from turnwise.pipeline.streaming.local.in_flight import Place
-from turnwise.pipeline.streaming.local.tables import disk_errors
 
 
 class SourceCheckpoints:
-    """The progress of sources that can be read again; it is written in the transaction of the outcomes."""
+    """The progress of sources that can be read again, written in the transaction of the outcomes."""
 
     def __init__(self, connection: sqlite3.Connection, lock: RLock) -> None:
-        """Reads what earlier processes settled."""
+        """Reads the progress of earlier processes."""
         self._connection, self._lock = connection, lock
         self._through: dict[str, int] = {}
         self._beyond: defaultdict[str, set[int]] = defaultdict(set)
@@ -29,26 +29,26 @@ class SourceCheckpoints:
             self._beyond[source].add(position)
 
     def done(self, source: str) -> SettledPositions:
-        """Returns what was settled of a source, and keeps it from now on."""
+        """Returns the settled positions of a source, and tracks the source from now on."""
         with self._lock:
             self._tracked.add(source)
             return SettledPositions(self._through.get(source, 0), frozenset(self._beyond[source]))
 
     def is_tracked(self, source: str) -> bool:
-        """Tells whether what is settled of a source is written down."""
+        """Returns whether the settled positions of a source are stored."""
         return source in self._tracked
 
     def skip(self, source: str, positions: Iterable[int]) -> None:
-        """Takes positions as settled that hold nothing; it is written down with what is settled next."""
+        """Settles positions without a record; written with the next settled positions."""
         with self._lock:
             self._empty[source].update(positions)
 
     def note(self, source: str) -> str | None:
-        """Returns what was remembered about a source."""
+        """Returns the note of a source; None if there is none."""
         return self._notes.get(source)
 
     def set_note(self, source: str, note: str) -> None:
-        """Keeps a note about a source; raises OSError."""
+        """Stores the note of a source; raises OSError."""
         with self._lock, disk_errors():
             self._notes[source] = note
             self._connection.execute(
@@ -58,7 +58,7 @@ class SourceCheckpoints:
             )
 
     def settle(self, places: Iterable[Place]) -> None:
-        """Writes down settled places, inside the transaction that is open."""
+        """Writes settled places. The caller holds a transaction."""
         by_source, self._empty = self._empty, defaultdict(set)
         for source, position in places:
             if source in self._tracked:
@@ -67,7 +67,7 @@ class SourceCheckpoints:
             self._settle_source(source, positions)
 
     def _settle_source(self, source: str, positions: set[int]) -> None:
-        """Moves the mark as far as there is no gap; what lies beyond it is kept one by one."""
+        """Advances `through` up to the first gap; stores the positions beyond it one by one."""
         through, beyond = self._through.get(source, 0), self._beyond[source]
         before = set(beyond)
         beyond |= {position for position in positions if position > through}

@@ -1,4 +1,4 @@
-"""What is kept of every conversation, so that it counts once and can be counted again."""
+"""Stores what each conversation added to rows, counts and metrics, so that a revision can replace it."""
 
 import json
 import sqlite3
@@ -16,18 +16,18 @@ from turnwise.transforms.streaming.outcome import Contribution
 
 
 class StoredConversation(NamedTuple):
-    """What is known of a conversation that was kept.
+    """A stored conversation.
 
     Attributes:
-        key: As `key_of` its name.
-        revision: Of its contribution.
-        written: The revision that its rows carry.
-        event_time: Of its first contribution; it names the window.
+        key: `key_of` its name.
+        revision: Revision of its contribution.
+        written: Revision in its rows.
+        event_time: Event time of its first contribution; it determines the window.
         app_version: "": unknown.
-        packed: What it added to the metrics.
-        changed: Number of the change.
-        counts: JSON object of what it added to the counts.
-        digest: Of the record.
+        packed: What it added to the metrics, packed.
+        changed: Number of the change that wrote it.
+        counts: What it added to the counts, as a JSON object.
+        digest: Digest of the record.
     """
 
     key: int
@@ -55,39 +55,38 @@ KNOWN_COLUMNS = "key, revision, written, event_time, app_version, statistics, ch
 
 
 def key_of(name: str) -> int:
-    """Returns a number that stands for a name: 64 bits, so that of 10 million names hardly two collide."""
+    """Returns a 64-bit digest of a name as a number; collisions are unlikely up to 10 million names."""
     digest = blake2b(name.encode("utf-8", "surrogatepass"), digest_size=8).digest()
     return int.from_bytes(digest, "big", signed=True)
 
 
 def session_key(session_id: str) -> int:
-    """Returns the number that stands for a session."""
+    """Returns the key of a session."""
     return key_of(f"session {session_id}")
 
 
 class ConversationStore:
-    """The conversations of a stream's database; its methods run inside a transaction of the store."""
+    """The conversations in a stream's database. Callers hold a transaction of the storage."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
-        """Continues the numbering of changes."""
         self._connection = connection
         found = connection.execute("SELECT coalesce(max(changed), 0) FROM conversations").fetchone()
         self._changes = int(found[0])
 
     @property
     def changes(self) -> int:
-        """A number that grows whenever something is kept."""
+        """Number of changes so far."""
         return self._changes
 
     def known(self, name: str, result: str | None) -> StoredConversation | None:
-        """Returns what was kept of a conversation, or under the name of its result."""
+        """Returns the stored conversation of a name or, failing that, of a result name."""
         query = f"SELECT {KNOWN_COLUMNS} FROM conversations WHERE key = ? OR result = ? ORDER BY key = ? DESC"
         key = key_of(name)
         row = self._connection.execute(query, (key, _key_or_none(result), key)).fetchone()
         return StoredConversation(*row) if row else None
 
     def is_new(self, known: StoredConversation, contribution: Contribution) -> bool:
-        """Tells whether a contribution replaces what is known: no older revision, and never seen before."""
+        """Returns whether a contribution replaces the stored one: not older, and not seen before."""
         key = key_of(contribution.name)
         if known.key == key and contribution.revision < known.revision:
             return False
@@ -95,13 +94,13 @@ class ConversationStore:
         return self._connection.execute(query, (key, _version_of(contribution))).fetchone() is None
 
     def forgotten(self, name: str, result: str | None) -> bytes | None:
-        """Returns the digest of a conversation that was pruned; None: it was not."""
+        """Returns the digest of a pruned conversation; None if it was not pruned."""
         query = "SELECT digest FROM forgotten WHERE key IN (?, ?)"
         row = self._connection.execute(query, (key_of(name), _key_or_none(result))).fetchone()
         return bytes(row[0]) if row else None
 
     def drop(self, key: int) -> None:
-        """Forgets a conversation that another one takes the place of."""
+        """Removes a conversation that another one replaces."""
         self._place(key, ())
         self._connection.execute("DELETE FROM conversations WHERE key = ?", (key,))
 
@@ -114,22 +113,22 @@ class ConversationStore:
         spans: Sequence[RowRange],
         now: float,
     ) -> None:
-        """Writes down a conversation in place of what was kept under its name; its window stays the first.
+        """Stores a conversation in place of the earlier one of its name.
 
         Args:
             contribution: What it adds to the metrics.
             result: Name of its result; None: it was lost.
-            written: The revision that its rows carry.
+            written: Revision in its rows.
             counts: What it adds to the counts.
-            spans: Where its rows stand.
-            now: How far the stream's time has come, seconds since the epoch.
+            spans: Where its rows are.
+            now: The stream's time, seconds since the epoch.
         """
         self._changes += 1
         key = key_of(contribution.name)
         self._connection.execute(
             "INSERT OR IGNORE INTO digests VALUES (?, ?)", (key, _version_of(contribution))
         )
-        # A revision stays in the window of the first: the store hands that one's time in.
+        # The caller passes the event time of the first revision, so that a revision stays in its window.
         self._connection.execute(
             "INSERT OR REPLACE INTO conversations VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
@@ -141,7 +140,7 @@ class ConversationStore:
         self._place(key, spans)
 
     def put_session(self, record: Record, is_lost: bool) -> None:
-        """Writes down the events of a closed session."""
+        """Stores the events of a closed session."""
         assert record.closing is not None
         closed = closed_session(record, is_lost)
         self._connection.execute(
@@ -156,7 +155,7 @@ class ConversationStore:
         )
 
     def _place(self, key: int, spans: Sequence[RowRange]) -> None:
-        """Notes where a conversation's rows stand; where they stood before is dead."""
+        """Stores where a conversation's rows are and marks its earlier rows as dead."""
         self._connection.execute(
             'INSERT INTO dead SELECT "table", number, start, length FROM spans WHERE key = ?', (key,)
         )
@@ -167,7 +166,7 @@ class ConversationStore:
         )
 
     def segments_with_dead_rows(self) -> list[SegmentId]:
-        """Returns the files that hold rows of replaced conversations."""
+        """Returns the files with rows of replaced conversations."""
         return [
             SegmentId(*row) for row in self._connection.execute('SELECT DISTINCT "table", number FROM dead')
         ]
@@ -178,7 +177,7 @@ class ConversationStore:
         return list(self._connection.execute(query, segment))
 
     def move(self, old: SegmentId, new: SegmentId) -> None:
-        """Notes that a file was rewritten without its dead rows, under another number."""
+        """Updates row positions after a file was rewritten without its dead rows."""
         dead = self.dead_spans(old)
         query = 'SELECT key, start FROM spans WHERE "table" = ? AND number = ? ORDER BY start'
         moved, shift, passed = [], 0, 0

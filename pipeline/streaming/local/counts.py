@@ -1,4 +1,4 @@
-"""What a stream has kept, as the counts that a run reports."""
+"""Converts the stored counts of a stream to the counts that every run reports."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -15,10 +15,10 @@ _PLAIN = ("records", "lost_records", "lost_conversations", "results", "lost_case
 
 
 def stream_counts(counts: Mapping[str, int]) -> JsonObject:
-    """Returns the counts of a store by the names that every run reports.
+    """Returns the stored counts under the names that every run reports.
 
-    `replaced` are results that a later revision took the place of, `repeated` conversations that came again
-    as they were.
+    `replaced` counts results that a later revision replaced, `repeated` conversations that arrived again
+    unchanged.
     """
     found: JsonObject = {name: counts.get(name, 0) for name in _PLAIN}
     found["parsed_records"] = found["records"] - found["lost_records"]
@@ -30,7 +30,7 @@ def stream_counts(counts: Mapping[str, int]) -> JsonObject:
 
 
 def stream_guesses(counts: Mapping[str, int]) -> JsonObject:
-    """Returns the tools whose effect was guessed, as every run reports them."""
+    """Returns the tools whose effect was guessed, in the form that every run reports."""
     return guesses_by_tool(_named(counts, _GUESS))
 
 
@@ -39,7 +39,7 @@ def _named(counts: Mapping[str, int], prefix: str) -> dict[str, int]:
 
 
 def outcome_counts(outcome: RecordOutcome) -> Counter[str]:
-    """Returns what a conversation adds to the counts: a result, or a loss, and what was wrong with it."""
+    """Returns what a conversation adds to the counts: a result or a loss, its failures and findings."""
     found = _failure_counts(outcome.failures)
     found["results" if outcome.results else "lost_conversations"] += 1
     found.update(f"{_GUESS}{guess}" for guess in outcome.guesses)
@@ -47,7 +47,7 @@ def outcome_counts(outcome: RecordOutcome) -> Counter[str]:
 
 
 def loss_counts(outcome: RecordOutcome) -> Counter[str]:
-    """Returns what a record adds to the counts that gave no conversation."""
+    """Returns what a record without a conversation adds to the counts."""
     found = _failure_counts(outcome.failures)
     for row in outcome.failures:
         if row["stage"] not in (STAGE, "alert", "parse_case"):

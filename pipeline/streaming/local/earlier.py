@@ -1,4 +1,4 @@
-"""What earlier processes of a stream left, looked up when it is asked for: nothing is read at the start."""
+"""Looks up the work of earlier processes of a stream on demand."""
 
 import sqlite3
 from pathlib import Path
@@ -12,32 +12,32 @@ from turnwise.pipeline.streaming.local.conversation_store import (
     key_of,
     session_key,
 )
-from turnwise.pipeline.streaming.local.tables import disk_errors, open_reader
+from turnwise.pipeline.streaming.local.database import disk_errors, open_reader
 from turnwise.transforms.streaming.assembly import ClosedSession
 from turnwise.transforms.streaming.deduplication import Counted
 
 
 class EarlierWork:
-    """Looks into a stream's database, beside the transactions of its store."""
+    """Reads a stream's database through a connection of its own."""
 
     def __init__(self, directory: Path, changes: int) -> None:
         """Opens the database.
 
         Args:
-            directory: Of the stream.
-            changes: Number of the last change of the processes before.
+            directory: Directory of the stream.
+            changes: Number of the last change of earlier processes.
         """
         self._connection: sqlite3.Connection = open_reader(directory)
         self._changes, self._lock = changes, Lock()
         self._replaced: dict[int, StoredConversation] = {}
 
     def replace(self, known: StoredConversation) -> None:
-        """Keeps what an earlier process counted and this one is about to replace."""
+        """Remembers the contribution of an earlier process before this one replaces it."""
         if known.changed <= self._changes:
             self._replaced.setdefault(known.key, known)
 
     def session(self, session_id: str) -> ClosedSession | None:
-        """Returns a closed session, without events if it was pruned; raises OSError."""
+        """Returns a closed session (without events if it was pruned) or None; raises OSError."""
         key = session_key(session_id)
         row = self._row("SELECT revision, events, closed_at, places FROM sessions WHERE key = ?", key)
         if row is not None:
@@ -48,7 +48,7 @@ class EarlierWork:
     def counted(self, name: str) -> Counted | None:
         """Returns what an earlier process counted of a conversation; raises OSError.
 
-        One that was pruned counts as of the highest revision: nothing replaces it.
+        A pruned conversation has the highest revision, so that nothing replaces it.
         """
         key = key_of(name)
         row = self._row(f"SELECT {KNOWN_COLUMNS} FROM conversations WHERE key = ?", key)

@@ -1,4 +1,4 @@
-"""Drives a local pipeline: hands it what a source gives, moves its time on, and ends it."""
+"""Drives a local pipeline: passes records to it, advances its time and ends it."""
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import wait
@@ -34,20 +34,20 @@ _Message: TypeAlias = TestStreamPayload.Event
 
 
 class StalledError(OSError):
-    """The stream cannot go on: its source does not answer, or nothing comes of its records."""
+    """The source does not answer, or the pipeline does not process its records."""
 
 
 class EndedEarlyError(OSError):
-    """The stream ended before it was asked to."""
+    """The stream ended without a request to end."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """When a stream ends by itself; None: it does not.
+    """When a stream ends by itself. None: no limit.
 
     Attributes:
-        seconds: Since its start.
-        conversations: Scored or lost, since its start.
+        seconds: Seconds since its start.
+        conversations: Conversations scored or lost since its start.
     """
 
     seconds: float | None = None
@@ -55,12 +55,12 @@ class Limits:
 
 
 class Engine:
-    """The reader that Beam's TestStream asks for events.
+    """Provides the events of Beam's TestStream.
 
-    Whatever may take long is done in another thread: Beam ends a stream that gives no event for 30 s.
+    Slow calls run in another thread, because Beam ends a stream that yields no event for 30 s.
 
     Attributes:
-        problem: Why the stream ended early; None: it did not.
+        problem: The error that ended the stream early; None if there is none.
     """
 
     def __init__(
@@ -74,17 +74,17 @@ class Engine:
         stop: Event,
         patience: float = 60.0,
     ):
-        """Keeps what to read and when to end.
+        """Creates the engine; Beam starts it.
 
         Args:
             source: The source.
-            in_flight: Holds the records on their way.
-            store: Where outcomes are kept.
+            in_flight: The records in flight.
+            store: Storage of outcomes.
             limits: When the stream ends by itself.
             longest_wait: Seconds after which an open session is closed at the latest.
-            run_id: Name of the run.
-            stop: Lets the stream end when it is set: what was read is scored.
-            patience: Seconds that a stream which is to end waits for a source that does not answer.
+            run_id: Id of the run.
+            stop: Set it to end the stream; records that were read are still scored.
+            patience: Seconds to wait for a source that does not answer when the stream is to end.
         """
         self._worker, self._patience = Worker("turnwise-reader"), patience
         self._source, self._in_flight, self._store = source, in_flight, store
@@ -98,18 +98,18 @@ class Engine:
         self.problem: Exception | None = None
 
     def stop(self) -> None:
-        """Ends the stream without more ado, once there is no pipeline any more that it could be given to."""
+        """Ends the stream at once, after the pipeline has ended."""
         self._is_stopped.set()
         self._done.wait(_STOP_SECONDS)
         self._worker.close()
 
     def fail(self, problem: Exception) -> None:
-        """Lets the stream end because of a problem outside the pipeline."""
+        """Ends the stream because of an error outside the pipeline."""
         self.problem = self.problem or problem
         self._stop.set()
 
     def read_multiple(self, labels: Sequence[Any]) -> Iterator[_Message]:
-        """Yields the events of the whole stream, as Beam's service for TestStream asks for them."""
+        """Yields the events of the stream; called by Beam's TestStream service."""
         self._done.clear()
         self._started = self._ticked = monotonic()
         try:
@@ -122,12 +122,12 @@ class Engine:
         yield _watermark_message(MAX_TIMESTAMP.micros)
 
     def check(self) -> None:
-        """Raises what ended the stream before it was asked to end, if something did."""
+        """Raises the error that ended the stream early, if there is one."""
         if self.problem is not None:
             raise self.problem
         if not self._is_complete:
             raise EndedEarlyError(
-                "the stream ended before it was asked to; start it again, it goes on where it stopped"
+                "the stream ended before it was asked to; start it again to continue where it stopped"
             )
 
     def _live(self) -> Iterator[_Message]:
@@ -141,13 +141,13 @@ class Engine:
             yield from self._tick()
 
     def _in_worker(self, call: Callable[[], _T]) -> Generator[_Message, None, _T | None]:
-        """Makes a call in the other thread, and moves the clock on meanwhile.
+        """Runs a call in the worker thread and advances the clock meanwhile.
 
         Returns:
-            Its result; None if the pipeline has gone meanwhile.
+            The result of the call; None if the pipeline has ended.
 
         Raises:
-            StalledError: The stream is to end, and the call does not.
+            StalledError: The stream is to end and the call does not return.
         """
         result = self._worker.submit(call)
         ending_since: float | None = None
@@ -157,8 +157,8 @@ class Engine:
                 ending_since = monotonic()
             if ending_since is not None and monotonic() - ending_since > self._patience:
                 raise StalledError(
-                    f"the input or the disk did not answer for {self._patience:.0f} s; what was not read is "
-                    "read when the stream is started again"
+                    f"the input or the disk did not answer for {self._patience:.0f} s; start the stream "
+                    "again to read the rest"
                 )
         return result.result() if result.done() else None
 
@@ -177,9 +177,9 @@ class Engine:
         return counts["results"] + counts["lost_conversations"]
 
     def _room(self) -> int:
-        """Returns how many records may be read now: none while two bundles are on their way.
+        """Returns how many records may be read now: none while two bundles are in flight.
 
-        A bundle costs the engine some time whatever its size, so what arrives meanwhile makes up the next.
+        A bundle has a fixed cost, so records that arrive meanwhile are collected for the next one.
         """
         if self._in_flight.in_flight > self._last_bundle:
             return 0
@@ -189,7 +189,7 @@ class Engine:
         return min(_BUNDLE, wanted - self._in_flight.in_flight)
 
     def _admit(self, items: Iterable[SourceRecord]) -> Iterator[_Message]:
-        """Takes on items: those that could not be read are failures, the others go into the pipeline."""
+        """Passes readable records to the pipeline and stores the failures of the others."""
         elements, unread = [], []
         for item in items:
             arrival = self._arrival(item)
@@ -214,7 +214,7 @@ class Engine:
         return Arrival(item.source, item.position, item.data, when, self._watermark.value)
 
     def _tick(self) -> Iterator[_Message]:
-        """Moves the pipeline's clock and its watermark on."""
+        """Advances the pipeline's clock and watermark."""
         now = monotonic()
         if now - self._ticked < _TICK:
             return
@@ -226,7 +226,7 @@ class Engine:
         self._ticked = now
 
     def _drain(self) -> Iterator[_Message]:
-        """Lets everything that was read come out: first what is on its way, then open sessions."""
+        """Completes all records that were read: first those in flight, then open sessions."""
         if self._limits.conversations is None and not self._is_stopped.is_set():
             yield from self._admit((yield from self._in_worker(self._source.last_items)) or ())
         yield from self._until_none(lambda: self._in_flight.in_flight)
@@ -242,11 +242,13 @@ class Engine:
             if self._in_flight.settled != settled:
                 settled, moved_at = self._in_flight.settled, monotonic()
             elif monotonic() - moved_at > _STALLED_AFTER:
-                raise StalledError(f"nothing came of {waiting()} records; they will be read again")
+                raise StalledError(
+                    f"{waiting()} records were not completed; start the stream again to read them again"
+                )
 
 
 def _element(arrival: Arrival) -> TestStreamPayload.TimestampedElement:
-    """Returns an element that only names the record: the pipeline runs in this process."""
+    """Returns an element with the name of a record; the pipeline looks it up in this process."""
     place = dump_json([arrival.source, arrival.position])
     return TestStreamPayload.TimestampedElement(
         encoded_element=place, timestamp=int(arrival.event_time * 1e6)

@@ -1,4 +1,4 @@
-"""The records that are on their way through a local pipeline."""
+"""Tracks the records in flight in a local pipeline."""
 
 from collections.abc import Callable, Iterable
 from threading import Lock
@@ -12,7 +12,7 @@ Place = tuple[str, int]
 
 
 class InFlightRecords:
-    """Holds every record from its reading until all that came of it is kept."""
+    """Holds each record from its reading until all of its outcomes are stored."""
 
     def __init__(self, settle: Callable[[Iterable[Place]], None]) -> None:
         self._settle, self._lock = settle, Lock()
@@ -21,7 +21,7 @@ class InFlightRecords:
         self.settled = 0
 
     def add(self, arrival: Arrival) -> bool:
-        """Takes a record on; False: it is on its way already."""
+        """Adds a record; returns False if it is in flight already."""
         place = (arrival.source, arrival.position)
         with self._lock:
             is_new = place not in self._arrivals
@@ -29,14 +29,13 @@ class InFlightRecords:
         return is_new
 
     def arrival(self, place: Place) -> Arrival:
-        """Returns a record that is on its way; raises KeyError if it is not."""
+        """Returns a record in flight; raises KeyError if there is none."""
         return self._arrivals[place]
 
     def complete(self, receipts: Iterable[Receipt]) -> list[Place]:
-        """Takes note of parts that are being kept, and returns the records that are thereby whole.
+        """Registers stored parts of records and returns the records that are complete.
 
-        Parts of what is not on its way are none of its business: what is no record of the stream, such as an
-        eval case, or what was whole before.
+        Ignores parts of records that are not in flight, such as eval cases and records completed before.
         """
         whole = []
         with self._lock:
@@ -52,7 +51,7 @@ class InFlightRecords:
         return whole
 
     def release(self, places: Iterable[Place]) -> None:
-        """Drops records whose outcomes are on the disk, and settles them at the source."""
+        """Removes records whose outcomes are on disk and settles them at the source."""
         with self._lock:
             done = [place for place in places if self._arrivals.pop(place, None) is not None]
             self.settled += len(done)
@@ -61,10 +60,10 @@ class InFlightRecords:
 
     @property
     def waiting(self) -> int:
-        """How many records are on their way, those included that wait in open sessions."""
+        """Number of records in flight, including those in open sessions."""
         return len(self._arrivals)
 
     @property
     def in_flight(self) -> int:
-        """How many records are on their way and not waiting in an open session."""
+        """Number of records in flight, without those in open sessions."""
         return max(0, len(self._arrivals) - PROGRESS.held)

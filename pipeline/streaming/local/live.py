@@ -1,4 +1,4 @@
-"""Writes what has changed while a stream goes on, and shows it on a terminal."""
+"""Updates the metrics files and the terminal view once a second while a stream runs."""
 
 import os
 import sys
@@ -24,19 +24,19 @@ _CLEAR_BELOW = "\x1b[J"
 
 @dataclass(frozen=True)
 class Snapshot:
-    """What there is to see at one moment.
+    """The figures of the terminal view.
 
     Attributes:
-        seconds: Since the start.
-        rates: Conversations and turns per second, of late.
+        seconds: Seconds since the start.
+        rates: Conversations and turns per second, since the last snapshot.
         scored: Conversations so far, over all processes.
-        waiting: Records on their way.
+        waiting: Records in flight.
         held: Of these, events in open sessions.
-        backlog: What the source knows to wait; None: it cannot tell.
-        asking: Calls of judges in flight.
+        backlog: Records or bytes that wait at the source; None: unknown.
+        asking: Judge calls in flight.
         rows: Metrics by app version of the newest window.
-        failures: App version -> failures.
-        lost: All failures.
+        failures: App version -> number of failures.
+        lost: Number of all failures.
     """
 
     seconds: float
@@ -52,14 +52,14 @@ class Snapshot:
 
 
 def view(shot: Snapshot, criteria: Sequence[str]) -> list[str]:
-    """Returns the lines of a screen."""
+    """Returns the lines of the terminal view."""
     clock = f"{int(shot.seconds) // 3600:02}:{int(shot.seconds) // 60 % 60:02}:{int(shot.seconds) % 60:02}"
     backlog = "" if shot.backlog is None else f", backlog {shot.backlog:,}"
     lines = [
-        f"turnwise stream   {clock}   ctrl-c ends it in order",
+        f"turnwise stream   {clock}   ctrl-c: stop",
         f"{shot.rates[0]:,.1f} conversations/s, {shot.rates[1]:,.1f} turns/s; {shot.scored:,} results, "
         f"{shot.lost:,} failures",
-        f"on their way {shot.waiting - shot.held:,}, in open sessions {shot.held:,}{backlog}; "
+        f"in flight {shot.waiting - shot.held:,}, in open sessions {shot.held:,}{backlog}; "
         f"judge calls in flight {shot.asking:,}",
     ]
     if shot.rows:
@@ -70,7 +70,7 @@ def view(shot: Snapshot, criteria: Sequence[str]) -> list[str]:
 
 
 class LiveView:
-    """Looks after a running stream once a second."""
+    """Refreshes metrics files and terminal view in a thread."""
 
     def __init__(
         self, runtime: Runtime, source: StreamSource, engine: Engine, criteria: Sequence[str]
@@ -82,7 +82,7 @@ class LiveView:
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """Watches in a thread of its own while the body runs."""
+        """Refreshes while the body runs."""
         done = Event()
         thread = Thread(target=self._refresh, args=(done,), name="turnwise-live", daemon=True)
         thread.start()

@@ -1,4 +1,4 @@
-"""The metrics files of a local stream: one row per window, replaced by its newer figures."""
+"""Writes the metrics files of a local stream, with the newest figures of each window."""
 
 import json
 from collections.abc import Container, Iterable, Sequence
@@ -20,15 +20,15 @@ _Key = tuple[str, str | None]
 
 
 class MetricsFiles:
-    """Keeps the rows of all windows and writes them as a whole, the newest figures of each."""
+    """The rows of all windows; the files are always written as a whole."""
 
     def __init__(self, directory: Path, run_id: str, known: Sequence[WindowSum]) -> None:
-        """Starts with the rows that the files hold.
+        """Reads the existing rows.
 
         Args:
-            directory: Where they stand.
-            run_id: Name of the run.
-            known: What earlier processes counted; a row of anything else was overtaken by a revision.
+            directory: Directory of the files.
+            run_id: Id of the run.
+            known: Sums of earlier processes. Rows of other windows or versions are outdated and dropped.
         """
         self._directory, self._run_id, self._lock = directory, run_id, Lock()
         keys = [(rfc3339(one.start) or "", one.app_version or None) for one in known]
@@ -51,7 +51,7 @@ class MetricsFiles:
             self._is_changed = True
 
     def conversations(self) -> int:
-        """Returns how many conversations all windows hold."""
+        """Returns the number of conversations in all windows."""
         with self._lock:
             return sum(rows[0]["conversations"] for rows in self._rows[BY_VERSION].values())
 
@@ -62,18 +62,18 @@ class MetricsFiles:
             return [row for key, rows in self._rows[BY_VERSION].items() if key[0] == newest for row in rows]
 
     def complete(self, sums: Iterable[WindowSum], length: float) -> None:
-        """Replaces the rows of windows that do not say what was kept; `length` in seconds."""
+        """Replaces the rows of windows that differ from the stored sums; `length` in seconds."""
         for one in sums:
             if self._states.get((rfc3339(one.start) or "", one.app_version or None)) != one.state:
                 end = one.start + length
                 self.put(WindowMetrics(one.start, end, one.app_version, "LATE", 0, one.state))
 
     def write(self, totals: dict[str, MetricsState], changes: int) -> None:
-        """Writes what has changed; raises OSError.
+        """Writes the files whose rows have changed; raises OSError.
 
         Args:
-            totals: App version -> all that was kept.
-            changes: A number that is another one whenever the totals are.
+            totals: App version -> metrics of all stored conversations.
+            changes: Version number of the totals.
         """
         with self._lock:
             if self._is_changed:
@@ -93,7 +93,7 @@ class MetricsFiles:
         partial.replace(self._directory / name)
 
     def _next_revision(self, key: _Key, revision: int) -> int:
-        """Returns a number above every earlier one of the window, those of earlier processes included."""
+        """Returns a revision above all earlier ones of the window, those of earlier processes included."""
         return max([revision, *(row["revision"] + 1 for row in self._rows[BY_VERSION].get(key, ()))])
 
 

@@ -16,8 +16,13 @@ from apache_beam.testing.test_stream_service import TestStreamServiceController
 from turnwise.pipeline.batch.run import keep_inputs, run_to_the_end, try_judge
 from turnwise.pipeline.batch.signals import drained_by_signal
 from turnwise.pipeline.batch.summary import Figures, report
-from turnwise.pipeline.io.directory import ALERTS_FILE, PROGRESS_FILE, check_directory, clear_directory
-from turnwise.pipeline.io.lock import locked
+from turnwise.pipeline.io.directory import (
+    ALERTS_FILE,
+    PROGRESS_FILE,
+    check_directory,
+    clear_directory,
+    locked,
+)
 from turnwise.pipeline.settings.run import RunSettings
 from turnwise.pipeline.streaming.alerts.sinks import open_alert_sink
 from turnwise.pipeline.streaming.build import build_stream
@@ -29,8 +34,7 @@ from turnwise.pipeline.streaming.local.engine import Engine, Limits
 from turnwise.pipeline.streaming.local.in_flight import InFlightRecords
 from turnwise.pipeline.streaming.local.live import LiveView
 from turnwise.pipeline.streaming.local.metrics_files import MetricsFiles
-from turnwise.pipeline.streaming.local.restore import EarlierCounted, EarlierSessions
-from turnwise.pipeline.streaming.local.runtime import Runtime, open_runtime
+from turnwise.pipeline.streaming.local.runtime import EarlierCounted, EarlierSessions, Runtime, open_runtime
 from turnwise.pipeline.streaming.local.steps import LocalStream
 from turnwise.pipeline.streaming.local.storage import StreamStorage
 from turnwise.pipeline.streaming.restored import Restored
@@ -40,15 +44,15 @@ from turnwise.transforms.metrics.rows import version_rows
 
 
 def run_stream(settings: RunSettings, options: PipelineOptions) -> int:
-    """Scores conversations as they arrive, until it is told to end.
+    """Scores conversations as they arrive, until a limit or a signal ends the stream.
 
-    An output directory that holds a stream is continued where it stopped.
+    A stream in the output directory is continued where it stopped.
 
     Returns:
-        Exit status: 0, or 1 if a gate of the run was missed.
+        Exit status: 0, or 1 if a gate was missed.
 
     Raises:
-        ConfigError: Something the user must put right; nothing was run.
+        ConfigError: The options or inputs are wrong; nothing was run.
         OSError: The source or the output failed.
     """
     check_stream_directory(settings)
@@ -80,11 +84,11 @@ def _holds_stream(settings: RunSettings) -> bool:
 
 
 def check_stream_directory(settings: RunSettings) -> None:
-    """Raises ConfigError if a directory cannot be used, or holds something else than a stream."""
+    """Raises ConfigError if the output directory cannot be used, or holds a run that is no stream."""
     if "://" in settings.output:
         raise ConfigError(
             f"--output {settings.output}: a stream in this process writes into a local directory; "
-            "other runners write anywhere"
+            "other runners write to any filesystem"
         )
     check_directory(settings.output, settings.overwrite or _holds_stream(settings))
     output = Path(settings.output).resolve()
@@ -103,7 +107,7 @@ def _opened_store(settings: RunSettings, stack: ExitStack) -> StreamStorage:
 
 
 def _continued(settings: RunSettings, store: StreamStorage) -> RunSettings:
-    """Returns the settings under the name and time of the stream's first process; raises ConfigError."""
+    """Returns the settings with the run id and time of the stream's first process; raises ConfigError."""
     text = settings.config.model_dump_json() + repr(settings.stream.rules.window)
     digest = sha256(text.encode()).hexdigest()
     if store.meta("config", digest) != digest:
@@ -122,10 +126,10 @@ def _source_options(settings: RunSettings) -> SourceOptions:
 def _stream(
     settings: RunSettings, options: PipelineOptions, store: StreamStorage, source: StreamSource, stop: Event
 ) -> int:
-    """Runs the pipeline to its end; raises what ended it early.
+    """Runs the pipeline to its end; raises the error that ended it early.
 
     Returns:
-        How many conversations came too late for the panes of their windows.
+        The number of conversations that came too late for the panes of their windows.
     """
     stream, directory = settings.stream, Path(settings.output)
     in_flight = InFlightRecords(source.settle)
@@ -148,7 +152,7 @@ def _stream(
 
 @contextmanager
 def _served(engine: Engine) -> Iterator[str]:
-    """Serves an engine's events on a socket that only this user can reach; yields its address."""
+    """Serves an engine's events on a socket with access for this user only; yields its address."""
     directory = tempfile.mkdtemp(prefix="turnwise-")
     service = TestStreamServiceController(engine, endpoint=f"unix:{directory}/events")
     service.start()

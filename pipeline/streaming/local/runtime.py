@@ -1,4 +1,4 @@
-"""What the steps of a local pipeline share with the source and the files: found by the output's name."""
+"""Objects that the steps of a local pipeline share in one process, found by the name of the output."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -6,29 +6,27 @@ from dataclasses import dataclass
 from turnwise.pipeline.streaming.local.in_flight import InFlightRecords
 from turnwise.pipeline.streaming.local.metrics_files import MetricsFiles
 from turnwise.pipeline.streaming.local.storage import StreamStorage
+from turnwise.transforms.streaming.assembly import ClosedSession
+from turnwise.transforms.streaming.deduplication import Counted
 from turnwise.transforms.streaming.rules import StreamRules
 
 
 @dataclass(frozen=True)
 class Runtime:
-    """The places where a local stream's records come from and its outcomes go to."""
+    """The storage, records in flight and metrics files of a local stream."""
 
     store: StreamStorage
     in_flight: InFlightRecords
     metrics: MetricsFiles
 
     def late_conversations(self) -> int:
-        """Returns how many kept conversations stand in no window, because they came too late for theirs."""
+        """Returns how many stored conversations are in no window, because they came too late."""
         with self.store.lock:
             kept = sum(state.conversations for state in self.store.totals.values())
         return kept - self.metrics.conversations()
 
     def complete_windows(self, rules: StreamRules) -> int:
-        """Gives windows the conversations that came too late for them while the stream went on.
-
-        Returns:
-            How many these were.
-        """
+        """Adds conversations that came too late to their windows; returns how many there were."""
         late = self.late_conversations()
         self.metrics.complete(self.store.sums.all(), rules.window)
         return late
@@ -43,7 +41,7 @@ _RUNTIMES: dict[str, Runtime] = {}
 
 
 def open_runtime(name: str, runtime: Runtime) -> Callable[[], None]:
-    """Lets the steps of this process find a desk; returns what takes it away again."""
+    """Registers a runtime under a name; returns a function that removes it."""
     _RUNTIMES[name] = runtime
 
     def close() -> None:
@@ -53,5 +51,27 @@ def open_runtime(name: str, runtime: Runtime) -> Callable[[], None]:
 
 
 def find_runtime(name: str) -> Runtime:
-    """Returns an open desk; raises KeyError if this process has none of that name."""
+    """Returns the runtime of a name; raises KeyError if there is none."""
     return _RUNTIMES[name]
+
+
+@dataclass(frozen=True)
+class EarlierSessions:
+    """Looks up sessions in the runtime of a name. Picklable."""
+
+    runtime: str
+
+    def __call__(self, session_id: str) -> ClosedSession | None:
+        """Returns a session that an earlier process closed, or None."""
+        return find_runtime(self.runtime).store.earlier.session(session_id)
+
+
+@dataclass(frozen=True)
+class EarlierCounted:
+    """Looks up conversations in the runtime of a name. Picklable."""
+
+    runtime: str
+
+    def __call__(self, name: str) -> Counted | None:
+        """Returns what an earlier process counted of a conversation, or None."""
+        return find_runtime(self.runtime).store.earlier.counted(name)

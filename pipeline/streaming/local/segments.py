@@ -1,4 +1,4 @@
-"""Files that grow: JSON Lines, of which only what was committed counts."""
+"""Appends rows to JSON Lines files; only committed lengths count."""
 
 import os
 import re
@@ -28,7 +28,7 @@ class SegmentId(NamedTuple):
 
 
 class RowRange(NamedTuple):
-    """Where rows stand."""
+    """The position of rows in a file, in bytes."""
 
     segment: SegmentId
     offset: int
@@ -38,11 +38,11 @@ class RowRange(NamedTuple):
 class Segments:
     """The growing files of an output directory.
 
-    What stands beyond the committed lengths was never finished, and is cut off when the files are opened.
+    Bytes beyond the committed lengths are from an unfinished transaction and are cut off at the start.
     """
 
     def __init__(self, directory: Path, committed: Mapping[SegmentId, int]) -> None:
-        """Opens the files as they were committed; files that were not are removed."""
+        """Truncates the files to their committed lengths and removes uncommitted files."""
         self._directory = directory
         self._lengths: dict[SegmentId, int] = dict(committed)
         for path in directory.iterdir():
@@ -64,11 +64,11 @@ class Segments:
 
     @property
     def lengths(self) -> Mapping[SegmentId, int]:
-        """Length of every file in bytes, with what was written and not yet committed."""
+        """Length of every file in bytes, with rows that are not yet committed."""
         return self._lengths
 
     def append(self, table: str, rows: Sequence[JsonObject]) -> RowRange | None:
-        """Writes rows at the end of a table; None: there were none."""
+        """Appends rows to a table; returns None if there are none."""
         if not rows:
             return None
         segment = self._last(table)
@@ -84,7 +84,7 @@ class Segments:
         return span
 
     def sync(self) -> None:
-        """Brings everything that was written to the disk; raises OSError."""
+        """Syncs all files to disk; raises OSError."""
         for table in TABLES:
             self._sync_one(table)
 
@@ -93,7 +93,7 @@ class Segments:
         os.fsync(self._files[table].fileno())
 
     def rewrite(self, segment: SegmentId, dead: Sequence[tuple[int, int]]) -> SegmentId:
-        """Copies a file without its dead spans (start, length; in order) under the table's next number."""
+        """Copies a file without its dead spans (start, length; in order) to the table's next number."""
         self._files[segment.table].flush()
         new = SegmentId(segment.table, self._last(segment.table).number + 1)
         path = self._directory / segment.name
@@ -117,7 +117,7 @@ class Segments:
 
 
 def _between(dead: Sequence[tuple[int, int]], length: int) -> list[tuple[int, int]]:
-    """Returns (start, end) of what lies between the dead spans of a file."""
+    """Returns (start, end) of the parts between the dead spans of a file."""
     starts = [0, *(start + size for start, size in dead)]
     ends = [*(start for start, _ in dead), length]
     return [(start, end) for start, end in zip(starts, ends, strict=True) if start < end]

@@ -1,4 +1,4 @@
-"""The first and the last steps of a local stream."""
+"""The source and sinks of a local stream, as pipeline steps."""
 
 import json
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ from turnwise.transforms.streaming.windowed import WindowMetrics
 
 
 class _LookUpFn(beam.DoFn):
-    """Puts a record in the place of its name."""
+    """Replaces the name of a record by the record."""
 
     def __init__(self, runtime: str) -> None:
         self._runtime = runtime
@@ -28,7 +28,7 @@ class _LookUpFn(beam.DoFn):
 
 
 class _CommitFn(beam.DoFn):
-    """Keeps the outcomes of a bundle in one step."""
+    """Commits the outcomes of a bundle in one transaction."""
 
     def __init__(self, runtime: str) -> None:
         self._runtime = runtime
@@ -54,14 +54,14 @@ class _UpdateMetricsFn(beam.DoFn):
 
 
 class LocalStream:
-    """A stream's source and sinks in this process."""
+    """The source and sinks of a stream in this process."""
 
     def __init__(self, runtime: str, endpoint: str) -> None:
         self._runtime, self._endpoint = runtime, endpoint
         self.alerts_path: Path | None = Path(runtime) / ALERTS_FILE
 
     def read(self, root: beam.Pipeline) -> "PCollection[Arrival]":
-        """Adds the steps that give the records the engine announces."""
+        """Adds the steps that read the records from the engine."""
         places = root | "Arrive" >> TestStream(coder=BytesCoder(), endpoint=self._endpoint)
         return places | "Take" >> beam.ParDo(_LookUpFn(self._runtime))
 

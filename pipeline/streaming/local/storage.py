@@ -1,4 +1,4 @@
-"""Keeps the outcomes of a local stream: rows and progress in one step, or none of both."""
+"""Stores the outcomes of a local stream: rows and progress in one transaction."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,12 +11,11 @@ from typing import Any
 from turnwise.pipeline.streaming.local.checkpoints import SourceCheckpoints
 from turnwise.pipeline.streaming.local.conversation_store import ConversationStore, StoredConversation, key_of
 from turnwise.pipeline.streaming.local.counts import loss_counts, outcome_counts
+from turnwise.pipeline.streaming.local.database import disk_errors, open_database, prune
 from turnwise.pipeline.streaming.local.earlier import EarlierWork
 from turnwise.pipeline.streaming.local.in_flight import InFlightRecords, Place
-from turnwise.pipeline.streaming.local.pruning import prune
 from turnwise.pipeline.streaming.local.segments import TABLES, SegmentId, Segments
 from turnwise.pipeline.streaming.local.sums import WindowSums
-from turnwise.pipeline.streaming.local.tables import disk_errors, open_database
 from turnwise.transforms.metrics.state import MetricsState
 from turnwise.transforms.streaming.outcome import Contribution, RecordOutcome, too_late
 from turnwise.transforms.streaming.rules import StreamRules
@@ -28,23 +27,23 @@ _NOW = "watermark"
 class StreamStorage:
     """The directory of a stream.
 
-    Rows are appended to `scores-*`, `results-*` and `failures-*`, and brought to the disk; then one
-    transaction says how long these files are, which conversations they hold and which records are settled.
-    A process that dies in between leaves rows that do not count and that the next one cuts off.
+    Rows are appended to `scores-*`, `results-*` and `failures-*` and synced. Then one transaction stores the
+    lengths of these files, their conversations and the settled records. If a process dies in between, the
+    next one cuts off the uncommitted rows.
 
     Attributes:
-        book: How far sources were read.
-        conversations: What is kept of conversations.
-        earlier: What earlier processes left.
-        sums: What was counted, by window and app version.
-        now: How far the stream's time has come, seconds since the epoch.
-        lock: Held by whoever looks at the counts or totals as a whole.
-        counts: What was kept so far, over all processes.
-        totals: App version ("": unknown) -> what all kept conversations add to the metrics.
+        checkpoints: Progress of the sources.
+        conversations: Stored conversations.
+        earlier: Work of earlier processes.
+        sums: Metrics by window and app version.
+        now: The stream's time, seconds since the epoch.
+        lock: Hold it to read counts or totals as a whole.
+        counts: Counts over all processes.
+        totals: App version ("": unknown) -> metrics of all stored conversations.
     """
 
     def __init__(self, directory: Path, rules: StreamRules) -> None:
-        """Opens the directory's database and files; raises ValueError or OSError."""
+        """Opens the database and files of a directory; raises ValueError or OSError."""
         self.lock, self._directory = RLock(), directory
         self._connection = open_database(directory)
         rows = self._connection.execute('SELECT "table", number, length FROM segments')
@@ -63,7 +62,7 @@ class StreamStorage:
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
-        """Commits what the body did; after a failure nothing is kept any more."""
+        """Commits the changes of the body. After an error, no later transaction is accepted."""
         with self.lock, disk_errors():
             if self._problem is not None:
                 raise self._problem
@@ -86,16 +85,16 @@ class StreamStorage:
         self._connection.executemany("INSERT OR REPLACE INTO counts VALUES (?, ?)", self.counts.items())
 
     def meta(self, name: str, value: str) -> str:
-        """Returns what the first process of this directory stated under a name; it is `value` if none did."""
+        """Returns the stored value of a name; stores `value` if there is none."""
         with self.lock, disk_errors():
             self._connection.execute("INSERT OR IGNORE INTO meta VALUES (?, ?)", (name, value))
             found = self._connection.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
         return str(found[0])
 
     def commit(self, outcomes: Sequence[RecordOutcome], in_flight: InFlightRecords) -> None:
-        """Keeps outcomes, and tells the ledger when they are on the disk.
+        """Stores outcomes and releases their records once they are on disk.
 
-        An outcome that is kept already, or an older revision of one, is not kept twice.
+        An outcome that is stored already, or an older revision, is ignored.
 
         Raises:
             OSError: The files or the database cannot be written.
@@ -148,7 +147,7 @@ class StreamStorage:
             self.conversations.put_session(outcome.joined, is_lost=result is None)
 
     def _came_too_late(self, outcome: RecordOutcome, contribution: Contribution, result: str | None) -> bool:
-        """Tells whether a conversation was pruned; a changed one that comes then is lost, in one row."""
+        """Returns whether a conversation was pruned; writes a failure if it arrives changed."""
         digest = self.conversations.forgotten(contribution.name, result)
         if digest == contribution.digest:
             self.counts["repeated"] += 1
@@ -167,7 +166,7 @@ class StreamStorage:
             self.sums.add(contribution.event_time, version, contribution.statistics)
 
     def _retract(self, known: StoredConversation, name: str) -> None:
-        """Takes back what a conversation added that another outcome takes the place of."""
+        """Subtracts what a replaced conversation added to counts, sums and totals."""
         self.earlier.replace(known)
         self.counts.subtract(known.counted)
         self.counts["replaced"] += known.counted["results"]
@@ -182,21 +181,21 @@ class StreamStorage:
                 del self.totals[known.app_version]
 
     def _is_first(self, place: Place) -> bool:
-        """Tells whether a record is settled for the first time; what the book keeps never comes again."""
+        """Returns whether a record is settled for the first time. Tracked sources never repeat a record."""
         if self.checkpoints.is_tracked(place[0]):
             return True
         insert = "INSERT OR IGNORE INTO settled VALUES (?, ?, ?)"
         return self._connection.execute(insert, (*place, time())).rowcount > 0
 
     def _is_first_loss(self, outcome: RecordOutcome) -> bool:
-        """Tells whether a lost record is lost for the first time; sources may give a record again."""
+        """Returns whether a record is lost for the first time; a source may return it again."""
         parts = [(r.source, r.position, r.part, time()) for r in outcome.receipts]
         insert = "INSERT OR IGNORE INTO lost VALUES (?, ?, ?, ?)"
         new = sum(self._connection.execute(insert, part).rowcount for part in parts)
         return new > 0 or not parts
 
     def compact(self) -> None:
-        """Rewrites the files that hold rows of replaced conversations, without them, and prunes."""
+        """Rewrites files without the rows of replaced conversations, and prunes the database."""
         with self._transaction():
             self._prune(every=0)
             old = [self._compact(segment) for segment in self.conversations.segments_with_dead_rows()]

@@ -1,4 +1,4 @@
-"""The sums of a stream's windows, kept up to date in its database."""
+"""Stores the metrics of a stream's windows in its database."""
 
 import sqlite3
 
@@ -8,19 +8,19 @@ from turnwise.transforms.metrics.state import MetricsState
 
 
 class WindowSums:
-    """All that was counted, by window and app version; written in the transaction of the outcomes."""
+    """Metrics by window and app version, written in the transaction of the outcomes."""
 
     def __init__(self, connection: sqlite3.Connection, window: float) -> None:
         self._connection, self._window = connection, window
         self._changes: dict[tuple[float, str], MetricsState] = {}
 
     def add(self, event_time: float, app_version: str, statistics: MetricsState, sign: int = 1) -> None:
-        """Adds to the window of a time, or takes back from it (`sign` -1); `write` writes it down."""
+        """Adds statistics to the window of a time, or subtracts them (`sign` -1), until `write`."""
         key = (event_time - event_time % self._window, app_version)
         self._changes.setdefault(key, MetricsState()).merge(statistics, sign)
 
     def write(self) -> None:
-        """Writes down what changed, inside the transaction that is open."""
+        """Writes the changes. The caller holds a transaction."""
         for key, change in self._changes.items():
             found = self._connection.execute(
                 "SELECT statistics FROM sums WHERE start = ? AND app_version = ?", key
@@ -36,6 +36,6 @@ class WindowSums:
         self._changes = {}
 
     def all(self) -> list[WindowSum]:
-        """Returns what was written down."""
+        """Returns the stored sums."""
         rows = self._connection.execute("SELECT start, app_version, statistics FROM sums")
         return [WindowSum(start, version, unpacked(statistics)) for start, version, statistics in rows]

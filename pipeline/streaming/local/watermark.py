@@ -1,4 +1,4 @@
-"""How far the time of a local stream has come."""
+"""Computes the watermark of a local stream."""
 
 from collections.abc import Callable
 from time import monotonic, time
@@ -8,11 +8,11 @@ _SKEW = 60.0
 
 
 class Watermark:
-    """The event time before which nothing more is expected.
+    """The event time before which no more records are expected.
 
-    It follows the latest event time that was seen, 5 s behind; while nothing comes it moves on as the clock
-    does, so that open sessions end. Records without a time, or with one of the future, move nothing, unless
-    no others come for a while: a broken line makes no log of last week late.
+    It follows the latest event time at a distance of 5 s. While no records arrive it advances with the clock,
+    so that open sessions end. Records without an event time, or with one in the future, do not move it,
+    unless no others arrive for `patience` seconds: a malformed line must not make a log of last week late.
     """
 
     def __init__(
@@ -21,12 +21,12 @@ class Watermark:
         clock: Callable[[], float] = monotonic,
         patience: float = 600.0,
     ) -> None:
-        """Starts with nothing seen.
+        """Creates a watermark at 0.
 
         Args:
-            now: Gives seconds since the epoch.
-            clock: Gives seconds that never jump.
-            patience: Seconds after which records without a time count at their arrival.
+            now: Returns seconds since the epoch.
+            clock: Returns monotonic seconds.
+            patience: Seconds after which records without an event time count at their arrival.
         """
         self._patience, self._now, self._clock = patience, now, clock
         self._latest: float | None = None
@@ -36,10 +36,13 @@ class Watermark:
         self.value = 0.0
 
     def see(self, event_time: float | None) -> float:
-        """Takes note of a record's own time, seconds since the epoch (None: it has none).
+        """Registers a record.
+
+        Args:
+            event_time: The record's own time, seconds since the epoch; None: it has none.
 
         Returns:
-            The time it counts at: its own, or now.
+            The time at which the record counts: its own, or now.
         """
         now = self._now()
         if event_time is None or event_time > now + _SKEW:
@@ -54,7 +57,7 @@ class Watermark:
         return event_time
 
     def advance(self) -> bool:
-        """Moves on to the present moment; returns whether it did."""
+        """Advances to the present; returns whether the value changed."""
         waited = 0.0 if self._undated_since is None else self._clock() - self._undated_since
         if self._latest is None and waited > self._patience:
             self.see(self._now())
@@ -69,9 +72,9 @@ class Watermark:
 
     @property
     def micros(self) -> int:
-        """The same in microseconds."""
+        """The value in microseconds."""
         return int(self.value * 1e6)
 
     def pass_over(self, seconds: float) -> None:
-        """Moves on to a length of time after the latest event, at the end of a stream."""
+        """Advances to `seconds` after the latest event, at the end of a stream."""
         self.value = max(self.value, self._newest) + seconds

@@ -1,4 +1,4 @@
-"""Calls that may take long, in a thread of their own."""
+"""Runs slow calls in a thread."""
 
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -10,7 +10,7 @@ _Job: TypeAlias = tuple[Future[Any], Callable[[], Any]]
 
 
 class Worker:
-    """Makes calls one after the other; one that never returns does not keep the process from ending."""
+    """Runs calls one after the other in a daemon thread, which does not block the end of the process."""
 
     def __init__(self, name: str) -> None:
         """Starts the thread."""
@@ -18,13 +18,13 @@ class Worker:
         Thread(target=self._work, name=name, daemon=True).start()
 
     def submit(self, call: Callable[[], Any]) -> Future[Any]:
-        """Has a call made after all that were submitted before; returns what will hold its result."""
+        """Queues a call and returns its future."""
         future: Future[Any] = Future()
         self._jobs.put((future, call))
         return future
 
     def close(self) -> None:
-        """Lets the thread end after the calls that were submitted."""
+        """Ends the thread after the queued calls."""
         self._jobs.put(None)
 
     def _work(self) -> None:

@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from turnwise.pipeline.streaming.inputs.kafka import KafkaSource
+from turnwise.pipeline.streaming.inputs.kafka import KafkaSource, OffsetTracker
 from turnwise.pipeline.streaming.inputs.kafka_uri import parse_kafka_uri, sasl_password
-from turnwise.pipeline.streaming.inputs.offsets import OffsetTracker
 from turnwise.schemas.config import ConfigError
 
 LIMIT = 1000

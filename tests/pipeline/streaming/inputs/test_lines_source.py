@@ -6,8 +6,8 @@ import time
 
 import pytest
 
-from turnwise.pipeline.streaming.inputs.composite import CompositeSource
 from turnwise.pipeline.streaming.inputs.lines import LinesSource
+from turnwise.pipeline.streaming.inputs.open import CompositeSource
 from turnwise.pipeline.streaming.inputs.source import SourceRecord
 
 

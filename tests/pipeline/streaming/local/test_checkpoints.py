@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from turnwise.pipeline.streaming.inputs.source import SettledPositions
 from turnwise.pipeline.streaming.local.checkpoints import SourceCheckpoints
-from turnwise.pipeline.streaming.local.tables import open_database
+from turnwise.pipeline.streaming.local.database import open_database
 
 
 @pytest.fixture

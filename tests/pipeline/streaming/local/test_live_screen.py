@@ -34,17 +34,17 @@ CASES = [
     (
         NOTHING,
         [
-            "turnwise stream   00:00:00   ctrl-c ends it in order",
+            "turnwise stream   00:00:00   ctrl-c: stop",
             "0.0 conversations/s, 0.0 turns/s; 0 results, 0 failures",
-            "on their way 0, in open sessions 0; judge calls in flight 0",
+            "in flight 0, in open sessions 0; judge calls in flight 0",
         ],
     ),
     (
         BUSY,
         [
-            "turnwise stream   01:02:05   ctrl-c ends it in order",
+            "turnwise stream   01:02:05   ctrl-c: stop",
             "1,234.6 conversations/s, 6,172.0 turns/s; 98,765 results, 5 failures",
-            "on their way 17, in open sessions 43, backlog 12,000,000; judge calls in flight 7",
+            "in flight 17, in open sessions 43, backlog 12,000,000; judge calls in flight 7",
         ],
     ),
 ]

@@ -1,4 +1,4 @@
-"""The database beside the output of a stream: how far it has come, and what each conversation added."""
+"""Opens and prunes `progress.sqlite`, the database of a stream's progress."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -6,6 +6,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from turnwise.pipeline.io.directory import PROGRESS_FILE
+from turnwise.transforms.streaming.rules import StreamRules
+from turnwise.transforms.streaming.sessions import FORGOTTEN_SECONDS
 
 FORMAT = "2"
 _META = "CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value TEXT NOT NULL)"
@@ -48,7 +50,7 @@ CREATE TABLE IF NOT EXISTS counts (name TEXT PRIMARY KEY, number INTEGER NOT NUL
 
 @contextmanager
 def disk_errors() -> Iterator[None]:
-    """Makes what the database says of its disk an OSError."""
+    """Converts errors of the database to OSError."""
     try:
         yield
     except sqlite3.Error as error:
@@ -56,10 +58,10 @@ def disk_errors() -> Iterator[None]:
 
 
 def open_database(directory: Path) -> sqlite3.Connection:
-    """Opens the database, made at the first time; every commit reaches the disk before it returns.
+    """Opens the database and creates it if it does not exist. Every commit is synced to disk.
 
     Raises:
-        ValueError: It is of another format, or no database.
+        ValueError: It has another format, or is no database.
         OSError: It cannot be opened or written.
     """
     with disk_errors():
@@ -81,14 +83,54 @@ def open_database(directory: Path) -> sqlite3.Connection:
     if found != FORMAT:
         connection.close()
         raise ValueError(
-            f"{PROGRESS_FILE}: it is of another version of turnwise (format {found}, not {FORMAT}); let that "
-            "version go on with the stream, or start anew with --overwrite or another --output"
+            f"{PROGRESS_FILE}: it is of another version of turnwise (format {found}, not {FORMAT}); continue "
+            "with that version, or start again with --overwrite or another --output"
         )
     return connection
 
 
 def open_reader(directory: Path) -> sqlite3.Connection:
-    """Opens the database to be read beside the transactions of another connection; raises OSError."""
+    """Opens the database read-only, beside the writing connection; raises OSError."""
     uri = f"{(directory / PROGRESS_FILE).absolute().as_uri()}?mode=ro"
     with disk_errors():
         return sqlite3.connect(uri, uri=True, check_same_thread=False, isolation_level=None)
+
+
+def prune(connection: sqlite3.Connection, rules: StreamRules, now: float, clock: float) -> None:
+    """Deletes what can no longer change. The caller holds a transaction.
+
+    The key and digest of a pruned conversation stay for `FORGOTTEN_SECONDS`, so that it is recognised if it
+    arrives again; the sums of its window stay. Positions of sources without consecutive numbers stay for the
+    allowed lateness, by the wall clock.
+
+    Args:
+        connection: The database.
+        rules: Rules with the allowed lateness.
+        now: The stream's time, seconds since the epoch.
+        clock: The present time, seconds since the epoch.
+    """
+    _forget_sessions(connection, now - rules.allowed_lateness)
+    _forget_conversations(connection, now - rules.window - rules.window_lateness)
+    for table in ("settled", "lost"):
+        connection.execute(
+            f"DELETE FROM {table} WHERE at <= ?", (clock - rules.window - rules.window_lateness,)
+        )
+
+
+def _forget_sessions(connection: sqlite3.Connection, horizon: float) -> None:
+    old = "FROM sessions WHERE closed_at <= ?"
+    connection.execute(f"INSERT OR REPLACE INTO forgotten SELECT key, x'', closed_at {old}", (horizon,))
+    connection.execute(f"DELETE {old}", (horizon,))
+
+
+def _forget_conversations(connection: sqlite3.Connection, horizon: float) -> None:
+    old = "FROM conversations WHERE kept_at <= ?"
+    for key in ("key", "result"):
+        connection.execute(
+            f"INSERT OR REPLACE INTO forgotten SELECT {key}, digest, kept_at {old} AND {key} IS NOT NULL",
+            (horizon,),
+        )
+    for table in ("digests", "spans"):
+        connection.execute(f"DELETE FROM {table} WHERE key IN (SELECT key {old})", (horizon,))
+    connection.execute(f"DELETE {old}", (horizon,))
+    connection.execute("DELETE FROM forgotten WHERE at <= ?", (horizon - FORGOTTEN_SECONDS,))
