@@ -64,7 +64,7 @@ def _line_records(path: str, file: BinaryIO | gzip.GzipFile, limit: int) -> Iter
     while line := file.readline(limit + 2):
         position += 1
         line = line.removeprefix(BOM) if position == 1 else line
-        if len(line) > limit + 1:
+        if len(line) - line.endswith(b"\n") > limit:
             yield _oversized(path, position, line, limit)
             while line and not line.endswith(b"\n"):
                 line = file.readline(limit)

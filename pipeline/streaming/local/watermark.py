@@ -11,8 +11,9 @@ class Watermark:
     """The event time before which no more records are expected.
 
     It follows the latest event time at a distance of 5 s. While no records arrive it advances with the clock,
-    so that open sessions end. Records without an event time, or with one in the future, do not move it,
-    unless no others arrive for `patience` seconds: a malformed line must not make a log of last week late.
+    so that open sessions end. Records without an event time, or with one over a minute in the future, do not
+    move it, unless no others arrive for `patience` seconds: a malformed line must not make a log of last week
+    late.
     """
 
     def __init__(

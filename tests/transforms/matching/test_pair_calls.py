@@ -31,6 +31,27 @@ def test_calls_are_paired_by_tool_then_parameters_then_order(expected, actual, w
     assert pair_calls(calls(expected), calls(actual)) == wanted
 
 
+MEANT = {"$matchType": "semantic", "$originalValue": "Rome"}
+UNDECIDED = [
+    # arguments of one expected call, of two actual ones, which of them is its partner
+    (
+        {"a": MEANT, "b": 1},
+        {"a": "Oslo", "b": 2},
+        {"a": "Rome", "b": 2},
+        1,
+    ),  # equal counts more than undecided
+    ({"a": MEANT, "b": 1}, {"b": 2}, {"a": "Oslo", "b": 2}, 1),  # undecided counts more than missing
+    ({"a": MEANT, "b": MEANT, "c": 1}, {"a": "Oslo", "b": "Oslo"}, {"c": 1}, 0),  # two undecided count as one
+    ({"a": MEANT, "b": MEANT, "c": 1}, {"c": 1}, {"a": "Oslo", "b": "Oslo"}, 0),
+]
+
+
+@pytest.mark.parametrize(("wanted", "first", "second", "partner"), UNDECIDED)
+def test_an_undecided_parameter_counts_as_half_a_match(wanted, first, second, partner):
+    actual = [ToolCall(name="go", args=first), ToolCall(name="go", args=second)]
+    assert pair_calls([ToolCall(name="go", args=wanted)], actual) == [partner]
+
+
 def test_calls_of_one_resource_are_paired_whatever_their_names():
     expected = [ToolCall(name="book", resource="p/tools/1", args={"a": 1})]
     actual = [ToolCall(name="Book a ride", resource="p/tools/1", args={"a": 2})]

@@ -69,6 +69,13 @@ def test_if_no_others_come_it_moves_on_after_a_while(times, seen):
     assert watermark.advance() and watermark.value == START + 601 - SLACK
 
 
+@pytest.mark.parametrize(("ahead", "moves"), [(60, True), (60.5, False)])
+def test_a_time_up_to_a_minute_ahead_counts_as_a_time(times, ahead, moves):
+    watermark = times.watermark()
+    assert watermark.see(START + ahead) == START
+    assert watermark.advance() == moves
+
+
 def test_an_event_of_the_future_counts_as_one_of_now(times):
     watermark = times.watermark()
     watermark.see(START + 10_000)
