@@ -25,7 +25,7 @@ from turnwise.transforms.effects.tool_catalog import (
     ToolCatalog,
     ToolSettings,
     called_tool,
-    open_book,
+    conversation_tools,
     sort_settings,
 )
 from turnwise.transforms.formats.events import ConversationEvent, join_events
@@ -121,7 +121,7 @@ class _Listing:
             found = [join_events(found.session_id, [found])]
         for conversation in self._good(found):
             case = inline_case(conversation)
-            catalog = open_book(self._settings, conversation, case)
+            catalog = conversation_tools(self._settings, conversation, case)
             self._add(catalog, [*_calls_made(conversation), *_calls_expected(case)])
 
     def _add_cases(self, record: Record, no_log: ValueError) -> None:

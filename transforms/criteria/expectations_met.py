@@ -7,7 +7,7 @@ from turnwise.schemas.conversation import Expectation, ToolCall, ToolResponse
 from turnwise.schemas.score import Score
 from turnwise.schemas.values import JsonObject, JsonValue
 from turnwise.transforms.criteria.base import MeasuredCriterion
-from turnwise.transforms.effects.statements.said import Spoken
+from turnwise.transforms.effects.statements.spoken_text import SpokenText
 from turnwise.transforms.effects.wording import call_text, value_text
 from turnwise.transforms.matching.expectations import ExpectationOutcome, turn_texts
 from turnwise.transforms.matching.sample import Sample, TurnPair
@@ -59,15 +59,15 @@ def _outputs_said(sample: Sample) -> list[ExpectationOutcome]:
     if not wanted or sample.eval_case is None:
         return []
     texts = [text for turn in sample.conversation.turns for text in turn_texts(turn)]
-    spoken = Spoken(texts, sample.conversation.language or sample.eval_case.language)
+    spoken = SpokenText(texts, sample.conversation.language or sample.eval_case.language)
     return [_said(text, spoken) for text in wanted]
 
 
-def _said(text: str, spoken: Spoken) -> ExpectationOutcome:
+def _said(text: str, spoken: SpokenText) -> ExpectationOutcome:
     expectation = Expectation("agent_response", text=text, comparison="CONTAINS")
-    if spoken.holds(text):
+    if spoken.contains(text):
         return ExpectationOutcome(expectation, "PASS")
-    return ExpectationOutcome(expectation, "FAIL", spoken.instead(text) or None, "text")
+    return ExpectationOutcome(expectation, "FAIL", spoken.nearest_sentence(text) or None, "text")
 
 
 def _is_checked(outcome: ExpectationOutcome) -> bool:
@@ -132,9 +132,9 @@ def not_met(outcomes: Sequence[ExpectationOutcome]) -> str:
 def _told(outcome: ExpectationOutcome, expectation: Expectation) -> str:
     wanted, observed = _wanted(expectation), _observed(outcome)
     if expectation.kind == "agent_response":
-        instead = f"said instead: “{observed}”" if observed else "the agent said nothing"
-        return f"“{wanted}” was not said, {instead}"
+        observed_text = f"said instead: “{observed}”" if observed else "the agent said nothing"
+        return f"“{wanted}” was not said, {observed_text}"
     if expectation.kind == "no_tool_calls":
         return "a tool was called where none was to be"
-    instead = f", but {observed}" if observed else ""
-    return f"{expectation.kind} {wanted}{instead}"
+    observed_text = f", but {observed}" if observed else ""
+    return f"{expectation.kind} {wanted}{observed_text}"

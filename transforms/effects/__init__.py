@@ -1,1 +1,1 @@
-"""What tool calls changed: what a tool does, whether a call succeeded, whether two calls do the same."""
+"""Effects of tool calls: effect of a tool, outcome of a call, equivalence of calls."""

@@ -1,4 +1,4 @@
-"""What was changed in a conversation: the calls with an effect that succeeded."""
+"""Finds the calls of a conversation that changed something."""
 
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
@@ -11,57 +11,59 @@ from turnwise.transforms.matching.responses import pair_responses
 
 
 class AppliedChanges(NamedTuple):
-    """Calls of tools that write or hand over.
+    """Calls of tools that write or hand over, by their outcome.
 
     Attributes:
-        succeeded: Those that had an effect, in order.
-        failed: Those whose answer is an error.
-        idle: Those whose answer is that all was so before.
+        succeeded: Calls that had an effect, in order.
+        failed: Calls whose response is an error.
+        no_ops: Calls whose response states that nothing had to change.
     """
 
     succeeded: list[ToolCall]
     failed: list[ToolCall]
-    idle: list[ToolCall]
+    no_ops: list[ToolCall]
 
 
-def agents_work(
+def agent_changes(
     turns: Sequence[Turn], catalog: ToolCatalog, wanted: Sequence[ToolCall] = ()
 ) -> AppliedChanges:
-    """Returns what the agent did in some turns, hand-offs without a call included.
+    """Returns the changes that the agent made in some turns, including hand-offs without a call.
 
     Args:
         turns: The recorded turns.
-        catalog: What the tools do.
-        wanted: The expected calls, by which such hand-offs are named.
+        catalog: Effects of the tools.
+        wanted: Expected calls; a hand-off without a call takes its name and arguments from a matching one.
     """
-    done = _work([(turn.tool_calls, turn.tool_responses) for turn in turns], catalog)
+    applied = _applied([(turn.tool_calls, turn.tool_responses) for turn in turns], catalog)
     for turn in turns:
         if turn.transfers:
-            done.succeeded.extend(changes(recorded_handoffs(turn, catalog, wanted), catalog))
-    return done
+            applied.succeeded.extend(changing_calls(recorded_handoffs(turn, catalog, wanted), catalog))
+    return applied
 
 
-def users_work(turns: Iterable[Turn], catalog: ToolCatalog) -> AppliedChanges:
-    """Returns what the user did with tools of their own."""
-    return _work([(turn.user_tool_calls, turn.user_tool_responses) for turn in turns], catalog)
+def user_changes(turns: Iterable[Turn], catalog: ToolCatalog) -> AppliedChanges:
+    """Returns the changes that the user made with their own tools."""
+    return _applied([(turn.user_tool_calls, turn.user_tool_responses) for turn in turns], catalog)
 
 
-def _work(turns: Sequence[tuple[list[ToolCall], list[ToolResponse]]], catalog: ToolCatalog) -> AppliedChanges:
-    done = AppliedChanges([], [], [])
+def _applied(
+    turns: Sequence[tuple[list[ToolCall], list[ToolResponse]]], catalog: ToolCatalog
+) -> AppliedChanges:
+    applied = AppliedChanges([], [], [])
     for calls, responses in turns:
         if any(catalog.effect_of(call).effect != "read" for call in calls):
             for call, response in zip(calls, pair_responses(calls, responses), strict=True):
                 if catalog.effect_of(call).effect != "read":
-                    _part(done, call, response).append(call)
-    return done
+                    _list_for(applied, call, response).append(call)
+    return applied
 
 
-def _part(done: AppliedChanges, call: ToolCall, response: ToolResponse | None) -> list[ToolCall]:
+def _list_for(applied: AppliedChanges, call: ToolCall, response: ToolResponse | None) -> list[ToolCall]:
     if has_failed(response, called_tool(call)):
-        return done.failed
-    return done.idle if changed_nothing(response) else done.succeeded
+        return applied.failed
+    return applied.no_ops if changed_nothing(response) else applied.succeeded
 
 
-def changes(calls: Iterable[ToolCall], catalog: ToolCatalog) -> list[ToolCall]:
-    """Returns those of some expected calls that are to change something."""
+def changing_calls(calls: Iterable[ToolCall], catalog: ToolCatalog) -> list[ToolCall]:
+    """Returns the calls whose tools write or hand over."""
     return [call for call in calls if catalog.effect_of(call).effect != "read"]

@@ -1,4 +1,4 @@
-"""Whether two calls of a tool do the same, and what differs."""
+"""Compares the arguments of two calls of one tool."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -6,14 +6,14 @@ from typing import NamedTuple
 
 from turnwise.schemas.conversation import ToolCall
 from turnwise.schemas.values import JsonObject, JsonValue
-from turnwise.transforms.effects.equivalence import alike, pair_alike
+from turnwise.transforms.effects.equivalence import equivalent, pair_equivalent
 from turnwise.transforms.matching.arguments import ArgumentMatcher, is_directive, value_matches
 
 ANY_TOOL = "*"
 
 
 class Difference(NamedTuple):
-    """A parameter whose values differ; several names: lists that belong together, whose pairs differ."""
+    """A parameter whose values differ, or several parallel lists whose rows differ."""
 
     parameter: str
     expected: JsonValue
@@ -22,12 +22,12 @@ class Difference(NamedTuple):
 
 @dataclass(frozen=True)
 class ArgumentComparison:
-    """How arguments are compared where the common rules do not do.
+    """Rules for comparing arguments, beside the default equivalence.
 
     Attributes:
         matchers: Tool or `*` -> parameter -> matcher.
         ordered: Tool or `*` -> parameters whose lists are compared in order.
-        undecided: What counts for a value that only a judge can compare.
+        undecided: Result for a value that only a judge can compare.
     """
 
     matchers: Mapping[str, Mapping[str, ArgumentMatcher]] = field(default_factory=dict)
@@ -35,10 +35,10 @@ class ArgumentComparison:
     undecided: bool = False
 
     def differences(self, expected: ToolCall, actual: ToolCall) -> list[Difference]:
-        """Returns what differs in the arguments of two calls of one tool; empty: they do the same.
+        """Returns the differences between the arguments of two calls of one tool.
 
-        An expected call that states no arguments is met by any. One that lists `compare_args` is compared in
-        those alone.
+        An expected call without arguments matches any call. If it lists `compare_args`, only those parameters
+        are compared.
         """
         if expected.args is None or expected.args == actual.args:
             return []
@@ -77,12 +77,12 @@ class ArgumentComparison:
         if matcher is not None and is_given and want is not None:
             return matcher.matches(want, value)
         if ordered and isinstance(want, list) and isinstance(value, list):
-            return len(want) == len(value) and all(map(alike, want, value))
-        return alike(want, value)
+            return len(want) == len(value) and all(map(equivalent, want, value))
+        return equivalent(want, value)
 
 
 def _parallel_lists(wanted: JsonObject, names: set[str]) -> list[list[str]]:
-    """Groups the lists of plain values of one length, two or more: their entries belong together."""
+    """Groups lists of scalars of equal length (2 or more); entries at one index form a row."""
     by_length: dict[int, list[str]] = {}
     for name, value in wanted.items():
         if name in names and _is_plain_list(value) and len(value) > 1:
@@ -102,7 +102,7 @@ def _all_lists(group: Sequence[str], given: JsonObject) -> bool:
 def _rows_differ(group: Sequence[str], wanted: JsonObject, given: JsonObject) -> list[Difference]:
     rows = [dict(zip(group, row, strict=True)) for row in zip(*(wanted[n] for n in group), strict=True)]
     made = [dict(zip(group, row, strict=True)) for row in zip(*(given[n] for n in group), strict=True)]
-    if len(rows) == len(made) and None not in pair_alike(rows, made):
+    if len(rows) == len(made) and None not in pair_equivalent(rows, made):
         return []
-    alone = [Difference(n, wanted[n], given[n]) for n in group if not alike(wanted[n], given[n])]
+    alone = [Difference(n, wanted[n], given[n]) for n in group if not equivalent(wanted[n], given[n])]
     return alone or [Difference(" with ".join(group), rows, made)]

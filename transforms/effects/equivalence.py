@@ -1,4 +1,4 @@
-"""Whether two values of arguments or of session state mean the same, whatever their spelling."""
+"""Compares values of arguments and of session state by meaning, independent of spelling."""
 
 import math
 import re
@@ -30,30 +30,30 @@ CURRENCY_CODES = re.compile(
     "aed|ars|aud|bgn|brl|cad|chf|clp|cny|cop|czk|dkk|egp|eur|gbp|hkd|huf|idr|ils|inr|isk|jpy|krw|mxn|myr"
     "|nok|nzd|php|pln|qar|ron|rub|sar|sek|sgd|thb|try|twd|uah|usd|vnd|zar"
 )
-"""What matches the code of a currency."""
+"""Matches the code of a currency."""
 _TRUTHS = {"true": True, "yes": True, "false": False, "no": False}
 _PROSE_WORDS = 6
 
 
 class Amount(NamedTuple):
-    """A number.
+    """A number, optionally with a currency.
 
     Attributes:
-        currency: Code of its currency in lower case; "": none is named.
+        currency: Code in lower case; "": none is stated.
     """
 
     value: float | int
     currency: str
 
 
-def alike(expected: JsonValue, actual: JsonValue) -> bool:
-    """Tells whether two values mean the same.
+def equivalent(expected: JsonValue, actual: JsonValue) -> bool:
+    """Returns whether two values mean the same.
 
     Numbers are compared by value (`"5"`, `5`, `5.0`, `"$5.00"`; a leading zero makes a text an identifier),
     dates and times by instant, other texts without regard to case, white space and width, `"true"` and
-    `"yes"` as true, lists without regard to order, objects by the expected keys, JSON texts by what they
-    spell. What is empty (null, false, an empty text, list or object) is like what is absent. Prose is like
-    any text, and like none.
+    `"yes"` as true, lists without regard to order, objects by the expected keys, JSON texts by their value.
+    Empty values (null, false, an empty text, list or object) equal an absent value. Prose equals any text
+    and an absent value.
     """
     if type(expected) is type(actual) and expected == actual:
         return True
@@ -61,16 +61,16 @@ def alike(expected: JsonValue, actual: JsonValue) -> bool:
     if is_empty(left) or is_empty(right):
         return _is_nothing(left) and _is_nothing(right)
     if isinstance(left, dict) and isinstance(right, dict):
-        return objects_alike(left, right)
+        return objects_equivalent(left, right)
     if isinstance(left, list) and isinstance(right, list):
-        return len(left) == len(right) and None not in pair_alike(left, right)
+        return len(left) == len(right) and None not in pair_equivalent(left, right)
     if isinstance(left, dict | list) or isinstance(right, dict | list):
         return False
-    return _scalars_alike(left, right)
+    return _scalars_equivalent(left, right)
 
 
 def is_empty(value: JsonValue) -> bool:
-    """Tells whether a value says no more than its absence: null, false, an empty text or list, only such."""
+    """Returns whether a value is empty: null, false, an empty text or list, or an object of such values."""
     if isinstance(value, dict):
         return all(map(is_empty, value.values()))
     return value is None or value is False or value == [] or (isinstance(value, str) and not value.strip())
@@ -82,17 +82,17 @@ def _is_nothing(value: JsonValue) -> bool:
     )
 
 
-def objects_alike(expected: JsonObject, actual: JsonObject) -> bool:
-    """Compares the expected keys, of which an absent one is like an empty value; others do not matter."""
-    return all(alike(value, actual.get(key)) for key, value in expected.items())
+def objects_equivalent(expected: JsonObject, actual: JsonObject) -> bool:
+    """Compares the expected keys only; an absent key equals an empty value."""
+    return all(equivalent(value, actual.get(key)) for key, value in expected.items())
 
 
-def pair_alike(expected: Sequence[JsonValue], actual: Sequence[JsonValue]) -> list[int | None]:
-    """Pairs as many elements as possible that are alike, in any order.
+def pair_equivalent(expected: Sequence[JsonValue], actual: Sequence[JsonValue]) -> list[int | None]:
+    """Pairs as many equivalent elements as possible, in any order.
 
     Returns:
-        For every expected element the index of its partner, or None. Of very long lists only those elements
-        find each other whose spellings differ in nothing but case and white space.
+        For every expected element the index of its partner, or None. In very long lists, only elements that
+        differ in nothing but case and white space are paired.
     """
     partners = equal_matches([key_of(value) for value in expected], [key_of(value) for value in actual])
     used = set(partners)
@@ -100,14 +100,14 @@ def pair_alike(expected: Sequence[JsonValue], actual: Sequence[JsonValue]) -> li
     columns = [j for j in range(len(actual)) if j not in used]
     size = sum(nodes(expected[i]) for i in rows) * sum(nodes(actual[j]) for j in columns)
     if 0 < size <= _MOST_PAIRS:
-        found = count_matches([expected[i] for i in rows], [actual[j] for j in columns], alike)
+        found = count_matches([expected[i] for i in rows], [actual[j] for j in columns], equivalent)
         for i, column in zip(rows, found, strict=True):
             partners[i] = None if column is None else columns[column]
     return partners
 
 
 def nodes(value: JsonValue) -> int:
-    """Returns of how many parts a value is made; comparing two takes at most the product of theirs."""
+    """Returns the number of nodes of a value; comparing two values costs at most their product."""
     if isinstance(value, dict):
         return 1 + sum(map(nodes, value.values()))
     if isinstance(value, list):
@@ -118,7 +118,7 @@ def nodes(value: JsonValue) -> int:
 
 
 def key_of(value: JsonValue) -> Hashable:
-    """Returns a hashable value that two values share only if they are alike; most that are alike share it."""
+    """Returns a hashable key that only equivalent values share; most equivalent values share it."""
     value = _structure(value)
     if isinstance(value, dict):
         return frozenset((key, key_of(item)) for key, item in value.items() if not is_empty(item))
@@ -150,7 +150,7 @@ def _structure(value: JsonValue) -> JsonValue:
     return value
 
 
-def _scalars_alike(left: JsonValue, right: JsonValue) -> bool:
+def _scalars_equivalent(left: JsonValue, right: JsonValue) -> bool:
     if isinstance(left, str) and isinstance(right, str) and (is_prose(left) or is_prose(right)):
         return True
     if isinstance(left, bool) or isinstance(right, bool):
@@ -173,7 +173,7 @@ def _truth(value: JsonValue) -> bool | None:
 
 
 def same_amount(left: Amount, right: Amount) -> bool:
-    """Tells whether two amounts are the same; one without a currency is of any."""
+    """Returns whether two amounts are equal; an amount without a currency matches any currency."""
     if left.currency and right.currency and left.currency != right.currency:
         return False
     if left.value == right.value or (_is_whole(left.value) and _is_whole(right.value)):
@@ -189,7 +189,7 @@ def _is_whole(value: float) -> bool:
 
 
 def amount(value: JsonValue) -> Amount | None:
-    """Reads a number, or a text that is nothing but one, perhaps with a currency; None: it is neither."""
+    """Parses a number, or a text that holds only a number with an optional currency; None: it is neither."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
     if not isinstance(value, str):
@@ -216,17 +216,17 @@ def _plain_text(text: str) -> str:
 
 
 def plain(value: JsonValue) -> str:
-    """Returns a value as text without case, width and superfluous white space."""
+    """Returns a value as text with case, width and white space normalised."""
     if not isinstance(value, str):
         return str(value)
     return _plain_text(value) if len(value) <= _LONGEST_KEPT else _plain_text.__wrapped__(value)
 
 
 def is_prose(value: JsonValue) -> bool:
-    """Tells whether a text is written freely: six words or more, most of which are written small.
+    """Returns whether a text is free prose: six words or more, most of them in lower case.
 
-    In scripts without spaces four letters count as a word. Words that begin with a capital letter or a
-    digit are names, titles and addresses, and those are compared.
+    In scripts without spaces, four letters count as a word. Words that begin with a capital letter or a
+    digit are taken for names, titles and addresses, which are compared.
     """
     if not isinstance(value, str):
         return False

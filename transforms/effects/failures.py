@@ -1,4 +1,4 @@
-"""Whether a tool's answer says that the call failed."""
+"""Detects failed calls by the tool's response."""
 
 import re
 
@@ -44,17 +44,16 @@ _CLAUSE_END = re.compile(r"[.!?;\n](?:\s|$)")
 
 
 def has_failed(response: ToolResponse | None, tool: str = "") -> bool:
-    """Tells whether a call failed: by the log's mark, or else by what the tool answered.
+    """Returns whether a call failed, by the log's error mark or else by the content of the response.
 
-    A text has failed if it opens as an error does (`Error: ...`, `ValueError: ...`, `404 Not Found`), or if
-    its first clause says so (`order not found`). An object has failed by `error`, `isError`, `success`, `ok`,
-    a status of 400 and more or a status such as `failed`, at the top or inside `result`, `content` and the
-    like.
-    A call without a recorded answer is taken to have succeeded.
+    A text is a failure if it starts like an error (`Error: ...`, `ValueError: ...`, `404 Not Found`) or if
+    its first clause states one (`order not found`). An object is a failure by `error`, `isError`, `success`,
+    `ok`, a status of 400 or more or a status such as `failed`, at the top or inside `result`, `content` and
+    similar keys.
 
     Args:
-        response: The answer.
-        tool: Name of the tool that answered: what one that denies has denied, it did.
+        response: The response; None (not recorded) counts as success.
+        tool: Name of the tool. For a tool that denies, "denied" is a success.
     """
     if response is None:
         return False
@@ -63,7 +62,7 @@ def has_failed(response: ToolResponse | None, tool: str = "") -> bool:
 
 
 def changed_nothing(response: ToolResponse | None) -> bool:
-    """Tells whether a tool's answer is a text that says that all was so before (`it was already open`)."""
+    """Returns whether a response states that nothing had to change (`it was already open`)."""
     answer = response.response if response else None
     return isinstance(answer, str) and _SO_BEFORE.search(_first_clause(answer)) is not None
 
@@ -85,7 +84,7 @@ def _says_failure(answer: JsonValue, depth: int, denies: bool) -> bool:
 
 
 def _decoded(text: str) -> JsonObject | list[JsonValue] | None:
-    """Returns the object or list that a text spells; None: it is a plain text."""
+    """Returns the object or list of a JSON text; None: it is plain text."""
     if text.lstrip()[:1] not in ("{", "["):
         return None
     try:
@@ -134,7 +133,7 @@ def _is_true(value: JsonValue) -> bool | None:
 
 
 def _status(value: JsonValue) -> bool | None:
-    """Returns whether a status says success; None: neither (`cancelled` is what became of a thing)."""
+    """Returns whether a status means success; None: neither (`cancelled` is the state of a resource)."""
     if isinstance(value, bool):
         return value
     text = str(value).strip().lower() if isinstance(value, str | int) else ""

@@ -1,4 +1,4 @@
-"""Hand-offs that are recorded or expected without a call of a tool, as the calls that they amount to."""
+"""Converts hand-offs that are recorded or expected without a tool call into equivalent calls."""
 
 from collections.abc import Iterable, Sequence
 
@@ -10,19 +10,19 @@ _TOOL, _PARAMETER = "transfer_to_agent", "agent_name"
 
 
 def recorded_handoffs(turn: Turn, catalog: ToolCatalog, wanted: Iterable[ToolCall] = ()) -> list[ToolCall]:
-    """Returns the hand-offs of a turn that none of its calls shows.
+    """Returns the hand-offs of a turn that have no call of their own.
 
     Args:
         turn: The recorded turn.
-        catalog: What the tools do.
-        wanted: Expected calls; a hand-off to the agent that one of them names is that call.
+        catalog: Effects of the tools.
+        wanted: Expected calls; a hand-off to an agent that one of them names becomes that call.
     """
     agents = _without_called(turn.transfers, turn.tool_calls, catalog)
     return [_as_wanted(_call(agent), wanted, catalog) for agent in agents]
 
 
 def expected_handoffs(turn: ExpectedTurn, catalog: ToolCatalog) -> tuple[list[ToolCall], list[ToolCall]]:
-    """Returns the hand-offs that a golden turn expects beside its calls, and those that may be."""
+    """Returns the required and the optional hand-offs of a golden turn, beside its calls."""
     found = [each for each in turn.expectations if each.kind == "agent_transfer"]
     wanted = [each.target_agent or "" for each in found if not each.skip]
     free = [*(each.target_agent or "" for each in found if each.skip), *turn.scripted_transfers]
@@ -35,7 +35,7 @@ def _call(agent: str) -> ToolCall:
 
 
 def _as_wanted(made: ToolCall, wanted: Iterable[ToolCall], catalog: ToolCatalog) -> ToolCall:
-    """Returns the expected call that hands over to the same agent and says no more than that."""
+    """Returns the expected call that hands over to the same agent and has no other argument, else `made`."""
     agent = (made.args or {})[_PARAMETER]
     return next(
         (c for c in wanted if len(c.args or ()) == 1 and _names(c, agent) and _hands_over(c, catalog)), made
@@ -43,7 +43,7 @@ def _as_wanted(made: ToolCall, wanted: Iterable[ToolCall], catalog: ToolCatalog)
 
 
 def _without_called(agents: Sequence[str], calls: Sequence[ToolCall], catalog: ToolCatalog) -> list[str]:
-    """Takes out what calls show: of each, the agent that it names, or else one that none names."""
+    """Removes agents for which there is a call: the named agent, else one agent per unnamed hand-off."""
     left = list(agents)
     unnamed = 0
     for call in calls if left else ():

@@ -1,4 +1,4 @@
-"""Guesses from a tool's name what it does."""
+"""Infers the effect of a tool from its name and description."""
 
 import re
 from collections.abc import Sequence
@@ -18,10 +18,10 @@ _RUNNING_ON = re.compile(r"(?:get|fetch|find|lookup|search)[a-z]{3,}")
 
 
 class InferredVerb(NamedTuple):
-    """What words say.
+    """An effect and the verb that it was inferred from.
 
     Attributes:
-        verb: The verb that decides; "": none is known.
+        verb: The deciding verb; "": none is known.
     """
 
     effect: Effect
@@ -29,27 +29,27 @@ class InferredVerb(NamedTuple):
 
 
 @lru_cache(maxsize=4096)
-def guess_effect(name: str, description: str | None = None) -> ToolEffect:
-    """Guesses what a tool does from the verb of its name.
+def infer_effect(name: str, description: str | None = None) -> ToolEffect:
+    """Infers the effect of a tool from the verb of its name.
 
-    A prefix (`server__`, `service.`) counts only if the rest says nothing. A name without a known verb is
-    read if it ends in a noun of what is known (`order_status`) or turns one thing into another
-    (`litre_to_gallon`); else the first word of the description decides, and without it the tool writes: verbs
-    that read are few, verbs that write are not. To make a tool ready (`load_tools`) changes nothing.
+    A prefix (`server__`, `service.`) counts only if the rest holds no known verb. A name without a known verb
+    is a read if it ends in an information noun (`order_status`) or is a conversion (`litre_to_gallon`). Else
+    the first word of the description decides; without it the effect is `write`, because the list of reading
+    verbs is closed. Loading tools (`load_tools`) is a read.
 
     Args:
-        name: In camelCase, snake_case, kebab-case, in any language.
-        description: The tool's own description, if it is known.
+        name: Name in camelCase, snake_case or kebab-case.
+        description: Description of the tool; None: unknown.
     """
     effect, verb = _named(name) or _described(description) or InferredVerb("write", "")
     return ToolEffect(effect, effect != "write" or verb in verbs.IDEMPOTENT, verb in verbs.DESTRUCTIVE, GUESS)
 
 
 @lru_cache(maxsize=4096)
-def flips(name: str) -> bool:
-    """Tells from the verb of a tool's name whether doing it twice leaves what was there before."""
+def is_toggle(name: str) -> bool:
+    """Returns whether a tool toggles a state, by the verb of its name."""
     found = _named(name)
-    return found is not None and found.verb in verbs.FLIPPING
+    return found is not None and found.verb in verbs.TOGGLING
 
 
 def _named(name: str) -> InferredVerb | None:
@@ -61,7 +61,7 @@ def _named(name: str) -> InferredVerb | None:
 
 
 def words_of(name: str) -> list[str]:
-    """Splits a name into its words, in lower case; versions and numbers are no words."""
+    """Splits a name into lower-case words, without versions and numbers."""
     words = [word.lower() for word in _WORD.findall(name)]
     words = [word for word in words if not _VERSION.fullmatch(word)]
     joined: list[str] = []
@@ -72,7 +72,7 @@ def words_of(name: str) -> list[str]:
 
 
 def _read(words: Sequence[str]) -> InferredVerb | None:
-    """Returns what the words of a name say; None: they hold no known verb."""
+    """Returns the effect of the words of a name; None: they hold no known verb."""
     head, last = words[0], words[-1]
     if _hands_over(words):
         return InferredVerb("handoff", head)
@@ -91,7 +91,7 @@ def _read(words: Sequence[str]) -> InferredVerb | None:
 
 
 def _verb(words: Sequence[str]) -> str | None:
-    """Returns the verb that decides: the first word, else the last, else any."""
+    """Returns the deciding verb: the first word, else the last, else any."""
     head, last = words[0], words[-1]
     clear = [word for word in words if word in _KNOWN and word not in verbs.NOUNS_TOO]
     if head in verbs.READING or head in clear:
@@ -103,7 +103,7 @@ def _verb(words: Sequence[str]) -> str | None:
 
 
 def _runs_on(word: str) -> bool:
-    """Tells whether a word is a name in which nothing marks where its verb ends (`getweather`)."""
+    """Returns whether a word starts with a reading verb that is not separated (`getweather`)."""
     return _RUNNING_ON.fullmatch(word) is not None
 
 
@@ -114,16 +114,16 @@ def _hands_over(words: Sequence[str]) -> bool:
     if head in verbs.READING:
         return False
     if head in verbs.PASSING and rest and words[1] not in verbs.MONEY and last not in verbs.MONEY:
-        return bool(rest & verbs.SOMEBODY | rest & verbs.CONVERSATION) or words[:2] == ["transfer", "to"]
-    if head in verbs.SUMMONING or last in verbs.PASSING:
-        return not verbs.SOMEBODY.isdisjoint(words)
+        return bool(rest & verbs.PERSONS | rest & verbs.CONVERSATION) or words[:2] == ["transfer", "to"]
+    if head in verbs.REACHING or last in verbs.PASSING:
+        return not verbs.PERSONS.isdisjoint(words)
     if head in verbs.ENDING and rest & verbs.CONVERSATION:
         return True
     return not verbs.HANDING.isdisjoint(words)
 
 
 def _described(description: str | None) -> InferredVerb | None:
-    """Returns what the first word of a description says (`Returns ...` reads, `Sends ...` writes)."""
+    """Returns the effect of a description's first word (`Returns ...` reads, `Sends ...` writes)."""
     first = words_of((description or "").strip()[:40])[:1]
     for word in first:
         if word in ("return", "returns", "given"):

@@ -1,10 +1,12 @@
-"""Which of the expected changes were made: pairs calls one to one, as well as possible."""
+"""Pairs expected changes with the calls that were made, one to one."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Hashable, Sequence
+from functools import partial
 from typing import NamedTuple
 
+from turnwise.schemas.conversation import ToolCall
+from turnwise.transforms.effects.actor_calls import ActorCall
 from turnwise.transforms.effects.calls import ArgumentComparison
-from turnwise.transforms.effects.deeds import Deed
 from turnwise.transforms.effects.equivalence import key_of, nodes
 from turnwise.transforms.matching.arguments import frozen
 from turnwise.transforms.matching.assignment import best_assignment, count_matches, equal_matches
@@ -12,47 +14,51 @@ from turnwise.transforms.matching.calls import same_tool
 
 _MOST_COMPARED = 250_000
 _MOST_DESCRIBED = 256
-_OTHER_SIDE = 0.5
+_OTHER_ACTOR_FACTOR = 0.5
 
 
 class Pair(NamedTuple):
-    """An expected call beside one of the same tool that was made."""
+    """An expected call and a made call of the same tool."""
 
-    expected: Deed
-    actual: Deed
+    expected: ActorCall
+    actual: ActorCall
 
 
 class Matching(NamedTuple):
-    """What became of the expected calls, and of those that were made.
+    """Expected and made calls, by their match.
 
     Attributes:
-        matched: Expected calls that were made, each with the one that did it.
-        missing: Expected calls without one of the same tool in their place.
-        extra: Calls that no expected one accounts for.
-        wrong: Expected calls, each with a call of other arguments that was made in its place.
+        matched: Expected calls with the equivalent calls that were made.
+        missing: Expected calls without a partner.
+        extra: Made calls without a partner.
+        wrong: Expected calls with calls of the same tool that have other arguments.
     """
 
     matched: list[Pair]
-    missing: list[Deed]
-    extra: list[Deed]
+    missing: list[ActorCall]
+    extra: list[ActorCall]
     wrong: list[Pair]
 
 
-def match_calls(expected: Sequence[Deed], actual: Sequence[Deed], compare: ArgumentComparison) -> Matching:
-    """Pairs as many calls as possible that do the same, then the rest by what they share.
+def match_calls(
+    expected: Sequence[ActorCall], actual: Sequence[ActorCall], compare: ArgumentComparison
+) -> Matching:
+    """Pairs as many equivalent calls as possible, then the remaining calls by similarity.
 
-    The work is bounded: of hundreds of calls of one tool only those find each other that differ in nothing
-    but the spelling of single values, and what is left is paired in order.
+    The cost is bounded: of hundreds of calls of one tool, only those are paired by value that differ in
+    nothing but the spelling of single values; the rest is paired in order.
     """
     matching = match_same(expected, actual, compare)
     match_rest(matching, compare)
     return matching
 
 
-def match_same(expected: Sequence[Deed], actual: Sequence[Deed], compare: ArgumentComparison) -> Matching:
-    """Pairs as many calls as possible that do the same; of those, first the ones that one side makes.
+def match_same(
+    expected: Sequence[ActorCall], actual: Sequence[ActorCall], compare: ArgumentComparison
+) -> Matching:
+    """Pairs as many equivalent calls as possible, calls of one actor first.
 
-    What one side was to do and the other did is paired only where its own side did not do it.
+    A call of the other actor is paired only if the expected actor made no equivalent call.
     """
     matching = Matching([], [], [], [])
     made = _by_name(actual)
@@ -64,7 +70,7 @@ def match_same(expected: Sequence[Deed], actual: Sequence[Deed], compare: Argume
 
 
 def match_rest(matching: Matching, compare: ArgumentComparison) -> None:
-    """Puts beside what is missing what was done in its place, a call of the same tool."""
+    """Pairs missing calls with extra calls of the same tool, in place."""
     made, missing = _by_name(matching.extra), _by_name(matching.missing)
     matching.missing.clear()
     matching.extra.clear()
@@ -74,7 +80,7 @@ def match_rest(matching: Matching, compare: ArgumentComparison) -> None:
         partners = _in_place_of(wanted, calls, None if is_many else compare)
         for want, j in zip(wanted, partners, strict=True):
             if j is not None:
-                is_same = is_many and _is_done(want, calls[j], compare)
+                is_same = is_many and _is_same_change(compare, False, want, calls[j])
                 (matching.matched if is_same else matching.wrong).append(Pair(want, calls[j]))
         wanted, calls = _left(wanted, calls, partners)
         matching.missing.extend(wanted)
@@ -83,93 +89,98 @@ def match_rest(matching: Matching, compare: ArgumentComparison) -> None:
         matching.extra.extend(calls)
 
 
-def _by_name(made: Sequence[Deed]) -> dict[str | None, list[Deed]]:
-    groups: dict[str | None, list[Deed]] = {}
-    for deed in made:
-        groups.setdefault(deed.call.name, []).append(deed)
+def _by_name(made: Sequence[ActorCall]) -> dict[str | None, list[ActorCall]]:
+    groups: dict[str | None, list[ActorCall]] = {}
+    for item in made:
+        groups.setdefault(item.call.name, []).append(item)
     return groups
 
 
 def _match_tool(
-    wanted: list[Deed], made: list[Deed], compare: ArgumentComparison, matching: Matching
+    wanted: list[ActorCall], made: list[ActorCall], compare: ArgumentComparison, matching: Matching
 ) -> None:
     is_many = _are_many(wanted, made)
-    partners: list[int | None] = []
-    for pair in (_equal_ones, _alike_ones) if is_many else ():
-        for by_side in (True, False):
-            wanted, made = _take(pair(wanted, made, compare, by_side), wanted, made, matching)
+    for key in (_exact_key, _equivalence_key) if is_many else ():
+        for by_actor in (True, False):
+            partners = _partners_by_key(key, wanted, made, compare, by_actor)
+            wanted, made = _take(partners, wanted, made, matching)
     if not _are_many(wanted, made):
-        if len({deed.by for deed in (*wanted, *made)}) > 1:
-            partners = count_matches(
-                wanted, made, lambda want, deed: want.by == deed.by and _is_done(want, deed, compare)
-            )
-        partners = count_matches(wanted, made, lambda want, deed: _is_done(want, deed, compare), partners)
+        of_one_actor: list[int | None] = []
+        if len({item.actor for item in (*wanted, *made)}) > 1:
+            of_one_actor = count_matches(wanted, made, partial(_is_same_change, compare, True))
+        partners = count_matches(wanted, made, partial(_is_same_change, compare, False), of_one_actor)
         wanted, made = _take(partners, wanted, made, matching)
     matching.missing.extend(wanted)
     matching.extra.extend(made)
 
 
 def _take(
-    partners: list[int | None], wanted: list[Deed], made: list[Deed], matching: Matching
-) -> tuple[list[Deed], list[Deed]]:
-    """Keeps the pairs that do the same, and returns what is left on both sides."""
+    partners: list[int | None], wanted: list[ActorCall], made: list[ActorCall], matching: Matching
+) -> tuple[list[ActorCall], list[ActorCall]]:
+    """Adds the pairs to the matched calls and returns the remaining calls of both sides."""
     pairs = zip(wanted, partners, strict=True)
     matching.matched.extend(Pair(want, made[j]) for want, j in pairs if j is not None)
     return _left(wanted, made, partners)
 
 
-def _are_many(wanted: list[Deed], made: list[Deed]) -> bool:
+def _are_many(wanted: list[ActorCall], made: list[ActorCall]) -> bool:
     return _nodes(wanted) * _nodes(made) > _MOST_COMPARED
 
 
-def _nodes(made: list[Deed]) -> int:
-    return sum(nodes(deed.call.args or {}) for deed in made)
+def _nodes(made: list[ActorCall]) -> int:
+    return sum(nodes(item.call.args or {}) for item in made)
 
 
-def _left(wanted: list[Deed], made: list[Deed], partners: list[int | None]) -> tuple[list[Deed], list[Deed]]:
+def _left(
+    wanted: list[ActorCall], made: list[ActorCall], partners: list[int | None]
+) -> tuple[list[ActorCall], list[ActorCall]]:
     used = set(partners)
-    unmet = [deed for deed, partner in zip(wanted, partners, strict=True) if partner is None]
-    return unmet, [deed for j, deed in enumerate(made) if j not in used]
+    unmet = [item for item, partner in zip(wanted, partners, strict=True) if partner is None]
+    return unmet, [item for j, item in enumerate(made) if j not in used]
 
 
-def _is_done(want: Deed, deed: Deed, compare: ArgumentComparison) -> bool:
-    return same_tool(want.call, deed.call) and not compare.differences(want.call, deed.call)
+def _is_same_change(compare: ArgumentComparison, by_actor: bool, want: ActorCall, item: ActorCall) -> bool:
+    if by_actor and want.actor != item.actor:
+        return False
+    return same_tool(want.call, item.call) and not compare.differences(want.call, item.call)
 
 
-def _equal_ones(
-    wanted: list[Deed], made: list[Deed], compare: ArgumentComparison, by_side: bool
+def _partners_by_key(
+    key: Callable[[ToolCall], Hashable],
+    wanted: list[ActorCall],
+    made: list[ActorCall],
+    compare: ArgumentComparison,
+    by_actor: bool,
 ) -> list[int | None]:
-    keys = [[(by_side and deed.by, frozen(deed.call.args)) for deed in side] for side in (wanted, made)]
-    return _verified(wanted, made, equal_matches(*keys), compare)
+    """Pairs calls with equal keys, and of equal actors if `by_actor`; keeps the equivalent pairs."""
+    keys = [[(by_actor and item.actor, key(item.call)) for item in side] for side in (wanted, made)]
+    pairs = zip(wanted, equal_matches(*keys), strict=True)
+    return [
+        j if j is not None and _is_same_change(compare, False, want, made[j]) else None for want, j in pairs
+    ]
 
 
-def _alike_ones(
-    wanted: list[Deed], made: list[Deed], compare: ArgumentComparison, by_side: bool
-) -> list[int | None]:
-    keys = [[(by_side and deed.by, key_of(deed.call.args or {})) for deed in side] for side in (wanted, made)]
-    return _verified(wanted, made, equal_matches(*keys), compare)
+def _exact_key(call: ToolCall) -> Hashable:
+    return frozen(call.args)
 
 
-def _verified(
-    wanted: list[Deed], made: list[Deed], partners: list[int | None], compare: ArgumentComparison
-) -> list[int | None]:
-    pairs = zip(wanted, partners, strict=True)
-    return [j if j is not None and _is_done(want, made[j], compare) else None for want, j in pairs]
+def _equivalence_key(call: ToolCall) -> Hashable:
+    return key_of(call.args or {})
 
 
 def _in_place_of(
-    wanted: list[Deed], made: list[Deed], compare: ArgumentComparison | None
+    wanted: list[ActorCall], made: list[ActorCall], compare: ArgumentComparison | None
 ) -> list[int | None]:
-    """Puts beside what is missing the call with the fewest differences; without `compare`, the next call."""
+    """Pairs each missing call with the most similar one; without `compare`, with the next one."""
     if not wanted or not made:
         return [None] * len(wanted)
     if compare is None or len(wanted) * len(made) > _MOST_DESCRIBED:
         return [i if i < len(made) else None for i in range(len(wanted))]
-    return best_assignment([[_likeness(want, deed, compare) for deed in made] for want in wanted])
+    return best_assignment([[_similarity(want, item, compare) for item in made] for want in wanted])
 
 
-def _likeness(want: Deed, deed: Deed, compare: ArgumentComparison) -> float:
-    if not same_tool(want.call, deed.call):
+def _similarity(want: ActorCall, item: ActorCall, compare: ArgumentComparison) -> float:
+    if not same_tool(want.call, item.call):
         return 0.0
-    likeness = 1.0 / (1 + len(compare.differences(want.call, deed.call)))
-    return likeness if want.by == deed.by else likeness * _OTHER_SIDE
+    similarity = 1.0 / (1 + len(compare.differences(want.call, item.call)))
+    return similarity if want.actor == item.actor else similarity * _OTHER_ACTOR_FACTOR

@@ -1,4 +1,4 @@
-"""What the tools of one conversation do: by the config, by declarations, or by a guess."""
+"""Looks up the effects of a conversation's tools, by config, declaration or inference."""
 
 from collections.abc import Iterable, Mapping
 from fnmatch import fnmatchcase
@@ -9,7 +9,7 @@ from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import Conversation, ToolCall
 from turnwise.schemas.tools import ToolDeclaration, ToolEffect, ToolSetting
 from turnwise.schemas.values import JsonValue
-from turnwise.transforms.effects.inferred import guess_effect, words_of
+from turnwise.transforms.effects.inferred import infer_effect, words_of
 
 CONFIG = "config"
 _CALLING = frozenset(("call", "execute", "invoke", "perform", "run", "use"))
@@ -18,11 +18,11 @@ _GLOB_MARKS = frozenset("*?[")
 
 
 class ToolSettings(NamedTuple):
-    """The config's tools.
+    """Tool settings of the config.
 
     Attributes:
-        names: By full name.
-        globs: By a pattern of names, in the order of the config.
+        names: Settings by full name.
+        globs: Settings by glob, in the order of the config.
     """
 
     names: Mapping[str, ToolSetting]
@@ -30,17 +30,17 @@ class ToolSettings(NamedTuple):
 
 
 def sort_settings(tools: Mapping[str, ToolSetting]) -> ToolSettings:
-    """Tells names from globs (`*`, `?`, `[...]`)."""
+    """Separates names from globs (`*`, `?`, `[...]`)."""
     globs = tuple((name, tool) for name, tool in tools.items() if _GLOB_MARKS & set(name))
     return ToolSettings({name: tool for name, tool in tools.items() if not _GLOB_MARKS & set(name)}, globs)
 
 
 class ToolCatalog:
-    """Looks up what tools do; every tool once.
+    """Effects of the tools of one conversation.
 
-    What the config says goes before what the log or the case declares, and that before the guess, for each
-    of effect, idempotence and destructiveness alone. In the config a full name goes before globs; of those
-    the first that fits counts.
+    For effect, idempotence and destructiveness separately, the config takes precedence over the declaration
+    of the log or case, and that over the inference. In the config, a full name takes precedence over globs;
+    the first matching glob counts.
     """
 
     def __init__(self, settings: ToolSettings, declared: Iterable[ToolDeclaration] = ()) -> None:
@@ -56,56 +56,57 @@ class ToolCatalog:
         return list(self._declared)
 
     def effect(self, name: str) -> ToolEffect:
-        """Returns what a tool does."""
+        """Returns the effect of a tool."""
         known = self._known.get(name)
         if known is None:
             known = self._known[name] = self._look_up(name)
         return known
 
     def effect_of(self, call: ToolCall) -> ToolEffect:
-        """Returns what a call does; a tool that calls another one does what that one does."""
+        """Returns the effect of a call; a tool that calls another tool has the effect of that tool."""
         return self.effect(called_tool(call))
 
     def guesses(self, names: Iterable[str]) -> dict[str, str]:
-        """Returns those tools whose effect is guessed, with the guess."""
+        """Returns the tools whose effect is inferred, with the effect."""
         found = {name: self.effect(name) for name in names}
         return {name: tool.effect for name, tool in found.items() if tool.is_guess}
 
     def _look_up(self, name: str) -> ToolEffect:
         declared = self._declared.get(name)
-        guess = guess_effect(name, declared.description if declared else None)
+        effect = infer_effect(name, declared.description if declared else None)
         setting = self._settings.names.get(name) or self._glob(name)
         if declared is not None:
-            guess = _over(guess, declared.effect, declared.idempotent, declared.destructive, declared.origin)
-        if setting is not None:
-            guess = _over(guess, setting.effect, setting.idempotent, setting.destructive, CONFIG)
-        return guess
+            effect = _overridden(effect, declared, declared.origin)
+        return effect if setting is None else _overridden(effect, setting, CONFIG)
 
     def _glob(self, name: str) -> ToolSetting | None:
         return next((tool for glob, tool in self._settings.globs if fnmatchcase(name, glob)), None)
 
 
-def _over(
-    base: ToolEffect, effect: str | None, idempotent: bool | None, destructive: bool | None, source: str
-) -> ToolEffect:
-    """Returns an effect with all that a nearer source says in place of its own."""
-    if effect is not None and effect != base.effect:
-        base = base._replace(idempotent=effect != "write", destructive=False)
-    stated = {"effect": effect, "idempotent": idempotent, "destructive": destructive}
-    fields = {name: value for name, value in stated.items() if value is not None}
-    return base._replace(**fields, **({"source": source} if effect is not None else {}))  # type: ignore[arg-type]
+def _overridden(base: ToolEffect, stated: ToolDeclaration | ToolSetting, source: str) -> ToolEffect:
+    """Returns an effect with the values that a source of higher precedence states."""
+    if stated.effect is not None and stated.effect != base.effect:
+        base = base._replace(idempotent=stated.effect != "write", destructive=False)
+    return ToolEffect(
+        base.effect if stated.effect is None else stated.effect,
+        base.idempotent if stated.idempotent is None else stated.idempotent,
+        base.destructive if stated.destructive is None else stated.destructive,
+        base.source if stated.effect is None else source,
+    )
 
 
-def open_book(settings: ToolSettings, conversation: Conversation, case: EvalCase | None) -> ToolCatalog:
-    """Returns the tools of a conversation and its case."""
+def conversation_tools(
+    settings: ToolSettings, conversation: Conversation, case: EvalCase | None
+) -> ToolCatalog:
+    """Returns the catalog of a conversation's and its case's tools."""
     return ToolCatalog(settings, [*conversation.tools, *(case.tools if case else ())])
 
 
 def called_tool(call: ToolCall) -> str:
-    """Returns the name of the tool that does the work.
+    """Returns the name of the tool that a call runs.
 
-    It is the call's own, unless that is a tool to call tools (`call_tool`, `execute_action`) and an argument
-    whose name speaks of a tool's name (`tool_name`, `action`) holds one.
+    For a tool that calls tools (`call_tool`, `execute_action`) it is the value of an argument that names a
+    tool (`tool_name`, `action`), if there is one; else the name of the call.
     """
     name = call.name or ""
     if not _calls_tools(name):

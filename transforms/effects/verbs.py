@@ -1,11 +1,8 @@
-"""The words of tool names: which of them read, write, hand over or take away."""
+"""Lists words of tool names by effect: reading, writing, handing over, destructive."""
 
+from turnwise.transforms.text.closed_classes import word_set
 
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
-READING = _words("""
+READING = word_set("""
     analyse analyze are ask assess audit authenticate browse calc calculate can cat categorize check
     clarify classify collect compare compute consider convert count debug describe detect determine df
     diagnose diff display does download du enumerate estimate evaluate examine explain extract fetch
@@ -16,9 +13,9 @@ READING = _words("""
     summarise summarize tail tell test think track translate validate verify view wait watch wc what
     when where which who whom why
 """)
-"""Verbs that change nothing. The list is closed: a name without any known verb is no read."""
+"""Verbs that change nothing. The list is closed: a name without a known verb is not a read."""
 
-IDEMPOTENT = _words("""
+IDEMPOTENT = word_set("""
     accept activate adjust amend approve archive assign attach authorise authorize ban block cancel
     change clear close complete configure confirm connect correct deactivate decline delete deny
     deregister destroy detach disable discard disconnect dismiss downgrade drop edit enable erase
@@ -30,9 +27,9 @@ IDEMPOTENT = _words("""
     unhide uninstall unlike unlink unlock unmark unmute unpause unpin unpublish unregister unsubscribe
     unsuspend update upgrade upsert void waive wipe
 """)
-"""Verbs of writes that, done twice with the same arguments, leave what they left the first time."""
+"""Verbs of idempotent writes."""
 
-REPEATABLE = _words("""
+REPEATABLE = word_set("""
     add alert append apply begin bid book build buy cd charge checkin checkout claim clone comment
     commit compensate copy cp create credit debit decrement deliver deploy deposit dial dispatch donate
     draw duplicate echo email enrol enroll extend file fork forward import increment initiate insert
@@ -42,35 +39,35 @@ REPEATABLE = _words("""
     signup sms spend submit text toggle topup trade transfer trigger tweet upload vote wire withdraw
     write
 """)
-"""Verbs of writes that do something once more every time."""
+"""Verbs of writes that are not idempotent."""
 
-FLIPPING = _words("toggle")
-"""Verbs of writes that, done twice, leave what was there before."""
+TOGGLING = word_set("toggle")
+"""Verbs of writes that undo themselves when repeated."""
 
-DESTRUCTIVE = _words("""
+DESTRUCTIVE = word_set("""
     cancel clear delete destroy discard drop erase forfeit kill overwrite purge remove revoke rm rmdir
     terminate truncate void wipe
 """)
-"""Verbs that take something away for good."""
+"""Verbs that delete something irreversibly."""
 
-NOUNS_TOO = _words("""
+NOUNS_TOO = word_set("""
     alert bid book charge check claim comment credit debit deposit email exchange forecast help issue
     like link lock message open order phone plan play post rate record refund register report request
     return review schedule share show sms sum test text trade transfer view vote watch
 """)
-"""Verbs that are as often nouns: one that writes gives way to another, one that reads must stand first."""
+"""Verbs that are also nouns: a writing one yields to another verb, a reading one must be the first word."""
 
-WEAK = _words("call do exec execute handle invoke manage perform process run try use")
-"""Verbs that only say that something is done; the next verb of the name says what."""
+WEAK = word_set("call do exec execute handle invoke manage perform process run try use")
+"""Verbs without an effect of their own; the next verb of the name decides."""
 
-PREPARING = _words("discover load select unlock")
-"""Verbs that make a tool ready: that alone changes nothing."""
+PREPARING = word_set("discover load select unlock")
+"""Verbs that load a tool, which changes nothing."""
 
-TOOLS = _words("tool tools toolbox toolkit toolset toolsets")
-"""What is made ready."""
+TOOLS = word_set("tool tools toolbox toolkit toolset toolsets")
+"""Nouns for tools that are loaded."""
 
-JOINING = _words("and or then")
-"""A verb after one of them counts as well."""
+JOINING = word_set("and or then")
+"""Conjunctions; a verb after one of them counts too."""
 
 PHRASES = {
     ("check", "in"): "checkin",
@@ -88,13 +85,13 @@ PHRASES = {
 }
 """Verbs of two words."""
 
-FACTS = _words("""
+FACTS = word_set("""
     availability balance balances cost count date detail details history id ids info information
     overview policies policy price prices rate rates statistics stats status summary time total
 """)
-"""What is known of a thing: `order_status` names what it returns, though one can order."""
+"""Nouns for facts about a resource: `order_status` names its result, although `order` is a verb."""
 
-INFORMATION = FACTS | _words("""
+INFORMATION = FACTS | word_set("""
     analysis calculation calculator calendar caption catalog catalogue checker comparison context
     conversion converter data database datastore db definition dictionary documentation encyclopedia
     estimate faq faqs finder forecast inventory kb knowledge list lists lookup menu metrics name names
@@ -102,38 +99,38 @@ INFORMATION = FACTS | _words("""
     schedule schema search searcher state temperature today transactions translation translator usage
     validation verification viewer weather wiki wikipedia
 """)
-"""What is known: a name that holds no verb and ends in one of them says what it returns."""
+"""Nouns for information; a name without a verb that ends in one of them is a read."""
 
-PASSING = _words("connect delegate forward redirect refer reroute route transfer")
-"""Verbs that hand over, if it is to somebody."""
+PASSING = word_set("connect delegate forward redirect refer reroute route transfer")
+"""Verbs that hand over, if a person or agent is named."""
 
-HUMANS = _words("human humans")
-"""Who answers where no agent does."""
+HUMANS = word_set("human humans")
+"""Nouns for humans."""
 
-ASKING = _words("ask call contact get need page request speak summon talk")
-"""Verbs that bring in a human."""
+ASKING = word_set("ask call contact get need page request speak summon talk")
+"""Verbs that involve a human."""
 
-SUMMONING = _words("contact page request speak summon talk")
-"""Verbs that bring in somebody."""
+REACHING = word_set("contact page request speak summon talk")
+"""Verbs that involve a person or agent."""
 
-HANDING = _words("escalate escalation handoff handover hangup takeover")
+HANDING = word_set("escalate escalation handoff handover hangup takeover")
 """Words that always mean a hand-off."""
 
-ENDING = _words("close end exit finish leave quit")
-"""Verbs that end a conversation, which is out of the agent's hands then."""
+ENDING = word_set("close end exit finish leave quit")
+"""Verbs that end a conversation."""
 
-CONVERSATION = _words("call caller chat conversation dialog dialogue session")
-"""What is handed over, or ended."""
+CONVERSATION = word_set("call caller chat conversation dialog dialogue session")
+"""Nouns for conversations."""
 
-SOMEBODY = _words("""
+PERSONS = word_set("""
     adviser advisor agent agents assistant colleague department desk expert experts helpdesk human
     humans live manager operator operators person queue rep representative representatives reps somebody
     someone specialist specialists staff subagent supervisor supervisors support team
 """)
-"""Who takes over."""
+"""Nouns for those who take over."""
 
-MONEY = _words("""
+MONEY = word_set("""
     account accounts amount balance bank card cash checking credit fund funds money payment savings
     wallet
 """)
-"""What a transfer moves if it is not the conversation."""
+"""Nouns for money; a transfer of one of them is not a hand-off."""

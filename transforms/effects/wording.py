@@ -1,4 +1,4 @@
-"""Calls and their differences, in words a reviewer can read."""
+"""Renders calls and their differences as text for explanations and details."""
 
 import json
 from collections.abc import Callable, Iterable, Sequence
@@ -7,8 +7,8 @@ from typing import TypeVar
 
 from turnwise.schemas.conversation import ToolCall
 from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.transforms.effects.actor_calls import ActorCall
 from turnwise.transforms.effects.calls import ArgumentComparison
-from turnwise.transforms.effects.deeds import Deed
 from turnwise.transforms.effects.pairing import Matching, Pair
 
 T = TypeVar("T")
@@ -18,7 +18,7 @@ _SHOWN = 3
 
 
 def value_text(value: JsonValue) -> str:
-    """Returns a value in one line, a long one without its end."""
+    """Returns a value in one line, at most 160 characters."""
     if value is None:
         return "nothing"
     try:
@@ -35,19 +35,19 @@ def call_text(call: ToolCall) -> str:
     return f"{call.name}({', '.join(arguments)})"
 
 
-def texts(made: Iterable[Deed]) -> list[str]:
+def texts(made: Iterable[ActorCall]) -> list[str]:
     """Returns the texts of calls."""
-    return [call_text(deed.call) for deed in made]
+    return [call_text(item.call) for item in made]
 
 
 def listed(items: Sequence[str]) -> list[str]:
-    """Returns texts; of very many the first, and how many more there are."""
+    """Returns the first 50 items and, if there are more, their number."""
     more = [f"and {len(items) - MOST_LISTED} more"] if len(items) > MOST_LISTED else []
     return [*items[:MOST_LISTED], *more]
 
 
 def wrong_details(wrong: Sequence[Pair], compare: ArgumentComparison) -> list[JsonObject]:
-    """Returns what differs between expected calls and those made in their place; of very many the first."""
+    """Returns the differences of the first 50 wrong pairs."""
     return [
         {
             "expected": call_text(each.expected.call),
@@ -58,24 +58,28 @@ def wrong_details(wrong: Sequence[Pair], compare: ArgumentComparison) -> list[Js
     ]
 
 
-def by_the_other(matching: Matching) -> list[JsonObject]:
-    """Returns the changes that were expected of one side and made, or made wrongly, by the other."""
+def by_other_actor(matching: Matching) -> list[JsonObject]:
+    """Returns the changes that were expected of one actor and made, rightly or wrongly, by the other."""
     return [
-        {"call": call_text(pair.actual.call), "expected_of": pair.expected.by, "made_by": pair.actual.by}
+        {
+            "call": call_text(pair.actual.call),
+            "expected_of": pair.expected.actor,
+            "made_by": pair.actual.actor,
+        }
         for pair in (*matching.matched, *matching.wrong)
-        if pair.expected.by != pair.actual.by
+        if pair.expected.actor != pair.actual.actor
     ][:MOST_LISTED]
 
 
 def summary(
-    matching: Matching, compare: ArgumentComparison, allowed: Sequence[Deed], undone: Sequence[Deed]
+    matching: Matching, compare: ArgumentComparison, allowed: Sequence[ActorCall], undone: Sequence[ActorCall]
 ) -> str:
-    """Returns what happened in one or a few sentences.
+    """Summarises a matching in one or a few sentences.
 
     Args:
-        matching: What became of the calls.
-        compare: How their arguments are compared.
-        allowed: Hand-offs that nothing expects and that do not count.
+        matching: The matched, missing, extra and wrong calls.
+        compare: Rules for comparing their arguments.
+        allowed: Unexpected hand-offs that do not count.
         undone: Calls that undid each other.
     """
     wanted = len(matching.matched) + len(matching.missing) + len(matching.wrong)
@@ -91,18 +95,18 @@ def summary(
     parts += _sentence("Wrong arguments", matching.wrong, partial(_wrong_text, compare))
     parts += _sentence("Handed over though not expected, which is allowed", allowed, _text)
     parts += _sentence("Done and undone", undone, _text)
-    for made_by, instead in (("agent", "user"), ("user", "agent")):
+    for made_by, other in (("agent", "user"), ("user", "agent")):
         others = [
             pair.actual
             for pair in matching.matched
-            if (pair.actual.by, pair.expected.by) == (made_by, instead)
+            if (pair.actual.actor, pair.expected.actor) == (made_by, other)
         ]
-        parts += _sentence(f"By the {made_by} in place of the {instead}", others, _text)
+        parts += _sentence(f"By the {made_by} in place of the {other}", others, _text)
     return " ".join(parts)
 
 
-def _text(deed: Deed) -> str:
-    return call_text(deed.call)
+def _text(item: ActorCall) -> str:
+    return call_text(item.call)
 
 
 def _changes(number: int) -> str:

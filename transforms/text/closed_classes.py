@@ -7,7 +7,8 @@ without: the words of a claim are found all the same, only their weights are les
 import re
 
 
-def _all_words(*texts: str) -> frozenset[str]:
+def word_set(*texts: str) -> frozenset[str]:
+    """Returns the words of texts, split at white space."""
     return frozenset(word for text in texts for word in text.split())
 
 
@@ -49,14 +50,14 @@ _SPANISH = """
     eres somos son era eran fue fueron sido ser estoy está están estaba estar he ha hemos han había haber con
     para sobre desde hasta hacia según cuando donde porque pero o u e también muy más ya sí
 """
-FUNCTION_WORDS = _all_words(_ENGLISH, _GERMAN, _FRENCH, _SPANISH)
+FUNCTION_WORDS = word_set(_ENGLISH, _GERMAN, _FRENCH, _SPANISH)
 
 KOREAN_GRAMMAR = frozenset(
     "은는이가을를에서로의도만와과하고니다요세습했었였입있합수것들지면아어여해게으시네겠던든셨씀님"
 )
 """Syllables of particles and endings."""
 
-NEGATIONS = _all_words(
+NEGATIONS = word_set(
     "no not never none nothing nobody nowhere neither nor cannot cant wont dont doesnt didnt isnt arent",
     "wasnt werent without unable nicht kein keine keinen keinem keiner keines nie niemals nichts niemand",
     "ohne weder ne pas jamais rien aucun aucune sans nunca jamás nada nadie ningún ninguno ninguna sin",
@@ -67,23 +68,23 @@ NEGATING = re.compile(
 )
 """What negates inside a word."""
 
-MODALS = _all_words(
+MODALS = word_set(
     "can could will would shall should may might must need let like kann können könnte könnten werde werden",
     "würde würden möchte möchten darf dürfen soll brauche brauchen peux pouvons puis pourrais pourrions vais",
     "allons souhaite souhaitons",
 )
-FIRST_PERSONS = _all_words("i we me us ich wir mich uns je nous")
-SECOND_PERSONS = _all_words("you your du dich dir ihr ihnen tu te toi vous votre usted ustedes te su")
-OFFERS = _all_words(
+FIRST_PERSONS = word_set("i we me us ich wir mich uns je nous")
+SECOND_PERSONS = word_set("you your du dich dir ihr ihnen tu te toi vous votre usted ustedes te su")
+OFFERS = word_set(
     "i'll i'd we'll we'd let's puedo podemos podría podríamos voy vamos quisiera necesito necesitamos"
 )
 """A modal and a first person in one word."""
-REQUESTS = _all_words("please kindly bitte veuillez")
+REQUESTS = word_set("please kindly bitte veuillez")
 REQUESTING_PARTS = (
     *("s'il vous", "s’il vous", "por favor", "ください", "下さい", "ましょう"),
     *("주세요", "주십시오", "세요", "십시오", "겠습니다", "할게요", "드릴게요"),
 )
-CONDITIONS = _all_words("if once unless wenn falls sobald si lorsque cuando もし 만약 혹시")
+CONDITIONS = word_set("if once unless wenn falls sobald si lorsque cuando もし 만약 혹시")
 
 NUMBER_WORDS = _by_place(
     "zero - two three four five six seven eight nine ten eleven twelve",

@@ -4,59 +4,57 @@ import re
 from collections import Counter
 from collections.abc import Mapping
 
+from turnwise.transforms.text.closed_classes import word_set
+
 _WORD = re.compile(r"[^\W\d_]+")
 _ENGLISH_AM = re.compile(r"(?:\bi|\d)\s*am\b|\bam\s+(?:i|not)\b")
 
 
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
 FUNCTION_WORDS: Mapping[str, frozenset[str]] = {
-    "cs": _words(
+    "cs": word_set(
         "a nebo ale je jsou byl byla není my vy se pro s v na do od po to ten že pokud prosím děkuji jste"
     ),
-    "da": _words(
+    "da": word_set(
         "og eller men er var har ikke jeg vi du din deres for med på af fra til i det den en et som at tak"
     ),
-    "de": _words(
+    "de": word_set(
         """der die das den dem des ein eine einen einem einer und oder aber ist sind war wird werden wurde
         hat haben habe hatte kann können nicht kein keine keinen ich wir sie ihr ihre ihren ihnen es er mit
         für auf von vom zum zur im am um bei beim aus nach bis auch noch nur wie wenn dann dass bitte danke
         gern gerne uns mir mich so in an zu dieser diese dieses vielen möchten wann was wo alle als
         ab seit vor gemäß laut siehe"""
     ),
-    "en": _words(
+    "en": word_set(
         """the a an and or but is are was were be been has have had will can could would should not no i we
         you he she it they his her your our their my with for on of from to at by this that these those
         there what when if please thanks thank me us am may do does did in as so then never"""
     ),
-    "es": _words(
+    "es": word_set(
         """el la los las un una y o pero es son fue ha no yo usted ustedes su sus nuestro para con en por de
         del al este esta que si gracias se lo"""
     ),
-    "fi": _words("ja tai mutta on ovat oli ei minä me te sinun teidän se että jos kiitos kun myös"),
-    "fr": _words(
+    "fi": word_set("ja tai mutta on ovat oli ei minä me te sinun teidän se että jos kiitos kun myös"),
+    "fr": word_set(
         """le la les des un une et ou mais est sont a ont pas ne je nous vous il elle ils votre vos notre
         pour avec dans sur par de du au aux ce cette que qui si merci"""
     ),
-    "it": _words(
+    "it": word_set(
         """il lo la gli le un una e o ma è sono ha non io noi lei suo sua per con in di del della da al alla
         questo che se grazie si"""
     ),
-    "nl": _words(
+    "nl": word_set(
         """de het een en of maar is zijn was heeft niet geen ik wij we u uw je jouw voor met op van naar bij
         in dat die dit als dank ook nog om"""
     ),
-    "pl": _words(
+    "pl": word_set(
         """i lub ale jest są nie my pan pani się dla z w na do od po to ten ta że jeśli proszę dziękuję o"""
     ),
-    "pt": _words(
+    "pt": word_set(
         """o a os as um uma e ou mas é são foi não eu você seu sua para com em por de do da no na este que
         se"""
     ),
-    "ru": _words("и в на не что вы мы для с по от до это если пожалуйста спасибо к о у за из ваш как"),
-    "sv": _words(
+    "ru": word_set("и в на не что вы мы для с по от до это если пожалуйста спасибо к о у за из ваш как"),
+    "sv": word_set(
         """och eller men är var har inte jag vi du ni din er för med på av från till i det den en ett som
         att"""
     ),
@@ -69,55 +67,55 @@ for _language, _set in FUNCTION_WORDS.items():
         _LANGUAGES_OF.setdefault(_each, []).append(_language)
 
 ABBREVIATIONS: Mapping[str, frozenset[str]] = {
-    "da": _words("bl.a f.eks inkl ekskl tlf"),
-    "de": _words(
+    "da": word_set("bl.a f.eks inkl ekskl tlf"),
+    "de": word_set(
         """abs abzgl allg art.-nr aufl bd bes best.-nr bspw bzw ca d.h dipl einschl entspr evtl exkl fa geb
         gem gest ggf hr hrn inkl insb insbes kap kto max mind nr nrn rd sog tel tel.-nr tgl u.a urspr versch
         vgl vorauss z.b zzgl"""
     ),
-    "en": _words("approx excl incl mr mrs ms"),
-    "es": _words("aprox avda núm pág sr sra"),
-    "fi": _words("esim klo ks nro puh"),
-    "fr": _words("c.-à-d env m mlle mme n° p.ex tél"),
-    "it": _words("dott p.es sig sig.ra"),
-    "nl": _words("bijv d.w.z dhr evt excl incl mevr o.a tel"),
-    "pl": _words("godz m.in mln np tel tj tys tzn ul"),
-    "pt": _words("aprox av nº núm p.ex pág sr sra"),
-    "ru": _words("т.е им ул тел"),
-    "sv": _words("bl.a dvs exkl inkl kl t.ex tel"),
+    "en": word_set("approx excl incl mr mrs ms"),
+    "es": word_set("aprox avda núm pág sr sra"),
+    "fi": word_set("esim klo ks nro puh"),
+    "fr": word_set("c.-à-d env m mlle mme n° p.ex tél"),
+    "it": word_set("dott p.es sig sig.ra"),
+    "nl": word_set("bijv d.w.z dhr evt excl incl mevr o.a tel"),
+    "pl": word_set("godz m.in mln np tel tj tys tzn ul"),
+    "pt": word_set("aprox av nº núm p.ex pág sr sra"),
+    "ru": word_set("т.е им ул тел"),
+    "sv": word_set("bl.a dvs exkl inkl kl t.ex tel"),
 }
 """Language -> abbreviations that something follows, in small letters, without their last dot."""
 
-ANY_ABBREVIATION = frozenset().union(*ABBREVIATIONS.values()) - _words(
+ANY_ABBREVIATION = frozenset().union(*ABBREVIATIONS.values()) - word_set(
     "abs art av bd env fa gem kap m max mind sig"
 )
 """Those of every language but what may end an English sentence."""
 
-_HALVES = _words("a.m max min p.m qty tel")
+_HALVES = word_set("a.m max min p.m qty tel")
 ABBREVIATIONS_OF_FIGURES: Mapping[str | None, frozenset[str]] = {
-    None: _HALVES | _words("mind"),
-    "de": _HALVES | _words("apr aug dez di do feb fr jan jh mi mo mär nov okt sa sept so std"),
-    "en": _HALVES | _words("apr aug dec est feb hrs jan nov oct sept"),
+    None: _HALVES | word_set("mind"),
+    "de": _HALVES | word_set("apr aug dez di do feb fr jan jh mi mo mär nov okt sa sept so std"),
+    "en": _HALVES | word_set("apr aug dec est feb hrs jan nov oct sept"),
 }
 """Language -> what ends no sentence before a figure or a small letter: months, days, units."""
 
-ORDINAL_DOTS = _words("bs cs da de et fi fo hr hu is lb lv nb nn no pl sk sl sr")
+ORDINAL_DOTS = word_set("bs cs da de et fi fo hr hu is lb lv nb nn no pl sk sl sr")
 """Languages in which a dot makes an ordinal of a number."""
 
-BEFORE_ORDINALS = _words(
+BEFORE_ORDINALS = word_set(
     """ab am beim bis das dein deine deinem deinen deiner dem den der des die ein eine einem einen einer erste
     ersten im ihr ihre ihrem ihren ihrer jede jedem jeden jeder jedes mein meine oder seit sowie und unser
     unsere unserem unseren vom vor zum zur zweite zweiten"""
 )
 """German words before an ordinal."""
 
-MONTHS = _words("januar jänner februar märz mai juni juli oktober dezember")
+MONTHS = word_set("januar jänner februar märz mai juni juli oktober dezember")
 """German months that are no English words."""
 
 CAPITAL_ABBREVIATIONS = frozenset(("Abs", "Bd", "Kap"))
 """German abbreviations before a figure that are, in small letters, words of other languages."""
 
-SHARED_MONTHS = _words("april august september november")
+SHARED_MONTHS = word_set("april august september november")
 """German months that are English words as well."""
 
 

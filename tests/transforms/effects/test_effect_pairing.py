@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from turnwise.schemas.conversation import ToolCall
 from turnwise.transforms.effects import pairing
+from turnwise.transforms.effects.actor_calls import calls_by, without_repeats
 from turnwise.transforms.effects.calls import ArgumentComparison
-from turnwise.transforms.effects.deeds import deeds, once
 from turnwise.transforms.effects.tool_catalog import ToolCatalog, sort_settings
 from turnwise.transforms.matching.assignment import count_matches
 
@@ -21,7 +21,7 @@ def call(text):
 
 
 def match_calls(expected, actual, compare):
-    return pairing.match_calls(deeds("agent", expected), deeds("agent", actual), compare)
+    return pairing.match_calls(calls_by("agent", expected), calls_by("agent", actual), compare)
 
 
 def matched(expected, actual):
@@ -75,12 +75,12 @@ CALLS = st.lists(
 @given(CALLS, CALLS, CALLS, CALLS)
 def test_the_sides_find_each_other_where_they_can(agents, users, by_agent, by_user):
     """As many as possible are paired, and of those first the ones of one side."""
-    expected = [*deeds("agent", agents), *deeds("user", users)]
-    made = [*deeds("agent", by_agent), *deeds("user", by_user)]
+    expected = [*calls_by("agent", agents), *calls_by("user", users)]
+    made = [*calls_by("agent", by_agent), *calls_by("user", by_user)]
     found = pairing.match_same(expected, made, ArgumentComparison())
     most = [*map(repr, agents + users)]
     both = sum(min(most.count(each), [*map(repr, by_agent + by_user)].count(each)) for each in set(most))
-    own = [pair for pair in found.matched if pair.expected.by == pair.actual.by]
+    own = [pair for pair in found.matched if pair.expected.actor == pair.actual.actor]
     assert len(found.matched) == both
     assert len(own) == sum(
         len(match_calls(wanted, did, ArgumentComparison()).matched)
@@ -145,7 +145,7 @@ def test_what_is_idempotent_counts_once():
         "transfer_to_agent:a",
     )
     made = list(map(call, names))
-    kept = [(c.name, c.args["x"]) for c in once(made, BOOK)]
+    kept = [(c.name, c.args["x"]) for c in without_repeats(made, BOOK)]
     assert kept == [("set", "1"), ("set", "2"), ("add", "1"), ("add", "1"), ("transfer_to_agent", "A")]
 
 
@@ -155,9 +155,11 @@ def test_the_order_in_a_list_makes_two_calls_of_it():
         ToolCall("set", {"x": [2, 1]}),
         ToolCall("set", {"x": ["1", 2.0]}),
     ]
-    assert len(once(made, BOOK)) == 2
+    assert len(without_repeats(made, BOOK)) == 2
 
 
 def test_a_hand_off_told_in_other_words_is_the_same():
     texts = ("The user wants to have their money back.", "A customer who would like a refund is waiting.")
-    assert len(once([ToolCall("transfer_to_human", {"summary": text}) for text in texts], BOOK)) == 1
+    assert (
+        len(without_repeats([ToolCall("transfer_to_human", {"summary": text}) for text in texts], BOOK)) == 1
+    )

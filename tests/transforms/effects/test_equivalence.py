@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from turnwise.transforms.effects.equivalence import alike, is_prose, key_of, pair_alike
+from turnwise.transforms.effects.equivalence import equivalent, is_prose, key_of, pair_equivalent
 from turnwise.transforms.text.dates import moments, same_moment
 
 LONG = "The user wants to cancel the whole order at once."
@@ -80,13 +80,13 @@ DIFFERENT = [
 
 @pytest.mark.parametrize(("expected", "actual"), ALIKE)
 def test_values_that_mean_the_same(expected, actual):
-    assert alike(expected, actual)
+    assert equivalent(expected, actual)
 
 
 @pytest.mark.parametrize(("expected", "actual"), DIFFERENT)
 def test_values_that_differ(expected, actual):
-    assert not alike(expected, actual)
-    assert not alike(actual, expected)
+    assert not equivalent(expected, actual)
+    assert not equivalent(actual, expected)
 
 
 JSON = st.recursive(
@@ -98,22 +98,22 @@ JSON = st.recursive(
 
 @given(JSON)
 def test_everything_is_like_itself_and_its_json_text(value):
-    assert alike(value, value)
+    assert equivalent(value, value)
     if isinstance(value, dict | list):
-        assert alike(value, json.dumps(value))
+        assert equivalent(value, json.dumps(value))
 
 
 @given(st.lists(JSON, max_size=6), st.randoms(use_true_random=False))
 def test_order_does_not_matter(values, draw):
     shuffled = list(values)
     draw.shuffle(shuffled)
-    assert alike(values, shuffled)
+    assert equivalent(values, shuffled)
 
 
 @given(JSON, JSON)
 def test_equal_keys_mean_alike(left, right):
     if key_of(left) == key_of(right):
-        assert alike(left, right)
+        assert equivalent(left, right)
 
 
 @pytest.mark.parametrize("size", [3, 2_000])
@@ -121,12 +121,12 @@ def test_lists_of_any_length(size):
     values = list(range(size))
     texts = [f" {value}.0" for value in values]
     random.Random(0).shuffle(texts)
-    assert alike(values, texts)
-    assert not alike([*values, 0], [*texts, "1"])
+    assert equivalent(values, texts)
+    assert not equivalent([*values, 0], [*texts, "1"])
 
 
 def test_pairs_are_one_to_one():
-    assert pair_alike([1, "1", 2], ["2", 1.0, 3]) == [1, None, 0]
+    assert pair_equivalent([1, "1", 2], ["2", 1.0, 3]) == [1, None, 0]
 
 
 @pytest.mark.parametrize(
@@ -194,9 +194,9 @@ def nested(depth, leaf):
 
 @pytest.mark.parametrize("depth", [1, 10, 100])
 def test_lists_in_lists(depth):
-    assert alike(nested(depth, "a"), nested(depth, " A "))
-    assert not alike(nested(depth, "a"), nested(depth, "b"))
-    assert not alike(nested(depth, "a"), nested(depth - 1, "a"))
+    assert equivalent(nested(depth, "a"), nested(depth, " A "))
+    assert not equivalent(nested(depth, "a"), nested(depth, "b"))
+    assert not equivalent(nested(depth, "a"), nested(depth - 1, "a"))
 
 
 @pytest.mark.parametrize(("text", "value"), [("[1, 2]", [2, 1]), ('{"a": "5"}', {"a": 5.0, "b": None})])

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from turnwise.transforms.effects import verbs
-from turnwise.transforms.effects.inferred import guess_effect, words_of
+from turnwise.transforms.effects.inferred import infer_effect, words_of
 
 READ = """
     litre_to_gallon timestampToDate sentiment_analysis identity_verification wikipedia
@@ -41,17 +41,17 @@ HANDOFF = """
 
 @pytest.mark.parametrize("name", READ.split())
 def test_tools_that_read(name):
-    assert guess_effect(name) == ("read", True, False, "guess")
+    assert infer_effect(name) == ("read", True, False, "guess")
 
 
 @pytest.mark.parametrize("name", WRITE.split())
 def test_tools_that_write(name):
-    assert guess_effect(name).effect == "write"
+    assert infer_effect(name).effect == "write"
 
 
 @pytest.mark.parametrize("name", HANDOFF.split())
 def test_tools_that_hand_over(name):
-    assert guess_effect(name) == ("handoff", True, False, "guess")
+    assert infer_effect(name) == ("handoff", True, False, "guess")
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_tools_that_hand_over(name):
     ],
 )
 def test_how_they_write(name, idempotent, destructive):
-    assert guess_effect(name)[1:3] == (idempotent, destructive)
+    assert infer_effect(name)[1:3] == (idempotent, destructive)
 
 
 @pytest.mark.parametrize(
@@ -86,8 +86,8 @@ def test_how_they_write(name, idempotent, destructive):
     ],
 )
 def test_a_description_decides_where_the_name_says_nothing(description, wanted):
-    assert guess_effect("frobnicate", description).effect == wanted
-    assert guess_effect("cancel_order", description).effect == "write"
+    assert infer_effect("frobnicate", description).effect == wanted
+    assert infer_effect("cancel_order", description).effect == "write"
 
 
 @pytest.mark.parametrize(
@@ -127,10 +127,10 @@ SNAKES = [n for n in (READ + WRITE + HANDOFF).split() if re.fullmatch("[a-z]+(_[
 
 @pytest.mark.parametrize("spell", SPELLINGS)
 def test_the_spelling_does_not_matter(spell):
-    differing = [n for n in SNAKES if guess_effect(spell(n)) != guess_effect(n)]
+    differing = [n for n in SNAKES if infer_effect(spell(n)) != infer_effect(n)]
     assert differing == []
 
 
 @given(st.text(max_size=40), st.none() | st.text(max_size=40))
 def test_any_text_is_a_name(name, description):
-    assert guess_effect(name, description).effect in ("read", "write", "handoff")
+    assert infer_effect(name, description).effect in ("read", "write", "handoff")

@@ -3,7 +3,12 @@ import pytest
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import Conversation, ToolCall
 from turnwise.schemas.tools import ToolDeclaration, ToolSetting
-from turnwise.transforms.effects.tool_catalog import ToolCatalog, called_tool, open_book, sort_settings
+from turnwise.transforms.effects.tool_catalog import (
+    ToolCatalog,
+    called_tool,
+    conversation_tools,
+    sort_settings,
+)
 
 
 def catalog(config, *declared):
@@ -51,7 +56,7 @@ def test_names_go_before_globs_and_the_first_glob_counts():
 def test_the_log_goes_before_the_case():
     conversation = Conversation(conversation_id="c", tools=[ToolDeclaration("a", "read")])
     case = EvalCase(eval_id="e", tools=[ToolDeclaration("a", "write"), ToolDeclaration("b", "read")])
-    found = open_book(sort_settings({}), conversation, case)
+    found = conversation_tools(sort_settings({}), conversation, case)
     assert (found.effect("a").effect, found.effect("b").effect, found.declared) == (
         "read",
         "read",

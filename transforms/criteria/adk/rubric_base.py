@@ -81,10 +81,10 @@ class RubricCriterion(AdkJudged):
             recorded = pair.actual.expected if pair.actual else None
             for turn in (pair.expected, recorded):
                 given += [(rubric, pair.index) for rubric in self._typed(turn.rubrics if turn else [])]
-        once: dict[tuple[str, str], tuple[Rubric, int | None]] = {}
+        without_repeats: dict[tuple[str, str], tuple[Rubric, int | None]] = {}
         for rubric, turn_index in given:
-            once.setdefault((rubric.rubric_id, rubric.text), (rubric, turn_index))
-        return list(once.values())
+            without_repeats.setdefault((rubric.rubric_id, rubric.text), (rubric, turn_index))
+        return list(without_repeats.values())
 
     def _typed(self, rubrics: Iterable[Rubric]) -> list[Rubric]:
         return [rubric for rubric in rubrics if rubric.type == self.rubric_type and rubric.text.strip()]

@@ -5,7 +5,12 @@ from functools import cached_property
 from pydantic import BaseModel, Field
 
 from turnwise.schemas.tools import ToolSetting
-from turnwise.transforms.effects.tool_catalog import ToolCatalog, ToolSettings, open_book, sort_settings
+from turnwise.transforms.effects.tool_catalog import (
+    ToolCatalog,
+    ToolSettings,
+    conversation_tools,
+    sort_settings,
+)
 from turnwise.transforms.matching.sample import Sample
 
 
@@ -25,4 +30,4 @@ class KnowsTools(BaseModel):
 
     def catalog(self, sample: Sample) -> ToolCatalog:
         """Returns the tools of a conversation and its case."""
-        return open_book(self.settings, sample.conversation, sample.eval_case)
+        return conversation_tools(self.settings, sample.conversation, sample.eval_case)

@@ -9,7 +9,13 @@ from turnwise.schemas.score import Score
 from turnwise.schemas.values import JsonObject
 from turnwise.transforms.criteria.base import JudgedCriterion
 from turnwise.transforms.criteria.calls.base import KnowsTools
-from turnwise.transforms.effects.statements.claims import Action, ActionClaim, actions_of, place_of, settle
+from turnwise.transforms.effects.statements.claims import (
+    Action,
+    ActionClaim,
+    actions_of,
+    find_quote,
+    match_claims,
+)
 from turnwise.transforms.effects.tool_catalog import ToolCatalog, called_tool
 from turnwise.transforms.effects.wording import call_text
 from turnwise.transforms.judging.ask import Ask, Question
@@ -106,7 +112,7 @@ def _middle(answers: Answers[ClaimedActionsReply], sample: Sample, catalog: Tool
 
 
 def _located(reply: ClaimedActionsReply, sample: Sample) -> list[ActionClaim]:
-    places = [place_of(claim.quote, claim.turn - 1, sample.conversation) for claim in reply.claims]
+    places = [find_quote(claim.quote, claim.turn - 1, sample.conversation) for claim in reply.claims]
     return [
         ActionClaim(place, said.quote.strip(), said.tool.strip(), said.identifier.strip())
         for said, place in zip(reply.claims, places, strict=True)
@@ -115,8 +121,8 @@ def _located(reply: ClaimedActionsReply, sample: Sample) -> list[ActionClaim]:
 
 
 def _compared(claims: Sequence[ActionClaim], actions: Sequence[Action]) -> Score:
-    settle(claims, actions)
-    unsaid = [action for action in actions if not action.is_said]
+    match_claims(claims, actions)
+    unsaid = [action for action in actions if not action.is_claimed]
     total = len(claims) + len(unsaid)
     agreeing = sum(claim.verdict == "done" for claim in claims)
     details: JsonObject = {

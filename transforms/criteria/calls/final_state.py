@@ -7,7 +7,7 @@ from turnwise.schemas.conversation import Conversation
 from turnwise.schemas.score import Score
 from turnwise.schemas.values import JsonObject, JsonValue
 from turnwise.transforms.criteria.base import MeasuredCriterion, RestsOn
-from turnwise.transforms.effects.equivalence import alike
+from turnwise.transforms.effects.equivalence import equivalent
 from turnwise.transforms.effects.wording import value_text
 from turnwise.transforms.matching.arguments import is_directive, value_matches
 from turnwise.transforms.matching.expectations import JUDGE_NEEDED
@@ -86,7 +86,7 @@ def _paths(wanted: JsonObject, state: JsonValue, prefix: str) -> Iterator[tuple[
 
 
 def _verdict(wanted: JsonValue, found: JsonValue) -> bool | None:
-    return value_matches(wanted, found) if is_directive(wanted) else alike(wanted, found)
+    return value_matches(wanted, found) if is_directive(wanted) else equivalent(wanted, found)
 
 
 def _summary(differing: list[tuple[str, JsonValue, JsonValue]]) -> str:

@@ -10,13 +10,20 @@ from turnwise.schemas.score import Score
 from turnwise.schemas.values import JsonObject, JsonValue
 from turnwise.transforms.criteria.base import MeasuredCriterion, RestsOn
 from turnwise.transforms.criteria.calls.base import KnowsTools
+from turnwise.transforms.effects.actor_calls import ActorCall
 from turnwise.transforms.effects.calls import ArgumentComparison
-from turnwise.transforms.effects.deeds import Deed
+from turnwise.transforms.effects.changes import Changes, ExpectedCalls, changes_of, match_changes
 from turnwise.transforms.effects.handoffs import expected_handoffs
 from turnwise.transforms.effects.pairing import Matching
 from turnwise.transforms.effects.tool_catalog import ToolCatalog
-from turnwise.transforms.effects.wording import by_the_other, call_text, listed, summary, texts, wrong_details
-from turnwise.transforms.effects.work import Expected, Work, match_work, work_of
+from turnwise.transforms.effects.wording import (
+    by_other_actor,
+    call_text,
+    listed,
+    summary,
+    texts,
+    wrong_details,
+)
 from turnwise.transforms.matching.arguments import ArgumentMatcher, is_directive
 from turnwise.transforms.matching.expectations import JUDGE_NEEDED
 from turnwise.transforms.matching.sample import EXTRA_TURN, Sample, TurnPair
@@ -63,7 +70,7 @@ class ToolEffects(MeasuredCriterion, KnowsTools):
             return None
         catalog, turns = self.catalog(sample), [pair.actual] if pair.actual else []
         wanted = _expected(pair.expected, catalog)
-        score = self._compare(work_of(wanted, turns, catalog), catalog)
+        score = self._compare(changes_of(wanted, turns, catalog), catalog)
         score.label = pair.label
         return score
 
@@ -76,8 +83,10 @@ class ToolEffects(MeasuredCriterion, KnowsTools):
         of_turns = [_expected(turn, catalog) for turn in golden.turns]
         if actions is None and _states_calls(sample):
             actions = [call for turn in of_turns for call in turn.by_agent or ()]
-        wanted = Expected(actions, golden.user_actions, [call for turn in of_turns for call in turn.optional])
-        return self._compare(work_of(wanted, sample.conversation.turns, catalog), catalog)
+        wanted = ExpectedCalls(
+            actions, golden.user_actions, [call for turn in of_turns for call in turn.optional]
+        )
+        return self._compare(changes_of(wanted, sample.conversation.turns, catalog), catalog)
 
     def overall(self, turns: Sequence[Score]) -> Score | None:
         """Returns the mean over the turns; it fails if one did what fails at any threshold."""
@@ -87,17 +96,17 @@ class ToolEffects(MeasuredCriterion, KnowsTools):
             overall.outcome, overall.reason = "FAIL", f"in a turn: {next(filter(None, reasons))}"
         return overall
 
-    def _compare(self, work: Work, catalog: ToolCatalog) -> Score:
+    def _compare(self, work: Changes, catalog: ToolCatalog) -> Score:
         score = self._score(work, catalog, False)
-        if any(_has_directive(deed.call) for deed in work.expected):
+        if any(_has_directive(item.call) for item in work.expected):
             best = self._score(work, catalog, True)
             if best.value != score.value:
                 score = Score(None, reason=JUDGE_NEEDED, details=score.details)
         return score
 
-    def _score(self, work: Work, catalog: ToolCatalog, undecided: bool) -> Score:
+    def _score(self, work: Changes, catalog: ToolCatalog, undecided: bool) -> Score:
         compare = ArgumentComparison(self.argument_matchers, self.ordered_lists, undecided)
-        matching = match_work(work, catalog, compare)
+        matching = match_changes(work, catalog, compare)
         unexpected = _unexpected(matching)
         handoffs = [
             d
@@ -106,7 +115,7 @@ class ToolEffects(MeasuredCriterion, KnowsTools):
         ]
         allowed = handoffs if self.extra_handoffs == "allow" else []
         if allowed:
-            matching.extra[:] = [deed for deed in matching.extra if not _is_handoff(deed, catalog)]
+            matching.extra[:] = [item for item in matching.extra if not _is_handoff(item, catalog)]
         details = _details(matching, compare, work) | _if_any(
             destructive=listed(texts([d for d in unexpected if catalog.effect_of(d.call).destructive])),
             extra_handoffs=listed(texts(handoffs)),
@@ -141,22 +150,22 @@ def _has_directive(call: ToolCall) -> bool:
     return any(map(is_directive, (call.args or {}).values()))
 
 
-def _expected(turn: ExpectedTurn | None, catalog: ToolCatalog) -> Expected:
+def _expected(turn: ExpectedTurn | None, catalog: ToolCatalog) -> ExpectedCalls:
     """Returns the calls and hand-offs that a golden turn expects, and those it leaves unchecked."""
     if turn is None:
-        return Expected([])
+        return ExpectedCalls([])
     skipped = [e.tool_call for e in turn.expectations if e.skip and e.tool_call]
     handoffs, free = expected_handoffs(turn, catalog)
-    return Expected([*(turn.tool_calls or ()), *handoffs], optional=[*skipped, *free])
+    return ExpectedCalls([*(turn.tool_calls or ()), *handoffs], optional=[*skipped, *free])
 
 
-def _unexpected(matching: Matching) -> list[Deed]:
+def _unexpected(matching: Matching) -> list[ActorCall]:
     """Returns what the agent did and nothing expects, in place of something or beside it."""
-    return [*matching.extra, *(pair.actual for pair in matching.wrong if pair.actual.by == "agent")]
+    return [*matching.extra, *(pair.actual for pair in matching.wrong if pair.actual.actor == "agent")]
 
 
-def _is_handoff(deed: Deed, catalog: ToolCatalog) -> bool:
-    return catalog.effect_of(deed.call).effect == "handoff"
+def _is_handoff(item: ActorCall, catalog: ToolCatalog) -> bool:
+    return catalog.effect_of(item.call).effect == "handoff"
 
 
 def _f1(matching: Matching, catalog: ToolCatalog) -> float:
@@ -165,16 +174,16 @@ def _f1(matching: Matching, catalog: ToolCatalog) -> float:
     wanted = [*matched, *matching.missing, *(pair.expected for pair in matching.wrong)]
     made = [*matched, *matching.extra, *(pair.actual for pair in matching.wrong)]
     agreed, total = _weight(matched, catalog), _weight(wanted, catalog) + _weight(made, catalog)
-    if not any(catalog.effect_of(deed.call).effect == "write" for deed in (*wanted, *made)):
+    if not any(catalog.effect_of(item.call).effect == "write" for item in (*wanted, *made)):
         agreed, total = agreed + 1.0, total + 2.0
     return 2.0 * agreed / total
 
 
-def _weight(made: Sequence[Deed], catalog: ToolCatalog) -> float:
-    return sum(HANDOFF_WEIGHT if _is_handoff(deed, catalog) else 1.0 for deed in made)
+def _weight(made: Sequence[ActorCall], catalog: ToolCatalog) -> float:
+    return sum(HANDOFF_WEIGHT if _is_handoff(item, catalog) else 1.0 for item in made)
 
 
-def _details(matching: Matching, compare: ArgumentComparison, work: Work) -> JsonObject:
+def _details(matching: Matching, compare: ArgumentComparison, work: Changes) -> JsonObject:
     matched, wrong = len(matching.matched), len(matching.wrong)
     details: JsonObject = {
         "expected": matched + wrong + len(matching.missing),
@@ -185,7 +194,7 @@ def _details(matching: Matching, compare: ArgumentComparison, work: Work) -> Jso
         "wrong_arguments": wrong_details(matching.wrong, compare),
     }
     return details | _if_any(
-        made_by_the_other=by_the_other(matching),
+        made_by_the_other=by_other_actor(matching),
         undone=listed(texts(work.undone)),
         failed=listed(list(map(call_text, work.failed))),
         guessed=work.guesses,

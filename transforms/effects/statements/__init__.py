@@ -1,1 +1,1 @@
-"""What a text says: numbers, dates, identifiers, and claims about actions."""
+"""Numbers, dates, identifiers and claims about actions in texts."""

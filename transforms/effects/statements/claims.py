@@ -1,4 +1,4 @@
-"""What an agent says it did, beside what it did."""
+"""Matches an agent's claims about actions with the actions that it performed."""
 
 import re
 from collections.abc import Sequence
@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 
 from turnwise.schemas.conversation import Conversation, ToolCall, ToolResponse
 from turnwise.schemas.values import JsonObject
-from turnwise.transforms.effects.deeds import once
+from turnwise.transforms.effects.actor_calls import without_repeats
 from turnwise.transforms.effects.equivalence import plain
 from turnwise.transforms.effects.failures import has_failed
 from turnwise.transforms.effects.tool_catalog import ToolCatalog, called_tool
@@ -25,25 +25,25 @@ Verdict = Literal["done", "not_done", "too_early"]
 
 @dataclass(slots=True)
 class Action:
-    """Something that succeeded.
+    """A successful change.
 
     Attributes:
         turn: Index of its turn.
         tool: Name of the tool that did it.
         call: The call.
-        text: Arguments and answer, to look for an identifier in.
-        is_said: Whether the agent says so anywhere.
+        text: Arguments and response, searched for identifiers.
+        is_claimed: Whether the agent claims it anywhere.
     """
 
     turn: int
     tool: str
     call: ToolCall
     text: str
-    is_said: bool = False
+    is_claimed: bool = False
 
 
 class MessageRange(NamedTuple):
-    """Where words of an agent stand: turn and message by index, then code-point offsets, half open."""
+    """Range of an agent's words: indexes of turn and message, half-open code-point offsets."""
 
     turn: int
     message: int
@@ -53,12 +53,12 @@ class MessageRange(NamedTuple):
 
 @dataclass(slots=True)
 class ActionClaim:
-    """Something that an agent says it did.
+    """An action that an agent claims.
 
     Attributes:
-        tool: The tool that would have done it; "": none.
-        identifier: What names the thing it was done to; "": nothing does.
-        action: The action that is meant; None: there is none.
+        tool: Tool that performs such an action; "": none.
+        identifier: Identifier of the affected resource; "": none.
+        action: The matching action; None: there is none.
     """
 
     place: MessageRange
@@ -69,7 +69,7 @@ class ActionClaim:
     action: Action | None = None
 
     def detail(self) -> JsonObject:
-        """Returns the claim as a row's detail."""
+        """Returns the claim for the details of a score."""
         return {
             **self.place._asdict(),
             "quote": self.quote,
@@ -81,7 +81,7 @@ class ActionClaim:
 
 
 def actions_of(conversation: Conversation, catalog: ToolCatalog) -> list[Action]:
-    """Returns what an agent changed and whom it handed over to; what is idempotent, once."""
+    """Returns the changes and hand-offs of the agent, without repetitions of idempotent calls."""
     found: list[Action] = []
     for place, turn in enumerate(conversation.turns):
         pairs = zip(turn.tool_calls, pair_responses(turn.tool_calls, turn.tool_responses), strict=True)
@@ -89,7 +89,7 @@ def actions_of(conversation: Conversation, catalog: ToolCatalog) -> list[Action]
         if not any(catalog.effect(action.tool).effect == "handoff" for action in own):
             own += [_action(place, ToolCall(name=f"transfer to {agent}"), None) for agent in turn.transfers]
         found += own
-    kept = {id(call) for call in once([action.call for action in found], catalog)}
+    kept = {id(call) for call in without_repeats([action.call for action in found], catalog)}
     return [action for action in found if id(action.call) in kept]
 
 
@@ -102,8 +102,8 @@ def _action(place: int, call: ToolCall, response: ToolResponse | None) -> Action
     return Action(place, called_tool(call), call, plain(text))
 
 
-def place_of(quote: str, turn: int, conversation: Conversation) -> MessageRange | None:
-    """Finds an agent's words, first in the turn in which they are said to stand; None: nobody said so."""
+def find_quote(quote: str, turn: int, conversation: Conversation) -> MessageRange | None:
+    """Finds a quote in the agent's messages, in the stated turn first; None: it is not there."""
     turns = range(len(conversation.turns))
     for index in (*(i for i in turns if i == turn), *(i for i in turns if i != turn)):
         for message, text in enumerate(turn_texts(conversation.turns[index])):
@@ -113,19 +113,19 @@ def place_of(quote: str, turn: int, conversation: Conversation) -> MessageRange 
     return None
 
 
-def settle(claims: Sequence[ActionClaim], actions: Sequence[Action]) -> None:
-    """Finds for every claim the action that is meant; one that names its thing chooses first.
+def match_claims(claims: Sequence[ActionClaim], actions: Sequence[Action]) -> None:
+    """Sets the action and verdict of every claim, claims with an identifier first.
 
-    A claim means an action of its tool that nobody has claimed yet, or else repeats an earlier claim. An
-    action that only follows the claim was claimed too early.
+    A claim matches an action of its tool that is not claimed yet, or else repeats an earlier claim. If the
+    action comes after the claim, the verdict is `too_early`.
     """
     for claim in sorted(claims, key=lambda claim: not claim.identifier):
         fitting = [action for action in actions if _fits(claim, action)]
         before = [action for action in fitting if action.turn <= claim.place.turn]
         meant = before or fitting
         if meant:
-            claim.action = next((action for action in meant if not action.is_said), meant[0])
-            claim.action.is_said = True
+            claim.action = next((action for action in meant if not action.is_claimed), meant[0])
+            claim.action.is_claimed = True
             claim.verdict = "done" if before else "too_early"
 
 
@@ -134,7 +134,7 @@ def _fits(claim: ActionClaim, action: Action) -> bool:
 
 
 def _names(identifier: str, text: str) -> bool:
-    """Tells whether a text holds an identifier whole (`A1` is not in `A12`), or a long number by its end."""
+    """Returns whether a text holds a whole identifier (`A1` is not in `A12`), or the end of a long number."""
     wanted = plain(identifier).strip(_AROUND)
     is_end = wanted.isdigit() and len(wanted) >= _LAST_DIGITS
     before = "" if is_end else r"(?<![a-z0-9])"

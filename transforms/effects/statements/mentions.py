@@ -1,4 +1,4 @@
-"""The numbers, amounts, dates, times of day and identifiers of a running text, by value."""
+"""Extracts numbers, amounts, dates, times of day and identifiers from prose, by value."""
 
 import re
 import unicodedata
@@ -103,16 +103,16 @@ _BETWEEN_DAY_AND_TIME = frozenset(("t", ",", "at", ", at", "um", "à"))
 
 
 class Mention(NamedTuple):
-    """Something in a text that has a value.
+    """A value in a text.
 
     Attributes:
-        start: Where it begins.
-        end: Where it ends.
-        amount: A number, perhaps with a currency.
+        start: Code-point offset.
+        end: Code-point offset, exclusive.
+        amount: A number, optionally with a currency.
         is_share: Whether the number is a percentage.
-        moments: All readings of a date or a time of day.
+        dates: All readings of a date or a time of day.
         code: An identifier, in lower case.
-        is_denied: Whether the words beside it say that it is not so (`not 5`).
+        is_denied: Whether the words beside it negate it (`not 5`).
     """
 
     start: int
@@ -124,7 +124,7 @@ class Mention(NamedTuple):
     is_denied: bool = False
 
     def means(self, other: "Mention") -> bool:
-        """Tells whether both have the same value."""
+        """Returns whether both have the same value."""
         if self.is_denied != other.is_denied or self.code != other.code:
             return False
         if self.amount and other.amount:
@@ -133,19 +133,19 @@ class Mention(NamedTuple):
 
 
 class Passage(NamedTuple):
-    """A text as its mentions and what stands between them: one text more than mentions."""
+    """The mentions of a text, and the texts between them (one more than mentions)."""
 
     between: list[str]
     mentions: list[Mention]
 
 
 def read_passage(text: str, language: str | None, with_words: bool = True) -> Passage:
-    """Finds what has a value in a text.
+    """Splits a text into values and the texts between them.
 
     Args:
         text: The text.
-        language: BCP 47 code, by which `2,5` and `1.234` are read; None: as arguments of tools are.
-        with_words: False: a date in words (`May 20, 2024`) is taken for a word and two numbers.
+        language: BCP 47 code, for reading `2,5` and `1.234`; None: read as tool arguments.
+        with_words: False: a date in words (`May 20, 2024`) is read as a word and two numbers.
     """
     text = _normal(text, language)
     found = list(_mentions(text, language, _WITH_WORDS if with_words else _IN_DIGITS))
@@ -178,7 +178,7 @@ def _mentions(text: str, language: str | None, finder: re.Pattern[str]) -> Itera
 
 
 def _moment(found: re.Match[str], language: str | None) -> Mention:
-    """Reads a date or a time of day; a date whose day and month cannot be told apart is an identifier."""
+    """Reads a date or a time of day; a date with ambiguous day and month is an identifier."""
     readings = moments(plain(found[0]))
     if len(readings) > 1:
         first = "day" if "." in found[0] else first_of_day_and_month(language)
@@ -189,7 +189,7 @@ def _moment(found: re.Match[str], language: str | None) -> Mention:
 
 
 def _number(text: str, found: re.Match[str], language: str | None) -> Mention:
-    """Reads a number with its sign, scale and currency; what is none is an identifier."""
+    """Reads a number with its sign, scale and currency, or else an identifier."""
     identifier = Mention(*found.span(), code=plain(found[0]))
     core = _DIGITS.fullmatch(found["core"])
     value = read_number(core[1], language) if core else None
@@ -207,7 +207,7 @@ def _number(text: str, found: re.Match[str], language: str | None) -> Mention:
 
 
 def _may_follow(letters: str) -> bool:
-    """Tells whether letters right behind digits are a word of their own (`10kg`, `10-day`)."""
+    """Returns whether letters after digits are a separate word (`10kg`, `10-day`)."""
     if any(map(str.isdecimal, letters)) or letters.lower() in _ORDINALS:
         return False
     if letters.startswith(("-", "_")) and letters[1:2].isupper():

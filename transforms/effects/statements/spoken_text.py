@@ -1,4 +1,4 @@
-"""Whether a text was said, in the same words and with the same values."""
+"""Searches an agent's messages for expected texts, by words and by values."""
 
 import re
 import unicodedata
@@ -15,8 +15,8 @@ _LIST_NUMBER = re.compile(r"^[ \t>*-]*(?:\*\*)?(\d{1,3})[.)](?:\*\*)?[ \t]+(?=\S
 _WORD = re.compile(r"\w+")
 
 
-class Spoken:
-    """What an agent said, to look for texts in."""
+class SpokenText:
+    """The messages of an agent."""
 
     def __init__(self, texts: Sequence[str], language: str | None) -> None:
         self._texts, self._language = texts, language
@@ -37,26 +37,26 @@ class Spoken:
     def _passages_in_digits(self) -> list[Passage]:
         return [read_passage(text, self._language, False) for text in self._texts]
 
-    def holds(self, wanted: str) -> bool:
-        """Tells whether a text was said.
+    def contains(self, wanted: str) -> bool:
+        """Returns whether a text was said.
 
-        Words are compared as they are but for letter case, bold type, the kind of apostrophe and how accents
-        are encoded, and may be part of others. Numbers, amounts,
-        dates and times of day are compared by value, identifiers as a whole (`1` is not in `21`). A number
-        that is denied (`not 5`), or that only counts the lines of a list, is not said.
+        Words are compared without regard to letter case, bold type, kind of apostrophe and encoding of
+        accents, and may be part of longer words. Numbers, amounts, dates and times of day are compared by
+        value, identifiers as a whole (`1` is not in `21`). Negated numbers (`not 5`) and numbers of list
+        entries do not count.
         """
         passage = read_passage(wanted, self._language) if _DIGIT.search(wanted) else None
         if passage is None or not passage.mentions:
             return _words(wanted) in self._all
         if not any(map(str.isalpha, "".join(passage.between))):
-            return any(_holds(said, passage) for said in self._values)
+            return any(_contains(said, passage) for said in self._values)
         in_digits = read_passage(wanted, self._language, False)
-        return any(_holds(said, passage) for said in self._passages) or any(
-            _holds(said, in_digits) for said in self._passages_in_digits
+        return any(_contains(said, passage) for said in self._passages) or any(
+            _contains(said, in_digits) for said in self._passages_in_digits
         )
 
-    def instead(self, wanted: str) -> str:
-        """Returns the sentence that is nearest to a text, or the last words; "": nothing was said."""
+    def nearest_sentence(self, wanted: str) -> str:
+        """Returns the sentence most similar to a text, or the last sentence; "": there are no messages."""
         text = "\n\n".join(text for text in self._texts if text.strip())[-_LONGEST_SEARCHED:]
         if not text:
             return ""
@@ -68,20 +68,20 @@ class Spoken:
 
 
 def _words(text: str) -> str:
-    """Returns a text without what does not change its words."""
+    """Normalises case, bold type, apostrophes and accents."""
     if not text.isascii():
         text = unicodedata.normalize("NFC", text).replace("\u2019", "'")
     return (text.replace("**", "") or text).casefold()
 
 
 def _without_list_numbers(text: str) -> str:
-    """Takes out the numbers of the lines of a list (`1.`, `2.`, ...)."""
+    """Removes the numbers of list entries (`1.`, `2.`, ...)."""
     numbers = [int(found[1]) for found in _LIST_NUMBER.finditer(text)]
     is_list = len(numbers) > 1 and numbers == [*range(1, len(numbers) + 1)]
     return _LIST_NUMBER.sub("", text) if is_list else text
 
 
-def _holds(said: Passage, wanted: Passage) -> bool:
+def _contains(said: Passage, wanted: Passage) -> bool:
     size = len(wanted.mentions)
     return any(
         all(map(_means, wanted.mentions, said.mentions[i : i + size]))
@@ -97,7 +97,7 @@ def _means(wanted: Mention, said: Mention) -> bool:
 
 
 def _likeness(wanted: str, part: str) -> float:
-    """Returns the share of the wanted words that are in a sentence; a number is a little like any other."""
+    """Returns the share of the wanted words in a sentence; two numbers count as half a shared word."""
     words = set(_WORD.findall(wanted.casefold()))
     shared = len(words & set(_WORD.findall(part.casefold())))
     both_count = _DIGIT.search(wanted) is not None and _DIGIT.search(part) is not None

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from turnwise.transforms.effects.statements.said import Spoken
+from turnwise.transforms.effects.statements.spoken_text import SpokenText
 from turnwise.transforms.effects.statements.written_numbers import read_number
 
 SAID = [
@@ -191,8 +191,8 @@ SAID = [
 
 @pytest.mark.parametrize(("wanted", "said", "language", "found"), SAID)
 def test_texts_that_were_said(wanted, said, language, found):
-    assert Spoken([said], language).holds(wanted) is found
-    assert Spoken(["Hello, 99.", said, "Bye!"], language).holds(wanted) is found
+    assert SpokenText([said], language).contains(wanted) is found
+    assert SpokenText(["Hello, 99.", said, "Bye!"], language).contains(wanted) is found
 
 
 @pytest.mark.parametrize(
@@ -200,39 +200,39 @@ def test_texts_that_were_said(wanted, said, language, found):
 )
 def test_long_texts_take_no_long_time(part):
     """Work that grew with the square of the length would be seen."""
-    assert not Spoken([part * 20_000], None).holds("see 77 there")
+    assert not SpokenText([part * 20_000], None).contains("see 77 there")
 
 
 def test_a_text_does_not_go_over_two_messages():
-    assert not Spoken(["It is 5", "kg of sugar"], None).holds("5 kg")
+    assert not SpokenText(["It is 5", "kg of sugar"], None).contains("5 kg")
 
 
 @given(st.integers(0, 10**12), st.integers(0, 10**12))
 def test_whole_numbers_are_found_as_themselves_alone(wanted, other):
     for spelled in (f"{wanted:,}", f"${wanted:,}.00", f"{wanted}", f"{wanted} EUR"):
-        assert Spoken([f"It is {spelled}, all told."], None).holds(str(wanted))
-        assert Spoken([f"It is {spelled}."], None).holds(str(other)) == (wanted == other)
+        assert SpokenText([f"It is {spelled}, all told."], None).contains(str(wanted))
+        assert SpokenText([f"It is {spelled}."], None).contains(str(other)) == (wanted == other)
 
 
 @given(st.decimals(0, 10**9, places=2))
 def test_decimals_in_two_languages(value):
     english = f"{value:,}"
     german = english.translate(str.maketrans(",.", ".,"))
-    assert Spoken([f"Das macht {german} €."], "de-DE").holds(str(value))
-    assert Spoken([f"That is {english}."], "en").holds(str(value))
+    assert SpokenText([f"Das macht {german} €."], "de-DE").contains(str(value))
+    assert SpokenText([f"That is {english}."], "en").contains(str(value))
 
 
 @given(st.text(max_size=60), st.text(max_size=60), st.sampled_from([None, "de", "en", "fr", "ko", "?"]))
 def test_any_texts_can_be_compared(wanted, said, language):
-    spoken = Spoken([said], language)
-    spoken.holds(wanted)
-    assert len(spoken.instead(wanted)) <= 160
+    spoken = SpokenText([said], language)
+    spoken.contains(wanted)
+    assert len(spoken.nearest_sentence(wanted)) <= 160
 
 
 @given(st.text(alphabet="0123456789.,-/:$€% aAkmMay'\n", max_size=40))
 def test_what_looks_like_numbers_is_found_in_itself(text):
     """Whatever it is read as, a text that begins and ends with a word is found in the same text."""
-    assert Spoken([f"see {text} there"], None).holds(f"see {text} there")
+    assert SpokenText([f"see {text} there"], None).contains(f"see {text} there")
 
 
 @pytest.mark.parametrize(
@@ -254,7 +254,7 @@ def test_numbers_as_languages_write_them(text, language, value):
 
 
 @pytest.mark.parametrize(
-    ("wanted", "texts", "instead"),
+    ("wanted", "texts", "nearest"),
     [
         ("23553", ["Hello. The total is $23,554. Bye."], "The total is $23,554."),
         ("no refund", ["You get a refund. Goodbye now."], "You get a refund."),
@@ -263,9 +263,9 @@ def test_numbers_as_languages_write_them(text, language, value):
         ("xyz", ["  "], ""),
     ],
 )
-def test_what_was_said_instead(wanted, texts, instead):
-    assert Spoken(texts, "en").instead(wanted) == instead
+def test_nearest_sentence(wanted, texts, nearest):
+    assert SpokenText(texts, "en").nearest_sentence(wanted) == nearest
 
 
 def test_what_was_said_instead_is_bounded():
-    assert len(Spoken(["word " * 10_000], None).instead("other words")) <= 160
+    assert len(SpokenText(["word " * 10_000], None).nearest_sentence("other words")) <= 160
