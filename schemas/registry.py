@@ -1,6 +1,6 @@
 """Registries: the implementations of one kind, built in, of installed packages, and of `--plugin`."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from difflib import get_close_matches
 from functools import cache
@@ -58,16 +58,23 @@ class Registry(Mapping[str, T], Generic[T]):
             raise TypeError(f"the name {item.name} is taken by another {self.kind}")
         return item
 
-    def find(self, name: str) -> T:
-        """Returns the implementation of a name; raises ConfigError with the nearest names, or with all."""
-        if name in self:
-            return self[name]
-        raise ConfigError(f"unknown {self.kind} {name}{self.hint(name)}")
+    def find(self, name: str, before: str = "", among: Iterable[str] | None = None) -> T:
+        """Returns the implementation of a name.
 
-    def hint(self, name: str) -> str:
-        """Returns, as the end of a sentence, the name that an unknown one is near to, or else all names."""
-        near = get_close_matches(name, self, n=1, cutoff=0.5)
-        return f" (did you mean {near[0]}?)" if near else f" (there are: {', '.join(sorted(self))})"
+        Args:
+            name: What is looked up.
+            before: What the error begins with, before the name: the option or key that gives it.
+            among: The names that are possible; None: all.
+
+        Raises:
+            ConfigError: There is none; the message names the nearest, or all.
+        """
+        known = sorted(self if among is None else among)
+        if name in known:
+            return self[name]
+        near = get_close_matches(name, known, n=1, cutoff=0.5)
+        hint = f"did you mean {near[0]}?" if near else f"there are: {', '.join(known)}"
+        raise ConfigError(f"{before}{name}: unknown {self.kind} ({hint})")
 
     def __getitem__(self, name: str) -> T:
         return self._complete()[name]

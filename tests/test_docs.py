@@ -13,13 +13,14 @@ from apache_beam.options.pipeline_options import PipelineOptions
 from docs.generate import PAGE, field_meaning, own_fields, read_docstring, shipped
 from docs.generate import page as reference_page
 from tests.documentation import DOCS, PAGES, ROOT, TEXT, page, table
-from turnwise.pipeline.cli.arguments import LOG_FORMATS, add_arguments
+from turnwise.pipeline.cli.arguments import add_arguments
 from turnwise.pipeline.service.arguments import add_serve_arguments
 from turnwise.pipeline.service.mcp.tools import TOOLS
 from turnwise.schemas.alert_config import AlertRule
 from turnwise.schemas.config import EvalConfig
 from turnwise.schemas.judge_config import JudgeConfig
 from turnwise.schemas.rows import ScoreRow
+from turnwise.transforms.formats.base import log_formats
 from turnwise.transforms.scoring.config import build_criteria, parse_config
 
 
@@ -107,7 +108,7 @@ def test_every_option_that_is_named_exists_and_every_own_option_is_named() -> No
 
 def test_every_log_format_has_its_row() -> None:
     rows = table(page("input-formats"), "log record")
-    assert sorted(row[1].strip("`") for row in rows) == sorted(set(LOG_FORMATS) - {"auto"})
+    assert sorted(row[1].strip("`") for row in rows) == sorted(log_formats())
 
 
 def test_every_tool_of_the_server_has_its_row() -> None:

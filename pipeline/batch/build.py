@@ -22,7 +22,7 @@ from turnwise.transforms.beam.metrics import MetricsFn
 from turnwise.transforms.beam.parse import FAILURES, JoinSessions, ParseConversations, ParseEvalCases
 from turnwise.transforms.beam.score_turns import RESULTS, SCORES, STATISTICS, ScoreTurns
 from turnwise.transforms.ces.aggregates import VersionSums, aggregated_metrics
-from turnwise.transforms.formats.events import EVENT_FORMATS
+from turnwise.transforms.formats.events import may_hold_events
 from turnwise.transforms.formats.registry import CaseReader, LogReader
 from turnwise.transforms.metrics.rows import failure_rows, slice_rows, turn_rows, version_rows
 from turnwise.transforms.metrics.state import MetricsState
@@ -33,7 +33,6 @@ REASONS = "turnwise.failures"
 FINDINGS = "turnwise.findings"
 VERSIONS = "turnwise.failures_by_version"
 VERSION_MARK = "="
-_JOINED_FORMATS = ("auto", *EVENT_FORMATS)
 
 
 def build(root: beam.Pipeline, logs: Source, cases: Source | None, settings: RunSettings, sink: Sink) -> None:
@@ -52,7 +51,7 @@ def build(root: beam.Pipeline, logs: Source, cases: Source | None, settings: Run
     eval_cases, failures = _read_cases(root, cases, settings)
     failures += [read_failures, parsed.failures]
     parts = {"": parsed.conversations}
-    if settings.input_format in _JOINED_FORMATS:
+    if may_hold_events(settings.input_format):
         joined = parsed.events | "JoinSessions" >> JoinSessions()
         parts[SESSIONS] = joined.conversations
         failures.append(joined.failures)

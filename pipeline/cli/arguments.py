@@ -2,19 +2,7 @@
 
 import argparse
 
-LOG_FORMATS = (
-    "auto",
-    "turnwise",
-    "ces_conversation",
-    "ces_session_output",
-    "adk_session",
-    "adk_event",
-    "adk_eval_result",
-    "openai_chat",
-    "turn_event",
-    "discovery_engine",
-)
-
+from turnwise.transforms.formats.base import AUTO, log_formats
 
 _STREAM_LENGTHS = (
     ("--session_gap", float, "silence that ends a conversation whose events come one by one (default: 600)"),
@@ -43,9 +31,9 @@ def _add_input(group: argparse._ArgumentGroup) -> None:
     )
     group.add_argument(
         "--input_format",
-        choices=LOG_FORMATS,
-        default="auto",
-        help="format of the log records (default: auto)",
+        default=AUTO,
+        metavar="FORMAT",
+        help=format_help(),
     )
     _add_paths(group, "--eval_cases", "eval cases: files, directories, globs or addresses of stores")
     group.add_argument("--config", metavar="FILE", help="criteria and thresholds: ADK's EvalConfig JSON")
@@ -55,6 +43,13 @@ def _add_input(group: argparse._ArgumentGroup) -> None:
         default=64.0,
         metavar="MB",
         help="a larger record is a failure (default: 64)",
+    )
+
+
+def format_help() -> str:
+    """Returns the help of `--input_format`: the formats there are."""
+    return (
+        f"format of the log records: {', '.join(sorted(log_formats()))} (default: {AUTO}, told by their keys)"
     )
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-from turnwise.pipeline.cli.arguments import LOG_FORMATS
+from turnwise.pipeline.cli.arguments import format_help
 from turnwise.pipeline.io.records import OTHER_SUFFIXES, SUFFIXES, split_records, unzipped
 from turnwise.pipeline.io.terminal import printable, say
 from turnwise.pipeline.io.walking import Unreadable, files_at, shown_path
@@ -28,6 +28,7 @@ from turnwise.transforms.effects.tool_catalog import (
     conversation_tools,
     sort_settings,
 )
+from turnwise.transforms.formats.base import AUTO, check_log_format
 from turnwise.transforms.formats.events import ConversationEvent, join_events
 from turnwise.transforms.formats.registry import CaseReader, LogReader
 
@@ -50,6 +51,7 @@ def list_tools(argv: Sequence[str]) -> int:
         ConfigError: An option, the config or a path is wrong.
     """
     options = _parser().parse_args(argv)
+    check_log_format(options.input_format)
     config = read_config(options.config)
     listing = _Listing(
         sort_settings(config.tools),
@@ -75,7 +77,7 @@ def _parser() -> _Parser:
     parser.add_argument(
         "log", nargs="+", metavar="LOG", help="logs or eval cases: files, directories or globs"
     )
-    parser.add_argument("--input_format", choices=LOG_FORMATS, default="auto", help="of the log records")
+    parser.add_argument("--input_format", default=AUTO, metavar="FORMAT", help=format_help())
     parser.add_argument(
         "--eval_cases", nargs="+", metavar="PATH", help="eval cases whose tools are listed too"
     )

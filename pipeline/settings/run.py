@@ -17,6 +17,7 @@ from turnwise.transforms.ces.criteria import CES_CRITERIA
 from turnwise.transforms.ces.results import RunInfo
 from turnwise.transforms.criteria import CRITERIA, Criterion
 from turnwise.transforms.criteria.adk.rubric_base import RubricCriterion
+from turnwise.transforms.formats.base import AUTO, FORMATS, check_log_format
 from turnwise.transforms.judging.backends.access import chosen_backend
 from turnwise.transforms.judging.setup import JudgeSettings
 from turnwise.transforms.scoring.config import build_criteria
@@ -26,7 +27,6 @@ from turnwise.transforms.scoring.verdict import STATUS
 _NO_JUDGE = JudgeSettings(JudgeConfig(backend="none"))
 # A local engine visits every key at every step of time.
 _LOCAL_SLOTS = 64
-_FORMATS_WITH_RUBRICS = ("auto", "turnwise", "turn_event", "adk_eval_result", "adk_case_result")
 DEFAULT_CACHE = Path.home() / ".cache/turnwise/replies.sqlite"
 """Where replies of judges are kept unless something else is said."""
 
@@ -52,7 +52,7 @@ class RunSettings:
     config: EvalConfig
     criteria: tuple[Criterion, ...]
     input: tuple[str, ...] = ()
-    input_format: str = "auto"
+    input_format: str = AUTO
     eval_cases: tuple[str, ...] = ()
     output: str = ""
     output_format: Literal["jsonl", "avro"] = "jsonl"
@@ -112,6 +112,7 @@ def check_options(
     _check_values(options)
     if is_streaming and (options.estimate or options.store or options.output_format != "jsonl"):
         raise ConfigError("--estimate, --store and --output_format avro are for runs that end, no streams")
+    check_log_format(options.input_format)
     config = read_config(options.config)
     criteria = build_criteria(config)
     _check_rubrics(criteria, options)
@@ -143,7 +144,7 @@ def check_options(
 
 def _check_rubrics(criteria: tuple[Criterion, ...], options: RawOptions) -> None:
     """Refuses a criterion by rubrics where there can be none: records of most formats bring none along."""
-    if options.eval_cases or options.input_format in _FORMATS_WITH_RUBRICS:
+    if options.eval_cases or options.input_format == AUTO or FORMATS[options.input_format].has_rubrics:
         return
     for criterion in criteria:
         if isinstance(criterion, RubricCriterion) and not criterion.rubrics:

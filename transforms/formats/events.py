@@ -1,6 +1,6 @@
 """Events of conversations: logs that grow while people talk, joined into whole conversations."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from hashlib import blake2b
 from math import inf
 from typing import NamedTuple
@@ -10,13 +10,10 @@ from pydantic_core import from_json
 from turnwise.schemas.conversation import Conversation
 from turnwise.schemas.record import Record
 from turnwise.schemas.values import JsonObject, JsonValue
-from turnwise.transforms.formats.adk import event as adk_event
-from turnwise.transforms.formats.canonical import turn_event
-from turnwise.transforms.formats.ces import log as ces_log
+from turnwise.transforms.formats.base import AUTO, FORMATS, EventReader, time_by
 from turnwise.transforms.formats.problems import checked, with_turns
 from turnwise.transforms.formats.spellings import as_text
 from turnwise.transforms.formats.unread import UNREAD, Unread
-from turnwise.transforms.text.times import value_time
 
 UNNUMBERED = -1
 _LARGEST_INDEX = 2**31 - 1
@@ -48,46 +45,6 @@ class ConversationEvent(NamedTuple):
     watermark: float = 0.0
 
 
-class _Kind(NamedTuple):
-    """What the events of a format tell, and how they are joined; `own_id` is what only this one calls id."""
-
-    place: Callable[[JsonObject], tuple[str, int]]
-    is_end: Callable[[JsonObject], bool]
-    own_id: Callable[[JsonObject], JsonValue]
-    join: Callable[[str, Sequence[JsonObject]], Conversation]
-
-
-def _ces_place(value: JsonObject) -> tuple[str, int]:
-    session_id, one_based = ces_log.entry_session(value)
-    return session_id, one_based - 1
-
-
-def _ces_id(value: JsonObject) -> JsonValue:
-    return value.get("insertId")
-
-
-def _no_id(value: JsonObject) -> JsonValue:
-    return None
-
-
-def _joined_entries(session_id: str, values: Sequence[JsonObject]) -> Conversation:
-    return checked(ces_log.joined_conversation(session_id, values))
-
-
-def _joined_session(session_id: str, values: Sequence[JsonObject]) -> Conversation:
-    return checked(adk_event.joined_conversation(session_id, values))
-
-
-_KINDS = {
-    "ces_session_output": _Kind(_ces_place, ces_log.ends_session, _ces_id, _joined_entries),
-    "adk_event": _Kind(adk_event.place, adk_event.is_end, adk_event.own_id, _joined_session),
-    "turn_event": _Kind(turn_event.place, turn_event.is_end, _no_id, turn_event.joined_conversation),
-}
-
-EVENT_FORMATS = tuple(_KINDS)
-"""Names of the formats whose records are events."""
-
-
 def read_event(name: str, value: JsonValue, record: Record) -> ConversationEvent:
     """Returns the event that a parsed record of an event format is.
 
@@ -96,13 +53,25 @@ def read_event(name: str, value: JsonValue, record: Record) -> ConversationEvent
     """
     if not isinstance(value, dict):
         raise ValueError(f"a JSON object is needed, not {type(value).__name__}")
-    kind = _KINDS[name]
-    session_id, turn_index = kind.place(value)
+    events = _reader(name)
+    session_id, turn_index = events.place(value)
     if not UNNUMBERED <= turn_index <= _LARGEST_INDEX:
         raise ValueError(f"there is no turn {turn_index}")
-    event_id = as_text(value.get("event_id")) or as_text(kind.own_id(value)) or _digest(record.data)
-    time = value_time(value)
-    return ConversationEvent(session_id, turn_index, time, event_id, kind.is_end(value), name, record)
+    event_id = as_text(value.get("event_id")) or as_text(events.own_id(value)) or _digest(record.data)
+    time = time_by(FORMATS[name], value)
+    return ConversationEvent(session_id, turn_index, time, event_id, events.is_end(value), name, record)
+
+
+def _reader(name: str) -> EventReader:
+    events = FORMATS[name].events
+    if events is None:
+        raise ValueError(f"records of the format {name} are no events")
+    return events
+
+
+def may_hold_events(input_format: str) -> bool:
+    """Tells whether records of a format, or of `auto`, can be events."""
+    return input_format == AUTO or FORMATS[input_format].events is not None
 
 
 def _digest(data: bytes) -> str:
@@ -171,4 +140,6 @@ def join_events(session_id: str, events: Sequence[ConversationEvent]) -> Convers
     if len(kinds) > 1:
         raise ValueError(f"events of one conversation in several formats: {', '.join(kinds)}")
     values = [from_json(event.record.data) for event in events]
-    return with_turns(_KINDS[kinds[0]].join(session_id, values))
+    events_of = _reader(kinds[0])
+    joined = events_of.join(session_id, values)
+    return with_turns(joined if events_of.is_checked else checked(joined))

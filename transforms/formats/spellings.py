@@ -12,6 +12,12 @@ from turnwise.schemas.values import JsonObject, JsonValue
 ARGUMENTS = ("args", "arguments", "kwargs")
 
 
+def name_of(record: JsonObject) -> str:
+    """Returns the resource name of a record, "" if it has none."""
+    name = record.get("name")
+    return name if isinstance(name, str) else ""
+
+
 def call_fields(call: JsonValue) -> JsonValue:
     """Returns the fields of a call that is flat or nested under `function`, its arguments decoded.
 

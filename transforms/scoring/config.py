@@ -73,9 +73,7 @@ def build_criteria(config: EvalConfig) -> tuple[Criterion, ...]:
 def _criterion(name: str, value: JsonValue, config: EvalConfig) -> Criterion:
     if name in config.custom_metrics:
         return _custom_metric(name, value, config.custom_metrics[name].code_config.name)
-    kind = CRITERIA.get(name)
-    if kind is None:
-        raise ConfigError(f"config: criteria.{name}: unknown criterion{CRITERIA.hint(name)}")
+    kind = CRITERIA.find(name, "config: criteria.")
     fields = _snake_fields(name, value) if isinstance(value, dict) else _threshold(name, value)
     if config.adk_compat and "adk_compat" in kind.model_fields:
         fields.setdefault("adk_compat", True)

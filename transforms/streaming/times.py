@@ -2,7 +2,7 @@
 
 from pydantic_core import from_json
 
-from turnwise.transforms.text.times import value_time
+from turnwise.transforms.formats.base import stated_time
 
 
 def record_time(data: bytes) -> float | None:
@@ -12,6 +12,6 @@ def record_time(data: bytes) -> float | None:
     none that can be read, or it is no JSON text. Never raises.
     """
     try:
-        return value_time(from_json(data))
-    except (ValueError, RecursionError):
+        return stated_time(from_json(data))
+    except Exception:
         return None

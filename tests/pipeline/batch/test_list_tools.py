@@ -109,7 +109,7 @@ def test_files_globs_and_formats(logs, capsys):
         (["nowhere"], "nowhere: no such file"),
         (["{logs}/notes.txt", "--config", "nowhere"], "--config nowhere: No such file"),
         (["{logs}", "--inptu"], "unrecognized arguments: --inptu"),
-        (["{logs}", "--input_format", "x"], "invalid choice: 'x'"),
+        (["{logs}", "--input_format", "x"], "--input_format x: unknown input format"),
         (["{folder}/table.csv"], "table.csv: is none of .json"),
     ],
 )

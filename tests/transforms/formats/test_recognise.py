@@ -3,7 +3,8 @@ import json
 import pytest
 
 from turnwise.schemas.record import Record
-from turnwise.transforms.formats.recognise import FORMATS, recognise
+from turnwise.transforms.formats.base import FORMATS
+from turnwise.transforms.formats.recognise import recognise
 from turnwise.transforms.formats.registry import LogReader
 
 CHUNKED = {"messages": [{"role": "user", "chunks": [{"text": "a"}]}]}

@@ -1,0 +1,165 @@
+"""The formats of google-adk, as objects."""
+
+from collections.abc import Callable
+from pathlib import PurePosixPath
+from typing import TypeVar
+
+from turnwise.schemas.case import EvalCase
+from turnwise.schemas.record import Record
+from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.transforms.formats.adk import event
+from turnwise.transforms.formats.adk.eval_sets import eval_cases
+from turnwise.transforms.formats.adk.legacy import legacy_cases
+from turnwise.transforms.formats.adk.results import eval_result_conversations
+from turnwise.transforms.formats.adk.sessions import session_conversation
+from turnwise.transforms.formats.base import EventReader, Format, ReadSettings, register_format
+
+T = TypeVar("T")
+_OF_EVENTS = frozenset(("content", "actions", "invocation_id", "invocationId", "errorCode", "error_code"))
+_SCRIPTS = frozenset({"conversation", "conversation_scenario", "conversationScenario"})
+
+
+def _each(value: JsonValue, key: str, read: Callable[[JsonValue], list[T]]) -> list[T | ValueError]:
+    """Reads a document that lists several things; if it is refused, one thing at a time."""
+    try:
+        return list(read(value))
+    except ValueError as error:
+        items = value.get(key) if isinstance(value, dict) else None
+        if not isinstance(items, list) or len(items) < 2:
+            raise
+        refused = str(error)
+    found: list[T | ValueError] = []
+    for position, item in enumerate(items, 1):
+        try:
+            found += read({**value, key: [item]})
+        except ValueError as problem:
+            found.append(ValueError(f"entry {position}: {problem}"))
+    if all(isinstance(one, ValueError) for one in found):
+        raise ValueError(refused)
+    return found
+
+
+def _is_event(record: JsonObject) -> bool:
+    """Tells an event in an envelope, the bare end of a session, or an event that names its session."""
+    if not record.keys() & {"session_id", "sessionId"}:
+        return False
+    inner = record.get("event")
+    if not isinstance(inner, dict | None):
+        return True
+    inside = isinstance(inner, dict) and bool(inner.keys() & {"author", *_OF_EVENTS})
+    return inside or record.get("end") is True or bool(record.get("ended")) or _is_bare(record)
+
+
+def _is_bare(record: JsonObject) -> bool:
+    return "author" in record and bool(record.keys() & _OF_EVENTS)
+
+
+def _is_eval_set(record: JsonObject) -> bool:
+    return "eval_cases" in record or "evalCases" in record
+
+
+def _is_eval_case(record: JsonObject) -> bool:
+    return bool(record.keys() & {"eval_id", "evalId"} and record.keys() & _SCRIPTS)
+
+
+def _is_eval_result(record: JsonObject) -> bool:
+    return "eval_case_results" in record or "evalCaseResults" in record
+
+
+def _is_case_result(record: JsonObject) -> bool:
+    return "eval_metric_result_per_invocation" in record or "evalMetricResultPerInvocation" in record
+
+
+def _is_session(record: JsonObject) -> bool:
+    """Tells a session by an event with an author; one without events by its state, or whose it is."""
+    if not record.keys() >= {"id", "events"}:
+        return False
+    events = record["events"]
+    if not events:
+        return bool(record.keys() & {"state", "app_name", "appName"})
+    return isinstance(events, list) and any(isinstance(each, dict) and _is_bare(each) for each in events)
+
+
+def _is_legacy_case(record: JsonObject) -> bool:
+    return "name" in record and isinstance(record.get("data"), list)
+
+
+def _is_legacy_row(record: JsonObject) -> bool:
+    return "query" in record and ("expected_tool_use" in record or "reference" in record)
+
+
+def _cases(value: JsonValue, record: Record, settings: ReadSettings) -> list[EvalCase | ValueError]:
+    return _each(value, "eval_cases", eval_cases)
+
+
+def _legacy(value: JsonValue, record: Record, settings: ReadSettings) -> list[EvalCase]:
+    stem = PurePosixPath(record.source).name.split(".")[0]
+    return legacy_cases(value if isinstance(value, list) else [value], stem)
+
+
+register_format(
+    Format(name="adk_eval_set", help="ADK eval set", rank=30, recognises=_is_eval_set, read_cases=_cases)
+)
+register_format(
+    Format(name="adk_eval_case", help="ADK eval case", rank=40, recognises=_is_eval_case, read_cases=_cases)
+)
+register_format(
+    Format(
+        name="adk_eval_result",
+        help="ADK eval result (EvalSetResult)",
+        rank=50,
+        recognises=_is_eval_result,
+        read_log=lambda value, record, settings: _each(value, "eval_case_results", eval_result_conversations),
+        is_in_text=True,
+    )
+)
+register_format(
+    Format(
+        name="adk_case_result",
+        help="one case of an ADK eval result",
+        rank=60,
+        recognises=_is_case_result,
+        read_log=lambda value, record, settings: eval_result_conversations(value),
+    )
+)
+register_format(
+    Format(
+        name="adk_session",
+        help="ADK stored session",
+        rank=70,
+        recognises=_is_session,
+        read_log=lambda value, record, settings: [session_conversation(value)],
+        has_rubrics=False,
+    )
+)
+register_format(
+    Format(
+        name="adk_event",
+        help="ADK events as they happen",
+        rank=80,
+        recognises=_is_event,
+        events=EventReader(
+            place=event.place, is_end=event.is_end, own_id=event.own_id, join=event.joined_conversation
+        ),
+        has_rubrics=False,
+    )
+)
+register_format(
+    Format(
+        name="adk_legacy_case",
+        help="ADK eval case before 1.0",
+        rank=150,
+        recognises=_is_legacy_case,
+        read_cases=_legacy,
+    )
+)
+register_format(
+    Format(
+        name="adk_legacy_rows",
+        help="rows of an ADK eval case before 1.0",
+        rank=160,
+        recognises=_is_legacy_row,
+        read_cases=_legacy,
+        is_list=lambda first: "query" in first,
+    )
+)

@@ -1,0 +1,169 @@
+"""What an input format is, and the table of all of them."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import PurePosixPath
+from typing import NamedTuple, TypeAlias
+
+from turnwise.schemas.case import EvalCase
+from turnwise.schemas.config import CesConfig, DiscoveryEngineConfig
+from turnwise.schemas.conversation import Conversation
+from turnwise.schemas.record import Record
+from turnwise.schemas.registry import Registry
+from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.transforms.text.times import moment, value_time
+
+AUTO = "auto"
+"""In place of a format's name: every record is recognised."""
+
+
+class ReadSettings(NamedTuple):
+    """The parts of the config that readers depend on."""
+
+    ces: CesConfig = CesConfig()
+    answers: DiscoveryEngineConfig = DiscoveryEngineConfig()
+
+
+Test: TypeAlias = Callable[[JsonObject], bool]
+LogFunction: TypeAlias = Callable[
+    [JsonValue, Record, ReadSettings], Sequence[Conversation] | Sequence[Conversation | ValueError]
+]
+CaseFunction: TypeAlias = Callable[
+    [JsonValue, Record, ReadSettings], Sequence[EvalCase] | Sequence[EvalCase | ValueError]
+]
+
+
+def _none(value: JsonObject) -> JsonValue:
+    return None
+
+
+@dataclass(frozen=True, kw_only=True)
+class EventReader:
+    """How the events of a format are read and joined.
+
+    Attributes:
+        place: Returns the conversation's id and the 0-based turn index (-1: unknown); raises ValueError.
+        join: Joins the id and the events of a conversation, given in order; raises ValueError.
+        is_end: Tells whether an event says that its conversation ended.
+        own_id: Returns the event's id; None: equal records are the same event. `event_id` goes before it.
+        is_checked: Whether the types of what `join` returns need no check.
+    """
+
+    place: Callable[[JsonObject], tuple[str, int]]
+    join: Callable[[str, Sequence[JsonObject]], Conversation]
+    is_end: Test = lambda value: False
+    own_id: Callable[[JsonObject], JsonValue] = _none
+    is_checked: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Format:
+    """An input format: everything that turnwise needs to tell and read its records.
+
+    Add one with `register_format`, in a module that an entry point of the group `turnwise.formats` or
+    `--plugin` names. It has at least one of `read_log`, `read_cases` and `events`.
+
+    Attributes:
+        name: Its name for `--input_format`.
+        help: What it is, in one line.
+        recognises: Tells by keys that only this format has whether a JSON object is such a record.
+        read_log: Returns the conversations of a parsed record, an error in place of one that is bad; raises
+            ValueError.
+        read_cases: Returns the eval cases of a parsed record in the same way.
+        events: How its records are joined, if they are events of conversations.
+        time_keys: Top-level keys that hold the time of a record, before those that all formats share
+            (`timestamp`, `event_time`, ...).
+        is_list: Tells by its first object whether a JSON array is one record as a whole.
+        has_rubrics: Whether its records may bring rubrics along.
+        rank: Formats of a low rank are asked first; those that are added have 0.
+        recognises_last: Tells a record that no format recognises.
+        looks_right: Tells before parsing whether `read_text` is to be tried.
+        read_text: Reads a record's text without general parsing; what it returns needs no check.
+        is_in_text: Whether a record may be a JSON text inside a JSON text.
+    """
+
+    name: str
+    help: str
+    recognises: Test
+    read_log: LogFunction | None = None
+    read_cases: CaseFunction | None = None
+    events: EventReader | None = None
+    time_keys: tuple[str, ...] = ()
+    is_list: Test | None = None
+    has_rubrics: bool = True
+    rank: int = 0
+    recognises_last: Test | None = None
+    looks_right: Callable[[bytes], bool] | None = None
+    read_text: Callable[[bytes], Conversation] | None = None
+    is_in_text: bool = False
+
+    @property
+    def is_log(self) -> bool:
+        """Whether its records hold conversations, or parts of them."""
+        return any((self.read_log, self.read_text, self.events))
+
+
+def _fault(item: object) -> str | None:
+    if not isinstance(item, Format):
+        return "it is no Format"
+    if not item.name.isidentifier() or item.name == AUTO:
+        return f"{item.name!r} cannot be a name"
+    return None if item.rank or item.is_log or item.read_cases else "it reads neither logs nor eval cases"
+
+
+FORMATS: Registry[Format] = Registry(
+    "input format", "turnwise.formats", "turnwise.transforms.formats", _fault
+)
+"""Name -> format."""
+
+
+def register_format(item: Format) -> Format:
+    """Adds an input format, for all readers of this process; raises TypeError as `Registry.add` does."""
+    return FORMATS.add(item)
+
+
+def log_formats() -> dict[str, Format]:
+    """Returns the formats that `--input_format` can name."""
+    return {name: each for name, each in FORMATS.items() if each.is_log}
+
+
+def check_log_format(name: str) -> None:
+    """Raises ConfigError if `--input_format` cannot be this name."""
+    if name != AUTO:
+        FORMATS.find(name, "--input_format ", [AUTO, *log_formats()])
+
+
+def formats_in_order() -> tuple[Format, ...]:
+    """Returns all formats as a record is tried on them."""
+    return _in_order(len(FORMATS))
+
+
+@lru_cache(maxsize=1)
+def _in_order(count: int) -> tuple[Format, ...]:
+    return tuple(sorted(FORMATS.values(), key=lambda each: each.rank))
+
+
+def record_place(record: Record) -> str:
+    """Returns the name of a conversation that has none of its own: file and position."""
+    return f"{PurePosixPath(record.source).name}:{record.position}"
+
+
+def stated_time(value: JsonValue) -> float | None:
+    """Returns when a parsed record happened, by its format's own keys or else by those that all share.
+
+    Returns:
+        Seconds since the epoch; None: it does not say.
+    """
+    if isinstance(value, dict):
+        for each in formats_in_order():
+            if each.time_keys and each.recognises(value):
+                return time_by(each, value)
+    return value_time(value)
+
+
+def time_by(kind: Format, value: JsonObject) -> float | None:
+    """Returns when a record of a format happened; see `stated_time`."""
+    times = (moment(value[key]) for key in kind.time_keys if key in value)
+    own = next((time for time in times if time is not None), None)
+    return value_time(value) if own is None else own

@@ -1,0 +1,88 @@
+"""The formats of Customer Engagement Suite (CES), as objects."""
+
+from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.transforms.formats.base import EventReader, Format, register_format
+from turnwise.transforms.formats.ces import log
+from turnwise.transforms.formats.ces.cases import eval_case
+from turnwise.transforms.formats.ces.conversations import conversation
+from turnwise.transforms.formats.spellings import name_of
+
+_OF_RESULTS = frozenset(
+    (
+        *("goldenResult", "golden_result", "scenarioResult", "scenario_result"),
+        *("executionState", "execution_state"),
+    )
+)
+_TURN, _DIAGNOSIS = frozenset({"turnIndex", "turn_index"}), frozenset({"diagnosticInfo", "diagnostic_info"})
+
+
+def _is_result(record: JsonObject) -> bool:
+    return bool(record.keys() & _OF_RESULTS) or "/results/" in name_of(record)
+
+
+def _is_evaluation(record: JsonObject) -> bool:
+    return "golden" in record or "scenario" in record or "/evaluations/" in name_of(record)
+
+
+def _is_session_output(record: JsonObject) -> bool:
+    labels = record.get("labels")
+    logged = "jsonPayload" in record and isinstance(labels, dict) and "session_id" in labels
+    return logged or bool(record.keys() & _TURN and record.keys() & _DIAGNOSIS)
+
+
+def _is_conversation(record: JsonObject) -> bool:
+    turns = record.get("turns")
+    holders = [record, *turns] if isinstance(turns, list) else [record]
+    return "/conversations/" in name_of(record) or any(map(_holds_chunks, holders))
+
+
+def _holds_chunks(holder: JsonValue) -> bool:
+    messages = holder.get("messages") if isinstance(holder, dict) else None
+    return isinstance(messages, list) and any(isinstance(m, dict) and "chunks" in m for m in messages)
+
+
+def _place(value: JsonObject) -> tuple[str, int]:
+    session_id, one_based = log.entry_session(value)
+    return session_id, one_based - 1
+
+
+def _own_id(value: JsonObject) -> JsonValue:
+    return value.get("insertId")
+
+
+register_format(
+    Format(
+        name="ces_evaluation_result", help="CES EvaluationResult; not read", rank=100, recognises=_is_result
+    )
+)
+register_format(
+    Format(
+        name="ces_evaluation",
+        help="CES Evaluation (proto3 JSON)",
+        rank=110,
+        recognises=_is_evaluation,
+        read_cases=lambda value, record, settings: [eval_case(record.data, settings.ces)],
+    )
+)
+register_format(
+    Format(
+        name="ces_session_output",
+        help="CES session log entries, as Cloud Logging stores them",
+        rank=120,
+        recognises=_is_session_output,
+        events=EventReader(
+            place=_place, is_end=log.ends_session, own_id=_own_id, join=log.joined_conversation
+        ),
+        has_rubrics=False,
+    )
+)
+register_format(
+    Format(
+        name="ces_conversation",
+        help="CES Conversation (proto3 JSON)",
+        rank=130,
+        recognises=_is_conversation,
+        read_log=lambda value, record, settings: [conversation(value)],
+        has_rubrics=False,
+    )
+)
