@@ -193,7 +193,7 @@ def _line(place: str, error: Exception) -> str:
 
 def _records(path: str) -> Iterator[Record | Failure]:
     if "://" in path:
-        from turnwise.pipeline.io.sources import read_records
+        from turnwise.pipeline.io.files import read_records
 
         yield from read_records(path, _LARGEST_RECORD)
         return

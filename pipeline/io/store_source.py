@@ -4,13 +4,12 @@ from collections.abc import Iterator, Sequence
 
 import apache_beam as beam
 from apache_beam.pvalue import PCollection
-from sqlalchemy import Connection, select
 
 from turnwise.pipeline.io.sources import Source
 from turnwise.pipeline.settings.run import RunSettings
-from turnwise.pipeline.store.engine import shared_store, try_store
-from turnwise.pipeline.store.tables import EVALUATIONS
-from turnwise.pipeline.store.urls import is_store_url, shown_url
+from turnwise.pipeline.store.engine import try_store
+from turnwise.pipeline.store.evaluations import store_records
+from turnwise.pipeline.store.urls import is_store_url
 from turnwise.schemas.failure import Failure
 from turnwise.schemas.record import Record
 
@@ -21,18 +20,6 @@ class _ReadStoreFn(beam.DoFn):
 
     def process(self, url: str) -> Iterator[Record]:
         yield from store_records(url, self._app)
-
-
-def store_records(url: str, app: str) -> Iterator[Record]:
-    """Yields the evaluations of a store, of one app or of all (""), in order of their names."""
-    texts = shared_store(url, read_only=True).read(lambda connection: _contents(connection, app))
-    for position, text in enumerate(texts, 1):
-        yield Record(shown_url(url), position, text.encode())
-
-
-def _contents(connection: Connection, app: str) -> Sequence[str]:
-    query = select(EVALUATIONS.c.content).order_by(EVALUATIONS.c.name)
-    return connection.execute(query.where(EVALUATIONS.c.app == app) if app else query).scalars().all()
 
 
 class StoreSource:

@@ -1,4 +1,4 @@
-"""Finds files on a local disk, and tells which of them cannot be read. Only a glob needs Beam."""
+"""Finds files on a local disk, and tells which of them cannot be read."""
 
 import os
 import re
@@ -16,6 +16,8 @@ _KINDS = {
     stat.S_IFBLK: "a device",
     stat.S_IFDIR: "a directory",
 }
+_WILD = {"**": ".*", "*": r"[^/\\]*", "?": "."}
+_GLOB = re.compile(r"\*\*|\[(?P<chars>!.[^\]]*|[^!][^\]]*)\]|.", re.DOTALL)
 _FILES = (*SUFFIXES, *OTHER_SUFFIXES)
 
 
@@ -145,10 +147,21 @@ def glob_root(pattern: str) -> str:
 
 
 def _matcher(pattern: str) -> Callable[[str], bool]:
-    from apache_beam.io.filesystem import FileSystem
-
-    match = re.compile(FileSystem.translate_pattern(pattern)).match
+    match = re.compile(glob_expression(pattern), re.DOTALL | re.MULTILINE).match
     return lambda path: match(path) is not None
+
+
+def glob_expression(pattern: str) -> str:
+    """Returns the regular expression of a glob, as Beam reads one on other filesystems."""
+    return _GLOB.sub(_expression, pattern) + r"\Z"
+
+
+def _expression(found: "re.Match[str]") -> str:
+    text, chars = found[0], found["chars"]
+    if chars is None:
+        return _WILD.get(text) or re.escape(text)
+    chars = chars.replace("\\", "\\\\")
+    return f"[^{chars[1:]}]" if chars[0] == "!" else f"[\\{chars}]" if chars[0] == "^" else f"[{chars}]"
 
 
 def _may_hold(pattern: str, directory: str) -> bool:

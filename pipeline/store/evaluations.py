@@ -1,14 +1,18 @@
 """Evaluations in a store, and their history."""
 
 import json
+from collections.abc import Iterator, Sequence
 from hashlib import sha256
 from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, Row, delete, insert, select, update
 
+from turnwise.pipeline.store.engine import shared_store
 from turnwise.pipeline.store.tables import EVALUATIONS, HISTORY, TAGS, key_text
+from turnwise.pipeline.store.urls import shown_url
 from turnwise.schemas.ces.names import app_of
 from turnwise.schemas.jsonio import dump_json
+from turnwise.schemas.record import Record
 from turnwise.schemas.values import JsonObject
 
 
@@ -135,3 +139,15 @@ def read_history(connection: Connection, name: str) -> list[Revision]:
         Revision(row.revision, row.etag, row.nanos, row.actor, row.update_mask, json.loads(row.content))
         for row in connection.execute(query)
     ]
+
+
+def store_records(url: str, app: str) -> Iterator[Record]:
+    """Yields the evaluations of a store, of one app or of all (""), in order of their names."""
+    texts = shared_store(url, read_only=True).read(lambda connection: _contents(connection, app))
+    for position, text in enumerate(texts, 1):
+        yield Record(shown_url(url), position, text.encode())
+
+
+def _contents(connection: Connection, app: str) -> Sequence[str]:
+    query = select(EVALUATIONS.c.content).order_by(EVALUATIONS.c.name)
+    return connection.execute(query.where(EVALUATIONS.c.app == app) if app else query).scalars().all()

@@ -8,15 +8,17 @@ import apache_beam as beam
 from apache_beam.pvalue import PCollection
 from apache_beam.transforms.window import TimestampedValue
 
+from turnwise.pipeline.io.eval_cases import Cases
 from turnwise.pipeline.settings.run import RunSettings
 from turnwise.pipeline.streaming.alerts.send import SendAlerts
-from turnwise.pipeline.streaming.cases import Cases
 from turnwise.pipeline.streaming.restored import Restored, WindowSum
 from turnwise.schemas.arrival import Arrival
 from turnwise.schemas.failure import Failure
 from turnwise.transforms.beam.match import MatchCases
-from turnwise.transforms.beam.parse import FAILURES, LoggedConversation
+from turnwise.transforms.beam.parse import FAILURES
+from turnwise.transforms.formats.parsing import LoggedConversation
 from turnwise.transforms.formats.registry import LogReader
+from turnwise.transforms.matching.cases import CaseIndex
 from turnwise.transforms.metrics.state import MetricsState
 from turnwise.transforms.streaming.alerts import RaiseAlerts
 from turnwise.transforms.streaming.assemble import AssembleConversations, LostConversation
@@ -97,7 +99,7 @@ def _scored(
     conversations: "PCollection[LoggedConversation]", cases: Cases | None, settings: RunSettings
 ) -> "tuple[PCollection[RecordOutcome], PCollection[RecordOutcome]]":
     """Adds the steps that match and score; returns scored and lost outcomes."""
-    matched = conversations | "MatchCases" >> MatchCases(None if cases is None else cases.by_id)
+    matched = conversations | "MatchCases" >> MatchCases(None if cases is None else CaseIndex(cases.cases))
     scoring = ScoreArrivals(settings.selection, settings.run, settings.judge)
     scored = matched["matched"] | "ScoreArrivals" >> scoring
     failures = (matched[FAILURES], scored[FAILURES]) | "LostThere" >> beam.Flatten()

@@ -8,11 +8,11 @@ from apache_beam.pvalue import DoOutputsTuple, PCollection
 from apache_beam.transforms.window import GlobalWindows
 
 from turnwise.schemas.case import CaseKey, EvalCase
-from turnwise.schemas.failure import record_failure
+from turnwise.schemas.failure import Failure
 from turnwise.transforms.beam.counters import CountingDoFn
-from turnwise.transforms.beam.parse import FAILURES, LoggedConversation
-from turnwise.transforms.matching.cases import CaseIndex
-from turnwise.transforms.matching.sample import Sample
+from turnwise.transforms.beam.parse import FAILURES
+from turnwise.transforms.formats.parsing import LoggedConversation
+from turnwise.transforms.matching.cases import CaseIndex, match_case
 
 USED = "used"
 
@@ -38,17 +38,13 @@ class _MatchFn(CountingDoFn):
         if cases is not self._cases:
             self._cases = cases
             self._index = cases if isinstance(cases, CaseIndex) else CaseIndex(cases)
-        conversation, record = logged
-        try:
-            case = self._index.find(conversation)
-            if cases is not None and case is not None:
-                self._used.add(case.key)
-            yield Sample(conversation, case, record)
-        except Exception as error:
-            self.count("lost_conversations")
-            failure = record_failure("match", error, record, conversation.conversation_id)
-            failure.app_version = conversation.app_version
-            yield beam.pvalue.TaggedOutput(FAILURES, failure)
+        found = match_case(self._index, *logged, self.count)
+        if isinstance(found, Failure):
+            yield beam.pvalue.TaggedOutput(FAILURES, found)
+            return
+        if cases is not None and found.eval_case is not None:
+            self._used.add(found.eval_case.key)
+        yield found
 
 
 class MatchCases(beam.PTransform[PCollection[LoggedConversation], DoOutputsTuple]):

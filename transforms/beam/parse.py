@@ -6,24 +6,22 @@ from typing import Any, NamedTuple
 import apache_beam as beam
 from apache_beam.pvalue import PCollection
 
-from turnwise.schemas.case import CaseKey, EvalCase
-from turnwise.schemas.conversation import Conversation
-from turnwise.schemas.failure import Failure, record_failure
-from turnwise.schemas.record import Receipt, Record
+from turnwise.schemas.case import EvalCase
+from turnwise.schemas.failure import Failure
+from turnwise.schemas.record import Record
 from turnwise.transforms.beam.counters import CountingDoFn
-from turnwise.transforms.formats.events import ConversationEvent, add_clashes, distinct, in_order, join_events
+from turnwise.transforms.formats.events import ConversationEvent
+from turnwise.transforms.formats.parsing import (
+    LoggedConversation,
+    distinct_case,
+    join_session,
+    parse_case,
+    parse_record,
+)
 from turnwise.transforms.formats.registry import CaseReader, LogReader
 
 FAILURES = "failures"
 EVENTS = "events"
-_PLACES_SHOWN = 3
-
-
-class LoggedConversation(NamedTuple):
-    """A conversation and the record it was read from."""
-
-    conversation: Conversation
-    record: Record
 
 
 class Parsed(NamedTuple):
@@ -42,36 +40,15 @@ class ParsingDoFn(CountingDoFn):
         self._reader = reader
 
     def outputs(self, record: Record, watermark: float = 0.0) -> Iterator[Any]:
-        """Yields what a record holds.
-
-        Of several conversations in one record each has its own receipt. An event is told the watermark.
-        """
-        self.count("records")
-        try:
-            found = self._reader.read(record)
-            if not found:
-                raise ValueError("the record holds no conversation")
-        except Exception as error:
-            self.count("lost_records")
-            yield beam.pvalue.TaggedOutput(FAILURES, record_failure("parse", error, record))
-            return
-        self.count("parsed_records")
-        if isinstance(found, ConversationEvent):
-            event = found._replace(watermark=watermark) if watermark else found
-            yield beam.pvalue.TaggedOutput(EVENTS, (event.session_id, event))
-            return
-        self.count("conversations", len(found))
-        for part, one in enumerate(found):
-            own = record if len(found) == 1 else _part_of(record, part, len(found))
-            if isinstance(one, ValueError):
-                self.count("lost_conversations")
-                yield beam.pvalue.TaggedOutput(FAILURES, record_failure("parse", one, own))
+        """Yields what a record holds. An event is told the watermark."""
+        for found in parse_record(self._reader, record, self.count):
+            if isinstance(found, Failure):
+                yield _tagged(found)
+            elif isinstance(found, ConversationEvent):
+                event = found._replace(watermark=watermark) if watermark else found
+                yield beam.pvalue.TaggedOutput(EVENTS, (event.session_id, event))
             else:
-                yield LoggedConversation(one, own)
-
-
-def _part_of(record: Record, part: int, parts: int) -> Record:
-    return record._replace(receipts=(Receipt(record.source, record.position, part, parts),))
+                yield found
 
 
 def parse_with(fn: ParsingDoFn, records: "PCollection[Any]") -> Parsed:
@@ -97,23 +74,13 @@ class ParseConversations(beam.PTransform[PCollection[Record], Parsed]):
         return parse_with(_ParseConversationFn(self._reader), records)
 
 
+def _tagged(found: Any) -> Any:
+    return beam.pvalue.TaggedOutput(FAILURES, found) if isinstance(found, Failure) else found
+
+
 class _JoinFn(CountingDoFn):
     def process(self, element: tuple[str, Iterable[ConversationEvent]]) -> Iterator[Any]:
-        session_id, given = element[0], list(element[1])
-        self.count("conversations")
-        try:
-            events = in_order(distinct(given))
-            conversation = join_events(session_id, events)
-            add_clashes(conversation, given, events)
-        except Exception as error:
-            self.count("lost_conversations")
-            for event in given:
-                yield beam.pvalue.TaggedOutput(
-                    FAILURES, record_failure("parse", error, event.record, session_id)
-                )
-            return
-        self.count("joined_entries", len(given))
-        yield LoggedConversation(conversation, events[0].record)
+        yield from map(_tagged, join_session(element[0], list(element[1]), self.count))
 
 
 class JoinSessions(beam.PTransform[PCollection[tuple[str, ConversationEvent]], Parsed]):
@@ -142,49 +109,16 @@ class _ParseCaseFn(CountingDoFn):
         self._reader = reader
 
     def process(self, record: Record) -> Iterator[Any]:
-        try:
-            cases = self._reader.read(record)
-        except Exception as error:
-            self.count("lost_cases")
-            yield beam.pvalue.TaggedOutput(FAILURES, record_failure("parse_case", error, record))
-            return
-        for case in cases:
-            if isinstance(case, ValueError):
-                self.count("lost_cases")
-                yield beam.pvalue.TaggedOutput(FAILURES, record_failure("parse_case", case, record))
-            else:
-                self.count("cases")
-                yield case.key.text, (record, case)
-
-
-def distinct_case(entries: Iterable[tuple[Record, EvalCase]]) -> tuple[EvalCase | None, list[Failure]]:
-    """Returns the case of entries with one key, and the failures of those that do not count.
-
-    Of equal ones the first counts. Of ones that differ none does: nobody can tell which is meant.
-    """
-    found = sorted(entries, key=lambda entry: entry[0][:2])
-    first, case = found[0]
-    if all(other == case for _, other in found):
-        error = ValueError(f"{_named(case.key)} stands already at {first.source}:{first.position}")
-        return case, [record_failure("parse_case", error, record) for record, _ in found[1:]]
-    places = ", ".join(f"{record.source}:{record.position}" for record, _ in found[:_PLACES_SHOWN])
-    more = ", ..." if len(found) > _PLACES_SHOWN else ""
-    error = ValueError(f"{_named(case.key)} stands several times and differs, so none counts: {places}{more}")
-    return None, [record_failure("parse_case", error, record) for record, _ in found]
-
-
-def _named(key: CaseKey) -> str:
-    return f"eval id {key.eval_id!r}" + (f" of the set {key.eval_set_id!r}" if key.eval_set_id else "")
+        for found in parse_case(self._reader, record, self.count):
+            yield _tagged(found) if isinstance(found, Failure) else (found.key.text, (record, found))
 
 
 class _DistinctCaseFn(CountingDoFn):
     def process(self, element: tuple[str, Iterable[tuple[Record, EvalCase]]]) -> Iterator[Any]:
-        case, failures = distinct_case(element[1])
+        case, failures = distinct_case(element[1], self.count)
         if case is not None:
             yield case
-        self.count("cases", -len(failures))
-        self.count("lost_cases", len(failures))
-        yield from (beam.pvalue.TaggedOutput(FAILURES, failure) for failure in failures)
+        yield from map(_tagged, failures)
 
 
 class ParseEvalCases(beam.PTransform[PCollection[Record], ParsedCases]):

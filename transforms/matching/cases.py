@@ -1,14 +1,17 @@
 """Finds the eval case that a conversation names, and joins it with what the record itself expects."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import msgspec
 
 from turnwise.schemas.case import EvalCase, inline_case
 from turnwise.schemas.ces.names import app_in
 from turnwise.schemas.conversation import Conversation, Turn
+from turnwise.schemas.failure import Failure, record_failure
+from turnwise.schemas.record import Record
 from turnwise.transforms.matching.own_turns import joined_turns
+from turnwise.transforms.matching.sample import Sample
 
 _NO_SET = "(no set)"
 _SHOWN_SETS = 5
@@ -76,6 +79,26 @@ class CaseIndex:
     def _of_short_name(self, name: str) -> list[EvalCase]:
         """Returns the cases of that short name; two full names that differ are two cases."""
         return [c for c in self._by_short.get(_short(name), ()) if "/" not in name or "/" not in c.eval_id]
+
+
+def match_case(
+    index: CaseIndex, conversation: Conversation, record: Record, count: Callable[[str, int], None]
+) -> Sample | Failure:
+    """Returns a conversation beside its case; a failure if its case is unknown or ambiguous.
+
+    Args:
+        index: The cases of the run.
+        conversation: What is to be scored.
+        record: Where it was read.
+        count: Adds a number to a counter; `lost_conversations` counts the failures.
+    """
+    try:
+        return Sample(conversation, index.find(conversation), record)
+    except Exception as error:
+        count("lost_conversations", 1)
+        failure = record_failure("match", error, record, conversation.conversation_id)
+        failure.app_version = conversation.app_version
+        return failure
 
 
 def _short(name: str) -> str:

@@ -15,9 +15,10 @@ from apache_beam.utils.timestamp import MAX_TIMESTAMP, Timestamp
 from turnwise.schemas.failure import Failure, record_failure
 from turnwise.schemas.record import Receipt, Record
 from turnwise.transforms.beam.counters import CountingDoFn
-from turnwise.transforms.beam.parse import FAILURES, LoggedConversation
+from turnwise.transforms.beam.parse import FAILURES
 from turnwise.transforms.beam.progress import PROGRESS
 from turnwise.transforms.formats.events import ConversationEvent
+from turnwise.transforms.formats.parsing import LoggedConversation
 from turnwise.transforms.formats.registry import LogReader
 from turnwise.transforms.streaming.assembly import Session
 from turnwise.transforms.streaming.rules import StreamRules

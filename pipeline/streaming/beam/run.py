@@ -4,12 +4,12 @@ import apache_beam as beam
 from apache_beam.options.pipeline_options import PipelineOptions
 
 from turnwise.pipeline.batch.run import only_translates, run_to_the_end, translate, try_judge
+from turnwise.pipeline.io.eval_cases import cases_of_stream
 from turnwise.pipeline.settings.run import RunSettings
 from turnwise.pipeline.streaming.alerts.sinks import open_alert_sink
 from turnwise.pipeline.streaming.beam.shared_files import SharedFiles
 from turnwise.pipeline.streaming.beam.sources import ConnectorOptions, read_arrivals
 from turnwise.pipeline.streaming.build import build_stream
-from turnwise.pipeline.streaming.cases import read_cases
 from turnwise.schemas.config import ConfigError
 from turnwise.transforms.streaming.times import record_time
 
@@ -38,7 +38,7 @@ def run_distributed(settings: RunSettings, options: PipelineOptions) -> int:
     connectors = ConnectorOptions(record_time, settings.max_record_bytes, stream.timestamp_attribute)
     arrivals, unread = read_arrivals(pipeline, settings.input, connectors)
     sinks = SharedFiles(settings.output, settings.run.run_id)
-    build_stream(pipeline, arrivals, [unread], read_cases(settings), settings, sinks)
+    build_stream(pipeline, arrivals, [unread], cases_of_stream(settings), settings, sinks)
     if only_translates(options):
         translate(pipeline)
         print("the pipeline was translated; nothing was run")

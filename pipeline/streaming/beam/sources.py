@@ -11,8 +11,8 @@ from apache_beam.pvalue import PCollection
 from apache_beam.transforms.window import TimestampedValue
 from apache_beam.utils.timestamp import Timestamp
 
+from turnwise.pipeline.io.files import read_records
 from turnwise.pipeline.io.records import SUFFIXES, oversized_error
-from turnwise.pipeline.io.sources import read_records
 from turnwise.pipeline.settings.extras import check_extra
 from turnwise.pipeline.streaming.inputs import kafka_uri, pubsub
 from turnwise.pipeline.streaming.inputs.kafka_uri import parse_kafka_uri

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from itertools import islice
 from os import stat_result
 
+from turnwise.pipeline.io.files import read_records
 from turnwise.pipeline.io.records import OversizedRecordError
-from turnwise.pipeline.io.sources import read_records
 from turnwise.pipeline.streaming.inputs.source import SettledPositions, SourceRecord
 from turnwise.pipeline.streaming.inputs.watched import (
     GIVEN_UP_SECONDS,

@@ -23,10 +23,10 @@ from turnwise.pipeline.io.directory import (
     clear_directory,
     locked,
 )
+from turnwise.pipeline.io.eval_cases import cases_of_stream
 from turnwise.pipeline.settings.run import RunSettings
 from turnwise.pipeline.streaming.alerts.sinks import open_alert_sink
 from turnwise.pipeline.streaming.build import build_stream
-from turnwise.pipeline.streaming.cases import read_cases
 from turnwise.pipeline.streaming.inputs.open import SourceOptions, open_source
 from turnwise.pipeline.streaming.inputs.source import StreamSource
 from turnwise.pipeline.streaming.local.counts import stream_counts, stream_guesses
@@ -170,7 +170,7 @@ def _pipeline(
     pipeline = beam.Pipeline(options=options)
     local = LocalStream(settings.output, endpoint)
     arrivals = local.read(pipeline)
-    build_stream(pipeline, arrivals, [], read_cases(settings), settings, local, restored)
+    build_stream(pipeline, arrivals, [], cases_of_stream(settings), settings, local, restored)
     return pipeline
 
 

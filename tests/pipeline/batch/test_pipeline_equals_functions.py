@@ -11,7 +11,7 @@ import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
 
 from turnwise.pipeline.batch.build import aggregate_versions, build
-from turnwise.pipeline.io.sources import read_records
+from turnwise.pipeline.io.files import read_records
 from turnwise.pipeline.settings.run import RunSettings
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.config import EvalConfig

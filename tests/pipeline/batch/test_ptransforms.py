@@ -21,13 +21,13 @@ from turnwise.transforms.beam.match import MatchCases
 from turnwise.transforms.beam.parse import (
     FAILURES,
     JoinSessions,
-    LoggedConversation,
     ParseConversations,
     ParseEvalCases,
 )
 from turnwise.transforms.beam.score_turns import RESULTS, SCORES, STATISTICS, ScoreTurns
 from turnwise.transforms.ces.results import RunInfo
 from turnwise.transforms.criteria.calls.trajectory import ToolTrajectory
+from turnwise.transforms.formats.parsing import LoggedConversation
 from turnwise.transforms.formats.registry import CaseReader, LogReader
 from turnwise.transforms.matching.cases import CaseIndex
 from turnwise.transforms.matching.sample import Sample, TurnPair

@@ -11,7 +11,7 @@ from typing import Any
 import fastavro
 import pytest
 
-from turnwise.pipeline.io.sources import read_records
+from turnwise.pipeline.io.files import read_records
 
 CONFIG = {"criteria": {"response_match_score": 0.5, "turn_latency": {}}}
 LIMIT_MB = 1 / 64

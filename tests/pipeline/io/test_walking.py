@@ -1,12 +1,16 @@
 """Which files of a directory are found, and what is said of the others."""
 
 import os
+import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
+from apache_beam.io.filesystem import FileSystem
+from hypothesis import given
+from hypothesis import strategies as st
 
-from turnwise.pipeline.io.walking import Found, Seen, Unreadable, matches, shown_path, walk
+from turnwise.pipeline.io.walking import Found, Seen, Unreadable, glob_expression, matches, shown_path, walk
 
 
 def names(root: Path, seen: Iterable[Seen]) -> list[str]:
@@ -99,3 +103,16 @@ def test_a_link_that_cannot_be_followed_may_lead_to_a_directory(tree: Path) -> N
     assert {os.path.basename(path) for path in told} == set(broken)
     assert names(tree, matches(f"{tree}/*.jsonl")) == ["a.jsonl"]
     assert len(list(walk(str(tree), lambda path: path.endswith(".jsonl"), lambda path: False))) == 1
+
+
+@given(st.text(alphabet="ab/*?[]!^\\-.é\n", max_size=12), st.text(alphabet="ab/[]!^\\-.é\n", max_size=8))
+def test_a_glob_matches_what_it_matches_on_other_filesystems(pattern: str, path: str) -> None:
+    theirs = FileSystem.translate_pattern(pattern)
+    try:
+        is_match = re.match(theirs, path) is not None
+    except re.error:
+        with pytest.raises(re.error):
+            re.compile(glob_expression(pattern))
+        return
+    ours = re.compile(glob_expression(pattern), re.DOTALL | re.MULTILINE)
+    assert (ours.match(path) is not None) == is_match

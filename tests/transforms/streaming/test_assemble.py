@@ -13,8 +13,9 @@ from apache_beam.transforms.window import TimestampedValue
 from turnwise.schemas.arrival import Arrival
 from turnwise.schemas.failure import Failure
 from turnwise.schemas.record import Receipt, Record
-from turnwise.transforms.beam.parse import JoinSessions, LoggedConversation, ParseConversations
+from turnwise.transforms.beam.parse import JoinSessions, ParseConversations
 from turnwise.transforms.beam.progress import PROGRESS
+from turnwise.transforms.formats.parsing import LoggedConversation
 from turnwise.transforms.formats.registry import LogReader
 from turnwise.transforms.streaming.assemble import AssembleConversations, firing_time
 from turnwise.transforms.streaming.assembly import MAX_EVENTS, ClosedSession

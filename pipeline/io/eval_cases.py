@@ -1,0 +1,87 @@
+"""Eval cases that are read before a run, not by its pipeline."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from turnwise.pipeline.io.files import file_patterns, file_records, matched_files
+from turnwise.pipeline.settings.run import RunSettings
+from turnwise.pipeline.store.urls import is_store_url
+from turnwise.schemas.case import CaseKey, EvalCase
+from turnwise.schemas.failure import Failure
+from turnwise.schemas.record import Record
+from turnwise.transforms.formats.parsing import Count, distinct_case, parse_case
+from turnwise.transforms.formats.registry import CaseReader
+
+
+class Cases(NamedTuple):
+    """Eval cases with distinct keys, and what could not be read of them."""
+
+    cases: list[EvalCase]
+    failures: list[Failure]
+
+
+def read_cases(
+    found: Iterable[tuple[Record, EvalCase] | Record | Failure], reader: CaseReader, count: Count
+) -> Cases:
+    """Reads records of eval cases; what is a case already is taken as it is.
+
+    Args:
+        found: Records, cases with their places, and what could not be read.
+        reader: How records are read.
+        count: Adds a number to the counter `cases` or `lost_cases`.
+    """
+    by_key: defaultdict[CaseKey, list[tuple[Record, EvalCase]]] = defaultdict(list)
+    failures: list[Failure] = []
+    for one in found:
+        if isinstance(one, Failure):
+            count("lost_cases", 1)
+            failures.append(one)
+        elif isinstance(one, Record):
+            for case in parse_case(reader, one, count):
+                if isinstance(case, Failure):
+                    failures.append(case)
+                else:
+                    by_key[case.key].append((one, case))
+        else:
+            count("cases", 1)
+            by_key[one[1].key].append(one)
+    distinct = [distinct_case(entries, count) for entries in by_key.values()]
+    failures += [failure for _, repeated in distinct for failure in repeated]
+    return Cases([case for case, _ in distinct if case is not None], failures)
+
+
+def case_records(
+    option: str, paths: Sequence[str], limit: int, store_app: str = "", stage: str = "read"
+) -> Iterator[Record | Failure]:
+    """Yields the records of files and stores.
+
+    Args:
+        option: What the user calls the paths.
+        paths: Files, directories, globs and addresses of stores.
+        limit: A record of more bytes is a failure.
+        store_app: Read only this app's evaluations of a store; "": those of all apps.
+        stage: Stage of the failure of a file that cannot be read.
+
+    Raises:
+        ConfigError: A path names nothing, or a store cannot be opened.
+    """
+    for path in matched_files(file_patterns(option, [path for path in paths if not is_store_url(path)])):
+        yield from file_records(path, limit, stage)
+    urls = [path for path in dict.fromkeys(paths) if is_store_url(path)]
+    if urls:
+        from turnwise.pipeline.store.engine import try_store
+        from turnwise.pipeline.store.evaluations import store_records
+
+        for url in urls:
+            try_store(option, url, read_only=True).close()
+            yield from store_records(url, store_app)
+
+
+def cases_of_stream(settings: RunSettings) -> Cases | None:
+    """Reads all eval cases of a stream; None: none were given. Raises ConfigError if a path names nothing."""
+    if not settings.eval_cases:
+        return None
+    limit, app = settings.max_record_bytes, settings.store_app
+    records = case_records("--eval_cases", settings.eval_cases, limit, app, "parse_case")
+    return read_cases(records, CaseReader(settings.config.ces), lambda name, number: None)

@@ -1,0 +1,114 @@
+"""Records to canonical conversations and eval cases, with a failure for whatever cannot be read."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import NamedTuple, TypeAlias
+
+from turnwise.schemas.case import CaseKey, EvalCase
+from turnwise.schemas.conversation import Conversation
+from turnwise.schemas.failure import Failure, record_failure
+from turnwise.schemas.record import Receipt, Record
+from turnwise.transforms.formats.events import ConversationEvent, add_clashes, distinct, in_order, join_events
+from turnwise.transforms.formats.registry import CaseReader, LogReader
+
+_PLACES_SHOWN = 3
+
+Count: TypeAlias = Callable[[str, int], None]
+"""Adds a number to the counter of a name."""
+
+
+class LoggedConversation(NamedTuple):
+    """A conversation and the record it was read from."""
+
+    conversation: Conversation
+    record: Record
+
+
+def parse_record(
+    reader: LogReader, record: Record, count: Count
+) -> Iterator[LoggedConversation | ConversationEvent | Failure]:
+    """Yields what a log record holds; of several conversations in one record each has its own receipt."""
+    count("records", 1)
+    try:
+        found = reader.read(record)
+        if not found:
+            raise ValueError("the record holds no conversation")
+    except Exception as error:
+        count("lost_records", 1)
+        yield record_failure("parse", error, record)
+        return
+    count("parsed_records", 1)
+    if isinstance(found, ConversationEvent):
+        yield found
+        return
+    count("conversations", len(found))
+    for part, one in enumerate(found):
+        own = record if len(found) == 1 else _part_of(record, part, len(found))
+        if isinstance(one, ValueError):
+            count("lost_conversations", 1)
+            yield record_failure("parse", one, own)
+        else:
+            yield LoggedConversation(one, own)
+
+
+def _part_of(record: Record, part: int, parts: int) -> Record:
+    return record._replace(receipts=(Receipt(record.source, record.position, part, parts),))
+
+
+def join_session(
+    session_id: str, given: Sequence[ConversationEvent], count: Count
+) -> Iterator[LoggedConversation | Failure]:
+    """Yields the conversation that all events of one session make, or a failure for each event."""
+    count("conversations", 1)
+    try:
+        events = in_order(distinct(given))
+        conversation = join_events(session_id, events)
+        add_clashes(conversation, given, events)
+    except Exception as error:
+        count("lost_conversations", 1)
+        yield from (record_failure("parse", error, event.record, session_id) for event in given)
+        return
+    count("joined_entries", len(given))
+    yield LoggedConversation(conversation, events[0].record)
+
+
+def parse_case(reader: CaseReader, record: Record, count: Count) -> Iterator[EvalCase | Failure]:
+    """Yields the eval cases of a record."""
+    cases: Sequence[EvalCase | Exception]
+    try:
+        cases = reader.read(record)
+    except Exception as error:
+        cases = [error]
+    for case in cases:
+        if isinstance(case, Exception):
+            count("lost_cases", 1)
+            yield record_failure("parse_case", case, record)
+        else:
+            count("cases", 1)
+            yield case
+
+
+def distinct_case(
+    entries: Iterable[tuple[Record, EvalCase]], count: Count
+) -> tuple[EvalCase | None, list[Failure]]:
+    """Returns the case of entries with one key, and the failures of those that do not count.
+
+    Of equal ones the first counts. Of ones that differ none does: nobody can tell which is meant.
+    """
+    found = sorted(entries, key=lambda entry: entry[0][:2])
+    first, case = found[0]
+    if all(other == case for _, other in found):
+        error = ValueError(f"{_named(case.key)} stands already at {first.source}:{first.position}")
+        kept, repeated = case, found[1:]
+    else:
+        places = ", ".join(f"{record.source}:{record.position}" for record, _ in found[:_PLACES_SHOWN])
+        more = ", ..." if len(found) > _PLACES_SHOWN else ""
+        said = "stands several times and differs, so none counts"
+        error = ValueError(f"{_named(case.key)} {said}: {places}{more}")
+        kept, repeated = None, found
+    count("cases", -len(repeated))
+    count("lost_cases", len(repeated))
+    return kept, [record_failure("parse_case", error, record) for record, _ in repeated]
+
+
+def _named(key: CaseKey) -> str:
+    return f"eval id {key.eval_id!r}" + (f" of the set {key.eval_set_id!r}" if key.eval_set_id else "")
