@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from turnwise.schemas.rows import ResultRow, ScoreRow
-from turnwise.transforms.ces.results import RunInfo, evaluation_result
+from turnwise.transforms.ces.results import RunInfo, evaluation_result, result_message
 from turnwise.transforms.ces.verdict import ces_verdict
 from turnwise.transforms.criteria.base import MeasuredCriterion
 from turnwise.transforms.matching.sample import Sample
 from turnwise.transforms.metrics.rows import result_row, score_rows
 from turnwise.transforms.metrics.slices import slices_of
-from turnwise.transforms.metrics.state import MetricsState
+from turnwise.transforms.metrics.state import MetricsState, Part
 from turnwise.transforms.scoring.conversation import ScoredConversation, score_conversation
 from turnwise.transforms.scoring.verdict import Rules, Verdict, conversation_verdict
 
@@ -24,12 +24,14 @@ class EvaluatedConversation(NamedTuple):
     Attributes:
         scores: Its score rows.
         results: Its one result row, in a list.
+        parts: What it adds to the sums of its dialect.
     """
 
     scored: ScoredConversation
     verdict: Verdict
     scores: list[ScoreRow]
     results: list[ResultRow]
+    parts: list[Part]
 
     def add_to(self, sums: dict[str, MetricsState]) -> None:
         """Adds the conversation to the sums of its app version ("" if unknown)."""
@@ -37,7 +39,7 @@ class EvaluatedConversation(NamedTuple):
         state = sums.get(version)
         if state is None:
             state = sums[version] = MetricsState()
-        state.add(self.scored, self.verdict, self.results[0]["result"])
+        state.add(self.scored, self.verdict, self.parts)
 
 
 def evaluate(sample: Sample, criteria: Sequence[MeasuredCriterion], run: RunInfo) -> EvaluatedConversation:
@@ -49,6 +51,7 @@ def decide(scored: ScoredConversation, run: RunInfo) -> EvaluatedConversation:
     """Decides a scored conversation, and tells which slices it belongs to."""
     scored.slices = slices_of(scored.sample, run.slices)
     verdict = conversation_verdict(scored, RULES)
-    result = evaluation_result(scored, verdict, run)
+    result = evaluation_result(scored, verdict)
     rows = list(score_rows(scored, run.run_id))
-    return EvaluatedConversation(scored, verdict, rows, [result_row(scored, result)])
+    row = result_row(scored, result_message(result, run))
+    return EvaluatedConversation(scored, verdict, rows, [row], result.parts())

@@ -15,8 +15,9 @@ from turnwise.pipeline.store.tables import EVALUATIONS, key_text
 from turnwise.schemas.ces.names import checked_name
 from turnwise.schemas.ces.tools import CompareAppVersionsRequest
 from turnwise.schemas.values import JsonObject
-from turnwise.transforms.ces.aggregates import Sums, VersionSums, add_sums, aggregated_metrics
-from turnwise.transforms.metrics.tally import wilson_interval
+from turnwise.transforms.ces.aggregates import VersionSums, aggregated_metrics
+from turnwise.transforms.metrics.significance import wilson_interval
+from turnwise.transforms.metrics.state import Sums, add_sums
 
 _NONE = VersionSums(0, 0, {})
 _RANKS: dict[str, int] = {"REGRESSED": 1, "IMPROVED": 2}

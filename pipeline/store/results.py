@@ -8,12 +8,14 @@ from typing import NamedTuple
 from sqlalchemy import Connection, delete, func, select
 
 from turnwise.pipeline.store.naming import run_name
+from turnwise.pipeline.store.result_parts import result_parts
 from turnwise.pipeline.store.tables import FAILURES, RESULTS, key_nanos, key_text, upsert
 from turnwise.schemas.ces.names import app_of, parent_of
 from turnwise.schemas.jsonio import dump_json
 from turnwise.schemas.proto.scalars import timestamp_nanos
 from turnwise.schemas.values import JsonObject
-from turnwise.transforms.ces.aggregates import Sums, VersionSums, add_parts, result_parts
+from turnwise.transforms.ces.aggregates import VersionSums
+from turnwise.transforms.metrics.state import Sums, add_parts
 
 COMPLETED = "COMPLETED"
 _TEXTS = {

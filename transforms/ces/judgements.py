@@ -17,14 +17,15 @@ from turnwise.transforms.matching.expectations import ExpectationOutcome
 from turnwise.transforms.matching.sample import Sample, TurnPair
 from turnwise.transforms.scoring.conversation import CriterionScores
 
-_NAMES = frozenset(criterion.name for criterion in CES_CRITERIA)
+NAMES = frozenset(criterion.name for criterion in CES_CRITERIA)
+"""Names of CES's judged criteria."""
 
 
 class Judgements:
     """The scores of CES's judged criteria; false if none was applied."""
 
     def __init__(self, scores: Iterable[CriterionScores] = ()) -> None:
-        self._entries = {entry.criterion.name: entry for entry in scores if entry.criterion.name in _NAMES}
+        self._entries = {entry.criterion.name: entry for entry in scores if entry.criterion.name in NAMES}
         self._turns = {name: dict(entry.turns) for name, entry in self._entries.items()}
 
     def __bool__(self) -> bool:
@@ -96,6 +97,9 @@ class Judgements:
         scores = [self.of_turn(name, index) for index in indices] or [self.of_whole(name)]
         reasons = [score.reason for score in scores if score is not None and score.reason]
         return f" ({reasons[0]})" if reasons else ""
+
+
+UNJUDGED = Judgements()
 
 
 def needs_hallucination_check(pair: TurnPair) -> bool:

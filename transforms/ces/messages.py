@@ -1,17 +1,18 @@
-"""Canonical parts as CES messages, in canonical proto3 JSON."""
+"""Canonical parts and golden turns as CES messages, in canonical proto3 JSON."""
 
+from collections.abc import Iterable
 from functools import lru_cache
+from typing import Any
 
-from turnwise.schemas.conversation import Expectation, TimedSpan, ToolCall, ToolResponse
-from turnwise.schemas.proto.scalars import float32, nanos_duration, read_timestamp
-from turnwise.schemas.score import Outcome
+from turnwise.schemas.case import CaseThresholds
+from turnwise.schemas.conversation import Expectation, ToolCall, ToolResponse
+from turnwise.schemas.proto.scalars import float32
+from turnwise.schemas.score import Outcome, Score
 from turnwise.schemas.values import JsonObject
+from turnwise.transforms.criteria.base import Criterion
+from turnwise.transforms.criteria.ces.similarity import LABELS
 from turnwise.transforms.matching.arguments import ParameterScore
-
-
-def duration(seconds: float) -> str:
-    """Returns a Duration, rounded to a nanosecond."""
-    return nanos_duration(round(seconds * 1e9))
+from turnwise.transforms.matching.expectations import ExpectationOutcome
 
 
 def tool_reference(name: str | None, resource: str | None) -> JsonObject:
@@ -69,53 +70,51 @@ def scenario_expectation(expectation: Expectation) -> JsonObject:
     return {"agentResponse": agent_message(expectation.text or "")}
 
 
-@lru_cache(maxsize=4096)
-def _timestamp(text: str) -> str | None:
-    """Returns a log's time as a canonical Timestamp, or None if it is none."""
-    try:
-        return read_timestamp(text)
-    except ValueError:
-        return None
+def _transfer(agent: str) -> JsonObject:
+    return {"targetAgent": agent}
 
 
-def span_times(span: TimedSpan) -> JsonObject:
-    """Returns the fields that ToolCallLatency and SpanLatency share."""
-    message: JsonObject = {"executionLatency": duration(span.seconds)}
-    if span.name:
-        message["displayName"] = span.name
-    for name, text in (("startTime", span.start_time), ("endTime", span.end_time)):
-        time = _timestamp(text) if text else None
-        if time:
-            message[name] = time
+def _payload(payload: JsonObject) -> JsonObject:
+    return payload
+
+
+_OBSERVED: dict[str, tuple[str, Any]] = {
+    "tool_call": ("observedToolCall", tool_call),
+    "tool_response": ("observedToolResponse", tool_response),
+    "text": ("observedAgentResponse", agent_message),
+    "agent": ("observedAgentTransfer", _transfer),
+    "payload": ("observedPayload", _payload),
+}
+
+
+def golden_outcomes(outcomes: Iterable[ExpectationOutcome]) -> list[JsonObject]:
+    """Returns GoldenExpectationOutcomes."""
+    return [_golden_outcome(outcome) for outcome in outcomes]
+
+
+def _golden_outcome(outcome: ExpectationOutcome) -> JsonObject:
+    message: JsonObject = {}
+    if outcome.expectation is not None:
+        message["expectation"] = golden_expectation(outcome.expectation)
+    if outcome.observed_as is not None:
+        key, convert = _OBSERVED[outcome.observed_as]
+        message[key] = convert(outcome.observed)
+    parameters = outcome.parameters
+    if parameters is None:
+        return message | ({"outcome": outcome.outcome} if outcome.outcome else {})
+    is_called = outcome.observed is not None
+    result = _parameter_result(parameters, outcome.parameter_outcome, is_called)
+    if is_called and outcome.expectation is not None and outcome.expectation.wire is None:
+        # The order of the keys is that of results written so far.
+        message["toolInvocationResult"] = result
+    if outcome.outcome:
+        message["outcome"] = outcome.outcome
+    message["toolInvocationResult"] = result
     return message
 
 
-def tool_call_latency(span: TimedSpan) -> JsonObject:
-    """Returns a ToolCallLatency."""
-    return {"tool": span.resource or span.name or "", **span_times(span)}
-
-
-def span_latency(span: TimedSpan) -> JsonObject:
-    """Returns a SpanLatency; its identifier follows from its type."""
-    message = {"type": span.type, **span_times(span)}
-    identifier = span.resource or span.name or ""
-    if span.type == "LLM":
-        message.pop("displayName", None)
-        message["model"] = identifier
-    elif span.type == "USER_CALLBACK":
-        message.pop("displayName", None)
-        message["callback"] = identifier
-    elif span.type == "TOOL" and "/toolsets/" in identifier:
-        toolset, _, tool_id = identifier.partition("/tools/")
-        message["toolset"] = {"toolset": toolset, "toolId": tool_id}
-    else:
-        message["resource"] = identifier
-    return message
-
-
 @lru_cache(maxsize=4096)
-def parameter_result(parameters: ParameterScore, outcome: Outcome | None, was_called: bool) -> JsonObject:
-    """Returns a call's ToolInvocationResult."""
+def _parameter_result(parameters: ParameterScore, outcome: Outcome | None, was_called: bool) -> JsonObject:
     message: JsonObject = {}
     if parameters.value is not None:
         message["parameterCorrectnessScore"] = float32(parameters.value)
@@ -132,3 +131,73 @@ def _explanation(parameters: ParameterScore) -> str:
     if parameters.undecided:
         text += f", {parameters.undecided} need a judge"
     return text + (f"; wrong or missing: {', '.join(parameters.wrong)}." if parameters.wrong else ".")
+
+
+@lru_cache(maxsize=4096)
+def tool_scores(share: float, ordered: float, outcome: Outcome | None) -> JsonObject:
+    """Returns the fields of a TurnReplayResult about its tools.
+
+    Args:
+        share: Expected tools that were called, 0..1.
+        ordered: Those called in the expected order, 0..1.
+        outcome: `share` against its gate.
+    """
+    overall: JsonObject = {"toolInvocationScore": float32(share)}
+    if outcome:
+        overall["outcome"] = outcome
+    return {"toolOrderedInvocationScore": float32(ordered), "overallToolInvocationResult": overall}
+
+
+def judgement(score: Score) -> JsonObject:
+    """Returns a HallucinationResult or UserGoalSatisfactionResult; without a score where none was given."""
+    if score.value is None:
+        return {"explanation": f"not judged: {score.reason or 'an error'}"}
+    return {"score": int(score.value), "label": score.label, **_explained(score)}
+
+
+def _explained(score: Score) -> JsonObject:
+    return {"explanation": score.explanation} if score.explanation else {}
+
+
+def statement_result(item: JsonObject) -> JsonObject:
+    """Returns an EvaluationExpectationResult of what a judge said of a statement."""
+    message: JsonObject = {}
+    if item["expectation"] != item["prompt"]:
+        message["evaluationExpectation"] = item["expectation"]
+    if item["prompt"]:
+        message["prompt"] = item["prompt"]
+    if item["score"] is not None:
+        message["outcome"] = "PASS" if item["score"] else "FAIL"
+    return message | ({"explanation": item["reason"]} if item["reason"] else {})
+
+
+def similarity(score: Score, outcome: Outcome) -> JsonObject:
+    """Returns a SemanticSimilarityResult of a score with a value."""
+    value = int(score.value or 0)
+    return {"score": value, "label": LABELS[value], **_explained(score), "outcome": outcome}
+
+
+def failed_gate(criterion: Criterion, score: Score) -> JsonObject:
+    """Returns the gate of a criterion that a conversation misses as an EvaluationExpectationResult."""
+    bound = "at least" if criterion.gate == "at_least" else "at most"
+    prompt = f"{criterion.name}: {bound} {criterion.threshold:g}"
+    return {"prompt": prompt, "outcome": "FAIL", "explanation": score.explanation or ""}
+
+
+@lru_cache(maxsize=1024)
+def case_thresholds(thresholds: CaseThresholds) -> JsonObject:
+    """Returns an EvaluationMetricsThresholds."""
+    return {
+        "goldenEvaluationMetricsThresholds": {
+            "turnLevelMetricsThresholds": {
+                "semanticSimilaritySuccessThreshold": thresholds.semantic_similarity,
+                "overallToolInvocationCorrectnessThreshold": float32(thresholds.tool_invocation),
+            },
+            "expectationLevelMetricsThresholds": {
+                "toolInvocationParameterCorrectnessThreshold": float32(thresholds.parameter)
+            },
+            "toolMatchingSettings": {"extraToolCallBehavior": thresholds.extra_tool_calls},
+        },
+        "goldenHallucinationMetricBehavior": thresholds.golden_hallucination,
+        "scenarioHallucinationMetricBehavior": thresholds.scenario_hallucination,
+    }

@@ -1,37 +1,37 @@
-"""One CES EvaluationResult for every scored conversation, in canonical proto3 JSON."""
+"""One CES EvaluationResult for every scored conversation: a typed value, its sums and its JSON."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from hashlib import sha256
+from typing import Literal
 
-from turnwise.schemas.case import CaseThresholds, EvalCase
 from turnwise.schemas.ces.names import evaluation_id
-from turnwise.schemas.conversation import TimedSpan, ToolCall, ToolResponse
-from turnwise.schemas.proto.scalars import float32
+from turnwise.schemas.conversation import ToolCall
+from turnwise.schemas.proto.scalars import nanos_duration
+from turnwise.schemas.score import Outcome, Score
 from turnwise.schemas.values import JsonObject
-from turnwise.transforms.ces import messages as wire
-from turnwise.transforms.ces.failed_turns import with_failed_turns
-from turnwise.transforms.ces.grounded_results import with_grounding
-from turnwise.transforms.ces.judged_results import with_judgements
-from turnwise.transforms.ces.judgements import Judgements
-from turnwise.transforms.ces.plain_turns import plain_turn
+from turnwise.transforms.ces import messages
+from turnwise.transforms.ces.hallucinations import engine_scores, judged_hallucination
+from turnwise.transforms.ces.judgements import NAMES, UNJUDGED, Judgements
+from turnwise.transforms.ces.scenarios import (
+    ScenarioResult,
+    hallucination_results,
+    scenario_message,
+    scenario_result,
+)
+from turnwise.transforms.ces.spans import add_spans, latency_parts, nanos
 from turnwise.transforms.criteria.base import Criterion
-from turnwise.transforms.criteria.reasons import why_unpaired
+from turnwise.transforms.criteria.ces.expectations import EvaluationExpectations
+from turnwise.transforms.criteria.expectations_met import not_met
+from turnwise.transforms.criteria.reasons import calls_text, why_unpaired
 from turnwise.transforms.matching.expectations import ExpectationOutcome
 from turnwise.transforms.matching.replay import TurnReplay
 from turnwise.transforms.matching.sample import Sample, TurnPair
-from turnwise.transforms.matching.scenario import responses_by_call
+from turnwise.transforms.metrics.state import Part
 from turnwise.transforms.scoring.conversation import ScoredConversation
 from turnwise.transforms.scoring.verdict import Verdict
 
-_OBSERVED = {
-    "tool_call": ("observedToolCall", wire.tool_call),
-    "tool_response": ("observedToolResponse", wire.tool_response),
-    "text": ("observedAgentResponse", wire.agent_message),
-    "agent": ("observedAgentTransfer", lambda agent: {"targetAgent": agent}),
-    "payload": ("observedPayload", lambda payload: payload),
-}
+_PLACES = {"PASS": (1, 0), "FAIL": (0, 1)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +49,152 @@ class RunInfo:
     slices: tuple[str, ...] = ()
 
 
+@dataclass(slots=True)
+class TurnResult:
+    """What becomes of one pair of turns of a golden case.
+
+    Attributes:
+        pair: The golden and the recorded turn.
+        replay: What was measured; None: nothing is expected of the turn.
+        outcomes: One per expectation, then what nobody expected; judgements included.
+        similarity: A judge's score of the turn's answer, and its outcome.
+        hallucination: A judge's or the engine's score, without a value where a judge gave none; None: the
+            turn is not checked.
+        unmet: Which expectations of a failed case were not met, in words; "": none, or it is not told.
+    """
+
+    pair: TurnPair
+    replay: TurnReplay | None
+    outcomes: Sequence[ExpectationOutcome]
+    similarity: tuple[Score, Outcome] | None = None
+    hallucination: Score | None = None
+    unmet: str = ""
+
+
+@dataclass(slots=True)
+class EvaluationResult:
+    """What becomes of a conversation.
+
+    Attributes:
+        scored: The conversation and its scores.
+        verdict: Its verdict.
+        state: RUNNING: an answer is not finished; ERROR: something other than the agent ended it.
+        turns: Of a golden case, one per pair of turns; None: it is none, or is not COMPLETED.
+        scenario: Of everything else; None: it is a golden case, or is not COMPLETED.
+        engine: What an answer engine's own scores give of each turn of a scenario.
+        statements: What a judge said of the statements about the whole conversation.
+        failed: Criteria of the config by which the conversation fails.
+    """
+
+    scored: ScoredConversation
+    verdict: Verdict
+    state: Literal["COMPLETED", "RUNNING", "ERROR"] = "COMPLETED"
+    turns: list[TurnResult] | None = None
+    scenario: ScenarioResult | None = None
+    engine: Sequence[Score | None] = ()
+    statements: Sequence[JsonObject] = ()
+    failed: Sequence[tuple[Criterion, Score]] = ()
+
+    def parts(self) -> list[Part]:
+        """Returns what the result adds to the sums behind AggregatedMetrics; nothing if not COMPLETED."""
+        if self.turns is not None:
+            return [part for turn in self.turns for part in _turn_parts(turn)]
+        if self.scenario is None:
+            return []
+        spans = [span for turn in self.scored.sample.conversation.turns for span in turn.spans]
+        parts = latency_parts(None, spans) if spans else []
+        for index, score in enumerate(self.scenario.hallucinations or self.engine):
+            parts += _score_parts(index, "hallucination", score)
+        return parts
+
+
+def evaluation_result(scored: ScoredConversation, verdict: Verdict) -> EvaluationResult:
+    """Returns what becomes of a scored conversation."""
+    sample = scored.sample
+    if verdict.status is None and sample.unanswered:
+        return EvaluationResult(scored, verdict, "RUNNING")
+    if sample.conversation.ended == "environment_error":
+        return EvaluationResult(scored, verdict, "ERROR")
+    case, result = sample.eval_case, EvaluationResult(scored, verdict)
+    is_judged = any(entry.criterion.name in NAMES for entry in scored.scores)
+    judgements = Judgements(scored.scores) if is_judged else UNJUDGED
+    if is_judged:
+        result.statements = judgements.items(EvaluationExpectations.name, "expectations")
+    if verdict.status == "FAIL" and (case is None or case.dialect != "ces"):
+        result.failed = _failed_gates(scored)
+    engine = engine_scores(scored) if sample.has_answers else ()
+    if case is None or case.kind == "scenario":
+        result.scenario, result.engine = scenario_result(sample, judgements), engine
+        return result
+    result.turns = [_turn_result(sample, pair, judgements) for pair in sample.pairs]
+    for turn, score in zip(result.turns, engine, strict=False):
+        turn.hallucination = turn.hallucination or score
+    if verdict.status == "FAIL" and case.dialect == "ces":
+        for turn in result.turns:
+            turn.unmet = _unmet(turn)
+    return result
+
+
+def _turn_result(sample: Sample, pair: TurnPair, judgements: Judgements) -> TurnResult:
+    is_golden = pair.expected is not None or pair.label
+    replay = sample.replay(pair) if is_golden else None
+    if not judgements:
+        return TurnResult(pair, replay, replay.outcomes if replay else ())
+    return TurnResult(
+        pair,
+        replay,
+        judgements.golden_outcomes(sample, pair) if replay else (),
+        judgements.similarity(sample, pair),
+        judged_hallucination(pair, judgements),
+    )
+
+
+def _failed_gates(scored: ScoredConversation) -> list[tuple[Criterion, Score]]:
+    return [
+        (entry.criterion, entry.overall)
+        for entry in scored.scores
+        if entry.overall is not None
+        and entry.overall.outcome == "FAIL"
+        and entry.criterion.threshold is not None
+    ]
+
+
+def _unmet(turn: TurnResult) -> str:
+    """Returns which expectations of a turn were not met; one that stands alone says so already."""
+    failed = [outcome for outcome in turn.outcomes if outcome.outcome == "FAIL"]
+    if turn.pair.label or not failed:
+        return ""
+    calls = [o.observed for o in failed if o.expectation is None and isinstance(o.observed, ToolCall)]
+    unexpected = f"Not expected: {calls_text(calls)}." if calls else ""
+    return " ".join(text for text in (not_met(failed), unexpected) if text)
+
+
+def _turn_parts(turn: TurnResult) -> list[Part]:
+    index, actual = turn.pair.index, turn.pair.actual
+    parts: list[Part] = []
+    for outcome in turn.outcomes:
+        place = _PLACES.get(outcome.outcome or "")
+        call = outcome.observed if outcome.expectation is None else outcome.expectation.tool_call
+        if place is not None and isinstance(call, ToolCall):
+            parts.append(((index, "tool", call.resource or call.name or ""), *place))
+    if turn.similarity is not None:
+        parts += _score_parts(index, "semantic", turn.similarity[0])
+    if turn.hallucination is not None:
+        parts += _score_parts(index, "hallucination", turn.hallucination)
+    if actual is not None:
+        if actual.spans:
+            parts += latency_parts(index, actual.spans)
+        if actual.latency_ms is not None:
+            parts.append(((index, "turn_latency", ""), 1, nanos(actual.latency_ms / 1000)))
+    return parts
+
+
+def _score_parts(index: int, kind: str, score: Score | None) -> list[Part]:
+    if score is None or score.value is None or score.value < 0:
+        return []
+    return [((index, kind, ""), 1, int(score.value))]
+
+
 def result_name(sample: Sample) -> str:
     """Returns a conversation's deterministic result name, `.../evaluations/{case}/results/{result}`."""
     eval_id = (
@@ -59,52 +205,57 @@ def result_name(sample: Sample) -> str:
     return f"{parent}/results/r-{digest.hexdigest()[:24]}"
 
 
-def evaluation_result(scored: ScoredConversation, verdict: Verdict, run: RunInfo) -> JsonObject:
-    """Returns the EvaluationResult of a scored conversation."""
-    case, conversation = scored.sample.eval_case, scored.sample.conversation
-    result: JsonObject = {
-        "name": result_name(scored.sample),
-        "displayName": _display_name(scored.sample),
+def result_message(result: EvaluationResult, run: RunInfo) -> JsonObject:
+    """Returns the EvaluationResult message, in canonical proto3 JSON."""
+    sample, verdict = result.scored.sample, result.verdict
+    message: JsonObject = {
+        "name": result_name(sample),
+        "displayName": _display_name(sample),
         "createTime": run.create_time,
         "evaluationRun": f"evaluationRuns/{run.run_id}",
-        "executionState": "COMPLETED",
+        "executionState": result.state,
         "goldenRunMethod": "NAIVE",
     }
-    if conversation.app_version:
-        result["appVersion"] = conversation.app_version
+    if sample.conversation.app_version:
+        message["appVersion"] = sample.conversation.app_version
     if verdict.status:
-        result["evaluationStatus"] = verdict.status
-    elif scored.sample.unanswered:
-        return result | {"executionState": "RUNNING"}
-    result |= _error(scored.sample, verdict)
-    if conversation.ended == "environment_error":
-        return result | {"executionState": "ERROR"}
-    if case is None or case.kind == "scenario":
-        result["scenarioResult"] = _scenario_result(scored.sample)
+        message["evaluationStatus"] = verdict.status
+    if verdict.reasons and result.state != "RUNNING":
+        message["errorInfo"] = _error(sample, verdict)
+    if result.state != "COMPLETED":
+        return message
+    _add_own(message, result)
+    if sample.eval_case is not None and sample.eval_case.dialect == "ces":
+        message["evaluationMetricsThresholds"] = messages.case_thresholds(sample.eval_case.thresholds)
+    return message
+
+
+def _add_own(message: JsonObject, result: EvaluationResult) -> None:
+    """Adds the `goldenResult` or the `scenarioResult`."""
+    statements = [messages.statement_result(item) for item in result.statements]
+    own: JsonObject
+    if result.scenario is None:
+        own = {"turnReplayResults": [_turn_message(turn, result) for turn in result.turns or ()]}
+        if statements:
+            own["evaluationExpectationResults"] = statements
+        message["goldenResult"] = own
     else:
-        result["goldenResult"] = {
-            "turnReplayResults": [_turn_result(scored.sample, p) for p in scored.sample.pairs]
-        }
-    if case is not None and case.dialect == "ces":
-        result["evaluationMetricsThresholds"] = _thresholds(case.thresholds)
-    judgements = Judgements(scored.scores)
-    if judgements:
-        result = with_judgements(result, scored.sample, judgements, _expectation_outcome)
-    if verdict.status == "FAIL":
-        result = _with_reasons(result, scored, judgements)
-    return with_grounding(result, scored)
+        own = message["scenarioResult"] = scenario_message(result.scenario, statements)
+    if result.failed:
+        found = [messages.failed_gate(criterion, score) for criterion, score in result.failed]
+        own["evaluationExpectationResults"] = [*statements, *found]
+    if result.engine and "hallucinationResult" not in own:
+        own["hallucinationResult"] = hallucination_results(result.engine)
 
 
 def _error(sample: Sample, verdict: Verdict) -> JsonObject:
     """Returns why a conversation failed although it has no result of its own, or why it is not decided."""
-    if not verdict.reasons:
-        return {}
     info = {"errorMessage": "; ".join(verdict.reasons), "sessionId": sample.conversation.conversation_id}
     if verdict.status is None:
         info["errorMessage"] = "not decided: " + info["errorMessage"]
     if sample.conversation.ended != "environment_error":
         info["errorType"] = "METRIC_CALCULATION_FAILURE" if verdict.status is None else "RUNTIME_FAILURE"
-    return {"errorInfo": info}
+    return info
 
 
 def _display_name(sample: Sample) -> str:
@@ -116,153 +267,24 @@ def _display_name(sample: Sample) -> str:
     return f"{display} result{run} - {conversation.conversation_id}"
 
 
-def _with_reasons(result: JsonObject, scored: ScoredConversation, judgements: Judgements) -> JsonObject:
-    """Returns a failed conversation's result with what it failed by."""
-    case = scored.sample.eval_case
-    if case is None or case.dialect != "ces":
-        _add_failed_gates(result.get("goldenResult") or result["scenarioResult"], scored)
-        return result
-    return with_failed_turns(result, scored.sample, judgements) if "goldenResult" in result else result
-
-
-def _add_failed_gates(result: JsonObject, scored: ScoredConversation) -> None:
-    """Adds why a conversation fails that the config's criteria decide: each failed gate as an expectation."""
-    failed: list[JsonObject] = [
-        {
-            "prompt": _gate_text(entry.criterion),
-            "outcome": "FAIL",
-            "explanation": (entry.overall and entry.overall.explanation) or "",
-        }
-        for entry in scored.scores
-        if entry.overall is not None
-        and entry.overall.outcome == "FAIL"
-        and entry.criterion.threshold is not None
-    ]
-    if failed:
-        key = "evaluationExpectationResults"
-        result[key] = [*result.get(key, ()), *failed]
-
-
-def _gate_text(criterion: Criterion) -> str:
-    bound = "at least" if criterion.gate == "at_least" else "at most"
-    return f"{criterion.name}: {bound} {criterion.threshold:g}"
-
-
-@lru_cache(maxsize=1024)
-def _thresholds(thresholds: CaseThresholds) -> JsonObject:
-    return {
-        "goldenEvaluationMetricsThresholds": {
-            "turnLevelMetricsThresholds": {
-                "semanticSimilaritySuccessThreshold": thresholds.semantic_similarity,
-                "overallToolInvocationCorrectnessThreshold": float32(thresholds.tool_invocation),
-            },
-            "expectationLevelMetricsThresholds": {
-                "toolInvocationParameterCorrectnessThreshold": float32(thresholds.parameter)
-            },
-            "toolMatchingSettings": {"extraToolCallBehavior": thresholds.extra_tool_calls},
-        },
-        "goldenHallucinationMetricBehavior": thresholds.golden_hallucination,
-        "scenarioHallucinationMetricBehavior": thresholds.scenario_hallucination,
-    }
-
-
-def _turn_result(sample: Sample, pair: TurnPair) -> JsonObject:
-    result: JsonObject = {"conversation": sample.conversation.conversation_id}
-    if pair.expected is not None or pair.label:
-        plain = (
-            plain_turn(sample.eval_case, pair.expected, pair.actual)
-            if sample.eval_case and pair.expected and pair.actual
-            else None
-        )
-        result |= _replay_part(sample.replay(pair)) if plain is None else plain
+def _turn_message(turn: TurnResult, result: EvaluationResult) -> JsonObject:
+    pair, replay, actual = turn.pair, turn.replay, turn.pair.actual
+    message: JsonObject = {"conversation": result.scored.sample.conversation.conversation_id}
+    if turn.outcomes:
+        message["expectationOutcome"] = messages.golden_outcomes(turn.outcomes)
+    if replay is not None and replay.tool_score is not None and not replay.is_partial:
+        ordered = replay.ordered_score or 0.0
+        message |= messages.tool_scores(replay.tool_score, ordered, replay.tool_outcome)
     if pair.label:
-        result["errorInfo"] = {"errorMessage": why_unpaired(pair)}
-    if pair.actual is not None:
-        if pair.actual.latency_ms is not None:
-            result["turnLatency"] = wire.duration(pair.actual.latency_ms / 1000)
-        if pair.actual.spans:
-            _add_spans(result, pair.actual.spans)
-    return result
-
-
-def _add_spans(result: JsonObject, spans: Sequence[TimedSpan]) -> None:
-    calls = [wire.tool_call_latency(span) for span in spans if span.type == "TOOL"]
-    if calls:
-        result["toolCallLatencies"] = calls
-    result["spanLatencies"] = [wire.span_latency(span) for span in spans]
-
-
-def _replay_part(replay: TurnReplay) -> JsonObject:
-    result: JsonObject = {}
-    if replay.outcomes:
-        result["expectationOutcome"] = [_expectation_outcome(outcome) for outcome in replay.outcomes]
-    is_known = not replay.is_partial
-    if is_known and replay.tool_score is not None and replay.ordered_score is not None:
-        result["toolOrderedInvocationScore"] = float32(replay.ordered_score)
-        overall: JsonObject = {"toolInvocationScore": float32(replay.tool_score)}
-        if replay.tool_outcome:
-            overall["outcome"] = replay.tool_outcome
-        result["overallToolInvocationResult"] = overall
-    return result
-
-
-def _expectation_outcome(outcome: ExpectationOutcome) -> JsonObject:
-    message: JsonObject = {}
-    if outcome.expectation is not None:
-        message["expectation"] = wire.golden_expectation(outcome.expectation)
-    if outcome.observed_as is not None:
-        key, convert = _OBSERVED[outcome.observed_as]
-        message[key] = convert(outcome.observed)  # type: ignore[operator]
-    if outcome.outcome:
-        message["outcome"] = outcome.outcome
-    if outcome.parameters is not None:
-        message["toolInvocationResult"] = wire.parameter_result(
-            outcome.parameters, outcome.parameter_outcome, outcome.observed is not None
-        )
-    return message
-
-
-def _scenario_result(sample: Sample) -> JsonObject:
-    spans = [span for turn in sample.conversation.turns for span in turn.spans]
-    result: JsonObject = {"conversation": sample.conversation.conversation_id}
-    if sample.eval_case is not None:
-        _add_scenario(result, sample.eval_case)
-        _add_expectations(result, sample)
-    if spans:
-        _add_spans(result, spans)
-    return result
-
-
-def _add_scenario(result: JsonObject, case: EvalCase) -> None:
-    if case.task:
-        result["task"] = case.task
-    if case.user_facts:
-        result["userFacts"] = [{"name": fact.name, "value": fact.value} for fact in case.user_facts]
-    if case.rubrics:
-        result["rubricOutcomes"] = [{"rubric": rubric.text} for rubric in case.rubrics]
-
-
-def _add_expectations(result: JsonObject, sample: Sample) -> None:
-    statuses = [outcome.outcome for outcome in sample.scenario_outcomes]
-    if not statuses:
-        return
-    responses = responses_by_call(sample.conversation)
-    result["expectationOutcomes"] = [_scenario_outcome(o, responses) for o in sample.scenario_outcomes]
-    if "FAIL" in statuses or None not in statuses:
-        result["allExpectationsSatisfied"] = "FAIL" not in statuses
-
-
-def _scenario_outcome(outcome: ExpectationOutcome, responses: dict[int, ToolResponse]) -> JsonObject:
-    message: JsonObject = {}
-    if outcome.expectation is not None:
-        message["expectation"] = wire.scenario_expectation(outcome.expectation)
-    if isinstance(outcome.observed, ToolCall):
-        message["observedToolCall"] = {"toolCall": wire.tool_call(outcome.observed)}
-        response = responses.get(id(outcome.observed))
-        if response is not None:
-            message["observedToolCall"]["toolResponse"] = wire.tool_response(response)
-    elif outcome.observed_as == "text":
-        message["observedAgentResponse"] = wire.agent_message(str(outcome.observed))
-    if outcome.outcome:
-        message["outcome"] = outcome.outcome
+        message["errorInfo"] = {"errorMessage": why_unpaired(pair)}
+    if actual is not None and actual.latency_ms is not None:
+        message["turnLatency"] = nanos_duration(nanos(actual.latency_ms / 1000))
+    if actual is not None and actual.spans:
+        add_spans(message, actual.spans)
+    if turn.similarity is not None:
+        message["semanticSimilarityResult"] = messages.similarity(*turn.similarity)
+    if turn.hallucination is not None:
+        message["hallucinationResult"] = messages.judgement(turn.hallucination)
+    if turn.unmet:
+        message["errorInfo"] = {"errorMessage": f"Turn {pair.index}: {turn.unmet}"}
     return message

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 
 from turnwise.schemas.case import EvalCase
-from turnwise.transforms.ces.judgements import Judgements, needs_hallucination_check
+from turnwise.transforms.ces.judgements import UNJUDGED, Judgements, needs_hallucination_check
 from turnwise.transforms.criteria.ces.expectations import EvaluationExpectations, ScenarioExpectations
 from turnwise.transforms.criteria.ces.hallucination import Hallucination
 from turnwise.transforms.criteria.ces.scenario import UserGoalSatisfaction
@@ -13,8 +13,6 @@ from turnwise.transforms.matching.expectations import ExpectationOutcome
 from turnwise.transforms.matching.sample import MISSING_TURN, Sample, TurnPair
 from turnwise.transforms.scoring.conversation import ScoredConversation
 from turnwise.transforms.scoring.verdict import Verdict
-
-UNJUDGED = Judgements()
 
 
 def ces_verdict(scored: ScoredConversation) -> Verdict:

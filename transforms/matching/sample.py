@@ -41,7 +41,10 @@ class Sample:
     Attributes:
         record: The raw record, kept for failure rows.
         pairs: The turns side by side.
-        evaluable: Those that can be scored; the others' answers failed or are not finished.
+        evaluable: Those that can be scored.
+        unanswered: The others; their answers failed or are not finished.
+        has_answers: Whether a turn is an answer engine's.
+        has_findings: Whether something of a turn may be wrong or not understood.
         has_gaps: Whether calls or words of a turn may be missing in the log, or not all that is expected
             is read or found.
     """
@@ -51,28 +54,28 @@ class Sample:
     record: Record
     pairs: list[TurnPair] = field(init=False)
     evaluable: list[TurnPair] = field(init=False)
+    unanswered: list[TurnPair] = field(init=False)
+    has_answers: bool = field(init=False, default=False)
+    has_findings: bool = field(init=False, default=False)
     has_gaps: bool = field(init=False, default=False)
     _replays: dict[int, TurnReplay] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.pairs = pair_turns(self.eval_case.turns if self.eval_case else [], self.conversation.turns)
-        self.evaluable = [pair for pair in self.pairs if unanswered_state(pair) is None]
-        for turn in self.conversation.turns:
+        case, turns = self.eval_case, self.conversation.turns
+        self.pairs = pair_turns(case.turns if case else [], turns)
+        for turn in turns:
+            if turn.grounded is not None:
+                self.has_answers = self.has_findings = True
+            if turn.findings:
+                self.has_findings = True
             if turn.unknown_calls or turn.unknown_words:
                 self.has_gaps = True
-        if self.eval_case is not None and (
-            self.eval_case.unread
-            or self.eval_case.not_found
-            or any(turn.unread for turn in self.eval_case.turns)
-        ):
+        if case is not None and (case.unread or case.not_found or any(turn.unread for turn in case.turns)):
             self.has_gaps = True
-
-    @property
-    def unanswered(self) -> list[TurnPair]:
-        """The turns that cannot be scored."""
-        if len(self.evaluable) == len(self.pairs):
-            return []
-        return [pair for pair in self.pairs if unanswered_state(pair) is not None]
+        self.evaluable, self.unanswered = self.pairs, []
+        if self.has_answers:
+            self.evaluable = [pair for pair in self.pairs if unanswered_state(pair) is None]
+            self.unanswered = [pair for pair in self.pairs if unanswered_state(pair) is not None]
 
     def replay(self, pair: TurnPair) -> TurnReplay:
         """Returns how a pair's golden turn was met, worked out once; raises ValueError without a case."""

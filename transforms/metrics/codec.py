@@ -4,11 +4,9 @@ from collections import Counter
 
 import msgspec
 
-from turnwise.transforms.ces.aggregates import Kind
 from turnwise.transforms.metrics.quantiles import Bins
 from turnwise.transforms.metrics.repeats import Repeats
-from turnwise.transforms.metrics.state import MetricsState
-from turnwise.transforms.metrics.tally import Tally
+from turnwise.transforms.metrics.state import MetricsState, Tally
 
 _VERSION = 1
 
@@ -32,7 +30,7 @@ class _Pair(msgspec.Struct, array_like=True):
     """An entry of CES sums; totals of nanoseconds may exceed 64 bits."""
 
     turn: int | None
-    kind: Kind
+    kind: str
     tool: str
     first: bytes
     second: bytes

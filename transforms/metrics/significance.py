@@ -1,11 +1,29 @@
-"""One-sided tests whether one sample lies below another, from sums alone."""
+"""Intervals of pass rates, and one-sided tests whether one sample lies below another, from sums alone."""
 
 from math import erfc, exp, inf, lgamma, log, log1p, sqrt
 from typing import NamedTuple
 
+_Z95 = 1.959963984540054
 _STEPS = 10_000
 _TINY = 1e-300
 _CLOSE = 1e-15
+
+
+class Interval(NamedTuple):
+    """A lower and an upper bound."""
+
+    low: float
+    high: float
+
+
+def wilson_interval(passes: float, count: int) -> Interval | None:
+    """Returns the 95 % Wilson score interval of a pass rate; None without any trial."""
+    if not count:
+        return None
+    rate, z2 = passes / count, _Z95**2
+    centre = (rate + z2 / (2 * count)) / (1 + z2 / count)
+    half = _Z95 / (1 + z2 / count) * sqrt(rate * (1 - rate) / count + z2 / (4 * count**2))
+    return Interval(max(0.0, centre - half), min(1.0, centre + half))
 
 
 class SampleMoments(NamedTuple):

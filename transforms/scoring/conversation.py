@@ -58,7 +58,8 @@ def score_conversation(sample: Sample, criteria: Sequence[MeasuredCriterion]) ->
     A criterion that raises becomes a failure; its other turns and the other criteria still count. What is
     wrong with an answer's record is a failure of the stage `check`.
     """
-    scored = ScoredConversation(sample, [], record_findings(sample))
+    findings = record_findings(sample) if sample.has_findings or sample.has_gaps else []
+    scored = ScoredConversation(sample, [], findings)
     for criterion in criteria:
         scored.scores.append(_score(criterion, sample, scored.failures))
     return scored

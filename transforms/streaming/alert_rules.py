@@ -10,8 +10,7 @@ from turnwise.schemas.proto.scalars import nanos_timestamp
 from turnwise.transforms.criteria import CRITERIA
 from turnwise.transforms.metrics.rows import status_tally
 from turnwise.transforms.metrics.significance import SampleMoments, lower_mean, lower_share
-from turnwise.transforms.metrics.state import MetricsState
-from turnwise.transforms.metrics.tally import Tally
+from turnwise.transforms.metrics.state import MetricsState, Tally
 from turnwise.transforms.scoring.verdict import STATUS
 from turnwise.transforms.streaming.windowed import WindowMetrics
 

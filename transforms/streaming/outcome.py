@@ -64,10 +64,9 @@ class RecordOutcome(NamedTuple):
 def scored_outcome(evaluated: EvaluatedConversation, event_time: float, run_id: str) -> RecordOutcome:
     """Returns what is kept of a scored conversation; its criteria's failures go with it."""
     scored, conversation = evaluated.scored, evaluated.scored.sample.conversation
-    record = scored.sample.record
+    record, (result,) = scored.sample.record, evaluated.results
     statistics = MetricsState()
-    result = evaluated.results[0]["result"]
-    statistics.add(scored, evaluated.verdict, result)
+    statistics.add(scored, evaluated.verdict, evaluated.parts)
     contribution = Contribution(
         name=f"conversation {conversation.conversation_id}" if record.closing else result["name"],
         revision=conversation.revision,

@@ -17,7 +17,7 @@ from turnwise.schemas.case import EvalCase
 from turnwise.schemas.config import EvalConfig
 from turnwise.schemas.failure import Failure
 from turnwise.schemas.record import Record
-from turnwise.transforms.ces.results import RunInfo, evaluation_result
+from turnwise.transforms.ces.results import EvaluationResult, RunInfo, evaluation_result, result_message
 from turnwise.transforms.evaluation import RULES
 from turnwise.transforms.formats.registry import CaseReader, LogReader
 from turnwise.transforms.matching.cases import CaseIndex
@@ -119,13 +119,13 @@ class Evaluated(NamedTuple):
 
     scored: ScoredConversation
     verdict: Verdict
-    result: dict[str, Any]
+    result: EvaluationResult
 
 
 def evaluated(sample: Sample) -> Evaluated:
     scored = score_conversation(sample, SETTINGS.criteria)
     verdict = conversation_verdict(scored, RULES)
-    return Evaluated(scored, verdict, evaluation_result(scored, verdict, SETTINGS.run))
+    return Evaluated(scored, verdict, evaluation_result(scored, verdict))
 
 
 class Plain:
@@ -153,7 +153,7 @@ class Plain:
         self.states: dict[str, MetricsState] = {}
         for one in self.evaluated:
             state = self.states.setdefault(one.scored.sample.conversation.app_version or "", MetricsState())
-            state.add(*one)
+            state.add(one.scored, one.verdict, one.result.parts())
 
 
 @pytest.fixture(scope="module")
@@ -172,7 +172,7 @@ def test_score_rows(written: AppendingSink, plain: Plain) -> None:
 
 
 def test_results(written: AppendingSink, plain: Plain) -> None:
-    rows = [result_row(one.scored, one.result) for one in plain.evaluated]
+    rows = [result_row(one.scored, result_message(one.result, SETTINGS.run)) for one in plain.evaluated]
     assert written.rows("results") == as_read(rows)
     assert len(rows) == 59
 

@@ -9,7 +9,7 @@ import pytest
 
 from turnwise.schemas.config import EvalConfig
 from turnwise.schemas.record import Record
-from turnwise.transforms.ces.results import RunInfo, evaluation_result
+from turnwise.transforms.ces.results import evaluation_result
 from turnwise.transforms.evaluation import RULES
 from turnwise.transforms.formats.events import in_order, join_events
 from turnwise.transforms.formats.registry import LogReader
@@ -133,14 +133,14 @@ def test_scores_are_those_of_the_last_revisions(survivor):
 @pytest.fixture(scope="module")
 def plain(lines):
     """The sums by window and app version, made by the functions alone."""
-    criteria, run = build_criteria(EvalConfig(criteria=CRITERIA)), RunInfo("run", "2026-11-21T00:00:00Z")
+    criteria = build_criteria(EvalConfig(criteria=CRITERIA))
     sums = {}
 
     def add(conversation, record, at):
         scored = score_conversation(Sample(conversation, index.find(conversation), record), criteria)
         verdict = conversation_verdict(scored, RULES)
         state = sums.setdefault((at // HOUR * HOUR, conversation.app_version), MetricsState())
-        state.add(scored, verdict, evaluation_result(scored, verdict, run))
+        state.add(scored, verdict, evaluation_result(scored, verdict).parts())
 
     reader, index = LogReader(), CaseIndex(None)
     for number, line in enumerate(lines["whole"]):

@@ -6,14 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from turnwise.pipeline.store.result_parts import result_parts
 from turnwise.schemas.ces.messages import MESSAGES
 from turnwise.transforms.ces.aggregates import (
     VersionSums,
-    add_parts,
-    add_sums,
     aggregated_metrics,
-    result_parts,
 )
+from turnwise.transforms.metrics.state import add_parts, add_sums
 
 SAMPLES = Path(__file__).parents[3] / "../shared/fixtures/ces/samples"
 needs_samples = pytest.mark.skipif(not SAMPLES.is_dir(), reason="the shared fixtures are not here")

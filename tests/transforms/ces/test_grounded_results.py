@@ -6,12 +6,12 @@ import pytest
 from google.cloud import ces_v1beta
 from google.protobuf import json_format
 
+from turnwise.pipeline.store.result_parts import result_parts
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import ExpectedTurn, ToolCall, Turn
 from turnwise.schemas.grounded import Citation, GroundedAnswer, GroundedClaim, Reference
-from turnwise.transforms.ces.aggregates import result_parts
-from turnwise.transforms.ces.grounded_results import justification
-from turnwise.transforms.ces.results import RunInfo, evaluation_result
+from turnwise.transforms.ces.hallucinations import justification
+from turnwise.transforms.ces.results import RunInfo, evaluation_result, result_message
 from turnwise.transforms.criteria import CRITERIA
 from turnwise.transforms.evaluation import RULES
 from turnwise.transforms.judging.offline import LocalJudge
@@ -38,7 +38,9 @@ def result_of(matched):
         named = [CRITERIA[name](**given) for name, given in fields.items()]
         scored = score_conversation(matched(case, *turns), named)
         verdict = conversation_verdict(scored, RULES)
-        result = evaluation_result(scored, verdict, RUN)
+        made = evaluation_result(scored, verdict)
+        result = result_message(made, RUN)
+        assert made.parts() == result_parts(result)
         real = ces_v1beta.EvaluationResult.pb(ces_v1beta.EvaluationResult())
         json_format.Parse(json.dumps(result), real)
         return result, verdict, scored

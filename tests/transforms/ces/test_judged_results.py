@@ -7,6 +7,7 @@ import pytest
 from google.cloud import ces_v1beta
 from google.protobuf import json_format
 
+from turnwise.pipeline.store.result_parts import result_parts
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.ces.messages import MESSAGES
 from turnwise.schemas.config import CesConfig
@@ -20,9 +21,8 @@ from turnwise.schemas.conversation import (
     Turn,
 )
 from turnwise.schemas.record import Record
-from turnwise.transforms.ces.aggregates import result_parts
 from turnwise.transforms.ces.criteria import CES_CRITERIA
-from turnwise.transforms.ces.results import RunInfo, evaluation_result
+from turnwise.transforms.ces.results import RunInfo, evaluation_result, result_message
 from turnwise.transforms.criteria.ces.expectations import EvaluationExpectations
 from turnwise.transforms.evaluation import RULES
 from turnwise.transforms.formats.ces.cases import eval_case
@@ -49,7 +49,9 @@ def result_of(case, turns, ask, criteria=CRITERIA):
     scored = ScoredConversation(Sample(conversation, case, Record("f", 1, b"{}")), [], [])
     asyncio.run(judge_conversation(scored, criteria, ask))
     assert scored.failures == []
-    result = evaluation_result(scored, conversation_verdict(scored, RULES), RUN)
+    made = evaluation_result(scored, conversation_verdict(scored, RULES))
+    result = result_message(made, RUN)
+    assert made.parts() == result_parts(result)
     real = ces_v1beta.EvaluationResult.pb(ces_v1beta.EvaluationResult())
     json_format.Parse(json.dumps(result), real)
     assert json.loads(json_format.MessageToJson(real)) == result

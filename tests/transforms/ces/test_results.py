@@ -6,6 +6,7 @@ from google.cloud import ces_v1beta
 from google.protobuf import json_format
 from msgspec.structs import replace
 
+from turnwise.pipeline.store.result_parts import result_parts
 from turnwise.schemas.case import CaseThresholds, EvalCase, UserFact
 from turnwise.schemas.ces.messages import MESSAGES
 from turnwise.schemas.config import CesConfig
@@ -21,7 +22,7 @@ from turnwise.schemas.conversation import (
 )
 from turnwise.schemas.record import Record
 from turnwise.transforms.ces.messages import tool_call, tool_reference, tool_response
-from turnwise.transforms.ces.results import RunInfo, evaluation_result, result_name
+from turnwise.transforms.ces.results import RunInfo, evaluation_result, result_message, result_name
 from turnwise.transforms.criteria.latency import TurnLatency
 from turnwise.transforms.evaluation import RULES
 from turnwise.transforms.formats.ces.cases import eval_case
@@ -72,7 +73,10 @@ def parsed(result):
 
 def result_of(case, *turns, verdict=None, **fields):
     scored = score_conversation(matched(case, *turns, **fields), ())
-    return parsed(evaluation_result(scored, verdict or conversation_verdict(scored, RULES), RUN))
+    result = evaluation_result(scored, verdict or conversation_verdict(scored, RULES))
+    message = result_message(result, RUN)
+    assert result.parts() == result_parts(message)
+    return parsed(message)
 
 
 def ces_sample(name):

@@ -11,7 +11,7 @@ from turnwise.schemas.case import EvalCase
 from turnwise.schemas.ces.messages import MESSAGES
 from turnwise.schemas.conversation import Conversation, Expectation, ExpectedTurn, Rubric, ToolCall, Turn
 from turnwise.schemas.record import Record
-from turnwise.transforms.ces.results import RunInfo, evaluation_result
+from turnwise.transforms.ces.results import RunInfo, evaluation_result, result_message
 from turnwise.transforms.evaluation import RULES
 from turnwise.transforms.formats.adk.results import eval_result_conversations
 from turnwise.transforms.judging.ask import JudgeSample
@@ -49,7 +49,7 @@ def entry(scored):
 
 def result_of(scored):
     """The result, which both parsers take as it stands."""
-    result = evaluation_result(scored, conversation_verdict(scored, RULES), RUN)
+    result = result_message(evaluation_result(scored, conversation_verdict(scored, RULES)), RUN)
     real = ces_v1beta.EvaluationResult.pb(ces_v1beta.EvaluationResult())
     json_format.Parse(json.dumps(result), real)
     MESSAGES["EvaluationResult"].from_value(result)

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from turnwise.transforms.metrics.tally import Tally, wilson_interval
+from turnwise.transforms.metrics.significance import wilson_interval
+from turnwise.transforms.metrics.state import Tally
 
 WILSON = [
     # Newcombe 1998, table I, and values of the closed formula

@@ -1,8 +1,7 @@
 import pytest
 
 from turnwise.schemas.alert_config import AlertRule
-from turnwise.transforms.metrics.state import MetricsState
-from turnwise.transforms.metrics.tally import Tally
+from turnwise.transforms.metrics.state import MetricsState, Tally
 from turnwise.transforms.streaming.alert_rules import evaluate
 from turnwise.transforms.streaming.windowed import WindowMetrics
 

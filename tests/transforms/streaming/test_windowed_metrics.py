@@ -10,8 +10,7 @@ from apache_beam.testing import test_stream
 from apache_beam.transforms.window import TimestampedValue
 
 from turnwise.transforms.metrics.rows import turn_rows, version_rows
-from turnwise.transforms.metrics.state import MetricsState
-from turnwise.transforms.metrics.tally import Tally
+from turnwise.transforms.metrics.state import MetricsState, Tally
 from turnwise.transforms.streaming.deduplication import HORIZON, CountOnce, none_counted, revise
 from turnwise.transforms.streaming.outcome import Contribution
 from turnwise.transforms.streaming.rules import StreamRules

@@ -6,8 +6,7 @@ import pytest
 
 from turnwise.pipeline.streaming.local.metrics_files import MetricsFiles
 from turnwise.pipeline.streaming.restored import WindowSum
-from turnwise.transforms.metrics.state import MetricsState
-from turnwise.transforms.metrics.tally import Tally
+from turnwise.transforms.metrics.state import MetricsState, Tally
 from turnwise.transforms.streaming.windowed import WindowMetrics
 
 
