@@ -21,9 +21,9 @@ from sentencex import segment
 from benchmarks.agreement import balanced_accuracy, best_threshold, spearman
 from benchmarks.wording import ANSWERS
 from turnwise.transforms.local_judge.grounding import ground
-from turnwise.transforms.local_judge.similarity import liken, likeness
+from turnwise.transforms.local_judge.similarity import answer_similarity, compare_answers
 from turnwise.transforms.local_judge.speech_acts import NOTHING_SAID
-from turnwise.transforms.text.rouge import rouge, tokenize
+from turnwise.transforms.text.rouge import rouge, rouge_tokens
 
 DATA = Path(__file__).parents[1] / "../shared/data"
 GROUNDING = "begin_wow_dev.jsonl"
@@ -62,7 +62,7 @@ def is_attributable(answer: str, evidence: Sequence[str]) -> bool:
 
 def overlap(answer: str, evidence: Sequence[str]) -> float:
     """Gives the share of the tokens of an answer that the evidence has, 0..1."""
-    known, said = {token for piece in evidence for token in tokenize(piece)}, tokenize(answer)
+    known, said = {token for piece in evidence for token in rouge_tokens(piece)}, rouge_tokens(answer)
     return sum(token in known for token in said) / max(1, len(said))
 
 
@@ -136,10 +136,10 @@ def likeness_rows(name: str) -> list[Row]:
     records = read(name)
     pairs = [(record["text_a"], record["text_b"]) for record in records]
     people = [record["score"] for record in records]
-    scores = [liken(*pair).score for pair in pairs]
+    scores = [compare_answers(*pair).score for pair in pairs]
     plain = [rouge(*pair).fmeasure for pair in pairs]
     figures: dict[str, Sequence[float]] = {
-        "local, figure": [likeness(*pair) for pair in pairs],
+        "local, figure": [answer_similarity(*pair) for pair in pairs],
         "local, 0..4": scores,
         "overlap": plain,
     }
@@ -191,10 +191,10 @@ def print_costs() -> None:
     size = sum(len(piece) for pieces in known for piece in pieces) / _CASES
     grounding = microseconds(lambda: [ground(*case) for case in zip(said, known, strict=True)])
     again = microseconds(lambda: [ground(case, known[0]) for case in said])
-    comparing = microseconds(lambda: [liken(*pair) for pair in zip(wanted, got, strict=True)])
+    comparing = microseconds(lambda: [compare_answers(*pair) for pair in zip(wanted, got, strict=True)])
     print(f"ground: {grounding:.0f} us CPU for an answer of {words:.0f} words against {size:.0f} characters")
     print(f"ground: {again:.0f} us CPU where the evidence has been read before, as that of earlier turns has")
-    print(f"liken: {comparing:.0f} us CPU for two answers of {words:.0f} words")
+    print(f"compare_answers: {comparing:.0f} us CPU for two answers of {words:.0f} words")
 
 
 def main() -> None:

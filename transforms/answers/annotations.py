@@ -1,4 +1,4 @@
-"""Citations and claims of an answer: where they stand, and which references they name."""
+"""Resolves the ranges and references of an answer's citations and claims."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -9,7 +9,7 @@ from turnwise.schemas.values import JsonObject
 from turnwise.transforms.text.offsets import TextRange, Utf8Text
 
 LISTED = 200
-"""So many things stand in the details of a score."""
+"""Maximum number of entries in the details of a score."""
 _LONGEST_INDEX = 9
 
 
@@ -17,11 +17,11 @@ class Mark(NamedTuple):
     """A range of the answer that names references.
 
     Attributes:
-        start: Its first byte, as logged.
-        end: The byte after its last, as logged.
-        place: Where that is.
-        sources: Indexes of the references that it names and that exist, each once.
-        unknown: What else it names.
+        start: First byte, as logged.
+        end: Byte after the last, as logged.
+        place: The range in code points.
+        sources: Distinct indexes of the existing references that it names.
+        unknown: Names of references that do not exist.
     """
 
     start: int
@@ -31,16 +31,16 @@ class Mark(NamedTuple):
     unknown: tuple[str, ...]
 
     def overlaps(self, other: "Mark") -> bool:
-        """Tells whether two ranges share a byte."""
+        """Returns whether two ranges share a byte."""
         return self.start < other.end and other.start < self.end
 
     def offsets(self) -> JsonObject:
-        """Returns where it stands, in code points (`start`, `end`; null: it is not valid) and in bytes."""
+        """Returns the range in code points (`start`, `end`; null: invalid) and in bytes."""
         place = {"start": self.place.start, "end": self.place.end}
         return {**place, "start_byte": self.start, "end_byte": self.end}
 
     def details(self) -> JsonObject:
-        """Returns where it stands and what it names, for a score's details."""
+        """Returns range and references for the details of a score."""
         names = [*map(str, self.sources), *self.unknown]
         more = len(names) - LISTED
         return {
@@ -51,7 +51,7 @@ class Mark(NamedTuple):
 
 
 def mark(text: Utf8Text, logged: Citation | GroundedClaim, references: int) -> Mark:
-    """Returns where a citation or a claim stands, given the answer and the number of its references."""
+    """Resolves a citation or claim of an answer with `references` references."""
     names = dict.fromkeys(logged.sources)
     known = {name: int(name) for name in names if _is_index(name, references)}
     return Mark(
@@ -68,7 +68,7 @@ def _is_index(name: str, references: int) -> bool:
 
 
 class Marks(NamedTuple):
-    """The marks of an answer, in the order of the log."""
+    """Ranges of an answer's citations and claims, in the order of the log."""
 
     text: Utf8Text
     citations: list[Mark]
@@ -76,7 +76,7 @@ class Marks(NamedTuple):
 
 
 def marks_of(turn: Turn, answer: GroundedAnswer) -> Marks:
-    """Returns where the citations and claims of a turn's answer stand."""
+    """Resolves the citations and claims of a turn's answer."""
     text, count = Utf8Text(turn.agent or ""), len(answer.references)
     return Marks(
         text,
@@ -86,6 +86,6 @@ def marks_of(turn: Turn, answer: GroundedAnswer) -> Marks:
 
 
 def listed(details: Sequence[JsonObject], name: str) -> JsonObject:
-    """Returns the first details under a name, and how many more there are."""
+    """Returns the first 200 details under a name, and the number of further ones."""
     more = len(details) - LISTED
     return {name: list(details[:LISTED]), **({"not_listed": more} if more > 0 else {})}

@@ -1,4 +1,4 @@
-"""What is wrong with a record, or not understood of it, although it can be scored."""
+"""Finds problems of a record that do not prevent scoring."""
 
 from collections.abc import Iterator, Sequence
 
@@ -20,9 +20,9 @@ UNKNOWN_CASE = "UnknownCase"
 
 
 def record_findings(sample: Sample) -> list[Failure]:
-    """Returns what is not understood, of the record or its case, and what is wrong with answers.
+    """Returns the findings of a record, its case and its answers.
 
-    One row a turn and kind; what concerns the whole conversation has no turn.
+    One row per turn and kind; findings on the whole conversation have no turn.
     """
     found = [
         _row(sample, index, problem)
@@ -63,7 +63,7 @@ def _turn_problems(turn: Turn) -> list[Problem]:
 
 
 def found_problems(turn: Turn, answer: GroundedAnswer) -> Iterator[Problem]:
-    """Yields what does not fit together in an answer, one problem a kind; nothing of one that is not done."""
+    """Yields the inconsistencies of an answer, one problem per kind; none for an unfinished answer."""
     found: dict[str, list[str]] = {}
     for kind, message in _problems(turn, answer) if answer.is_evaluable else ():
         found.setdefault(kind, []).append(message)
@@ -95,7 +95,7 @@ def _of_mark(path: str, mark: Mark, marks: Marks) -> Iterator[tuple[str, str]]:
 
 
 def _repeated(citations: Sequence[Mark]) -> Iterator[tuple[str, str]]:
-    """Yields citations that stand in the text twice, or share a part of it with one before them."""
+    """Yields citations that repeat or overlap an earlier one."""
     placed = [(c.start, c.end, i) for i, c in enumerate(citations) if c.place.problem is None]
     furthest, holder = -1, -1
     for start, end, i in sorted(placed):
@@ -126,5 +126,5 @@ def _wrong_scores(answer: GroundedAnswer) -> Iterator[tuple[str, str]]:
 
 
 def is_score(value: float | None) -> bool:
-    """Tells whether a score is on its scale, 0..1, or absent."""
+    """Returns whether a score is absent or in 0..1."""
     return value is None or 0 <= value <= 1

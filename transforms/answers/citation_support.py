@@ -1,7 +1,7 @@
-"""Whether citations support what they mark, and whether what needs support has it.
+"""Checks whether citations support the text they mark, and whether claims have support.
 
-The engine's own claims decide where it tells any; elsewhere the local judge holds the sentences of the answer
-against the cited sources.
+The engine's own claims decide if it states any; otherwise the local judge compares the sentences of the
+answer with the cited sources.
 """
 
 from collections.abc import Sequence
@@ -13,21 +13,21 @@ from turnwise.transforms.answers.annotations import Mark, Marks
 from turnwise.transforms.judging.prompts.render import reference_text
 from turnwise.transforms.judging.prompts.sections import MAX_SECTION
 from turnwise.transforms.local_judge.grounding import GroundingVerdict
-from turnwise.transforms.local_judge.support import SupportQuestion, TooMuch, supported
+from turnwise.transforms.local_judge.support import SupportQuestion, TooLargeError, supported
 from turnwise.transforms.text.sentences import MAX_SENTENCES, SentenceSpan, sentences
 
 MAX_MARKS = 1_000
-"""An answer with more claims, or whose citations name more references, is not compared."""
+"""Maximum number of claims, and of references in citations, of an answer."""
 _MAX_MARKED = 200_000
 
 
 class Support(NamedTuple):
-    """What was found about one thing that is to be supported.
+    """Whether one claim or citation is supported.
 
     Attributes:
-        value: None: it claims nothing.
-        by: Who says so: the record itself, the engine's claims, or the local judge.
-        reason: One sentence for a reviewer; None where `by` says it all.
+        value: Whether it is supported; None: it claims nothing.
+        by: Source of the value: the record itself, the engine's claims or the local judge.
+        reason: One sentence for a reviewer; None: `by` suffices.
     """
 
     value: bool | None
@@ -35,16 +35,16 @@ class Support(NamedTuple):
     reason: str | None = None
 
     def details(self) -> JsonObject:
-        """Returns it for a score's details."""
+        """Returns the details of a score."""
         return {"supported": self.value, "by": self.by, "reason": self.reason}
 
 
 class CitedSource(NamedTuple):
-    """One source that one citation names.
+    """One source of one citation.
 
     Attributes:
-        citation: 0-based place of the citation.
-        name: What it names.
+        citation: 0-based index of the citation.
+        name: The reference as named.
         source: Index of the reference; None: it does not exist.
     """
 
@@ -55,39 +55,39 @@ class CitedSource(NamedTuple):
 
     @property
     def marks_text(self) -> bool:
-        """Whether there is a source, and something that it is to support."""
+        """Whether the source exists and the citation marks text."""
         return self.source is not None and self.mark.place.problem is None
 
     def details(self) -> JsonObject:
-        """Returns it for a score's details."""
+        """Returns the details of a score."""
         return {"citation": self.citation, **self.mark.offsets(), "reference": self.name}
 
 
 def why_nothing(cited: CitedSource) -> str:
-    """Returns why a cited source can support nothing."""
+    """Returns why a cited source supports nothing."""
     return "The reference does not exist." if cited.source is None else "The citation marks no text."
 
 
 class Grounds:
-    """An answer with its marks and sources.
+    """An answer with its citations, claims and sources.
 
     Attributes:
-        answer: What the engine says of it.
-        marks: Its citations and claims.
+        answer: Annotations of the engine.
+        marks: Ranges of the citations and claims.
         language: BCP 47 code; None: unknown.
     """
 
     def __init__(self, answer: GroundedAnswer, marks: Marks, language: str | None) -> None:
         named = sum(max(1, len(citation.sources)) for citation in answer.citations)
         if max(named, len(answer.claims)) > MAX_MARKS:
-            raise TooMuch(f"more than {MAX_MARKS} claims, or references in citations")
+            raise TooLargeError(f"more than {MAX_MARKS} claims, or references in citations")
         self.answer, self.marks, self.language = answer, marks, language
         pairs = zip(marks.claims, answer.claims, strict=True)
         self._claims = [(mark, claim) for mark, claim in pairs if mark.place.problem is None]
         self._texts: dict[int, str] = {}
 
     def cited_sources(self) -> list[CitedSource]:
-        """Returns every source of every citation, also those that do not exist."""
+        """Returns every source of every citation, including those that do not exist."""
         found = []
         for i, mark in enumerate(self.marks.citations):
             found += [CitedSource(i, mark, str(source), source) for source in mark.sources]
@@ -95,17 +95,17 @@ class Grounds:
         return found
 
     def cited_text(self, mark: Mark) -> str:
-        """Returns what a valid range marks."""
+        """Returns the text of a valid range."""
         return self.marks.text.text[mark.place.start : mark.place.end]
 
     def source_text(self, source: int) -> str:
-        """Returns what a source says."""
+        """Returns the text of a source."""
         if source not in self._texts:
             self._texts[source] = reference_text(self.answer.references[source])
         return self._texts[source]
 
     def by_record(self, cited: CitedSource) -> Support | None:
-        """Tells of a cited source what the record says; None: it says nothing."""
+        """Returns the support of a cited source by the record; None: the record does not state it."""
         if not cited.marks_text:
             return Support(False, "record", why_nothing(cited))
         claims = [(mark, claim) for mark, claim in self._claims if mark.overlaps(cited.mark)]
@@ -117,13 +117,13 @@ class Grounds:
         return Support(any(cited.source in mark.sources for mark in checked), "claims")
 
     def by_local_judge(self, cited: Sequence[CitedSource]) -> list[Support]:
-        """Tells of cited sources whether each holds at least one of the sentences that it is to support.
+        """Returns whether each cited source holds at least one of the marked sentences.
 
         Raises:
-            TooMuch: There is too much to compare.
+            TooLargeError: The texts exceed the limits of the local judge.
         """
         if sum(c.mark.end - c.mark.start for c in cited) > _MAX_MARKED:
-            raise TooMuch(f"citations that mark more than {_MAX_MARKED} bytes together")
+            raise TooLargeError(f"citations that mark more than {_MAX_MARKED} bytes together")
         spans = [self._sentences(self.cited_text(c.mark)) for c in cited]
         questions = [
             SupportQuestion(text, (self.source_text(c.source or 0),))
@@ -137,10 +137,10 @@ class Grounds:
         return [text[start:end] for start, end in sentences(text, self.language)]
 
     def claimed(self) -> list[tuple[JsonObject, Support]]:
-        """Returns everything in the answer that claims something, with its place, and whether it has support.
+        """Returns the claims of the answer with their offsets and support.
 
         Raises:
-            TooMuch: There is too much to compare.
+            TooLargeError: The texts exceed the limits of the local judge.
         """
         if self.answer.claims:
             return [
@@ -150,10 +150,10 @@ class Grounds:
             ]
         text = self.marks.text.text
         if len(text) > MAX_SECTION:
-            raise TooMuch(f"an answer of more than {MAX_SECTION} characters")
+            raise TooLargeError(f"an answer of more than {MAX_SECTION} characters")
         spans = sentences(text, self.language)
         if len(spans) > MAX_SENTENCES:
-            raise TooMuch(f"{len(spans)} sentences; at most {MAX_SENTENCES} are judged")
+            raise TooLargeError(f"{len(spans)} sentences; at most {MAX_SENTENCES} are judged")
         cited = [self._cited_in(span) for span in spans]
         questions = [
             SupportQuestion(text[span.start : span.end], tuple(map(self.source_text, sources)))
@@ -167,7 +167,7 @@ class Grounds:
         ]
 
     def _cited_in(self, span: SentenceSpan) -> list[int]:
-        """Returns the sources of the citations that mark some of a sentence."""
+        """Returns the sources of the citations that overlap a sentence."""
         marks = [mark for mark in self.marks.citations if mark.place.problem is None]
         found = (
             m.sources for m in marks if (m.place.start or 0) < span.end and span.start < (m.place.end or 0)

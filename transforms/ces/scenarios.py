@@ -17,7 +17,7 @@ from turnwise.transforms.criteria.ces.scenario import ScenarioRubrics
 from turnwise.transforms.matching.expectations import ExpectationOutcome, turn_texts
 from turnwise.transforms.matching.sample import Sample, TurnPair
 from turnwise.transforms.matching.scenario import responses_by_call
-from turnwise.transforms.text.quotes import is_in
+from turnwise.transforms.text.quotes import contains_quote
 
 
 @dataclass(slots=True)
@@ -67,7 +67,7 @@ def _said(sample: Sample, outcomes: Sequence[ExpectationOutcome], judgements: Ju
     for item in judgements.items(ScenarioExpectations.name, "answers"):
         place, quote = item["place"], item["quote"]
         if outcomes[place].outcome == "PASS" and quote:
-            said[place] = next((text for text in texts if is_in(quote, text)), None)
+            said[place] = next((text for text in texts if contains_quote(quote, text)), None)
     return {place: text for place, text in said.items() if text is not None}
 
 

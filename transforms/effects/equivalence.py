@@ -12,7 +12,7 @@ from pydantic_core import from_json
 
 from turnwise.schemas.values import JsonObject, JsonValue
 from turnwise.transforms.matching.assignment import count_matches, equal_matches
-from turnwise.transforms.text.dates import Moment, epoch_moment, moments, same_moment
+from turnwise.transforms.text.dates import DateReading, epoch_date, read_dates, same_date
 
 _LONGEST_NUMBER = 40
 _MOST_PAIRS = 20_000
@@ -135,7 +135,7 @@ def key_of(value: JsonValue) -> Hashable:
 def _key_of_text(text: str) -> Hashable:
     if is_prose(text):
         return _PROSE
-    read = moments(plain(text))
+    read = read_dates(plain(text))
     return read[0].key if len(read) == 1 else plain(text)
 
 
@@ -159,13 +159,13 @@ def _scalars_equivalent(left: JsonValue, right: JsonValue) -> bool:
     first, second = amount(left), amount(right)
     if first and second:
         return same_amount(first, second)
-    return plain(left) == plain(right) or same_moment(_moments(left, first), _moments(right, second))
+    return plain(left) == plain(right) or same_date(_dates(left, first), _dates(right, second))
 
 
-def _moments(value: JsonValue, number: Amount | None) -> tuple[Moment, ...]:
+def _dates(value: JsonValue, number: Amount | None) -> tuple[DateReading, ...]:
     if number is None:
-        return moments(plain(value))
-    return () if number.currency else epoch_moment(number.value) or moments(plain(value))
+        return read_dates(plain(value))
+    return () if number.currency else epoch_date(number.value) or read_dates(plain(value))
 
 
 def _truth(value: JsonValue) -> bool | None:

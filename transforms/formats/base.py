@@ -6,13 +6,15 @@ from functools import lru_cache
 from pathlib import PurePosixPath
 from typing import NamedTuple, TypeAlias
 
+from pydantic_core import from_json
+
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.config import CesConfig, DiscoveryEngineConfig
 from turnwise.schemas.conversation import Conversation
 from turnwise.schemas.record import Record
 from turnwise.schemas.registry import Registry
 from turnwise.schemas.values import JsonObject, JsonValue
-from turnwise.transforms.text.times import moment, value_time
+from turnwise.transforms.text.times import time_seconds, value_time
 
 AUTO = "auto"
 """In place of a format's name: every record is recognised."""
@@ -162,8 +164,16 @@ def stated_time(value: JsonValue) -> float | None:
     return value_time(value)
 
 
+def record_time(data: bytes) -> float | None:
+    """Returns the event time of a JSON record in any log format, as `stated_time`; never raises."""
+    try:
+        return stated_time(from_json(data))
+    except Exception:
+        return None
+
+
 def time_by(kind: Format, value: JsonObject) -> float | None:
     """Returns when a record of a format happened; see `stated_time`."""
-    times = (moment(value[key]) for key in kind.time_keys if key in value)
+    times = (time_seconds(value[key]) for key in kind.time_keys if key in value)
     own = next((time for time in times if time is not None), None)
     return value_time(value) if own is None else own

@@ -1,1 +1,1 @@
-"""Judgements by rules, without a model."""
+"""Rule-based judgements without a model."""

@@ -1,4 +1,4 @@
-"""A sentence as a claim: what it says, and what it demands of the evidence."""
+"""Reads a sentence as a claim: its weighted features, and the keys that evidence must hold."""
 
 import re
 from collections.abc import Iterable, Set
@@ -17,9 +17,9 @@ class Claim(NamedTuple):
     Attributes:
         text: The sentence, without the number of a list entry.
         words: Its words, in order.
-        weights: Its features with their weights.
-        content: Those that are more than grammar.
-        demands: A number, date or identifier, and the keys of which the evidence must hold one.
+        weights: All features with their weights.
+        content: Features of content words with their weights.
+        demands: Numbers, dates and identifiers, each with the keys of which the evidence must hold one.
     """
 
     text: str
@@ -41,12 +41,12 @@ def read_claim(sentence: str) -> Claim:
 
 
 def missing_numbers(claim: Claim, known: Set[str]) -> list[str]:
-    """Lists the numbers, dates and identifiers of a claim that are not known."""
+    """Returns the numbers, dates and identifiers of a claim that are not known."""
     return [word.lower for word, keys in claim.demands if known.isdisjoint(keys)]
 
 
 def missing_words(claim: Claim, known: Set[str]) -> list[str]:
-    """Lists the content words of a claim of which less than half is known."""
+    """Returns the content words of a claim of which less than half is known."""
     return [word.lower for word in claim.words if not (word.demands or _is_half_known(word, known))]
 
 
@@ -56,7 +56,7 @@ def _is_half_known(word: Word, known: Set[str]) -> bool:
     return sum([weight if key in known else -weight for key, weight in word.features]) >= 0
 
 
-def quoted(names: Iterable[str]) -> str:
-    """Lists names in quotation marks, each once, and the first few only."""
+def quoted_names(names: Iterable[str]) -> str:
+    """Returns the first five distinct names in quotation marks."""
     shown = [f"“{name}”" for name in dict.fromkeys(names)]
     return ", ".join(shown[:_NAMED]) + (" and more" if len(shown) > _NAMED else "")

@@ -1,13 +1,13 @@
-"""Whether a clause says the opposite of another, on solid ground only.
+"""Detects contradictions between two clauses, with few false positives.
 
-Both must be single clauses with nearly the same content. Then they contradict each other where only one of
-them is negated, or where they differ in one number.
+Both must be single clauses with nearly the same content. They contradict each other if only one of them is
+negated, or if they differ in one number.
 """
 
 import re
 from collections.abc import Iterable
 
-from turnwise.transforms.local_judge.claims import Claim, quoted
+from turnwise.transforms.local_judge.claims import Claim, quoted_names
 from turnwise.transforms.local_judge.evidence import EvidenceSpan
 from turnwise.transforms.text.closed_classes import NEGATING
 from turnwise.transforms.text.words import Word, is_negated, weigh, words
@@ -23,13 +23,13 @@ _ALIKE = 0.75
 
 
 def contradiction(claim: Claim, span: EvidenceSpan, together: float, source: str) -> str | None:
-    """Says in one sentence how a text contradicts a claim; None: not on solid ground.
+    """Returns one sentence on how a text contradicts a claim; None: no clear contradiction.
 
     Args:
-        claim: What was said.
-        span: The stretch of the text that is most like it.
-        together: The weight of the claim's content around there.
-        source: How to name the text.
+        claim: The claim.
+        span: The most similar range of the text.
+        together: Weight of the claim's content around the range.
+        source: Name of the text in the sentence.
     """
     if together < _WORTH_A_LOOK * sum(claim.content.values()):
         return None
@@ -39,7 +39,7 @@ def contradiction(claim: Claim, span: EvidenceSpan, together: float, source: str
     if _is_denial(said, held):
         return f"{source} says the contrary: “{held.strip()}”."
     numbers = _other_number(words(said), words(held))
-    return f"{source} says {quoted(numbers[1:])}, not {quoted(numbers[:1])}." if numbers else None
+    return f"{source} says {quoted_names(numbers[1:])}, not {quoted_names(numbers[:1])}." if numbers else None
 
 
 def _only_clause(sentence: str) -> str | None:
@@ -64,7 +64,7 @@ def _is_denial(said: str, held: str) -> bool:
 
 
 def _other_number(claimed: list[Word], known: list[Word]) -> list[str]:
-    """Gives the only number of a claim that is not known, and the one in its place; or nothing."""
+    """Returns the only unknown number of a claim and the number in its place; else an empty list."""
     ours, theirs = _numbers_missing(claimed, known), _numbers_missing(known, claimed)
     if len(ours) != 1 or len(theirs) != 1 or _kind(ours[0]) != _kind(theirs[0]):
         return []

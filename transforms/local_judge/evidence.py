@@ -1,4 +1,4 @@
-"""Evidence, indexed by what it says and where it says it."""
+"""Indexes evidence by features and position."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -10,18 +10,18 @@ from turnwise.transforms.text.words import Word, dates_in_words, read_words, sta
 
 _BLOCK = 24
 WINDOW = 2 * _BLOCK
-"""How many words are close together."""
+"""Number of words in a window."""
 _LONGEST_REMEMBERED = 16_384
 _SENTENCE_END = re.compile(r"[.!?](?=\s)|[。！？؟।\n;{}]")
 
 
 class EvidenceSpan(NamedTuple):
-    """A stretch of evidence, `context[start:end]`.
+    """A range of evidence, `context[start:end]`.
 
     Attributes:
-        context: The stretch and 24 words on either side; a line break stands for an end of the piece.
-        start: Where the first word begins that a claim shares.
-        end: Where the last one ends.
+        context: The range and 24 words on either side; a line break marks an end of the piece.
+        start: Offset of the first word shared with the claim.
+        end: End of the last shared word.
     """
 
     context: str
@@ -30,15 +30,15 @@ class EvidenceSpan(NamedTuple):
 
     @property
     def quote(self) -> str:
-        """The stretch itself."""
+        """The text of the range."""
         return self.context[self.start : self.end]
 
 
 class _Piece:
     """A piece of evidence, cut into blocks of 24 words; two neighbouring blocks make a window.
 
-    What is said of one thing is said close together, while the words of a false claim are scattered over a
-    long text. A window has the number of its first block; the first window, -1, holds only block 0.
+    Words of a supported claim stand close together, while those of a false one are scattered over a long
+    text. A window has the number of its first block; the first window, -1, holds only block 0.
     """
 
     def __init__(self, text: str) -> None:
@@ -64,7 +64,7 @@ class _Piece:
                 windows += number - 1, number
 
     def best_window(self, content: Mapping[str, float]) -> tuple[float, int]:
-        """Gives the weight that the best window covers of a claim, and the number of the window."""
+        """Returns the weight of a claim that the best window covers, and the number of that window."""
         covered: dict[int, float] = {}
         windows_of = self._windows_of
         for key, weight in content.items():
@@ -74,7 +74,7 @@ class _Piece:
         return covered.get(best, 0.0), best
 
     def span(self, window: int, content: Mapping[str, float]) -> EvidenceSpan:
-        """Finds the sentence of a window that says most of a claim; the window says something of it."""
+        """Returns the sentence of a window that covers most of a claim."""
         first = max(0, window * _BLOCK)
         nearby, shares_nothing = self.words[first : first + WINDOW], content.keys().isdisjoint
         shared = [place for place, word in enumerate(nearby, first) if not shares_nothing(word.keys)]
@@ -82,7 +82,7 @@ class _Piece:
         return self._stretch(best[0], best[-1])
 
     def _sentences(self, places: list[int]) -> list[list[int]]:
-        """Parts words where a sentence ends between them."""
+        """Groups word indexes by sentence."""
         text, tokens, starts = self.text, self.tokens, self._all_starts()
         sentences = [places[:1]]
         for last, place in pairwise(places):
@@ -112,14 +112,13 @@ _remembered_piece = lru_cache(maxsize=64)(_Piece)
 
 
 class Evidence:
-    """Pieces of evidence. Those of earlier turns come again and again, so the last ones read are remembered.
+    """Pieces of evidence. Parsed pieces are cached, because later turns repeat those of earlier ones.
 
     Attributes:
-        keys: Everything that is said anywhere.
+        keys: All keys of all pieces.
     """
 
     def __init__(self, pieces: Iterable[str]) -> None:
-        """Reads pieces; neither their order nor a repeated one makes a difference."""
         texts = sorted(set(pieces))
         self._pieces = [
             (_remembered_piece if len(text) <= _LONGEST_REMEMBERED else _Piece)(text) for text in texts
@@ -127,14 +126,14 @@ class Evidence:
         self.keys: set[str] = set().union(*[piece.keys for piece in self._pieces])
 
     def look_up(self, content: Mapping[str, float]) -> tuple[EvidenceSpan | None, float]:
-        """Finds where a claim is said.
+        """Finds the best support for a claim.
 
         Args:
             content: Features of the claim with their weights.
 
         Returns:
-            The sentence that says most of it, and how much weight is covered close to it; None and 0.0 where
-            nothing of it is said.
+            The sentence that covers most of it and the weight covered close to it; None and 0.0: nothing
+            is covered.
         """
         best: _Piece | None = None
         most, window = 0.0, 0

@@ -1,16 +1,22 @@
-"""Is what an agent says held by its evidence? Answered without a model, by the words that both have.
+"""Checks sentences against evidence without a model, by their common words.
 
-A sentence is supported where the evidence holds every number of it and most of its words. Words that it holds
-far from the others count half. One word of credit keeps a short sentence from failing over one word.
+A sentence is supported if the evidence holds all of its numbers and most of its words. Words far from the
+others count half. A credit of one word keeps a short sentence from failing because of one word.
 """
 
 from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple
 
-from turnwise.transforms.local_judge.claims import Claim, missing_numbers, missing_words, quoted, read_claim
+from turnwise.transforms.local_judge.claims import (
+    Claim,
+    missing_numbers,
+    missing_words,
+    quoted_names,
+    read_claim,
+)
 from turnwise.transforms.local_judge.contradictions import contradiction
 from turnwise.transforms.local_judge.evidence import WINDOW, Evidence
-from turnwise.transforms.local_judge.speech_acts import no_claim_after_all, nothing_claimed
+from turnwise.transforms.local_judge.speech_acts import nothing_claimed, why_no_claim
 from turnwise.transforms.text.features import WORD_WEIGHT
 
 GroundingLabel = Literal["supported", "unsupported", "contradictory", "not_applicable"]
@@ -20,13 +26,13 @@ _CREDIT = WORD_WEIGHT
 
 
 class GroundingVerdict(NamedTuple):
-    """What became of a sentence.
+    """Verdict on a sentence.
 
     Attributes:
         label: `not_applicable`: it claims nothing.
-        quote: The words of the evidence that hold most of it; empty if none do.
+        quote: Words of the evidence that cover most of it; "": none.
         reason: One sentence for a reviewer.
-        is_certain: Whether numbers, dates, identifiers or a negation decided it, and not other words.
+        is_certain: Whether numbers, dates, identifiers or a negation decided it, not other words.
     """
 
     label: GroundingLabel
@@ -36,16 +42,16 @@ class GroundingVerdict(NamedTuple):
 
 
 def ground(sentences: Sequence[str], evidence: Sequence[str]) -> list[GroundingVerdict]:
-    """Holds sentences against evidence.
+    """Compares sentences with evidence.
 
-    More evidence never makes a supported sentence unsupported, and the order of pieces makes no difference.
+    More evidence never makes a supported sentence unsupported. The order of pieces does not matter.
 
     Args:
-        sentences: What was said, one sentence each, in any language.
-        evidence: What is known: tool results, earlier turns, instructions.
+        sentences: Sentences of the answer, in any language.
+        evidence: Tool results, earlier turns, instructions.
 
     Returns:
-        One verdict a sentence, in order.
+        One verdict per sentence, in order.
     """
     known = Evidence(evidence)
     return [_verdict(read_claim(sentence), known) for sentence in sentences]
@@ -60,13 +66,13 @@ def _verdict(claim: Claim, known: Evidence) -> GroundingVerdict:
         return GroundingVerdict("contradictory", quote, reason, is_certain=True)
     if missing := missing_numbers(claim, known.keys):
         return GroundingVerdict(
-            "unsupported", quote, f"No evidence holds {quoted(missing)}.", is_certain=True
+            "unsupported", quote, f"No evidence holds {quoted_names(missing)}.", is_certain=True
         )
     covered, total = _covered(claim.weights, known), sum(claim.weights.values())
     scattered = (_covered(claim.content, known) - together) * min(1.0, WINDOW / len(claim.words))
     if covered - scattered / 2 + _CREDIT >= _COVERAGE * (total + _CREDIT):
         return GroundingVerdict("supported", quote, f"The evidence holds {covered / total:.0%} of it.")
-    if reason := no_claim_after_all(claim, together):
+    if reason := why_no_claim(claim, together):
         return GroundingVerdict("not_applicable", quote, reason)
     return GroundingVerdict("unsupported", quote, _lack(claim, known))
 
@@ -79,5 +85,7 @@ def _covered(weights: Mapping[str, float], known: Evidence) -> float:
 def _lack(claim: Claim, known: Evidence) -> str:
     unknown = missing_words(claim, known.keys)
     return (
-        f"No evidence says {quoted(unknown)}." if unknown else "The evidence has its words, but not together."
+        f"No evidence says {quoted_names(unknown)}."
+        if unknown
+        else "The evidence has its words, but not together."
     )

@@ -1,15 +1,20 @@
-"""Does an answer say what was expected? Answered without a model, by the words that both have.
+"""Compares an answer with the expected one without a model, by their common words.
 
-The figure is a weighted F-measure in which recall counts four times as much as precision, F = 5PR / (4P + R):
-leaving something out is worse than saying more. Missing numbers and a negation on one side lower it, and an
-answer that contradicts an expected sentence is nothing like it.
+The similarity is a weighted F-measure in which recall counts four times as much as precision,
+F = 5PR / (4P + R). Missing numbers, a negation on one side and contradictions lower it.
 """
 
 import re
 import unicodedata
 from typing import NamedTuple
 
-from turnwise.transforms.local_judge.claims import Claim, missing_numbers, missing_words, quoted, read_claim
+from turnwise.transforms.local_judge.claims import (
+    Claim,
+    missing_numbers,
+    missing_words,
+    quoted_names,
+    read_claim,
+)
 from turnwise.transforms.local_judge.contradictions import contradiction
 from turnwise.transforms.local_judge.evidence import Evidence
 from turnwise.transforms.text.words import is_negated
@@ -22,13 +27,13 @@ _LEAST = (0.1, 0.3, 0.48, 0.8)
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])|\n+")
 
 
-class Likeness(NamedTuple):
-    """How an answer compares with the expected one.
+class AnswerComparison(NamedTuple):
+    """Comparison of an answer with the expected one.
 
     Attributes:
         score: 4 fully consistent, 3 mostly, 2 partially (minor omissions), 1 largely inconsistent (major
             omissions), 0 completely inconsistent or contradictory.
-        quote: The words of the answer that say most of what was expected; empty if none do.
+        quote: Words of the answer that cover most of the expected one; "": none.
         reason: One sentence for a reviewer.
     """
 
@@ -43,14 +48,14 @@ class _Comparison(NamedTuple):
     reason: str
 
 
-def liken(expected: str, actual: str) -> Likeness:
-    """Compares an answer with the expected one, in any language; more information is no omission."""
+def compare_answers(expected: str, actual: str) -> AnswerComparison:
+    """Compares an answer with the expected one, in any language; additional information is allowed."""
     figure, quote, reason = _compare(expected, actual)
-    return Likeness(sum(figure >= least for least in _LEAST), quote, reason)
+    return AnswerComparison(sum(figure >= least for least in _LEAST), quote, reason)
 
 
-def likeness(expected: str, actual: str) -> float:
-    """Gives the figure behind the score of `liken`: 0..1, and 1 for equal texts."""
+def answer_similarity(expected: str, actual: str) -> float:
+    """Returns the similarity behind the score of `compare_answers`, 0..1; 1 for equal texts."""
     return _compare(expected, actual).figure
 
 
@@ -98,5 +103,5 @@ def _reason(figure: float, missing: list[str], is_denied: bool) -> str:
     if not figure:
         return "The texts have nothing in common."
     if missing:
-        return f"The answer lacks {quoted(missing)}."
+        return f"The answer lacks {quoted_names(missing)}."
     return "Only one of the texts denies something." if is_denied else "The answer has all expected words."

@@ -1,4 +1,4 @@
-"""Sentences that claim nothing: questions, requests, offers, introductions and small talk."""
+"""Detects sentences that claim nothing: questions, requests, offers, introductions and small talk."""
 
 import re
 from itertools import pairwise
@@ -34,18 +34,18 @@ _TAIL = 16
 
 
 def nothing_claimed(claim: Claim) -> str | None:
-    """Says why a sentence is no claim, whatever the evidence is; None: it may be one."""
+    """Returns why a sentence is no claim, independent of the evidence; None: it may be one."""
     if not claim.content:
         return NOTHING_SAID
     return QUESTION if _QUESTION.search(claim.text[-_TAIL:]) else None
 
 
-def no_claim_after_all(claim: Claim, known: float) -> str | None:
-    """Says why a sentence that the evidence does not hold is no claim; None: it is one.
+def why_no_claim(claim: Claim, known: float) -> str | None:
+    """Returns why an unsupported sentence is no claim; None: it is one.
 
     Args:
         claim: The sentence; the evidence holds all its numbers.
-        known: The weight of its content that the evidence holds.
+        known: Weight of its content that the evidence holds.
     """
     if _INTRODUCTION.search(claim.text[-_TAIL:]):
         return INTRODUCTION

@@ -1,1 +1,1 @@
-"""Texts of any language: ROUGE, words, sentences, numbers, dates, offsets."""
+"""Text processing for any language: ROUGE, words, sentences, numbers, dates, offsets."""

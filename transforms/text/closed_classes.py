@@ -1,7 +1,7 @@
-"""Words of which a grammar has a fixed number: they claim nothing, but deny, count, date or ask.
+"""Function words, negations, modals, number words and months.
 
-English, German, French, Spanish, Japanese and Korean, and negations of a few more. Other languages do
-without: the words of a claim are found all the same, only their weights are less apt.
+Covers English, German, French, Spanish, Japanese and Korean, and negations of a few more languages. In other
+languages all words have the weights of content words.
 """
 
 import re
@@ -13,7 +13,7 @@ def word_set(*texts: str) -> frozenset[str]:
 
 
 def _by_place(*lists: str) -> dict[str, int]:
-    """Gives the words of each list their place in it; `-` leaves a place out."""
+    """Maps the words of each list to their index; `-` skips an index."""
     places = {word: place for words in lists for place, word in enumerate(words.split())}
     return {word: place for word, place in places.items() if word != "-"}
 
@@ -66,7 +66,7 @@ NEGATIONS = word_set(
 NEGATING = re.compile(
     "ません|ない|なかった|なく|なし|無し|不|没有|沒有|未|않|못하|못했|없|아니|아닙|안돼|안됩|안했|말고|마세|불(?=가능)"
 )
-"""What negates inside a word."""
+"""Negations inside words."""
 
 MODALS = word_set(
     "can could will would shall should may might must need let like kann können könnte könnten werde werden",

@@ -1,4 +1,4 @@
-"""Dates and times, in the spellings that arguments of tools use."""
+"""Reads dates and times in the spellings that tool arguments use."""
 
 import re
 from datetime import date, datetime, time, timedelta, timezone
@@ -22,11 +22,11 @@ _IN_WORDS = re.compile(
 )
 
 
-class Moment(NamedTuple):
+class DateReading(NamedTuple):
     """A day, a time of day, or both.
 
     Attributes:
-        offset: Minutes east of Greenwich; None: local time.
+        offset: Offset from UTC in minutes, positive to the east; None: local time.
     """
 
     day: date | None
@@ -35,7 +35,7 @@ class Moment(NamedTuple):
 
     @property
     def key(self) -> tuple[str, str]:
-        """A name that only equal moments share."""
+        """Key that only equal readings share."""
         instant = self.instant
         if instant is not None:
             return "moment", str(instant.timestamp())
@@ -43,57 +43,57 @@ class Moment(NamedTuple):
 
     @property
     def instant(self) -> datetime | None:
-        """The point in time, if the text says day, time and offset."""
+        """The point in time; None without day, time and offset."""
         if self.day is None or self.clock is None or self.offset is None:
             return None
         zone = timezone(timedelta(minutes=self.offset))
         return datetime.combine(self.day, self.clock, zone)
 
 
-def moments(text: str) -> tuple[Moment, ...]:
-    """Reads a text that is nothing but a date, a time of day or both.
+def read_dates(text: str) -> tuple[DateReading, ...]:
+    """Reads a text that holds only a date, a time of day or both.
 
     ISO 8601, `2024/05/20`, `20.05.2024`, `05/20/2024`, `May 20, 2024`, `20 May 2024`, `2024년 5월 20일`; with
     `T10:00`, `10:00:30`, `10 am`, `Z`, `+02:00`.
 
     Returns:
-        All its readings: two where day and month can be told in either order; none if it is something else.
+        All readings: two if the order of day and month is ambiguous; empty if it is no date or time.
     """
     return _read(text) if len(text) <= _LONGEST and any(map(str.isdigit, text)) else ()
 
 
 @lru_cache(maxsize=4096)
-def _read(text: str) -> tuple[Moment, ...]:
+def _read(text: str) -> tuple[DateReading, ...]:
     lower = " ".join(text.lower().split())
     days = _days(lower)
     if days:
-        return tuple(Moment(day, None, None) for day in days)
+        return tuple(DateReading(day, None, None) for day in days)
     found = _TIME.search(lower)
     if found is None or not (found[2] or found[4]):
         return ()
     clock, rest = _clock(found), lower[: found.start()].rstrip(" ,")
     readings: tuple[date | None, ...] = _days(rest) if rest else (None,)
-    return tuple(Moment(day, clock, _offset(found[5])) for day in readings) if clock else ()
+    return tuple(DateReading(day, clock, _offset(found[5])) for day in readings) if clock else ()
 
 
-def epoch_moment(number: float) -> tuple[Moment, ...]:
-    """Reads a number as seconds or milliseconds since 1970, from 2001 to 2286; none if it can be neither."""
+def epoch_date(number: float) -> tuple[DateReading, ...]:
+    """Reads a number as seconds or milliseconds since 1970, from 2001 to 2286; empty: out of range."""
     seconds = number / 1000 if number >= _FIRST_MILLISECONDS else number
     if not _FIRST_SECONDS <= seconds < _FIRST_MILLISECONDS:
         return ()
     moment = datetime.fromtimestamp(int(seconds), timezone.utc)
-    return (Moment(moment.date(), moment.time(), 0),)
+    return (DateReading(moment.date(), moment.time(), 0),)
 
 
-def same_moment(left: tuple[Moment, ...], right: tuple[Moment, ...]) -> bool:
-    """Tells whether two texts can mean the same: the same instant, or the same local day and time.
+def same_date(left: tuple[DateReading, ...], right: tuple[DateReading, ...]) -> bool:
+    """Returns whether two texts have a common reading: the same instant, or the same local day and time.
 
-    A day without a time is its midnight. Where only one side says its offset, local times are compared.
+    A day without a time is read as midnight. If only one side has an offset, local times are compared.
     """
     return any(_same(a, b) for a in left for b in right)
 
 
-def _same(left: Moment, right: Moment) -> bool:
+def _same(left: DateReading, right: DateReading) -> bool:
     first, second = left.instant, right.instant
     if first is not None and second is not None:
         return first == second

@@ -1,7 +1,7 @@
-"""By what words of any script are alike: weighted features of one word.
+"""Computes weighted features of single words, for comparing texts in any script.
 
 - Alphabets with capitals: the stem (Porter's for ASCII, as ROUGE has it) and its beginning, so that `Umzug`
-  is a little like `Umzugstermin`. Accents do not count.
+  and `Umzugstermin` share a feature. Accents are ignored.
 - Other alphabets: all runs of three letters, because their words carry prefixes as well.
 - Han, Kana and Hangul: every character and every pair of them. Hiragana and the syllables of Korean particles
   and endings weigh little.
@@ -20,7 +20,7 @@ from turnwise.transforms.text.closed_classes import (
     NUMBER_WORDS,
 )
 from turnwise.transforms.text.numbers import month_key
-from turnwise.transforms.text.rouge import tokenize
+from turnwise.transforms.text.rouge import rouge_tokens
 
 Features = dict[str, float]
 
@@ -49,7 +49,7 @@ _HAN_DIGITS = {char: f"#{value}" for value, char in enumerate("〇一二三四�
 
 
 def add_features(word: str, features: Features) -> bool:
-    """Adds the features of a lower-case word of one script, and tells whether it is more than grammar."""
+    """Adds the features of a lower-case word of one script; returns whether it is a content word."""
     if word in NUMBER_WORDS:
         _add(features, f"#{NUMBER_WORDS[word]}", WORD_WEIGHT)
         return True
@@ -97,7 +97,7 @@ def _is_grammar(word: str) -> bool:
 
 
 def _without_clitic(word: str) -> str:
-    """Takes `l'`, `d'`, `qu'` from the beginning of a word and `'s`, `'ll` from its end."""
+    """Removes `l'`, `d'`, `qu'` from the beginning of a word and `'s`, `'ll` from its end."""
     before, _, after = word.partition("'")
     if word.endswith("n't") or not after:
         return word.strip("'")
@@ -105,14 +105,14 @@ def _without_clitic(word: str) -> str:
 
 
 def _without_accents(word: str) -> str:
-    """Takes off the marks of alphabets where a word without them is still the same word."""
+    """Removes diacritics of alphabets in which they do not distinguish words."""
     letters = unicodedata.normalize("NFKD", word)
     return "".join(char for char in letters if char > _LAST_ACCENT or not unicodedata.combining(char)) or word
 
 
 def _add_stem(word: str, features: Features) -> None:
-    """Adds the stem and its beginning, which is shorter where there is no stemmer to take endings off."""
-    stem = "".join(tokenize(word)) if word.isascii() else _without_accents(word)
+    """Adds the stem and its beginning, which is shorter for languages without a stemmer."""
+    stem = "".join(rouge_tokens(word)) if word.isascii() else _without_accents(word)
     beginning = stem[: _BEGINNING_OF_STEM if word.isascii() else _BEGINNING_OF_WORD]
     _add(features, stem, WORD_WEIGHT * (1 - _BEGINNING_SHARE))
     _add(features, beginning, WORD_WEIGHT * _BEGINNING_SHARE)

@@ -1,4 +1,4 @@
-"""What dots mean in some languages, where they do not end a sentence: small tables, no model."""
+"""Tables of abbreviations, ordinals and function words by language, for splitting sentences."""
 
 import re
 from collections import Counter
@@ -10,7 +10,7 @@ _WORD = re.compile(r"[^\W\d_]+")
 _ENGLISH_AM = re.compile(r"(?:\bi|\d)\s*am\b|\bam\s+(?:i|not)\b")
 
 
-FUNCTION_WORDS: Mapping[str, frozenset[str]] = {
+FUNCTION_WORDS_BY_LANGUAGE: Mapping[str, frozenset[str]] = {
     "cs": word_set(
         "a nebo ale je jsou byl byla není my vy se pro s v na do od po to ten že pokud prosím děkuji jste"
     ),
@@ -59,10 +59,10 @@ FUNCTION_WORDS: Mapping[str, frozenset[str]] = {
         att"""
     ),
 }
-"""Language -> words of most of its sentences, in small letters."""
+"""Language -> frequent function words, in lower case."""
 
 _LANGUAGES_OF: dict[str, list[str]] = {}
-for _language, _set in FUNCTION_WORDS.items():
+for _language, _set in FUNCTION_WORDS_BY_LANGUAGE.items():
     for _each in _set:
         _LANGUAGES_OF.setdefault(_each, []).append(_language)
 
@@ -84,12 +84,12 @@ ABBREVIATIONS: Mapping[str, frozenset[str]] = {
     "ru": word_set("т.е им ул тел"),
     "sv": word_set("bl.a dvs exkl inkl kl t.ex tel"),
 }
-"""Language -> abbreviations that something follows, in small letters, without their last dot."""
+"""Language -> abbreviations that do not end a sentence, in lower case, without their last dot."""
 
 ANY_ABBREVIATION = frozenset().union(*ABBREVIATIONS.values()) - word_set(
     "abs art av bd env fa gem kap m max mind sig"
 )
-"""Those of every language but what may end an English sentence."""
+"""Abbreviations of all languages, except those that may end an English sentence."""
 
 _HALVES = word_set("a.m max min p.m qty tel")
 ABBREVIATIONS_OF_FIGURES: Mapping[str | None, frozenset[str]] = {
@@ -97,10 +97,10 @@ ABBREVIATIONS_OF_FIGURES: Mapping[str | None, frozenset[str]] = {
     "de": _HALVES | word_set("apr aug dez di do feb fr jan jh mi mo mär nov okt sa sept so std"),
     "en": _HALVES | word_set("apr aug dec est feb hrs jan nov oct sept"),
 }
-"""Language -> what ends no sentence before a figure or a small letter: months, days, units."""
+"""Language -> abbreviations that end no sentence before a digit or lower-case letter: months, days, units."""
 
 ORDINAL_DOTS = word_set("bs cs da de et fi fo hr hu is lb lv nb nn no pl sk sl sr")
-"""Languages in which a dot makes an ordinal of a number."""
+"""Languages that write ordinals as a number with a dot."""
 
 BEFORE_ORDINALS = word_set(
     """ab am beim bis das dein deine deinem deinen deiner dem den der des die ein eine einem einen einer erste
@@ -109,20 +109,20 @@ BEFORE_ORDINALS = word_set(
 )
 """German words before an ordinal."""
 
-MONTHS = word_set("januar jänner februar märz mai juni juli oktober dezember")
-"""German months that are no English words."""
+GERMAN_MONTHS = word_set("januar jänner februar märz mai juni juli oktober dezember")
+"""German months that are not English words."""
 
 CAPITAL_ABBREVIATIONS = frozenset(("Abs", "Bd", "Kap"))
-"""German abbreviations before a figure that are, in small letters, words of other languages."""
+"""German abbreviations before a digit that are words of other languages in lower case."""
 
 SHARED_MONTHS = word_set("april august september november")
 """German months that are English words as well."""
 
 
 def guessed_language(text: str) -> str | None:
-    """Returns the language of most of a text's function words; None: there are none, or two have as many.
+    """Returns the language of most of a text's function words; None: none, or a tie.
 
-    English goes before others that have as many. `am` is English beside `I`, `not` or an hour alone.
+    English wins ties. `am` counts as English only beside `I`, `not` or an hour.
     """
     counts: Counter[str] = Counter()
     lower = text.lower()

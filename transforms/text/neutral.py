@@ -1,4 +1,4 @@
-"""Makes judged text harmless, code point by code point."""
+"""Neutralises control characters and chat markup in judged text."""
 
 import re
 
@@ -30,10 +30,10 @@ _HARMLESS = {"<": "‹", ">": "›", "[": "⟦"}
 
 
 def neutral(text: str) -> str:
-    """Replaces what could deceive a judge, one code point by one, so that offsets stay the same.
+    """Replaces characters that could mislead a judge, one code point by one, so that offsets stay valid.
 
     Control characters, overrides of the writing direction, invisible tags and lone surrogates become
-    U+FFFD; the brackets of chat templates' role markers, and of lines that look like the opening of a
-    section, become look-alikes. Newline and tab stay.
+    U+FFFD; the brackets of chat templates' role markers, and of lines that look like section headings,
+    become similar characters. Newline and tab stay.
     """
     return _MARKERS.sub(lambda match: _HARMLESS[match[0]], text.translate(_SHOWN))

@@ -1,7 +1,7 @@
-"""Numbers, dates and times by value, whatever their format and script.
+"""Reads numbers, dates and times as comparable keys, in any format and script.
 
-A key names a value: `#1200` a number, `#m3` a month, `#m3d5` a day of a month, `#t900` a time in minutes
-after midnight. What is ambiguous (`1.200`, `03/05/2024`) has one key for each of its readings.
+Keys: `#1200` is a number, `#m3` a month, `#m3d5` a day of a month, `#t900` a time in minutes after midnight.
+An ambiguous text (`1.200`, `03/05/2024`) has one key per reading.
 """
 
 import re
@@ -20,7 +20,7 @@ SCALES = {
     **dict.fromkeys(("billion", "milliarden", "milliarde", "milliards", "milliard"), 9),
     **dict.fromkeys(("兆", "조"), 12),
 }
-"""Word of a scale -> its power of ten."""
+"""Scale word -> power of ten."""
 _SCALE_WORDS = "|".join(name for name in SCALES if len(name) > 1)
 
 NUMERAL = (
@@ -32,7 +32,7 @@ NUMERAL = (
     r"|(?:\d{4}\s?[年년]\s?)?\d{1,2}\s?[月월]\s?\d{1,2}\s?[日일]"
     rf"|\d{{1,64}}(?:[{_SEPARATORS}]\d{{1,64}}|[\u00a0\u2009\u202f]\d{{3}}(?!\d)){{0,7}}(?:\s?(?:[万萬만億亿억兆조千천]|(?i:{_SCALE_WORDS})\b)|[kK]\b)?"
 )
-"""Regular expression of what `read_numeral` reads."""
+"""Regular expression of the numerals that `read_numeral` reads."""
 
 _DIGITS = re.compile(r"\d+")
 _NO_DIGITS = re.compile(r"\D+")
@@ -43,12 +43,12 @@ _MINUTES_OF_HALF_A_DAY = 720
 
 
 class Numeral(NamedTuple):
-    """What a numeral says.
+    """Keys of a numeral.
 
     Attributes:
-        demands: What its claim demands of the evidence: at least one key of every tuple.
-        keys: What it gives as evidence.
-        parts: The keys by which it is like another numeral.
+        demands: Required keys if it is claimed: the evidence must hold at least one key of every tuple.
+        keys: Keys that it provides as evidence.
+        parts: Keys for comparing it with other numerals.
     """
 
     demands: tuple[Keys, ...]
@@ -57,7 +57,7 @@ class Numeral(NamedTuple):
 
 
 def read_numeral(token: str) -> Numeral:
-    """Reads what `NUMERAL` matches."""
+    """Reads a text that `NUMERAL` matches."""
     text = with_ascii_digits(token).lower()
     if ":" in text or text.endswith("m"):
         return _read_clock(text)
@@ -103,7 +103,7 @@ def _read_short_date(text: str, groups: list[str]) -> Numeral:
 
 
 def _days(text: str, groups: list[str]) -> tuple[list[tuple[int, ...]], list[str]]:
-    """Finds the month and day, in every possible reading, the likelier first, and the year of a date."""
+    """Returns all readings of month and day of a date, the likelier first, and its year."""
     if len(groups) != 3 or not any(mark in text for mark in "-/."):
         return [], []
     if len(groups[0]) == 4:
@@ -128,12 +128,12 @@ def _date(days: list[tuple[int, ...]], years: list[str]) -> Numeral:
 
 
 def month_key(month: int) -> str:
-    """Names a month, 1..12."""
+    """Returns the key of a month, 1..12."""
     return f"#m{month}"
 
 
 def day_key(month: int, day: int) -> str:
-    """Names a day of a month."""
+    """Returns the key of a day of a month."""
     return f"{month_key(month)}d{day}"
 
 
@@ -156,7 +156,7 @@ def _number_key(whole: str, fraction: str, scale: int) -> str:
 
 
 def _numbers(runs: list[str], marks: list[str]) -> list[list[tuple[str, str]]]:
-    """Puts runs of digits together again: for every number its readings as (whole, fraction)."""
+    """Joins runs of digits; returns for every number its readings as (whole, fraction)."""
     if not marks:
         return [[(runs[0], "")]]
     is_grouped = len(runs[0]) <= 3 and runs[0] != "0" and all(len(run) == 3 for run in runs[1:-1])

@@ -1,4 +1,4 @@
-"""Byte offsets into the UTF-8 encoding of a text, as code-point offsets."""
+"""Converts UTF-8 byte offsets to code-point offsets."""
 
 from itertools import accumulate
 from typing import NamedTuple
@@ -12,11 +12,11 @@ _BLOCK = 1024
 
 
 class TextRange(NamedTuple):
-    """Where a byte range stands.
+    """A byte range in code points.
 
     Attributes:
-        start: Code-point offset; None: the range is not valid.
-        end: The same, of the code point after the last.
+        start: Code-point offset; None: the range is invalid.
+        end: Code-point offset, exclusive; None: the range is invalid.
         problem: OUTSIDE, INSIDE or EMPTY; None: the range is valid.
     """
 
@@ -26,15 +26,14 @@ class TextRange(NamedTuple):
 
 
 class Utf8Text:
-    """A text by the bytes of its UTF-8 encoding.
+    """A text and its UTF-8 encoding.
 
     Attributes:
         text: The text.
-        data: Its bytes; a lone surrogate takes three.
+        data: Its bytes; a lone surrogate is encoded as three bytes.
     """
 
     def __init__(self, text: str) -> None:
-        """Encodes a text."""
         self.text = text
         self.data = text.encode("utf-8", "surrogatepass")
         blocks = range(0, len(self.data), _BLOCK)
@@ -45,7 +44,7 @@ class Utf8Text:
         return len(self.data[start:end].translate(None, _CONTINUATION))
 
     def code_point(self, offset: int) -> int | None:
-        """Returns the code-point offset of a byte offset; None: inside a character, or outside the text."""
+        """Returns the code-point offset of a byte offset; None: inside a character or outside the text."""
         if not 0 <= offset <= len(self.data):
             return None
         if not self._before:
@@ -56,7 +55,7 @@ class Utf8Text:
         return self._before[block] + self._characters(block * _BLOCK, offset)
 
     def place(self, start: int, end: int) -> TextRange:
-        """Returns where a range of bytes stands."""
+        """Returns a byte range in code points."""
         if not (0 <= start <= len(self.data) and 0 <= end <= len(self.data)):
             return TextRange(None, None, OUTSIDE)
         first, after = self.code_point(start), self.code_point(end)
@@ -65,5 +64,5 @@ class Utf8Text:
         return TextRange(first, after) if start < end else TextRange(None, None, EMPTY)
 
     def cut(self, start: int, end: int) -> str:
-        """Returns what stands in a range of bytes, valid or not; U+FFFD for parts of characters."""
+        """Returns the text of a byte range, valid or not; U+FFFD for partial characters."""
         return self.data[max(start, 0) : max(end, 0)].decode("utf-8", "replace")

@@ -1,4 +1,4 @@
-"""Whether a judge's quote stands in the text, and where."""
+"""Finds a judge's quotes in a text."""
 
 import re
 from functools import lru_cache
@@ -12,16 +12,15 @@ _ELLIPSIS = re.compile(r"\[?(?:\.\.\.|…)\]?")
 
 
 def quoted(quote: str, evidence: str, name: str = "quote") -> JsonObject:
-    """Returns a quote and whether the evidence holds it, as `{name: …, name_found: …}`; None: no quote."""
+    """Returns `{name: quote, name_found: whether the evidence holds it}`; both None for an empty quote."""
     text = quote.strip()
-    return {name: text or None, f"{name}_found": is_in(text, evidence) if text else None}
+    return {name: text or None, f"{name}_found": contains_quote(text, evidence) if text else None}
 
 
-def is_in(quote: str, text: str) -> bool:
-    """Tells whether a text holds a quote, but for white space, letter case, quotation marks and markup.
+def contains_quote(quote: str, text: str) -> bool:
+    """Returns whether a text holds a quote, ignoring white space, letter case, quotation marks and markup.
 
-    An ellipsis stands for anything; what it separates must follow in order. A quote without a letter or a
-    digit is in no text.
+    An ellipsis matches any text between its parts. A quote without a letter or digit is never found.
     """
     parts = [_flat(part) for part in _ELLIPSIS.split(quote)]
     place, flat = 0, _flat(text)
@@ -35,10 +34,10 @@ def is_in(quote: str, text: str) -> bool:
     return True
 
 
-def span(quote: str, text: str) -> tuple[int, int] | None:
-    """Returns the code-point offsets (half open) of a quote's first occurrence; None: it is not there.
+def find_span(quote: str, text: str) -> tuple[int, int] | None:
+    """Returns the half-open code-point range of a quote's first occurrence; None: not found.
 
-    White space in the quote may stand for any other white space.
+    Any white space in the quote matches any white space in the text.
     """
     words = quote.strip(" \t\n\"'“”„«»").split()
     match = re.search(r"\s+".join(map(re.escape, words)), neutral(text)) if words else None

@@ -2,7 +2,7 @@
 
 The scores are those of the `rouge-score` package over the tokens of google-adk 2.13, bit for bit:
 `m = sum of min(count)`, `P = m / max(1, |candidate|)`, `R = m / max(1, |reference|)`, `F = 2PR / (P + R)`.
-Stems and token counts are remembered, because nearly all of the time of the original goes into stemming.
+Stems and token counts are cached, because stemming takes nearly all of the time.
 """
 
 import unicodedata
@@ -42,7 +42,7 @@ def _tokenizer() -> "DefaultTokenizer":
 
 
 class _Stems(dict[str, str]):
-    """Token -> what rouge-score makes of it; a token with a non-ASCII character is kept."""
+    """Token -> stem of rouge-score; a token with a non-ASCII character is its own stem."""
 
     def __missing__(self, token: str) -> str:
         if len(self) >= _MAX_REMEMBERED_STEMS:
@@ -62,7 +62,7 @@ class _AsciiStems(dict[bytes, str]):
 
 
 class _Separated(dict[int, str]):
-    """Code point -> what `str.translate` puts in its place, so that a split at blanks gives the tokens."""
+    """Code point -> replacement for `str.translate`, so that splitting at blanks gives the tokens."""
 
     def __missing__(self, code: int) -> str:
         text = self[code] = _separated(chr(code))
@@ -83,8 +83,8 @@ _ASCII_STEMS = _AsciiStems()
 _SEPARATED = _Separated()
 
 
-def tokenize(text: str) -> list[str]:
-    """Splits a text into the tokens that google-adk 2.13 counts.
+def rouge_tokens(text: str) -> list[str]:
+    """Splits a text into the tokens of google-adk 2.13.
 
     NFKC and lower case; every Han, Kana and Hangul character is a token of its own; a Thai, Lao, Khmer or
     Myanmar letter starts a token; other letters, digits and marks form words; ASCII words of more than three
@@ -98,13 +98,13 @@ def tokenize(text: str) -> list[str]:
 
 @lru_cache(maxsize=1024)
 def _reference_counts(text: str, rouge_type: RougeType) -> tuple[dict[Gram, int], int]:
-    """Counts the grams of a reference; many recordings are held against one golden."""
+    """Counts the n-grams of a reference; cached, because many conversations share one golden."""
     grams = _grams(text, rouge_type)
     return Counter(grams), len(grams)
 
 
 def _grams(text: str, rouge_type: RougeType) -> Sequence[Gram]:
-    tokens = tokenize(text)
+    tokens = rouge_tokens(text)
     return list(pairwise(tokens)) if rouge_type == "rouge2" else tokens
 
 
@@ -134,7 +134,7 @@ def _common_in_order(reference: Sequence[str], candidate: Sequence[str]) -> int:
 
 
 def has_tokens(text: str) -> bool:
-    """Tells whether a text has anything that ROUGE counts."""
+    """Returns whether a text has any token."""
     return _reference_counts(text, "rouge1")[1] > 0
 
 
@@ -143,14 +143,14 @@ def rouge(reference: str, candidate: str, rouge_type: RougeType = "rouge1") -> R
 
     Args:
         reference: The expected text.
-        candidate: The text that was said.
+        candidate: The actual text.
         rouge_type: `rouge1` (words), `rouge2` (word pairs) or `rougeL` (longest common subsequence).
 
     Returns:
         Precision, recall and F. Two texts without any token score 0.0, as in rouge-score.
     """
     if rouge_type == "rougeL":
-        wanted, spoken = tokenize(reference), tokenize(candidate)
+        wanted, spoken = rouge_tokens(reference), rouge_tokens(candidate)
         return _rouge_score(_common_in_order(wanted, spoken), len(wanted), len(spoken))
     counts, reference_size = _reference_counts(reference, rouge_type)
     said = _grams(candidate, rouge_type)

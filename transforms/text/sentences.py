@@ -1,4 +1,4 @@
-"""The sentences of an answer, as a hallucination check counts them."""
+"""Splits answers into sentences."""
 
 import re
 from collections.abc import Iterator
@@ -12,8 +12,8 @@ from turnwise.transforms.text.languages import (
     ANY_ABBREVIATION,
     BEFORE_ORDINALS,
     CAPITAL_ABBREVIATIONS,
-    FUNCTION_WORDS,
-    MONTHS,
+    FUNCTION_WORDS_BY_LANGUAGE,
+    GERMAN_MONTHS,
     ORDINAL_DOTS,
     SHARED_MONTHS,
     guessed_language,
@@ -38,7 +38,7 @@ MAX_SENTENCES = 300
 
 
 class SentenceSpan(NamedTuple):
-    """Where a sentence stands: code-point offsets, half open."""
+    """Range of a sentence: half-open code-point offsets."""
 
     start: int
     end: int
@@ -47,12 +47,12 @@ class SentenceSpan(NamedTuple):
 def sentences(text: str, language: str | None) -> list[SentenceSpan]:
     """Splits an answer into its sentences, in any script.
 
-    A bullet or a heading is apart from what surrounds it, and may hold several sentences; a table and a
-    fenced block are one each. What holds neither a letter nor a digit is no sentence.
+    List entries and headings are separate and may hold several sentences; a table or a fenced block is one
+    sentence. Text without a letter or digit is skipped.
 
     Args:
         text: The answer.
-        language: BCP 47 code; None: unknown, and guessed from the text.
+        language: BCP 47 code; None: detected from the text.
     """
     shown = neutral(text)
     code = language.split("-")[0].lower() if language else guessed_language(shown)
@@ -72,7 +72,7 @@ def _lines(text: str) -> Iterator[SentenceSpan]:
 
 
 def _blocks(text: str) -> Iterator[SentenceSpan]:
-    """Joins the lines that belong together."""
+    """Joins lines into blocks."""
     block: SentenceSpan | None = None
     is_fenced = False
     for line in _lines(text):
@@ -90,7 +90,7 @@ def _blocks(text: str) -> Iterator[SentenceSpan]:
 
 
 def _goes_on(text: str, block: SentenceSpan, line: SentenceSpan) -> bool:
-    """Tells whether a line continues the block: rows of a table, and sentences broken over lines."""
+    """Returns whether a line continues the block: table rows, and sentences broken over lines."""
     this, previous = text[slice(*line)], text[slice(*block)]
     if _is_row(this) or _is_row(previous):
         return _is_row(this) and _is_row(previous)
@@ -110,7 +110,7 @@ def _is_whole(text: str, block: SentenceSpan) -> bool:
 
 
 def _split(text: str, block: SentenceSpan, language: str | None) -> Iterator[SentenceSpan]:
-    """Splits a block; a bullet's sign is left off, a number stays with its first sentence."""
+    """Splits a block; a bullet sign is dropped, a list number stays with the first sentence."""
     marker = _BULLET.match(text, block.start, block.end)
     start = marker.end() if marker else block.start
     first = block.start if marker and not marker["sign"] else start
@@ -126,7 +126,7 @@ def _split(text: str, block: SentenceSpan, language: str | None) -> Iterator[Sen
 
 
 def _is_open(sentence: str, rest: str, language: str | None) -> bool:
-    """Tells whether a piece of a text ends with the dot of an abbreviation or of an ordinal."""
+    """Returns whether a piece ends with the dot of an abbreviation or an ordinal."""
     tail = _SPACED.sub(".", sentence[-_TAIL:])
     last = _LAST.search(tail)
     follows = rest.lstrip()
@@ -147,20 +147,20 @@ def _is_open(sentence: str, rest: str, language: str | None) -> bool:
 
 
 def _is_in_date(tail: str, rest: str) -> bool:
-    """Tells whether a date in figures (`3. 5. 1990`) goes on behind the end of a piece."""
+    """Returns whether a date in digits (`3. 5. 1990`) continues after the piece."""
     dates = _DATE.finditer(tail + rest)
     return any(found.start() < len(tail) < found.end() for found in dates)
 
 
 def _is_ordinal(before: str, follows: str, language: str | None) -> bool:
-    """Tells whether a small number with a dot is an ordinal, by what stands around it."""
+    """Returns whether a small number with a dot is an ordinal, by the words around it."""
     word = _FIRST.match(follows)
     after = word.group().lower() if word else ""
-    if after in MONTHS or (after in SHARED_MONTHS and language != "en"):
+    if after in GERMAN_MONTHS or (after in SHARED_MONTHS and language != "en"):
         return True
     if language is not None and language not in ORDINAL_DOTS:
         return False
-    starts = FUNCTION_WORDS.get(language or "de", frozenset())
+    starts = FUNCTION_WORDS_BY_LANGUAGE.get(language or "de", frozenset())
     is_start = follows[0].isupper() and after in starts
     if is_start or follows[0].islower():
         return not is_start

@@ -1,4 +1,4 @@
-"""The longest common subsequence."""
+"""Computes the longest common subsequence."""
 
 from collections.abc import Iterable
 
@@ -7,9 +7,9 @@ def common_subsequence(places: Iterable[int], size: int) -> int:
     """Returns the length of the longest common subsequence of two lists (bit-parallel, after Hyyro 2004).
 
     Args:
-        places: For every element of the one list, in order, a bit for each place of the other list at which
-            an element matches it.
-        size: Length of the other list.
+        places: For every element of the first list, in order, a bit mask of the matching indexes of the
+        second.
+        size: Length of the second list.
     """
     everywhere = (1 << size) - 1
     free = everywhere

@@ -1,4 +1,4 @@
-"""Times as logs write them: RFC 3339 texts, seconds or milliseconds since the epoch."""
+"""Reads times of log records: RFC 3339 texts, seconds or milliseconds since the epoch."""
 
 from collections.abc import Iterator
 
@@ -30,13 +30,13 @@ _HOLDERS = _WHOLE | _spellings(
 
 
 def epoch_seconds(number: float) -> float | None:
-    """Returns seconds of a number of seconds or milliseconds since the epoch; None: it is neither."""
+    """Converts seconds or milliseconds since the epoch to seconds; None: out of range."""
     seconds = number / 1000 if abs(number) >= _FIRST_MILLISECONDS else number
     return seconds if abs(seconds) < _FIRST_MILLISECONDS else None
 
 
 def rfc3339(timestamp: str | float) -> str | None:
-    """Returns the log's text as it is, or its seconds (or milliseconds) since the epoch as a text."""
+    """Returns a text unchanged and (milli)seconds since the epoch as RFC 3339; None: out of range."""
     if isinstance(timestamp, str):
         return timestamp
     seconds = epoch_seconds(timestamp)
@@ -46,10 +46,10 @@ def rfc3339(timestamp: str | float) -> str | None:
         return None
 
 
-def moment(value: JsonValue) -> float | None:
-    """Returns seconds since the epoch of a time in any spelling; None: it is none, or not after 1970.
+def time_seconds(value: JsonValue) -> float | None:
+    """Returns a time in any spelling as seconds since the epoch; None: it is no time after 1970.
 
-    A text without an offset is in UTC; a numeric text is a number.
+    A text without an offset is read as UTC, a numeric text as a number.
     """
     try:
         if isinstance(value, str):
@@ -74,10 +74,10 @@ def _text_seconds(text: str) -> float | None:
 
 
 def value_time(value: JsonValue) -> float | None:
-    """Returns when a parsed record happened, in seconds since the epoch; None: it does not say.
+    """Returns the event time of a parsed record, in seconds since the epoch; None: it states none.
 
-    Of an event it is its own time, of a whole conversation the last time that stands in it. Only the log's
-    own fields are looked at, never arguments, answers or other data of the conversation.
+    For an event it is the event's own time, for a whole conversation its last time. Only fields of the log
+    are read, not arguments, responses or other content of the conversation.
     """
     if isinstance(value, dict) and not value.keys() & _WHOLE:
         own = next((time for time in _own_times(value) if time is not None), None)
@@ -89,7 +89,7 @@ def value_time(value: JsonValue) -> float | None:
 def _own_times(value: JsonObject) -> Iterator[float | None]:
     for holder in (value.get("event"), value, value.get("turn")):
         if isinstance(holder, dict):
-            yield from (moment(holder[key]) for key in _OWN if key in holder)
+            yield from (time_seconds(holder[key]) for key in _OWN if key in holder)
 
 
 def _inner_times(value: JsonValue) -> Iterator[float]:
@@ -99,7 +99,7 @@ def _inner_times(value: JsonValue) -> Iterator[float]:
     elif isinstance(value, dict):
         for key, item in value.items():
             if key in _TIMES:
-                time = moment(item)
+                time = time_seconds(item)
                 if time is not None:
                     yield time
             elif key in _HOLDERS:

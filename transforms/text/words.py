@@ -1,4 +1,4 @@
-"""The words of a text in any script, each read once and remembered."""
+"""Splits texts in any script into words with features, cached by token."""
 
 import re
 import unicodedata
@@ -24,12 +24,12 @@ class Word(NamedTuple):
     """A word or a number.
 
     Attributes:
-        lower: As it is written, in lower case and with straight apostrophes.
-        features: By what it is like other words, with weights.
-        keys: What it gives as evidence: its features, and all readings of a number.
-        demands: For a number and an identifier: evidence must hold one key of every tuple.
-        is_content: Whether it is more than grammar.
-        is_negation: Whether it turns a statement round.
+        lower: Text in lower case with straight apostrophes.
+        features: Features with weights, for comparing it with other words.
+        keys: Keys that it provides as evidence: its features, and all readings of a number.
+        demands: For a number or identifier: the evidence must hold one key of every tuple.
+        is_content: Whether it is a content word.
+        is_negation: Whether it negates a statement.
         month: 1..12 for the name of a month, else 0.
     """
 
@@ -59,7 +59,7 @@ _ASCII_TOKEN = re.compile(f"{_ASCII_LETTERS}(?:'{_ASCII_LETTERS}){{0,2}}|(?=\\d)
 
 
 class _Words(dict[str, Word]):
-    """Token -> what it says."""
+    """Token -> word."""
 
     def __missing__(self, token: str) -> Word:
         if len(self) >= _MAX_REMEMBERED_WORDS:
@@ -91,12 +91,12 @@ def _negates(lower: str) -> bool:
 
 
 def tokenize(text: str) -> list[str]:
-    """Splits a text into its words and numbers, in order; a run of more than 32 letters is cut."""
+    """Splits a text into words and numbers, in order; longer runs are cut after 32 letters."""
     return (_ASCII_TOKEN if text.isascii() else _TOKEN).findall(text)
 
 
 def starts_of(tokens: Iterable[str], text: str) -> list[int]:
-    """Gives where the tokens of a text begin, and at last where the text ends."""
+    """Returns the offsets of the tokens of a text, and its length as the last element."""
     starts, find, start = [], text.index, 0
     for token in tokens:
         start = find(token, start)
@@ -106,17 +106,17 @@ def starts_of(tokens: Iterable[str], text: str) -> list[int]:
 
 
 def read_words(tokens: Iterable[str]) -> list[Word]:
-    """Reads tokens."""
+    """Returns the words of tokens."""
     return list(map(_WORDS.__getitem__, tokens))
 
 
 def words(text: str) -> list[Word]:
-    """Reads the words and numbers of a text, in order."""
+    """Returns the words and numbers of a text, in order."""
     return read_words(tokenize(text))
 
 
 def weigh(found: Iterable[Word], more: Mapping[str, float] | None = None) -> dict[str, float]:
-    """Adds up the weights of the features of words, and of more features."""
+    """Sums the feature weights of words, added to `more`."""
     weights = dict(more) if more else {}
     for word in found:
         for key, weight in word.features:
@@ -125,15 +125,15 @@ def weigh(found: Iterable[Word], more: Mapping[str, float] | None = None) -> dic
 
 
 def is_negated(found: Iterable[Word]) -> bool:
-    """Tells whether any of the words turns the statement round."""
+    """Returns whether any of the words is a negation."""
     return any(word.is_negation for word in found)
 
 
 def dates_in_words(found: Sequence[Word]) -> Iterator[tuple[Word, Keys]]:
-    """Reads the days that are written with the name of a month, as in `May 5`, `5. Mai` and `5 de mayo`.
+    """Reads days with the name of a month, as in `May 5`, `5. Mai` and `5 de mayo`.
 
     Yields:
-        The name, and the days that it may be part of.
+        The name of the month, and keys of the days that it may belong to.
     """
     for place in [place for place, word in enumerate(found) if word.month]:
         name, near = found[place], found[max(0, place - _DAY_BEFORE) : place + 2]

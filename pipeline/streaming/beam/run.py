@@ -11,7 +11,7 @@ from turnwise.pipeline.streaming.beam.shared_files import SharedFiles
 from turnwise.pipeline.streaming.beam.sources import ConnectorOptions, read_arrivals
 from turnwise.pipeline.streaming.build import build_stream
 from turnwise.schemas.config import ConfigError
-from turnwise.transforms.streaming.times import record_time
+from turnwise.transforms.formats.base import record_time
 
 
 def run_distributed(settings: RunSettings, options: PipelineOptions) -> int:

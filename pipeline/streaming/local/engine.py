@@ -20,8 +20,8 @@ from turnwise.schemas.arrival import Arrival
 from turnwise.schemas.failure import record_failure
 from turnwise.schemas.jsonio import dump_json
 from turnwise.schemas.record import Record
+from turnwise.transforms.formats.base import record_time
 from turnwise.transforms.streaming.outcome import failed_outcome
-from turnwise.transforms.streaming.times import record_time
 
 _BUNDLE = 400
 _PAUSE = 0.02

@@ -11,6 +11,7 @@ from turnwise.schemas.config import EvalConfig
 from turnwise.schemas.record import Record
 from turnwise.transforms.ces.results import evaluation_result
 from turnwise.transforms.evaluation import RULES
+from turnwise.transforms.formats.base import record_time
 from turnwise.transforms.formats.events import in_order, join_events
 from turnwise.transforms.formats.registry import LogReader
 from turnwise.transforms.matching.cases import CaseIndex
@@ -20,7 +21,6 @@ from turnwise.transforms.metrics.state import MetricsState
 from turnwise.transforms.scoring.config import build_criteria
 from turnwise.transforms.scoring.conversation import score_conversation
 from turnwise.transforms.scoring.verdict import conversation_verdict
-from turnwise.transforms.streaming.times import record_time
 
 HOUR = 3600
 START = (time.time() // HOUR - 10) * HOUR

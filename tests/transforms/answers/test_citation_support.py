@@ -7,7 +7,7 @@ from turnwise.schemas.grounded import Citation, GroundedAnswer, GroundedClaim, R
 from turnwise.transforms.criteria import CRITERIA
 from turnwise.transforms.judging.ask import JudgeModelOptions
 from turnwise.transforms.judging.offline import LocalJudge, NoJudge
-from turnwise.transforms.local_judge.support import MAX_QUESTIONS, SupportQuestion, TooMuch, supported
+from turnwise.transforms.local_judge.support import MAX_QUESTIONS, SupportQuestion, TooLargeError, supported
 from turnwise.transforms.scoring.conversation import score_conversation
 
 FIRST, SECOND, THANKS = "Die Grenze liegt bei 1.131 SZR.", "Melden Sie es binnen 7 Tagen.", "Gern geschehen!"
@@ -194,7 +194,7 @@ def test_questions_are_answered_in_order():
     ]
     labels = [verdict.label for verdict in supported(questions)]
     assert labels == ["supported", "unsupported", "supported", "supported", "unsupported"]
-    with pytest.raises(TooMuch):
+    with pytest.raises(TooLargeError):
         supported(questions * MAX_QUESTIONS)
 
 

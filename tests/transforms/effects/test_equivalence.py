@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from turnwise.transforms.effects.equivalence import equivalent, is_prose, key_of, pair_equivalent
-from turnwise.transforms.text.dates import moments, same_moment
+from turnwise.transforms.text.dates import read_dates, same_date
 
 LONG = "The user wants to cancel the whole order at once."
 ALIKE = [
@@ -171,19 +171,19 @@ MOMENTS = [
 
 @pytest.mark.parametrize(("left", "right"), MOMENTS)
 def test_dates_and_times_in_other_words(left, right):
-    assert same_moment(moments(left), moments(right))
+    assert same_date(read_dates(left), read_dates(right))
 
 
 @pytest.mark.parametrize(
     "text", ["5", "12", "2024", "25:00", "2024-13-45", "May 2024", "W123 10:00", "", "99/99/2024", "x" * 99]
 )
 def test_what_is_no_moment(text):
-    assert moments(text) == ()
+    assert read_dates(text) == ()
 
 
 @given(st.text("0123456789-/:. TZ+amMayp年月日", max_size=24))
 def test_any_text_may_be_a_moment(text):
-    assert same_moment(moments(text), moments(text)) is bool(moments(text))
+    assert same_date(read_dates(text), read_dates(text)) is bool(read_dates(text))
 
 
 def nested(depth, leaf):

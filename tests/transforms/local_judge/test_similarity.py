@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from turnwise.transforms.local_judge.similarity import liken, likeness
+from turnwise.transforms.local_judge.similarity import answer_similarity, compare_answers
 
 WORDS = st.lists(
     st.sampled_from(
@@ -31,7 +31,7 @@ TEXTS = st.text(max_size=80) | WORDS.map(" ".join)
     ],
 )
 def test_the_same_in_other_words(expected, actual):
-    assert liken(expected, actual).score >= 3
+    assert compare_answers(expected, actual).score >= 3
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ def test_the_same_in_other_words(expected, actual):
     ],
 )
 def test_contradictory(expected, actual, said):
-    found = liken(expected, actual)
+    found = compare_answers(expected, actual)
     assert found.score == 0
     assert said in found.reason
 
@@ -71,7 +71,7 @@ def test_contradictory(expected, actual, said):
     ],
 )
 def test_nothing_alike(expected, actual):
-    assert liken(expected, actual).score == 0
+    assert compare_answers(expected, actual).score == 0
 
 
 def test_omissions_cost_more_the_more_they_are():
@@ -81,19 +81,22 @@ def test_omissions_cost_more_the_more_they_are():
         "Parking needs a permit.",
         "Checkout is at noon.",
     ]
-    figures = [likeness(" ".join(sentences), " ".join(sentences[:count])) for count in range(5)]
+    figures = [answer_similarity(" ".join(sentences), " ".join(sentences[:count])) for count in range(5)]
     assert figures == sorted(figures)
-    assert [liken(" ".join(sentences), " ".join(sentences[:count])).score for count in (1, 4)] == [1, 4]
+    assert [compare_answers(" ".join(sentences), " ".join(sentences[:count])).score for count in (1, 4)] == [
+        1,
+        4,
+    ]
 
 
 def test_more_information_costs_less_than_an_omission():
     short, long = "The pool is open daily.", "The pool is open daily. Breakfast costs 12 euros."
-    assert likeness(short, long) > likeness(long, short)
+    assert answer_similarity(short, long) > answer_similarity(long, short)
 
 
 def test_missing_numbers_are_named():
     expected = "You have 3 bags, of which 2 are free, and each other bag costs $50, as the airline says."
-    found = liken(
+    found = compare_answers(
         expected, "You have bags, some are free, and each other bag costs money, as the airline says."
     )
     assert found.score < 3
@@ -103,15 +106,15 @@ def test_missing_numbers_are_named():
 @settings(deadline=None)
 @given(TEXTS)
 def test_a_text_is_fully_consistent_with_itself(text):
-    assert likeness(text, text) == 1.0
-    assert liken(text, f"  {text}\n").score == 4
+    assert answer_similarity(text, text) == 1.0
+    assert compare_answers(text, f"  {text}\n").score == 4
 
 
 @settings(deadline=None)
 @given(TEXTS, TEXTS)
 def test_any_two_texts_have_a_score(expected, actual):
-    found = liken(expected, actual)
-    assert 0 <= likeness(expected, actual) <= 1
+    found = compare_answers(expected, actual)
+    assert 0 <= answer_similarity(expected, actual) <= 1
     assert found.score in range(5)
     assert found.quote in actual
     assert found.reason
@@ -122,5 +125,5 @@ def test_any_two_texts_have_a_score(expected, actual):
 )
 def test_huge_texts(piece):
     text = (piece * 100_000)[:100_000]
-    assert liken(text, text).score == 4
-    assert liken(text, text[5:]).score in range(5)
+    assert compare_answers(text, text).score == 4
+    assert compare_answers(text, text[5:]).score in range(5)

@@ -1,6 +1,6 @@
 import pytest
 
-from turnwise.transforms.text.quotes import is_in, quoted, span
+from turnwise.transforms.text.quotes import contains_quote, find_span, quoted
 
 TEXT = 'Your flight AC457 leaves at 14:05.\n\n**Gate** {"gate": "B 12"}, Straße, 항공편은 취소되었습니다.'
 
@@ -26,7 +26,7 @@ IN = [
 
 @pytest.mark.parametrize(("quote", "wanted"), IN)
 def test_whether_a_quote_is_in_a_text(quote, wanted):
-    assert is_in(quote, TEXT) is wanted
+    assert contains_quote(quote, TEXT) is wanted
 
 
 def test_the_detail():
@@ -47,11 +47,11 @@ SPANS = [
 
 @pytest.mark.parametrize(("quote", "wanted"), SPANS)
 def test_spans_are_code_points(quote, wanted):
-    found = span(quote, TEXT)
+    found = find_span(quote, TEXT)
     assert (TEXT[slice(*found)] if found else None) == wanted
 
 
 def test_spans_are_of_the_text_as_it_was():
     text = "\u202e👍 bad\r\nword \ud800 there"
-    start, end = span("bad \nword \ufffd", text)
+    start, end = find_span("bad \nword \ufffd", text)
     assert text[start:end] == "bad\r\nword \ud800"

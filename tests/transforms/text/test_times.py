@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from turnwise.transforms.streaming.times import record_time
-from turnwise.transforms.text.times import epoch_seconds, moment, rfc3339
+from turnwise.transforms.formats.base import record_time
+from turnwise.transforms.text.times import epoch_seconds, rfc3339, time_seconds
 
 T = 1_767_323_045.0
 TEXT = "2026-01-02T03:04:05Z"
@@ -30,7 +30,7 @@ TEXT = "2026-01-02T03:04:05Z"
     ],
 )
 def test_moment(value, wanted):
-    assert moment(value) == wanted
+    assert time_seconds(value) == wanted
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from turnwise.transforms.judging.prompts.statements import Reply, left_out, unju
 from turnwise.transforms.judging.vote import Ballot, Vote, vote_each
 from turnwise.transforms.matching.expectations import turn_texts
 from turnwise.transforms.matching.sample import Sample, TurnPair
-from turnwise.transforms.text.quotes import quoted, span
+from turnwise.transforms.text.quotes import find_span, quoted
 
 VERSION = "safety/2"
 TASK = """
@@ -113,7 +113,7 @@ def _rating(ballot: Ballot[SafetyReply], category: Category, answer: str) -> Jso
     rating = next((r for r in ratings if r.category == category and r.verdict == verdict), None)
     if rating is None:
         return {"verdict": verdict}
-    place = span(rating.quote, answer)
+    place = find_span(rating.quote, answer)
     start, end = place or (None, None)
     quote = quoted(rating.quote, answer)
     return {"verdict": verdict, "reason": rating.reason, **quote, "start": start, "end": end}

@@ -8,7 +8,7 @@ from turnwise.schemas.values import JsonObject
 from turnwise.transforms.answers.annotations import listed, marks_of
 from turnwise.transforms.answers.citation_support import CitedSource, Grounds, Support
 from turnwise.transforms.criteria.base import MeasuredCriterion, RestsOn
-from turnwise.transforms.local_judge.support import TooMuch
+from turnwise.transforms.local_judge.support import TooLargeError
 from turnwise.transforms.matching.expectations import was_skipped
 from turnwise.transforms.matching.sample import Sample, TurnPair
 
@@ -33,7 +33,7 @@ class CitationPrecision(MeasuredCriterion):
             grounds = grounds_of(sample, pair)
             cited = grounds.cited_sources() if grounds else []
             supports = _decided(grounds, cited) if grounds else []
-        except TooMuch as error:
+        except TooLargeError as error:
             return Score(None, reason=str(error))
         found = [{**c.details(), **support.details()} for c, support in zip(cited, supports, strict=True)]
         return share(found, "citations", "{} of {} cited references do not support what they mark")
@@ -58,7 +58,7 @@ class CitationRecall(MeasuredCriterion):
         try:
             grounds = grounds_of(sample, pair)
             claimed = grounds.claimed() if grounds else []
-        except TooMuch as error:
+        except TooLargeError as error:
             return Score(None, reason=str(error))
         if grounds and claimed and not grounds.marks.text.text:
             return Score(None, reason="the answer has no text that could claim anything")
@@ -67,10 +67,10 @@ class CitationRecall(MeasuredCriterion):
 
 
 def grounds_of(sample: Sample, pair: TurnPair) -> Grounds | None:
-    """Returns a recorded answer with its marks; None: it was skipped, or the turn is no engine's answer.
+    """Returns a recorded answer with its sources; None: it was skipped, or the turn holds no engine's answer.
 
     Raises:
-        TooMuch: It has too many marks.
+        TooLargeError: It has too many claims or citations.
     """
     turn = pair.actual
     if turn is None or turn.grounded is None or was_skipped(turn):

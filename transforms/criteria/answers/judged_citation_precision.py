@@ -16,7 +16,7 @@ from turnwise.transforms.judging.prompts.statements import (
     judge_statements,
     share_score,
 )
-from turnwise.transforms.local_judge.support import TooMuch
+from turnwise.transforms.local_judge.support import TooLargeError
 from turnwise.transforms.matching.sample import Sample, TurnPair
 from turnwise.transforms.text.sentences import MAX_SENTENCES
 
@@ -46,7 +46,7 @@ class JudgedCitationPrecision(JudgedCriterion):
         """Asks about all citations of a recorded answer at once."""
         try:
             grounds = grounds_of(sample, pair)
-        except TooMuch as error:
+        except TooLargeError as error:
             return Score(None, reason=str(error))
         cited = grounds.cited_sources() if grounds else []
         if grounds is None or not cited:
@@ -85,7 +85,7 @@ def local_reply(grounds: Grounds, asked: Sequence[CitedSource]) -> StatementRepl
     """Answers without a model; leaves everything out if it is too much to compare."""
     try:
         supports = grounds.by_local_judge(asked)
-    except TooMuch:
+    except TooLargeError:
         return StatementReply(verdicts=[])
     return StatementReply(
         verdicts=[

@@ -13,7 +13,7 @@ from turnwise.transforms.judging.ask import Ask, Question
 from turnwise.transforms.judging.prompts.sections import MAX_SECTION, JudgedSection, fill
 from turnwise.transforms.judging.prompts.statements import Reply, left_out
 from turnwise.transforms.judging.vote import ask_all
-from turnwise.transforms.local_judge.similarity import liken
+from turnwise.transforms.local_judge.similarity import compare_answers
 from turnwise.transforms.matching.expectations import ExpectationOutcome, turn_texts
 from turnwise.transforms.matching.sample import MISSING_TURN, Sample, TurnPair
 from turnwise.transforms.text.quotes import quoted
@@ -119,7 +119,7 @@ class SemanticSimilarity(JudgedCriterion):
 
 def local_reply(expected: str, actual: str) -> SimilarityReply:
     """Compares two texts without a model."""
-    found = liken(expected[:MAX_SECTION], actual[:MAX_SECTION])
+    found = compare_answers(expected[:MAX_SECTION], actual[:MAX_SECTION])
     return SimilarityReply(
         expected_quote="", actual_quote=found.quote, reason=found.reason, score=found.score
     )

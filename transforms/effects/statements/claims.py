@@ -15,7 +15,7 @@ from turnwise.transforms.effects.wording import call_text
 from turnwise.transforms.judging.prompts.render import json_text
 from turnwise.transforms.matching.expectations import turn_texts
 from turnwise.transforms.matching.responses import pair_responses
-from turnwise.transforms.text.quotes import span
+from turnwise.transforms.text.quotes import find_span
 
 _AROUND = "#$€£¥₩.,:;()[]\"'“”"
 _LAST_DIGITS = 4
@@ -107,7 +107,7 @@ def find_quote(quote: str, turn: int, conversation: Conversation) -> MessageRang
     turns = range(len(conversation.turns))
     for index in (*(i for i in turns if i == turn), *(i for i in turns if i != turn)):
         for message, text in enumerate(turn_texts(conversation.turns[index])):
-            found = span(quote, text)
+            found = find_span(quote, text)
             if found is not None:
                 return MessageRange(index, message, *found)
     return None

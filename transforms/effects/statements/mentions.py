@@ -13,7 +13,7 @@ from turnwise.transforms.effects.statements.written_numbers import (
     read_number,
 )
 from turnwise.transforms.text.closed_classes import MONTHS, NEGATIONS
-from turnwise.transforms.text.dates import Moment, moments, same_moment
+from turnwise.transforms.text.dates import DateReading, read_dates, same_date
 from turnwise.transforms.text.features import CHARACTER_SCRIPTS, UNSPACED_SCRIPTS
 from turnwise.transforms.text.numbers import SCALES, with_ascii_digits
 
@@ -119,7 +119,7 @@ class Mention(NamedTuple):
     end: int
     amount: Amount | None = None
     is_share: bool = False
-    moments: tuple[Moment, ...] = ()
+    dates: tuple[DateReading, ...] = ()
     code: str = ""
     is_denied: bool = False
 
@@ -129,7 +129,7 @@ class Mention(NamedTuple):
             return False
         if self.amount and other.amount:
             return self.is_share == other.is_share and same_amount(self.amount, other.amount)
-        return bool(self.code) or same_moment(self.moments, other.moments)
+        return bool(self.code) or same_date(self.dates, other.dates)
 
 
 class Passage(NamedTuple):
@@ -152,7 +152,7 @@ def read_passage(text: str, language: str | None, with_words: bool = True) -> Pa
     bounds = [0, *(place for mention in found for place in (mention.start, mention.end)), len(text)]
     between = [plain(text[a:b]) for a, b in zip(bounds[::2], bounds[1::2], strict=True)]
     for i in range(1, len(found)):
-        if found[i - 1].moments and found[i].moments and between[i] in _BETWEEN_DAY_AND_TIME:
+        if found[i - 1].dates and found[i].dates and between[i] in _BETWEEN_DAY_AND_TIME:
             between[i] = ""
     return Passage(between, found)
 
@@ -170,22 +170,22 @@ def _normal(text: str, language: str | None) -> str:
 def _mentions(text: str, language: str | None, finder: re.Pattern[str]) -> Iterator[Mention]:
     place = 0
     while (found := finder.search(text, place)) is not None:
-        mention = _number(text, found, language) if found["core"] else _moment(found, language)
+        mention = _number(text, found, language) if found["core"] else _date(found, language)
         denied = _NOT.search(text[max(0, found.start() - _LONGEST_NOT) : found.start()])
         denied = denied or _NOT_AFTER.match(text, mention.end)
         yield mention._replace(is_denied=denied is not None)
         place = mention.end
 
 
-def _moment(found: re.Match[str], language: str | None) -> Mention:
+def _date(found: re.Match[str], language: str | None) -> Mention:
     """Reads a date or a time of day; a date with ambiguous day and month is an identifier."""
-    readings = moments(plain(found[0]))
+    readings = read_dates(plain(found[0]))
     if len(readings) > 1:
         first = "day" if "." in found[0] else first_of_day_and_month(language)
         if first is None:
             return Mention(*found.span(), code=re.sub(r"(?<!\d)0", "", plain(found[0])))
         readings = readings[:1] if first == "month" else readings[1:]
-    return Mention(*found.span(), moments=readings, code="" if readings else plain(found[0]))
+    return Mention(*found.span(), dates=readings, code="" if readings else plain(found[0]))
 
 
 def _number(text: str, found: re.Match[str], language: str | None) -> Mention:

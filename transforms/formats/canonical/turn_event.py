@@ -14,7 +14,7 @@ from turnwise.transforms.formats.canonical.records import read_recording
 from turnwise.transforms.formats.endings import DETAIL, ENDED, TERMINATIONS
 from turnwise.transforms.formats.spellings import as_text
 from turnwise.transforms.formats.unread import MISSING, Unread
-from turnwise.transforms.text.times import moment, rfc3339, value_time
+from turnwise.transforms.text.times import rfc3339, time_seconds, value_time
 
 _Index = Annotated[int, Meta(ge=0, le=2**31 - 1)]
 _UNKNOWN = -1
@@ -118,12 +118,12 @@ def _set_fields(fields: JsonObject, event: JsonObject) -> None:
 
 
 def _timed(turn: JsonObject, event_time: JsonValue) -> JsonObject:
-    if turn.get("timestamp") is None and moment(event_time) is not None:
+    if turn.get("timestamp") is None and time_seconds(event_time) is not None:
         return {**turn, "timestamp": event_time}
     return turn
 
 
 def _first_time(events: Sequence[JsonObject]) -> str | None:
-    stated = (event["event_time"] for event in events if moment(event.get("event_time")) is not None)
+    stated = (event["event_time"] for event in events if time_seconds(event.get("event_time")) is not None)
     first = next(stated, None)
     return None if first is None else rfc3339(first)
