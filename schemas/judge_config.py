@@ -1,13 +1,12 @@
 """The `judge` section of the config file: which model judges, how it is called, and what that may cost."""
 
-from typing import Annotated, Literal
+from typing import Annotated
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from turnwise.schemas.values import JsonObject
 
-BackendName = Literal["gemini", "local", "none"]
 DEFAULT_MODEL = "gemini-2.5-flash"
 _NOT_SETTINGS = {
     "automatic_function_calling",
@@ -71,7 +70,7 @@ class JudgeConfig(BaseModel):
     """Who judges, and how. It holds no secret: API keys come from the environment only.
 
     Attributes:
-        backend: `gemini`, `local` or `none`; None: `gemini` where there are credentials, else `none`.
+        backend: Name of a judge; None: the first that has credentials, else `none`.
         model: Name of the model, where a criterion names none.
         project: Google Cloud project; it makes the Gemini backend use Vertex AI.
         location: Vertex AI location; None: the environment's, else `global`.
@@ -92,7 +91,7 @@ class JudgeConfig(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, protected_namespaces=())
 
-    backend: BackendName | None = None
+    backend: str | None = Field(default=None, min_length=1)
     model: str = Field(default=DEFAULT_MODEL, min_length=1)
     project: str | None = None
     location: str | None = None

@@ -3,6 +3,7 @@
 import argparse
 
 from turnwise.transforms.formats.base import AUTO, log_formats
+from turnwise.transforms.judging.judges.base import JUDGES
 
 _STREAM_LENGTHS = (
     ("--session_gap", float, "silence that ends a conversation whose events come one by one (default: 600)"),
@@ -60,8 +61,10 @@ def _add_paths(group: argparse._ArgumentGroup, name: str, text: str) -> None:
 def _add_judge(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--judge",
-        choices=("gemini", "local", "none"),
-        help="default: gemini where the environment has credentials, else none",
+        metavar="NAME",
+        help="who judges: "
+        + "; ".join(f"{name}: {kind.help}" for name, kind in sorted(JUDGES.items()))
+        + " (default: gemini where the environment has credentials, else none)",
     )
     group.add_argument("--judge_model", metavar="NAME", help="model, where a criterion names none")
     group.add_argument(

@@ -9,7 +9,7 @@ from turnwise.pipeline.settings.run import RunSettings
 from turnwise.schemas.judge_config import JudgeConfig
 from turnwise.schemas.values import JsonObject
 from turnwise.transforms.beam.judge_turns import JUDGE_USAGE, UNUSABLE
-from turnwise.transforms.judging.backends.access import HOW_TO
+from turnwise.transforms.judging.judges.base import find_judge
 from turnwise.transforms.judging.limits.counts import JudgeUsage, total_cost
 from turnwise.transforms.scoring.verdict import STATUS
 
@@ -34,7 +34,7 @@ def judge_document(settings: RunSettings, usage: Usage) -> JsonObject:
     """Returns what `run.json` says of the judge."""
     config = settings.judge.config
     document: JsonObject = {"backend": config.backend, "sample_rate": settings.sample_rate}
-    if config.backend == "gemini":
+    if find_judge(config).connect:
         document |= {
             "model": config.model,
             "concurrency": settings.judge.concurrency,
@@ -63,13 +63,11 @@ def judge_text(settings: RunSettings, usage: Usage, rows: Sequence[JsonObject]) 
         rows: The rows of `metrics_by_app_version`.
     """
     config = settings.judge.config
-    if config.backend == "none":
+    kind = find_judge(config)
+    if kind.answer:
         undecided = sum(row["unscored"] for row in rows if row["criterion"] == STATUS)
-        is_missed = settings.selection.judged or (undecided and settings.eval_cases)
-        return f"judge: none, so judged criteria are unscored; {HOW_TO}" if is_missed else ""
-    if config.backend == "local":
-        is_asked = settings.selection.judged or settings.eval_cases
-        return "judge: local, rules and no model; what it cannot tell is unscored" if is_asked else ""
+        is_asked = settings.selection.judged or ((undecided or kind.is_judging) and settings.eval_cases)
+        return kind.note if is_asked else ""
     lines = [f"judge: {model}: {_usage_text(own)}" for model, own in sorted(usage.items())]
     return "\n".join(lines + _money_lines("cost", usage, config))
 

@@ -12,19 +12,20 @@ from turnwise.pipeline.settings.stream import RawStreamOptions, StreamSettings, 
 from turnwise.pipeline.store.urls import absolute_url, is_store_url, shown_url
 from turnwise.schemas.ces.names import is_name
 from turnwise.schemas.config import ConfigError, EvalConfig
-from turnwise.schemas.judge_config import BackendName, JudgeConfig
+from turnwise.schemas.judge_config import JudgeConfig
 from turnwise.transforms.ces.criteria import CES_CRITERIA
 from turnwise.transforms.ces.results import RunInfo
 from turnwise.transforms.criteria import CRITERIA, Criterion
 from turnwise.transforms.criteria.adk.rubric_base import RubricCriterion
 from turnwise.transforms.formats.base import AUTO, FORMATS, check_log_format
-from turnwise.transforms.judging.backends.access import chosen_backend
+from turnwise.transforms.judging.judges.base import JUDGES, JudgeKind, chosen_judge, find_judge
+from turnwise.transforms.judging.judges.none import NONE
 from turnwise.transforms.judging.setup import JudgeSettings
 from turnwise.transforms.scoring.config import build_criteria
 from turnwise.transforms.scoring.selection import Selection, select
 from turnwise.transforms.scoring.verdict import STATUS
 
-_NO_JUDGE = JudgeSettings(JudgeConfig(backend="none"))
+_NO_JUDGE = JudgeSettings(JudgeConfig(backend=NONE.name))
 # A local engine visits every key at every step of time.
 _LOCAL_SLOTS = 64
 DEFAULT_CACHE = Path.home() / ".cache/turnwise/replies.sqlite"
@@ -76,7 +77,7 @@ class RunSettings:
     @property
     def selection(self) -> Selection:
         """The criteria, by how they are scored."""
-        has_judge = self.judge.config.backend != "none"
+        has_judge = find_judge(self.judge.config).is_judging
         return select(self.criteria, self.sample_rate, {"ces": CES_CRITERIA} if has_judge else None)
 
 
@@ -95,7 +96,7 @@ class RawOptions:
     run_id: str | None
     max_failure_ratio: float | None
     fail_on: list[str] | None
-    judge: BackendName | None
+    judge: str | None
     judge_model: str | None
     judge_concurrency: int
     judge_cache: str | None
@@ -183,16 +184,26 @@ def judge_settings(options: RawOptions, config: JudgeConfig, run_id: str) -> Jud
         raise ConfigError(f"--judge_concurrency must be 1 or more, not {options.judge_concurrency}")
     if not 0 <= options.sample_rate <= 1:
         raise ConfigError(f"--sample_rate must lie between 0 and 1, not {options.sample_rate}")
-    if options.estimate and (options.judge or config.backend or "gemini") != "gemini":
-        raise ConfigError("--estimate tells what a model would be asked; the judge that is named asks none")
+    kind = _judge_kind(options, config)
     cache = options.judge_cache or config.cache or str(DEFAULT_CACHE)
+    own_model = config.model if "model" in config.model_fields_set else ""
     stated = {
-        "backend": "gemini" if options.estimate else options.judge or chosen_backend(config, os.environ),
-        "model": options.judge_model or config.model,
+        "backend": kind.name,
+        "model": options.judge_model or own_model or kind.model or config.model,
         "cache": None if cache == "none" else cache,
     }
     judge = config.model_copy(update=stated)
     return JudgeSettings(judge, options.judge_concurrency, run_id, options.estimate)
+
+
+def _judge_kind(options: RawOptions, config: JudgeConfig) -> JudgeKind:
+    named = JUDGES.find(options.judge, "--judge ") if options.judge else None
+    kind = named or chosen_judge(config, os.environ)
+    if not options.estimate or kind.connect:
+        return kind
+    if named or config.backend:
+        raise ConfigError("--estimate tells what a model would be asked; the judge that is named asks none")
+    return next(each for each in JUDGES.values() if each.connect)
 
 
 def _known_gates(names: list[str], criteria: tuple[Criterion, ...]) -> tuple[str, ...]:

@@ -20,7 +20,7 @@ from turnwise.pipeline.settings.packages import check_package
 from turnwise.pipeline.settings.run import DEFAULT_CACHE, RunSettings
 from turnwise.pipeline.store.urls import is_store_url, shown_url
 from turnwise.schemas.config import ConfigError
-from turnwise.transforms.judging.backends.access import find_access, stated_access
+from turnwise.transforms.judging.judges.base import Access, find_judge
 
 _IN_PROCESS = (
     *("FnApiRunner", "BundleBasedDirectRunner", "SwitchingDirectRunner", "PythonRPCDirectRunner"),
@@ -70,10 +70,11 @@ def fit_workers(
                 "name a place that they share (gs://..., postgresql://HOST/...)"
             )
     check_package(options, kind)
-    if not _asks_gemini(settings):
+    access = _access(settings, environ)
+    if access is None:
         return _with_judge(settings, cache=None)
-    _check_credentials(settings, kind, environ)
-    stated = stated_access(settings.judge.config, environ)
+    _check_credentials(access, kind, environ)
+    stated = {"project": access.project, "location": access.location, "base_url": access.base_url}
     return _with_judge(settings, cache=None, **stated)
 
 
@@ -115,14 +116,15 @@ def _serve_here(url: str) -> bool:
     return all(is_loopback(_PORT.sub("", host)) for host in hosts)
 
 
-def _asks_gemini(settings: RunSettings) -> bool:
+def _access(settings: RunSettings, environ: Mapping[str, str]) -> Access | None:
+    """Returns how workers reach the judge's model; None: none is asked, or nothing is needed for it."""
     selection, judge = settings.selection, settings.judge
     asked = selection.judged or (selection.of_dialects and settings.eval_cases)
-    return bool(asked) and judge.config.backend == "gemini" and not judge.only_estimates
+    find = find_judge(judge.config).access
+    return find(judge.config, environ) if find and asked and not judge.only_estimates else None
 
 
-def _check_credentials(settings: RunSettings, kind: str, environ: Mapping[str, str]) -> None:
-    access = find_access(settings.judge.config, environ)
+def _check_credentials(access: Access, kind: str, environ: Mapping[str, str]) -> None:
     if access.base_url and _is_here(access.base_url):
         what = f"its base_url {shown_url(access.base_url)} is on this machine"
     elif access.api_key:

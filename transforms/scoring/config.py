@@ -14,6 +14,7 @@ from turnwise.schemas.proto.json import WireError
 from turnwise.schemas.values import JsonObject, JsonValue
 from turnwise.transforms.criteria import CRITERIA, Criterion
 from turnwise.transforms.criteria.custom import CustomMetric
+from turnwise.transforms.judging.judges.base import find_judge
 from turnwise.transforms.scoring.verdict import STATUS
 
 
@@ -29,6 +30,8 @@ def parse_config(text: str, name: str = "config") -> EvalConfig:
         raise ConfigError(f"{name}: {_first_problem(error, EvalConfig)}") from None
     except WireError as error:
         raise ConfigError(f"{name}: ces.evaluation_metrics_thresholds: {error}") from None
+    if config.judge.backend:
+        find_judge(config.judge, f"{name}: judge.backend: ")
     _check_alerts(config, name)
     return config
 

@@ -15,7 +15,7 @@ from turnwise.schemas.record import Record
 from turnwise.transforms.criteria.base import JudgedCriterion
 from turnwise.transforms.formats.canonical.records import read_conversation
 from turnwise.transforms.judging.ask import NO_JUDGE
-from turnwise.transforms.judging.offline import LOCAL_MODEL
+from turnwise.transforms.judging.judges.local import LOCAL_MODEL
 from turnwise.transforms.judging.setup import JudgeSettings
 from turnwise.transforms.judging.worker import JudgeWorker
 from turnwise.transforms.matching.sample import Sample

@@ -6,7 +6,8 @@ from turnwise.schemas.conversation import Turn
 from turnwise.schemas.grounded import Citation, GroundedAnswer, GroundedClaim, Reference
 from turnwise.transforms.criteria import CRITERIA
 from turnwise.transforms.judging.ask import JudgeModelOptions
-from turnwise.transforms.judging.offline import LocalJudge, NoJudge
+from turnwise.transforms.judging.judges.local import LocalJudge
+from turnwise.transforms.judging.judges.none import NoJudge
 from turnwise.transforms.local_judge.support import MAX_QUESTIONS, SupportQuestion, TooLargeError, supported
 from turnwise.transforms.scoring.conversation import score_conversation
 

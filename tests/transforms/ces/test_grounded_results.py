@@ -14,7 +14,7 @@ from turnwise.transforms.ces.hallucinations import justification
 from turnwise.transforms.ces.results import RunInfo, evaluation_result, result_message
 from turnwise.transforms.criteria import CRITERIA
 from turnwise.transforms.evaluation import RULES
-from turnwise.transforms.judging.offline import LocalJudge
+from turnwise.transforms.judging.judges.local import LocalJudge
 from turnwise.transforms.judging.prompts.render import MAX_REFERENCES, asked_sections, facts
 from turnwise.transforms.scoring.conversation import score_conversation
 from turnwise.transforms.scoring.verdict import Verdict, conversation_verdict

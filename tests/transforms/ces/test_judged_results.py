@@ -26,7 +26,7 @@ from turnwise.transforms.ces.results import RunInfo, evaluation_result, result_m
 from turnwise.transforms.criteria.ces.expectations import EvaluationExpectations
 from turnwise.transforms.evaluation import RULES
 from turnwise.transforms.formats.ces.cases import eval_case
-from turnwise.transforms.judging.offline import NoJudge
+from turnwise.transforms.judging.judges.none import NoJudge
 from turnwise.transforms.matching.sample import Sample
 from turnwise.transforms.scoring.conversation import ScoredConversation, judge_conversation
 from turnwise.transforms.scoring.verdict import conversation_verdict

@@ -4,7 +4,7 @@ from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import ToolCall, ToolResponse, Turn
 from turnwise.schemas.tools import ToolDeclaration, ToolSetting
 from turnwise.transforms.criteria import CRITERIA
-from turnwise.transforms.judging.offline import NoJudge
+from turnwise.transforms.judging.judges.none import NoJudge
 
 KIND = CRITERIA["claimed_actions_v1"]
 

@@ -22,7 +22,7 @@ from turnwise.transforms.ces.criteria import CES_CRITERIA
 from turnwise.transforms.criteria import CRITERIA
 from turnwise.transforms.criteria.base import JudgedCriterion
 from turnwise.transforms.judging.ask import NO_JUDGE, JudgeSample
-from turnwise.transforms.judging.offline import NoJudge
+from turnwise.transforms.judging.judges.none import NoJudge
 from turnwise.transforms.matching.sample import Sample
 from turnwise.transforms.scoring.config import build_criteria, parse_config
 from turnwise.transforms.scoring.conversation import ScoredConversation, judge_conversation

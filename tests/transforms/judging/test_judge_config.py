@@ -47,7 +47,7 @@ def test_settings_are_named_in_one_way():
 
 
 WRONG = [
-    ({"backend": "openai"}, "judge.backend: Input should be 'gemini', 'local' or 'none'"),
+    ({"backend": "openai"}, "judge.backend: openai: unknown judge (there are: gemini, local, none)"),
     ({"api_key": "AIza"}, "judge.api_key: unknown field"),
     ({"model": ""}, "judge.model: "),
     ({"timeout_s": 0}, "judge.timeout_s: "),

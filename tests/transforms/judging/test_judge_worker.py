@@ -16,8 +16,9 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.judge_config import JudgeConfig
 from turnwise.transforms.judging.ask import NO_JUDGE
-from turnwise.transforms.judging.backends.access import chosen_backend, find_access
-from turnwise.transforms.judging.offline import LOCAL_MODEL
+from turnwise.transforms.judging.judges.base import chosen_judge
+from turnwise.transforms.judging.judges.gemini import find_access
+from turnwise.transforms.judging.judges.local import LOCAL_MODEL
 from turnwise.transforms.judging.worker import close_judges, open_judge
 
 ROOT = Path(__file__).parents[3]
@@ -184,7 +185,7 @@ CHOICES = [
 
 @pytest.mark.parametrize(("config", "variables", "backend"), CHOICES)
 def test_the_backend_without_a_word(config, variables, backend):
-    assert chosen_backend(JudgeConfig(**config), variables) == backend
+    assert chosen_judge(JudgeConfig(**config), variables).name == backend
 
 
 ACCESS = [

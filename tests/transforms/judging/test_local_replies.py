@@ -9,7 +9,7 @@ from turnwise.transforms.criteria.adk.hallucinations import Hallucinations
 from turnwise.transforms.criteria.base import JudgedCriterion
 from turnwise.transforms.criteria.ces.hallucination import Hallucination
 from turnwise.transforms.criteria.ces.similarity import SemanticSimilarity
-from turnwise.transforms.judging.offline import LOCAL_MODEL, LocalJudge
+from turnwise.transforms.judging.judges.local import LOCAL_MODEL, LocalJudge
 from turnwise.transforms.judging.prompts.render import facts
 from turnwise.transforms.judging.prompts.sections import Section
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 
 from turnwise.transforms.judging.ask import NO_JUDGE, JudgeModelOptions, JudgeSample, Prompt, Question
-from turnwise.transforms.judging.offline import NoJudge
+from turnwise.transforms.judging.judges.none import NoJudge
 from turnwise.transforms.judging.vote import LEFT_OUT, Answers, Ballot, ask_all, vote, vote_each
 
 

@@ -19,7 +19,6 @@ from pydantic import ValidationError
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.judge_config import JudgeConfig
 from turnwise.schemas.values import JsonObject
-from turnwise.transforms.judging.backends.access import HOW_TO, Access
 from turnwise.transforms.judging.backends.attempts import (
     PASSING_STATUSES,
     Attempts,
@@ -36,6 +35,7 @@ from turnwise.transforms.judging.backends.base import (
     one_line,
 )
 from turnwise.transforms.judging.backends.gemini_reply import read_answer
+from turnwise.transforms.judging.judges.base import HOW_TO, Access
 
 T = TypeVar("T")
 _CONFIGS_KEPT = 1024

@@ -1,17 +1,10 @@
-"""Judges that need no model: none at all, and the local one."""
+"""The judge `local`: rules, without a model."""
 
-from turnwise.transforms.judging.ask import NO_JUDGE, JudgeSample, Question, R
+from turnwise.transforms.judging.ask import JudgeSample, Question, R
+from turnwise.transforms.judging.judges.base import JudgeKind, register_judge
 
 LOCAL_MODEL = "turnwise-local-1"
 _LOCAL_CANNOT = "the local judge cannot answer this; a model can (see --judge)"
-
-
-class NoJudge:
-    """Answers nothing."""
-
-    async def __call__(self, question: Question[R], samples: range) -> list[JudgeSample[R]]:
-        """Gives unusable samples."""
-        return [JudgeSample(None, NO_JUDGE)] * len(samples)
 
 
 class LocalJudge:
@@ -22,3 +15,13 @@ class LocalJudge:
         if question.local is None:
             return [JudgeSample(None, _LOCAL_CANNOT)] * len(samples)
         return [JudgeSample(question.local(), model=LOCAL_MODEL)] * len(samples)
+
+
+register_judge(
+    JudgeKind(
+        name="local",
+        help="rules, without network or model",
+        answer=LocalJudge,
+        note="judge: local, rules and no model; what it cannot tell is unscored",
+    )
+)

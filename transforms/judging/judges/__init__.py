@@ -1,0 +1,1 @@
+"""The judges that can be named, one object each."""

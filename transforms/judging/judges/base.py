@@ -1,0 +1,123 @@
+"""What a judge that can be named is, and the table of all of them."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from turnwise.schemas.config import ConfigError
+from turnwise.schemas.judge_config import JudgeConfig
+from turnwise.schemas.registry import Registry
+from turnwise.transforms.judging.ask import Ask, JudgeModelOptions
+from turnwise.transforms.judging.backends.base import Backend
+
+Environ: TypeAlias = Mapping[str, str]
+HOW_TO = (
+    "set GOOGLE_API_KEY, or judge.project (or GOOGLE_GENAI_USE_VERTEXAI=true and GOOGLE_CLOUD_PROJECT) "
+    "for Vertex AI, or take --judge local"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """How a model's API is reached. Never pickled, never printed with its key.
+
+    Attributes:
+        endpoint: Which service answers, as far as that may change the answers.
+        api_key: The key; None: the service's own credentials.
+        base_url: Where the API is served; None: at its usual address.
+        vertexai: Whether it is Vertex AI, with a project's credentials.
+    """
+
+    endpoint: str
+    api_key: str | None = field(default=None, repr=False)
+    base_url: str | None = None
+    vertexai: bool = False
+    project: str | None = None
+    location: str | None = None
+
+
+def _never(config: JudgeConfig, environ: Environ) -> bool:
+    return False
+
+
+def _unchecked(config: JudgeConfig, environ: Environ, options: Sequence[JudgeModelOptions]) -> None:
+    return None
+
+
+@dataclass(frozen=True, kw_only=True)
+class JudgeKind:
+    """A judge that `--judge` or the config can name.
+
+    Add one with `register_judge`, in a module that an entry point of the group `turnwise.judges` or
+    `--plugin` names. It has either `connect` or `answer`.
+
+    Attributes:
+        name: Its name for `--judge` and `judge.backend`.
+        help: What it is, in one line.
+        connect: Returns a client of a model's API. Called once a worker process; the third argument is to be
+            called with the model's name before every repeated request. Raises ConfigError.
+        answer: Returns a judge that needs no model.
+        model: The model where neither the config nor an option names one; "": that of the config's default.
+        access: Returns how the API is reached; raises ConfigError if nothing says how. None: no need.
+        check: Raises ConfigError if the judge cannot work: before a run, at no cost. It is given what the
+            judged criteria say of models and generation settings.
+        is_available: Whether it judges where no judge is named.
+        is_judging: False: it answers nothing, so that what needs a judge stays unscored.
+        note: A line of the report of a run in which it was, or would have been, asked.
+    """
+
+    name: str
+    help: str
+    connect: Callable[[JudgeConfig, Environ, Callable[[str], None]], Backend] | None = None
+    answer: Callable[[], Ask] | None = None
+    model: str = ""
+    access: Callable[[JudgeConfig, Environ], Access] | None = None
+    check: Callable[[JudgeConfig, Environ, Sequence[JudgeModelOptions]], None] = _unchecked
+    is_available: Callable[[JudgeConfig, Environ], bool] = _never
+    is_judging: bool = True
+    note: str = ""
+
+    def endpoint(self, config: JudgeConfig, environ: Environ) -> str:
+        """Returns which service would answer, also where there are no credentials."""
+        try:
+            found = self.access(config, environ).endpoint if self.access else None
+        except ConfigError:
+            found = None
+        return found or config.base_url or self.name
+
+
+def _fault(item: object) -> str | None:
+    if not isinstance(item, JudgeKind):
+        return "it is no JudgeKind"
+    return None if (item.connect is None) != (item.answer is None) else "it needs either connect or answer"
+
+
+JUDGES: Registry[JudgeKind] = Registry(
+    "judge", "turnwise.judges", "turnwise.transforms.judging.judges", _fault
+)
+"""Name -> judge."""
+
+
+def register_judge(item: JudgeKind) -> JudgeKind:
+    """Adds a judge, for all runs of this process; raises TypeError as `Registry.add` does."""
+    return JUDGES.add(item)
+
+
+def find_judge(config: JudgeConfig, before: str = "judge.backend ") -> JudgeKind:
+    """Returns the judge that a config names; raises ConfigError if it names none that there is."""
+    return JUDGES.find(config.backend or "", before)
+
+
+def chosen_judge(config: JudgeConfig, environ: Environ) -> JudgeKind:
+    """Returns the judge that a config names; else the first that is available, else the one without answers.
+
+    Raises:
+        ConfigError: There is no judge of that name.
+    """
+    if config.backend:
+        return find_judge(config)
+    kinds = sorted(JUDGES.values(), key=lambda kind: not kind.is_available(config, environ))
+    first = kinds[0]
+    if first.is_available(config, environ):
+        return first
+    return next(kind for kind in kinds if not kind.is_judging)

@@ -1,0 +1,101 @@
+"""The judge `gemini`: its credentials, and how it is tried before a run."""
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+
+from turnwise.schemas.config import ConfigError
+from turnwise.schemas.judge_config import JudgeConfig
+from turnwise.schemas.values import JsonObject
+from turnwise.transforms.judging.ask import JudgeModelOptions
+from turnwise.transforms.judging.backends.base import Backend
+from turnwise.transforms.judging.judges.base import HOW_TO, Access, JudgeKind, register_judge
+from turnwise.transforms.judging.requests import merged_settings
+
+_NAME = "gemini"
+
+
+def find_access(config: JudgeConfig, environ: Mapping[str, str]) -> Access:
+    """Returns how Gemini is reached; raises ConfigError if nothing says how.
+
+    A project in the config, or the wish in the environment, means Vertex AI; it takes a project before a key.
+    """
+    vertexai = bool(config.project) or _wants_vertexai(environ)
+    key = _api_key(environ)
+    base_url = config.base_url or environ.get(
+        "GOOGLE_VERTEX_BASE_URL" if vertexai else "GOOGLE_GEMINI_BASE_URL"
+    )
+    if not vertexai:
+        if not key:
+            raise ConfigError(f"judge: no credentials for gemini; {HOW_TO}")
+        return Access(base_url or _NAME, key, base_url)
+    endpoint = base_url or "vertexai"
+    project = config.project or environ.get("GOOGLE_CLOUD_PROJECT")
+    location = config.location or environ.get("GOOGLE_CLOUD_LOCATION") or "global"
+    if project:
+        return Access(endpoint, None, base_url, True, project, location)
+    if key:
+        return Access(endpoint, key, base_url, True)
+    raise ConfigError(f"judge: no project for Vertex AI; {HOW_TO}")
+
+
+def _is_available(config: JudgeConfig, environ: Mapping[str, str]) -> bool:
+    """Tells whether there are credentials: an API key, or the wish for Vertex AI.
+
+    Keys are GOOGLE_API_KEY and GEMINI_API_KEY; the wish is a project in the config, or
+    GOOGLE_GENAI_USE_VERTEXAI (or GOOGLE_GENAI_USE_ENTERPRISE) set to true.
+    """
+    return bool(_api_key(environ) or config.project or _wants_vertexai(environ))
+
+
+def _api_key(environ: Mapping[str, str]) -> str | None:
+    return (environ.get("GOOGLE_API_KEY") or environ.get("GEMINI_API_KEY") or "").strip() or None
+
+
+def _wants_vertexai(environ: Mapping[str, str]) -> bool:
+    wish = environ.get("GOOGLE_GENAI_USE_ENTERPRISE") or environ.get("GOOGLE_GENAI_USE_VERTEXAI") or ""
+    return wish.lower() in ("true", "1")
+
+
+def _connect(config: JudgeConfig, environ: Mapping[str, str], on_retry: Callable[[str], None]) -> Backend:
+    # Loading it takes a second, which only those who need it wait for.
+    from turnwise.transforms.judging.backends.gemini import Gemini
+
+    return Gemini(config, find_access(config, environ), on_retry)
+
+
+def _check(config: JudgeConfig, environ: Mapping[str, str], options: Sequence[JudgeModelOptions]) -> None:
+    asyncio.run(_checked(config, environ, options))
+
+
+async def _checked(
+    config: JudgeConfig, environ: Mapping[str, str], options: Sequence[JudgeModelOptions]
+) -> None:
+    from turnwise.transforms.judging.backends.gemini import Gemini, check_settings
+
+    for own in [None, *(each.judge_model_config for each in options)]:
+        check_settings(_merged(config, own))
+    models = {each.judge_model or config.model for each in options} or {config.model}
+    backend = Gemini(config, find_access(config, environ), lambda model: None)
+    try:
+        await asyncio.gather(*(backend.check(model) for model in sorted(models)))
+    finally:
+        await backend.aclose()
+
+
+def _merged(config: JudgeConfig, own: JsonObject | None) -> JsonObject:
+    try:
+        return merged_settings(config, own)
+    except ValueError as error:
+        raise ConfigError(f"judge_model_config: {error}") from None
+
+
+register_judge(
+    JudgeKind(
+        name=_NAME,
+        help="a model, through google-genai",
+        connect=_connect,
+        access=find_access,
+        check=_check,
+        is_available=_is_available,
+    )
+)
