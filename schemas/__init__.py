@@ -1,1 +1,1 @@
-"""What crosses a border or a stage: canonical conversations, cases, scores, failures and the wire formats."""
+"""Data models: canonical conversations, cases, scores and failures, rows, config, and the wire formats."""

@@ -1,4 +1,4 @@
-"""What an alert says."""
+"""Alerts on the metrics of a stream."""
 
 from dataclasses import dataclass
 
@@ -10,22 +10,22 @@ class Alert:
     """A rule that holds for one window of an app version.
 
     Attributes:
-        name: Deterministic: the same rule, window and app version have the same one.
+        name: Unique for a rule, window and app version.
         rule: Name of the rule.
         window_start: RFC 3339.
         window_end: RFC 3339, exclusive.
         app_version: None: unknown.
-        criterion: What was measured.
-        level: Whether of whole conversations or of turns.
-        measure: Which figure.
-        value: The figure.
-        count: How many values it is made of.
+        criterion: Criterion of the metric.
+        level: Level of the scores, conversations or turns.
+        measure: Name of the metric.
+        value: Value of the metric.
+        count: Number of scores behind the value.
         kind: `below`, `above` or `drop`.
-        threshold: Bound that was passed; of a drop, the significance.
-        baseline_value: The figure in the windows before; None: no drop.
-        baseline_count: How many values that is made of; None: no drop.
+        threshold: Exceeded bound; for a drop, the significance.
+        baseline_value: Value in the windows before; None: no drop.
+        baseline_count: Number of scores behind the baseline; None: no drop.
         p_value: Of a one-sided test that the window is no worse than its baseline; None: no drop.
-        message: All of it in words.
+        message: The alert as one sentence.
     """
 
     name: str

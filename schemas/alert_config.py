@@ -1,4 +1,4 @@
-"""The `alerts` section of the config file: what is said about the windows of a stream."""
+"""The `alerts` section of the config file: rules on the windows of a stream."""
 
 from typing import Literal
 
@@ -10,11 +10,11 @@ RATES = ("pass_rate", "unscored_rate")
 
 
 class Drop(BaseModel):
-    """Worse than the windows before; tested when a window is at its end, and when something comes late.
+    """A significant drop against earlier windows; tested at the end of a window and at late data.
 
     Attributes:
-        baseline: How many windows before that hold anything, of the same app version, count as one baseline.
-        significance: Highest p-value of a one-sided test that is still called worse, above 0 and below 1.
+        baseline: Number of earlier non-empty windows of the same app version that form the baseline.
+        significance: Highest p-value of a one-sided test that counts as a drop, between 0 and 1, exclusive.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
@@ -24,19 +24,20 @@ class Drop(BaseModel):
 
 
 class AlertRule(BaseModel):
-    """When something is said about an app version's window.
+    """A condition under which a window of an app version raises an alert.
 
     Attributes:
-        name: Its name; no two rules have the same.
+        name: Unique name.
         criterion: A criterion of the config, or `evaluation_status`.
-        level: Scores of whole conversations or of turns; None: of whole conversations where there are any.
-        app_version: Glob of app versions; `*` matches one that is unknown, too.
-        measure: What is looked at. `pass_rate`: passes of all that passed or failed; `unscored_rate`:
-            unscored of all; `p50`, `p90`, `p99`: of latencies, in seconds; `count`: scores, unscored too.
-        below: Said if the measure is below this; of `count`, when the window is at its end.
-        above: Said if the measure is above this.
-        drop: Said if `mean` or `pass_rate` is significantly worse than in the windows before.
-        min_count: Nothing is said about fewer values, in the window or its baseline; not with `count`.
+        level: Scores of whole conversations or of turns; None: conversations if there are any.
+        app_version: Glob of app versions; `*` also matches an unknown one.
+        measure: Tested metric. `pass_rate`: share of passes among passes and fails; `unscored_rate`: share of
+            unscored among all; `p50`, `p90`, `p99`: quantiles of latencies, in seconds; `count`: number of
+            scores, including unscored ones.
+        below: Alert if the measure is below this; for `count`, tested at the end of the window.
+        above: Alert if the measure is above this.
+        drop: Alert if `mean` or `pass_rate` is significantly worse than in the windows before.
+        min_count: Minimum number of values in the window and its baseline; not with `count`.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)

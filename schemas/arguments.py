@@ -1,4 +1,4 @@
-"""Arguments of a tool call, in the spellings that logs use."""
+"""Decodes arguments of tool calls from the spellings that logs use."""
 
 from pydantic_core import from_json
 
@@ -11,11 +11,11 @@ def decoded_arguments(value: JsonValue) -> JsonObject | None:
     """Returns a call's arguments as an object.
 
     Args:
-        value: An object, its JSON text, or anything else that a log holds in its place.
+        value: An object, its JSON text, or any other value of a log.
 
     Returns:
-        None where none are stated; `{}` for an empty text; `{"raw": value}` for what is no JSON object,
-        so that it never equals a call without arguments.
+        None if none are stated; `{}` for an empty text; `{"raw": value}` for any value that is not a JSON
+        object, so that it never equals a call without arguments.
     """
     if value is None or isinstance(value, dict):
         return value

@@ -1,17 +1,17 @@
-"""One record of a stream, at the moment it was read."""
+"""Records of a stream with their times."""
 
 import msgspec
 
 
 class Arrival(msgspec.Struct, frozen=True):
-    """A record and its time.
+    """A record of a stream.
 
     Attributes:
-        source: File, topic or subscription it was read from.
+        source: File, topic or subscription.
         position: Number of the record in its source: 1-based line, index, or offset.
-        data: Its UTF-8 JSON text.
-        event_time: When it happened, seconds since the epoch.
-        watermark: The source's watermark when it was read, seconds since the epoch; 0.0: unknown.
+        data: UTF-8 JSON text.
+        event_time: Seconds since the epoch.
+        watermark: Watermark of the source at the time of reading, seconds since the epoch; 0.0: unknown.
     """
 
     source: str

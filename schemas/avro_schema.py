@@ -1,4 +1,4 @@
-"""Avro schemas of the rows. `python -m turnwise.schemas.avro_schema` writes them to `schemas/avro/`."""
+"""Generates Avro schemas of the rows; `python -m turnwise.schemas.avro_schema` writes `schemas/avro/`."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The canonical eval case: what a conversation is held against."""
+"""The canonical eval case."""
 
 from typing import Annotated, Literal, NamedTuple
 
@@ -6,12 +6,12 @@ import msgspec
 from msgspec import Meta
 
 from turnwise.schemas.conversation import (
+    CanonicalModel,
     Conversation,
     Expectation,
     ExpectedTurn,
     Rubric,
     Share,
-    Slim,
     ToolCall,
 )
 from turnwise.schemas.tools import ToolDeclaration
@@ -19,14 +19,14 @@ from turnwise.schemas.values import JsonObject
 
 
 class CaseThresholds(msgspec.Struct, frozen=True):
-    """CES gates that hold for a whole case (defaults: the API's).
+    """CES thresholds of a whole case (defaults: the API's).
 
     Attributes:
         semantic_similarity: 0..4.
-        tool_invocation: Share of expected tools that must be called in a turn, 0..1.
-        parameter: Share of a call's expected parameters that must match, 0..1.
-        extra_tool_calls: What a call that nobody expected does.
-        unexpected_response: What an answer does in a turn for which the golden expects none.
+        tool_invocation: Minimum share of expected tools called in a turn, 0..1.
+        parameter: Minimum share of matching parameters of a call, 0..1.
+        extra_tool_calls: Effect of an unexpected call on the verdict.
+        unexpected_response: Effect of an answer in a golden turn that expects none.
         golden_hallucination: Whether a hallucination fails a golden case.
         scenario_hallucination: Whether a hallucination fails a scenario case.
     """
@@ -40,19 +40,19 @@ class CaseThresholds(msgspec.Struct, frozen=True):
     scenario_hallucination: Literal["ENABLED", "DISABLED"] = "DISABLED"
 
 
-class UserFact(Slim):
-    """Something a simulated user knows."""
+class UserFact(CanonicalModel):
+    """A fact given to the simulated user."""
 
     name: str
     value: str
 
 
 class CaseKey(NamedTuple):
-    """What tells eval cases apart.
+    """Unique key of an eval case.
 
     Attributes:
-        eval_set_id: The set that the case is in; "": none is stated.
-        eval_id: Its name in the set.
+        eval_set_id: Eval set of the case; "": none is stated.
+        eval_id: Name in the set.
     """
 
     eval_set_id: str
@@ -60,35 +60,35 @@ class CaseKey(NamedTuple):
 
     @property
     def text(self) -> str:
-        """Both as one text, for keys of groupings."""
+        """Both ids as one text, for grouping keys."""
         return f"{self.eval_set_id}\0{self.eval_id}"
 
 
-class EvalCase(Slim):
+class EvalCase(CanonicalModel):
     """A golden case (expected turns) or a scenario (a task, what must occur, rubrics).
 
     Attributes:
-        eval_id: Its name; conversations refer to it.
-        eval_set_id: The eval set that it is in; names are unique in a set only. None: none is stated.
-        dialect: Whose rules decide the verdict.
+        eval_id: Name that conversations refer to.
+        eval_set_id: Eval set of the case; names are unique within a set. None: none is stated.
+        dialect: Rules that decide the verdict.
         turns: Expected turns of a golden case.
-        actions: Calls that must have been made by the end; None: nothing is stated.
-        user_actions: Calls of their own tools that the user must have made by the end.
-        outputs: Texts that the agent must have said by the end.
-        expectations: What must occur anywhere in a scenario's conversation.
+        actions: Calls that the agent must make by the end; None: not stated.
+        user_actions: Calls that the user must make by the end with their own tools.
+        outputs: Texts that the agent must say by the end.
+        expectations: Expectations that must be met anywhere in a scenario's conversation.
         evaluation_expectations: Statements (or names of them) about the whole conversation, for a judge.
-        user_goal: What should become of a scenario's user goal.
-        user_goal_enabled: False: whether the user reached the goal is not judged.
-        user_behaviors: How a scenario's simulated user is to act, one text each.
-        similarity_enabled: False: semantic similarity is switched off for the case.
-        tool_correctness_enabled: False: the tool check of turns is switched off for the case.
-        step_tool_correctness_enabled: False: the parameter check of calls is switched off for the case.
-        session_state: Session state that the conversation starts with.
-        final_session_state: Session state that it should end with.
+        user_goal: Expected outcome of a scenario's user goal.
+        user_goal_enabled: Whether the user goal is judged.
+        user_behaviors: Instructions for a scenario's simulated user.
+        similarity_enabled: Whether semantic similarity is evaluated.
+        tool_correctness_enabled: Whether the tools of turns are checked.
+        step_tool_correctness_enabled: Whether the parameters of calls are checked.
+        session_state: Initial session state.
+        final_session_state: Expected session state at the end.
         tools: Tools that the case declares.
-        unread: What more may be expected of the whole, which is not read; None: nothing.
-        not_found: Why the case that a record names was not found, so that only what the record expects
-            itself is in this one; None: it was found, or none is named.
+        unread: Further expectations that are not read; None: none.
+        not_found: Why the case that a record names was not found; the case then holds only the expectations
+            of the record. None: it was found, or none is named.
     """
 
     eval_id: str
@@ -122,15 +122,15 @@ class EvalCase(Slim):
 
     @property
     def key(self) -> CaseKey:
-        """What tells it apart from all other cases."""
+        """Unique key of the case."""
         return CaseKey(self.eval_set_id or "", self.eval_id)
 
 
 def stated_case(conversation: Conversation) -> str | None:
-    """Returns the name of the case that a conversation is a run of; None: none is stated.
+    """Returns the id of a conversation's eval case; None: none is stated.
 
-    Where no case is named, one of several trials (`meta.trial`) is a run of its task (`meta.task_id`, of
-    `meta.domain` if that is given).
+    Without `eval_id`, a trial (`meta.trial`) belongs to its task: `meta.task_id`, after `meta.domain` if
+    given.
     """
     meta = conversation.meta
     if conversation.eval_id is not None or "trial" not in meta or meta.get("task_id") is None:
@@ -139,7 +139,7 @@ def stated_case(conversation: Conversation) -> str | None:
 
 
 def inline_case(conversation: Conversation) -> EvalCase | None:
-    """Returns the case that a record brought along, or None if it expects nothing."""
+    """Returns the case that a record contains; None: it contains no expectations."""
     turns = [turn.expected for turn in conversation.turns]
     if conversation.expected is None and not any(turns):
         return None

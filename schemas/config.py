@@ -1,4 +1,4 @@
-"""The config file: google-adk's EvalConfig, and what turnwise adds to it."""
+"""The config file: google-adk's EvalConfig with the fields of turnwise."""
 
 import json
 from typing import Any, Literal
@@ -22,16 +22,16 @@ DEFAULT_CRITERIA: JsonObject = {
 
 
 class ConfigError(ValueError):
-    """Something the user must put right; its message is one line."""
+    """An error in the user's configuration; the message is one line."""
 
 
 class CesConfig(BaseModel):
-    """How CES cases are judged where neither they nor the API's documentation say.
+    """Settings of CES cases that neither the case nor the API defines.
 
     Attributes:
-        evaluation_metrics_thresholds: The app's EvaluationMetricsThresholds in proto3 JSON; a case's own
-            overrides win field by field.
-        unexpected_response: What an answer does in a golden turn that expects none.
+        evaluation_metrics_thresholds: The app's EvaluationMetricsThresholds in proto3 JSON; a case overrides
+            single fields.
+        unexpected_response: Effect of an answer in a golden turn that expects none.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -41,12 +41,12 @@ class CesConfig(BaseModel):
 
 
 class DiscoveryEngineConfig(BaseModel):
-    """How the answers of a search engine become conversations.
+    """Conversion of a search engine's answers to conversations.
 
     Attributes:
-        app_version_field: Where a record names the app version, as keys with dots between them (a number is
-            an index of a list); None: its engine is the app version.
-        tool_name: What the tool is called that searches.
+        app_version_field: Path of the app version in a record, keys separated by dots (a number is a list
+            index); None: the engine is the app version.
+        tool_name: Name of the search tool.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -56,10 +56,10 @@ class DiscoveryEngineConfig(BaseModel):
 
 
 class CodeConfig(BaseModel):
-    """Where google-adk finds a function.
+    """Reference to a function, in google-adk's form.
 
     Attributes:
-        name: Its full name, such as `my_metrics.politeness`.
+        name: Full name, such as `my_metrics.politeness`.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -68,10 +68,10 @@ class CodeConfig(BaseModel):
 
 
 class CustomMetricConfig(BaseModel):
-    """A custom metric of google-adk; unknown keys are ignored, as there.
+    """A custom metric of google-adk; unknown keys are ignored.
 
     Attributes:
-        code_config: The function that computes it. It is not run.
+        code_config: Function that computes it; it is not run.
     """
 
     model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="ignore", frozen=True)
@@ -84,14 +84,14 @@ class EvalConfig(BaseModel):
 
     Attributes:
         criteria: Name -> threshold, or an object with the criterion's fields.
-        custom_metrics: google-adk's, by name; those that `criteria` names are unscored.
-        adk_compat: Give google-adk 2.13's number wherever turnwise differs from it on purpose.
+        custom_metrics: google-adk's custom metrics by name; those named in `criteria` are unscored.
+        adk_compat: Reproduce google-adk 2.13's values where turnwise deviates on purpose.
         ces: Settings of CES cases.
-        judge: Who judges, and how.
-        alerts: What is said about the windows of a stream; a batch run has none.
-        tools: What tools do: name, or glob -> effect, or an object.
-        discovery_engine: How the answers of a search engine are read.
-        slices: What metrics are told apart by, beside the app version: the part before the colon of tags like
+        judge: Settings of the judge.
+        alerts: Rules on the windows of a stream; ignored in a batch run.
+        tools: Effects of tools: name or glob -> effect or ToolSetting.
+        discovery_engine: Settings for answers of a search engine.
+        slices: Dimensions of `metrics_by_slice`: the part before the colon of tags such as
             `skipped:NO_RELEVANT_CONTENT`, `tag` (every tag) or `language`.
         user_simulator_config: google-adk's, for running agents; accepted and not used.
         live_model_config: google-adk's, for running agents; accepted and not used.
@@ -113,7 +113,7 @@ class EvalConfig(BaseModel):
 
 
 def load_json_object(text: str, name: str) -> JsonObject:
-    """Parses a JSON object; raises ConfigError if it is none, or if a key stands in it twice."""
+    """Parses a JSON object; raises ConfigError for any other value and for duplicate keys."""
     try:
         value = json.loads(text, object_pairs_hook=_without_duplicates)
     except (ValueError, RecursionError) as error:

@@ -1,4 +1,4 @@
-"""The canonical conversation: what every log format is converted to before anything is scored."""
+"""The canonical conversation, to which every log format is converted."""
 
 from typing import Annotated, Literal
 
@@ -10,26 +10,26 @@ from turnwise.schemas.tools import ToolDeclaration
 from turnwise.schemas.values import JsonObject, JsonValue
 
 Milliseconds = Annotated[float, Meta(ge=0, le=3.15576e14)]
-"""A length of time that a proto3 Duration can hold (10,000 years)."""
+"""A duration within the range of a proto3 Duration (10,000 years)."""
 
 
 Share = Annotated[float, Meta(ge=0, le=1)]
-"""A part of a whole."""
+"""A fraction, 0..1."""
 
 
-class Slim(msgspec.Struct):
-    """Base of the canonical models: either no key or `null` means absent."""
+class CanonicalModel(msgspec.Struct):
+    """Base of the canonical models; a missing key and `null` both mean absent."""
 
 
-class ToolCall(Slim, forbid_unknown_fields=True):
+class ToolCall(CanonicalModel, forbid_unknown_fields=True):
     """One call of a tool.
 
     Attributes:
         name: Short name of the tool (of a CES resource: its last segment).
-        args: Arguments; None where the log states none.
-        id: Links the call with its response; may repeat inside a conversation.
-        resource: Full resource name where the log has one (a toolset tool: `{toolset}/tools/{toolId}`).
-        compare_args: Of an expected call: the arguments that matter (tau2's field); None: all.
+        args: Arguments; None: the log states none.
+        id: Id that links the call with its response; may repeat in a conversation.
+        resource: Full resource name (a toolset tool: `{toolset}/tools/{toolId}`); None: unknown.
+        compare_args: For an expected call: the arguments to compare (tau2's field); None: all.
     """
 
     name: str | None = None
@@ -39,12 +39,12 @@ class ToolCall(Slim, forbid_unknown_fields=True):
     compare_args: list[str] | None = None
 
 
-class ToolResponse(Slim, forbid_unknown_fields=True):
-    """What a tool answered.
+class ToolResponse(CanonicalModel, forbid_unknown_fields=True):
+    """One response of a tool.
 
     Attributes:
-        response: The answer, of any JSON shape.
-        error: The log's own mark that the call failed: true, or the error's text.
+        response: Any JSON value.
+        error: Error mark of the log: true, or the error message.
     """
 
     name: str | None = None
@@ -54,16 +54,16 @@ class ToolResponse(Slim, forbid_unknown_fields=True):
     resource: str | None = None
 
 
-class TimedSpan(Slim):
+class TimedSpan(CanonicalModel):
     """A timed step inside a turn.
 
     Attributes:
         type: Kind of the step.
-        name: Display name: of the tool, model, callback stage or guardrail.
-        resource: Full resource name, where the log has one.
+        name: Display name of the tool, model, callback stage or guardrail.
+        resource: Full resource name; None: unknown.
         start_time: RFC 3339 text, as in the log.
         end_time: RFC 3339 text, as in the log.
-        seconds: Length of the step.
+        seconds: Duration.
     """
 
     type: Literal["TOOL", "USER_CALLBACK", "GUARDRAIL", "LLM"]
@@ -74,8 +74,8 @@ class TimedSpan(Slim):
     seconds: Annotated[float, Meta(ge=-3.15576e11, le=3.15576e11)] = 0.0
 
 
-class Usage(Slim):
-    """Tokens of a turn's model calls, in google-adk's terms; None where nothing was reported."""
+class Usage(CanonicalModel):
+    """Tokens of a turn's model calls, in google-adk's terms; None: not reported."""
 
     input_tokens: int | None = None
     output_tokens: int | None = None
@@ -83,36 +83,36 @@ class Usage(Slim):
     reasoning_tokens: int | None = None
 
 
-class Rubric(Slim, forbid_unknown_fields=True):
-    """A statement that a judge holds against a turn or a conversation."""
+class Rubric(CanonicalModel, forbid_unknown_fields=True):
+    """A statement that a judge checks for a turn or a conversation."""
 
     rubric_id: str
     text: str
     type: str | None = None
 
 
-class TurnThresholds(Slim, forbid_unknown_fields=True):
-    """CES gates of one turn; None where the next wider scope decides."""
+class TurnThresholds(CanonicalModel, forbid_unknown_fields=True):
+    """CES thresholds of one turn; None: the case decides."""
 
     semantic_similarity: Annotated[int, Meta(ge=0, le=4)] | None = None
     tool_invocation: Share | None = None
     hallucination: Literal["ENABLED", "DISABLED"] | None = None
 
 
-class Expectation(Slim, forbid_unknown_fields=True):
+class Expectation(CanonicalModel, forbid_unknown_fields=True):
     """One checkable requirement, of a golden turn or of a scenario.
 
     Attributes:
-        kind: What is expected; it names the one field below that is set.
-        tool_call: The call (`tool_call`); its arguments may hold `$matchType` directives.
-        tool_response: The answer (`tool_response`, `mock_tool_response`).
-        text: What the agent must say (`agent_response`).
-        target_agent: Who must take over (`agent_transfer`).
-        variables: Values that session variables must have after the turn (`updated_variables`).
+        kind: Kind of the expectation; names the one field below that is set.
+        tool_call: Expected call (`tool_call`); its arguments may contain `$matchType` directives.
+        tool_response: Expected response (`tool_response`, `mock_tool_response`).
+        text: Expected text of the agent (`agent_response`).
+        target_agent: Agent that must take over (`agent_transfer`).
+        variables: Expected session variables after the turn (`updated_variables`).
         comparison: How `text` is compared.
-        skip: True: not evaluated, outcome SKIPPED.
-        parameter_threshold: Gate of this call's parameter correctness, 0..1; None: the case's.
-        wire: The CES message this was read from, in canonical proto3 JSON; None for other formats.
+        skip: Whether it is skipped, with outcome SKIPPED.
+        parameter_threshold: Threshold of this call's parameter correctness, 0..1; None: the case's.
+        wire: Original CES message in canonical proto3 JSON; None: another format.
     """
 
     kind: Literal[
@@ -135,19 +135,18 @@ class Expectation(Slim, forbid_unknown_fields=True):
     wire: JsonObject | None = None
 
 
-class ExpectedTurn(Slim, forbid_unknown_fields=True):
-    """What a golden case wants of one turn.
+class ExpectedTurn(CanonicalModel, forbid_unknown_fields=True):
+    """Expected turn of a golden case.
 
     Attributes:
-        user: The user's words in the script.
-        response: The agent's expected words; None: nothing is expected of them.
-        tool_calls: Expected calls in order; empty: none may happen; None: nothing is stated.
-        intermediate_responses: Expected words before the final response.
-        scripted_transfers: Agents that the script itself hands over to.
-        expectations: The CES form, in step order; empty for other formats.
-        adk_text: The final words as google-adk reads them, thought parts included; None: the same as
-            `response`.
-        unread: What more may be expected of it, which is not read; None: nothing.
+        user: Scripted message of the user.
+        response: Expected final response; None: not stated.
+        tool_calls: Expected calls in order; empty: no call may happen; None: not stated.
+        intermediate_responses: Expected texts before the final response.
+        scripted_transfers: Agents that the script hands over to.
+        expectations: CES expectations in step order; empty for other formats.
+        adk_text: Final response as google-adk reads it, with thought parts; None: same as `response`.
+        unread: Further expectations that are not read; None: none.
     """
 
     user: str | None = None
@@ -162,31 +161,30 @@ class ExpectedTurn(Slim, forbid_unknown_fields=True):
     unread: str | None = None
 
 
-class Turn(Slim, forbid_unknown_fields=True):
+class Turn(CanonicalModel, forbid_unknown_fields=True):
     """One user message and everything up to the next.
 
     Attributes:
         turn_index: 0-based position in the conversation.
-        user: The user's words; None: the agent opened.
-        agent: The agent's final words; None or "": it said nothing.
-        agent_messages: Every text of the agent in order, the final one included; empty where the
-            log keeps only the final one.
+        user: Message of the user; None: the agent opened the conversation.
+        agent: Final response; None or "": there is none.
+        agent_messages: All texts of the agent in order, with the final response; empty: only the final
+            response is logged.
         transfers: Agents that took over in this turn, in order.
         variables: Session variables that changed in this turn.
-        payloads: Custom payloads the agent sent.
-        timestamp: When the turn began: RFC 3339 text or seconds since the epoch.
+        payloads: Custom payloads of the agent.
+        timestamp: Start of the turn: RFC 3339 text or seconds since the epoch.
         latency_ms: From the user's message to the end of the turn, in milliseconds.
         model_ms: Time in model calls, in milliseconds.
         tool_ms: Time in tool calls, in milliseconds.
-        inference_calls: Number of model calls; None where the log does not say.
-        expected: The golden turn that the record brought along.
-        adk_text: The final words as google-adk reads them, thought parts included; None: the same as
-            `agent`.
-        grounded: What an answer engine says of its answer, `agent`; None: the turn is none of its answers.
-        unknown_calls: Why calls, their results or hand-offs may be missing in it; None: all are there.
-        unknown_words: Why words of the agent may be missing in it; None: all are there.
-        unknown_latency: Why `latency_ms` is not known although the log states it; None: nothing is amiss.
-        findings: What the reader did not understand.
+        inference_calls: Number of model calls; None: not logged.
+        expected: Golden turn contained in the record.
+        adk_text: Final response as google-adk reads it, with thought parts; None: same as `agent`.
+        grounded: Annotations of an answer engine on `agent`; None: the turn holds no such answer.
+        unknown_calls: Why calls, responses or hand-offs may be missing; None: complete.
+        unknown_words: Why texts of the agent may be missing; None: complete.
+        unknown_latency: Why the logged `latency_ms` could not be read; None: no problem.
+        findings: Problems found while reading.
     """
 
     turn_index: int = 0
@@ -216,16 +214,16 @@ class Turn(Slim, forbid_unknown_fields=True):
     findings: list[Problem] = []
 
 
-class ExpectedOutcome(Slim, forbid_unknown_fields=True):
-    """What a record wants of the whole conversation (tau-bench's shape).
+class ExpectedOutcome(CanonicalModel, forbid_unknown_fields=True):
+    """Expected outcome of a whole conversation (tau-bench's shape).
 
     Attributes:
-        actions: Calls that must have been made by the end; None: nothing is stated.
-        outputs: Texts that must have been said.
+        actions: Calls that the agent must make by the end; None: not stated.
+        outputs: Texts that the agent must say.
         rubric: Statements about the conversation, for a judge.
-        user_actions: Calls of their own tools that the user must have made by the end.
-        final_session_state: Session state that it should end with.
-        unread: What more may be expected, which is not read; None: nothing.
+        user_actions: Calls that the user must make by the end with their own tools.
+        final_session_state: Expected session state at the end.
+        unread: Further expectations that are not read; None: none.
     """
 
     actions: list[ToolCall] | None = None
@@ -239,31 +237,32 @@ class ExpectedOutcome(Slim, forbid_unknown_fields=True):
 Ended = Literal["normally", "agent_error", "limit", "user_left", "hand_off", "environment_error"]
 """How a conversation ended.
 
-`agent_error`: the agent failed, or gave no answer. `limit`: a limit of turns, steps, tokens or time was hit.
-`environment_error`: something other than the agent failed (a simulated user, the test bench, a quota).
+`agent_error`: the agent failed or gave no answer. `limit`: a limit of turns, steps, tokens or time was
+reached. `environment_error`: something other than the agent failed (a simulated user, the test bench, a
+quota).
 """
 
 
-class Conversation(Slim, forbid_unknown_fields=True):
+class Conversation(CanonicalModel, forbid_unknown_fields=True):
     """One recorded conversation.
 
     Attributes:
-        conversation_id: Unique name of the conversation.
-        source: Format or system it was recorded by.
-        app_version: Version of the agent that was talking; None: unknown (a draft).
+        conversation_id: Unique id.
+        source: Format or system of the log.
+        app_version: Version of the agent; None: unknown (a draft).
         language: BCP 47 code.
-        eval_id: The eval case it is to be held against; None: none is named.
-        eval_set_id: The eval set that the case is in; None: none is named.
-        start_time: When it began, RFC 3339 text.
+        eval_id: Eval case of the conversation; None: not stated.
+        eval_set_id: Eval set of the case; None: not stated.
+        start_time: RFC 3339 text.
         tags: Free labels.
-        state: Session state at the end, where the log has it.
-        expected: What the record wants of the whole conversation.
+        state: Session state at the end, if logged.
+        expected: Expected outcome of the whole conversation.
         tools: Tools that the record declares.
-        labels: The log's own verdicts (a reward, a rating).
-        meta: Everything else worth keeping.
-        revision: Counts the versions of a conversation that grew after it was scored.
-        ended: How it ended; None: the log does not say, or (with a detail) in a word that is not known.
-        ended_detail: What the log says of its end, in its own words.
+        labels: Verdicts of the log (a reward, a rating).
+        meta: Other data of the log.
+        revision: 0-based version of a conversation that changed after it was scored.
+        ended: How it ended; None: unknown, or (with a detail) an unknown word.
+        ended_detail: Description of the end in the log.
     """
 
     conversation_id: str

@@ -1,4 +1,4 @@
-"""The dead letter: what could not be read, parsed, matched or scored, and why."""
+"""Failures (dead letters): records that could not be read, parsed, matched or scored."""
 
 from dataclasses import dataclass
 
@@ -9,22 +9,22 @@ KEPT_RECORD_BYTES = 65_536
 
 @dataclass(slots=True)
 class Failure:
-    """One thing that went wrong; the rest of the run went on.
+    """One failure; the run continues.
 
     Attributes:
-        stage: `read`, `parse`, `parse_case`, `assemble`, `match`, `score` or `alert`; `check`: something
-            in the record is wrong, and all else of it is scored.
+        stage: `read`, `parse`, `parse_case`, `assemble`, `match`, `score` or `alert`; `check`: a problem of
+            a record that is scored nevertheless.
         error_type: Class of the error.
-        message: What was wrong, in one line.
-        source: File the record came from.
+        message: Description in one line.
+        source: File of the record.
         position: 1-based line or index in that file.
         record: The record's text, at most 64 KiB of it.
-        conversation_id: Where the record could be read that far.
-        criterion: Which criterion raised (`score` only).
+        conversation_id: Id of the conversation, if known.
+        criterion: Criterion that raised the error (`score` only).
         app_version: Version of the agent (`score` and `check` only).
         turn_index: 0-based turn (`score` and `check` only); None: the whole conversation.
-        receipts: Of a record that gives nothing else: what is done with when this failure is kept.
-        joined: In a stream, the joined record that was lost; None: none was.
+        receipts: Receipts that are settled when this failure is stored; for records without other output.
+        joined: In a stream, the joined record that was lost; None: there is none.
     """
 
     stage: str

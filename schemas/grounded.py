@@ -1,7 +1,7 @@
-"""What an answer engine says of its own answer: citations, claims, sources, ratings. Canonical.
+"""Canonical annotations of an answer engine: citations, claims, references, safety ratings.
 
-Offsets count bytes of the answer's UTF-8 encoding; ranges are half open. They are kept as they were logged,
-whether or not they make sense (`turnwise.transforms.answers.checks` says).
+Offsets count bytes of the answer's UTF-8 encoding; ranges are half open. They are stored as logged and
+validated by `turnwise.transforms.answers.checks`.
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ class Citation(msgspec.Struct):
     """A range of the answer and its sources.
 
     Attributes:
-        sources: Indexes into the references, as decimals.
+        sources: Indexes of references, as decimal texts.
     """
 
     start: int = 0
@@ -28,12 +28,12 @@ class Citation(msgspec.Struct):
 
 
 class GroundedClaim(msgspec.Struct):
-    """A range of the answer that claims something, and what supports it.
+    """A range of the answer with a claim, and its support.
 
     Attributes:
-        score: How well it is supported, 0..1; None: not told.
-        check_required: False: it needs no support; None: not told.
-        sources: Indexes into the references, as decimals.
+        score: Support score, 0..1; None: not stated.
+        check_required: False: it needs no support; None: not stated.
+        sources: Indexes of references, as decimal texts.
     """
 
     start: int = 0
@@ -44,16 +44,16 @@ class GroundedClaim(msgspec.Struct):
 
     @property
     def needs_support(self) -> bool:
-        """Whether it was, or should have been, checked."""
+        """Whether the claim needs support."""
         return self.check_required is not False
 
 
 class Reference(msgspec.Struct):
-    """A source that the answer was made from.
+    """A source of the answer.
 
     Attributes:
-        texts: What of it the engine had before it.
-        data: Its fields, or its metadata.
+        texts: Retrieved texts.
+        data: Fields or metadata.
     """
 
     title: str | None = None
@@ -64,13 +64,13 @@ class Reference(msgspec.Struct):
 
 
 class SafetyRating(msgspec.Struct):
-    """How harmful the answer is in one category.
+    """Safety rating of the answer in one category.
 
     Attributes:
         category: HARM_CATEGORY_HATE_SPEECH and so on.
         probability: NEGLIGIBLE, LOW, MEDIUM or HIGH; None: not rated.
         severity: HARM_SEVERITY_NEGLIGIBLE, and so on; None: not rated.
-        blocked: The text was withheld because of this rating.
+        blocked: Whether the text was withheld because of this rating.
     """
 
     category: str = ""
@@ -82,12 +82,12 @@ class SafetyRating(msgspec.Struct):
 
 
 class Problem(msgspec.Struct):
-    """Something wrong with a record that can be scored all the same.
+    """A problem of a record that does not prevent scoring.
 
     Attributes:
-        kind: One word, such as `UnreadableField`.
-        message: Where and what, one line.
-        count: How many there are of the kind.
+        kind: Type of the problem, such as `UnreadableField`.
+        message: Path and description, one line.
+        count: Number of problems of this kind.
     """
 
     kind: str
@@ -96,21 +96,21 @@ class Problem(msgspec.Struct):
 
     @classmethod
     def of(cls, kind: str, messages: Sequence[str]) -> "Problem":
-        """Returns several problems of a kind as one; the first few of them stand in its message."""
+        """Combines problems of one kind; the message holds the first three."""
         more = f"; and {len(messages) - _SHOWN} more" if len(messages) > _SHOWN else ""
         return cls(kind, "; ".join(messages[:_SHOWN]) + more, len(messages))
 
 
 class GroundedAnswer(msgspec.Struct):
-    """An answer's account of itself.
+    """Annotations of one answer.
 
     Attributes:
-        state: SUCCEEDED, FAILED, IN_PROGRESS or STREAMING; None: not told.
-        grounding_score: How well the references support the whole answer, 0..1; None: not checked.
-        claims: Empty: the engine tells none.
-        skipped_reasons: Why there is no real answer; the text is then a refusal.
-        query_classes: What the question was found to be (ADVERSARIAL_QUERY ...).
-        problems: What the reader could not read.
+        state: SUCCEEDED, FAILED, IN_PROGRESS or STREAMING; None: not stated.
+        grounding_score: Support of the whole answer by the references, 0..1; None: not checked.
+        claims: Claims; empty: the engine states none.
+        skipped_reasons: Reasons for a refusal in place of an answer.
+        query_classes: Classes of the query (ADVERSARIAL_QUERY ...).
+        problems: Problems found while reading.
     """
 
     state: str | None = None
@@ -125,16 +125,16 @@ class GroundedAnswer(msgspec.Struct):
 
     @property
     def is_evaluable(self) -> bool:
-        """Whether there is an answer that can be evaluated."""
+        """Whether the answer is finished and did not fail."""
         return self.state != FAILED and self.state not in UNFINISHED
 
     @property
     def skipped_text(self) -> str:
-        """Why there is no real answer, in one sentence."""
+        """The reasons for the refusal in one sentence."""
         return f"The answer was skipped: {', '.join(self.skipped_reasons[:_SHOWN])}."
 
     @property
     def tags(self) -> list[str]:
-        """Labels to slice metrics by: `skipped:REASON` and `query:CLASS`, each once."""
+        """Distinct labels for slicing metrics: `skipped:REASON` and `query:CLASS`."""
         reasons = [f"skipped:{reason}" for reason in self.skipped_reasons]
         return list(dict.fromkeys(reasons + [f"query:{name}" for name in self.query_classes]))

@@ -1,4 +1,4 @@
-"""JSON texts."""
+"""Writes JSON."""
 
 import orjson
 from pydantic_core import to_json
@@ -7,7 +7,7 @@ from turnwise.schemas.values import JsonValue
 
 
 def dump_json(value: JsonValue) -> bytes:
-    """Returns a JSON text in UTF-8; integers of any size; a value that is not finite becomes null."""
+    """Returns UTF-8 JSON; supports integers of any size; non-finite numbers become null."""
     try:
         return orjson.dumps(value)
     except TypeError:

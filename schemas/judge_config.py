@@ -1,4 +1,4 @@
-"""The `judge` section of the config file: which model judges, how it is called, and what that may cost."""
+"""The `judge` section of the config file: model, calls, limits, cache and prices."""
 
 from typing import Annotated
 from urllib.parse import urlsplit
@@ -28,10 +28,10 @@ def generation_settings(value: JsonObject) -> JsonObject:
     """Returns generation settings with their names in snake_case.
 
     Raises:
-        ValueError: A name is given in two spellings, or is none of a setting but part of a request, such as
+        ValueError: A name is given in two spellings, or is a part of the request and not a setting, such as
             `response_schema`.
     """
-    named = {_snake(key): item for key, item in value.items()}
+    named = {snake_case(key): item for key, item in value.items()}
     if len(named) < len(value):
         raise ValueError("a setting is given in two spellings")
     for name in sorted(named.keys() & _NOT_SETTINGS):
@@ -39,7 +39,8 @@ def generation_settings(value: JsonObject) -> JsonObject:
     return named
 
 
-def _snake(key: str) -> str:
+def snake_case(key: str) -> str:
+    """Returns a camelCase key in snake_case."""
     return "".join(f"_{char.lower()}" if char.isupper() else char for char in key)
 
 
@@ -53,11 +54,11 @@ def _plain_url(value: str) -> str:
 
 
 class TokenPrices(BaseModel):
-    """What a model costs, in any currency.
+    """Prices of a model, in any currency.
 
     Attributes:
-        input_per_million: Price of a million tokens of prompts.
-        output_per_million: Price of a million tokens of answers, thoughts included.
+        input_per_million: Price of a million prompt tokens.
+        output_per_million: Price of a million answer tokens, including thoughts.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
@@ -67,26 +68,25 @@ class TokenPrices(BaseModel):
 
 
 class JudgeConfig(BaseModel):
-    """Who judges, and how. It holds no secret: API keys come from the environment only.
+    """Settings of the judge. API keys come only from the environment.
 
     Attributes:
         backend: Name of a judge; None: the first that has credentials, else `none`.
-        model: Name of the model, where a criterion names none.
-        project: Google Cloud project; it makes the Gemini backend use Vertex AI.
+        model: Default model of all criteria.
+        project: Google Cloud project; makes the Gemini backend use Vertex AI.
         location: Vertex AI location; None: the environment's, else `global`.
-        base_url: Where the API is served, if not at Google's.
+        base_url: URL of the API; None: Google's.
         generation_config: Generation settings in google-genai's JSON, such as `{"temperature": 0}`.
         requests_per_minute: Rate of requests, retries included, per worker process; None: no limit.
-        timeout_s: Longest time of a call in seconds, retries included, waiting for its turn not.
-        max_attempts: How often a request is sent at most, the first time included; None: until `timeout_s`.
-        retry_delay_s: About how many seconds after the first attempt the second one is made; the wait
-            doubles from attempt to attempt, up to 10 s. A server that names a longer one is obeyed.
-        max_calls: Calls that may be made, per worker process and run; None: any number.
-        max_tokens: Tokens that may be paid, of prompts and answers, per worker process and run; None: any
-            number.
-        candidates: Ask for several samples as candidates of one call, where the model can do that.
-        cache: SQLite file in which replies are kept from run to run; None: nothing is kept.
-        prices: Model -> its prices, by which costs are told as money.
+        timeout_s: Maximum seconds of a call, with retries, without the wait for the rate limit.
+        max_attempts: Maximum number of attempts per request; None: until `timeout_s`.
+        retry_delay_s: Approximate seconds between the first and second attempt; the delay doubles with every
+            attempt, up to 10 s. A longer delay requested by the server is respected.
+        max_calls: Maximum number of calls per worker process and run; None: no limit.
+        max_tokens: Maximum number of prompt and answer tokens per worker process and run; None: no limit.
+        candidates: Whether to request several samples as candidates of one call, if the model supports it.
+        cache: SQLite file for replies, shared between runs; None: no cache.
+        prices: Model -> prices, for reporting costs.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, protected_namespaces=())

@@ -1,16 +1,16 @@
-"""One raw record, with the place it came from."""
+"""Raw records with their source."""
 
 from typing import NamedTuple
 
 
 class Receipt(NamedTuple):
-    """One of the parts that a record of a stream falls into; when all are kept, the record is done with.
+    """One part of a record of a stream; the record is settled when the outcomes of all parts are stored.
 
     Attributes:
-        source: As the record's.
-        position: As the record's.
-        part: 0-based.
-        parts: How many there are.
+        source: Source of the record.
+        position: Position of the record.
+        part: 0-based index.
+        parts: Number of parts.
     """
 
     source: str
@@ -20,13 +20,13 @@ class Receipt(NamedTuple):
 
 
 class Closing(NamedTuple):
-    """Which closing of which conversation a joined record of a stream stands for.
+    """Closing of a conversation that a joined record of a stream represents.
 
     Attributes:
         session_id: Id of the conversation.
-        revision: 0-based; a later closing has a higher one, or the same if this one gives no conversation.
-        time: Of the last event, seconds since the epoch.
-        closed_at: When it was closed, seconds since the epoch, in event time.
+        revision: 0-based; higher for a later closing, or equal if this one yields no conversation.
+        time: Time of the last event, seconds since the epoch.
+        closed_at: Event time of the closing, seconds since the epoch.
         places: JSON array of the [source, position] of its events.
     """
 
@@ -41,12 +41,12 @@ class Record(NamedTuple):
     """One JSON text of a source.
 
     Attributes:
-        source: File (or topic) it was read from.
-        position: 1-based line, or 1-based index inside a JSON array or an Avro file.
-        data: The record's UTF-8 JSON text; of a joined one, the JSON array of its events.
-        receipts: In a stream, what is done with when the record's outcome is kept; empty: all of itself, or
-            nothing of a joined one.
-        closing: In a stream, which closing of a conversation it stands for; None: it is a record by itself.
+        source: File or topic.
+        position: 1-based line, or 1-based index in a JSON array or an Avro file.
+        data: UTF-8 JSON text; for a joined record, the JSON array of its events.
+        receipts: In a stream, receipts that are settled when the outcome is stored; empty: the record itself,
+            or none for a joined record.
+        closing: In a stream, the closing of a joined conversation; None: a single record.
     """
 
     source: str
@@ -56,5 +56,5 @@ class Record(NamedTuple):
     closing: Closing | None = None
 
     def settles(self) -> tuple[Receipt, ...]:
-        """Returns what is done with when the record's outcome is kept."""
+        """Returns the receipts that are settled when the record's outcome is stored."""
         return self.receipts if self.receipts or self.closing else (Receipt(self.source, self.position),)

@@ -10,15 +10,15 @@ Outcome = Literal["PASS", "FAIL", "SKIPPED"]
 
 @dataclass(slots=True)
 class JudgeUse:
-    """What a judge did for a score.
+    """Usage of the judge for one score.
 
     Attributes:
-        model: Who judged.
-        prompt_version: Name and version of the prompt's wording.
-        samples: Answers that were asked for.
-        tokens_in: Tokens of the prompts that were paid.
+        model: Model name.
+        prompt_version: Name and version of the prompt.
+        samples: Number of requested answers.
+        tokens_in: Billed prompt tokens.
         tokens_out: Tokens of the answers.
-        cached: Answers that came out of the cache.
+        cached: Number of answers from the cache.
     """
 
     model: str
@@ -31,17 +31,17 @@ class JudgeUse:
 
 @dataclass(slots=True)
 class Score:
-    """What a criterion says of a turn, or of a whole conversation.
+    """Score of a turn or a whole conversation.
 
     Attributes:
-        value: The figure, on the criterion's scale; None: unscored, never 0 and never NaN.
-        reason: Why there is no value, or no outcome.
-        label: A word for the value, or what was measured (a tool, a model).
-        explanation: One sentence a reviewer can read.
-        details: Figures behind the value.
-        threshold: The gate that applied; None: no gate.
-        outcome: PASS or FAIL against the gate; None: unscored, or no gate.
-        judge: Who judged it; None: it was measured.
+        value: Value on the criterion's scale, finite; None: unscored.
+        reason: Why there is no value or no outcome.
+        label: Label of the value, or the measured item (a tool, a model).
+        explanation: One sentence for a reviewer.
+        details: Details of the value.
+        threshold: Applied threshold; None: there is none.
+        outcome: PASS or FAIL by the threshold; None: unscored, or no threshold.
+        judge: Usage of the judge; None: the score was measured.
     """
 
     value: float | None

@@ -1,4 +1,4 @@
-"""What a tool does: changes something, hands the conversation over, or only reads."""
+"""Effects of tools: reading, writing, handing the conversation over."""
 
 from typing import Literal, NamedTuple
 
@@ -11,13 +11,12 @@ Effect = Literal["read", "write", "handoff"]
 
 
 class ToolEffect(NamedTuple):
-    """What is known of one tool.
+    """Effect of one tool.
 
     Attributes:
-        effect: `read` changes nothing, `write` changes something, `handoff` gives the conversation to
-            somebody else.
-        idempotent: Doing it twice is doing it once.
-        destructive: It takes away what cannot be brought back.
+        effect: `read` changes nothing, `write` changes something, `handoff` hands the conversation over.
+        idempotent: Whether repeating a call has no further effect.
+        destructive: Whether it deletes something irreversibly.
         source: Where `effect` comes from: `config`, the kind of a declaration (`mcp`, `openapi`), or `guess`.
     """
 
@@ -28,7 +27,7 @@ class ToolEffect(NamedTuple):
 
     @property
     def is_guess(self) -> bool:
-        """Whether the effect was guessed from the tool's name."""
+        """Whether the effect is inferred from the tool's name or description."""
         return self.source == GUESS
 
 
@@ -36,10 +35,10 @@ GUESS = "guess"
 
 
 class ToolDeclaration(msgspec.Struct):
-    """A tool as a log or a case declares it; None where the declaration does not say.
+    """Declaration of a tool in a log or a case; None: not stated.
 
     Attributes:
-        origin: What kind of declaration it is: `mcp`, `openapi`, `ces`, `adk`, `openai` or `declared`.
+        origin: Kind of the declaration: `mcp`, `openapi`, `ces`, `adk`, `openai` or `declared`.
     """
 
     name: str
@@ -51,10 +50,10 @@ class ToolDeclaration(msgspec.Struct):
 
 
 class ToolSetting(BaseModel):
-    """What the config says of a tool; None leaves it to the declarations and the guess.
+    """Setting of a tool in the config; None: declared or inferred.
 
     Attributes:
-        source: Where `turnwise tools` had it from; accepted and not used.
+        source: Origin as written by `turnwise tools`; accepted and not used.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)

@@ -1,9 +1,9 @@
-"""JSON values, as they come out of a log and go into a row."""
+"""Type aliases of JSON values."""
 
 from typing import Any, TypeAlias
 
 JsonValue: TypeAlias = Any
-"""Any value of a JSON text. Not checked any further: logs hold whatever a tool returned."""
+"""Any JSON value."""
 
 JsonObject: TypeAlias = dict[str, JsonValue]
 """A JSON object."""

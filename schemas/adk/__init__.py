@@ -1,1 +1,1 @@
-"""google-adk's files: eval sets, eval results, sessions."""
+"""Models of google-adk's files: eval sets, eval results, sessions."""

@@ -1,8 +1,8 @@
 """google-adk's eval sets: eval cases, invocations and the google-genai contents inside them.
 
-Field sets and accept/reject behaviour are google-adk 2.13's: every key in camelCase or snake_case, unknown
-keys refused where google-adk refuses them. Parts of a message that nothing here reads (media, grounding)
-are only checked to be objects.
+Fields and validation are those of google-adk 2.13: every key in camelCase or snake_case, unknown keys are
+rejected where google-adk rejects them. Parts of a message that are not read (media, grounding) are only
+checked to be objects.
 """
 
 from typing import Annotated, Literal, TypeVar
@@ -24,19 +24,19 @@ from turnwise.schemas.values import JsonObject, JsonValue
 
 M = TypeVar("M", bound=BaseModel)
 
-LOG = {"log": True}
+LENIENT = {"log": True}
 
 
 def read_log(model: type[M], value: JsonValue) -> M:
     """Parses a recorded value leniently.
 
-    Unknown keys are kept apart (`model_extra`), null counts as absent, arguments may be JSON texts and a
-    tool's response may be of any shape (what is no object becomes `{"result": ...}`).
+    Unknown keys are stored in `model_extra`, null counts as absent, arguments may be JSON texts, and a tool's
+    response may have any shape (a non-object becomes `{"result": ...}`).
 
     Raises:
-        pydantic.ValidationError: It cannot be read even so.
+        pydantic.ValidationError: The value is invalid even under these rules.
     """
-    return model.model_validate(value, extra="allow", context=LOG)
+    return model.model_validate(value, extra="allow", context=LENIENT)
 
 
 def _log_arguments(value: JsonValue, info: ValidationInfo) -> JsonValue:
@@ -51,8 +51,8 @@ Arguments = Annotated[JsonObject | None, BeforeValidator(_log_arguments)]
 Answer = Annotated[JsonObject | None, BeforeValidator(_log_response)]
 
 
-class Wire(BaseModel):
-    """Base of google-adk's messages: camelCase or snake_case per key, unknown keys are errors."""
+class AdkModel(BaseModel):
+    """Base of google-adk's models: camelCase or snake_case per key, unknown keys are errors."""
 
     model_config = ConfigDict(
         defer_build=True,
@@ -70,7 +70,7 @@ class Wire(BaseModel):
         return value
 
 
-class FunctionCall(Wire):
+class FunctionCall(AdkModel):
     """A call of a tool."""
 
     id: str | None = None
@@ -80,8 +80,8 @@ class FunctionCall(Wire):
     will_continue: bool | None = None
 
 
-class FunctionResponse(Wire):
-    """A tool's answer."""
+class FunctionResponse(AdkModel):
+    """A response of a tool."""
 
     id: str | None = None
     name: str | None = None
@@ -91,7 +91,7 @@ class FunctionResponse(Wire):
     will_continue: bool | None = None
 
 
-class Part(Wire):
+class Part(AdkModel):
     """One part of a message."""
 
     text: str | None = None
@@ -113,14 +113,14 @@ class Part(Wire):
     speech_metadata: JsonObject | None = None
 
 
-class Content(Wire):
+class Content(AdkModel):
     """A message."""
 
     parts: list[Part] | None = None
     role: str | None = None
 
 
-class UsageMetadata(Wire):
+class UsageMetadata(AdkModel):
     """Tokens of one model call."""
 
     prompt_token_count: int | None = None
@@ -136,15 +136,15 @@ class UsageMetadata(Wire):
     traffic_type: str | None = None
 
 
-class IntermediateData(Wire):
-    """The older form of what happened inside an invocation; a response is `[author, parts]`."""
+class IntermediateData(AdkModel):
+    """Older form of the steps inside an invocation; a response is `[author, parts]`."""
 
     tool_uses: list[FunctionCall] = Field(default_factory=list)
     tool_responses: list[FunctionResponse] = Field(default_factory=list)
     intermediate_responses: list[tuple[str, list[Part]]] = Field(default_factory=list)
 
 
-class InvocationEvent(Wire):
+class InvocationEvent(AdkModel):
     """One step inside an invocation."""
 
     model_config = ConfigDict(extra="ignore")
@@ -156,8 +156,8 @@ class InvocationEvent(Wire):
     model_version: str | None = None
 
 
-class InvocationEvents(Wire):
-    """The newer form of what happened inside an invocation."""
+class InvocationEvents(AdkModel):
+    """Newer form of the steps inside an invocation."""
 
     invocation_events: list[InvocationEvent] = Field(default_factory=list)
 
@@ -175,13 +175,13 @@ Intermediate = Annotated[
 ]
 
 
-class AdkRubricContent(Wire):
-    """What a rubric states."""
+class AdkRubricContent(AdkModel):
+    """Statement of a rubric."""
 
     text_property: str | None = None
 
 
-class AdkRubric(Wire):
+class AdkRubric(AdkModel):
     """A statement for a judge."""
 
     rubric_id: str
@@ -190,21 +190,21 @@ class AdkRubric(Wire):
     type: str | None = None
 
 
-class AgentDetails(Wire):
-    """An agent as it was set up."""
+class AgentDetails(AdkModel):
+    """Configuration of an agent."""
 
     name: str
     instructions: str = ""
     tool_declarations: list[JsonValue] = Field(default_factory=list)
 
 
-class AppDetails(Wire):
+class AppDetails(AdkModel):
     """The agents of an app, by name."""
 
     agent_details: dict[str, AgentDetails] = Field(default_factory=dict)
 
 
-class Invocation(Wire):
+class Invocation(AdkModel):
     """One turn, recorded or expected; durations are in seconds, the timestamp in seconds since the epoch."""
 
     invocation_id: str = ""
@@ -219,8 +219,8 @@ class Invocation(Wire):
     app_details: AppDetails | None = None
 
 
-class AdkSessionInput(Wire):
-    """The session that a case starts with."""
+class AdkSessionInput(AdkModel):
+    """Initial session of a case."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -231,7 +231,7 @@ class AdkSessionInput(Wire):
 
 
 class UserBehavior(BaseModel):
-    """How a simulated user acts."""
+    """Behavior of a simulated user."""
 
     name: str
     description: str
@@ -240,14 +240,14 @@ class UserBehavior(BaseModel):
 
 
 class UserPersona(BaseModel):
-    """A simulated user's character."""
+    """Persona of a simulated user."""
 
     id: str
     description: str
     behaviors: list[UserBehavior]
 
 
-class ConversationScenario(Wire):
+class ConversationScenario(AdkModel):
     """A conversation to be simulated."""
 
     starting_prompt: str
@@ -255,7 +255,7 @@ class ConversationScenario(Wire):
     user_persona: UserPersona | Literal["EXPERT", "NOVICE", "EVALUATOR"] | None = None
 
 
-class AdkEvalCase(Wire):
+class AdkEvalCase(AdkModel):
     """An eval case: a golden conversation or a scenario, exactly one of them."""
 
     model_config = ConfigDict(extra="ignore")

@@ -7,12 +7,12 @@ from enum import IntEnum
 
 from pydantic import Field
 
-from turnwise.schemas.adk.eval_sets import Content, Invocation, UsageMetadata, Wire
+from turnwise.schemas.adk.eval_sets import AdkModel, Content, Invocation, UsageMetadata
 from turnwise.schemas.values import JsonObject, JsonValue
 
 
 class EvalStatus(IntEnum):
-    """A verdict; result files hold its number."""
+    """A status; result files store its number."""
 
     PASSED = 1
     FAILED = 2
@@ -20,7 +20,7 @@ class EvalStatus(IntEnum):
     INFORMATIONAL = 4
 
 
-class RubricScore(Wire):
+class RubricScore(AdkModel):
     """A judge's answer to one rubric."""
 
     rubric_id: str
@@ -28,7 +28,7 @@ class RubricScore(Wire):
     score: float | None = None
 
 
-class EvalMetricResultDetails(Wire):
+class EvalMetricResultDetails(AdkModel):
     """Figures behind a metric's score."""
 
     rubric_scores: list[RubricScore] | None = None
@@ -36,7 +36,7 @@ class EvalMetricResultDetails(Wire):
     duration_details: JsonObject | None = None
 
 
-class EvalMetricResult(Wire):
+class EvalMetricResult(AdkModel):
     """One metric of an invocation or of a case."""
 
     metric_name: str = ""
@@ -48,23 +48,23 @@ class EvalMetricResult(Wire):
     details: EvalMetricResultDetails | None = None
 
 
-class EvalMetricResultPerInvocation(Wire):
-    """A recorded turn beside the expected one, and its metrics."""
+class EvalMetricResultPerInvocation(AdkModel):
+    """A recorded and an expected turn with their metrics."""
 
     actual_invocation: Invocation
     expected_invocation: Invocation | None = None
     eval_metric_results: list[EvalMetricResult] = Field(default_factory=list)
 
 
-class EventCompaction(Wire):
-    """That the events between two moments, in seconds since the epoch, were put in short for the model."""
+class EventCompaction(AdkModel):
+    """A compaction of the events in a time range, in seconds since the epoch."""
 
     start_timestamp: float | None = None
     end_timestamp: float | None = None
 
 
-class EventActions(Wire):
-    """What an event did besides its content."""
+class EventActions(AdkModel):
+    """Actions of an event."""
 
     skip_summarization: bool | None = None
     escalate: bool | None = None
@@ -75,13 +75,13 @@ class EventActions(Wire):
     compaction: EventCompaction | None = None
 
 
-class AdkEvent(Wire):
+class AdkEvent(AdkModel):
     """One stored event of a session; `timestamp` is in seconds since the epoch.
 
     Attributes:
-        error_code: Why the model or the agent gave no answer; codes vary by model.
-        interrupted: The user cut the agent off.
-        turn_complete: False: the model had not finished its turn.
+        error_code: Error of the model or agent; codes vary by model.
+        interrupted: The user interrupted the agent.
+        turn_complete: False: the model did not finish its turn.
     """
 
     invocation_id: str = ""
@@ -101,7 +101,7 @@ class AdkEvent(Wire):
     turn_complete: bool | None = None
 
 
-class AdkSession(Wire):
+class AdkSession(AdkModel):
     """A stored session."""
 
     id: str
@@ -111,8 +111,8 @@ class AdkSession(Wire):
     events: list[AdkEvent] = Field(default_factory=list)
 
 
-class EvalCaseResult(Wire):
-    """What became of one run of an eval case.
+class EvalCaseResult(AdkModel):
+    """Result of one run of an eval case.
 
     Attributes:
         session_details: The session; only its `state` is read.
@@ -128,7 +128,7 @@ class EvalCaseResult(Wire):
     user_id: str | None = None
 
 
-class EvalSetResult(Wire):
+class EvalSetResult(AdkModel):
     """A file of results."""
 
     eval_set_result_id: str = ""

@@ -1,1 +1,1 @@
-"""Messages of the CES v1beta evaluation domain, a module for every part of it."""
+"""Messages of the CES v1beta evaluation service, by topic."""

@@ -23,7 +23,7 @@ from turnwise.schemas.proto.json import Message
 
 
 class ComparisonType(OpenEnum):
-    """How expected and observed are compared; unspecified: SEMANTIC_SIMILARITY."""
+    """Comparison of expected and observed values; unspecified: SEMANTIC_SIMILARITY."""
 
     COMPARISON_TYPE_UNSPECIFIED = 0
     EQUALS = 1
@@ -54,7 +54,7 @@ class GoldenExpectation(Message):
     agent_transfer: AgentTransfer | None = None
     updated_variables: Struct | None = None
     mock_tool_response: CesToolResponse | None = None
-    """Not a check: what the fake tool answers."""
+    """Not a check: the response of the fake tool."""
     no_tool_calls: Bool | None = None
     note: Text = ""
     skip_evaluation: Bool = False
@@ -77,7 +77,7 @@ class GoldenStep(Message):
 
 
 class GoldenTurn(Message):
-    """One user turn and all that is expected of the agent until the next."""
+    """One user turn with the expectations until the next."""
 
     PROTO = "Evaluation.GoldenTurn"
 
@@ -99,7 +99,7 @@ class Golden(Message):
 
 
 class CesUserFact(Message):
-    """Something the simulated user knows."""
+    """A fact given to the simulated user."""
 
     PROTO = "Evaluation.Scenario.UserFact"
 
@@ -117,7 +117,7 @@ class ToolExpectation(Message):
 
 
 class ScenarioExpectation(Message):
-    """Something that must occur in a scenario's conversation."""
+    """An expectation on a scenario's conversation."""
 
     PROTO = "Evaluation.ScenarioExpectation"
     ONEOFS = (("tool_expectation", "agent_response"),)
@@ -135,7 +135,7 @@ class TaskCompletionBehavior(OpenEnum):
 
 
 class UserGoalBehavior(OpenEnum):
-    """What should become of the user's goal; unspecified: USER_GOAL_SATISFIED."""
+    """Expected outcome of the user's goal; unspecified: USER_GOAL_SATISFIED."""
 
     USER_GOAL_BEHAVIOR_UNSPECIFIED = 0
     USER_GOAL_SATISFIED = 1

@@ -49,7 +49,7 @@ class Evaluation(Message):
     aggregated_metrics: AggregatedMetrics | None = None
     last_completed_result: EvaluationResult | None = None
     invalid: Bool = False
-    """It names a tool, toolset or agent that was deleted."""
+    """It refers to a deleted tool, toolset or agent."""
     last_ten_results: Repeated[EvaluationResult] = Field(default_factory=list)
     """Filled only when the request asks for them."""
     evaluation_metrics_threshold_override: EvaluationMetricsThresholds | None = None

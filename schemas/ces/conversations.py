@@ -1,4 +1,4 @@
-"""Conversations of an app and what they are made of; the same in v1 and v1beta."""
+"""Conversations of an app; the same in v1 and v1beta."""
 
 from pydantic import Field
 
@@ -50,7 +50,7 @@ class CesToolCall(Message):
 
 
 class CesToolResponse(Message):
-    """What a tool answered."""
+    """A response of a tool."""
 
     PROTO = "ToolResponse"
 
@@ -61,7 +61,7 @@ class CesToolResponse(Message):
     id: Text = ""
     display_name: Text = ""
     response: Struct | None = None
-    """`output` holds the answer, `error` the error; with neither the whole object is the answer."""
+    """`output` holds the result, `error` the error; without both, the whole object is the result."""
 
 
 class AgentTransfer(Message):
@@ -127,7 +127,7 @@ class ConversationMessage(Message):
 
 
 class ConversationTurn(Message):
-    """A user's input and what followed."""
+    """A user's input and the messages that follow."""
 
     PROTO = "Conversation.Turn"
 

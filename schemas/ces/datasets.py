@@ -1,4 +1,4 @@
-"""Groups of cases, and statements that are judged over whole conversations."""
+"""Groups of cases, and statements that an LLM judges over whole conversations."""
 
 from pydantic import Field
 
@@ -22,7 +22,7 @@ class EvaluationDataset(Message):
 
 
 class LlmCriteria(Message):
-    """What the judge is told."""
+    """Prompt of the judge."""
 
     PROTO = "EvaluationExpectation.LlmCriteria"
 

@@ -1,4 +1,4 @@
-"""Limits of CES eval cases that the wire format does not state: ranges of thresholds, and what is needed."""
+"""Validates CES eval cases beyond the wire format: ranges of thresholds and required values."""
 
 from collections.abc import Sequence
 
@@ -16,7 +16,7 @@ HIGHEST_SIMILARITY = 4
 
 
 def check_evaluation(evaluation: Evaluation) -> None:
-    """Raises WireError if a case could not be held against anything, or has a gate that is off its scale."""
+    """Raises WireError if a case has no checkable content or a threshold outside its range."""
     check_thresholds(evaluation.evaluation_metrics_threshold_override)
     if evaluation.golden is not None:
         _check_golden(evaluation.golden)
@@ -25,7 +25,7 @@ def check_evaluation(evaluation: Evaluation) -> None:
 
 
 def check_thresholds(thresholds: EvaluationMetricsThresholds | None) -> None:
-    """Raises WireError if a threshold is off its scale."""
+    """Raises WireError if a threshold is outside its range."""
     golden = thresholds.golden_evaluation_metrics_thresholds if thresholds else None
     if golden is not None:
         _check_turn_level(golden.turn_level_metrics_thresholds)
@@ -78,12 +78,12 @@ def _check_condition(expectation: GoldenExpectation, path: str) -> None:
         raise WireError(f"{path}.toolCall: the tool is needed")
     if expectation.updated_variables is not None and not expectation.updated_variables:
         raise WireError(f"{path}.updatedVariables: at least one variable is needed")
-    if said is not None and not any(map(_says, said.chunks)):
+    if said is not None and not any(map(_has_content, said.chunks)):
         raise WireError(f"{path}.agentResponse: a chunk that is not empty is needed")
 
 
-def _says(chunk: Chunk) -> bool:
-    """Tells whether a chunk holds anything but blank text."""
+def _has_content(chunk: Chunk) -> bool:
+    """Returns whether a chunk has content other than blank text."""
     words = (chunk.text, chunk.transcript)
     stated = [text for text in words if text is not None]
     return any(text.strip() for text in stated) if stated else bool(chunk.to_value())

@@ -1,11 +1,11 @@
-"""Where an app's conversations go."""
+"""Settings for logging and exporting an app's conversations."""
 
 from turnwise.schemas.proto.fields import Bool, Duration, Text
 from turnwise.schemas.proto.json import Message
 
 
 class RedactionConfig(Message):
-    """What is redacted."""
+    """Settings of redaction."""
 
     enable_redaction: Bool = False
     inspect_template: Text = ""
@@ -13,7 +13,7 @@ class RedactionConfig(Message):
 
 
 class AudioRecordingConfig(Message):
-    """Where audio goes."""
+    """Storage of audio."""
 
     gcs_bucket: Text = ""
     gcs_path_prefix: Text = ""
@@ -48,7 +48,7 @@ class MetricAnalysisSettings(Message):
 
 
 class LoggingSettings(Message):
-    """Where conversations, their audio and their analysis go."""
+    """Settings for conversations, audio and analysis."""
 
     redaction_config: RedactionConfig | None = None
     audio_recording_config: AudioRecordingConfig | None = None

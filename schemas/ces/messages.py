@@ -1,4 +1,4 @@
-"""All messages by name. Importing this module makes every one of them known to `google.protobuf.Any`."""
+"""All messages by name. Importing this module registers them for `google.protobuf.Any`."""
 
 # Importing a module registers its messages; these import all others.
 from turnwise.schemas.ces import datasets, logging_settings, requests, versions  # noqa: F401

@@ -1,11 +1,11 @@
-"""Gates that turn scores into outcomes, and switches that say which metrics are computed."""
+"""Thresholds of outcomes, and switches of metrics."""
 
 from turnwise.schemas.proto.fields import Bool, Float32, Implicit, Int32, OpenEnum
 from turnwise.schemas.proto.json import Message
 
 
 class SemanticSimilarityChannel(OpenEnum):
-    """What is compared; unspecified: TEXT."""
+    """Compared channel; unspecified: TEXT."""
 
     SEMANTIC_SIMILARITY_CHANNEL_UNSPECIFIED = 0
     TEXT = 1
@@ -13,7 +13,7 @@ class SemanticSimilarityChannel(OpenEnum):
 
 
 class TurnLevelMetricsThresholds(Message):
-    """Gates per turn."""
+    """Thresholds per turn."""
 
     PROTO = "EvaluationMetricsThresholds.GoldenEvaluationMetricsThresholds.TurnLevelMetricsThresholds"
 
@@ -25,7 +25,7 @@ class TurnLevelMetricsThresholds(Message):
 
 
 class ExpectationLevelMetricsThresholds(Message):
-    """Gate per tool-call expectation."""
+    """Threshold per tool-call expectation."""
 
     PROTO = "EvaluationMetricsThresholds.GoldenEvaluationMetricsThresholds.ExpectationLevelMetricsThresholds"
 
@@ -34,7 +34,7 @@ class ExpectationLevelMetricsThresholds(Message):
 
 
 class ExtraToolCallBehavior(OpenEnum):
-    """What a call that matches no expectation does; unspecified: FAIL."""
+    """Effect of an unexpected call; unspecified: FAIL."""
 
     EXTRA_TOOL_CALL_BEHAVIOR_UNSPECIFIED = 0
     FAIL = 1
@@ -50,7 +50,7 @@ class ToolMatchingSettings(Message):
 
 
 class GoldenEvaluationMetricsThresholds(Message):
-    """Gates of golden cases."""
+    """Thresholds of golden cases."""
 
     PROTO = "EvaluationMetricsThresholds.GoldenEvaluationMetricsThresholds"
 
@@ -60,7 +60,7 @@ class GoldenEvaluationMetricsThresholds(Message):
 
 
 class HallucinationMetricBehavior(OpenEnum):
-    """Whether hallucinations count for the verdict; they are looked for in every case."""
+    """Whether hallucinations affect the verdict; they are always evaluated."""
 
     HALLUCINATION_METRIC_BEHAVIOR_UNSPECIFIED = 0
     DISABLED = 1
@@ -68,7 +68,7 @@ class HallucinationMetricBehavior(OpenEnum):
 
 
 class EvaluationMetricsThresholds(Message):
-    """Gates that turn scores into PASS or FAIL; an app has them, and every result has a copy."""
+    """Thresholds of an app; every result has a copy."""
 
     golden_evaluation_metrics_thresholds: GoldenEvaluationMetricsThresholds | None = None
     hallucination_metric_behavior: Implicit[HallucinationMetricBehavior] = HallucinationMetricBehavior(0)
@@ -133,7 +133,7 @@ class ScenarioMetricsConfig(Message):
 
 
 class EvaluationMetricsConfig(Message):
-    """Which metrics are computed; a message that is absent leaves its metric at the default."""
+    """Switches of metrics; an absent message means the default."""
 
     golden_metrics_config: GoldenMetricsConfig | None = None
     scenario_metrics_config: ScenarioMetricsConfig | None = None

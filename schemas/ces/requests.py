@@ -33,7 +33,7 @@ class CreateEvaluationRequest(Message):
 
     parent: Text = ""
     evaluation_id: Text = ""
-    """Last part of its name; absent: one is made up."""
+    """Last part of its name; absent: generated."""
     evaluation: Evaluation | None = None
 
 
@@ -95,7 +95,7 @@ class DeleteEvaluationRequest(Message):
 
     name: Text = ""
     force: Bool = False
-    """Also take it out of the datasets that hold it."""
+    """Also remove it from its datasets."""
     etag: Text = ""
 
 
@@ -125,7 +125,7 @@ class ConversationList(Message):
 
 
 class ConflictResolutionStrategy(OpenEnum):
-    """What happens where a case of that id exists."""
+    """Handling of an existing case with the same id."""
 
     CONFLICT_RESOLUTION_STRATEGY_UNSPECIFIED = 0
     OVERWRITE = 1
@@ -134,7 +134,7 @@ class ConflictResolutionStrategy(OpenEnum):
 
 
 class ImportOptions(Message):
-    """What becomes of conflicts."""
+    """Handling of conflicts."""
 
     PROTO = "ImportEvaluationsRequest.ImportOptions"
 
@@ -155,7 +155,7 @@ class ImportEvaluationsRequest(Message):
 
 
 class ImportEvaluationsResponse(Message):
-    """What was imported."""
+    """Imported resources."""
 
     evaluations: Repeated[Evaluation] = Field(default_factory=list)
     evaluation_results: Repeated[EvaluationResult] = Field(default_factory=list)

@@ -36,7 +36,7 @@ class Outcome(OpenEnum):
 
 
 class SemanticSimilarityResult(Message):
-    """A judge's word on sameness of meaning."""
+    """Judgement of semantic similarity."""
 
     PROTO = "EvaluationResult.SemanticSimilarityResult"
 

@@ -51,7 +51,7 @@ class ToolInvocationResult(Message):
 
 
 class GoldenExpectationOutcome(Message):
-    """Outcome of one expectation; `result` says what was observed."""
+    """Outcome of one expectation and the observed value."""
 
     PROTO = "EvaluationResult.GoldenExpectationOutcome"
     ONEOFS = (
@@ -83,12 +83,12 @@ class TurnReplayResult(Message):
     PROTO = "EvaluationResult.GoldenResult.TurnReplayResult"
 
     conversation: Text = ""
-    """With GoldenRunMethod STABLE every turn has its own."""
+    """Separate for every turn with GoldenRunMethod STABLE."""
     expectation_outcome: Repeated[GoldenExpectationOutcome] = Field(default_factory=list)
     """One per expectation; more, without `expectation`, for what was observed and not expected."""
     hallucination_result: HallucinationResult | None = None
     tool_invocation_score: Float32 = 0.0
-    """Superseded by `overall_tool_invocation_result`; 0 and absent look alike."""
+    """Superseded by `overall_tool_invocation_result`; 0 and absent are not distinguishable."""
     tool_ordered_invocation_score: Float32 | None = None
     """Share of expected tools called in the expected order; it has no threshold."""
     turn_latency: Duration | None = None

@@ -1,4 +1,4 @@
-"""How runs execute."""
+"""Settings of runs."""
 
 from turnwise.schemas.ces.metric_settings import EvaluationMetricsConfig
 from turnwise.schemas.proto.fields import Implicit, Int32, OpenEnum, Text
@@ -47,7 +47,7 @@ class EvaluationToolCallBehaviour(OpenEnum):
 
 
 class EvaluationConfig(Message):
-    """How a run executes."""
+    """Settings of a run."""
 
     input_audio_config: InputAudioConfig | None = None
     """Deprecated."""
@@ -72,7 +72,7 @@ class EvaluationRunCachingSettings(Message):
 
 
 class ScenarioConversationInitiator(OpenEnum):
-    """Who speaks first; unspecified: USER."""
+    """First speaker; unspecified: USER."""
 
     SCENARIO_CONVERSATION_INITIATOR_UNSPECIFIED = 0
     USER = 1
@@ -80,7 +80,7 @@ class ScenarioConversationInitiator(OpenEnum):
 
 
 class GoldenRunMethod(OpenEnum):
-    """How a golden is replayed; unspecified: STABLE."""
+    """Replay method of a golden; unspecified: STABLE."""
 
     GOLDEN_RUN_METHOD_UNSPECIFIED = 0
     STABLE = 1

@@ -1,4 +1,4 @@
-"""Runs of many cases, and what belongs to them."""
+"""Runs of many cases, run requests and schedules."""
 
 from pydantic import Field
 
@@ -144,7 +144,7 @@ class RunEvaluationRequest(Message):
 
 
 class ScheduleFrequency(OpenEnum):
-    """How often a scheduled run starts."""
+    """Frequency of a scheduled run."""
 
     FREQUENCY_UNSPECIFIED = 0
     NONE = 1
@@ -154,7 +154,7 @@ class ScheduleFrequency(OpenEnum):
 
 
 class SchedulingConfig(Message):
-    """When a scheduled run starts."""
+    """Schedule of a run."""
 
     PROTO = "ScheduledEvaluationRun.SchedulingConfig"
 

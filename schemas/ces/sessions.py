@@ -1,4 +1,4 @@
-"""What goes into a session and what comes out of it."""
+"""Inputs and outputs of sessions."""
 
 from pydantic import Field
 
@@ -30,7 +30,7 @@ class SessionEvent(Message):
 
 
 class SessionInput(Message):
-    """What a user or a client sends."""
+    """An input of a user or a client."""
 
     ONEOFS = (("text", "dtmf", "audio", "tool_responses", "image", "blob", "variables", "event"),)
 
@@ -84,13 +84,13 @@ class GoogleSearchSuggestions(Message):
 
 
 class EndSession(Message):
-    """The session ended; the metadata says why."""
+    """End of the session; the metadata holds the reason."""
 
     metadata: Struct | None = None
 
 
 class DiagnosticInfo(Message):
-    """How a turn was processed."""
+    """Messages and trace of a turn."""
 
     PROTO = "SessionOutput.DiagnosticInfo"
 

@@ -1,4 +1,4 @@
-"""Requests and responses of the tools that the evaluation service of CES does not have, or has with less."""
+"""Requests and responses of tools that extend the CES evaluation service."""
 
 from pydantic import Field
 
@@ -20,7 +20,7 @@ class ToolMessage(Message):
 
 
 class UpdateEvaluationTool(ToolMessage):
-    """Change a case. The mask is read apart, because it may hold either spelling of a name."""
+    """Change a case. The mask may contain either spelling of a name."""
 
     evaluation: Evaluation | None = None
     update_mask: Text = ""
@@ -33,7 +33,7 @@ class GetEvaluationTool(GetEvaluationRequest):
 
     last_ten_results: Bool = False
     read_mask: Text = ""
-    """Paths of the parts wanted; `*`: everything; absent: all but what is large."""
+    """Paths of the requested parts; `*`: everything; absent: all except large fields."""
 
 
 class ListEvaluationsTool(ListEvaluationsRequest):
@@ -53,7 +53,7 @@ class ListEvaluationResultsTool(ListEvaluationResultsRequest):
 
 
 class CompareAppVersionsRequest(ToolMessage):
-    """Hold the results of one version of an app against those of another."""
+    """Compare the results of two versions of an app."""
 
     parent: Text = ""
     """The app."""
@@ -84,7 +84,7 @@ class VersionSummary(ToolMessage):
 
 
 class Change(OpenEnum):
-    """What became of a case: its share of passed results fell, or rose."""
+    """Direction in which a case's share of passed results changed."""
 
     CHANGE_UNSPECIFIED = 0
     REGRESSED = 1
@@ -106,7 +106,7 @@ class VersionChange(ToolMessage):
 
 
 class CompareAppVersionsResponse(ToolMessage):
-    """Two versions beside each other, and the cases that changed: the regressed ones first."""
+    """Summaries of two versions, and the changed cases, regressed ones first."""
 
     base: VersionSummary | None = None
     candidate: VersionSummary | None = None
@@ -121,7 +121,7 @@ class CompareAppVersionsResponse(ToolMessage):
 
 
 class GetFailuresRequest(ToolMessage):
-    """List what could not be read, parsed, matched or scored."""
+    """List the failures of reading, parsing, matching and scoring."""
 
     parent: Text = ""
     """The app."""
@@ -132,7 +132,7 @@ class GetFailuresRequest(ToolMessage):
 
 
 class RunFailure(ToolMessage):
-    """One thing that went wrong in a run; the rest of the run went on."""
+    """One failure of a run; the run continues."""
 
     name: Text = ""
     evaluation_run: Text = ""

@@ -7,7 +7,7 @@ from turnwise.schemas.proto.json import Message
 
 
 class AppSnapshot(Message):
-    """Content of a version; its resources are kept as plain objects."""
+    """Content of a version; resources are plain objects."""
 
     app: Struct | None = None
     agents: Repeated[Struct] = Field(default_factory=list)

@@ -23,7 +23,7 @@ class AnswerState(OpenEnum):
 
 
 class AnswerSkippedReason(OpenEnum):
-    """Why there is no real answer."""
+    """Reasons for a refusal."""
 
     ANSWER_SKIPPED_REASON_UNSPECIFIED = 0
     ADVERSARIAL_QUERY_IGNORED = 1
@@ -40,7 +40,7 @@ class AnswerSkippedReason(OpenEnum):
 
 
 class QueryType(OpenEnum):
-    """What a query was tested for."""
+    """Class of a query."""
 
     TYPE_UNSPECIFIED = 0
     ADVERSARIAL_QUERY = 1
@@ -51,7 +51,7 @@ class QueryType(OpenEnum):
 
 
 class QueryClassificationInfo(AnswerMessage):
-    """One classifier's word on a query."""
+    """Result of one query classifier."""
 
     PROTO = "Answer.QueryUnderstandingInfo.QueryClassificationInfo"
 
@@ -60,7 +60,7 @@ class QueryClassificationInfo(AnswerMessage):
 
 
 class QueryUnderstandingInfo(AnswerMessage):
-    """How the query was understood."""
+    """Classification of the query."""
 
     PROTO = "Answer.QueryUnderstandingInfo"
 

@@ -1,4 +1,4 @@
-"""Discovery Engine's sessions, which hold questions beside their Answers (v1beta)."""
+"""Discovery Engine's sessions of questions and Answers (v1beta)."""
 
 from pydantic import Field
 
@@ -8,7 +8,7 @@ from turnwise.schemas.proto.fields import Bool, Implicit, Map, OpenEnum, Repeate
 
 
 class Query(AnswerMessage):
-    """What a user asked."""
+    """A question of a user."""
 
     ONEOFS = (("text",),)
 
@@ -57,7 +57,7 @@ class AnswerSession(AnswerMessage):
 
 
 class AnswerQueryResponse(AnswerMessage):
-    """What the service replies to a question."""
+    """Reply of the service to a question."""
 
     answer: Answer | None = None
     session: AnswerSession | None = None

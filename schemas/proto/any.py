@@ -1,4 +1,4 @@
-"""google.protobuf.Any: a message that names its own type."""
+"""Reads google.protobuf.Any: messages that state their type."""
 
 import importlib
 from typing import Annotated, Any
@@ -70,4 +70,4 @@ def _read_content(name: str, value: JsonObject, info: ValidationInfo) -> JsonObj
 
 
 AnyMessage = Annotated[JsonObject, PlainValidator(_read_any)]
-"""Any message, as its canonical JSON object; only types with a message class are known."""
+"""Any message with a message class, as its canonical JSON object."""

@@ -30,9 +30,9 @@ class ParseState:
     """State of one parse.
 
     Attributes:
-        lenient: Whether what Python's protobuf parser takes is taken.
-        depth: How many messages deep it stands.
-        keeps_names: Whether names that an enum does not have are taken (100 characters of them).
+        lenient: Whether values are accepted that only Python's protobuf parser accepts.
+        depth: Nesting depth of messages.
+        keeps_names: Whether unknown enum names are kept (up to 100 characters).
     """
 
     lenient: bool
@@ -101,9 +101,9 @@ Double = Annotated[
 Float32 = Annotated[
     float, PlainValidator(_read_float32), PlainSerializer(_print_float), Field(exclude_if=_is_positive_zero)
 ]
-"""A float32, held as its shortest decimal."""
+"""A float32, stored as its shortest decimal."""
 Bytes = Annotated[str, PlainValidator(_read_bytes), Field(exclude_if=not_)]
-"""Bytes, held as standard base64 text."""
+"""Bytes, stored as standard base64 text."""
 Timestamp = Annotated[str, PlainValidator(_read_timestamp)]
 Duration = Annotated[str, PlainValidator(_read_duration)]
 FieldMask = Annotated[str, PlainValidator(_read_field_mask)]
@@ -119,7 +119,7 @@ _LONGEST_NAME = 100
 
 
 class OpenEnum(IntEnum):
-    """A proto3 enum: 0 is its default, and numbers without a name survive."""
+    """A proto3 enum: 0 is the default, and unknown numbers are preserved."""
 
     @classmethod
     def _missing_(cls, value: object) -> "OpenEnum | None":
@@ -146,7 +146,7 @@ class OpenEnum(IntEnum):
 
     @property
     def is_known(self) -> bool:
-        """Whether the enum has this value."""
+        """Whether the value is defined in the enum."""
         return self.name in type(self).__members__
 
     def _print(self) -> str | int:
@@ -154,7 +154,7 @@ class OpenEnum(IntEnum):
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        """Reads names, numbers and numbers as strings; prints the name, or the number where there is none."""
+        """Reads names, numbers and numeric strings; prints the name, or the number of an unknown value."""
         return core_schema.with_info_plain_validator_function(
             cls._read, serialization=core_schema.plain_serializer_function_ser_schema(cls._print)
         )

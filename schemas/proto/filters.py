@@ -1,8 +1,8 @@
-"""Filter expressions of list requests, in the form of https://google.aip.dev/160.
+"""Parses filter expressions of list requests, as in https://google.aip.dev/160.
 
     evaluation_status = FAIL AND (app_version = v8 OR create_time > "2026-11-01T00:00:00Z") AND NOT tags:slow
 
-OR binds tighter than AND, and no operator between two terms means AND, as that document has it.
+OR binds tighter than AND. Two terms without an operator are joined by AND.
 """
 
 import re
@@ -24,12 +24,12 @@ _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 
 
 class FilterError(ValueError):
-    """A filter cannot be read; one line."""
+    """A filter is invalid; one line."""
 
 
 @dataclass(frozen=True)
 class FieldComparison:
-    """A field held against a value."""
+    """A comparison of a field with a value."""
 
     field: str
     operator: Operator
@@ -38,7 +38,7 @@ class FieldComparison:
 
 @dataclass(frozen=True)
 class Junction:
-    """Several conditions of which all, or one at least, must hold."""
+    """A conjunction or disjunction of conditions."""
 
     kind: Literal["AND", "OR"]
     parts: tuple["Condition", ...]
@@ -46,7 +46,7 @@ class Junction:
 
 @dataclass(frozen=True)
 class Negation:
-    """A condition that must not hold."""
+    """A negated condition."""
 
     part: "Condition"
 
@@ -55,10 +55,10 @@ Condition: TypeAlias = FieldComparison | Junction | Negation
 
 
 def parse_filter(text: str) -> Condition | None:
-    """Returns the condition of a filter; None: there is none.
+    """Parses a filter; None: it is empty.
 
     Raises:
-        FilterError: It cannot be read, is longer than 4,000 characters, or nests more than 20 deep.
+        FilterError: It is invalid, longer than 4,000 characters or nested deeper than 20 levels.
     """
     if len(text) > _LONGEST:
         raise FilterError(f"longer than {_LONGEST} characters")

@@ -1,7 +1,6 @@
 """Protobuf messages as pydantic models that read and print proto3 JSON.
 
-A message class lists its fields by their proto names; the types of
-`turnwise.schemas.proto.fields` say the rest:
+A message class lists its fields by their proto names, with types of `turnwise.schemas.proto.fields`:
 
     Text, Bool, Int32, Float32, ...   a scalar without presence: its default is not printed
     Implicit[SomeEnum]                the same for an enum
@@ -32,11 +31,11 @@ from turnwise.schemas.proto.struct import MAX_DEPTH
 from turnwise.schemas.values import JsonObject, JsonValue
 
 _PYTHON_WORDS = frozenset((*kwlist, *dir(builtins), "ignore_unknown_fields"))
-"""Names to which Google's own Python classes append an underscore: `to_dict` writes `type_`."""
+"""Names that Google's Python classes write with an appended underscore: `to_dict` writes `type_`."""
 
 
 class WireError(ValueError):
-    """A text or value is not proto3 JSON of the message; one line that begins with the path."""
+    """Invalid proto3 JSON of a message; one line that begins with the path."""
 
 
 def _repeated_pairs(pairs: list[tuple[str, JsonValue]]) -> JsonObject:
@@ -57,7 +56,7 @@ class Message(BaseModel):
     Attributes:
         ONEOFS: Groups of fields of which at most one may be set.
         PROTO: Name inside its package, nested messages with dots; absent: the name of the class.
-        PACKAGE: Protobuf package. A class that sets it is a base of messages, none itself.
+        PACKAGE: Protobuf package. A class that sets it is an abstract base of messages.
     """
 
     model_config = ConfigDict(
@@ -109,7 +108,7 @@ class Message(BaseModel):
 
     @classmethod
     def _fields_of(cls, value: JsonObject, lenient: bool) -> JsonObject:
-        """Returns the object by JSON names, without nulls (and without unknown fields where lenient)."""
+        """Returns the object by JSON names, without nulls (if lenient, also without unknown fields)."""
         clean = value.keys() <= cls._json_names and None not in value.values()
         fields = value if clean else cls._cleaned(value, lenient)
         for members in cls._oneofs:
@@ -135,11 +134,11 @@ class Message(BaseModel):
 
         Args:
             text: One JSON object; bytes are UTF-8.
-            lenient: Unknown fields are ignored, scalars may be written as Python's protobuf parser
-                allows, and of two spellings of a field the later counts.
+            lenient: Whether unknown fields are ignored, scalars are accepted as by Python's protobuf
+                parser, and the later of two spellings of a field counts.
 
         Raises:
-            WireError: It is not JSON, has a duplicate key, or is not this message.
+            WireError: It is not JSON, has a duplicate key or is invalid for this message.
         """
         try:
             value = json.loads(text, object_pairs_hook=_repeated_pairs, parse_constant=_refuse_constant)
@@ -151,10 +150,10 @@ class Message(BaseModel):
 
     @classmethod
     def from_value(cls, value: JsonValue, *, lenient: bool = False) -> Self:
-        """Returns the message of a parsed JSON object, which is left as it is.
+        """Returns the message of a parsed JSON object, which is not modified.
 
         Raises:
-            WireError: It is not this message.
+            WireError: It is invalid for this message.
         """
         try:
             return cls.model_validate(value, context=ParseState(lenient))

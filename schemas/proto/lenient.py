@@ -1,4 +1,4 @@
-"""Reads a message as far as it can be read, and says what could not be."""
+"""Reads messages leniently and reports the unreadable values."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
@@ -16,33 +16,33 @@ M = TypeVar("M", bound=Message)
 _ROUNDS = 20
 
 
-class Mended(NamedTuple):
-    """What was wrong with a message, one line each, with its path.
+class ReadProblems(NamedTuple):
+    """Problems of a message, one line each with the path.
 
     Attributes:
-        unreadable: Values that are left out, or replaced.
-        unknown: Values that an enum does not have; they are kept.
+        unreadable: Values that are omitted or replaced.
+        unknown: Unknown enum values; they are kept.
     """
 
     unreadable: list[str]
     unknown: list[str]
 
 
-def read_mended(
-    kind: type[M], value: JsonValue, label: str, stand_ins: Mapping[str, JsonValue]
-) -> tuple[M, Mended]:
-    """Reads a message leniently; what cannot be read counts as absent.
+def read_lenient(
+    kind: type[M], value: JsonValue, label: str, placeholders: Mapping[str, JsonValue]
+) -> tuple[M, ReadProblems]:
+    """Reads a message leniently; unreadable values count as absent.
 
-    An element of a list that is no message counts as an empty one, so that indexes into the list stay right.
+    A list element that is no message counts as an empty one, so that indexes into the list stay valid.
 
     Args:
         kind: The message's class.
-        value: The parsed JSON, which is left as it is.
-        label: What paths begin with.
-        stand_ins: JSON names of fields, with what stands for a value of them that cannot be read.
+        value: Parsed JSON; it is not modified.
+        label: First part of all paths.
+        placeholders: JSON name of a field -> replacement for an unreadable value of that field.
 
     Raises:
-        WireError: It is no object, or cannot be mended.
+        WireError: It is no object, or still invalid after 20 rounds of removing values.
     """
     unreadable: list[str] = []
     for _ in range(_ROUNDS):
@@ -54,20 +54,22 @@ def read_mended(
                 raise WireError(describe_error(label, error)) from None
             value = deepcopy(value) if not unreadable else value
             unreadable += [describe_problem(label, problem) for problem in problems]
-            _replace(value, problems, stand_ins)
+            _replace(value, problems, placeholders)
         else:
-            return message, Mended(unreadable, list(_unknown_values(message, label)))
+            return message, ReadProblems(unreadable, list(_unknown_values(message, label)))
     raise WireError(unreadable[-1])
 
 
-def _replace(value: JsonObject, problems: Sequence[ErrorDetails], stand_ins: Mapping[str, JsonValue]) -> None:
+def _replace(
+    value: JsonObject, problems: Sequence[ErrorDetails], placeholders: Mapping[str, JsonValue]
+) -> None:
     dropped: dict[int, tuple[list[JsonValue], set[int]]] = {}
     for problem in problems:
         holder, key = _find(value, problem["loc"])
         if isinstance(holder, dict):
             name = str(problem["loc"][-1])
-            if name in stand_ins and holder.get(key) != stand_ins[name]:
-                holder[key] = stand_ins[name]
+            if name in placeholders and holder.get(key) != placeholders[name]:
+                holder[key] = placeholders[name]
             else:
                 holder.pop(key, None)
         elif isinstance(key, int):
@@ -80,12 +82,12 @@ def _replace(value: JsonObject, problems: Sequence[ErrorDetails], stand_ins: Map
 
 
 def _holds_messages(holder: Sequence[JsonValue], problem: ErrorDetails) -> bool:
-    """Tells whether what is wrong with an element of a list is wrong with a message, not with a scalar."""
+    """Returns whether the invalid list element is a message, not a scalar."""
     return isinstance(holder[int(problem["loc"][-1])], dict) or "a message must be" in problem["msg"]
 
 
 def _find(value: JsonObject, path: Sequence[int | str]) -> tuple[JsonValue, JsonValue]:
-    """Returns the list or object that holds a path's end, or as much of it as there is, and the key in it."""
+    """Returns the container of a path's last existing step, and the key in it."""
     holder: JsonValue = None
     key: JsonValue = None
     inner: JsonValue = value
@@ -98,7 +100,7 @@ def _find(value: JsonObject, path: Sequence[int | str]) -> tuple[JsonValue, Json
 
 
 def _spelling(value: JsonValue, name: str) -> str | None:
-    """Returns the key under which an object has a field; the message reads the last of two spellings."""
+    """Returns the key of a field in an object, the last one of two spellings; None: it is absent."""
     keys: Iterable[JsonValue] = reversed(value) if isinstance(value, dict) else ()
     return next((key for key in keys if isinstance(key, str) and _camel(key) == _camel(name)), None)
 
@@ -108,7 +110,7 @@ def _camel(key: str) -> str:
 
 
 def _unknown_values(value: object, path: str) -> Iterator[str]:
-    """Yields the values below a path that an enum does not have."""
+    """Yields the unknown enum values below a path."""
     if isinstance(value, Message):
         for name, field in type(value).model_fields.items():
             yield from _unknown_values(getattr(value, name), f"{path}.{field.alias or name}")

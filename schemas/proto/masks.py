@@ -1,6 +1,6 @@
-"""Field masks: which parts of a message an update changes, or a reader wants to see.
+"""Parses and applies field masks of updates and reads.
 
-A path names a field by its JSON name or its proto name, then, after a dot, a field of that field's message.
+A path is a field by its JSON or proto name, followed, after a dot, by a field of that field's message.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -15,21 +15,21 @@ from turnwise.schemas.proto.scalars import shown
 from turnwise.schemas.values import JsonObject, JsonValue
 
 Path: TypeAlias = tuple[str, ...]
-"""JSON names, from the outside to the inside."""
+"""JSON names from the outermost field to the innermost."""
 
 _MOST_PATHS = 500
 
 
 class MaskError(ValueError):
-    """A mask names what the message does not have; one line with the path."""
+    """A mask names an unknown field; one line with the path."""
 
 
 class MaskField(NamedTuple):
-    """A field as a mask sees it.
+    """A field of a mask.
 
     Attributes:
-        name: Its JSON name.
-        message: The message in it (or in its elements), if any.
+        name: JSON name.
+        message: Message class of the field or its elements; None: a scalar.
         is_single: Whether it is neither a list nor a map.
     """
 
@@ -61,8 +61,8 @@ def parse_mask(message: type[Message], text: str, *, through_lists: bool = False
     """Returns the paths of a mask; None: it is empty or `*`, which means the whole message.
 
     Args:
-        message: What the paths lead into.
-        text: Paths with commas between them.
+        message: Message class of the paths.
+        text: Comma-separated paths.
         through_lists: Whether a path may lead through a repeated field, into all of its elements.
 
     Raises:
@@ -94,15 +94,15 @@ def _parse_path(message: type[Message], text: str, through_lists: bool) -> Path:
 def update_fields(
     message: type[Message], old: JsonObject, new: JsonObject, paths: Iterable[Path]
 ) -> JsonObject:
-    """Returns `old` with the fields of the paths as `new` has them; what is unset there is cleared.
+    """Returns `old` with the fields of the paths taken from `new`; fields unset in `new` are cleared.
 
     A repeated field is replaced as a whole. Setting one member of a oneof clears the others.
 
     Args:
-        message: What both are, in canonical proto3 JSON.
-        old: It is left as it is.
-        new: Where the values come from.
-        paths: Paths of `parse_mask`.
+        message: Message class of both values.
+        old: Canonical proto3 JSON; it is not modified.
+        new: Canonical proto3 JSON with the new values.
+        paths: Paths from `parse_mask`.
     """
     updated = deepcopy(old)
     for path in paths:
@@ -142,7 +142,7 @@ def _set(message: type[Message], target: JsonObject, path: Path, value: JsonValu
 
 
 def all_but(message: type[Message], mask: str) -> tuple[Path, ...]:
-    """Returns the paths to everything in a message but what a mask names."""
+    """Returns the paths of a message except those of a mask."""
     return tuple(_others(message, parse_mask(message, mask, through_lists=True) or ()))
 
 
@@ -158,7 +158,7 @@ def _others(message: type[Message], excluded: Iterable[Path]) -> Iterator[Path]:
 
 
 def select_fields(value: JsonObject, paths: Iterable[Path]) -> JsonObject:
-    """Returns the parts of a message, in canonical proto3 JSON, that the paths lead to."""
+    """Returns the parts of a canonical proto3 JSON message at the paths."""
     tree: JsonObject = {}
     for path in sorted(set(paths), key=len):
         _grow(tree, path)

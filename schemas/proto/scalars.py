@@ -1,7 +1,7 @@
-"""Scalars of proto3 JSON: numbers, bytes, times and field masks, each in one canonical form.
+"""Reads scalars of proto3 JSON (numbers, bytes, times, field masks) into one canonical form.
 
-Strict readers take what the proto3 JSON mapping allows; lenient ones also take what Python's protobuf parser
-takes. All raise ValueError. Times stay texts: a timestamp in UTC (`Z`), a duration in seconds (`s`), both
+Strict readers accept the proto3 JSON mapping; lenient ones also accept the input of Python's protobuf parser.
+All raise ValueError. Times remain texts: a timestamp in UTC (`Z`), a duration in seconds (`s`), both
 with 0, 3, 6 or 9 fraction digits, the fewest that fit.
 """
 
@@ -40,14 +40,14 @@ _LOOSE_DURATION = re.compile(r"\s*([+-]?)([0-9]+)\s*(?:\.([0-9]*))?s")
 
 
 def shown(value: JsonValue) -> str:
-    """Returns `value` for an error message: short, and never the inside of a list or an object."""
+    """Returns a short text of `value` for error messages, without the contents of lists and objects."""
     if isinstance(value, dict | list):
         return "an object" if isinstance(value, dict) else "a list"
     return repr(value) if len(repr(value)) <= 80 else repr(value)[:77] + "..."
 
 
 def read_int(value: JsonValue, bits: int, lenient: bool = False) -> int:
-    """Returns the signed integer of `bits` bits that a JSON number or a numeric string stands for."""
+    """Parses a signed integer of `bits` bits from a JSON number or a numeric string."""
     number = value
     if isinstance(value, str):
         number = _integer_text(value, lenient)
@@ -61,7 +61,7 @@ def read_int(value: JsonValue, bits: int, lenient: bool = False) -> int:
 
 
 def read_enum_number(value: JsonValue, lenient: bool = False) -> int:
-    """Returns the int32 that an integer, or a string of digits, stands for."""
+    """Parses an int32 from an integer or a string of digits."""
     if isinstance(value, str) and (lenient or _DIGITS.fullmatch(value)):
         value = int(value)
     if lenient and isinstance(value, bool | float) and math.isfinite(value):
@@ -93,7 +93,7 @@ def _float_text(text: str, lenient: bool) -> float | None:
 
 
 def read_double(value: JsonValue, lenient: bool = False) -> float:
-    """Returns the double that a JSON number, a numeric string or "NaN", "Infinity", "-Infinity" means."""
+    """Parses a double from a JSON number, a numeric string or "NaN", "Infinity", "-Infinity"."""
     number: float | None = None
     if isinstance(value, str):
         number = _float_text(value, lenient)
@@ -114,15 +114,15 @@ def _double(value: int | float) -> float:
 
 
 def read_float32(value: JsonValue, lenient: bool = False) -> float:
-    """Returns the shortest decimal of the float32 that `value` stands for."""
+    """Parses a float32 and returns its shortest decimal."""
     return float32(read_double(value, lenient))
 
 
 def float32(x: float) -> float:
-    """Returns the shortest decimal that names the float32 nearest to `x`, as protobuf prints it.
+    """Returns the shortest decimal of the float32 nearest to `x`, as protobuf prints it.
 
     Raises:
-        ValueError: `x` is finite and beyond the range of a float32.
+        ValueError: `x` is finite and outside the range of a float32.
     """
     return float(x) if x == 0 or not math.isfinite(x) else _shortest_float32(x)
 
@@ -146,7 +146,7 @@ def _rounds_to(decimal: float, packed: bytes) -> bool:
 
 
 def read_bytes(value: JsonValue, lenient: bool = False) -> str:
-    """Returns standard base64 with padding of bytes given in either base64 alphabet, padded or not."""
+    """Normalises base64 of either alphabet, padded or not, to standard base64 with padding."""
     if not isinstance(value, str):
         raise ValueError(f"{shown(value)} is not base64")
     match = _BASE64.fullmatch(value)
@@ -178,7 +178,7 @@ def timestamp_nanos(text: str) -> int:
     """Returns nanoseconds since 1970-01-01T00:00:00Z of an RFC 3339 timestamp.
 
     Raises:
-        ValueError: It is no such text, or no such time exists.
+        ValueError: The text is invalid, or the time does not exist.
     """
     match = _TIMESTAMP.fullmatch(text)
     if match is None:
@@ -206,7 +206,7 @@ def nanos_timestamp(n: int) -> str:
     """Returns the canonical timestamp `n` nanoseconds after 1970-01-01T00:00:00Z.
 
     Raises:
-        ValueError: It lies outside the years 1 to 9999.
+        ValueError: The time is outside the years 1 to 9999.
     """
     seconds, nanos = divmod(n, _BILLION)
     days, clock = divmod(seconds, 86_400)
@@ -245,7 +245,7 @@ def duration_nanos(text: str) -> int:
     """Returns the nanoseconds of a duration like "3.500s".
 
     Raises:
-        ValueError: It is no such text, or longer than 315576000000 seconds.
+        ValueError: The text is invalid, or the duration is longer than 315576000000 seconds.
     """
     match = _DURATION.fullmatch(text)
     if match is None:

@@ -1,4 +1,4 @@
-"""JSON Schemas of messages in proto3 JSON, as the tools of an MCP server state them."""
+"""Generates JSON Schemas of proto3 JSON messages for MCP tools."""
 
 from functools import cache
 from types import NoneType
@@ -30,11 +30,11 @@ _SCALARS: list[tuple[Any, JsonObject]] = [
 
 
 def message_schema(message: type[Message], *, writable_only: bool = False) -> JsonObject:
-    """Returns the schema of a message, with the messages in it, by their protobuf names, under `$defs`.
+    """Returns the schema of a message, with nested messages by protobuf name under `$defs`.
 
     Args:
-        message: Fields that only the service sets are marked as `readOnly`.
-        writable_only: Leave those fields out.
+        message: Message class; its output-only fields are marked as `readOnly`.
+        writable_only: Whether output-only fields are omitted.
     """
     found: dict[str, JsonObject] = {}
     waiting = [message]
@@ -80,7 +80,7 @@ def _field(hint: Any, inner: list[type[Message]]) -> JsonObject:
 
 def _named(kind: type[Any], inner: list[type[Message]]) -> JsonObject:
     if issubclass(kind, OpenEnum):
-        # A number is what a value of a newer API is printed as.
+        # Values of a newer API version are printed as numbers.
         names: JsonObject = {"type": "string", "enum": list(kind.__members__)}
         return {"anyOf": [names, {"type": "integer", "format": "int32"}]}
     inner.append(kind)

@@ -1,4 +1,4 @@
-"""google.protobuf.Struct: any JSON object, with doubles for numbers."""
+"""Reads google.protobuf.Struct: any JSON object, with numbers as doubles."""
 
 import re
 
@@ -6,7 +6,7 @@ from turnwise.schemas.proto.scalars import read_double, shown
 from turnwise.schemas.values import JsonObject, JsonValue
 
 MAX_DEPTH = 100
-"""Messages may nest this deep; a `Struct`, a list in it and every value in them count as messages."""
+"""Maximum nesting depth of messages; a `Struct`, its lists and its values count as messages."""
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -15,11 +15,11 @@ def read_struct(value: JsonValue, depth: int = 1) -> JsonObject:
     """Returns a copy of a JSON object with its numbers as doubles.
 
     Args:
-        value: The object. A real null inside it stays.
-        depth: How many messages deep it lies.
+        value: The object; nulls inside it are preserved.
+        depth: Nesting depth of the object.
 
     Raises:
-        ValueError: It is no object, holds what JSON does not, or lies or nests deeper than 100 messages.
+        ValueError: It is no object, holds a value that is no JSON, or nests deeper than 100 messages.
     """
     if not isinstance(value, dict):
         raise ValueError(f"{shown(value)} is not a JSON object")

@@ -10,6 +10,7 @@ from turnwise.schemas.alert_config import AlertRule
 from turnwise.schemas.ces.limits import check_thresholds
 from turnwise.schemas.ces.metric_settings import EvaluationMetricsThresholds
 from turnwise.schemas.config import ConfigError, EvalConfig, load_json_object
+from turnwise.schemas.judge_config import snake_case
 from turnwise.schemas.proto.json import WireError
 from turnwise.schemas.values import JsonObject, JsonValue
 from turnwise.transforms.criteria import CRITERIA, Criterion
@@ -103,16 +104,12 @@ def _threshold(name: str, value: JsonValue) -> JsonObject:
 
 
 def _snake_fields(name: str, value: JsonObject) -> JsonObject:
-    fields = {_snake(key): item for key, item in value.items()}
+    fields = {snake_case(key): item for key, item in value.items()}
     if len(fields) < len(value):
-        keys = [_snake(key) for key in value]
+        keys = [snake_case(key) for key in value]
         twice = next(key for key in keys if keys.count(key) > 1)
         raise ConfigError(f"{name}: {twice}: given in two spellings")
     return fields
-
-
-def _snake(key: str) -> str:
-    return "".join(f"_{char.lower()}" if char.isupper() else char for char in key)
 
 
 def _first_problem(error: ValidationError, model: type[BaseModel]) -> str:
@@ -128,7 +125,7 @@ def _first_problem(error: ValidationError, model: type[BaseModel]) -> str:
 def _fields_at(model: type[BaseModel], path: Sequence[int | str]) -> list[str]:
     """Returns the fields that there are at a place of a model; none where that cannot be told."""
     for step in path:
-        field = model.model_fields.get(_snake(step)) if isinstance(step, str) else None
+        field = model.model_fields.get(snake_case(step)) if isinstance(step, str) else None
         inner = [c for c in _classes(field.annotation) if issubclass(c, BaseModel)] if field else [model]
         if not inner:
             return []

@@ -10,19 +10,19 @@ from pydantic.alias_generators import to_camel
 from turnwise.schemas.discovery_engine.answer import Answer, AnswerState
 from turnwise.schemas.discovery_engine.session import AnswerSession
 from turnwise.schemas.proto.json import WireError
-from turnwise.schemas.proto.lenient import read_mended
+from turnwise.schemas.proto.lenient import read_lenient
 
 OFFSETS = {"startIndex": -1, "endIndex": -1}
 GOOD = {"answerText": "a", "citations": [{"endIndex": "1", "sources": [{"referenceId": "0"}]}]}
 
 
-def mended(value):
-    message, found = read_mended(Answer, value, "Answer", OFFSETS)
+def problems_found(value):
+    message, found = read_lenient(Answer, value, "Answer", OFFSETS)
     return message.to_value(), found
 
 
 def test_a_good_message_is_read_as_it_is():
-    assert mended(GOOD) == (GOOD, ([], []))
+    assert problems_found(GOOD) == (GOOD, ([], []))
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def test_a_good_message_is_read_as_it_is():
     ],
 )
 def test_what_cannot_be_read_is_left_out_and_said(value, read, said):
-    printed, found = mended({**GOOD, **value})
+    printed, found = problems_found({**GOOD, **value})
     assert printed == {**{k: v for k, v in GOOD.items() if k not in value}, **read}
     assert said in found.unreadable[0]
 
@@ -72,20 +72,22 @@ def test_nested_too_deeply():
     for _ in range(120):
         deep = {"a": deep}
     reference = {"structuredDocumentInfo": {"title": "t", "structData": deep}}
-    printed, found = mended({"references": [reference]})
+    printed, found = problems_found({"references": [reference]})
     assert printed == {"references": [{"structuredDocumentInfo": {"title": "t"}}]}
     assert "messages nest deeper than 100" in found.unreadable[0]
 
 
 def test_many_bad_elements_do_not_count_as_depth():
     value = {"references": [{"chunkInfo": 1}] * 150 + [{"chunkInfo": {"content": "c"}}]}
-    printed, found = mended(value)
+    printed, found = problems_found(value)
     assert printed["references"][-1] == {"chunkInfo": {"content": "c"}}
     assert len(found.unreadable) == 150
 
 
 def test_unknown_enum_values_are_kept_and_said():
-    printed, found = mended({"state": "PAUSED", "answerSkippedReasons": ["NEW", 99, "NO_RELEVANT_CONTENT"]})
+    printed, found = problems_found(
+        {"state": "PAUSED", "answerSkippedReasons": ["NEW", 99, "NO_RELEVANT_CONTENT"]}
+    )
     assert printed == {"state": "PAUSED", "answerSkippedReasons": ["NEW", 99, "NO_RELEVANT_CONTENT"]}
     assert found.unreadable == []
     assert found.unknown == [
@@ -96,7 +98,7 @@ def test_unknown_enum_values_are_kept_and_said():
 
 
 def test_a_long_name_is_cut():
-    printed, found = mended({"state": "X" * 10_000})
+    printed, found = problems_found({"state": "X" * 10_000})
     assert printed == {"state": "X" * 100} and len(found.unknown[0]) < 200
 
 
@@ -109,7 +111,7 @@ def test_an_unknown_name_is_an_error_elsewhere():
 @pytest.mark.parametrize("value", [[], None, "a", 1])
 def test_what_is_no_object_is_refused(value):
     with pytest.raises(WireError, match="a message must be a JSON object"):
-        read_mended(Answer, value, "Answer", OFFSETS)
+        read_lenient(Answer, value, "Answer", OFFSETS)
 
 
 JUNK = st.recursive(
@@ -137,8 +139,8 @@ def test_nothing_crashes_and_what_is_read_is_a_message(data):
     message = data.draw(st.sampled_from([Answer, AnswerSession]))
     value = data.draw(spoilt(message))
     before = repr(value)
-    read, found = read_mended(message, value, message.PROTO, OFFSETS)
+    read, found = read_lenient(message, value, message.PROTO, OFFSETS)
     assert repr(value) == before
-    again, rest = read_mended(message, read.to_value(), message.PROTO, OFFSETS)
+    again, rest = read_lenient(message, read.to_value(), message.PROTO, OFFSETS)
     assert again == read or "NaN" in json.dumps(read.to_value())
     assert rest.unreadable == [] and rest.unknown == found.unknown

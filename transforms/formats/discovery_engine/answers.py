@@ -17,13 +17,13 @@ from turnwise.schemas.discovery_engine.parts import (
     UnstructuredDocumentInfo,
 )
 from turnwise.schemas.proto.fields import OpenEnum
-from turnwise.schemas.proto.lenient import Mended
+from turnwise.schemas.proto.lenient import ReadProblems
 from turnwise.schemas.proto.scalars import timestamp_nanos
 from turnwise.schemas.values import JsonObject, JsonValue
 from turnwise.transforms.formats.unread import Unread
 
-STAND_INS: Mapping[str, JsonValue] = {"startIndex": -1, "endIndex": -1}
-"""What stands for an offset that cannot be read: a place outside every text."""
+PLACEHOLDERS: Mapping[str, JsonValue] = {"startIndex": -1, "endIndex": -1}
+"""Replacement for an unreadable offset, which is outside every text."""
 UNREADABLE = "UnreadableField"
 UNKNOWN = "UnknownEnumValue"
 BACKWARDS = "NegativeDuration"
@@ -34,20 +34,25 @@ _Source: TypeAlias = DocumentMetadata | UnstructuredDocumentInfo | StructuredDoc
 
 
 def answer_turn(
-    index: int, question: str | None, answer: Answer, mended: Mended, tool_name: str, raw: JsonObject
+    index: int,
+    question: str | None,
+    answer: Answer,
+    problems_found: ReadProblems,
+    tool_name: str,
+    raw: JsonObject,
 ) -> Turn:
-    """Returns the turn in which a question was answered.
+    """Returns the turn of a question and its answer.
 
     Args:
-        index: 0-based place in the conversation.
-        question: The user's words; None: the log does not have them.
+        index: 0-based turn index.
+        question: Message of the user; None: not logged.
         answer: The answer.
-        mended: What of it could not be read.
-        tool_name: What the tool is called that searches.
-        raw: The answer as it was logged.
+        problems_found: Problems found while reading the answer.
+        tool_name: Name of the search tool.
+        raw: The answer as logged.
     """
     latency = _latency_ms(answer)
-    problems = mended_problems(mended)
+    problems = read_problems(problems_found)
     if latency is not None and latency < 0:
         problems.append(grounded.Problem(BACKWARDS, f"completeTime is {-latency:g} ms before createTime"))
     turn = Turn(
@@ -68,7 +73,7 @@ def answer_turn(
 
 
 def _actions_unread(raw: JsonObject) -> Unread:
-    """Returns the actions of an answer that are no searches."""
+    """Returns the unread actions of an answer, which are no searches."""
     unread = Unread()
     for step in _objects(raw.get("steps")):
         for action in _objects(step.get("actions")):
@@ -81,11 +86,11 @@ def _objects(value: JsonValue) -> list[JsonObject]:
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
-def mended_problems(mended: Mended) -> list[grounded.Problem]:
-    """Returns what could not be read, one problem a kind."""
+def read_problems(problems_found: ReadProblems) -> list[grounded.Problem]:
+    """Returns the problems found while reading, one per kind."""
     return [
         grounded.Problem.of(kind, messages)
-        for kind, messages in ((UNREADABLE, mended.unreadable), (UNKNOWN, mended.unknown))
+        for kind, messages in ((UNREADABLE, problems_found.unreadable), (UNKNOWN, problems_found.unknown))
         if messages
     ]
 

@@ -11,9 +11,9 @@ from turnwise.schemas.conversation import Conversation, Turn
 from turnwise.schemas.discovery_engine.answer import Answer
 from turnwise.schemas.discovery_engine.session import AnswerSession, SessionTurn
 from turnwise.schemas.grounded import FAILED, UNFINISHED, GroundedAnswer, Problem
-from turnwise.schemas.proto.lenient import read_mended
+from turnwise.schemas.proto.lenient import read_lenient
 from turnwise.schemas.values import JsonObject, JsonValue
-from turnwise.transforms.formats.discovery_engine.answers import STAND_INS, answer_turn, mended_problems
+from turnwise.transforms.formats.discovery_engine.answers import PLACEHOLDERS, answer_turn, read_problems
 from turnwise.transforms.formats.discovery_engine.flat import as_reply, is_flat
 from turnwise.transforms.formats.endings import UNKNOWN, End
 from turnwise.transforms.formats.spellings import as_text
@@ -71,7 +71,7 @@ def _session(value: JsonObject, config: DiscoveryEngineConfig) -> Conversation:
 def _headed(value: JsonObject) -> tuple[Conversation, list[Problem]]:
     """Returns the conversation of a session, without turns, and what is wrong with it."""
     header = {key: item for key, item in value.items() if key != "turns"}
-    session, mended = read_mended(AnswerSession, header, "Session", STAND_INS)
+    session, problems_found = read_lenient(AnswerSession, header, "Session", PLACEHOLDERS)
     made = Conversation(
         conversation_id=session.name,
         source="discovery_engine",
@@ -80,7 +80,7 @@ def _headed(value: JsonObject) -> tuple[Conversation, list[Problem]]:
         tags=list(session.labels),
         meta={"user_pseudo_id": session.user_pseudo_id} if session.user_pseudo_id else {},
     )
-    return made, mended_problems(mended)
+    return made, read_problems(problems_found)
 
 
 def _with_problems(made: Conversation, problems: list[Problem]) -> Conversation:
@@ -93,13 +93,13 @@ def _with_problems(made: Conversation, problems: list[Problem]) -> Conversation:
 
 def _session_turn(index: int, raw: JsonValue, config: DiscoveryEngineConfig) -> Turn:
     label, is_object = f"Session.turns[{index}]", isinstance(raw, dict)
-    message, mended = read_mended(SessionTurn, raw if is_object else {}, label, STAND_INS)
+    message, problems_found = read_lenient(SessionTurn, raw if is_object else {}, label, PLACEHOLDERS)
     if not is_object:
-        mended.unreadable.append(f"{label}: a message must be a JSON object")
+        problems_found.unreadable.append(f"{label}: a message must be a JSON object")
     asked, answer = message.query.text if message.query else None, message.detailed_answer or Answer()
     logged = (raw.get("detailedAnswer") or raw.get("detailed_answer")) if isinstance(raw, dict) else None
     logged = logged if isinstance(logged, dict) else {}
-    return answer_turn(index, asked, answer, mended, config.tool_name, logged)
+    return answer_turn(index, asked, answer, problems_found, config.tool_name, logged)
 
 
 def _single(value: JsonObject, config: DiscoveryEngineConfig) -> Conversation:
@@ -107,11 +107,11 @@ def _single(value: JsonObject, config: DiscoveryEngineConfig) -> Conversation:
     body = value["answer"] if isinstance(value.get("answer"), dict) else value
     if body is value and not any(to_camel(str(key)) in _FIELDS for key in value):
         raise ValueError("neither an Answer, nor a reply or a session that holds one")
-    answer, mended = read_mended(Answer, body, "Answer", STAND_INS)
+    answer, problems_found = read_lenient(Answer, body, "Answer", PLACEHOLDERS)
     session = value.get("session")
     made, problems = _headed(session if isinstance(session, dict) else {})
     asked = _question(value, session, answer.name)
-    made.turns = [answer_turn(0, asked, answer, mended, config.tool_name, body)]
+    made.turns = [answer_turn(0, asked, answer, problems_found, config.tool_name, body)]
     made.conversation_id = answer.name or made.conversation_id
     made.app_version = _engine(answer.name) or made.app_version
     made.start_time = answer.create_time or made.start_time
