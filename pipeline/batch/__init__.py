@@ -1,1 +1,1 @@
-"""The batch job."""
+"""The batch job: its graph, its counts and its report."""

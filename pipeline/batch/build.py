@@ -1,4 +1,4 @@
-"""Wires a run: sources, parsing, matching, scoring, metrics, sinks."""
+"""Wires a batch run: sources, parsing, matching, scoring, metrics, sinks."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -40,10 +40,10 @@ def build(root: beam.Pipeline, logs: Source, cases: Source | None, settings: Run
 
     Args:
         root: The pipeline.
-        logs: Where conversation logs come from.
-        cases: Where eval cases come from; None: conversations stand alone or bring their cases along.
-        settings: What the run was asked to do.
-        sink: Where the tables go.
+        logs: Source of conversation logs.
+        cases: Source of eval cases; None: conversations have none, or bring their own.
+        settings: Settings of the run.
+        sink: Sink for the tables.
     """
     records, read_failures = logs.read(root, "Logs")
     reader = LogReader(settings.input_format, settings.config.discovery_engine)
@@ -117,7 +117,7 @@ def _of_run(entry: tuple[str, MetricsState]) -> tuple[str, tuple[str, MetricsSta
 
 
 class _MetricRowsFn(beam.DoFn):
-    """Turns the sums of all app versions into the tables and the document of a run."""
+    """Yields the metrics tables and the aggregated metrics of a run from the sums of all app versions."""
 
     def __init__(self, run_id: str) -> None:
         self._run_id = run_id
@@ -134,7 +134,7 @@ class _MetricRowsFn(beam.DoFn):
 
 
 def aggregate_versions(states: list[tuple[str, MetricsState]]) -> JsonObject:
-    """Returns CES's AggregatedMetrics over all app versions, told apart by their last segment."""
+    """Returns CES's AggregatedMetrics over all app versions, keyed by their last segment."""
     merged: dict[str, MetricsState] = {}
     for version, state in states:
         merged.setdefault(version.rsplit("/", 1)[-1], MetricsState()).merge(state)

@@ -1,4 +1,4 @@
-"""Accounts for everything that went into a run, and says whether it failed."""
+"""Reads the counters of a run and checks its gates."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -29,7 +29,7 @@ _COUNTERS = (
 
 
 def run_counts(result: PipelineResult) -> JsonObject:
-    """Returns how many records, conversations and results there were, and how many were lost where."""
+    """Returns the numbers of records, conversations, cases and results, and of lost ones by reason."""
     counters = result.metrics().query(MetricsFilter().with_namespace(NAMESPACE))["counters"]
     found = dict.fromkeys(_COUNTERS, 0)
     for counter in counters:
@@ -58,12 +58,12 @@ def _counted(result: PipelineResult, namespace: str) -> dict[str, int]:
 
 
 def guessed_tools(result: PipelineResult) -> JsonObject:
-    """Returns the tools whose effect was guessed, with the guess and in how many conversations it counted."""
+    """Returns the tools whose effect was guessed: the guess, and in how many conversations it counted."""
     return guesses_by_tool(_counted(result, GUESSED_TOOLS))
 
 
 def guesses_by_tool(counted: Mapping[str, int]) -> JsonObject:
-    """Returns counts by `EFFECT|TOOL` as an object by tool."""
+    """Converts counts by `EFFECT|TOOL` to an object by tool."""
     split = ((key.partition("|"), number) for key, number in counted.items())
     return {name: {"effect": effect, "conversations": number} for (effect, _, name), number in split}
 
@@ -75,18 +75,18 @@ def gate_problems(
     missed: Callable[[str], list[str]] = lambda criterion: [],
     lost_places: Callable[[], list[str]] = list,
 ) -> list[str]:
-    """Returns why the run fails, one line each; empty: it does not.
+    """Returns why the run fails, one line per reason; empty if it does not.
 
     Args:
-        settings: What the run was asked to do.
-        counts: What was read, scored and lost.
+        settings: Settings of the run.
+        counts: Numbers of what was read, scored and lost.
         rows: Rows of `metrics_by_app_version` over the whole run.
         missed: Returns the conversations that failed a criterion or are undecided on it.
-        lost_places: Returns where the lost records and cases stand.
+        lost_places: Returns source and position of lost records and cases.
     """
     problems = _nothing_scored(counts, rows)
     if not _is_balanced(counts):
-        problems.append(f"the run lost track of something: {'; '.join(balance_text(counts).splitlines())}")
+        problems.append(f"the counts do not add up: {'; '.join(balance_text(counts).splitlines())}")
     unread = counts.get("unread_ends", 0)
     lost = counts["lost_records"] + counts["lost_conversations"] + unread
     total = counts["lost_records"] + counts["conversations"] + unread
@@ -96,7 +96,7 @@ def gate_problems(
             f"{lost} of {total} records and conversations failed, more than --max_failure_ratio {limit:g}"
         )
     if counts["lost_cases"] and not counts["cases"] and not settings.is_streaming:
-        problems.append(f"no eval case was read: {counts['lost_cases']} failed; failures-* says why")
+        problems.append(f"no eval case was read: {counts['lost_cases']} failed; see failures-*")
     for name in settings.fail_on:
         problem = _gate(name, settings, counts, rows)
         if problem:
@@ -107,22 +107,22 @@ def gate_problems(
 
 
 def _lost_text(settings: RunSettings, counts: JsonObject, lost_places: Callable[[], list[str]]) -> str:
-    """Returns where the lost records stand that leave a gate undecided; empty: there are none."""
+    """Returns source and position of lost records that leave a gate undecided; empty if there are none."""
     records = counts["lost_records"] if settings.max_failure_ratio is None else 0
     return f"lost: {names_text(lost_places(), LONGEST_PLACE)}" if records or counts["lost_cases"] else ""
 
 
 def _nothing_scored(counts: JsonObject, rows: Sequence[JsonObject]) -> list[str]:
-    """Returns why no conversation has a score or a verdict, in one line; empty: one has."""
+    """Returns why no conversation has a score or a verdict; empty if one has."""
     if any(row["scored"] for row in rows):
         return []
     lost = counts["lost_records"] + counts["lost_conversations"]
     if counts["results"]:
-        reason = f"{counts['results']} conversations have no value by any criterion; scores-* says why"
+        reason = f"{counts['results']} conversations have no value by any criterion; see scores-*"
     elif counts.get("unread_ends"):
         reason = f"{lost} records and conversations failed, {counts['unread_ends']} files break off"
     elif lost:
-        reason = f"{lost} records and conversations failed; failures-* says why"
+        reason = f"{lost} records and conversations failed; see failures-*"
     else:
         reason = "the input holds no record"
     return [f"no conversation was scored: {reason}"]

@@ -1,4 +1,4 @@
-"""Runs a pipeline."""
+"""Runs the batch job."""
 
 import gc
 import logging
@@ -30,13 +30,13 @@ _OBJECTS_BETWEEN_COLLECTIONS = 50_000
 
 
 def run(settings: RunSettings, options: PipelineOptions) -> int:
-    """Runs the main job and reports on it.
+    """Runs the batch job and reports on it.
 
     Returns:
-        Exit status: 0, or 1 if a gate of the run (`--max_failure_ratio`, `--fail_on`) was missed.
+        Exit status: 0, or 1 if the run failed or missed a gate (`--max_failure_ratio`, `--fail_on`).
 
     Raises:
-        ConfigError: Something the user must put right; nothing was run.
+        ConfigError: The options or inputs are wrong; nothing was run.
     """
     limit, spread = settings.max_record_bytes, settings.is_distributed
     logs = FileSource(file_patterns("--input", settings.input), limit, "unread_records", spread)
@@ -97,7 +97,7 @@ def _left(settings: RunSettings) -> str:
 
 
 def try_judge(settings: RunSettings) -> None:
-    """Raises ConfigError if the judge cannot work: before anything runs, at no cost."""
+    """Raises ConfigError if the judge cannot be used. Calls no model."""
     selection = settings.selection
     asked = (*selection.judged, *(selection.of_dialects if settings.eval_cases else ()))
     if asked:
@@ -113,9 +113,9 @@ def _estimate(pipeline: beam.Pipeline, logs: Source, cases: Source | None, setti
 
 
 def run_to_the_end(pipeline: beam.Pipeline) -> PipelineResult:
-    """Runs a pipeline and waits for its end; raises what made it fail."""
+    """Runs a pipeline and waits for its end; raises the error that made it fail."""
     calm_collector()
-    # Beam logs, with its traceback, every error that it raises to us as well.
+    # Beam also logs, with a traceback, every error that it raises.
     for name in ("common", "direct.executor"):
         logging.getLogger(f"apache_beam.runners.{name}").setLevel(logging.CRITICAL)
     try:
@@ -129,7 +129,7 @@ def run_to_the_end(pipeline: beam.Pipeline) -> PipelineResult:
     except RuntimeError as error:
         if "KeyboardInterrupt" in str(error):
             raise KeyboardInterrupt from None
-        # Beam wraps an error that it cannot make anew with its own words.
+        # Beam wraps an error that it cannot recreate.
         cause = error.__cause__ or error.__context__
         raise (cause if isinstance(cause, OSError) else error) from None
     finally:
@@ -137,36 +137,36 @@ def run_to_the_end(pipeline: beam.Pipeline) -> PipelineResult:
 
 
 def _own_words(error: Exception) -> str:
-    """Returns what an error said before Beam added where it was raised."""
+    """Returns the message of an error without the step that Beam appends."""
     return str(error).partition(" [while running")[0]
 
 
 def keep_inputs(settings: RunSettings) -> None:
-    """Raises ConfigError if --overwrite could remove what is to be read."""
+    """Raises ConfigError if --overwrite could remove an input."""
     output = Path(settings.output).resolve()
     for path in (*settings.input, *settings.eval_cases):
         place = Path(path).resolve()
         if settings.overwrite and "://" not in path and output in (place, *place.parents):
             raise ConfigError(
-                f"--output {settings.output}: holds the input {path}, which --overwrite would endanger"
+                f"--output {settings.output}: holds the input {path}, which --overwrite could remove"
             )
 
 
 def calm_collector() -> None:
-    """Makes the garbage collector run seldom: records live shortly and hold no cycles, modules live on."""
+    """Makes the garbage collector run rarely: records are short-lived and hold no cycles."""
     gc.enable()
     gc.freeze()
     gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS, 20, 20)
 
 
 def only_translates(options: PipelineOptions) -> bool:
-    """Returns whether a pipeline is to be translated for a runner and not run."""
+    """Returns whether the pipeline is only translated for a runner, not run."""
     is_template = options.view_as(GoogleCloudOptions).template_location is not None
     return is_template or bool(options.view_as(TestOptions).dry_run)
 
 
 def translate(pipeline: beam.Pipeline) -> None:
-    """Translates a pipeline without running it; of Beam's runners only Dataflow's can do that itself."""
+    """Translates a pipeline without running it. Only Dataflow's runner does this in `run`."""
     if type(pipeline.runner).__name__ == "DataflowRunner":
         pipeline.run()
     else:

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM: the first ends a run in order, the second at once."""
+"""Handles Ctrl-C and SIGTERM: the first signal stops a run cleanly, the second ends the process."""
 
 import os
 import signal
@@ -18,23 +18,23 @@ class Interrupted(KeyboardInterrupt):
     """A signal ended a run.
 
     Attributes:
-        number: The signal's.
+        number: Number of the signal.
     """
 
     def __init__(self, number: int, left: str = "") -> None:
-        """Words the message; `left` says what of the run is kept beside its files."""
+        """Creates the error; `left` describes rows of the run that remain in a store."""
         message = f"interrupted by {signal.Signals(number).name}; no file of this run was kept"
         super().__init__(f"{message}; {left}" if left else message)
         self.number = number
 
 
 def interrupted_status(number: int = signal.SIGINT) -> int:
-    """Returns the exit status of a process that a signal ended."""
+    """Returns the exit status of a process ended by a signal."""
     return 128 + number
 
 
 def end_at_signal() -> None:
-    """Ends the process with one line at a signal, until something else handles it; ignored ones stay so."""
+    """Ends the process with one line at a signal, until another handler is set; keeps ignored signals."""
 
     def end(number: int, frame: FrameType | None) -> None:
         os.write(2, f"turnwise: interrupted by {signal.Signals(number).name}\n".encode())
@@ -46,7 +46,7 @@ def end_at_signal() -> None:
 
 
 def leave_signals() -> None:
-    """Sets Python's own handlers, for servers that handle signals themselves; ignored ones stay so."""
+    """Restores Python's handlers, for servers with their own signal handling; keeps ignored signals."""
     for number, handler in ((signal.SIGINT, signal.default_int_handler), (signal.SIGTERM, signal.SIG_DFL)):
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, handler)
@@ -57,7 +57,7 @@ def drained_by_signal(stop: Callable[[], None]) -> Iterator[None]:
     """Calls `stop` at the first signal while the body runs; the second ends the process."""
 
     def drain(number: int) -> None:
-        print("turnwise: ending: what was read is scored and written (again: stop now)", file=sys.stderr)
+        print("turnwise: stopping: scoring what was read (press again to stop now)", file=sys.stderr)
         stop()
 
     with _handled(drain):
@@ -66,11 +66,10 @@ def drained_by_signal(stop: Callable[[], None]) -> Iterator[None]:
 
 @contextmanager
 def interrupted_by_signal() -> Iterator[None]:
-    """Ends the body with Interrupted at the first signal; the second ends the process.
+    """Raises Interrupted from the body at the first signal; the second ends the process.
 
-    A KeyboardInterrupt is lost where it is raised in a finaliser, a callback or compiled code that swallows
-    it. So it is raised again, once a second, until the body has ended; and a body that ended although it was
-    interrupted counts as interrupted.
+    Finalisers, callbacks and compiled code can swallow a KeyboardInterrupt. Therefore it is raised again once
+    a second until the body ends, and a body that ends normally after a signal still counts as interrupted.
     """
     received: list[int] = []
     is_over = threading.Event()
@@ -99,7 +98,7 @@ def interrupted_by_signal() -> Iterator[None]:
 
 @contextmanager
 def _handled(first: Callable[[int], None], others: dict[int, _Handler] | None = None) -> Iterator[None]:
-    """Calls `first` at the first signal; the second ends the process. Does nothing but in the main thread."""
+    """Calls `first` at the first signal; the second ends the process. Main thread only."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -1,4 +1,4 @@
-"""The end of a run: what a person sees, `run.json`, and the exit status."""
+"""Reports on a finished run: text on the terminal, `run.json`, exit status."""
 
 import sys
 from collections.abc import Sequence
@@ -21,19 +21,19 @@ from turnwise.schemas.values import JsonObject
 
 
 def report_batch(settings: RunSettings, result: PipelineResult) -> int:
-    """Reports on a run that has read everything; returns the exit status."""
+    """Reports on a finished batch run; returns the exit status."""
     rows = read_rows(settings.output, "metrics_by_app_version", settings.output_format)
     return report(settings, Figures(run_counts(result), judge_usage(result), guessed_tools(result)), rows)
 
 
 class Figures(NamedTuple):
-    """What a run did, beside its metrics.
+    """Figures of a run beside its metrics.
 
     Attributes:
-        counts: What was read, scored and lost.
-        usage: What judges were asked.
+        counts: Numbers of what was read, scored and lost.
+        usage: Usage of judges.
         guesses: The tools whose effect was guessed.
-        unread: What of a stream's input breaks off and was not read, one line each.
+        unread: Incomplete ends of a stream's input that were not read, one line each.
     """
 
     counts: JsonObject
@@ -43,11 +43,11 @@ class Figures(NamedTuple):
 
 
 def report(settings: RunSettings, figures: Figures, rows: Sequence[JsonObject]) -> int:
-    """Prints the table and the balance, writes `run.json` and returns the exit status.
+    """Prints the report, writes `run.json` and returns the exit status.
 
     Args:
-        settings: What the run was asked to do.
-        figures: What it did.
+        settings: Settings of the run.
+        figures: Figures of the run.
         rows: Rows of `metrics_by_app_version` over the whole run.
     """
     counts, usage, guesses, unread = figures
@@ -75,7 +75,7 @@ def report(settings: RunSettings, figures: Figures, rows: Sequence[JsonObject]) 
     if settings.store:
         say(f"store: {printable(shown_url(settings.store))}{_replaced_text(replaced)}")
     if unread:
-        complain(f"not read: {names_text(unread, LONGEST_LINE)}; a later process reads what is completed")
+        complain(f"not read: {names_text(unread, LONGEST_LINE)}; start again to read it once it is complete")
     for problem in problems:
         complain(problem)
     status = 1 if problems else 0
@@ -95,8 +95,8 @@ def _replaced(settings: RunSettings, results: int) -> int | None:
 def _replaced_text(replaced: int | None) -> str:
     if replaced is None:
         return "\nstore: results replaced within the run: not counted"
-    told = "results were replaced by others of the same conversation, case and app version"
-    return f"\nstore: {replaced} {told}" if replaced else ""
+    text = "results were replaced by others of the same conversation, case and app version"
+    return f"\nstore: {replaced} {text}" if replaced else ""
 
 
 def _run_document(

@@ -1,1 +1,1 @@
-"""The command line."""
+"""The command line: commands, options and their help."""

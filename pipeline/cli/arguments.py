@@ -1,4 +1,4 @@
-"""The options of `turnwise run`. Without Beam, so that help and usage errors come at once."""
+"""Defines the options of `turnwise run`. Does not import Beam, so that help is fast."""
 
 import argparse
 
@@ -6,28 +6,28 @@ from turnwise.transforms.formats.base import AUTO, log_formats
 from turnwise.transforms.judging.judges.base import JUDGES
 
 _STREAM_LENGTHS = (
-    ("--session_gap", float, "silence that ends a conversation whose events come one by one (default: 600)"),
+    ("--session_gap", float, "silence that ends a conversation of single events (default: 600)"),
     ("--window", float, "length of the metrics' windows (default: 3600)"),
-    ("--allowed_lateness", float, "how late a window or a conversation still grows (default: 86400)"),
-    ("--pane_every", int, "how often the figures of an open window are written (default: 60)"),
+    ("--allowed_lateness", float, "how long late records still change a window (default: 86400)"),
+    ("--pane_every", int, "interval at which an open window is written (default: 60)"),
     ("--max_run_time", float, "end after this time"),
 )
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds turnwise's own options to a parser."""
-    _add_input(parser.add_argument_group("what is read"))
-    _add_judge(parser.add_argument_group("who judges"))
-    _add_output(parser.add_argument_group("what is written"))
-    _add_stream(parser.add_argument_group("a stream (with --streaming); lengths of time in seconds"))
-    _add_gates(parser.add_argument_group("when the run itself fails (exit status 1)"))
+    _add_input(parser.add_argument_group("input"))
+    _add_judge(parser.add_argument_group("judge"))
+    _add_output(parser.add_argument_group("output"))
+    _add_stream(parser.add_argument_group("streaming (with --streaming); times in seconds"))
+    _add_gates(parser.add_argument_group("gates (exit status 1)"))
 
 
 def _add_input(group: argparse._ArgumentGroup) -> None:
     _add_paths(
         group,
         "--input",
-        "conversation logs: files, directories or globs; of a stream also - (standard input), "
+        "conversation logs: files, directories or globs; with --streaming also - (standard input), "
         "pubsub:projects/P/subscriptions/S, kafka://HOST:PORT/TOPIC?group=G",
     )
     group.add_argument(
@@ -36,7 +36,7 @@ def _add_input(group: argparse._ArgumentGroup) -> None:
         metavar="FORMAT",
         help=format_help(),
     )
-    _add_paths(group, "--eval_cases", "eval cases: files, directories, globs or addresses of stores")
+    _add_paths(group, "--eval_cases", "eval cases: files, directories, globs or URLs of stores")
     group.add_argument("--config", metavar="FILE", help="criteria and thresholds: ADK's EvalConfig JSON")
     group.add_argument(
         "--max_record_mb",
@@ -66,7 +66,7 @@ def _add_judge(group: argparse._ArgumentGroup) -> None:
         + "; ".join(f"{name}: {kind.help}" for name, kind in sorted(JUDGES.items()))
         + " (default: gemini where the environment has credentials, else none)",
     )
-    group.add_argument("--judge_model", metavar="NAME", help="model, where a criterion names none")
+    group.add_argument("--judge_model", metavar="NAME", help="model of criteria that name none")
     group.add_argument(
         "--judge_concurrency",
         type=int,
@@ -77,52 +77,54 @@ def _add_judge(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--judge_cache",
         metavar="FILE",
-        help="SQLite file that keeps replies, or none (default: ~/.cache/turnwise/replies.sqlite)",
+        help="SQLite file for replies, or none (default: ~/.cache/turnwise/replies.sqlite)",
     )
     group.add_argument(
         "--sample_rate",
         type=float,
         default=1.0,
         metavar="SHARE",
-        help="share (0..1) of the conversations that are judged, the same ones in every run (default: 1)",
+        help="share (0..1) of conversations to judge, the same in every run (default: 1)",
     )
     group.add_argument(
         "--estimate",
         action="store_true",
-        help="print what the judge would be asked and cost; ask and write nothing",
+        help="print the number of judge calls and their cost; call no judge, write nothing",
     )
 
 
 def _add_output(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--output", metavar="DIR", help="directory of the run's files")
-    group.add_argument("--output_format", choices=("jsonl", "avro"), default="jsonl", help="of the tables")
+    group.add_argument(
+        "--output_format", choices=("jsonl", "avro"), default="jsonl", help="format of the tables"
+    )
     group.add_argument("--overwrite", action="store_true", help="replace an earlier run in DIR")
-    group.add_argument("--run_id", metavar="ID", help="name of the run (default: made from its start time)")
+    group.add_argument("--run_id", metavar="ID", help="id of the run (default: from its start time)")
     group.add_argument(
         "--store",
         metavar="URL",
-        help="store that results and failures go into as well: sqlite:///FILE or postgresql://...",
+        help="also write results and failures to a store: sqlite:///FILE or postgresql://...",
     )
     group.add_argument(
         "--store_app",
         metavar="APP",
-        help="projects/P/locations/L/apps/A: the app of what names none",
+        help="projects/P/locations/L/apps/A: app of results that name none",
     )
 
 
 def _add_stream(group: argparse._ArgumentGroup) -> None:
     for name, kind, text in _STREAM_LENGTHS:
         group.add_argument(name, type=kind, metavar="S", help=text)
-    group.add_argument("--stop_after", type=int, metavar="N", help="end after so many conversations")
+    group.add_argument("--stop_after", type=int, metavar="N", help="end after N conversations")
     group.add_argument(
         "--alerts",
         metavar="URI",
-        help="where alerts go: a file, http(s)://..., pubsub:projects/P/topics/T (default: DIR/alerts.jsonl)",
+        help="sink for alerts: a file, http(s)://..., pubsub:projects/P/topics/T (default: DIR/alerts.jsonl)",
     )
     group.add_argument(
         "--timestamp_attribute",
         metavar="NAME",
-        help="attribute of Pub/Sub messages that tells the event time",
+        help="attribute of Pub/Sub messages that holds the event time",
     )
 
 
@@ -131,7 +133,7 @@ def _add_gates(group: argparse._ArgumentGroup) -> None:
         "--max_failure_ratio",
         type=float,
         metavar="SHARE",
-        help="largest share (0..1) of records and conversations that may be lost",
+        help="fail if a larger share (0..1) of records and conversations is lost",
     )
     group.add_argument(
         "--fail_on",
@@ -143,11 +145,11 @@ def _add_gates(group: argparse._ArgumentGroup) -> None:
 
 
 def command_parser() -> argparse.ArgumentParser:
-    """Returns the parser that prints `turnwise run --help`."""
+    """Returns the parser for `turnwise run --help`."""
     parser = argparse.ArgumentParser(
         prog="turnwise run",
         description="Scores recorded conversations, turn by turn, and writes scores, results and metrics.",
-        epilog="Apache Beam's options are accepted too. The default runner, DirectRunner, is this process.",
+        epilog="Apache Beam's options are accepted too. The default, DirectRunner, runs in this process.",
         allow_abbrev=False,
     )
     add_arguments(parser)

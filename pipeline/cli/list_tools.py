@@ -1,4 +1,4 @@
-"""`turnwise tools`: the tools that logs and cases speak of, as the config's `tools`. Without Beam."""
+"""Implements `turnwise tools`: lists the tools of logs and cases as the config's `tools`. Without Beam."""
 
 import argparse
 import glob
@@ -42,10 +42,10 @@ class _Parser(argparse.ArgumentParser):
 
 
 def list_tools(argv: Sequence[str]) -> int:
-    """Prints every tool with its effect and where that comes from.
+    """Prints every tool with its effect and the source of that information.
 
     Returns:
-        Exit status 0; 1 if nothing could be read.
+        Exit status: 0, or 1 if nothing could be read.
 
     Raises:
         ConfigError: An option, the config or a path is wrong.
@@ -58,7 +58,7 @@ def list_tools(argv: Sequence[str]) -> int:
         LogReader(options.input_format, config.discovery_engine),
         CaseReader(config.ces),
     )
-    _each_record(options.log, listing.add, listing.problems)
+    _each_record([*options.log, *options.eval_cases], listing.add, listing.problems)
     say(_text(listing.tools))
     guessed = sum(tool.is_guess for tool in listing.tools.values())
     print(f"{len(listing.tools)} tools, {guessed} of them guessed by name", file=sys.stderr)
@@ -70,8 +70,8 @@ def list_tools(argv: Sequence[str]) -> int:
 def _parser() -> _Parser:
     parser = _Parser(
         prog="turnwise tools",
-        description="Lists the tools that logs speak of, with what they do and where that is known from, "
-        "as JSON for the config.",
+        description="Lists the tools of logs and eval cases, with their effects and the source of that "
+        "information, as JSON for the config.",
         allow_abbrev=False,
     )
     parser.add_argument(
@@ -79,14 +79,14 @@ def _parser() -> _Parser:
     )
     parser.add_argument("--input_format", default=AUTO, metavar="FORMAT", help=format_help())
     parser.add_argument(
-        "--eval_cases", nargs="+", metavar="PATH", help="eval cases whose tools are listed too"
+        "--eval_cases", nargs="+", default=[], metavar="PATH", help="eval cases whose tools are listed too"
     )
-    parser.add_argument("--config", metavar="FILE", help="its `tools` go before everything else")
+    parser.add_argument("--config", metavar="FILE", help="config whose `tools` take precedence")
     return parser
 
 
 def _text(tools: dict[str, ToolEffect]) -> str:
-    """Returns the tools by name as JSON, one a line; a name that would be read as a glob is escaped."""
+    """Returns the tools by name as JSON, one per line, with glob characters in names escaped."""
     lines = [
         f"    {_json(glob.escape(name))}: {_json(_setting(tool))}" for name, tool in sorted(tools.items())
     ]
@@ -98,13 +98,13 @@ def _json(value: str | JsonObject) -> str:
 
 
 def _setting(tool: ToolEffect) -> JsonObject:
-    """Returns what the config would say; of a tool that changes nothing only that."""
+    """Returns the config entry of a tool; only its effect and source if it changes nothing."""
     setting = {"effect": tool.effect, "source": tool.source}
     return setting if tool.effect == "read" else {**tool._asdict()}
 
 
 class _Listing:
-    """Gathers tools; a source that says what a tool does goes before a guess."""
+    """Collects tools. A declared effect takes precedence over a guess."""
 
     def __init__(self, settings: ToolSettings, logs: LogReader, cases: CaseReader) -> None:
         self._settings, self._logs, self._cases = settings, logs, cases
@@ -165,7 +165,7 @@ def _calls_expected(case: EvalCase | None) -> Iterator[ToolCall]:
 
 
 def _each_record(paths: Sequence[str], add: Callable[[Record], None], problems: list[str]) -> None:
-    """Hands over every record of some files, and keeps in one line what could not be read."""
+    """Passes every record of some files to `add`; adds one line to `problems` for each that fails."""
     for file in [file for path in paths for file in _files(path)]:
         if isinstance(file, Unreadable):
             problems.append(_line(shown_path(file.path), file.error))
@@ -202,7 +202,7 @@ def _records(path: str) -> Iterator[Record | Failure]:
 
 
 def _files(path: str) -> list[str | Unreadable]:
-    """Returns the files of a path; raises ConfigError if there are none, or if they are of another kind."""
+    """Returns the files of a path; raises ConfigError if there are none, or of unsupported kinds only."""
     if "://" in path:
         check_places("tools", [path])
         return [path]

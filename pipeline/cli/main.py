@@ -1,4 +1,4 @@
-"""The command `turnwise`."""
+"""Implements the command `turnwise`."""
 
 import gc
 import os
@@ -20,7 +20,7 @@ _USAGE = """usage: turnwise COMMAND [options]
 
 commands:
   run    score recorded conversations (turnwise run --help)
-  tools  list the tools that logs speak of, and what they do (turnwise tools --help)
+  tools  list the tools of logs and their effects (turnwise tools --help)
   serve  serve a store of evaluations and results over MCP and REST (turnwise serve --help)
 """
 
@@ -31,7 +31,7 @@ def run_command() -> None:
     guard_terminal()
     status = main(sys.argv[1:])
     if status in _INTERRUPTED:
-        # Nothing is left to do, and threads of libraries may wait for an answer for long.
+        # Threads of libraries may still wait for an answer.
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(status)
@@ -42,8 +42,8 @@ def main(argv: Sequence[str]) -> int:
     """Runs one command.
 
     Returns:
-        0: done; 1: the run failed a gate of its own, or a disk or network failed it; 2: something the user
-        must put right, said in one line; 130: interrupted.
+        0: done. 1: a gate was missed, or a disk or network failed. 2: usage error, printed in one line.
+        130, 143: interrupted.
     """
     if not argv or argv[0] in ("-h", "--help"):
         print(_USAGE, end="")
@@ -53,12 +53,12 @@ def main(argv: Sequence[str]) -> int:
 
         print(version("turnwise"))
         return 0
-    # Settings take long to import: signals are handled before.
+    # Imported late: signals are handled before the slow import of settings.
     from turnwise.schemas.config import ConfigError
 
     try:
         if argv[0] not in _COMMANDS:
-            raise ConfigError(f"unknown command {argv[0]} (there are: {', '.join(_COMMANDS)})")
+            raise ConfigError(f"unknown command {argv[0]} (commands: {', '.join(_COMMANDS)})")
         return _COMMANDS[argv[0]](argv[1:])
     except ConfigError as error:
         complain(str(error))
@@ -87,9 +87,9 @@ def _run(argv: Sequence[str]) -> int:
 
         command_parser().print_help()
         return 0
-    # gRPC's own log speaks of connections that end, in the middle of what is printed for people.
+    # gRPC logs closed connections to the terminal.
     os.environ.setdefault("GRPC_VERBOSITY", "ERROR")
-    # Modules and the graph are made of objects that live to the end: nothing to collect until they are there.
+    # Modules and the graph live to the end: there is nothing to collect while they are created.
     gc.disable()
     try:
         from turnwise.pipeline.batch.run import run

@@ -1,4 +1,4 @@
-"""The command line: turnwise's own options beside Beam's."""
+"""Parses the command line of `turnwise run`: turnwise's options and Beam's."""
 
 import argparse
 import os
@@ -19,13 +19,13 @@ from turnwise.pipeline.settings.workers import fit_workers
 from turnwise.pipeline.streaming.inputs.kafka_uri import SCHEME
 from turnwise.schemas.config import ConfigError
 
-# Beam's own DirectRunner would first try to download another engine.
+# Beam's DirectRunner would first try to download another engine.
 _IN_PROCESS = "FnApiRunner"
 _STREAMS_IN_PROCESS = "BundleBasedDirectRunner"
 
 
 class EvalOptions(PipelineOptions):
-    """turnwise's options, declared with Beam's."""
+    """turnwise's options, declared as Beam options."""
 
     @classmethod
     def _add_argparse_args(cls, parser: argparse.ArgumentParser) -> None:
@@ -38,7 +38,14 @@ class _Parser(argparse.ArgumentParser):
 
 
 def parse_options(argv: Sequence[str]) -> tuple[RunSettings, PipelineOptions]:
-    """Returns the settings of a command line, and Beam's options; raises ConfigError."""
+    """Parses and checks a command line.
+
+    Returns:
+        The settings of the run, and Beam's options.
+
+    Raises:
+        ConfigError: An option is unknown or wrong, or a package is missing.
+    """
     _reject_unknown(argv)
     options = PipelineOptions(list(argv))
     own = vars(_own_parser().parse_known_args(list(argv))[0])
@@ -58,7 +65,7 @@ def parse_options(argv: Sequence[str]) -> tuple[RunSettings, PipelineOptions]:
 
 
 def _split(own: dict[str, Any]) -> tuple[RawOptions, RawStreamOptions]:
-    """Tells the options of every run and those of a stream apart."""
+    """Separates the options of all runs from those of streams."""
     stream = {field.name: own.pop(field.name) for field in fields(RawStreamOptions)}
     return RawOptions(**own), RawStreamOptions(**stream)
 
@@ -73,7 +80,7 @@ def _check_extras(settings: RunSettings) -> None:
 
 
 def _made_runner(name: str) -> PipelineRunner:
-    """Returns a runner; raises ConfigError if Beam does not know it, or its package is missing."""
+    """Returns a runner; raises ConfigError if its name is unknown or its package is missing."""
     if "dataflow" in name.lower():
         check_extra(f"--runner={name}", "turnwise[gcp]")
     try:
@@ -83,9 +90,9 @@ def _made_runner(name: str) -> PipelineRunner:
 
 
 def _check_runner(options: PipelineOptions, name: str, runner: PipelineRunner) -> None:
-    """Raises ConfigError if a runner misses an option that it needs.
+    """Raises ConfigError if an option that the runner requires is missing or wrong.
 
-    Beam asks Google Cloud Storage here, and waits for minutes where that cannot be reached.
+    For Dataflow, Beam contacts Google Cloud Storage here and can wait for minutes.
     """
     try:
         problems = PipelineOptionsValidator(options, runner).validate()
@@ -102,7 +109,7 @@ def _own_parser() -> _Parser:
 
 
 def _reject_unknown(argv: Sequence[str]) -> None:
-    """Raises ConfigError for an option that neither turnwise nor Beam knows; Beam itself would swallow it."""
+    """Raises ConfigError for an unknown option, which Beam would ignore."""
     parser = _Parser(add_help=False, allow_abbrev=False, conflict_handler="resolve")
     for group in _all_subclasses(PipelineOptions):
         group._add_argparse_args(parser)  # type: ignore[arg-type]

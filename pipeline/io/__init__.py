@@ -1,1 +1,1 @@
-"""Sources and sinks: files, stores and the formats of their rows."""
+"""Reads records and writes tables: files, stores, the terminal."""

@@ -1,4 +1,4 @@
-"""The elements of a JSON array, however deeply they are nested, and whatever is wrong with some of them."""
+"""Splits JSON arrays into elements, including deeply nested and malformed arrays."""
 
 import json
 import re
@@ -11,7 +11,7 @@ _MARKS = re.compile(rb'\\.|["\[\]{},]', re.DOTALL)
 
 
 class ArrayFault(NamedTuple):
-    """What is wrong with an array as such, and the text that could not be read for it."""
+    """An error in the structure of an array, and the text that could not be read."""
 
     text: bytes
     problem: str
@@ -23,7 +23,7 @@ class _Part(NamedTuple):
 
 
 def array_elements(text: bytes) -> list[JsonValue] | None:
-    """Returns the elements of a JSON array; None: it is none, has a fault or is nested too deeply."""
+    """Returns the elements of a JSON array; None if it is no array, malformed or nested too deeply."""
     if text.lstrip()[:1] != b"[":
         return None
     try:
@@ -33,10 +33,10 @@ def array_elements(text: bytes) -> list[JsonValue] | None:
 
 
 def element_texts(text: bytes) -> Iterator[bytes | ArrayFault]:
-    """Yields the texts of the elements of a JSON array that is nested deeply, or has faults.
+    """Yields the texts of the elements of a deeply nested or malformed JSON array.
 
-    An element with a fault is given as it is. Where it cannot be told where it ends, one fault says from
-    which element on nothing was read. Elements are counted from 1.
+    A malformed element is yielded unchanged. If its end cannot be determined, one fault names the first
+    element that was not read. Elements are counted from 1.
     """
     number, is_ended = 0, False
     for part in _split(text):
@@ -54,7 +54,7 @@ def element_texts(text: bytes) -> Iterator[bytes | ArrayFault]:
 
 
 def _whole_ones(part: _Part) -> Iterator[bytes]:
-    """Yields the elements of a part; of a text that is cut off only a whole object."""
+    """Yields the elements of a part; of a truncated part only a complete object."""
     if part.ends_at:
         yield from _run_together(part.text) if part.text else ()
     elif part.text.startswith(b"{") and not _is_broken(part.text):
@@ -72,7 +72,7 @@ def _faults(part: _Part, number: int, found: int) -> Iterator[ArrayFault]:
 
 
 def _run_together(text: bytes) -> Iterator[bytes]:
-    """Yields the texts of objects that stand side by side without a comma; else the text itself."""
+    """Yields the texts of objects that follow each other without a comma; otherwise the text itself."""
     if not _is_broken(text):
         yield text
         return
@@ -100,7 +100,7 @@ def _is_broken(text: bytes) -> bool:
 
 
 def _split(text: bytes) -> Iterator[_Part]:
-    """Yields the texts of an array's elements, with the sign that ends each, and what follows the array."""
+    """Yields the texts of an array's elements with the character that ends each, then the rest."""
     depth = start = 0
     is_string = False
     for mark in _MARKS.finditer(text):

@@ -1,4 +1,4 @@
-"""The files of a run in its output directory, on any filesystem that Beam knows."""
+"""Manages the output directory of a run on any filesystem that Beam supports."""
 
 import fcntl
 import json
@@ -29,12 +29,12 @@ _OURS = re.compile(
 
 
 def partial_path(directory: str, name: str) -> str:
-    """Returns a path of its own for a file that is being written."""
+    """Returns a unique temporary path for a file of the directory."""
     return FileSystems.join(directory, f"{name}.{uuid4().hex}.partial")
 
 
 def write_partial(directory: str, name: str, content: bytes) -> str:
-    """Writes a file under a name of its own, and returns its path."""
+    """Writes a file under a unique temporary name and returns its path."""
     partial = partial_path(directory, name)
     with FileSystems.create(partial) as file:
         file.write(content)
@@ -42,7 +42,7 @@ def write_partial(directory: str, name: str, content: bytes) -> str:
 
 
 def publish(directory: str, files: Sequence[tuple[str, str]]) -> None:
-    """Gives written files (path, name) their final names; those that have one already are left alone."""
+    """Renames temporary files (path, name) to their final names; skips those already renamed."""
     places = [(partial, FileSystems.join(directory, name)) for partial, name in files]
     waiting = [(partial, place) for partial, place in places if _waits(partial, place)]
     if waiting:
@@ -50,12 +50,12 @@ def publish(directory: str, files: Sequence[tuple[str, str]]) -> None:
 
 
 def _waits(partial: str, place: str) -> bool:
-    """Returns whether a file is still to be renamed; an engine may repeat a step that was done in part."""
+    """Returns whether a file is still to be renamed; an engine may repeat a partly completed step."""
     return FileSystems.exists(partial) or not FileSystems.exists(place)
 
 
 def earlier_files(directory: str) -> list[str]:
-    """Returns the files of an earlier run in a directory, and what an unfinished run left behind."""
+    """Returns the files of an earlier run in a directory, finished or not."""
     names = [f"{name}*" for name in (*TABLES, AGGREGATED, RUN_FILE, PROGRESS_FILE, ALERTS_FILE)]
     found = FileSystems.match([FileSystems.join(directory, name) for name in names])
     paths = [file.path for result in found for file in result.metadata_list]
@@ -63,25 +63,25 @@ def earlier_files(directory: str) -> list[str]:
 
 
 def clear_directory(directory: str) -> None:
-    """Removes an earlier run from a directory, whole or unfinished, and nothing else."""
+    """Removes the files of an earlier run, finished or not, and no other files."""
     found = earlier_files(directory)
     if found:
         FileSystems.delete(found)
 
 
 def clear_partial_files(directory: str) -> None:
-    """Removes what steps that were repeated left behind."""
+    """Removes the temporary files of repeated steps."""
     left = [path for path in earlier_files(directory) if path.endswith(".partial")]
     if left:
         FileSystems.delete(left)
 
 
 def check_directory(directory: str, overwrite: bool) -> None:
-    """Raises ConfigError if a directory cannot be used, or holds an earlier run that must not be replaced."""
+    """Raises ConfigError if a directory cannot be used, or holds an earlier run and `overwrite` is false."""
     if "://" not in directory and Path(directory).exists() and not Path(directory).is_dir():
         raise ConfigError(f"--output {directory}: is not a directory")
     if any(char in directory for char in "*?[]"):
-        raise ConfigError(f"--output {directory}: the characters * ? [ ] are not possible in it")
+        raise ConfigError(f"--output {directory}: must not contain the characters * ? [ ]")
     found = [] if overwrite else earlier_files(directory)
     if found:
         name = found[0].rsplit("/", 1)[-1]
@@ -89,12 +89,12 @@ def check_directory(directory: str, overwrite: bool) -> None:
 
 
 def write_run_file(directory: str, document: JsonObject) -> None:
-    """Writes `run.json`, the last file of a run."""
+    """Writes `run.json`; its presence marks a finished run."""
     publish(directory, [(write_partial(directory, RUN_FILE, document_content(document)), RUN_FILE)])
 
 
 def read_rows(directory: str, table: str, output_format: str) -> list[JsonObject]:
-    """Reads back the rows of a table that is one file."""
+    """Reads the rows of a single-file table."""
     with FileSystems.open(FileSystems.join(directory, f"{table}.{output_format}")) as file:
         if output_format == "avro":
             import fastavro
@@ -104,7 +104,7 @@ def read_rows(directory: str, table: str, output_format: str) -> list[JsonObject
 
 
 def _decoded(row: JsonObject, table: str) -> JsonObject:
-    """Returns an Avro row whose JSON texts are read."""
+    """Returns an Avro row with its JSON columns decoded."""
     texts = {name: row[name] for name in json_fields(table)}
     return row | {name: None if text is None else json.loads(text) for name, text in texts.items()}
 
@@ -114,10 +114,10 @@ _LOCK_FILE = ".turnwise.lock"
 
 @contextmanager
 def locked(directory: str) -> Iterator[None]:
-    """Makes a local directory and holds it for this run; the system lets go of it if the process dies.
+    """Creates a local directory and locks it while the body runs. The lock ends with the process.
 
     Raises:
-        ConfigError: It cannot be made, or another run is writing into it.
+        ConfigError: It cannot be created, or another run is writing to it.
     """
     if "://" in directory:
         yield

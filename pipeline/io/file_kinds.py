@@ -1,7 +1,7 @@
-"""Tells by its first bytes that a file holds no text, so that it is not taken for lines of JSON."""
+"""Detects binary files by their first bytes, so that they are not read as JSON Lines."""
 
 KIND_BYTES = 512
-"""How many of a file's first bytes tell its kind."""
+"""Number of bytes needed to detect the kind of a file."""
 
 _KINDS: tuple[tuple[int, bytes, str], ...] = (
     (0, b"SQLite format 3\0", "a SQLite database; a store is named as sqlite:///PATH, by --eval_cases"),
@@ -54,11 +54,11 @@ _TEXT = frozenset(b'{["\xef \t\r\n')
 
 
 class NotTextError(ValueError):
-    """A file holds something else than text."""
+    """A file is of a known binary format."""
 
 
 def check_text(head: bytes) -> None:
-    """Raises NotTextError, one line, if a file's first bytes are those of a known binary format."""
+    """Raises NotTextError if the first bytes of a file are those of a known binary format."""
     if not head or head[0] in _TEXT:
         return
     for offset, mark, kind in _KINDS:

@@ -1,4 +1,4 @@
-"""Records of files: local ones, and those on any other filesystem that Beam has. Local ones need no Beam."""
+"""Finds and reads files. Local files need no Beam; other filesystems use Beam's."""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -14,10 +14,10 @@ from turnwise.schemas.record import Record
 
 
 def file_patterns(option: str, paths: Sequence[str]) -> list[str]:
-    """Returns the paths and globs of what an option names; a local directory stands for all files below it.
+    """Returns the paths and globs that an option names. A local directory means all files below it.
 
     Raises:
-        ConfigError: A path is empty, names no local file, or a file that cannot be read or holds no text.
+        ConfigError: A path is empty or does not exist, or its file cannot be read or is binary.
     """
     patterns: list[str] = []
     for path in paths:
@@ -44,7 +44,7 @@ def _patterns_of(path: str) -> list[str]:
 
 
 def check_path(path: str) -> None:
-    """Raises ValueError or OSError if nothing can come from a local path."""
+    """Raises ValueError or OSError if a local path cannot be read."""
     if os.path.isdir(path):
         os.scandir(path).close()
         if next(files_at(path), None) is None:
@@ -56,7 +56,7 @@ def check_path(path: str) -> None:
 
 
 def check_file(path: str) -> None:
-    """Raises ValueError or OSError if a local file that is named as such cannot be read, or holds no text."""
+    """Raises ValueError or OSError if a local file cannot be read or is binary."""
     for seen in look_at(path):
         if isinstance(seen, Unreadable):
             raise seen.error
@@ -69,7 +69,7 @@ def check_file(path: str) -> None:
 
 
 def matched_files(patterns: list[str]) -> list[str | Failure]:
-    """Returns the files that paths and globs name, each once, by name; then failures: what cannot be read."""
+    """Returns the files that paths and globs name, each once, by name; then failures of unreadable paths."""
     paths = set(_remote_files([pattern for pattern in patterns if "://" in pattern]))
     local = {seen.path: seen for path in patterns if "://" not in path for seen in files_at(path)}
     failures: dict[str, str | Failure] = {}
@@ -92,7 +92,7 @@ def _remote_files(patterns: Sequence[str]) -> Iterator[str]:
 
 
 def read_records(path: str, limit: int) -> Iterator[Record | Failure]:
-    """Yields the records of one file, gzipped or not; see `split_records`."""
+    """Yields the records of one file; see `split_records`."""
     with unzipped(_opened(path)) as file:
         yield from split_records(path, file, limit)
 

@@ -1,4 +1,4 @@
-"""Splits open files into JSON records. Without Beam, so that a short command starts at once."""
+"""Splits open files into JSON records. Does not import Beam, so that short commands start fast."""
 
 import gzip
 import json
@@ -15,9 +15,9 @@ from turnwise.schemas.values import JsonValue
 from turnwise.transforms.formats.registry import is_one_record
 
 SUFFIXES = (".json", ".jsonl", ".ndjson", ".json.gz", ".jsonl.gz", ".ndjson.gz", ".avro")
-"""Ends of the names of files that are read in a directory."""
+"""Suffixes of the files that are read in a directory."""
 OTHER_SUFFIXES = (".yaml", ".yml", ".csv", ".tsv", ".md", ".html", ".xml", ".parquet", ".zip", ".py")
-"""Ends of the names of files that hold no records."""
+"""Suffixes of files that hold no records."""
 
 _LINES_TRIED = 3
 _LARGEST_ARRAY = 1 << 30
@@ -30,20 +30,20 @@ class OversizedRecordError(ValueError):
 
 
 def unzipped(file: BinaryIO) -> BinaryIO | gzip.GzipFile:
-    """Returns a file's content, unpacked if it is gzipped."""
+    """Returns a file, decompressed if it is gzipped."""
     is_gzip = file.read(len(GZIP_MAGIC)) == GZIP_MAGIC
     file.seek(0)
     return gzip.GzipFile(fileobj=file) if is_gzip else file
 
 
 def split_records(path: str, file: BinaryIO | gzip.GzipFile, limit: int) -> Iterator[Record | Failure]:
-    """Yields the records of an open file: by its name as Avro, as one JSON text, or as JSON Lines.
+    """Yields the records of an open file, read by its suffix as Avro, one JSON text, or JSON Lines.
 
-    A JSON text that is an array gives its elements. A record over the limit is a failure; reading goes on.
+    A JSON array yields its elements. A record larger than `limit` bytes is a failure; reading continues.
 
     Raises:
         NotTextError: The file is of a known binary format.
-        ValueError: It is empty, and by its name cannot be.
+        ValueError: The file is empty where its suffix requires content.
     """
     if path.endswith(".avro"):
         yield from _avro_records(path, file)
@@ -73,7 +73,7 @@ def _line_records(path: str, file: BinaryIO | gzip.GzipFile, limit: int) -> Iter
 
 
 def oversized_error(limit: int) -> OversizedRecordError:
-    """Returns what is said of a record that is larger than `limit` bytes."""
+    """Returns the error for a record larger than `limit` bytes."""
     return OversizedRecordError(f"the record is larger than {limit / 1024 / 1024:g} MB")
 
 
@@ -113,7 +113,7 @@ def _element(path: str, position: int, element: JsonValue, limit: int) -> Record
 
 
 def _apart(path: str, position: int, text: bytes | ArrayFault, limit: int) -> Record | Failure:
-    """Returns an element of an array as a record, or what is wrong with it."""
+    """Returns an element of an array as a record, or its failure."""
     if isinstance(text, ArrayFault):
         return record_failure("read", ValueError(text.problem), Record(path, position, text.text))
     return Record(path, position, text) if len(text) <= limit else _oversized(path, position, text, limit)
@@ -127,7 +127,7 @@ def _shown(element: JsonValue) -> bytes:
 
 
 def _is_faulty_array(text: bytes) -> bool:
-    """Returns whether a text, which is no array that can be read at once, is one of several records."""
+    """Returns whether a text is a malformed or deeply nested array of several records."""
     text = text.strip()
     if text[:1] != b"[" or _is_array(text.partition(b"\n")[0]):
         return False
@@ -147,7 +147,7 @@ def _value(text: bytes) -> JsonValue:
 
 
 def _is_json_lines(text: bytes) -> bool:
-    """Returns whether a file called `.json` holds one JSON text a line: as a whole it is none, a line is."""
+    """Returns whether a `.json` file holds JSON Lines: it is no JSON text, but one of its first lines is."""
     lines = text.strip().split(b"\n")[:_LINES_TRIED]
     return len(lines) > 1 and not _is_json(text) and any(map(_is_json, lines))
 

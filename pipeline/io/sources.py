@@ -1,4 +1,4 @@
-"""Reads JSON records from files on any filesystem that Beam knows."""
+"""Reads JSON records from files on any filesystem that Beam supports."""
 
 from collections.abc import Iterator
 from typing import Any, Protocol
@@ -14,10 +14,14 @@ from turnwise.transforms.beam.parse import FAILURES
 
 
 class Source(Protocol):
-    """Gives the records of a pipeline, and what could not be read."""
+    """Reads the records of a pipeline."""
 
     def read(self, root: beam.Pipeline, name: str) -> "tuple[PCollection[Record], PCollection[Failure]]":
-        """Adds the reading steps to a pipeline; `name` keeps their labels apart."""
+        """Adds the reading steps to a pipeline; `name` is a prefix of their labels.
+
+        Returns:
+            The records, and the failures of reading.
+        """
 
 
 class _ReadFn(CountingDoFn):
@@ -35,24 +39,24 @@ class _ReadFn(CountingDoFn):
 
 
 class FileSource:
-    """The records of JSON, JSON Lines and Avro files, gzipped or not."""
+    """Reads JSON, JSON Lines and Avro files, gzipped or not."""
 
     def __init__(
         self, patterns: list[str], max_record_bytes: int, lost: str, is_distributed: bool = False
     ) -> None:
-        """Keeps what to read.
+        """Creates a source.
 
         Args:
             patterns: Paths and globs, see `file_patterns`.
             max_record_bytes: A larger record is a failure.
             lost: Name of the counter of records that could not be read.
-            is_distributed: True: spread the files and their records over the workers.
+            is_distributed: Distribute files and records over the workers.
         """
         self._patterns, self._limit = patterns, max_record_bytes
         self._lost, self._is_distributed = lost, is_distributed
 
     def read(self, root: beam.Pipeline, name: str) -> "tuple[PCollection[Record], PCollection[Failure]]":
-        """Finds the files and reads every one once, however many paths lead to it."""
+        """Adds the steps that find the files and read each one once."""
         patterns = root | f"{name}Patterns" >> beam.Create([self._patterns], reshuffle=False)
         files = patterns | f"{name}Files" >> beam.FlatMap(matched_files)
         if self._is_distributed:

@@ -1,4 +1,4 @@
-"""Writes the results and failures of a run into a store, beside its files."""
+"""Writes the results and failures of a run to a store, in addition to files."""
 
 from collections.abc import Callable, Sequence
 from time import time_ns
@@ -47,7 +47,7 @@ _TABLES: dict[
 
 
 class _StoreFn(beam.DoFn):
-    """Writes rows in batches; a bundle that is repeated writes the same rows again."""
+    """Writes rows in batches; idempotent, so that a bundle can be repeated."""
 
     def __init__(self, url: str, app: str, table: str) -> None:
         self._url, self._app, self._table = url, app, table
@@ -60,7 +60,7 @@ class _StoreFn(beam.DoFn):
     def process(self, rows: Sequence[JsonObject]) -> None:
         columns_of, _ = _TABLES[self._table]
         for row in rows:
-            # Clocks of workers may be behind: nothing is older than the run.
+            # Clocks of workers may be behind; no row is older than the run.
             columns = columns_of(row, self._app, max(time_ns(), self._since))
             self._waiting.append(columns)
             self._bytes += len(columns["content"])
@@ -78,7 +78,7 @@ class _StoreFn(beam.DoFn):
 
 
 class StoreSink:
-    """Another sink, and the store."""
+    """Writes to another sink and to a store."""
 
     def __init__(self, sink: Sink, url: str, app: str) -> None:
         self._sink, self._url, self._app = sink, url, app
@@ -90,22 +90,22 @@ class StoreSink:
             _ = rows | f"Store_{table}{part}" >> beam.ParDo(_StoreFn(self._url, self._app, table))
 
     def write_document(self, document: "PCollection[JsonObject]", name: str) -> None:
-        """Adds the steps that write one JSON document; it does not go into the store."""
+        """Adds the steps that write one JSON document to the other sink only."""
         self._sink.write_document(document, name)
 
     def finish(self, root: beam.Pipeline) -> None:
-        """Adds the steps that come when everything is written."""
+        """Adds the final steps of the other sink."""
         self._sink.finish(root)
 
 
 def with_store(sink: Sink, settings: RunSettings) -> Sink:
-    """Returns a sink that writes into the run's store as well; raises ConfigError if it cannot be opened."""
+    """Returns a sink that also writes to the run's store; raises ConfigError if it cannot be opened."""
     try_store("--store", settings.store).close()
     return StoreSink(sink, settings.store, settings.store_app or LOCAL_APP)
 
 
 def left_in_store(settings: RunSettings) -> str:
-    """Returns what an interrupted run left in its store, as part of a sentence; threads may still write."""
+    """Returns a clause about the rows of an interrupted run in its store; threads may still write."""
     run_id = settings.run.run_id
     try:
         store = open_store(settings.store, read_only=True)
@@ -119,7 +119,7 @@ def left_in_store(settings: RunSettings) -> str:
 
 
 def replaced_in_store(settings: RunSettings, results: int) -> int | None:
-    """Returns how many of a run's results another result of the same run replaced; None: unknown."""
+    """Returns how many results of a run were replaced by others of the same run; None if unknown."""
     run_id, since = settings.run.run_id, timestamp_nanos(settings.run.create_time)
     try:
         read = shared_store(settings.store).read

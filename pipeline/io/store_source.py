@@ -23,20 +23,20 @@ class _ReadStoreFn(beam.DoFn):
 
 
 class StoreSource:
-    """The evaluations of stores, all in one state of each store, and the records of another source."""
+    """Reads the evaluations of stores, each in one transaction, and the records of another source."""
 
     def __init__(self, urls: Sequence[str], app: str, other: Source | None) -> None:
-        """Keeps what to read.
+        """Creates a source.
 
         Args:
-            urls: Addresses.
-            app: Read only the evaluations of this app; "": those of all.
-            other: Read besides.
+            urls: URLs of the stores.
+            app: Read only the evaluations of this app; "": of all apps.
+            other: Another source to read.
         """
         self._urls, self._app, self._other = list(urls), app, other
 
     def read(self, root: beam.Pipeline, name: str) -> "tuple[PCollection[Record], PCollection[Failure]]":
-        """Reads everything at the start of the pipeline."""
+        """Adds the reading steps to a pipeline."""
         urls = root | f"{name}Stores" >> beam.Create(self._urls, reshuffle=False)
         records = urls | f"{name}ReadStores" >> beam.ParDo(_ReadStoreFn(self._app))
         if self._other is None:

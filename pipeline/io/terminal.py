@@ -1,4 +1,4 @@
-"""What reaches a terminal: text of others cannot steer it, forge lines of it, or turn its direction."""
+"""Prints text safely: escapes control characters, line ends and bidirectional marks of untrusted text."""
 
 import logging
 import sys
@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import TextIO
 
 _SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
-# Letters and marks that show nothing: fillers, the grapheme joiner, an empty Braille cell.
+# Invisible letters and marks: fillers, the grapheme joiner, an empty Braille cell.
 _INVISIBLE = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
 _CUT = "…"
 LONGEST_NAME = 60
@@ -17,10 +17,10 @@ LONGEST_LINE = 4000
 
 
 def printable(text: str, width: int = LONGEST_LINE) -> str:
-    r"""Returns a text in one line that shows all it holds and takes a number of columns at most.
+    r"""Returns a text as one line of at most `width` columns, with all invisible characters escaped.
 
-    Controls, line ends, marks of the writing direction, characters without width, lone surrogates and
-    unassigned characters are written as in JSON (`\u001b`). A longer text loses its middle.
+    Control characters, line ends, bidirectional marks, zero-width characters, lone surrogates and unassigned
+    characters are escaped as in JSON (`\u001b`). The middle of a longer text is replaced by an ellipsis.
     """
     if text.isascii() and text.isprintable():
         shown = [*text] if len(text) > width else text
@@ -43,7 +43,7 @@ def _shown(char: str) -> str:
 
 
 def _fitting(parts: "list[str] | str", width: int) -> list[str]:
-    """Returns the first parts that fit into so many columns."""
+    """Returns the first parts that fit into `width` columns."""
     found: list[str] = []
     for part in parts:
         width -= columns(part)
@@ -54,7 +54,7 @@ def _fitting(parts: "list[str] | str", width: int) -> list[str]:
 
 
 def columns(text: str) -> int:
-    """Returns how many columns of a terminal a printable text takes."""
+    """Returns the width of a printable text in terminal columns."""
     if text.isascii():
         return len(text)
     return sum(map(_width, text))
@@ -67,27 +67,27 @@ def _width(char: str) -> int:
 
 
 def clipped(text: str, width: int) -> str:
-    """Returns the start of a printable text that fits into so many columns."""
+    """Returns the start of a printable text that fits into `width` columns."""
     return text if columns(text) <= width else "".join(_fitting(text, width))
 
 
 def padded(text: str, width: int) -> str:
-    """Returns a printable text, filled with spaces to so many columns."""
+    """Returns a printable text, padded with spaces to `width` columns."""
     return text + " " * (width - columns(text))
 
 
 def say(text: str, file: TextIO | None = None) -> None:
-    """Prints lines of the program's own; what they hold of others must be `printable` already."""
+    """Prints lines. Untrusted parts must have been passed through `printable`."""
     print("\n".join(printable(line, sys.maxsize) for line in text.split("\n")), file=file or sys.stdout)
 
 
 def complain(text: str) -> None:
-    """Prints one line on standard error, under the name of the command."""
+    """Prints one line to standard error, with the name of the command as prefix."""
     print(printable(f"turnwise: {text}"), file=sys.stderr)
 
 
 class PrintableFormatter(logging.Formatter):
-    """Formats log records so that no message can steer the terminal; tracebacks keep their lines."""
+    """Formats log records with control characters escaped; tracebacks stay on several lines."""
 
     def format(self, record: logging.LogRecord) -> str:
         """Returns a record as text."""
@@ -97,7 +97,7 @@ class PrintableFormatter(logging.Formatter):
 
 
 def log_to_terminal(layout: str, *filters: logging.Filter | Callable[[logging.LogRecord], bool]) -> None:
-    """Sends warnings and errors of all libraries to standard error, made printable, as far as filters let."""
+    """Logs warnings and errors of all libraries to standard error, escaped and filtered."""
     handler = logging.StreamHandler()
     for each in filters:
         handler.addFilter(each)
@@ -106,14 +106,14 @@ def log_to_terminal(layout: str, *filters: logging.Filter | Callable[[logging.Lo
 
 
 def _is_wanted(record: logging.LogRecord) -> bool:
-    """Returns whether a record is not what Beam logs whenever it is imported without its extra gcp."""
+    """Returns False for the message that Beam logs when it is imported without its extra gcp."""
     return not str(record.msg).startswith("apitools not found")
 
 
 def guard_terminal() -> None:
-    """Makes everything printable that this process prints without being asked: logs and tracebacks."""
+    """Escapes logs and tracebacks of this process."""
     for stream in (sys.stdout, sys.stderr):
-        # What the terminal's encoding lacks must not end a run that has done its work.
+        # A character that the terminal cannot encode must not end a run.
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
     log_to_terminal("%(message)s", _is_wanted)

@@ -1,4 +1,4 @@
-"""Finds files on a local disk, and tells which of them cannot be read."""
+"""Finds local files and reports unreadable ones."""
 
 import os
 import re
@@ -22,14 +22,14 @@ _FILES = (*SUFFIXES, *OTHER_SUFFIXES)
 
 
 class Found(NamedTuple):
-    """A regular file that was seen; links are followed."""
+    """A regular file; links are followed."""
 
     path: str
     stat: os.stat_result
 
 
 class Unreadable(NamedTuple):
-    """A file or directory that cannot be read, and why; what is below it is not known."""
+    """A file or directory that cannot be read."""
 
     path: str
     error: Exception
@@ -39,12 +39,12 @@ Seen: TypeAlias = Found | Unreadable
 
 
 def walk(directory: str, is_wanted: Callable[[str], bool], enters: Callable[[str], bool]) -> Iterator[Seen]:
-    """Yields the files below a directory, every directory once, however many links lead to it.
+    """Yields the files below a directory. Visits each directory once, even if several links lead to it.
 
     Args:
         directory: Where to start.
-        is_wanted: Tells by its path whether a file is looked for.
-        enters: Tells by its path whether a directory is looked into.
+        is_wanted: Returns by its path whether a file is yielded.
+        enters: Returns by its path whether a directory is visited.
     """
     waiting, visited = deque([directory]), set[tuple[int, int]]()
     while waiting:
@@ -61,7 +61,7 @@ def walk(directory: str, is_wanted: Callable[[str], bool], enters: Callable[[str
                 if is_wanted(entry.path) or (_is_broken(entry) and enters(entry.path)):
                     yield from look_at(entry.path)
             elif enters(entry.path):
-                # A directory keeps its own path where that and a link lead to it: links come last.
+                # Links last: a directory is found under its own path before a link to it.
                 (waiting.append if entry.is_symlink() else waiting.appendleft)(entry.path)
 
 
@@ -83,12 +83,12 @@ def _is_directory(entry: "os.DirEntry[str]") -> bool:
 
 
 def _is_broken(entry: "os.DirEntry[str]") -> bool:
-    """Returns whether an entry is a link that cannot be followed, and that may have led to a directory."""
+    """Returns whether an entry is a broken link that may have led to a directory."""
     return entry.is_symlink() and not entry.name.endswith(_FILES) and not os.path.exists(entry.path)
 
 
 def look_at(path: str) -> Iterator[Seen]:
-    """Yields a file as it looks now; nothing if it is gone."""
+    """Yields a file, or why it cannot be read; nothing if it does not exist."""
     try:
         about = os.stat(path)
     except FileNotFoundError:
@@ -103,14 +103,14 @@ def look_at(path: str) -> Iterator[Seen]:
 
 
 def other_kind(about: os.stat_result) -> str | None:
-    """Returns what is wrong with a path that is no regular file; None: it is one."""
+    """Returns the problem of a path that is no regular file; None if it is one."""
     if stat.S_ISREG(about.st_mode):
         return None
     return f"is {_KINDS.get(stat.S_IFMT(about.st_mode), 'no file')}; only regular files are read"
 
 
 def name_problem(path: str) -> str | None:
-    """Returns what is wrong with the name of a path; None: nothing."""
+    """Returns the problem of a path that is not UTF-8; None if there is none."""
     try:
         path.encode()
     except UnicodeEncodeError:
@@ -119,12 +119,12 @@ def name_problem(path: str) -> str | None:
 
 
 def shown_path(path: str) -> str:
-    r"""Returns a path as text that can be stored; bytes that are not UTF-8 are written as `\xNN`."""
+    r"""Returns a path as UTF-8 text; other bytes are escaped as `\xNN`."""
     return os.fsencode(path).decode("utf-8", "backslashreplace")
 
 
 def files_at(path: str) -> Iterator[Seen]:
-    """Yields the files of a local path: a directory (those that are read), a file, or a glob."""
+    """Yields the files of a local path: a directory (supported suffixes only), a file, or a glob."""
     if os.path.isdir(path):
         return walk(path, lambda name: name.endswith(SUFFIXES), lambda _: True)
     return look_at(path) if os.path.lexists(path) else matches(path)
@@ -141,7 +141,7 @@ def matches(pattern: str) -> Iterator[Seen]:
 
 
 def glob_root(pattern: str) -> str:
-    """Returns the directory below which a glob can match; empty: the current one."""
+    """Returns the directory below which a glob can match; empty for the current one."""
     fixed = re.match(r"[^[*?]*", pattern)
     return os.path.dirname(fixed.group(0)) if fixed else ""
 

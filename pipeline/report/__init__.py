@@ -1,1 +1,1 @@
-"""What a run shows to people."""
+"""Texts about a run for the terminal."""

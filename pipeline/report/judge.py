@@ -1,4 +1,4 @@
-"""What the judge of a run did, or would do: for people, and for `run.json`."""
+"""Reports the usage and cost of the judge."""
 
 from collections.abc import Sequence
 
@@ -17,7 +17,7 @@ Usage = dict[str, JudgeUsage]
 
 
 def judge_usage(result: PipelineResult) -> Usage:
-    """Returns what was asked of every model, out of Beam's counters."""
+    """Returns the usage of every model from Beam's counters."""
     counters = result.metrics().query(MetricsFilter().with_namespace(JUDGE_USAGE))["counters"]
     usage: Usage = {}
     for counter in counters:
@@ -31,7 +31,7 @@ def judge_usage(result: PipelineResult) -> Usage:
 
 
 def judge_document(settings: RunSettings, usage: Usage) -> JsonObject:
-    """Returns what `run.json` says of the judge."""
+    """Returns the `judge` object of `run.json`."""
     config = settings.judge.config
     document: JsonObject = {"backend": config.backend, "sample_rate": settings.sample_rate}
     if find_judge(config).connect:
@@ -55,11 +55,11 @@ def _figures(usage: JudgeUsage) -> JsonObject:
 
 
 def judge_text(settings: RunSettings, usage: Usage, rows: Sequence[JsonObject]) -> str:
-    """Returns the lines about the judge; "" if there is nothing to say.
+    """Returns the lines about the judge; "" if there are none.
 
     Args:
-        settings: What the run was asked to do.
-        usage: What was asked of every model.
+        settings: Settings of the run.
+        usage: Usage of every model.
         rows: The rows of `metrics_by_app_version`.
     """
     config = settings.judge.config
@@ -88,7 +88,7 @@ def _usage_text(usage: JudgeUsage) -> str:
 
 
 def estimate_text(settings: RunSettings, usage: Usage) -> str:
-    """Returns what a run would ask: calls and tokens if the answers agree, and the most calls."""
+    """Returns the estimated calls and tokens: if all samples agree, and at most."""
     config = settings.judge.config
     lines = [
         f"{model}: {own.calls:,} calls if answers agree, {own.samples:,} at the most; "

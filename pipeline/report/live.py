@@ -1,4 +1,4 @@
-"""Shows on a terminal that a run moves."""
+"""Shows the progress of a run on a terminal."""
 
 import sys
 import threading
@@ -14,7 +14,7 @@ _EVERY = 1.0
 
 @contextmanager
 def show_progress() -> Iterator[None]:
-    """Shows conversations, turns and their rate on standard error while the body runs; only on a terminal."""
+    """Shows progress on standard error while the body runs, if it is a terminal."""
     if not sys.stderr.isatty():
         yield
         return
@@ -44,5 +44,5 @@ def _show_until(done: threading.Event) -> None:
 
 
 def progress_line(conversations: int, turns: int, seconds: float) -> str:
-    """Returns the line of a moment: what was done, and turns per second since the start."""
+    """Returns the progress line: conversations, turns, and turns per second."""
     return f"{conversations:,} conversations, {turns:,} turns, {turns / max(seconds, 1e-9):,.0f} turns/s"

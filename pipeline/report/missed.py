@@ -1,4 +1,4 @@
-"""Finds in the tables of a run the conversations that missed a gate."""
+"""Reads from the tables of a run which conversations missed a gate."""
 
 import json
 import re
@@ -20,9 +20,9 @@ def missed_conversations(directory: str, output_format: str, criterion: str) -> 
     """Returns the ids of the conversations that failed a criterion or are undecided on it, each once.
 
     Args:
-        directory: The output of a run, complete.
+        directory: The complete output of a run.
         output_format: Suffix of its tables.
-        criterion: Its name, or `evaluation_status`.
+        criterion: Name of a criterion, or `evaluation_status`.
     """
     found = _without_pass(directory, output_format) if criterion == STATUS else ()
     others = () if criterion == STATUS else _failed(directory, output_format, criterion)
@@ -58,7 +58,7 @@ def lost_places(directory: str, output_format: str) -> list[str]:
 
 
 def _rows(directory: str, table: str, output_format: str, mark: bytes) -> Iterator[JsonObject]:
-    """Yields the rows of a table; of JSON Lines only those that hold a text."""
+    """Yields the rows of a table; of JSON Lines only those that contain `mark`."""
     pattern = FileSystems.join(directory, f"{table}-*.{output_format}")
     for path in sorted(file.path for found in FileSystems.match([pattern]) for file in found.metadata_list):
         with FileSystems.open(path) as file:
@@ -71,6 +71,6 @@ def _rows(directory: str, table: str, output_format: str, mark: bytes) -> Iterat
 
 
 def names_text(names: Sequence[str], width: int = LONGEST_NAME) -> str:
-    """Returns the first names, each of at most so many columns, and how many others there are."""
+    """Returns the first names, each at most `width` columns wide, and the number of others."""
     shown = ", ".join(printable(name, width) for name in names[:NAMES_SHOWN])
     return shown + (f" and {len(names) - NAMES_SHOWN} more" if len(names) > NAMES_SHOWN else "")

@@ -1,4 +1,4 @@
-"""What a person sees at the end of a run."""
+"""Formats the report at the end of a run."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -18,8 +18,8 @@ def version_table(rows: Sequence[JsonObject], criteria: Sequence[str], failures:
 
     Args:
         rows: The rows of `metrics_by_app_version`.
-        criteria: Names of the criteria, in the order to show them.
-        failures: App version -> failures.
+        criteria: Names of the criteria, in display order.
+        failures: App version -> number of failures.
     """
     versions = sorted({row["app_version"] or "" for row in rows})
     by_key = {(row["app_version"] or "", row["criterion"], row["level"]): row for row in rows}
@@ -40,13 +40,13 @@ def version_table(rows: Sequence[JsonObject], criteria: Sequence[str], failures:
 
 
 def _row_of(by_key: dict[tuple[str, str, str], JsonObject], version: str, name: str) -> JsonObject | None:
-    """Returns the row to show: of turns for latencies and counts, of whole conversations for scores."""
+    """Returns the row to show: by turn for latencies and counts, by conversation for scores."""
     levels = ("conversation", "turn") if _has_scale(name) else ("turn", "conversation")
     return by_key.get((version, name, levels[0])) or by_key.get((version, name, levels[1]))
 
 
 def _headings(versions: Sequence[str]) -> list[str]:
-    """Returns the last segments of the versions, or full names, or numbers, where two would look the same."""
+    """Returns the last segments of the versions; full names or numbers where those are ambiguous."""
     short = [version.rsplit("/", 1)[-1] or "(no version)" for version in versions]
     names = [s if short.count(s) == 1 else v for s, v in zip(short, versions, strict=True)]
     shown = [printable(name, LONGEST_NAME) for name in names]
@@ -61,7 +61,7 @@ def _pass_rate(row: JsonObject | None) -> str:
 
 
 def _repeated(row: JsonObject | None) -> JsonObject | None:
-    """Returns what is known of repeated runs, where a case ran at least twice."""
+    """Returns the figures of repeated runs, if a case ran at least twice."""
     repeats = row["repeats"] if row else None
     return repeats if repeats and len(repeats["pass_hat_k"]) > 1 else None
 
@@ -92,7 +92,7 @@ def _has_scale(name: str) -> bool:
 
 
 def _total(by_key: dict[tuple[str, str, str], JsonObject], version: str, names: Sequence[str]) -> str:
-    """Returns how many scores of a version have no value, at the level that is shown."""
+    """Returns how many scores of a version have no value, at the displayed level."""
     rows = (_row_of(by_key, version, name) for name in names)
     return str(sum(row["unscored"] for row in rows if row is not None))
 
@@ -107,7 +107,7 @@ def _aligned(lines: Sequence[Sequence[str]]) -> str:
 
 
 def balance_text(counts: JsonObject) -> str:
-    """Returns the lines that account for everything, with the most frequent failures."""
+    """Returns the lines that balance records, conversations and cases, with the most frequent failures."""
     lines = [
         f"{counts['records']} records = {counts['parsed_records']} parsed + {counts['lost_records']} failed; "
         f"{counts['conversations']} conversations = {counts['results']} results "
@@ -119,7 +119,8 @@ def balance_text(counts: JsonObject) -> str:
     if counts.get("late_conversations"):
         late = counts["late_conversations"]
         lines.append(
-            f"{late} conversations came later than --allowed_lateness; their windows hold them since the end"
+            f"{late} conversations came later than --allowed_lateness; they were added to their windows "
+            "at the end"
         )
     for name in ("failures", "findings"):
         if counts[name]:
@@ -133,14 +134,14 @@ def balance_text(counts: JsonObject) -> str:
 
 
 def idle_text(criteria: Sequence[Criterion], rows: Sequence[JsonObject]) -> str:
-    """Returns the line about gates that were applicable to no conversation; "" if there are none."""
+    """Returns the line about criteria with a threshold that applied to no conversation; "" if none."""
     seen = {row["criterion"] for row in rows}
     idle = [c.name for c in criteria if c.threshold is not None and c.name not in seen]
-    return f"applicable to no conversation, so nothing was held against: {', '.join(idle)}" if idle else ""
+    return f"not applicable to any conversation: {', '.join(idle)}" if idle else ""
 
 
 def custom_text(criteria: Sequence[Criterion]) -> str:
-    """Returns the line about custom metrics; "" if the criteria hold none."""
+    """Returns the line about custom metrics; "" if there are none."""
     names = [criterion.name for criterion in criteria if isinstance(criterion, CustomMetric)]
     return (
         f"custom_metrics: unscored, because their functions are not run: {printable(', '.join(names))}"
@@ -150,7 +151,7 @@ def custom_text(criteria: Sequence[Criterion]) -> str:
 
 
 def guesses_text(guesses: JsonObject) -> str:
-    """Returns the line about tools of which nobody says what they do."""
+    """Returns the line about tools whose effect was guessed."""
     by_effect = Counter(tool["effect"] for tool in guesses.values())
     counts = ", ".join(f"{number} {effect}" for effect, number in sorted(by_effect.items()))
     return f"tools: the effect of {len(guesses)} is guessed by name ({counts}); `turnwise tools` lists them"

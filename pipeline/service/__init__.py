@@ -1,1 +1,1 @@
-"""The evaluation service over MCP and REST."""
+"""The evaluation service: functions over a store, with an MCP and a REST interface."""

@@ -1,4 +1,4 @@
-"""The options of `turnwise serve`. Without a server, so that help and usage errors come at once."""
+"""Defines the options of `turnwise serve`. Does not import the server, so that help is fast."""
 
 import argparse
 import os
@@ -18,12 +18,12 @@ _TOKEN_FORM = re.compile(r"[A-Za-z0-9._~+/=-]{16,}")
 
 @dataclass(frozen=True)
 class ServeOptions:
-    """How to serve what.
+    """The options of the server.
 
     Attributes:
-        store: Address of the store.
-        allowed_hosts: Names, beside its address, under which the server is known.
-        token: Bearer token of every request; "": none is needed.
+        store: URL of the store.
+        allowed_hosts: Host names of the server, beside its address.
+        token: Required bearer token; "": none.
     """
 
     store: str
@@ -38,25 +38,27 @@ class ServeOptions:
 def add_serve_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the options to a parser."""
     parser.add_argument(
-        "--store", metavar="URL", help="sqlite:///FILE (made if it is not there) or postgresql://..."
+        "--store", metavar="URL", help="sqlite:///FILE (created if it does not exist) or postgresql://..."
     )
     parser.add_argument(
-        "--stdio", action="store_true", help="speak MCP over standard input and output, not HTTP"
+        "--stdio", action="store_true", help="serve MCP over standard input and output instead of HTTP"
     )
     parser.add_argument(
         "--host",
         default="127.0.0.1",
         metavar="ADDRESS",
-        help=f"address to listen at (default: 127.0.0.1); any but this machine's own needs {TOKEN}",
+        help=f"address to listen on (default: 127.0.0.1); other than loopback requires {TOKEN}",
     )
-    parser.add_argument("--port", type=int, default=8000, metavar="N", help="default: 8000; 0: any free one")
+    parser.add_argument(
+        "--port", type=int, default=8000, metavar="N", help="port (default: 8000); 0: any free port"
+    )
     parser.add_argument(
         "--allowed_hosts",
         nargs="+",
         action="extend",
         default=[],
         metavar="NAME",
-        help="names that requests may have as Host and Origin, beside the address",
+        help="host names accepted in the Host and Origin headers, beside the address",
     )
     parser.add_argument("--read_only", action="store_true", help="refuse every change")
 
@@ -69,7 +71,7 @@ class _Parser(argparse.ArgumentParser):
 def parse_serve_options(
     argv: Sequence[str], environment: Mapping[str, str] = os.environ
 ) -> ServeOptions | None:
-    """Returns the options of a command line; None: help was asked for, and printed.
+    """Parses the command line; returns None after printing help.
 
     Raises:
         ConfigError: An option is wrong or missing.
@@ -77,7 +79,7 @@ def parse_serve_options(
     parser = _Parser(
         prog="turnwise serve",
         description="Serves a store over MCP (/mcp) and REST (/v1beta), or over MCP on stdio.",
-        epilog=f"With {TOKEN} in the environment, every request needs that bearer token.",
+        epilog=f"If {TOKEN} is set in the environment, every request must send it as bearer token.",
         allow_abbrev=False,
         add_help=False,
     )
@@ -95,11 +97,11 @@ def _checked(options: ServeOptions) -> ServeOptions:
         raise ConfigError("--store is missing: name a store (sqlite:///FILE, postgresql://...)")
     if not is_store_url(options.store):
         shown = shown_url(options.store)
-        raise ConfigError(f"--store {shown}: is no address of a store (sqlite:///FILE, postgresql://...)")
+        raise ConfigError(f"--store {shown}: is no URL of a store (sqlite:///FILE, postgresql://...)")
     if not 0 <= options.port < 65_536:
         raise ConfigError(f"--port must lie between 0 and 65535, not {options.port}")
     if options.token and not _TOKEN_FORM.fullmatch(options.token):
-        raise ConfigError(f"{TOKEN}: at least 16 letters, digits or . _ ~ + / = - are needed")
+        raise ConfigError(f"{TOKEN}: must have at least 16 letters, digits or . _ ~ + / = -")
     if not (options.stdio or options.token or is_loopback(options.host)):
-        raise ConfigError(f"--host {options.host}: other machines reach it, so set {TOKEN}, a bearer token")
+        raise ConfigError(f"--host {options.host}: other machines can reach it: set {TOKEN}, a bearer token")
     return options

@@ -1,4 +1,4 @@
-"""Evaluations that are made and changed, each in one transaction."""
+"""Creates and updates evaluations, each in one transaction."""
 
 from collections.abc import Callable
 from time import time_ns
@@ -30,12 +30,12 @@ _MICROSECOND = 1000
 
 
 def create_evaluation(service: Service, request: CreateEvaluationRequest) -> JsonObject:
-    """Adds an evaluation and returns it."""
+    """Creates an evaluation and returns it. Raises ServiceError."""
     service.check_writable()
     with field_errors("parent"):
         checked_name("app", request.parent)
     if request.evaluation_id and not is_id(request.evaluation_id):
-        raise invalid("evaluationId", "only letters, digits and . _ ~ - are possible, at most 100")
+        raise invalid("evaluationId", "must have at most 100 letters, digits and . _ ~ -")
     if request.evaluation is None:
         raise invalid("evaluation", "is required")
     name = f"{request.parent}/evaluations/{request.evaluation_id or uuid4()}"
@@ -52,12 +52,15 @@ def create_evaluation(service: Service, request: CreateEvaluationRequest) -> Jso
 
 
 def update_evaluation(service: Service, evaluation: Evaluation | None, update_mask: str = "") -> JsonObject:
-    """Changes an evaluation and returns it as it is then.
+    """Updates an evaluation and returns it.
 
     Args:
-        service: Where it is.
-        evaluation: Its name, the new values, and, to change nothing that another one has changed, its etag.
-        update_mask: The fields to change, in either spelling; "" or "*": all of them.
+        service: The service.
+        evaluation: Name, new values and, optionally, the etag that the stored evaluation must have.
+        update_mask: The fields to change, in snake_case or camelCase; "" or "*": all fields.
+
+    Raises:
+        ServiceError: The request is invalid, the evaluation does not exist, or its etag differs.
     """
     service.check_writable()
     if evaluation is None:

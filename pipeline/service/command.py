@@ -1,4 +1,4 @@
-"""Runs the server."""
+"""Implements `turnwise serve`: starts the MCP and REST server."""
 
 import gc
 import getpass
@@ -32,21 +32,21 @@ _METHODS = ("DELETE", "GET", "PATCH", "POST", "PUT")
 
 
 def serve(options: ServeOptions) -> int:
-    """Serves a store until it is told to stop.
+    """Serves a store until the process is stopped.
 
     Returns:
         Exit status 0.
 
     Raises:
-        ConfigError: The store's address is wrong, or the server's is taken.
+        ConfigError: The URL of the store is wrong, or the address of the server is in use.
         StoreError: The store does not answer.
     """
     leave_signals()
-    # Neither addresses nor bodies of requests are logged: they may hold what is nobody's business.
+    # URLs and bodies of requests are not logged, because they may be confidential.
     log_to_terminal("turnwise: %(message)s", LogRateLimit())
     store = open_store(options.store, create=True, read_only=options.read_only)
     service = Service(store, _user(), options.read_only)
-    # What is loaded by now stays: looking through it again and again would make some answers wait.
+    # Loaded modules live to the end: to scan them in every collection would delay answers.
     gc.collect()
     gc.freeze()
     try:
@@ -95,7 +95,7 @@ def _serve_http(service: Service, options: ServeOptions) -> None:
 
 def _listening(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    # With the protocol named, asyncio sends small answers at once; else they wait 40 ms for an ACK.
+    # With an explicit protocol, asyncio sets TCP_NODELAY; otherwise small answers wait 40 ms for an ACK.
     listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
@@ -108,7 +108,7 @@ def _listening(host: str, port: int) -> socket.socket:
 
 
 def http_app(service: Service, options: ServeOptions) -> ASGIApp:
-    """Returns the application that answers MCP below `/mcp` and REST below `/v1beta`."""
+    """Returns the ASGI application with MCP at `/mcp` and REST below `/v1beta`."""
     workers = Workers()
     sessions = StreamableHTTPSessionManager(
         mcp_server(service, workers), json_response=True, stateless=True, max_request_body_size=MAX_BYTES

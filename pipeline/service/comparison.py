@@ -1,4 +1,4 @@
-"""Two app versions beside each other."""
+"""Compares the results of two app versions."""
 
 from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple
@@ -45,7 +45,11 @@ def _decided(sums: VersionSums) -> int:
 
 
 def compare_app_versions(service: Service, request: CompareAppVersionsRequest) -> JsonObject:
-    """Returns the figures of two versions, and the evaluations that changed: the regressed ones first."""
+    """Returns the figures of two versions and the evaluations that changed, regressed ones first.
+
+    Raises:
+        ServiceError: The request is invalid, or a version has no results.
+    """
     with field_errors("parent"):
         app = checked_name("app", request.parent)
     base = _version("baseVersion", request.base_version)
@@ -73,7 +77,7 @@ def compare_app_versions(service: Service, request: CompareAppVersionsRequest) -
 def _read(
     service: Service, app: str, evaluation_filter: str
 ) -> tuple[dict[str, EvaluationFigures], dict[str, str]]:
-    """Returns the figures of the evaluations that a filter leaves, and display names by name."""
+    """Returns the figures of the evaluations that match a filter, and display names by name."""
     conditions = filter_conditions(app, evaluation_filter)
     query = select(EVALUATIONS.c.name, EVALUATIONS.c.display_name).where(
         EVALUATIONS.c.app == app, *conditions
@@ -99,7 +103,7 @@ def _check_versions(figures: Mapping[str, EvaluationFigures], versions: Sequence
         if version not in known:
             there_are = ", ".join(known[:20]) or "none"
             raise ServiceError(
-                "NOT_FOUND", f"no result of version {version!r}; there are results of: {there_are}"
+                "NOT_FOUND", f"no result of version {version!r}; versions with results: {there_are}"
             )
 
 

@@ -1,4 +1,4 @@
-"""What the service adds to a stored evaluation when it is read: times, metrics and results."""
+"""Adds computed fields to stored evaluations: times, metrics and results."""
 
 from collections.abc import Collection, Iterable
 from threading import Lock
@@ -19,24 +19,23 @@ from turnwise.schemas.values import JsonObject
 from turnwise.transforms.ces.aggregates import aggregated_metrics
 
 COMPUTED = frozenset({"aggregatedMetrics", "evaluationRuns", "lastCompletedResult"})
-"""Fields that are made from results, and that every reader gets."""
+"""Fields that are computed from results and returned by default."""
 
 LAST_TEN = "lastTenResults"
 _MOST_KEPT = 20_000
 
 
 class FiguresCache:
-    """What results add up to, by evaluation; added up anew only when a result was written since."""
+    """Caches the figures of evaluations until a result is written."""
 
     def __init__(self) -> None:
-        """Starts empty."""
         self._kept: dict[str, tuple[Fingerprint, EvaluationFigures]] = {}
         self._lock = Lock()
 
     def read(
         self, connection: Connection, app: str, evaluations: Iterable[str] | None = None
     ) -> dict[str, EvaluationFigures]:
-        """Returns the figures of the evaluations (None: all of the app) that have results."""
+        """Returns the figures of those evaluations (None: all of the app) that have results."""
         return {
             evaluation: self._figures(connection, evaluation, fingerprint)
             for evaluation, fingerprint in fingerprints(connection, app, evaluations).items()
@@ -57,13 +56,13 @@ class FiguresCache:
 def with_computed_fields(
     connection: Connection, found: Collection[StoredEvaluation], cache: FiguresCache, wanted: Collection[str]
 ) -> list[JsonObject]:
-    """Returns evaluations of one app as a reader sees them, in canonical proto3 JSON.
+    """Returns evaluations of one app with computed fields, in canonical proto3 JSON.
 
     Args:
-        connection: Where their results are.
+        connection: Connection to the store.
         found: The evaluations.
-        cache: Figures that are known already.
-        wanted: JSON names of the computed fields, `lastTenResults` included, that are not to be left out.
+        cache: Cached figures.
+        wanted: JSON names of the computed fields to include.
     """
     figures: dict[str, EvaluationFigures] = {}
     if found and {"aggregatedMetrics", "evaluationRuns"} & set(wanted):
@@ -74,7 +73,7 @@ def with_computed_fields(
 
 
 def evaluation_value(evaluation: StoredEvaluation) -> JsonObject:
-    """Returns an evaluation without what is made from results."""
+    """Returns an evaluation with its times and authors, without fields computed from results."""
     return {
         **evaluation.content,
         "createTime": nanos_timestamp(evaluation.create_nanos),

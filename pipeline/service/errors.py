@@ -1,4 +1,4 @@
-"""Errors of the service, in the form that Google's APIs give them."""
+"""Errors of the service, in the format of Google's APIs."""
 
 import re
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ HTTP_CODES = {
     "UNIMPLEMENTED": 501,
     "UNAVAILABLE": 503,
 }
-"""Status -> code of the HTTP answer."""
+"""Status -> HTTP status code."""
 
 _PATH = re.compile(r"\w+((?:\.\w+|\[\d+\])*): (.*)", re.DOTALL)
 
@@ -30,8 +30,8 @@ class ServiceError(Exception):
 
     Attributes:
         status: One of `HTTP_CODES`.
-        message: What is wrong, in one line.
-        field: The field of the request that is wrong; "": none in particular.
+        message: One line.
+        field: The invalid field of the request; "": none in particular.
     """
 
     def __init__(self, status: str, message: str, field: str = "") -> None:
@@ -39,7 +39,7 @@ class ServiceError(Exception):
         self.status, self.message, self.field = status, message, field
 
     def to_value(self) -> JsonObject:
-        """Returns the body of the answer."""
+        """Returns the body of the response."""
         error: JsonObject = {
             "code": HTTP_CODES[self.status],
             "message": f"{self.field}: {self.message}" if self.field else self.message,
@@ -53,18 +53,18 @@ class ServiceError(Exception):
 
 
 def invalid(field: str, why: object) -> ServiceError:
-    """Returns the refusal of a field."""
+    """Returns the error for an invalid field."""
     return ServiceError("INVALID_ARGUMENT", str(why), field)
 
 
 def not_found(name: str) -> ServiceError:
-    """Returns the answer where nothing has a name."""
+    """Returns the error for a resource that does not exist."""
     return ServiceError("NOT_FOUND", f"{name} was not found")
 
 
 @contextmanager
 def field_errors(field: str) -> Iterator[None]:
-    """Turns what is wrong with a field into the refusal of the request."""
+    """Converts errors of the body to ServiceError for a field."""
     try:
         yield
     except WireError as error:
@@ -74,7 +74,7 @@ def field_errors(field: str) -> Iterator[None]:
 
 
 def message_error(error: WireError, root: str = "") -> ServiceError:
-    """Returns the refusal of a message that is none, with the path of the field below `root`."""
+    """Returns the error for an invalid message, with the path of the field below `root`."""
     match = _PATH.fullmatch(str(error))
     path, why = (match[1].lstrip("."), match[2]) if match else ("", str(error))
     return invalid(".".join(part for part in (root, path) if part), why)

@@ -1,4 +1,4 @@
-"""Evaluations that are read."""
+"""Reads evaluations."""
 
 from collections.abc import Collection
 
@@ -18,7 +18,7 @@ from turnwise.schemas.values import JsonObject
 
 
 def get_evaluation(service: Service, name: str, computed: Collection[str] = COMPUTED) -> JsonObject:
-    """Returns an evaluation with some of its computed fields."""
+    """Returns an evaluation with the given computed fields. Raises ServiceError."""
     with field_errors("name"):
         checked_name("evaluation", name)
 
@@ -34,7 +34,7 @@ def get_evaluation(service: Service, name: str, computed: Collection[str] = COMP
 def list_evaluations(
     service: Service, request: ListEvaluationsRequest, computed: Collection[str] = COMPUTED
 ) -> JsonObject:
-    """Returns a page of the evaluations of an app, with some of their computed fields."""
+    """Returns a page of the evaluations of an app with the given computed fields. Raises ServiceError."""
     with field_errors("parent"):
         app = checked_name("app", request.parent)
     own, of_run = _filters(request)
@@ -58,7 +58,7 @@ def list_evaluations(
 
 
 def filter_conditions(app: str, text: str) -> list[Sql]:
-    """Returns the condition of a filter on evaluations, if there is one; raises ServiceError."""
+    """Returns the condition of a filter on evaluations, as a list of at most one; raises ServiceError."""
     condition = read_filter("evaluationFilter", text, evaluation_fields(app))
     return [] if condition is None else [condition]
 

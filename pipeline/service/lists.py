@@ -1,4 +1,4 @@
-"""Pages of a list, as requests ask for them."""
+"""Parses paging, order and filter of list requests."""
 
 import json
 from base64 import urlsafe_b64decode, urlsafe_b64encode
@@ -20,11 +20,12 @@ _DIRECTIONS = {"name": "asc", "create_time": "desc", "update_time": "desc"}
 
 
 class Paging(NamedTuple):
-    """Which part of a list is wanted.
+    """The requested part of a list.
 
     Attributes:
-        digest: Tells the list from others, so that no page token is used for another one.
-        after: The last entry of the page before; None: the beginning.
+        digest: Identifies the list, so that a page token of another list is refused.
+        after: The last entry of the previous page; None: start at the beginning.
+        size: Number of entries.
     """
 
     digest: str
@@ -33,12 +34,12 @@ class Paging(NamedTuple):
 
 
 def read_paging(page_size: int, page_token: str, *identity: str) -> Paging:
-    """Returns the page that a request asks for; raises ServiceError.
+    """Returns the requested page; raises ServiceError.
 
     Args:
-        page_size: 0: the service decides; too large: as many as are possible.
-        page_token: From the page before.
-        identity: All that decides what is in the list and how it is ordered.
+        page_size: 0: the default; values above the maximum are reduced to it.
+        page_token: Token of the previous page; "": the first page.
+        identity: All parameters that determine the list and its order.
     """
     if page_size < 0:
         raise invalid("pageSize", "must not be negative")
@@ -55,14 +56,14 @@ def _read_token(token: str, digest: str) -> Position:
     except (ValueError, TypeError, RecursionError):
         is_ours = False
     if not is_ours:
-        raise invalid("pageToken", "is none that this service has given")
+        raise invalid("pageToken", "is not a token of this service")
     if found != digest:
         raise invalid("pageToken", "is of another list: keep parent, filter and orderBy the same")
     return position
 
 
 def next_token(paging: Paging, end: Position | None) -> JsonObject:
-    """Returns the token of the page that begins after a position; nothing after the last page."""
+    """Returns the token of the page after a position; empty after the last page."""
     if end is None:
         return {}
     text = json.dumps([paging.digest, end.nanos, end.name]).encode()
@@ -70,7 +71,7 @@ def next_token(paging: Paging, end: Position | None) -> JsonObject:
 
 
 def read_order(text: str) -> OrderBy:
-    """Returns the order that a request asks for; raises ServiceError."""
+    """Returns the requested order; raises ServiceError."""
     name, _, direction = " ".join(text.split()).partition(" ")
     snake = {"createTime": "create_time", "updateTime": "update_time", "": "update_time"}.get(name, name)
     for order in get_args(OrderBy):
@@ -78,11 +79,11 @@ def read_order(text: str) -> OrderBy:
             found: OrderBy = order
             return found
     known = ", ".join(f"{order} {direction}" for order, direction in _DIRECTIONS.items())
-    raise invalid("orderBy", f"{shown(text)} is not possible; there are {known}")
+    raise invalid("orderBy", f"{shown(text)} is not supported; use one of {known}")
 
 
 def read_filter(field: str, text: str, fields: Mapping[str, Field]) -> Sql | None:
-    """Returns the condition of a request's filter, None without one; raises ServiceError."""
+    """Returns the condition of a request's filter, None if it is empty; raises ServiceError."""
     with field_errors(field):
         parsed = parse_filter(text)
         return None if parsed is None else condition_of(parsed, fields)

@@ -1,4 +1,4 @@
-"""Evaluation results and failures that are read."""
+"""Reads evaluation results and failures."""
 
 import json
 
@@ -21,7 +21,7 @@ from turnwise.schemas.values import JsonObject
 
 
 def get_evaluation_result(service: Service, name: str) -> JsonObject:
-    """Returns a result."""
+    """Returns a result. Raises ServiceError."""
     with field_errors("name"):
         checked_name("result", name)
     found = service.store.read(lambda connection: find_result(connection, name))
@@ -31,7 +31,11 @@ def get_evaluation_result(service: Service, name: str) -> JsonObject:
 
 
 def list_evaluation_results(service: Service, request: ListEvaluationResultsRequest) -> JsonObject:
-    """Returns a page of the results of an evaluation, or (`.../evaluations/-`) of all of the app."""
+    """Returns a page of the results of an evaluation, or of the app (`.../evaluations/-`).
+
+    Raises:
+        ServiceError: The request is invalid, or the evaluation does not exist.
+    """
     with field_errors("parent"):
         parent = checked_name("parent of results", request.parent)
     paging = read_paging(
@@ -59,7 +63,7 @@ def _is_known(connection: Connection, evaluation: str) -> bool:
 
 
 def get_failures(service: Service, request: GetFailuresRequest) -> JsonObject:
-    """Returns a page of the failures of an app, the newest first."""
+    """Returns a page of the failures of an app, newest first. Raises ServiceError."""
     with field_errors("parent"):
         app = checked_name("app", request.parent)
     paging = read_paging(request.page_size, request.page_token, "failures", app, request.filter)

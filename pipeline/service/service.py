@@ -1,4 +1,4 @@
-"""What both faces of the service, MCP and REST, work on."""
+"""The state that both interfaces of the service, MCP and REST, share."""
 
 from turnwise.pipeline.service.computed_fields import FiguresCache
 from turnwise.pipeline.service.errors import ServiceError
@@ -6,17 +6,17 @@ from turnwise.pipeline.store.engine import Store
 
 
 class Service:
-    """A store, and who works on it.
+    """A store with the identity and rights of its user.
 
-    The functions of `evaluations`, `changes`, `results` and `comparison` work on it. They take a request,
-    return the response in canonical proto3 JSON, and raise ServiceError where they refuse the request,
-    StoreError where the store does not answer.
+    The functions of `evaluations`, `changes`, `results` and `comparison` take a service and a request and
+    return the response in canonical proto3 JSON. They raise ServiceError if they refuse the request, and
+    StoreError if the store does not answer.
 
     Attributes:
-        store: Where everything is.
-        actor: Whoever makes the changes.
+        store: The store.
+        actor: Name of the user, for the history.
         read_only: Whether changes are refused.
-        cache: Figures that are known already.
+        cache: Cached figures of evaluations.
     """
 
     def __init__(self, store: Store, actor: str, read_only: bool = False) -> None:

@@ -1,4 +1,4 @@
-"""Which evaluations the service accepts: those that a run would, named, and within the API's limits."""
+"""Checks requests and evaluations against the limits of the API and the rules of a run."""
 
 import orjson
 
@@ -19,10 +19,10 @@ _MOST_VALUES = 100_000
 
 
 def check_lists(request: bytes | JsonObject) -> None:
-    """Raises ServiceError if a request holds too many values: reading them would keep others waiting.
+    """Raises ServiceError if a request holds too many values, which would delay other requests.
 
     Args:
-        request: Its JSON, parsed or not; what is no JSON is left to its reader.
+        request: JSON, parsed or not. Invalid JSON is not checked here.
     """
     try:
         value = orjson.loads(request) if isinstance(request, bytes) else request
@@ -41,15 +41,15 @@ def check_lists(request: bytes | JsonObject) -> None:
 
 
 def check_content(content: JsonObject) -> None:
-    """Raises ServiceError if an evaluation cannot be stored: its content as it would be after the request."""
+    """Raises ServiceError if the content of an evaluation after a request is not valid."""
     if not content.get("displayName", "").strip():
         raise invalid("evaluation.displayName", "is required")
     if "golden" not in content and "scenario" not in content:
         raise invalid("evaluation", "golden or scenario is required")
     if len(content.get("tags", ())) > _MOST_TAGS:
-        raise invalid("evaluation.tags", f"at most {_MOST_TAGS} are possible")
+        raise invalid("evaluation.tags", f"must have at most {_MOST_TAGS} entries")
     if len(content.get("golden", {}).get("turns", ())) > _MOST_TURNS:
-        raise invalid("evaluation.golden.turns", f"at most {_MOST_TURNS} are possible")
+        raise invalid("evaluation.golden.turns", f"must have at most {_MOST_TURNS} entries")
     if not 0 <= content.get("scenario", {}).get("maxTurns", 0) <= _MOST_TURNS:
         raise invalid("evaluation.scenario.maxTurns", f"must lie between 0 and {_MOST_TURNS}")
     text = dump_json(content)

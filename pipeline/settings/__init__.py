@@ -1,1 +1,1 @@
-"""Options and config files, checked and typed."""
+"""Checks options and config files and converts them to typed settings."""

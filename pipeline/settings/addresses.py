@@ -1,4 +1,4 @@
-"""Addresses of this machine."""
+"""Recognises addresses of this machine."""
 
 from ipaddress import ip_address
 

@@ -7,7 +7,7 @@ from turnwise.transforms.scoring.config import parse_config
 
 
 def read_config(path: str | None) -> EvalConfig:
-    """Reads a config file; None gives the default config."""
+    """Reads a config file; None returns the default config. Raises ConfigError."""
     if path is None:
         return EvalConfig()
     try:

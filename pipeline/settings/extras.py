@@ -1,4 +1,4 @@
-"""Packages that only some options need: an option that lacks one ends with one line that names its extra."""
+"""Checks that the optional packages that an option needs are installed."""
 
 from collections.abc import Sequence
 from importlib.util import find_spec
@@ -28,8 +28,8 @@ def check_extra(what: str, extra: str) -> None:
     """Raises ConfigError if a package of an extra is not installed.
 
     Args:
-        what: What needs it, as the message begins.
-        extra: The package and extra as pip takes them, as `turnwise[gcp]`.
+        what: The option that needs it; the start of the message.
+        extra: Package and extra in the form of pip, such as `turnwise[gcp]`.
     """
     if not all(map(_is_installed, _MODULES[extra])):
         raise ConfigError(f"{what}: needs {extra}, which is not installed: pip install '{extra}'")
@@ -49,7 +49,7 @@ def check_store(option: str, url: str) -> None:
 
 
 def check_places(option: str, paths: Sequence[str]) -> None:
-    """Raises ConfigError if a package for the file systems and stores that an option names is missing."""
+    """Raises ConfigError if a package for the filesystems or stores of an option is missing."""
     for path in paths:
         if is_store_url(path):
             check_store(option, path)
@@ -69,5 +69,5 @@ def _check_file_system(option: str, path: str) -> None:
     except ValueError:
         known = ", ".join(f"{scheme}://" for scheme in _BY_SCHEME)
         raise ConfigError(
-            f"{option} {path}: there is no such file system (a path without a scheme, {known})"
+            f"{option} {path}: unknown file system (use a path without a scheme, or {known})"
         ) from None

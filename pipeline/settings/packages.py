@@ -1,4 +1,4 @@
-"""What brings turnwise to workers on other machines: a package, requirements, or an image."""
+"""Checks that workers on other machines get turnwise: as a package, by requirements, or in an image."""
 
 import re
 from pathlib import Path
@@ -17,17 +17,21 @@ _STOCK_IMAGE = re.compile(r"(?:[\w.-]*docker\.io/)?apache/beam_\w|(?:[\w.-]+\.)?
 
 
 def check_package(options: PipelineOptions, kind: str) -> None:
-    """Refuses options that bring no turnwise to the workers of a runner, as far as that can be told here.
+    """Checks that the options install turnwise on the workers of a runner, as far as it can be checked here.
+
+    Args:
+        options: Beam's options.
+        kind: Name of the runner, for the message.
 
     Raises:
-        ConfigError: A named file does not exist, or nothing that is named holds or lists turnwise.
+        ConfigError: A named file does not exist, or none of the options installs turnwise.
     """
     setup, image = options.view_as(SetupOptions), _image(options)
     lacking: list[str] = []
     if setup.setup_file is not None and not _setup_brings(setup.setup_file):
-        lacking.append(f"--setup_file {setup.setup_file}: is not turnwise's, and names no turnwise")
+        lacking.append(f"--setup_file {setup.setup_file}: does not install turnwise")
     if setup.requirements_file is not None and not _requirements_bring(setup.requirements_file):
-        lacking.append(f"--requirements_file {setup.requirements_file}: lists no turnwise")
+        lacking.append(f"--requirements_file {setup.requirements_file}: does not list turnwise")
     if image and _STOCK_IMAGE.match(image):
         lacking.append(f"--sdk_container_image {image}: is Beam's own image, without turnwise")
     for package in setup.extra_packages or ():
@@ -48,7 +52,7 @@ def _image(options: PipelineOptions) -> str | None:
 
 
 def _setup_brings(path: str) -> bool:
-    """Returns whether a project is turnwise or may depend on it; raises ConfigError if there is none."""
+    """Returns whether a project is turnwise or may depend on it; raises ConfigError if it does not exist."""
     file = Path(path)
     if not (file.is_absolute() and file.is_file() and file.name in _SETUP_FILES):
         raise ConfigError(f"--setup_file {path}: must be the whole path of a pyproject.toml or setup.py")
@@ -59,7 +63,7 @@ def _setup_brings(path: str) -> bool:
 
 
 def _requirements_bring(path: str) -> bool:
-    """Returns whether requirements list turnwise, or something whose content is not told by its name."""
+    """Returns whether requirements list turnwise, or other files whose content is unknown."""
     file = Path(path)
     if not file.is_file():
         raise ConfigError(f"--requirements_file {path}: there is no such file")

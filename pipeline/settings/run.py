@@ -1,4 +1,4 @@
-"""The options of a run, checked and typed."""
+"""Checks the options of a run and converts them to settings."""
 
 import os
 from dataclasses import dataclass, field
@@ -26,27 +26,27 @@ from turnwise.transforms.scoring.selection import Selection, select
 from turnwise.transforms.scoring.verdict import STATUS
 
 _NO_JUDGE = JudgeSettings(JudgeConfig(backend=NONE.name))
-# A local engine visits every key at every step of time.
+# The local engine visits every key whenever its time advances.
 _LOCAL_SLOTS = 64
 DEFAULT_CACHE = Path.home() / ".cache/turnwise/replies.sqlite"
-"""Where replies of judges are kept unless something else is said."""
+"""Default file of the judge cache."""
 
 
 @dataclass(frozen=True)
 class RunSettings:
-    """What a run was asked to do.
+    """The settings of a run.
 
     Attributes:
         max_record_bytes: A larger record is a failure.
-        max_failure_ratio: Largest share of lost records and conversations; None: no limit.
+        max_failure_ratio: Largest share of lost records and conversations, 0..1; None: no limit.
         fail_on: Criteria (or `evaluation_status`) on which a failed or undecided conversation fails the run.
-        is_distributed: Whether other processes than this one do the work.
-        judge: Who judges.
+        is_distributed: Whether other processes do the work.
+        judge: Settings of the judge.
         sample_rate: Share of the conversations that are judged, 0..1.
-        is_streaming: Whether it goes on as conversations arrive.
-        stream: How, if it does.
-        store: Address of the store that results and failures go into as well; "": none.
-        store_app: The app, in the store, of what names none; "": the usual one.
+        is_streaming: Whether this is a stream.
+        stream: Settings of the stream.
+        store: URL of the store for results and failures; "": none.
+        store_app: App in the store for results that name none; "": the default app.
     """
 
     run: RunInfo
@@ -71,7 +71,7 @@ class RunSettings:
 
     @property
     def criteria_names(self) -> list[str]:
-        """Names of all criteria that may be scored, those of CES cases at the end."""
+        """Names of all criteria that may be scored; those of CES cases last."""
         return [criterion.name for criterion in (*self.criteria, *self.selection.of_dialects)]
 
     @property
@@ -83,7 +83,7 @@ class RunSettings:
 
 @dataclass(frozen=True)
 class RawOptions:
-    """turnwise's own options as the command line gave them."""
+    """turnwise's options as parsed from the command line."""
 
     input: list[str] | None
     input_format: str
@@ -109,10 +109,10 @@ class RawOptions:
 def check_options(
     options: RawOptions, stream: RawStreamOptions, is_distributed: bool, is_streaming: bool
 ) -> RunSettings:
-    """Returns the settings that the options stand for; raises ConfigError for the first mistake."""
+    """Converts options to settings; raises ConfigError for the first error."""
     _check_values(options)
     if is_streaming and (options.estimate or options.store or options.output_format != "jsonl"):
-        raise ConfigError("--estimate, --store and --output_format avro are for runs that end, no streams")
+        raise ConfigError("--estimate, --store and --output_format avro cannot be used with --streaming")
     check_log_format(options.input_format)
     config = read_config(options.config)
     criteria = build_criteria(config)
@@ -144,13 +144,13 @@ def check_options(
 
 
 def _check_rubrics(criteria: tuple[Criterion, ...], options: RawOptions) -> None:
-    """Refuses a criterion by rubrics where there can be none: records of most formats bring none along."""
+    """Raises ConfigError for a rubric criterion if neither config, cases nor input format provide rubrics."""
     if options.eval_cases or options.input_format == AUTO or FORMATS[options.input_format].has_rubrics:
         return
     for criterion in criteria:
         if isinstance(criterion, RubricCriterion) and not criterion.rubrics:
             raise ConfigError(
-                f"config: criteria.{criterion.name}: there is no rubric: name rubrics, or give --eval_cases"
+                f"config: criteria.{criterion.name}: there is no rubric: add rubrics, or use --eval_cases"
             )
 
 
@@ -166,7 +166,7 @@ def _check_values(options: RawOptions) -> None:
 
 
 def store_address(url: str | None) -> str:
-    """Returns the address of `--store` as every worker understands it; raises ConfigError."""
+    """Returns the absolute URL of `--store`; raises ConfigError."""
     if url is not None and not is_store_url(url):
         raise ConfigError(f"--store {shown_url(url)}: is no store (sqlite:///FILE, postgresql://...)")
     return absolute_url(url or "")
@@ -179,7 +179,7 @@ def _app(name: str | None) -> str:
 
 
 def judge_settings(options: RawOptions, config: JudgeConfig, run_id: str) -> JudgeSettings:
-    """Returns who judges: the command line goes before the config; raises ConfigError."""
+    """Returns the settings of the judge. Options take precedence over the config. Raises ConfigError."""
     if options.judge_concurrency < 1:
         raise ConfigError(f"--judge_concurrency must be 1 or more, not {options.judge_concurrency}")
     if not 0 <= options.sample_rate <= 1:
@@ -202,7 +202,7 @@ def _judge_kind(options: RawOptions, config: JudgeConfig) -> JudgeKind:
     if not options.estimate or kind.connect:
         return kind
     if named or config.backend:
-        raise ConfigError("--estimate tells what a model would be asked; the judge that is named asks none")
+        raise ConfigError("--estimate needs a judge with a model; the configured judge has none")
     return next(each for each in JUDGES.values() if each.connect)
 
 
@@ -213,5 +213,5 @@ def _known_gates(names: list[str], criteria: tuple[Criterion, ...]) -> tuple[str
             known = "is not in the config" if name in CRITERIA else "is no criterion"
             raise ConfigError(f"--fail_on {name}: {known}; it can be {STATUS}, {', '.join(in_use)}")
         if any(c.name == name and c.threshold is None and c.scale is None for c in criteria):
-            raise ConfigError(f"--fail_on {name}: it has no threshold in the config, so nothing can fail it")
+            raise ConfigError(f"--fail_on {name}: it has no threshold in the config, so it cannot fail")
     return tuple(names)

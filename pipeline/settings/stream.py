@@ -1,4 +1,4 @@
-"""The options of a stream, checked and typed."""
+"""Checks the options of a stream and converts them to settings."""
 
 from dataclasses import dataclass, field, fields
 from math import inf
@@ -9,14 +9,14 @@ from turnwise.transforms.streaming.rules import StreamRules
 
 @dataclass(frozen=True)
 class StreamSettings:
-    """What a stream was asked to do.
+    """The settings of a stream.
 
     Attributes:
-        rules: How it is cut into conversations and windows.
-        max_run_time: Seconds after which it ends; None: it goes on.
-        stop_after: Conversations after which it ends; None: it goes on.
-        alerts: Where alerts go; None: a file in the output directory.
-        timestamp_attribute: Attribute of Pub/Sub messages that tells the event time.
+        rules: Rules for sessions and windows.
+        max_run_time: Seconds after which it ends; None: no limit.
+        stop_after: Conversations after which it ends; None: no limit.
+        alerts: URI of the sink for alerts; None: a file in the output directory.
+        timestamp_attribute: Attribute of Pub/Sub messages that holds the event time.
     """
 
     rules: StreamRules = field(default_factory=StreamRules)
@@ -28,7 +28,7 @@ class StreamSettings:
 
 @dataclass(frozen=True)
 class RawStreamOptions:
-    """The options of a stream as the command line gave them; None: not given."""
+    """The options of a stream as parsed from the command line; None: not given."""
 
     session_gap: float | None
     window: float | None
@@ -46,11 +46,11 @@ _ZERO_ALLOWED = ("allowed_lateness",)
 
 
 def check_stream(options: RawStreamOptions, is_streaming: bool, slots: int | None) -> StreamSettings:
-    """Returns the settings of a stream; raises ConfigError for the first mistake.
+    """Converts the options of a stream to settings; raises ConfigError for the first error.
 
     Args:
-        options: What was given.
-        is_streaming: Whether this is a stream at all; if it is not, nothing may be given.
+        options: The options.
+        is_streaming: Whether this is a stream; if not, no option may be given.
         slots: As in StreamRules.
     """
     given = {f.name: value for f in fields(options) if (value := getattr(options, f.name)) is not None}

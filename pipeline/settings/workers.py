@@ -1,4 +1,4 @@
-"""Where the workers of a run are, and what of this machine they would not find there."""
+"""Checks that workers on other machines can reach the files and credentials of a run."""
 
 import os
 import re
@@ -34,10 +34,10 @@ _ADC_FILE = "gcloud/application_default_credentials.json"
 
 
 def are_elsewhere(runner: PipelineRunner, options: PipelineOptions) -> bool:
-    """Returns whether workers are not processes of this machine that share its files and environment.
+    """Returns whether workers lack access to the files and environment of this machine.
 
-    Beam's runners for Prism, and for Flink and Spark without a cluster, start workers here unless told
-    otherwise; `--environment_type=LOOPBACK` does so on every portable runner.
+    Beam's runners for Prism, and for Flink and Spark without a cluster, start workers on this machine by
+    default; `--environment_type=LOOPBACK` does so on every portable runner.
     """
     kind, portable = type(runner).__name__, options.view_as(PortableOptions)
     if kind in _IN_PROCESS or portable.environment_type == "LOOPBACK":
@@ -54,11 +54,16 @@ def are_elsewhere(runner: PipelineRunner, options: PipelineOptions) -> bool:
 def fit_workers(
     settings: RunSettings, options: PipelineOptions, runner: PipelineRunner, environ: Mapping[str, str]
 ) -> RunSettings:
-    """Returns the settings as workers elsewhere can use them; where they are here, as they are.
+    """Adapts the settings to remote workers; returns them unchanged for local workers.
+
+    Args:
+        settings: Settings of the run.
+        options: Beam's options.
+        runner: Beam's runner.
+        environ: Environment variables.
 
     Raises:
-        ConfigError: Workers elsewhere would miss turnwise itself, a file of this machine, or the judge's
-            credentials.
+        ConfigError: Remote workers would lack turnwise, a file of this machine, or the judge's credentials.
     """
     if not are_elsewhere(runner, options):
         return settings
@@ -66,8 +71,8 @@ def fit_workers(
     for option, path in _paths(settings):
         if _is_here(path):
             raise ConfigError(
-                f"{option} {shown_url(path)}: is on this machine, where workers of {kind} do not find it; "
-                "name a place that they share (gs://..., postgresql://HOST/...)"
+                f"{option} {shown_url(path)}: is on this machine, which workers of {kind} cannot access; "
+                "name a shared place (gs://..., postgresql://HOST/...)"
             )
     check_package(options, kind)
     access = _access(settings, environ)
@@ -85,7 +90,7 @@ def _with_judge(settings: RunSettings, **fields: str | None) -> RunSettings:
 
 
 def _paths(settings: RunSettings) -> Iterator[tuple[str, str]]:
-    """Yields what workers read and write, with the option that names it."""
+    """Yields the paths and URLs that workers read and write, with their options."""
     yield "--output", settings.output
     yield from (("--input", path) for path in settings.input)
     yield from (("--eval_cases", path) for path in settings.eval_cases)
@@ -111,7 +116,7 @@ def _is_here(path: str) -> bool:
 
 
 def _serve_here(url: str) -> bool:
-    """Returns whether every host of a URL (`kafka://a:9092,b:9092/topic`) can only be this machine."""
+    """Returns whether every host of a URL (`kafka://a:9092,b:9092/topic`) is this machine."""
     hosts = urlsplit(url).netloc.rpartition("@")[2].split(",")
     return all(is_loopback(_PORT.sub("", host)) for host in hosts)
 
@@ -128,19 +133,19 @@ def _check_credentials(access: Access, kind: str, environ: Mapping[str, str]) ->
     if access.base_url and _is_here(access.base_url):
         what = f"its base_url {shown_url(access.base_url)} is on this machine"
     elif access.api_key:
-        what = "its API key stands in this machine's environment"
+        what = "its API key is in this machine's environment"
     elif kind not in _HAVE_AN_IDENTITY and (file := _credentials_file(environ)):
         what = f"its credentials are a file of this machine ({file})"
     else:
         return
     raise ConfigError(
         f"judge: {what}, which workers of {kind} do not have; "
-        "take judge.project (Vertex AI) with workers that have an identity of their own, or --judge local"
+        "use judge.project (Vertex AI) with workers that have an identity of their own, or --judge local"
     )
 
 
 def _credentials_file(environ: Mapping[str, str]) -> str:
-    """Returns the file of Google's application default credentials; "": they do not come from a file."""
+    """Returns the file of Google's application default credentials; "" if there is none."""
     home = environ.get("CLOUDSDK_CONFIG")
     usual = Path(home) / Path(_ADC_FILE).name if home else Path.home() / ".config" / _ADC_FILE
     return environ.get(_ADC) or (str(usual) if os.path.isfile(usual) else "")

@@ -1,1 +1,1 @@
-"""Evaluations, results and failures in a database."""
+"""Stores evaluations, results and failures in a database."""

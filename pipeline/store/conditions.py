@@ -1,4 +1,4 @@
-"""Filters as conditions of queries. Values are bound parameters, fields come from a fixed list."""
+"""Converts filters to SQL conditions, with bound values and a fixed list of fields."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -14,7 +14,7 @@ from turnwise.schemas.proto.scalars import shown, timestamp_nanos
 
 Sql = ColumnElement[bool]
 Field = Callable[[Operator, str], Sql]
-"""Makes the condition of an operator and a value."""
+"""Returns the condition of an operator and a value; raises ValueError."""
 
 _ORDERED = {"<": "__lt__", "<=": "__le__", ">": "__gt__", ">=": "__ge__"}
 
@@ -23,7 +23,7 @@ def condition_of(parsed: Condition, fields: Mapping[str, Field]) -> Sql:
     """Returns the condition of a parsed filter.
 
     Raises:
-        FilterError: It names another field than `fields`, or compares one as it cannot be compared.
+        FilterError: It names an unknown field, or uses an operator that the field does not support.
     """
     if isinstance(parsed, Junction):
         parts = [condition_of(part, fields) for part in parsed.parts]
@@ -36,7 +36,7 @@ def condition_of(parsed: Condition, fields: Mapping[str, Field]) -> Sql:
 def _comparison(parsed: FieldComparison, fields: Mapping[str, Field]) -> Sql:
     make = fields.get(parsed.field) or fields.get(to_snake(parsed.field))
     if make is None:
-        raise FilterError(f"no field {shown(parsed.field)}; there are {', '.join(fields)}")
+        raise FilterError(f"no field {shown(parsed.field)}; fields are {', '.join(fields)}")
     try:
         return make(parsed.operator, parsed.value)
     except ValueError as error:
@@ -45,17 +45,17 @@ def _comparison(parsed: FieldComparison, fields: Mapping[str, Field]) -> Sql:
 
 def _equal_or_not(operator: Operator, equal: Sql) -> Sql:
     if operator not in ("=", "!="):
-        raise ValueError("only = and != are possible")
+        raise ValueError("only = and != are supported")
     return equal if operator == "=" else not_(equal)
 
 
 def text_field(column: Column[str], *others: Column[str]) -> Field:
-    """Returns a text: equal to one of the columns, or (`:`) part of the first one, in whatever case."""
+    """Returns a text field: equal to one of the columns or (`:`) part of the first, ignoring case."""
 
     def make(operator: Operator, value: str) -> Sql:
         if operator == ":":
             part = value.replace("\0", "")
-            # SQLite's lower() knows only ASCII.
+            # SQLite's lower() supports only ASCII.
             in_any_case = func.lower(column).contains(part.lower(), autoescape=True)
             return or_(in_any_case, column.contains(part, autoescape=True))
         found = key_text(value)
@@ -65,7 +65,7 @@ def text_field(column: Column[str], *others: Column[str]) -> Field:
 
 
 def name_field(column: Column[str], prefix: str) -> Field:
-    """Returns a resource name, which may be given by its last part."""
+    """Returns a field for a resource name, given in full or by its last part."""
 
     def make(operator: Operator, value: str) -> Sql:
         name = value if "/" in value else f"{prefix}/{value}"
@@ -75,7 +75,7 @@ def name_field(column: Column[str], prefix: str) -> Field:
 
 
 def enum_field(column: Column[str], kind: type[Any]) -> Field:
-    """Returns an enum; its first value is what is not set."""
+    """Returns an enum field; the first value means unset."""
 
     def make(operator: Operator, value: str) -> Sql:
         if value not in kind.__members__:
@@ -86,7 +86,7 @@ def enum_field(column: Column[str], kind: type[Any]) -> Field:
 
 
 def time_field(column: Column[int]) -> Field:
-    """Returns a time."""
+    """Returns a time field."""
 
     def make(operator: Operator, value: str) -> Sql:
         nanos = key_nanos(timestamp_nanos(value))
@@ -108,7 +108,7 @@ def _nothing(operator: Operator, value: str) -> Sql:
 
 
 def evaluation_fields(app: str) -> dict[str, Field]:
-    """Returns what evaluations of an app are filtered by. The store knows no datasets: none holds any."""
+    """Returns the filter fields of evaluations. The store has no datasets, so no evaluation is in one."""
     columns = EVALUATIONS.c
     return {
         "name": name_field(columns.name, f"{app}/evaluations"),
@@ -123,7 +123,7 @@ def evaluation_fields(app: str) -> dict[str, Field]:
 
 
 def run_fields(app: str) -> dict[str, Field]:
-    """Returns what evaluations are filtered by through the runs that their results are from."""
+    """Returns the filter fields of the runs of an evaluation's results."""
     columns = RESULTS.c
     return {
         "name": name_field(columns.evaluation_run, f"{app}/evaluationRuns"),
@@ -135,12 +135,12 @@ def run_fields(app: str) -> dict[str, Field]:
 
 
 def of_runs(condition: Sql) -> Sql:
-    """Returns whether an evaluation has a result that meets a condition of `run_fields`."""
+    """Returns the condition that an evaluation has a result that meets a condition of `run_fields`."""
     return exists().where(RESULTS.c.evaluation == EVALUATIONS.c.name, condition)
 
 
 def result_fields(app: str) -> dict[str, Field]:
-    """Returns what results of an app are filtered by."""
+    """Returns the filter fields of results."""
     columns = RESULTS.c
     return {
         "name": text_field(columns.name),
@@ -159,7 +159,7 @@ def result_fields(app: str) -> dict[str, Field]:
 
 
 def failure_fields(app: str) -> dict[str, Field]:
-    """Returns what failures of an app are filtered by."""
+    """Returns the filter fields of failures."""
     columns = FAILURES.c
     return {
         "evaluation_run": name_field(columns.evaluation_run, f"{app}/evaluationRuns"),

@@ -18,7 +18,7 @@ from turnwise.schemas.config import ConfigError
 T = TypeVar("T")
 
 CONNECTIONS = 8
-"""Connections of one process; as many threads can use a store at once."""
+"""Number of connections per process, and of threads that can use a store at once."""
 
 _LOCK_SECONDS = 60
 _LONGEST_PAUSE = 0.2
@@ -26,14 +26,14 @@ _PASSING = ("40001", "40P01", "55P03")
 
 
 class ConflictError(StoreError):
-    """Something else in the store has the name already."""
+    """A unique name is already in use."""
 
 
 class Store:
-    """A store. Its transactions are safe beside those of other threads and processes.
+    """A store, safe for concurrent use by threads and processes.
 
     Attributes:
-        url: Its address, without the password.
+        url: URL without the password.
     """
 
     def __init__(self, engine: Engine, url: str, read_only: bool) -> None:
@@ -41,7 +41,7 @@ class Store:
         self._read_only = read_only
         self._writer = engine.execution_options(turnwise_writes=True)
         self._reader = engine
-        # Threads that wait for SQLite's own lock sleep; those that wait for this one are woken in turn.
+        # Threads that wait for SQLite's lock poll with sleeps; a Lock wakes them in turn.
         is_sqlite = engine.dialect.name == "sqlite"
         self._turn: AbstractContextManager[Any] = Lock() if is_sqlite else nullcontext()
         if engine.dialect.name == "postgresql":
@@ -50,11 +50,11 @@ class Store:
             )
 
     def read(self, work: Callable[[Connection], T]) -> T:
-        """Returns what `work` finds in one unchanging state of the store; raises StoreError."""
+        """Runs `work` in a read transaction and returns its result; raises StoreError."""
         return self._run(self._reader, work)
 
     def write(self, work: Callable[[Connection], T]) -> T:
-        """Does `work` in one transaction, again where another one got in its way; raises StoreError."""
+        """Runs `work` in a write transaction, repeated after conflicts; raises StoreError."""
         if self._read_only:
             raise StoreError(f"the store {self.url}: is open read-only")
         with self._turn:
@@ -78,7 +78,7 @@ class Store:
 
 
 def _passes(error: DBAPIError) -> bool:
-    """Returns whether the same work may succeed if it is done again."""
+    """Returns whether a repeated attempt may succeed."""
     return getattr(error.orig, "sqlstate", None) in _PASSING or "database is locked" in str(error.orig)
 
 
@@ -100,11 +100,11 @@ def open_store(url: str, *, create: bool = False, read_only: bool = False) -> St
 
     Args:
         url: `sqlite:///FILE` or `postgresql://...`.
-        create: Make a SQLite file that is not there.
+        create: Create a SQLite file that does not exist.
         read_only: Change nothing, not even the tables.
 
     Raises:
-        ConfigError: The address is wrong, names no file, or the driver is not installed.
+        ConfigError: The URL is wrong, the file does not exist, or the driver is not installed.
         StoreError: The store does not answer, is newer than this turnwise, or (read-only) older.
     """
     shown = shown_url(url)
@@ -116,7 +116,7 @@ def open_store(url: str, *, create: bool = False, read_only: bool = False) -> St
     except ConfigError:
         raise
     except (ArgumentError, ValueError):
-        raise ConfigError(f"{shown}: is no address of a store (sqlite:///FILE, postgresql://...)") from None
+        raise ConfigError(f"{shown}: is no URL of a store (sqlite:///FILE, postgresql://...)") from None
     except ImportError:
         raise ConfigError(f"{shown}: the driver is missing: pip install turnwise[postgres]") from None
     store = Store(engine, shown, read_only)
@@ -130,7 +130,7 @@ def open_store(url: str, *, create: bool = False, read_only: bool = False) -> St
 def _check_file(address: URL, create: bool) -> None:
     path = address.database
     if address.query or address.host:
-        raise ConfigError(f"sqlite:///{path}: nothing but a file can be named")
+        raise ConfigError(f"sqlite:///{path}: must name a file, without host or parameters")
     if not path or path == ":memory:" or path.startswith("file:"):
         raise ConfigError("a store in memory would be lost: name a file (sqlite:///FILE)")
     if not Path(path).is_file() and not (create and Path(path).absolute().parent.is_dir()):
@@ -142,7 +142,7 @@ def _check_tables(connection: Connection) -> None:
     version = stored_version(connection)
     check_version(version)
     if version < len(MIGRATIONS):
-        raise StoreError("the store is empty, or of an older turnwise; turnwise serve brings it up to date")
+        raise StoreError("the store is empty, or of an older turnwise; run turnwise serve to upgrade it")
 
 
 def _engine(address: URL, read_only: bool) -> Engine:
@@ -169,7 +169,7 @@ def _engine(address: URL, read_only: bool) -> Engine:
 def _set_up_sqlite(engine: Engine, read_only: bool) -> None:
     @event.listens_for(engine, "connect")
     def connect(connection: Any, _: object) -> None:
-        # The driver's own transactions would begin too late, and without a lock.
+        # The driver would begin its transactions too late and without a lock.
         connection.isolation_level = None
         connection.execute("PRAGMA foreign_keys = ON")
         if read_only:
@@ -188,7 +188,7 @@ _OPEN: dict[tuple[str, bool], Store] = {}
 
 
 def shared_store(url: str, *, read_only: bool = False) -> Store:
-    """Returns the store of an address; it stays open. Raises ConfigError or StoreError."""
+    """Returns the store of a URL, shared by all steps in this process. Raises ConfigError or StoreError."""
     with _LOCK:
         if (url, read_only) not in _OPEN:
             _OPEN[url, read_only] = open_store(url, create=True, read_only=read_only)
@@ -196,7 +196,7 @@ def shared_store(url: str, *, read_only: bool = False) -> Store:
 
 
 def try_store(option: str, url: str, *, read_only: bool = False) -> Store:
-    """Opens a store before anything runs; raises ConfigError if that is not possible."""
+    """Opens a store before a run starts; raises ConfigError if that fails."""
     try:
         return open_store(url, create=True, read_only=read_only)
     except (ConfigError, StoreError) as error:

@@ -1,4 +1,4 @@
-"""Evaluations in a store, and their history."""
+"""Reads and writes evaluations and their history."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -20,9 +20,9 @@ class StoredEvaluation(NamedTuple):
     """An evaluation.
 
     Attributes:
-        revision: 1 when it was made; one more with every update.
+        revision: Starts at 1; incremented by every update.
         create_nanos: Nanoseconds since 1970; `update_nanos` likewise.
-        content: What users write, in canonical proto3 JSON, with the name.
+        content: The fields that users write, and the name, in canonical proto3 JSON.
     """
 
     name: str
@@ -36,7 +36,7 @@ class StoredEvaluation(NamedTuple):
 
 
 class EvaluationChange(NamedTuple):
-    """Who changes an evaluation, when, and which fields (None: all; as the request said it)."""
+    """User, time and update mask (None: all fields) of a change."""
 
     actor: str
     nanos: int
@@ -53,14 +53,14 @@ def stored_evaluation(row: Row[Any]) -> StoredEvaluation:
 
 
 def find_evaluation(connection: Connection, name: str, *, to_change: bool = False) -> StoredEvaluation | None:
-    """Returns an evaluation; `to_change` keeps others from changing it until the transaction ends."""
+    """Returns an evaluation; `to_change` locks it until the transaction ends."""
     query = select(*(EVALUATIONS.c[column] for column in COLUMNS)).where(EVALUATIONS.c.name == name)
     row = connection.execute(query.with_for_update() if to_change else query).first()
     return None if row is None else stored_evaluation(row)
 
 
 def find_by_display_name(connection: Connection, app: str, display_name: str) -> str | None:
-    """Returns the name of the evaluation of that display name."""
+    """Returns the name of the evaluation with a display name, or None."""
     query = select(EVALUATIONS.c.name).where(
         EVALUATIONS.c.app == app, EVALUATIONS.c.display_name == key_text(display_name)
     )
@@ -68,7 +68,7 @@ def find_by_display_name(connection: Connection, app: str, display_name: str) ->
 
 
 def add_evaluation(connection: Connection, content: JsonObject, change: EvaluationChange) -> StoredEvaluation:
-    """Adds an evaluation with the name that its content has."""
+    """Adds an evaluation under the name in its content."""
     made = _revision(content, 1, change.nanos, change.actor, change)
     connection.execute(insert(EVALUATIONS).values(app=app_of(made.name), **_columns(made)))
     _follow_up(connection, made, change)
@@ -78,7 +78,7 @@ def add_evaluation(connection: Connection, content: JsonObject, change: Evaluati
 def replace_evaluation(
     connection: Connection, old: StoredEvaluation, content: JsonObject, change: EvaluationChange
 ) -> StoredEvaluation:
-    """Gives an evaluation, found with `to_change`, a new content; its times never go back."""
+    """Replaces the content of an evaluation that was read with `to_change`; its update time increases."""
     later = change._replace(nanos=max(change.nanos, old.update_nanos + 1000))
     made = _revision(content, old.revision + 1, old.create_nanos, old.created_by, later)
     connection.execute(update(EVALUATIONS).where(EVALUATIONS.c.name == old.name).values(**_columns(made)))
@@ -104,7 +104,7 @@ def _columns(evaluation: StoredEvaluation) -> JsonObject:
 
 
 def _follow_up(connection: Connection, made: StoredEvaluation, change: EvaluationChange) -> None:
-    """Writes what belongs to a revision: its tags, and its entry in the history."""
+    """Writes the tags and the history entry of a revision."""
     tags = {key_text(tag) for tag in made.content.get("tags", ())}
     if tags:
         connection.execute(insert(TAGS), [{"evaluation": made.name, "tag": tag} for tag in sorted(tags)])
@@ -122,7 +122,7 @@ def _follow_up(connection: Connection, made: StoredEvaluation, change: Evaluatio
 
 
 class Revision(NamedTuple):
-    """One entry of an evaluation's history: what a change made of it."""
+    """An entry of an evaluation's history."""
 
     revision: int
     etag: str
@@ -133,7 +133,7 @@ class Revision(NamedTuple):
 
 
 def read_history(connection: Connection, name: str) -> list[Revision]:
-    """Returns all revisions of an evaluation, the first one first."""
+    """Returns all revisions of an evaluation, oldest first."""
     query = select(HISTORY).where(HISTORY.c.evaluation == name).order_by(HISTORY.c.revision)
     return [
         Revision(row.revision, row.etag, row.nanos, row.actor, row.update_mask, json.loads(row.content))
@@ -142,7 +142,7 @@ def read_history(connection: Connection, name: str) -> list[Revision]:
 
 
 def store_records(url: str, app: str) -> Iterator[Record]:
-    """Yields the evaluations of a store, of one app or of all (""), in order of their names."""
+    """Yields the evaluations of a store by name, of one app or of all apps ("")."""
     texts = shared_store(url, read_only=True).read(lambda connection: _contents(connection, app))
     for position, text in enumerate(texts, 1):
         yield Record(shown_url(url), position, text.encode())

@@ -1,4 +1,4 @@
-"""Failures in a store: what could not be read, parsed, matched or scored."""
+"""Writes failures of runs to a store."""
 
 from hashlib import sha256
 
@@ -10,12 +10,18 @@ from turnwise.schemas.jsonio import dump_json
 from turnwise.schemas.rows import FailureRow
 from turnwise.schemas.values import JsonObject
 
-# One record can fail in several places at these stages, and only the message tells them apart.
+# A record can have several failures at these stages, which differ only in the message.
 _SEVERAL_A_RECORD = ("parse", "parse_case")
 
 
 def failure_columns(row: FailureRow, app: str, nanos: int) -> JsonObject:
-    """Returns the row of a failure, `nanos` after 1970; its name is the same whenever its run is repeated."""
+    """Returns the columns of a failure, with a name that is the same when its run is repeated.
+
+    Args:
+        row: The failure.
+        app: App in the store.
+        nanos: Time of writing, nanoseconds since 1970.
+    """
     run = run_name(app, row["run_id"])
     place = [
         row["stage"],
@@ -38,5 +44,5 @@ def failure_columns(row: FailureRow, app: str, nanos: int) -> JsonObject:
 
 
 def write_failures(connection: Connection, rows: list[JsonObject]) -> None:
-    """Writes rows of `failure_columns`; each replaces the earlier failure of its name."""
+    """Writes rows of `failure_columns`; each replaces an earlier failure of the same name."""
     upsert(connection, FAILURES, rows)

@@ -1,4 +1,4 @@
-"""Brings a store to the tables that this version of turnwise uses, one numbered step after the other."""
+"""Upgrades the tables of a store in numbered steps."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -9,7 +9,7 @@ from sqlalchemy import Connection, inspect, text
 from turnwise.pipeline.store.urls import StoreError
 
 Migration = Callable[[Connection], None]
-"""One step. It never changes once it has been released; a later change of the tables is a step of its own."""
+"""One step. Do not change it after its release; add a new step instead."""
 
 _VERSIONS = "turnwise_store_version"
 _LOCK = 7_210_436_119
@@ -104,7 +104,7 @@ def _first(connection: Connection) -> None:
 
 
 def _keep_from_replacing(connection: Connection) -> None:
-    # SQLite's INSERT OR REPLACE removes a row without asking the triggers on DELETE.
+    # SQLite's INSERT OR REPLACE removes a row without running the DELETE triggers.
     if connection.dialect.name == "sqlite":
         connection.exec_driver_sql(
             "CREATE TRIGGER evaluation_history_insert BEFORE INSERT ON evaluation_history "
@@ -115,7 +115,7 @@ def _keep_from_replacing(connection: Connection) -> None:
 
 
 def _name_by_run(connection: Connection) -> None:
-    """Adds to the names of results what run and app version they are of, to those of failures what run."""
+    """Adds a digest of run and app version to the names of results, and of the run to those of failures."""
     for name in connection.execute(text("SELECT name FROM results")).scalars().all():
         query = text("SELECT content FROM results WHERE name = :name")
         result = json.loads(connection.execute(query, {"name": name}).scalar_one())
@@ -129,25 +129,25 @@ def _name_by_run(connection: Connection) -> None:
 
 
 def _marked(name: str, *texts: str) -> str:
-    told = "\0".join(texts).encode("utf-8", "replace")
-    return f"{name}-{sha256(told).hexdigest()[:16]}"
+    text = "\0".join(texts).encode("utf-8", "replace")
+    return f"{name}-{sha256(text).hexdigest()[:16]}"
 
 
 MIGRATIONS: tuple[Migration, ...] = (_first, _keep_from_replacing, _name_by_run)
 
 
 def stored_version(connection: Connection) -> int:
-    """Returns how many steps a store has seen; 0: it is empty."""
+    """Returns the number of steps applied to a store; 0: it is empty."""
     if not inspect(connection).has_table(_VERSIONS):
         return 0
     return int(connection.execute(text(f"SELECT max(version) FROM {_VERSIONS}")).scalar() or 0)
 
 
 def migrate(connection: Connection, steps: Sequence[Migration] = MIGRATIONS) -> None:
-    """Takes the steps that are missing, all within the transaction of the connection.
+    """Applies the missing steps in the transaction of the connection.
 
     Raises:
-        StoreError: The store was made by a newer version of turnwise.
+        StoreError: The store was written by a newer version of turnwise.
     """
     if connection.dialect.name == "postgresql":
         connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _LOCK})
@@ -163,4 +163,6 @@ def migrate(connection: Connection, steps: Sequence[Migration] = MIGRATIONS) -> 
 def check_version(version: int, steps: Sequence[Migration] = MIGRATIONS) -> None:
     """Raises StoreError if a store is newer than this version of turnwise."""
     if version > len(steps):
-        raise StoreError(f"the store has version {version}, this turnwise knows {len(steps)}: upgrade it")
+        raise StoreError(
+            f"the store has version {version}, this turnwise supports {len(steps)}: upgrade turnwise"
+        )

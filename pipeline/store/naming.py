@@ -1,4 +1,4 @@
-"""Full names for what a run knows by short ones."""
+"""Builds full resource names from the short names of a run."""
 
 from hashlib import sha256
 
@@ -7,10 +7,10 @@ from turnwise.schemas.rows import FailureRow, ResultRow
 from turnwise.schemas.values import JsonObject
 
 LOCAL_APP = "projects/local/locations/local/apps/default"
-"""The app of what names none."""
+"""Default app of results and failures that name none."""
 
 UNASSIGNED = "unassigned"
-"""Stands for the evaluation in the names of results of conversations that have none."""
+"""Evaluation id in the names of results without an evaluation."""
 
 
 def run_name(app: str, run_id: str) -> str:
@@ -19,7 +19,7 @@ def run_name(app: str, run_id: str) -> str:
 
 
 def evaluation_name(app: str, eval_id: str | None, eval_set_id: str | None = None) -> str:
-    """Returns the name of an evaluation: its id if that is a full name, else one in the app."""
+    """Returns the name of an evaluation: its id if that is a full name, otherwise a name in the app."""
     if eval_id is None:
         return f"{app}/evaluations/{UNASSIGNED}"
     if is_name("evaluation", eval_id):
@@ -28,24 +28,24 @@ def evaluation_name(app: str, eval_id: str | None, eval_set_id: str | None = Non
 
 
 def app_of_row(row: ResultRow | FailureRow, default: str) -> str:
-    """Returns the app that a row's conversation or app version names, else the default."""
+    """Returns the app that a row's conversation or app version names, otherwise the default."""
     return app_in(row["conversation_id"], row["app_version"]) or default
 
 
 def marked(name: str, *texts: str) -> str:
-    """Returns a name with a mark of what else it depends on; `migrations` marks older names in this way."""
-    told = "\0".join(texts).encode("utf-8", "replace")
-    return f"{name}-{sha256(told).hexdigest()[:16]}"
+    """Returns a name with a digest of other texts as suffix, in the same form as `migrations`."""
+    text = "\0".join(texts).encode("utf-8", "replace")
+    return f"{name}-{sha256(text).hexdigest()[:16]}"
 
 
 def full_result(row: ResultRow, app: str) -> JsonObject:
-    """Returns the EvaluationResult of a row with full names of itself and its run.
+    """Returns the EvaluationResult of a row with full names of the result and its run.
 
-    Its own name tells it from results of the same conversation and case in other runs and app versions.
+    The name differs from results of the same conversation and case in other runs and app versions.
 
     Args:
-        row: The row; it is left as it is.
-        app: The app, where neither its case nor its conversation nor its version names one.
+        row: The row; it is not changed.
+        app: Default app, if neither case nor conversation nor app version names one.
     """
     result = row["result"]
     app = app_of_row(row, app)

@@ -1,4 +1,4 @@
-"""Pages of a table, each found by where the one before it ended."""
+"""Reads pages of a table by keyset pagination."""
 
 from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
@@ -6,30 +6,30 @@ from typing import Any, Literal, NamedTuple
 from sqlalchemy import ColumnElement, Connection, Row, Table, select, tuple_
 
 OrderBy = Literal["name", "create_time", "update_time"]
-"""Times go from the newest to the oldest, names in alphabetical order."""
+"""Times are sorted newest first, names alphabetically."""
 
 _COLUMNS = {"create_time": "create_nanos", "update_time": "update_nanos"}
 
 
 class Position(NamedTuple):
-    """The last row of a page: what it is ordered by (names: 0), and its name."""
+    """The last row of a page: its time (0 if ordered by name) and its name."""
 
     nanos: int
     name: str
 
 
 class Page(NamedTuple):
-    """Some rows, and where the next ones begin (None: these are the last)."""
+    """Rows of a page, and the position after which the next page starts (None: last page)."""
 
     rows: Sequence[Row[Any]]
     end: Position | None
 
 
 class Listing(NamedTuple):
-    """What is listed: rows of a table that meet all conditions, and which of their columns.
+    """A query: rows of a table that meet all conditions.
 
     Attributes:
-        columns: Names of columns beside those that order the rows.
+        columns: Names of the columns to read, beside those of the order.
     """
 
     table: Table
@@ -39,12 +39,12 @@ class Listing(NamedTuple):
 
 
 def read_page(connection: Connection, listing: Listing, after: Position | None, size: int) -> Page:
-    """Returns the `size` rows after a position; None is the beginning."""
+    """Returns at most `size` rows after a position (None: from the start)."""
     table = listing.table
     time = None if listing.order_by == "name" else table.c[_COLUMNS[listing.order_by]]
     wanted = dict.fromkeys(("name", *listing.columns, *(() if time is None else (time.name,))))
     query = select(*(table.c[name] for name in wanted)).where(*listing.conditions)
-    # Both columns go the same way, so that an index can be read backwards.
+    # Both columns have the same direction, so that an index can be read backwards.
     query = query.order_by(*([table.c.name] if time is None else [time.desc(), table.c.name.desc()]))
     if after is not None:
         query = query.where(

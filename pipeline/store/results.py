@@ -1,4 +1,4 @@
-"""Evaluation results in a store."""
+"""Reads and writes evaluation results and their sums."""
 
 import json
 from collections.abc import Iterable, Sequence
@@ -30,12 +30,12 @@ _TEXTS = {
 
 
 def result_columns(result: JsonObject, conversation_id: str, nanos: int) -> JsonObject:
-    """Returns the row of an EvaluationResult with a full name.
+    """Returns the columns of an EvaluationResult with a full name.
 
     Args:
-        result: In canonical proto3 JSON.
-        conversation_id: The conversation it is about.
-        nanos: When it is written, in nanoseconds since 1970.
+        result: The result in canonical proto3 JSON.
+        conversation_id: Id of the conversation.
+        nanos: Time of writing, nanoseconds since 1970.
     """
     name: str = result["name"]
     texts = {column: key_text(str(result.get(field, ""))) for column, field in _TEXTS.items()}
@@ -63,11 +63,15 @@ def version_id(app_version: str) -> str:
 def write_results(
     connection: Connection, rows: Sequence[JsonObject], since: int = 0, run_app: str = ""
 ) -> None:
-    """Writes rows of `result_columns`; each replaces the earlier result of its name.
+    """Writes rows of `result_columns`; each replaces an earlier result of the same name.
 
-    What the same run could not do with these conversations when it was made before, before `since`
-    (nanoseconds since 1970), is no longer a failure; other runs keep their failures. `run_app` is where
-    failures of this run are that name no app.
+    Deletes the failures of these conversations from an earlier execution of the same run.
+
+    Args:
+        connection: Connection to the store.
+        rows: The rows.
+        since: Start of this execution, nanoseconds since 1970. Later failures stay.
+        run_app: App of those failures of the run that name none.
     """
     upsert(connection, RESULTS, rows)
     ended: dict[tuple[str, str], set[str]] = {}
@@ -82,7 +86,7 @@ def write_results(
 
 
 def find_result(connection: Connection, name: str) -> JsonObject | None:
-    """Returns a result by its name."""
+    """Returns a result by its name, or None."""
     text = connection.execute(select(RESULTS.c.content).where(RESULTS.c.name == name)).scalar()
     return None if text is None else json.loads(text)
 
@@ -90,7 +94,7 @@ def find_result(connection: Connection, name: str) -> JsonObject | None:
 def newest_results(
     connection: Connection, evaluation: str, count: int, *, only_completed: bool = False
 ) -> list[JsonObject]:
-    """Returns the results of an evaluation that were created last, the newest first."""
+    """Returns the `count` newest results of an evaluation, newest first."""
     query = select(RESULTS.c.content).where(RESULTS.c.evaluation == evaluation)
     if only_completed:
         query = query.where(RESULTS.c.execution_state == COMPLETED)
@@ -105,7 +109,7 @@ def has_results(connection: Connection, evaluation: str) -> bool:
 
 
 class Fingerprint(NamedTuple):
-    """Differs between two states of an evaluation's results: their number, and the sum of their stamps."""
+    """Changes when an evaluation's results change: their number, and the sum of their stamps."""
 
     results: int
     stamps: int
@@ -114,7 +118,7 @@ class Fingerprint(NamedTuple):
 def fingerprints(
     connection: Connection, app: str, evaluations: Iterable[str] | None = None
 ) -> dict[str, Fingerprint]:
-    """Returns the state of evaluations that have results; None: of all in the app."""
+    """Returns the fingerprints of evaluations (None: all of the app) that have results."""
     query = select(RESULTS.c.evaluation, func.count(), func.sum(RESULTS.c.stamp)).where(RESULTS.c.app == app)
     if evaluations is not None:
         query = query.where(RESULTS.c.evaluation.in_(list(evaluations)))
@@ -123,13 +127,13 @@ def fingerprints(
 
 
 class EvaluationFigures(NamedTuple):
-    """What the results of an evaluation add up to.
+    """Sums over the results of an evaluation.
 
     Attributes:
-        versions: App version id ("": the draft) -> sums over its completed results, of every conversation
-            those of the last run only.
-        undecided: App version id -> such results without a verdict.
-        runs: Names of the runs that they are from.
+        versions: App version id ("": the draft) -> sums over completed results; of each conversation, only
+            those of the last run.
+        undecided: App version id -> number of such results without a verdict.
+        runs: Names of all runs.
     """
 
     versions: dict[str, VersionSums]
@@ -138,7 +142,7 @@ class EvaluationFigures(NamedTuple):
 
 
 def read_figures(connection: Connection, evaluation: str) -> EvaluationFigures:
-    """Adds up the results of an evaluation; a conversation counts as the run that scored it last has it."""
+    """Returns the sums over the results of an evaluation; each conversation counts in its last run only."""
     columns = (RESULTS.c.version_id, RESULTS.c.evaluation_status, RESULTS.c.evaluation_run, RESULTS.c.parts)
     query = select(*columns, RESULTS.c.execution_state, RESULTS.c.conversation_id)
     newest_first = (RESULTS.c.update_nanos.desc(), RESULTS.c.name.desc())

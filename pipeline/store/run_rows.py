@@ -1,4 +1,4 @@
-"""Rows of one run in a store."""
+"""Counts the rows of one run in a store."""
 
 from sqlalchemy import Connection, func, select
 
@@ -7,7 +7,7 @@ from turnwise.pipeline.store.tables import FAILURES, RESULTS
 
 
 def count_run_rows(connection: Connection, run_id: str) -> int:
-    """Returns how many results and failures, of any app, name a run; names over 200 characters are missed."""
+    """Returns the number of results and failures of a run in all apps, for names up to 200 characters."""
     end, total = run_name("", run_id), 0
     for table in (RESULTS, FAILURES):
         run = table.c.evaluation_run
@@ -20,7 +20,8 @@ def count_run_rows(connection: Connection, run_id: str) -> int:
 def count_results_since(connection: Connection, run_id: str, since: int) -> int | None:
     """Returns how many results of a run were written since a time (nanoseconds since 1970).
 
-    None: unknown, as the name of a run was cut to the length of its column.
+    Returns:
+        The number; None if unknown, because the name of a run was truncated in its column.
     """
     run = RESULTS.c.evaluation_run
     query = select(run, func.count()).where(RESULTS.c.update_nanos >= since).group_by(run)

@@ -1,4 +1,4 @@
-"""The tables of a store as they are now; `migrations` makes them."""
+"""Defines the tables of a store; `migrations` creates them."""
 
 from collections.abc import Sequence
 from hashlib import sha256
@@ -40,7 +40,7 @@ EVALUATIONS = Table(
     UniqueConstraint("app", "display_name", name="evaluations_by_display_name"),
     Index("evaluations_by_update", "app", "update_nanos", "name"),
 )
-"""The evaluations. `content` is what users write, as JSON; times are nanoseconds since 1970."""
+"""Evaluations. `content` holds the fields that users write, as JSON; times are nanoseconds since 1970."""
 
 TAGS = Table(
     "evaluation_tags",
@@ -60,7 +60,7 @@ HISTORY = Table(
     Column("update_mask", Text),
     Column("content", Text, nullable=False),
 )
-"""Every revision of every evaluation. Rows are only ever added; the database refuses everything else."""
+"""All revisions of all evaluations. Append-only, enforced by triggers."""
 
 RESULTS = Table(
     "results",
@@ -88,7 +88,7 @@ RESULTS = Table(
     Index("results_by_version", "app", "version_id", "evaluation", "evaluation_status"),
     Index("results_by_stamp", "app", "evaluation", "stamp"),
 )
-"""Results by name. `parts` is what one adds to AggregatedMetrics, `stamp` a random number of its writing."""
+"""Results. `parts` holds the contribution to AggregatedMetrics, `stamp` a random number per write."""
 
 FAILURES = Table(
     "failures",
@@ -107,16 +107,16 @@ FAILURES = Table(
     Index("failures_by_update", "app", "update_nanos", "name"),
     Index("failures_by_conversation", "app", "conversation_id"),
 )
-"""What could not be read, parsed, matched or scored."""
+"""Failures of reading, parsing, matching and scoring."""
 
 
 def key_nanos(nanos: int) -> int:
-    """Returns a time as a column holds it; the years before 1678 and after 2261 all look alike."""
+    """Returns a time limited to 64 bits: the years 1678 to 2261."""
     return max(-(2**63), min(nanos, 2**63 - 1))
 
 
 def key_text(text: str) -> str:
-    """Returns a text as a column that is searched or indexed: without NUL, at most 200 characters."""
+    """Returns a text for an indexed column: without NUL, at most 200 characters."""
     clean = text.replace("\0", "\ufffd").encode("utf-8", "replace").decode()
     if len(clean) <= _LONGEST_KEY:
         return clean
@@ -124,13 +124,13 @@ def key_text(text: str) -> str:
 
 
 def upsert(connection: Connection, table: Table, rows: Sequence[JsonObject]) -> None:
-    """Writes rows; of several with one name the last counts."""
+    """Inserts rows or replaces those of the same name; the last of several with one name counts."""
     by_name = {row["name"]: row for row in rows}
     if not by_name:
         return
     dialect: Any = postgresql if connection.dialect.name == "postgresql" else sqlite
     statement = dialect.insert(table)
     changed = {column.name: statement.excluded[column.name] for column in table.c if not column.primary_key}
-    # In one order everywhere, so that two writers never wait for each other.
+    # A fixed order prevents deadlocks between writers.
     in_order = [by_name[name] for name in sorted(by_name)]
     connection.execute(statement.on_conflict_do_update(index_elements=["name"], set_=changed), in_order)

@@ -1,4 +1,4 @@
-"""Addresses of stores. Without a database library, so that a run without a store does not load one."""
+"""Handles URLs of stores without importing a database library."""
 
 import re
 from pathlib import Path
@@ -9,27 +9,27 @@ _SECRETS = re.compile(r"([?&](?:password|passfile|sslpassword)=)[^&]*", re.IGNOR
 
 
 class StoreError(OSError):
-    """A store cannot be reached or does not answer; one line without a password."""
+    """A store cannot be reached or does not answer. The message is one line without a password."""
 
 
 def is_store_url(text: str) -> bool:
-    """Returns whether a text is the address of a store, and not a path."""
+    """Returns whether a text is the URL of a store, not a path."""
     return text.partition(":")[0].lower() in _SCHEMES and ":/" in text
 
 
 def shown_url(url: str) -> str:
-    """Returns an address without its password."""
+    """Returns a URL with its password replaced."""
     return _SECRETS.sub(r"\1***", _PASSWORD.sub(r"\1:***", url))
 
 
 def absolute_url(url: str) -> str:
-    """Returns the address of a SQLite file with its whole path; everything else as it is."""
+    """Returns the URL of a SQLite file with an absolute path; other texts unchanged."""
     scheme, _, path = url.partition(":///")
     is_relative = scheme.lower() == "sqlite" and path and not path.startswith(("/", ":", "file:"))
     return f"{scheme}:///{Path(path).absolute()}" if is_relative else url
 
 
 def driver_url(url: str) -> str:
-    """Returns an address with the driver that is used."""
+    """Returns a URL with the name of the driver."""
     scheme, _, rest = url.partition(":")
     return f"{'sqlite' if scheme.lower() == 'sqlite' else 'postgresql+psycopg'}:{rest}"

@@ -1,1 +1,1 @@
-"""The REST interface and the HTTP server."""
+"""The HTTP server and its REST interface."""

@@ -1,4 +1,4 @@
-"""The methods that the CES API v1beta has, by the HTTP rules of its services."""
+"""Lists the methods of the CES API v1beta, by the HTTP rules of its services."""
 
 import re
 
@@ -20,7 +20,7 @@ _COLLECTIONS = {
     "evaluations/*/results": (("GET",), ("DELETE", "GET")),
     "versions": (_LISTED, ("DELETE", "GET")),
 }
-"""Collections of an app: the methods of the whole, and of one of them."""
+"""Collections of an app: methods of the collection, methods of one resource."""
 
 _ACTIONS = (
     *(":executeTool", ":exportApp", ":generateAppResource", ":importEvaluations", ":retrieveToolSchema"),
@@ -31,7 +31,7 @@ _ACTIONS = (
     *("/sessions/*:generateChatToken", "/sessions/*:runSession", "/sessions/*:streamRunSession"),
     *("/toolsets/*:retrieveTools", "/versions/*:restore"),
 )
-"""What is done with an app, or inside one, by POST."""
+"""Custom methods of an app and its resources (POST)."""
 
 _METHODS: dict[str, tuple[str, ...]] = {
     "projects/*/locations": ("GET",),
@@ -50,7 +50,7 @@ _METHODS: dict[str, tuple[str, ...]] = {
 
 
 def _pattern(path: str) -> re.Pattern[str]:
-    # Only the id of a project may hold a colon.
+    # Only a project id may contain a colon.
     project, *others = map(re.escape, path.split("*"))
     return re.compile("[^/]+".join((project, "[^/:]+".join(others))))
 

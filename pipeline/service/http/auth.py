@@ -1,4 +1,4 @@
-"""Who may talk to the server: checks of Host, Origin and the bearer token, before anything else is read."""
+"""Checks Host, Origin and bearer token of requests before they are processed."""
 
 import hmac
 import re
@@ -23,28 +23,27 @@ def _is_address(host: str) -> bool:
 
 
 class AuthMiddleware:
-    """Lets requests through to an application, or answers them itself.
+    """Passes permitted requests to an application and refuses others.
 
-    A page in a browser can be made to talk to this server by a host name that leads here (DNS rebinding).
-    Such a request carries that name as its Host and its Origin. So names must be known; an address cannot be
-    rebound.
+    By DNS rebinding, a web page can send requests to this server under a foreign host name, which appears in
+    Host and Origin. Therefore only known names are accepted. IP addresses cannot be rebound.
     """
 
     def __init__(self, app: ASGIApp, host: str, allowed_hosts: Sequence[str], token: str) -> None:
-        """Keeps who may talk.
+        """Creates the middleware.
 
         Args:
             app: The application.
-            host: The address that the server listens at.
-            allowed_hosts: Names under which it is known besides.
-            token: Bearer token of every request; "": none is needed.
+            host: The address on which the server listens.
+            allowed_hosts: Other host names of the server.
+            token: Required bearer token; "": none.
         """
         self._app, self._token = app, f"Bearer {token}".encode() if token else b""
         self._names = {name.lower() for name in (host, *allowed_hosts)}
         self._takes_addresses = not is_loopback(host)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answers a request."""
+        """Handles a request."""
         if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
             return

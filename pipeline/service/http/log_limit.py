@@ -1,4 +1,4 @@
-"""The log of a server: one line an event, and few of a kind, whatever clients do."""
+"""Limits the log of the server to one line per event and one event of a kind per minute."""
 
 import logging
 from collections.abc import Callable
@@ -9,10 +9,10 @@ _MOST_KINDS = 1000
 
 
 class LogRateLimit(logging.Filter):
-    """Lets one record of a kind through in a minute, with the number of those that were held back before.
+    """Passes one record of a kind per minute, with the number of suppressed ones.
 
-    A kind is a logger and the first line of what it says. Tracebacks are left out: they may hold what was
-    asked.
+    A kind is a logger and the first line of its message. Tracebacks are removed, because they may hold parts
+    of requests.
     """
 
     def __init__(self, clock: Callable[[], float] = monotonic) -> None:
@@ -21,7 +21,7 @@ class LogRateLimit(logging.Filter):
         self._seen: dict[tuple[str, str], tuple[float, int]] = {}
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Returns whether a record is written."""
+        """Returns whether a record is logged."""
         line, now = _first_line(record), self._clock()
         since, held = self._seen.get((record.name, line), (-_SECONDS, 0))
         if now - since < _SECONDS:

@@ -1,4 +1,4 @@
-"""HTTP connections with limits: of time for what the client still owes, and of number."""
+"""Limits HTTP connections: their number, and the time for headers, body and reading the answer."""
 
 import resource
 from dataclasses import dataclass
@@ -16,13 +16,13 @@ _MOST_CONNECTIONS = 256
 
 @dataclass(frozen=True)
 class Limits:
-    """What a client may take up.
+    """Limits of connections.
 
     Attributes:
-        headers: Seconds for a request's headers, from the connection on.
+        headers: Seconds for a request's headers, from the start of the connection.
         body: Seconds for a request's body.
-        answer: Seconds in which a client may read nothing of an answer.
-        connections: Connections at once.
+        answer: Seconds without progress while a client reads an answer.
+        connections: Concurrent connections.
     """
 
     headers: float = 10.0
@@ -32,17 +32,17 @@ class Limits:
 
 
 def server_limits() -> Limits:
-    """Returns the limits of a server: at most half of the files that the process may open are connections."""
+    """Returns the limits of a server; connections use at most half of the process's file descriptors."""
     files = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
     most = _MOST_CONNECTIONS if files == resource.RLIM_INFINITY else files // 2
     return Limits(connections=max(8, min(_MOST_CONNECTIONS, most)))
 
 
 class LimitedProtocol(H11Protocol):
-    """Ends connections whose client is too slow; where there are too many, the one that is due the longest.
+    """Closes connections of slow clients; at the limit, the one that has waited longest for its client.
 
-    So a client that holds connections open takes none away from others. A connection whose request is being
-    worked on is not ended.
+    Idle connections of one client therefore do not block others. A connection whose request is being
+    processed is not closed.
     """
 
     def __init__(self, *arguments: Any, limits: Limits, **named: Any) -> None:
@@ -53,14 +53,14 @@ class LimitedProtocol(H11Protocol):
         self._since = self.loop.time()
 
     def connection_made(self, transport: Any) -> None:
-        """Takes a connection, in place of another one where there are too many."""
+        """Accepts a connection; at the limit, closes another one."""
         super().connection_made(transport)
         self._look()
         if len(self.connections) > self._limits.connections:
             self._make_room()
 
     def send_400_response(self, msg: str) -> None:
-        """Answers what is not HTTP, unless an answer has begun."""
+        """Answers a request that is not HTTP, unless an answer has begun."""
         if self.conn.our_state not in (h11.IDLE, h11.SEND_RESPONSE):
             self.transport.abort()
             return
@@ -70,7 +70,7 @@ class LimitedProtocol(H11Protocol):
         self._answer_and_close(ServiceError("INVALID_ARGUMENT", "the request is not HTTP"))
 
     def on_response_complete(self) -> None:
-        """Takes the next request of the connection."""
+        """Counts the answer and prepares for the next request."""
         self._answers += 1
         super().on_response_complete()
 
@@ -82,7 +82,7 @@ class LimitedProtocol(H11Protocol):
         self.transport.close()
 
     def _what_is_due(self) -> tuple[str, int, int] | None:
-        """Returns what the client owes, and how far it is with that; None: the server is at work."""
+        """Returns what the client has to send or read, and its progress; None while the server works."""
         unread = self.transport.get_write_buffer_size()
         if unread:
             return "answer", self._answers, unread
@@ -105,13 +105,13 @@ class LimitedProtocol(H11Protocol):
             self.loop.call_later(min(_LOOK_SECONDS, self._limits.headers), self._look)
 
     def _make_room(self) -> None:
-        """Ends the other connection that is due the longest; else refuses this one."""
+        """Closes the connection that has waited longest for its client, or refuses this one."""
         others = [other for other in self.connections if isinstance(other, LimitedProtocol)]
         for other in others:
             other._refresh()
         due = [other for other in others if other._due and other is not self]
         longest = min(due, key=lambda other: other._since, default=self)
-        # asyncio says only later that it is lost.
+        # asyncio reports the lost connection later.
         self.connections.discard(longest)
         if longest is self:
             self._answer_and_close(ServiceError("UNAVAILABLE", "there are too many connections"))

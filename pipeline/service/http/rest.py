@@ -1,4 +1,4 @@
-"""The REST interface: the methods of the CES API v1beta that the service has."""
+"""The REST interface: the supported methods of the CES API v1beta."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -49,7 +49,7 @@ def _only(query: Query, *known: str) -> JsonObject:
         if _SYSTEM_PARAMETERS.fullmatch(key):
             continue
         if name not in known or name in found:
-            raise invalid(key, "no such parameter" if name not in known else "is given twice")
+            raise invalid(key, "unknown parameter" if name not in known else "is given twice")
         found[name] = text
     return found
 
@@ -131,7 +131,7 @@ def _response(value: JsonObject, code: int, headers: Mapping[str, str] | None = 
 
 
 async def answer_unrouted(request: Request, error: Exception) -> Response:
-    """Answers a request for a path, or by a method, that no path of the service has."""
+    """Answers a request with an unknown path or method."""
     code, headers = (error.status_code, error.headers) if isinstance(error, HTTPException) else (404, None)
     if code == 405 and request.url.path.startswith(_BELOW):
         code, headers = 404, None  # as for every method that a resource of the API does not have
@@ -141,13 +141,13 @@ async def answer_unrouted(request: Request, error: Exception) -> Response:
 
 
 class RestApi:
-    """Answers the requests below `/v1beta/`."""
+    """Handles the requests below `/v1beta/`."""
 
     def __init__(self, service: Service, workers: Workers) -> None:
         self._service, self._workers = service, workers
 
     async def answer(self, request: Request) -> Response:
-        """Answers one request."""
+        """Handles one request."""
         try:
             value = await self._answer(request)
         except ServiceError as error:

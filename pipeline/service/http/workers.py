@@ -1,4 +1,4 @@
-"""Does the work of a request beside the event loop, and tells the caller nothing but what it may know."""
+"""Runs requests in threads and hides internal errors from callers."""
 
 import logging
 import traceback
@@ -15,14 +15,13 @@ LOG = logging.getLogger("turnwise.serve")
 
 
 class Workers:
-    """The threads of a server, as many as it has connections to the store."""
+    """The worker threads of a server, one per connection to the store."""
 
     def __init__(self) -> None:
-        """Makes the limit."""
         self._limit = CapacityLimiter(CONNECTIONS)
 
     async def run(self, work: Callable[[], JsonObject]) -> JsonObject:
-        """Returns what `work` gives; raises ServiceError, whatever went wrong."""
+        """Returns the result of `work`. Converts all errors to ServiceError."""
         return await to_thread.run_sync(_answered, work, limiter=self._limit)
 
 
@@ -35,7 +34,7 @@ def _answered(work: Callable[[], JsonObject]) -> JsonObject:
         LOG.error("%s", error)
         raise ServiceError("UNAVAILABLE", "the store does not answer") from None
     except Exception as error:
-        # Messages of unforeseen errors may hold what was asked; places in the code do not.
+        # The message of an unexpected error may hold parts of the request; its location does not.
         place = traceback.extract_tb(error.__traceback__)[-1]
         LOG.error("%s at %s:%s", type(error).__name__, place.filename, place.lineno)
         raise ServiceError("INTERNAL", "internal error") from None

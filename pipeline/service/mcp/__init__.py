@@ -1,1 +1,1 @@
-"""The MCP interface: tools, their arguments and their answers."""
+"""The MCP interface: server, tools and their responses."""

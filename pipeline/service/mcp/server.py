@@ -1,4 +1,4 @@
-"""The MCP interface: the service as tools, over stdio or streamable HTTP."""
+"""The MCP server: the service as tools, over stdio or streamable HTTP."""
 
 from functools import partial
 from importlib.metadata import version
@@ -34,7 +34,7 @@ _INSTRUCTIONS = (
 
 
 def mcp_server(service: Service, workers: Workers) -> "Server[Any]":
-    """Returns the server; it says what the tools are and calls them."""
+    """Returns an MCP server that lists and calls the tools."""
     possible = {name: tool for name, tool in TOOLS.items() if not (service.read_only and tool.changes)}
     listed = [listed_tool(name, tool) for name, tool in possible.items()]
 
@@ -74,8 +74,8 @@ def _text(value: JsonObject) -> TextContent:
 
 
 def listed_tool(name: str, tool: Tool) -> ListedTool:
-    """Returns a tool as a server lists it."""
-    # The documented schema of an update holds all of an evaluation; that of our own tool need not.
+    """Returns the MCP description of a tool."""
+    # The documented schema of an update has all fields of an evaluation; other tools omit read-only fields.
     schema = message_schema(tool.stated or tool.request, writable_only=tool.stated is None)
     return ListedTool(
         name=name,

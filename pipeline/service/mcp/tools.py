@@ -1,4 +1,4 @@
-"""The tools of the MCP interface: their texts, schemas and hints, and what they do."""
+"""Defines the MCP tools: functions, descriptions, messages and hints."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -136,13 +136,13 @@ class Tool:
     """One tool.
 
     Attributes:
-        call: What it does; its docstring is what callers are told.
-        request: The message that its arguments are.
-        response: The message that it answers with.
-        needs: Arguments that must be there.
-        stated: The message that its schema states, where `request` takes more.
+        call: Function of the tool. Its docstring is the description for callers.
+        request: Message type of the arguments.
+        response: Message type of the response.
+        needs: Required arguments.
+        stated: Message type of the published schema, if `request` accepts more.
         changes: Whether it changes the store.
-        is_idempotent: Whether doing it twice is doing it once.
+        is_idempotent: Whether a repeated call has no further effect.
     """
 
     call: Callable[[Service, Any], JsonObject]
@@ -155,7 +155,7 @@ class Tool:
 
     @property
     def description(self) -> str:
-        """What callers are told."""
+        """Description for callers."""
         return " ".join((self.call.__doc__ or "").split())
 
 

@@ -1,4 +1,4 @@
-"""Which parts of a response a tool's caller gets: what a mask names, or all but what is large."""
+"""Selects the fields of a response: by a read mask, or all except large ones."""
 
 from collections.abc import Collection, Sequence
 from functools import cache
@@ -26,10 +26,10 @@ _LARGE = {
 
 
 class View(NamedTuple):
-    """What is seen of a message.
+    """The selected fields of a message.
 
     Attributes:
-        paths: The paths to it; None: everything.
+        paths: Paths of the fields; None: all fields.
         asks_for_last_ten: Whether a mask names an evaluation's last ten results.
     """
 
@@ -37,11 +37,11 @@ class View(NamedTuple):
     asks_for_last_ten: bool = False
 
     def select(self, value: JsonObject) -> JsonObject:
-        """Returns what is seen of a message in canonical proto3 JSON."""
+        """Returns the selected fields of a message in canonical proto3 JSON."""
         return value if self.paths is None else select_fields(value, self.paths)
 
     def computed(self, with_last_ten: bool) -> Collection[str]:
-        """Returns the computed fields that have to be made of an evaluation that is seen so."""
+        """Returns the computed fields of an evaluation that this view needs."""
         seen = {path[0] for path in self.paths or ()}
         wanted = set(COMPUTED if self.paths is None else COMPUTED & seen)
         return wanted | ({LAST_TEN} if with_last_ten or self.asks_for_last_ten else set())
@@ -56,25 +56,25 @@ SUMMARY = View(
         *((LAST_TEN, name) for name in ("name", "evaluationStatus", "appVersion", "createTime")),
     )
 )
-"""What is seen of every evaluation in a list."""
+"""The fields of an evaluation in a list."""
 
 
 @cache
 def without_details(message: type[Message]) -> View:
-    """Returns the view of all but what is large in an evaluation, result, failure or comparison."""
+    """Returns the view of all but the large fields of an evaluation, result, failure or comparison."""
     return View(all_but(message, ",".join(_LARGE[message])))
 
 
 def read_view(message: type[Message], read_mask: str, default: View) -> View:
-    """Returns the view of a mask; its paths may lead through lists.
+    """Returns the view of a read mask; its paths may lead through lists.
 
     Args:
-        message: What is read.
-        read_mask: "*": everything; "": what is seen without a mask.
-        default: That.
+        message: Message type.
+        read_mask: Comma-separated paths; "*": all fields; "": the default view.
+        default: The default view.
 
     Raises:
-        ServiceError: The mask names what the message does not have.
+        ServiceError: The mask names an unknown field.
     """
     if not read_mask:
         return default

@@ -100,6 +100,7 @@ def test_files_globs_and_formats(logs, capsys):
     assert set(listed(capsys, logs / "c.json")[1]) == {"pay_x", "own"}
     assert set(listed(capsys, logs / "*.json")[1]) == {"pay_x", "own"}
     assert "cancel_x" in listed(capsys, logs / "a.jsonl", "--input_format", "openai_chat")[1]
+    assert {"cancel_x", "own"} <= set(listed(capsys, logs / "a.jsonl", "--eval_cases", logs / "c.json")[1])
 
 
 @pytest.mark.parametrize(

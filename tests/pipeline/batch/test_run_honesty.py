@@ -77,7 +77,7 @@ def test_gates_that_apply_to_nothing_are_told(turnwise: Callable[..., Any], tmp_
         tmp_path / "log.jsonl", {**GOOD, "turns": [{"user": "hi", "agent": "hello", "latency_ms": 10}]}
     )
     done = turnwise("run", "--input", log, "--config", config, output=tmp_path / "out")
-    assert "nothing was held against: response_match_score, final_state_v1\n" in done.out
+    assert "not applicable to any conversation: response_match_score, final_state_v1\n" in done.out
 
 
 def test_a_lost_record_is_not_green_unless_a_share_of_them_is_allowed(
@@ -135,7 +135,7 @@ def test_a_lock_goes_with_its_process(tmp_path: Path) -> None:
 
 def test_overwrite_never_removes_an_input(turnwise: Callable[..., Any], log: Path, tmp_path: Path) -> None:
     done = turnwise("run", "--input", log, "--overwrite", output=tmp_path)
-    assert done.status == 2 and "--overwrite would endanger" in done.err
+    assert done.status == 2 and "--overwrite could remove" in done.err
     assert log.exists()
 
 
@@ -144,7 +144,7 @@ def test_an_output_that_beam_would_take_for_a_glob(
     turnwise: Callable[..., Any], log: Path, tmp_path: Path, name: str
 ) -> None:
     done = turnwise("run", "--input", log, output=tmp_path / name)
-    assert done.status == 2 and "are not possible" in done.err
+    assert done.status == 2 and "must not contain the characters" in done.err
 
 
 def test_inputs_with_brackets_and_blanks(turnwise: Callable[..., Any], tmp_path: Path) -> None:

@@ -195,7 +195,7 @@ def test_the_local_judge_answers_what_it_can(run: Any, server: Any) -> None:
     assert {row["value"] for row in turn_scores(done, "hallucinations_v1")} == {1.0}
     assert {row["judge"]["model"] for row in turn_scores(done, "semantic_similarity")} == {LOCAL_MODEL}
     assert {row["value"] for row in turn_scores(done)} == {None}
-    assert "judge: local, rules and no model" in done.out
+    assert "judge: local, rules without a model" in done.out
 
 
 def test_the_key_stands_nowhere(run: Any, server: Any) -> None:
@@ -215,7 +215,7 @@ WRONG = [
         "judge.prices.m.input_per_million",
     ),
     (["--judge_cache", "/proc/none/x.sqlite"], {}, "/proc/none/x.sqlite"),
-    (["--estimate", "--judge", "local"], {}, "--estimate tells what a model would be asked"),
+    (["--estimate", "--judge", "local"], {}, "--estimate needs a judge with a model"),
     ([], {"modle": "x"}, "judge.modle: unknown field (did you mean model?)"),
 ]
 

@@ -161,7 +161,7 @@ def test_what_is_only_this_machine(host: str, answer: bool) -> None:
     ("arguments", "token", "why"),
     [
         ([], "", "--store is missing"),
-        (["--store", "s.db"], "", "is no address"),
+        (["--store", "s.db"], "", "is no URL"),
         ([*FIRST, "--port", "70000"], "", "--port"),
         ([*FIRST, "--port", "x"], "", "--port"),
         ([*FIRST, "--host", "0.0.0.0"], "", "TURNWISE_TOKEN"),
@@ -170,7 +170,7 @@ def test_what_is_only_this_machine(host: str, answer: bool) -> None:
         ([*FIRST], "short", "at least 16"),
         ([*FIRST], "a token with blanks in it", "at least 16"),
         ([*FIRST, "--tokn", "x"], "", "--tokn"),
-        (["--store", "mysql://u:secret@h/d"], "", "is no address"),
+        (["--store", "mysql://u:secret@h/d"], "", "is no URL"),
     ],
 )
 def test_wrong_options(arguments: list[str], token: str, why: str) -> None:
@@ -208,7 +208,7 @@ def test_help_is_there(turnwise: Callable[..., Any]) -> None:
     [
         (["--store", "sqlite:////no/such/place/s.db"], "no such directory"),
         (["--store", "sqlite:////no/such/s.db", "--read_only"], "no such store"),
-        (["--store", "nothing"], "is no address"),
+        (["--store", "nothing"], "is no URL"),
     ],
 )
 def test_usage_errors_are_one_line(turnwise: Callable[..., Any], arguments: list[str], why: str) -> None:

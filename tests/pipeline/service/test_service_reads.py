@@ -366,7 +366,7 @@ def test_two_versions_are_compared(service: Any, app: str, create: Any, put_resu
 
 def test_wrong_comparisons(service: Any, app: str, put_result: Any) -> None:
     put_result(1)
-    with pytest.raises(ServiceError, match="there are results of: v7"):
+    with pytest.raises(ServiceError, match="versions with results: v7"):
         compare(service, app)
     assert refusal(lambda: compare(service, app, baseVersion="")) == ("INVALID_ARGUMENT", "baseVersion")
     assert refusal(lambda: compare(service, "app")) == ("INVALID_ARGUMENT", "parent")

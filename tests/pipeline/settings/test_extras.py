@@ -74,5 +74,5 @@ def test_what_needs_an_extra_names_it(tmp_path: Path, arguments: list[str], need
 
 @pytest.mark.parametrize("path", ["ftp://h/logs/", "gss://b/logs"])
 def test_an_unknown_file_system_is_refused(path: str) -> None:
-    with pytest.raises(ConfigError, match="there is no such file system"):
+    with pytest.raises(ConfigError, match="unknown file system"):
         check_places("--input", [path])

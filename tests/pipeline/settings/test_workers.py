@@ -145,11 +145,11 @@ def test_what_workers_find_is_accepted(arguments: list[str]) -> None:
 
 
 FOREIGN = [
-    ("--setup_file", "pyproject.toml", '[project]\nname = "other"\n', "names no turnwise"),
-    ("--setup_file", "setup.py", "setup(name='other')  # like turnwise", "names no turnwise"),
-    ("--setup_file", "setup.py", "setup(name='not-turnwise-but-similar')", "names no turnwise"),
+    ("--setup_file", "pyproject.toml", '[project]\nname = "other"\n', "does not install turnwise"),
+    ("--setup_file", "setup.py", "setup(name='other')  # like turnwise", "does not install turnwise"),
+    ("--setup_file", "setup.py", "setup(name='not-turnwise-but-similar')", "does not install turnwise"),
     ("--setup_file", "pyproject.toml", 'dependencies = ["turnwise>=0.2"]', None),
-    ("--requirements_file", "requirements.txt", "requests\n# turnwise\n", "lists no turnwise"),
+    ("--requirements_file", "requirements.txt", "requests\n# turnwise\n", "does not list turnwise"),
     ("--requirements_file", "requirements.txt", "turnwise[gcp]==0.2.0\n", None),
     ("--requirements_file", "requirements.txt", "turnwise @ https://example.com/t.whl\n", None),
     ("--requirements_file", "requirements.txt", "-r more.txt\n", None),
@@ -199,7 +199,7 @@ def test_a_stream_that_reads_messages_needs_no_shared_files(turnwise: Callable[.
 
 def test_a_key_of_this_machine_is_refused(environment: dict[str, str], judged: str) -> None:
     environment["GOOGLE_API_KEY"] = "a-secret-key"
-    with pytest.raises(ConfigError, match="API key stands in this machine's environment") as caught:
+    with pytest.raises(ConfigError, match="API key is in this machine's environment") as caught:
         parse_options([*DATAFLOW, *PLACES, IMAGE, judged, *JUDGED])
     assert "a-secret-key" not in str(caught.value)
     for judge in ("local", "none"):

@@ -122,7 +122,7 @@ def test_a_read_only_store_refuses_every_change(store: Store, store_url: str) ->
 def test_an_empty_store_cannot_be_opened_read_only(postgres_url: str, tmp_path: Path) -> None:
     (tmp_path / "empty.db").touch()
     for url in (postgres_url, f"sqlite:///{tmp_path}/empty.db"):
-        with pytest.raises(StoreError, match="brings it up to date"):
+        with pytest.raises(StoreError, match="run turnwise serve to upgrade it"):
             open_store(url, read_only=True)
 
 
@@ -154,10 +154,10 @@ def test_eight_processes_may_make_a_store_at_once(store_url: str) -> None:
         ("sqlite://", "in memory"),
         ("sqlite:///:memory:", "in memory"),
         ("sqlite:////no/such/place/store.db", "no such directory"),
-        ("sqlite:////tmp/a.db?mode=ro", "nothing but a file"),
-        ("sqlite://host/a.db", "nothing but a file"),
-        ("postgresql:/h/d", "no address"),
-        ("postgresql://u:secret@h:port/d", "no address"),
+        ("sqlite:////tmp/a.db?mode=ro", "must name a file"),
+        ("sqlite://host/a.db", "must name a file"),
+        ("postgresql:/h/d", "no URL"),
+        ("postgresql://u:secret@h:port/d", "no URL"),
     ],
 )
 def test_wrong_addresses(url: str, why: str) -> None:

@@ -80,7 +80,7 @@ def test_a_second_signal_ends_it_at_once(stream, goes_on, server, judged, tmp_pa
     started = stream(tmp_path / "out", *arguments)
     started.until(lambda: server.stats()["in_flight"] >= 6).signal(signal.SIGINT)
     first = read_line(started.process.stderr)
-    assert "ending: what was read is scored and written (again: stop now)" in first
+    assert "stopping: scoring what was read (press again to stop now)" in first
     assert started.process.poll() is None
     started.signal(signal.SIGTERM).finish()
     assert (started.status, started.err, started.rows("results")) == (143, "", [])

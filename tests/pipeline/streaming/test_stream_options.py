@@ -60,8 +60,11 @@ WRONG = [
     (["--streaming", "--stop_after=1.5"], "invalid int value: '1.5'"),
     (["--streaming", "--window=1h"], "invalid float value: '1h'"),
     (["--streaming", "--sesion_gap=1"], "did you mean --session_gap?"),
-    (["--streaming", "--output_format=avro"], "--output_format avro are for runs that end"),
-    (["--streaming", "--estimate"], "--estimate, --store and --output_format avro are for runs that end"),
+    (["--streaming", "--output_format=avro"], "--output_format avro cannot be used with --streaming"),
+    (
+        ["--streaming", "--estimate"],
+        "--estimate, --store and --output_format avro cannot be used with --streaming",
+    ),
 ]
 
 
@@ -114,7 +117,7 @@ def test_an_input_that_nothing_can_come_from(refused, tmp_path):
 
 def test_what_overwriting_would_endanger(refused, tmp_path):
     said = refused("--input", tmp_path / "out/in", "--overwrite", output=tmp_path / "out")
-    assert "--overwrite would endanger" in said
+    assert "--overwrite could remove" in said
 
 
 def test_progress_that_cannot_be_read(refused, tmp_path):

@@ -57,7 +57,7 @@ def sample_stream(stream, drop, sample, tmp_path_factory):
 def test_a_stream_is_ended_in_order(sample_stream):
     assert sample_stream.status == 0
     assert sample_stream.err.splitlines() == [
-        "turnwise: ending: what was read is scored and written (again: stop now)"
+        "turnwise: stopping: scoring what was read (press again to stop now)"
     ]
 
 
@@ -320,7 +320,7 @@ def test_a_last_line_that_breaks_off_fails_the_gates_and_is_read_when_it_is_whol
     arguments = ["--input", logs, "--config", config, "--fail_on", "evaluation_status"]
     first = goes_on(tmp_path / "out", *arguments)
     said = f"{logs}/a.jsonl: line 2 breaks off after 60 bytes, without a line end"
-    assert first.status == 1 and f"turnwise: not read: {said}; a later process" in first.err
+    assert first.status == 1 and f"turnwise: not read: {said}; start again" in first.err
     assert "evaluation_status: 0 failed, 1 not decided" in first.err
     document = first.document("run.json")
     assert document["unread"] == [said] and document["counts"]["unread_ends"] == 1

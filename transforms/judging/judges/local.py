@@ -22,6 +22,6 @@ register_judge(
         name="local",
         help="rules, without network or model",
         answer=LocalJudge,
-        note="judge: local, rules and no model; what it cannot tell is unscored",
+        note="judge: local, rules without a model; what they cannot decide is unscored",
     )
 )
