@@ -32,7 +32,7 @@ class Judgements:
         return bool(self._entries)
 
     def has(self, name: str) -> bool:
-        """Tells whether a criterion was applied."""
+        """Returns whether a criterion was applied."""
         return name in self._entries
 
     def of_turn(self, name: str, index: int) -> Score | None:
@@ -103,7 +103,7 @@ UNJUDGED = Judgements()
 
 
 def needs_hallucination_check(pair: TurnPair) -> bool:
-    """Tells whether CES computes a pair's hallucination score: it may have calls, and it is not off."""
+    """Returns whether CES computes a pair's hallucination score: it may have calls, and it is not off."""
     called = pair.actual is not None and bool(pair.actual.tool_calls or pair.actual.unknown_calls)
     return called and not switched_off(pair.expected)
 

@@ -77,7 +77,7 @@ def _hallucination_gates(sample: Sample, pair: TurnPair) -> bool:
 
 
 def _justified(judgements: Judgements, pair: TurnPair) -> bool | None:
-    """Tells whether nothing in a turn is a hallucination; None: not judged."""
+    """Returns whether nothing in a turn is a hallucination; None: not judged."""
     score = judgements.hallucination(pair.index)
     return None if score is None or score.value is None else score.value != 0.0
 

@@ -115,7 +115,7 @@ class Criterion(BaseModel, ABC):
         return total / len(values)
 
     def counts(self, score: Score) -> bool:
-        """Tells whether a score enters means; a value below the scale (CES's -1: no claim) does not."""
+        """Returns whether a score enters means; a value below the scale (CES's -1: no claim) does not."""
         return score.value is None or self.scale is None or score.value >= self.scale[0]
 
     def gated(self, score: Score) -> Score:

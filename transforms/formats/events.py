@@ -70,7 +70,7 @@ def _reader(name: str) -> EventReader:
 
 
 def may_hold_events(input_format: str) -> bool:
-    """Tells whether records of a format, or of `auto`, can be events."""
+    """Returns whether records of a format, or of `auto`, can be events."""
     return input_format == AUTO or FORMATS[input_format].events is not None
 
 

@@ -117,7 +117,7 @@ class CaseReader:
 
 
 def is_one_record(elements: Sequence[object]) -> bool:
-    """Tells whether a JSON array is one record as a whole: rows of an eval case, or messages of a chat."""
+    """Returns whether a JSON array is one record as a whole: rows of an eval case, or messages of a chat."""
     first = elements[0] if elements else None
     if not isinstance(first, dict):
         return False

@@ -33,7 +33,7 @@ _FOREIGN = {
 
 
 def is_foreign(tool: JsonValue) -> bool:
-    """Tells whether a declaration is in another form than the canonical one."""
+    """Returns whether a declaration is in another form than the canonical one."""
     return isinstance(tool, dict) and not _FOREIGN.isdisjoint(tool)
 
 

@@ -53,7 +53,7 @@ def is_work(name: str) -> bool:
 
 
 def may_hold_work(name: str, item: JsonValue) -> bool:
-    """Tells whether what a key holds, which is not read, may hold calls, results or words.
+    """Returns whether what a key holds, which is not read, may hold calls, results or words.
 
     Numbers, texts and what is empty hold none, unless a text is JSON or its key is named like calls.
     """
@@ -66,7 +66,7 @@ def may_hold_work(name: str, item: JsonValue) -> bool:
 
 
 def spells_calls(text: str) -> bool:
-    """Tells whether a text spells calls or results: in a model's own marks, or as JSON inside of JSON."""
+    """Returns whether a text spells calls or results: in a model's own marks, or as JSON inside of JSON."""
     if ("<" in text or "[" in text or "```" in text) and _SPELT_CALL.search(text):
         return True
     return text.lstrip().startswith(("{", "[")) and bool(_SPELT_KEY.search(text))

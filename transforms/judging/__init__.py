@@ -1,1 +1,1 @@
-"""What judged criteria ask of a model, and the ways to one."""
+"""Questions of judged criteria to models, and the judges that answer them."""

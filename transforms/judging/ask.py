@@ -1,4 +1,4 @@
-"""What a judged criterion asks, and what comes back. The only way from a criterion to a model."""
+"""Questions, answers and the `Ask` protocol, through which criteria access models."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -22,12 +22,12 @@ class AdkOptions(BaseModel):
 
 
 class JudgeModelOptions(AdkOptions):
-    """Which model judges, and how often it is asked (google-adk's fields).
+    """Model and number of samples of a judged criterion (google-adk's fields).
 
     Attributes:
         judge_model: Name of the model; None: the run's.
         judge_model_config: Generation settings in google-genai's JSON, over the run's; None: the run's.
-        num_samples: How often a question is asked; the majority decides.
+        num_samples: Number of samples per question; the majority decides.
         parallelism_limit: Accepted and not used: the run's `--judge_concurrency` limits all calls together.
     """
 
@@ -42,11 +42,11 @@ class Prompt:
     """A filled prompt.
 
     Attributes:
-        version: Name and version of its wording, such as `final_response_match/1`.
-        instructions: What the judge is to do: the system instruction, the same for all evidence.
-        evidence: The delimited and neutralised texts to be judged: the one user message.
-        left_out: Characters of the texts that the evidence leaves out for its length.
-        unread: Those of them that were to be judged.
+        version: Name and version, such as `final_response_match/1`.
+        instructions: System instruction, the same for all evidence.
+        evidence: User message: the delimited and neutralised texts.
+        left_out: Number of characters omitted because of the length limits.
+        unread: Number of omitted characters of judged texts.
     """
 
     version: str
@@ -58,11 +58,11 @@ class Prompt:
 
 @dataclass(frozen=True, slots=True)
 class Question(Generic[R]):
-    """Something to be asked of a judge, perhaps several times.
+    """A question to a judge.
 
     Attributes:
-        reply_model: The schema of an answer; anything else is no answer.
-        local: Answers without a model; None: only a model can.
+        reply_model: Schema of an answer; other answers are unusable.
+        local: Computes the answer without a model; None: a model is required.
     """
 
     prompt: Prompt
@@ -76,11 +76,11 @@ class JudgeSample(Generic[R]):
     """One answer to a question.
 
     Attributes:
-        reply: The answer; None: it was unusable.
-        reason: Why it was unusable, one line; None for an answer.
-        model: Who answered.
-        tokens_in: Tokens of the prompt that were paid for this sample; 0 if cached.
-        tokens_out: Tokens of the answer, thoughts included; 0 if cached.
+        reply: The answer; None: unusable.
+        reason: Why it is unusable, one line; None: it is usable.
+        model: Name of the model.
+        tokens_in: Billed prompt tokens of this sample; 0 if cached.
+        tokens_out: Answer tokens, including thoughts; 0 if cached.
         is_cached: Whether it was answered without a call.
     """
 
@@ -93,12 +93,12 @@ class JudgeSample(Generic[R]):
 
 
 class Ask(Protocol):
-    """The way to a judge."""
+    """Protocol of a judge."""
 
     async def __call__(self, question: Question[R], samples: range) -> list[JudgeSample[R]]:
         """Asks a question once for every number in `samples`, all at once.
 
         Returns:
-            One sample a number, in order. Whatever goes wrong with a call, or with what came back, is an
-            unusable sample with its reason; nothing is raised for it.
+            One sample per number, in order. A failed call or an invalid reply is an unusable sample with its
+            reason; it raises nothing.
         """

@@ -1,4 +1,4 @@
-"""Keeps replies in a SQLite file, shared by processes, so that no question is paid for twice."""
+"""Caches replies in a SQLite file that processes share."""
 
 import asyncio
 import logging
@@ -18,8 +18,8 @@ _KINDS = (str, str, int, int)
 _LOG = logging.getLogger(__name__)
 
 
-class KeptReply(NamedTuple):
-    """A usable reply: its text, who answered, and what that had cost in tokens."""
+class CachedReply(NamedTuple):
+    """A usable reply: text, model and tokens."""
 
     text: str
     model: str
@@ -27,28 +27,27 @@ class KeptReply(NamedTuple):
     tokens_out: int
 
 
-class _Keep(NamedTuple):
+class _Put(NamedTuple):
     question: bytes
     sample: int
-    reply: KeptReply
+    reply: CachedReply
 
 
-Found = dict[int, KeptReply]
-_Look = tuple[bytes, "asyncio.Future[Found]"]
-_Item = _Keep | _Look | None
+Found = dict[int, CachedReply]
+_Lookup = tuple[bytes, "asyncio.Future[Found]"]
+_Item = _Put | _Lookup | None
 
 
 class ReplyCache:
     """Replies by question and number of the sample, for one event loop.
 
-    One thread does all reading and writing, a few milliseconds' worth in one go, so that the event loop
-    never waits for a disk. A reply is in the file some milliseconds after it was put; a process that is
-    killed loses no others. A file that fails later on costs calls, not the run: that is said once, and
-    replies are asked for anew.
+    One thread reads and writes in batches of a few milliseconds, so that the event loop does not block on the
+    disk. A killed process loses only the replies of the last milliseconds. If the file fails later, a warning
+    is logged once, and replies are requested again.
     """
 
     def __init__(self, path: str):
-        """Opens the file, or makes it; raises ConfigError if it cannot be used."""
+        """Opens or creates the file; raises ConfigError if it cannot be used."""
         self._path = path
         self._connection = open_cache_file(path)
         self._queue: SimpleQueue[_Item] = SimpleQueue()
@@ -62,12 +61,12 @@ class ReplyCache:
         self._queue.put((question, answer))
         return answer
 
-    def put(self, question: bytes, sample: int, reply: KeptReply) -> None:
-        """Keeps a reply; whoever asks for it after this gets it."""
-        self._queue.put(_Keep(question, sample, reply))
+    def put(self, question: bytes, sample: int, reply: CachedReply) -> None:
+        """Adds a reply; later calls of `get` return it."""
+        self._queue.put(_Put(question, sample, reply))
 
     def close(self) -> None:
-        """Writes what is waiting and closes the file."""
+        """Writes pending replies and closes the file."""
         self._queue.put(None)
         self._thread.join()
 
@@ -76,8 +75,8 @@ class ReplyCache:
         while is_open:
             batch = self._batch()
             is_open = None not in batch
-            self._write([item for item in batch if isinstance(item, _Keep)])
-            self._answer([item for item in batch if item is not None and not isinstance(item, _Keep)])
+            self._write([item for item in batch if isinstance(item, _Put)])
+            self._answer([item for item in batch if item is not None and not isinstance(item, _Put)])
         self._connection.close()
 
     def _batch(self) -> list[_Item]:
@@ -88,7 +87,7 @@ class ReplyCache:
                 batch.append(self._queue.get_nowait())
         return batch
 
-    def _write(self, items: Sequence[_Keep]) -> None:
+    def _write(self, items: Sequence[_Put]) -> None:
         if not items:
             return
         rows = [(item.question, item.sample, *item.reply) for item in items]
@@ -97,9 +96,9 @@ class ReplyCache:
                 self._connection.execute("BEGIN IMMEDIATE")
                 self._connection.executemany("INSERT OR REPLACE INTO replies VALUES (?, ?, ?, ?, ?, ?)", rows)
         except (sqlite3.Error, ValueError) as error:
-            self._say(error)
+            self._warn(error)
 
-    def _answer(self, looks: Sequence[_Look]) -> None:
+    def _answer(self, looks: Sequence[_Lookup]) -> None:
         if not looks:
             return
         found: dict[bytes, Found] = {}
@@ -109,20 +108,20 @@ class ReplyCache:
         try:
             for question, sample, *reply in self._connection.execute(query, questions):
                 if tuple(map(type, reply)) == _KINDS:
-                    found.setdefault(question, {})[sample] = KeptReply(*reply)
+                    found.setdefault(question, {})[sample] = CachedReply(*reply)
         except sqlite3.Error as error:
-            self._say(error)
+            self._warn(error)
         answers = [(answer, found.get(question, {})) for question, answer in looks]
-        with suppress(RuntimeError):  # the loop is closed, and nobody waits
-            looks[0][1].get_loop().call_soon_threadsafe(_hand_over, answers)
+        with suppress(RuntimeError):  # the loop is closed
+            looks[0][1].get_loop().call_soon_threadsafe(_set_results, answers)
 
-    def _say(self, error: Exception) -> None:
+    def _warn(self, error: Exception) -> None:
         if not self._has_failed:
             self._has_failed = True
             _LOG.warning("judge.cache: %s: %s; replies may be asked for anew", self._path, error)
 
 
-def _hand_over(answers: Sequence[tuple["asyncio.Future[Found]", Found]]) -> None:
+def _set_results(answers: Sequence[tuple["asyncio.Future[Found]", Found]]) -> None:
     for answer, found in answers:
         if not answer.done():
             answer.set_result(found)

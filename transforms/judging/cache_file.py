@@ -1,4 +1,4 @@
-"""Opens the file of a cache of replies, and says in one line why it cannot be used."""
+"""Opens the SQLite file of the reply cache."""
 
 import sqlite3
 import time
@@ -17,10 +17,13 @@ CREATE TABLE replies (
 
 
 def open_cache_file(path: str) -> sqlite3.Connection:
-    """Opens a cache, or makes it with the directories above it; raises ConfigError if it cannot be used.
+    """Opens a cache, or creates it with its parent directories.
 
-    The file must be on a disk of this machine: SQLite's write-ahead log does not work over a network. Any
-    number of processes may have it open. The connection may be handed to another thread.
+    The file must be on a local disk, because SQLite's write-ahead log does not work over a network. Any
+    number of processes may open it. The connection may be used in another thread.
+
+    Raises:
+        ConfigError: The file cannot be used; one line.
     """
     if "://" in path:
         raise ConfigError(f"judge.cache: {path}: must be a file on this machine")

@@ -1,4 +1,4 @@
-"""Asks a model: out of the cache, together with equal questions, within the limits."""
+"""Asks a model within the limits, using the cache and sharing equal questions."""
 
 import asyncio
 import time
@@ -18,7 +18,7 @@ from turnwise.transforms.judging.backends.base import (
     RawReply,
     Request,
 )
-from turnwise.transforms.judging.cache import KeptReply, ReplyCache
+from turnwise.transforms.judging.cache import CachedReply, ReplyCache
 from turnwise.transforms.judging.limits.budget import Budget, estimated_tokens
 from turnwise.transforms.judging.limits.counts import JudgeCounts
 from turnwise.transforms.judging.limits.pace import Pace
@@ -41,11 +41,11 @@ _PendingAnswers = asyncio.Task[dict[int, _Answer]]
 
 
 class Judge:
-    """The way to a model, for one event loop.
+    """Asks a model with cache and limits, for one event loop.
 
-    A question goes out as one call per sample, all at once; or, with `candidates`, as one call for all of
-    them. An equal question that is asked meanwhile waits for the same answers. A reply that is empty, no JSON
-    or outside its schema is asked for once more; both are paid for.
+    A question is sent as one call per sample, in parallel; with `candidates`, as one call for all samples.
+    Equal concurrent questions share their answers. A reply that is empty, no JSON or outside its schema is
+    requested once more; both calls are billed.
     """
 
     def __init__(
@@ -102,16 +102,16 @@ class Judge:
         keys = {number: (request.key, number, question.reply_model) for number in samples}
         new = [number for number in samples if keys[number] not in self._pending]
         if new:
-            pending = asyncio.create_task(self._fly(question, request, new))
+            pending = asyncio.create_task(self._answer_samples(question, request, new))
             self._pending.update((keys[number], pending) for number in new)
-            pending.add_done_callback(lambda done: self._land(done, [keys[number] for number in new]))
+            pending.add_done_callback(lambda done: self._forget(done, [keys[number] for number in new]))
         return [(number, self._pending[keys[number]], number in new) for number in samples]
 
-    def _land(self, pending: _PendingAnswers, keys: list[tuple[bytes, int, type]]) -> None:
+    def _forget(self, pending: _PendingAnswers, keys: list[tuple[bytes, int, type]]) -> None:
         for key in keys:
             del self._pending[key]
         if not pending.cancelled():
-            pending.exception()  # nobody may be waiting for it any more
+            pending.exception()  # mark as retrieved: all waiters may be gone
 
     def _given(self, model: str, answer: _Answer, is_joined: bool) -> JudgeSample[Any]:
         sample = answer.sample
@@ -120,14 +120,16 @@ class Judge:
         self._counts.add_sample(model, answer.fault, answer.saved if sample.is_cached else None)
         return sample
 
-    async def _fly(self, question: Question[Any], request: Request, numbers: list[int]) -> dict[int, _Answer]:
+    async def _answer_samples(
+        self, question: Question[Any], request: Request, numbers: list[int]
+    ) -> dict[int, _Answer]:
         answers = await self._recall(question, request)
         missing = [number for number in numbers if number not in answers]
         answers.update(await self._replies(question, request, missing))
         unfit = [number for number in missing if answers[number].fault in _ASKED_AGAIN]
         for number, again in (await self._replies(question, request, unfit)).items():
             if again.fault != "budget":
-                self._counts.add_asked_again(request.recipe.model)
+                self._counts.add_asked_again(request.template.model)
             answers[number] = _second(answers[number], again)
         return answers
 
@@ -159,11 +161,11 @@ class Judge:
         if isinstance(reply, Fault):
             return _Answer(JudgeSample(None, reply.reason, *cost), reply.kind, 0)
         if self._cache is not None and raw.text is not None:
-            self._cache.put(request.key, number, KeptReply(raw.text, *cost))
+            self._cache.put(request.key, number, CachedReply(raw.text, *cost))
         return _Answer(JudgeSample(reply, None, *cost), None, raw.tokens_in + raw.tokens_out)
 
     async def _ask(self, request: Request, count: int) -> list[RawReply]:
-        model = request.recipe.model
+        model = request.template.model
         if count == 1:
             return await self._call(request, 1)
         if self._config.candidates and model not in self._one_each:
@@ -178,7 +180,7 @@ class Judge:
         replies = await self._calls(request, _portions(count, MAX_CANDIDATES))
         lacking = sum(reply.fault is not None and reply.fault.kind == "empty" for reply in replies)
         if 0 < lacking < count:
-            self._one_each.add(request.recipe.model)
+            self._one_each.add(request.template.model)
         return replies
 
     async def _calls(self, request: Request, counts: Iterator[int]) -> list[RawReply]:
@@ -188,10 +190,10 @@ class Judge:
     async def _call(self, request: Request, count: int) -> list[RawReply]:
         async with self._in_flight:
             self._stop_if_refused()
-            prompt = estimated_tokens(request.recipe.instructions, request.evidence)
+            prompt = estimated_tokens(request.template.instructions, request.evidence)
             expected = self._budget.reserve(prompt, count)
             if expected is None:
-                return [RawReply(None, _SPENT, request.recipe.model)] * count
+                return [RawReply(None, _SPENT, request.template.model)] * count
             replies: list[RawReply] = []
             try:
                 await self._pace.wait()
@@ -212,7 +214,7 @@ class Judge:
             raise
         finally:
             JUDGING.asking -= 1
-            self._counts.add_call(request.recipe.model, time.perf_counter() - start, *_tokens(replies))
+            self._counts.add_call(request.template.model, time.perf_counter() - start, *_tokens(replies))
         return replies
 
     def _stop_if_refused(self) -> None:

@@ -1,4 +1,4 @@
-"""What the judge of this process does, for a display beside the run."""
+"""Progress of this process's judge, for the live display."""
 
 from dataclasses import dataclass, field
 
@@ -7,11 +7,11 @@ from turnwise.transforms.judging.limits.counts import JudgeUsage
 
 @dataclass(slots=True)
 class JudgeProgress:
-    """What was asked so far in this process.
+    """Usage of the judge in this process.
 
     Attributes:
         asking: Calls in flight.
-        judged: Model -> what was asked of it.
+        judged: Usage by model.
     """
 
     asking: int = 0

@@ -1,4 +1,4 @@
-"""Turns questions into requests, and tells equal ones by a key."""
+"""Builds requests with cache keys from questions."""
 
 from functools import lru_cache
 from hashlib import sha256
@@ -31,7 +31,7 @@ class Requests:
     def __init__(self, config: JudgeConfig, endpoint: str):
         self._config = config
         self._endpoint = endpoint
-        self._recipe = lru_cache(_KINDS_KEPT)(self._make_recipe)
+        self._template = lru_cache(_KINDS_KEPT)(self._make_template)
 
     def make(self, question: Question[Any]) -> Request:
         """Returns the request of a question; raises ValueError as `generation_settings` does."""
@@ -39,15 +39,15 @@ class Requests:
         reply_model: type[BaseModel] = question.reply_model
         own = orjson.dumps(options.judge_model_config, option=orjson.OPT_SORT_KEYS)
         model = self.model(options)
-        recipe = self._recipe(model, own, prompt.version, prompt.instructions, reply_model)
+        template = self._template(model, own, prompt.version, prompt.instructions, reply_model)
         evidence = prompt.evidence.encode("utf-8", "surrogatepass")
-        return Request(recipe, prompt.evidence, sha256(recipe.digest + evidence).digest())
+        return Request(template, prompt.evidence, sha256(template.digest + evidence).digest())
 
     def model(self, options: JudgeModelOptions) -> str:
-        """Returns the model that is to answer."""
+        """Returns the model of a question."""
         return options.judge_model or self._config.model
 
-    def _make_recipe(
+    def _make_template(
         self, model: str, own: bytes, version: str, instructions: str, reply_model: type[BaseModel]
     ) -> RequestTemplate:
         settings = merged_settings(self._config, orjson.loads(own))

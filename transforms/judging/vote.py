@@ -1,4 +1,4 @@
-"""Several answers to one question, and what most of them say."""
+"""Asks a question several times and takes the majority."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -15,8 +15,8 @@ class Answers(Generic[R]):
     """The answers to a question so far.
 
     Attributes:
-        question: What was asked.
-        samples: What came back, unusable answers included.
+        question: The question.
+        samples: All samples, including unusable ones.
     """
 
     question: Question[R]
@@ -29,12 +29,12 @@ class Answers(Generic[R]):
 
     @property
     def reason(self) -> str:
-        """Why the first unusable answer is unusable."""
+        """Reason of the first unusable answer."""
         return next((s.reason or "no answer" for s in self.samples if s.reply is None), LEFT_OUT)
 
     @property
     def use(self) -> JudgeUse | None:
-        """Who judged, and what it took; None: there is no judge."""
+        """Usage of the judge; None: there is no judge."""
         if all(sample.reason == NO_JUDGE for sample in self.samples):
             return None
         return JudgeUse(
@@ -56,11 +56,11 @@ class Answers(Generic[R]):
 
 @dataclass(slots=True)
 class Ballot(Generic[R]):
-    """The votes on one thing.
+    """The votes on one item.
 
     Attributes:
-        first_positive: The first answer that was for it.
-        first_negative: The first answer that was against it.
+        first_positive: The first positive answer.
+        first_negative: The first negative answer.
     """
 
     positives: int = 0
@@ -70,14 +70,14 @@ class Ballot(Generic[R]):
 
     @property
     def value(self) -> float | None:
-        """1.0: most were for it; 0.0: they were not, or it is a tie; None: nobody voted."""
+        """1.0: majority; 0.0: no majority or a tie; None: no votes."""
         if not self.positives + self.negatives:
             return None
         return 1.0 if self.positives > self.negatives else 0.0
 
     @property
     def reply(self) -> R | None:
-        """The first answer on the side that won; None: nobody voted."""
+        """The first answer of the winning side; None: no votes."""
         return self.first_positive if self.value else self.first_negative
 
     def add(self, reply: R, is_positive: bool | None) -> None:
@@ -90,7 +90,7 @@ class Ballot(Generic[R]):
             self.first_negative = self.first_negative or reply
 
     def votes_needed(self, remaining: int) -> int:
-        """Returns the smallest number of further votes that could decide, of so many; 0: it is decided."""
+        """Returns the smallest number of `remaining` votes that could decide; 0: it is decided."""
         lead = self.positives - self.negatives
         if not remaining or lead > remaining or (self.negatives and -lead >= remaining):
             return 0
@@ -99,7 +99,7 @@ class Ballot(Generic[R]):
 
 @dataclass(slots=True)
 class Vote(Generic[R]):
-    """The votes on every thing that was asked about at once."""
+    """The votes on all items of a question."""
 
     ballots: list[Ballot[R]]
     answers: Answers[R]
@@ -109,9 +109,9 @@ async def vote(ask: Ask, question: Question[R], positive: Callable[[R], bool | N
     """Asks until the majority is decided, `num_samples` times at most; see `vote_each`.
 
     Args:
-        ask: The way to the judge.
-        question: What is asked.
-        positive: What an answer votes; None abstains.
+        ask: The judge.
+        question: The question.
+        positive: Returns the vote of an answer; None: abstention.
     """
     return await vote_each(ask, question, lambda reply: [positive(reply)], 1)
 
@@ -119,17 +119,17 @@ async def vote(ask: Ask, question: Question[R], positive: Callable[[R], bool | N
 async def vote_each(
     ask: Ask, question: Question[R], votes: Callable[[R], Sequence[bool | None]], count: int
 ) -> Vote[R]:
-    """Asks about several things at once until all of them are decided, `num_samples` times at most.
+    """Asks about several items at once until all are decided, `num_samples` times at most.
 
     A majority is as google-adk counts it: more for than against; a tie is against; unusable answers and
-    abstentions do not count. It asks in rounds of the smallest number that could decide, so the outcome is
-    that of asking every time.
+    abstentions do not count. It asks in rounds of the smallest number of samples that could decide, so the
+    outcome equals that of all samples.
 
     Args:
-        ask: The way to the judge.
-        question: What is asked.
-        votes: What an answer votes on each of the things, in order; None abstains.
-        count: How many things there are.
+        ask: The judge.
+        question: The question.
+        votes: Returns the votes of an answer on all items, in order; None: abstention.
+        count: Number of items.
     """
     ballots: list[Ballot[R]] = [Ballot() for _ in range(count)]
     answers: Answers[R] = Answers(question)

@@ -1,4 +1,4 @@
-"""The judge of a process: one event loop, one client and one set of limits, shared by all that ask."""
+"""Runs the judge of a process: one event loop, client and set of limits."""
 
 import asyncio
 import atexit
@@ -19,8 +19,8 @@ class JudgeWorker:
     """A judge and the thread its event loop runs on.
 
     Attributes:
-        ask: The way to the judge, for coroutines that are given to `submit`.
-        counts: What it did so far.
+        ask: The judge, for coroutines passed to `submit`.
+        counts: Usage so far.
     """
 
     def __init__(self, settings: JudgeSettings, environ: Mapping[str, str]):
@@ -79,8 +79,8 @@ def open_judge(settings: JudgeSettings, environ: Mapping[str, str] | None = None
     """Returns this process's judge for these settings, made at the first time.
 
     Args:
-        settings: What judge it is.
-        environ: Where credentials are found; None: the process's environment.
+        settings: Settings of the judge.
+        environ: Environment with the credentials; None: the process's environment.
 
     Raises:
         ConfigError: There are no credentials, or the cache cannot be used.
@@ -95,7 +95,7 @@ def open_judge(settings: JudgeSettings, environ: Mapping[str, str] | None = None
 
 
 def close_judges() -> None:
-    """Closes all judges of this process. What is still being asked is cancelled; no thread is left."""
+    """Closes all judges of this process; cancels pending calls and joins all threads."""
     with _LOCK:
         workers = [worker for (pid, _), worker in _WORKERS.items() if pid == os.getpid()]
         _WORKERS.clear()

@@ -45,7 +45,7 @@ class ArgumentMatcher(BaseModel):
         return value
 
     def matches(self, expected: JsonValue, actual: JsonValue) -> bool:
-        """Tells whether an actual value is as good as the expected one."""
+        """Returns whether an actual value is as good as the expected one."""
         if self.match == "ignore":
             return True
         if self.match == "contains":
@@ -80,7 +80,7 @@ def _number(value: JsonValue) -> float | None:
 
 
 def contains(expected: JsonValue, actual: JsonValue) -> bool:
-    """Tells whether the expected text is part of the actual one, or an expected element of an actual list."""
+    """Returns whether an actual text or list contains the expected value."""
     if isinstance(actual, list):
         return expected in actual
     return plain_text(expected) in plain_text(actual)
@@ -119,12 +119,12 @@ def _same_items(expected: JsonObject, actual: JsonObject) -> bool:
 
 
 def found(pattern: JsonValue, actual: JsonValue) -> bool:
-    """Tells whether a regular expression is found in a value's text; a wrong pattern raises ValueError."""
+    """Returns whether a regular expression is found in a value's text; a wrong pattern raises ValueError."""
     return _compiled(plain_text(pattern)).search(plain_text(actual)) is not None
 
 
 def is_directive(value: JsonValue) -> bool:
-    """Tells whether an expected value is a CES match directive (`{"$matchType": ...}`)."""
+    """Returns whether an expected value is a CES match directive (`{"$matchType": ...}`)."""
     return isinstance(value, dict) and "$matchType" in value
 
 
@@ -232,7 +232,7 @@ class ParameterScore(NamedTuple):
 
 
 def reaches(value: float, threshold: float) -> bool:
-    """Tells whether a share passes a CES gate; the API's scores and thresholds are float32."""
+    """Returns whether a share passes a CES gate; the API's scores and thresholds are float32."""
     return value >= threshold or float32(value) >= float32(threshold)
 
 

@@ -16,7 +16,7 @@ def tool_identity(call: ToolCall | ToolResponse) -> str:
 
 
 def same_tool(left: ToolCall | ToolResponse, right: ToolCall | ToolResponse) -> bool:
-    """Tells whether two calls are of one tool; resource names are compared where both sides have one."""
+    """Returns whether two calls are of one tool; resource names are compared where both sides have one."""
     if left.resource and right.resource:
         return left.resource == right.resource
     return left.name == right.name

@@ -16,12 +16,12 @@ _TEXTS: dict[Ended, str] = {
 
 
 def broke_off(conversation: Conversation) -> bool:
-    """Tells whether the agent's failure or a limit ended a conversation."""
+    """Returns whether the agent's failure or a limit ended a conversation."""
     return conversation.ended in BROKEN
 
 
 def end_unclear(conversation: Conversation) -> bool:
-    """Tells whether a conversation cannot pass because of its end.
+    """Returns whether a conversation cannot pass because of its end.
 
     Something other than the agent ended it, or the log has a word for it that is not known.
     """

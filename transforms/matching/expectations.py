@@ -178,7 +178,7 @@ def turn_texts(turn: Turn) -> list[str]:
 
 
 def was_skipped(turn: Turn) -> bool:
-    """Tells whether an answer engine gave a refusal in place of an answer."""
+    """Returns whether an answer engine gave a refusal in place of an answer."""
     return turn.grounded is not None and bool(turn.grounded.skipped_reasons)
 
 

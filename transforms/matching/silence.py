@@ -26,7 +26,7 @@ def unanswered_end(sample: Sample) -> str | None:
 
 
 def _answers(turn: Turn) -> bool:
-    """Tells whether the agent gave anything that may be an answer; media that is not read may be one."""
+    """Returns whether the agent gave anything that may be an answer; media that is not read may be one."""
     is_worded = turn.agent and not turn.agent.isspace()
     return bool(is_worded or turn.payloads or turn.grounded is not None or turn.unknown_words)
 

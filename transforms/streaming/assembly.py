@@ -112,7 +112,7 @@ class Session(msgspec.Struct, frozen=True, array_like=True):
         return max(self.closes_at, rounded_up(start + rules.session_gap, rules.closing_step))
 
     def _ends_with(self, event: ConversationEvent) -> bool:
-        """Tells whether nothing more is waited for; an end that comes before all else waits for the rest."""
+        """Returns whether the session closes at once; an end event before all others waits for them."""
         if self.is_ended:
             return bool(self.settled) or (bool(self.fresh) and self.closes_at == AT_ONCE)
         return event.is_end and (bool(self.fresh or self.settled) or event.turn_index >= 0)

@@ -157,7 +157,7 @@ class Sessions(msgspec.Struct, array_like=True):
         return min(self.due, *closed, *forgotten, inf)
 
     def is_empty(self) -> bool:
-        """Tells whether nothing is kept."""
+        """Returns whether nothing is kept."""
         return not (self.open or self.closed or self.forgotten)
 
     def _open(self, name: str, session: Session) -> None:

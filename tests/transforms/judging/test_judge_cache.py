@@ -13,7 +13,7 @@ from pydantic import BaseModel
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.judge_config import JudgeConfig
 from turnwise.transforms.judging.ask import JudgeModelOptions, Prompt, Question
-from turnwise.transforms.judging.cache import KeptReply, ReplyCache
+from turnwise.transforms.judging.cache import CachedReply, ReplyCache
 from turnwise.transforms.judging.requests import Requests
 from turnwise.transforms.judging.setup import check_judge
 
@@ -298,11 +298,11 @@ def test_what_was_put_is_found_at_once(cache):
     async def use():
         opened = ReplyCache(cache)
         for number in range(1_000):
-            opened.put(b"question", number, KeptReply(f"text {number}", "m", number, 1))
+            opened.put(b"question", number, CachedReply(f"text {number}", "m", number, 1))
         found, nothing = await asyncio.gather(opened.get(b"question"), opened.get(b"other"))
         opened.close()
         return found, nothing
 
     found, nothing = asyncio.run(use())
-    assert found == {n: KeptReply(f"text {n}", "m", n, 1) for n in range(1_000)}
+    assert found == {n: CachedReply(f"text {n}", "m", n, 1) for n in range(1_000)}
     assert nothing == {}

@@ -137,7 +137,7 @@ def no_claim(explanation: str) -> Score:
 
 
 def switched_off(expected: ExpectedTurn | None) -> bool:
-    """Tells whether a golden turn's expected answers all switch the hallucination check off."""
+    """Returns whether a golden turn's expected answers all switch the hallucination check off."""
     key, flag = "agentResponseHallucinationMetricsConfigOverride", "enableHallucinationMetrics"
     answers = [
         e.wire or {} for e in (expected.expectations if expected else ()) if e.kind == "agent_response"

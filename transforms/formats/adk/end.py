@@ -52,12 +52,12 @@ def case_end(result: EvalCaseResult) -> End:
 
 
 def by_user(event: AdkEvent) -> bool:
-    """Tells whether an event is the user's."""
+    """Returns whether an event is the user's."""
     return event.author.lower() == "user"
 
 
 def is_final(event: AdkEvent) -> bool:
-    """Tells whether an event is a final response, in google-adk's sense."""
+    """Returns whether an event is a final response, in google-adk's sense."""
     if event.actions.skip_summarization or event.long_running_tool_ids:
         return True
     parts = parts_of(event.content)

@@ -26,7 +26,7 @@ def place(value: JsonObject) -> tuple[str, int]:
 
 
 def is_end(value: JsonObject) -> bool:
-    """Tells whether an envelope says that its session ended, or how."""
+    """Returns whether an envelope says that its session ended, or how."""
     return value.get("end") is True or bool(value.get(ENDED))
 
 

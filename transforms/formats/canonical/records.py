@@ -41,7 +41,7 @@ _TURN_KEYS = _TURN_FIELDS | {"agents"}
 
 
 def looks_canonical(data: bytes) -> bool:
-    """Tells by three keys whether a record is probably a canonical conversation; a hint, not a check."""
+    """Returns by three keys whether a record is probably a canonical conversation; a hint, not a check."""
     return b'"conversation_id"' in data and b'"turns"' in data and b'"messages"' not in data
 
 
@@ -133,7 +133,7 @@ def _with_canonical_tools(value: JsonObject) -> JsonObject:
 
 
 def _dropped_something(conversation: Conversation) -> bool:
-    """Tells whether a record that validates states its tools, usage or end in another spelling."""
+    """Returns whether a record that validates states its tools, usage or end in another spelling."""
     if any(tool.effect is None for tool in conversation.tools):
         return True
     if conversation.meta and not conversation.meta.keys().isdisjoint(TERMINATIONS):
@@ -161,7 +161,7 @@ _MARKS_DECODER = msgspec.json.Decoder(_EndMarks)
 
 
 def _marks_an_end(data: bytes) -> bool:
-    """Tells whether a record that validates may state its end in a key that is no field."""
+    """Returns whether a record that validates may state its end in a key that is no field."""
     return any(key in data for key in _END_KEYS) and _MARKS_DECODER.decode(data) != _NO_MARKS
 
 

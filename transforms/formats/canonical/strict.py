@@ -46,7 +46,7 @@ def strict_case(value: JsonObject) -> EvalCase:
 
 
 def _expects_something(case: EvalCase) -> bool:
-    """Tells whether a case states anything that a conversation can be held against."""
+    """Returns whether a case states anything that a conversation can be held against."""
     of_turns = (
         turn.response or turn.tool_calls is not None or turn.expectations or turn.rubrics
         for turn in case.turns

@@ -63,7 +63,7 @@ def _faults(events: Sequence[JsonObject], known: Container[int]) -> Iterator[str
 
 
 def is_end(value: JsonObject) -> bool:
-    """Tells whether an event says that its conversation ended, or how."""
+    """Returns whether an event says that its conversation ended, or how."""
     return value.get("end") is True or any(value.get(name) for name in _ENDS)
 
 

@@ -53,7 +53,7 @@ def _stated_index(payload: JsonObject) -> int | None:
 
 
 def ends_session(value: JsonObject) -> bool:
-    """Tells whether a log entry says that its session ended."""
+    """Returns whether a log entry says that its session ended."""
     return end_metadata(_payload(value)) is not None
 
 
@@ -133,7 +133,7 @@ def _unread_entry(entry: JsonObject, payload: JsonObject, turn: canonical.Turn, 
 
 
 def _repeats_calls(payload: JsonObject, turn: canonical.Turn) -> bool:
-    """Tells whether the calls for tools of the client are among those of the turn's messages."""
+    """Returns whether the calls for tools of the client are among those of the turn's messages."""
     holder = payload.get("toolCalls") or payload.get("tool_calls")
     held = (holder.get("toolCalls") or holder.get("tool_calls")) if isinstance(holder, dict) else None
     if not isinstance(held, list) or not all(isinstance(call, dict) for call in held):

@@ -7,12 +7,12 @@ from turnwise.transforms.formats.foreign import foreign_format
 
 
 def is_message(value: JsonValue) -> bool:
-    """Tells whether a value is a message of a chat."""
+    """Returns whether a value is a message of a chat."""
     return isinstance(value, dict) and "role" in value
 
 
 def is_chat(record: JsonObject) -> bool:
-    """Tells whether a record holds a list of messages."""
+    """Returns whether a record holds a list of messages."""
     messages = record.get("messages", record.get("traj"))
     return isinstance(messages, list) and (any(map(is_message, messages)) or _raised(record, messages))
 

@@ -29,12 +29,12 @@ _OF_PARTS = frozenset(
 
 
 def by_user(message: JsonObject) -> bool:
-    """Tells whether the user sent a message."""
+    """Returns whether the user sent a message."""
     return message.get("role") == "user"
 
 
 def is_answer(message: JsonObject) -> bool:
-    """Tells whether a message is what a tool answered."""
+    """Returns whether a message is what a tool answered."""
     return message.get("role") in TOOL_ROLES or "tool_call_id" in message
 
 
@@ -76,7 +76,7 @@ def message_calls(message: JsonObject) -> list[ToolCall]:
 
 
 def _is_other(call: JsonValue) -> bool:
-    """Tells whether an entry of `tool_calls` is of a type that is not read."""
+    """Returns whether an entry of `tool_calls` is of a type that is not read."""
     return isinstance(call, dict) and call.get("type") not in (None, "function", "tool_call")
 
 

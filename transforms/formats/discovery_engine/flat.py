@@ -9,7 +9,7 @@ from turnwise.schemas.values import JsonObject, JsonValue
 
 
 def is_flat(value: JsonObject) -> bool:
-    """Tells whether an answer is in the flat spelling."""
+    """Returns whether an answer is in the flat spelling."""
     return isinstance(value.get("answer"), str) and ("references" in value or "citations" in value)
 
 

@@ -1,4 +1,4 @@
-"""How often and when a call is sent again: until its time is over, waiting as long as the server asks to."""
+"""Retry policy: retries until the deadline, with backoff and the delays that the server requests."""
 
 import random
 import time
@@ -10,7 +10,7 @@ from math import isfinite
 from typing import Any
 
 PASSING_STATUSES = frozenset({408, 425, 429, 499, *range(500, 600)} - {501, 505})
-"""HTTP statuses of errors that may be gone when the same is sent again."""
+"""HTTP statuses of transient errors."""
 
 _LONGEST_BACKOFF_S = 10.0
 _DOUBLINGS = 64
@@ -28,11 +28,11 @@ class Attempts:
     """The attempts of one call.
 
     Attributes:
-        most: Attempts at most; None: as many as the time allows.
-        delay_s: About how many seconds after the first attempt the second one is made.
-        deadline: When the call ends at the latest, on the monotonic clock.
-        count: Attempts so far.
-        last: The error of the last one that failed.
+        most: Maximum number of attempts; None: until the deadline.
+        delay_s: Approximate seconds between the first and second attempt.
+        deadline: End of the call on the monotonic clock.
+        count: Number of attempts so far.
+        last: Error of the last failed attempt.
     """
 
     most: int | None
@@ -43,16 +43,16 @@ class Attempts:
 
     @property
     def is_last(self) -> bool:
-        """Whether there is no attempt after the present one."""
+        """Whether the current attempt is the last one."""
         return self.is_beyond(0.0) or (self.most is not None and self.count >= self.most)
 
     @property
     def patience_s(self) -> float:
-        """Seconds after which a request without an answer is sent a second time: half of what is left."""
+        """Seconds after which an unanswered request is sent a second time: half of the remaining time."""
         return max(0.0, self.deadline - time.monotonic()) / 2
 
     def is_beyond(self, seconds: float) -> bool:
-        """Tells whether a wait would go beyond the end of the call."""
+        """Returns whether a delay would exceed the deadline."""
         return time.monotonic() + seconds > self.deadline
 
     def pause(self, asked_s: float) -> float:

@@ -1,4 +1,4 @@
-"""What goes from a judge to a model and what comes back, whatever the model's API."""
+"""Requests and replies of models, independent of their API, and the `Backend` protocol."""
 
 from dataclasses import dataclass
 from typing import Literal, Protocol
@@ -17,15 +17,15 @@ class AuthenticationError(ConfigError):
 
 
 class OneCandidateError(Exception):
-    """The model gives no more than one candidate a call."""
+    """The model returns at most one candidate per call."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """Why there is no usable answer.
+    """Reason for an unusable answer.
 
     Attributes:
-        kind: What faults are counted by.
+        kind: Category for counting.
         reason: One line, without secrets.
     """
 
@@ -35,14 +35,14 @@ class Fault:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RequestTemplate:
-    """What the requests of one kind have in common.
+    """Common parts of requests of one kind.
 
     Attributes:
         model: Name of the model.
         instructions: The system instruction.
         schema: JSON schema of an answer.
         settings: Generation settings in google-genai's JSON, names in snake_case.
-        digest: Stands for all of it, the endpoint and the prompt's version.
+        digest: SHA-256 over these fields, the endpoint and the prompt's version.
     """
 
     model: str
@@ -54,27 +54,27 @@ class RequestTemplate:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A question as a model gets it.
+    """A request to a model.
 
     Attributes:
         evidence: The one user message.
         key: SHA-256 over everything that decides the answer; equal requests have equal keys.
     """
 
-    recipe: RequestTemplate
+    template: RequestTemplate
     evidence: str
     key: bytes
 
 
 @dataclass(frozen=True, slots=True)
 class RawReply:
-    """What a model answered.
+    """Reply of a model.
 
     Attributes:
-        text: The answer, thoughts left out; None: there is a fault.
-        model: Who answered.
-        tokens_in: Tokens of the prompt, as far as this reply has to bear them.
-        tokens_out: Tokens of the answer, thoughts included.
+        text: The answer without thoughts; None: there is a fault.
+        model: Name of the model.
+        tokens_in: Share of the prompt tokens for this reply.
+        tokens_out: Answer tokens, including thoughts.
     """
 
     text: str | None
@@ -91,15 +91,15 @@ class Backend(Protocol):
         """Makes one call, with retries and a time-out.
 
         Args:
-            request: What is asked.
-            count: Candidates that are wanted, 1..MAX_CANDIDATES.
+            request: The request.
+            count: Number of candidates, 1..MAX_CANDIDATES.
 
         Returns:
-            So many replies; each has its text or its fault.
+            `count` replies, each with a text or a fault.
 
         Raises:
             AuthenticationError: The credentials are refused.
-            OneCandidateError: Several candidates are wanted of a model that does not give them.
+            OneCandidateError: The model does not support several candidates.
         """
 
     async def aclose(self) -> None:
@@ -107,6 +107,6 @@ class Backend(Protocol):
 
 
 def one_line(text: str, longest: int = 200) -> str:
-    """Returns a text in one line of at most so many characters."""
+    """Returns a text in one line of at most `longest` characters."""
     line = " ".join(text.split())
     return line if len(line) <= longest else f"{line[: longest - 1]}…"

@@ -44,15 +44,15 @@ _BAD_KEYS = ("API_KEY_INVALID", "API key not valid", "API key expired")
 
 
 _OBJECT = re.compile(r"\s?ssl:<[^>]*>")
-"""A part of aiohttp's messages that says nothing and differs from run to run."""
+"""A part of aiohttp's messages without information, which differs between runs."""
 
 
 class Gemini:
     """One client of the Gemini API or of Vertex AI, for one event loop; made at the first call.
 
-    What may pass (408, 425, 429, 499, 5xx but 501 and 505, connections that fail) is sent again until the
-    time of the call is over. A request that stays without an answer for half of the time that is left is
-    sent a second time beside the first, and the first answer counts.
+    Transient errors (408, 425, 429, 499, 5xx except 501 and 505, failed connections) are retried until the
+    deadline of the call. A request without an answer after half of the remaining time is sent a second time
+    in parallel, and the first answer counts.
     """
 
     def __init__(self, config: JudgeConfig, access: Access, on_retry: Callable[[str], None]):
@@ -65,7 +65,7 @@ class Gemini:
 
     async def generate(self, request: Request, count: int) -> list[RawReply]:
         """Makes one call; see Backend."""
-        config, model = self._config, request.recipe.model
+        config, model = self._config, request.template.model
         attempts = Attempts(config.max_attempts, config.retry_delay_s)
         try:
             self._opened()  # takes a second, which is none of the call's
@@ -77,7 +77,7 @@ class Gemini:
         return read_answer(body, model, count)
 
     async def check(self, model: str) -> None:
-        """Asks the API whether it lets us in and has the model, at no cost.
+        """Checks credentials and model at no cost.
 
         Raises:
             ConfigError: It refuses the credentials, has no such model, or cannot be reached.
@@ -121,9 +121,9 @@ class Gemini:
             self._on_retry(model)
 
     async def _hedged(self, send: Callable[[], Coroutine[Any, Any, T]], attempts: Attempts, model: str) -> T:
-        """Sends once, and again beside that if no answer comes: one dead connection does not cost the call.
+        """Sends a request, and a second one in parallel if no answer arrives in time.
 
-        The first request goes on, because its answer may only take long.
+        The first request continues, because it may only be slow.
         """
         tasks = [asyncio.create_task(send())]
         try:
@@ -142,9 +142,9 @@ class Gemini:
 
     async def _generate(self, request: Request, count: int) -> str:
         response = await self._opened().aio.models.generate_content(
-            model=request.recipe.model,
+            model=request.template.model,
             contents=request.evidence,
-            config=self._settings(request.recipe, count),
+            config=self._settings(request.template, count),
         )
         http = response.sdk_http_response
         return (http and http.body) or ""
@@ -206,7 +206,7 @@ async def _first_result(tasks: Sequence[asyncio.Task[T]]) -> T:
 
 
 def _may_pass(error: Exception) -> bool:
-    """Tells whether an error may be gone when the same is sent again."""
+    """Returns whether an error is transient."""
     if isinstance(error, errors.APIError):
         return error.code in PASSING_STATUSES
     if isinstance(error, GoogleAuthError):
@@ -262,12 +262,12 @@ def _client(config: JudgeConfig, access: Access, session: aiohttp.ClientSession)
     )
 
 
-def _settings(recipe: RequestTemplate, count: int) -> types.GenerateContentConfig:
+def _settings(template: RequestTemplate, count: int) -> types.GenerateContentConfig:
     values = {
-        **recipe.settings,
-        "system_instruction": recipe.instructions,
+        **template.settings,
+        "system_instruction": template.instructions,
         "response_mime_type": "application/json",
-        "response_json_schema": recipe.schema,
+        "response_json_schema": template.schema,
         "candidate_count": count if count > 1 else None,
         "automatic_function_calling": {"disable": True},
         "should_return_http_response": True,

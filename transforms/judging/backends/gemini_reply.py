@@ -14,12 +14,11 @@ _EMPTY = Fault("empty", "the model gave no answer")
 def read_answer(body: str | bytes, model: str, count: int) -> list[RawReply]:
     """Returns `count` replies out of a response in JSON.
 
-    What the call took is shared out among the replies; the sums are exact. Candidates that are missing are
-    faults.
+    The tokens of the call are divided among the replies; their sums are exact. Missing candidates are faults.
 
     Args:
         body: The HTTP response's body.
-        model: Who was asked; the response's own word goes before it.
+        model: Requested model; replaced by the model that the response states.
         count: Candidates that were asked for.
     """
     try:

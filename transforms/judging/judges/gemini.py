@@ -39,7 +39,7 @@ def find_access(config: JudgeConfig, environ: Mapping[str, str]) -> Access:
 
 
 def _is_available(config: JudgeConfig, environ: Mapping[str, str]) -> bool:
-    """Tells whether there are credentials: an API key, or the wish for Vertex AI.
+    """Returns whether there are credentials: an API key, or the wish for Vertex AI.
 
     Keys are GOOGLE_API_KEY and GEMINI_API_KEY; the wish is a project in the config, or
     GOOGLE_GENAI_USE_VERTEXAI (or GOOGLE_GENAI_USE_ENTERPRISE) set to true.

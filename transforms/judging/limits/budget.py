@@ -1,8 +1,8 @@
-"""How much a judge may still spend."""
+"""Limits the calls and tokens of a judge."""
 
 BYTES_PER_TOKEN = 4
 ANSWER_TOKENS = 200
-"""Tokens that an answer is taken to have before it is known."""
+"""Assumed number of tokens of an answer."""
 
 
 def estimated_tokens(*texts: str) -> int:
@@ -13,8 +13,8 @@ def estimated_tokens(*texts: str) -> int:
 class Budget:
     """Counts calls and tokens against their limits.
 
-    What a call takes is known only afterwards, so calls in flight count with what they are expected to take:
-    the mean of the calls so far, at least their prompt; the first ones, their prompt and a usual answer.
+    Calls in flight count with their expected tokens: the mean of the finished calls, at least their prompt;
+    for the first calls, their prompt and an assumed answer.
     """
 
     def __init__(self, max_calls: int | None, max_tokens: int | None):
@@ -26,14 +26,14 @@ class Budget:
         self._expected = 0
 
     def reserve(self, prompt_tokens: int, answers: int = 1) -> int | None:
-        """Takes a call out of the budget.
+        """Reserves budget for a call.
 
         Args:
-            prompt_tokens: Of its prompt.
-            answers: Answers that it asks for.
+            prompt_tokens: Tokens of the prompt.
+            answers: Number of requested answers.
 
         Returns:
-            The tokens it is expected to take, for `settle`; None: the budget is spent.
+            Expected tokens, to be passed to `settle`; None: the budget is spent.
         """
         if self._settled:
             expected = max(prompt_tokens, self._tokens // self._settled)
@@ -48,7 +48,7 @@ class Budget:
         return expected
 
     def settle(self, expected: int, tokens: int) -> None:
-        """Books what a call took instead of what it was expected to take."""
+        """Replaces the expected tokens of a call by the actual ones."""
         self._expected -= expected
         self._tokens += tokens
         self._settled += 1

@@ -1,4 +1,4 @@
-"""What a judge did and what it cost, handed out in portions."""
+"""Counts calls, samples and tokens of a judge, and their cost."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -11,18 +11,18 @@ from turnwise.transforms.judging.backends.base import FaultKind
 
 @dataclass(slots=True)
 class JudgeUsage:
-    """What was asked of one model.
+    """Usage of one model.
 
     Attributes:
-        calls: Calls that ended, well or not; one call may give several samples.
+        calls: Finished calls, successful or not; one call may yield several samples.
         retries: Requests beyond the first one of each call.
-        asked_again: Samples that were asked for once more because the first reply was unfit.
-        latency_ms: Milliseconds of all calls together, retries included.
-        tokens_in: Tokens of the prompts.
-        tokens_out: Tokens of the answers, thoughts included.
-        samples: Samples that were given, usable or not.
-        cached: Samples that took no call: out of the cache, or equal to one in flight.
-        tokens_saved: Tokens that the cached ones had cost.
+        asked_again: Samples that were requested again because the first reply was unusable.
+        latency_ms: Total milliseconds of all calls, with retries.
+        tokens_in: Prompt tokens.
+        tokens_out: Answer tokens, including thoughts.
+        samples: Returned samples, usable or not.
+        cached: Samples without a call: from the cache, or shared with a call in flight.
+        tokens_saved: Tokens saved by cached samples.
         unusable: Kind of fault -> samples.
     """
 
@@ -42,25 +42,25 @@ class JudgeUsage:
         return {name: getattr(self, name) for name in self.__slots__ if name != "unusable"}
 
     def add(self, other: "JudgeUsage") -> None:
-        """Adds what was asked elsewhere."""
+        """Adds other usage."""
         for name, number in other.figures().items():
             setattr(self, name, getattr(self, name) + number)
         self.unusable.update(other.unusable)
 
     def cost(self, prices: TokenPrices) -> float:
-        """Returns the money it took."""
+        """Returns the cost in the currency of the prices."""
         return (self.tokens_in * prices.input_per_million + self.tokens_out * prices.output_per_million) / 1e6
 
 
 class JudgeCounts:
-    """Usage by the model that was asked for, counted on one thread and taken on another."""
+    """Usage by requested model; thread-safe."""
 
     def __init__(self) -> None:
         self._lock = Lock()
         self._usage: dict[str, JudgeUsage] = {}
 
     def take(self) -> dict[str, JudgeUsage]:
-        """Returns what was counted since the last time."""
+        """Returns the usage since the last call."""
         with self._lock:
             taken, self._usage = self._usage, {}
         return taken
@@ -85,7 +85,7 @@ class JudgeCounts:
             usage.tokens_out += tokens_out
 
     def add_estimate(self, model: str, calls: int, samples: int, tokens_in: int, tokens_out: int) -> None:
-        """Counts what a question would take: calls and tokens if votes agree, samples at the most."""
+        """Counts an estimate of a question: minimum calls and tokens, maximum samples."""
         with self._lock:
             usage = self._of(model)
             usage.calls += calls
@@ -109,7 +109,7 @@ class JudgeCounts:
 
 
 def total_cost(usage: Mapping[str, JudgeUsage], prices: Mapping[str, TokenPrices]) -> float | None:
-    """Returns the money that all models took together; None if one was used that has no price."""
+    """Returns the total cost; None: a used model has no price."""
     if any(model not in prices for model, each in usage.items() if each.calls):
         return None
     return sum(each.cost(prices[model]) for model, each in usage.items() if each.calls)

@@ -1,4 +1,4 @@
-"""Finds out what a run would ask of a model, and asks nothing."""
+"""Estimates the calls of a run without making any."""
 
 from turnwise.schemas.judge_config import JudgeConfig
 from turnwise.transforms.judging.ask import JudgeSample, Question, R
@@ -9,7 +9,7 @@ from turnwise.transforms.judging.requests import Requests
 
 
 class Estimator:
-    """Counts what would be asked: as `calls` the fewest (votes that agree), as `samples` the most."""
+    """Counts questions: as `calls` the minimum (if votes agree), as `samples` the maximum."""
 
     def __init__(
         self, config: JudgeConfig, requests: Requests, counts: JudgeCounts, cache: ReplyCache | None
@@ -27,8 +27,8 @@ class Estimator:
             missing = sum(number not in kept for number in samples)
             most = sum(number not in kept for number in range(question.options.num_samples))
             calls = min(missing, 1) if self._candidates else missing
-            prompt = estimated_tokens(request.recipe.instructions, request.evidence)
-            model = request.recipe.model
+            prompt = estimated_tokens(request.template.instructions, request.evidence)
+            model = request.template.model
             self._counts.add_estimate(model, calls, most, prompt * calls, ANSWER_TOKENS * missing)
         return [JudgeSample(None, "only estimated")] * len(samples)
 

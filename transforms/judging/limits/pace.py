@@ -1,4 +1,4 @@
-"""Spaces requests evenly."""
+"""Limits the rate of requests."""
 
 import asyncio
 import time
@@ -6,10 +6,9 @@ from collections.abc import Callable
 
 
 class Pace:
-    """Lets one request go in so many seconds, in the order of asking.
+    """Allows one request per interval, in order.
 
-    Unused time is not saved up, so that no stretch of a minute ever holds more than the limit (and the one
-    request that begins it).
+    Unused intervals do not accumulate, so that no minute exceeds the limit by more than one request.
     """
 
     def __init__(self, per_minute: float | None, clock: Callable[[], float] = time.monotonic):
@@ -18,15 +17,15 @@ class Pace:
         self._next = 0.0
 
     async def wait(self) -> None:
-        """Waits for one's turn."""
+        """Waits for the next slot."""
         if wait := self.charge():
             await asyncio.sleep(wait)
 
     def charge(self) -> float:
-        """Takes a turn without waiting, for a request that cannot wait; later ones wait the longer.
+        """Reserves a slot without waiting, so that later requests wait longer.
 
         Returns:
-            Seconds until that turn.
+            Seconds until the slot.
         """
         if not self._interval:
             return 0.0

@@ -17,7 +17,7 @@ GROUNDING = "grounding"
 
 
 MAX_REFERENCES = 100
-"""So many of a turn's references are shown; more of them would leave a few words of each."""
+"""Maximum number of references per turn."""
 
 
 def json_text(value: JsonValue) -> str:
@@ -31,11 +31,11 @@ def json_text(value: JsonValue) -> str:
 
 
 def agent_sections(conversation: Conversation, turn: Turn | None = None) -> list[Section]:
-    """Renders the agents' instructions and tools as far as the record has them.
+    """Renders the agents' instructions and tools, if recorded.
 
     Args:
         conversation: The record.
-        turn: The turn in which they applied; None: all that applied in any turn, the latest of each agent.
+        turn: Turn of the agents; None: the latest state of each agent in any turn.
     """
     places = range(len(conversation.turns)) if turn is None else [position(conversation, turn)]
     agents: JsonObject = {}
@@ -79,12 +79,12 @@ def dialogue_sections(conversation: Conversation, end: int | None = None) -> lis
 
 
 def asked_sections(conversation: Conversation, turn: Turn) -> list[Section]:
-    """Renders a turn without the agent's words: what the user said, and the tool calls with their results."""
+    """Renders a turn without the agent's texts: user message and tool calls with results."""
     return _work(conversation, position(conversation, turn))
 
 
 def spoken_sections(conversation: Conversation) -> list[Section]:
-    """Renders only what was said."""
+    """Renders only the messages of user and agent."""
     return [
         section
         for number, turn in enumerate(conversation.turns, 1)
@@ -104,18 +104,18 @@ def reference_sections(turn: Turn, number: int) -> list[Section]:
 
 
 def reference_text(reference: Reference) -> str:
-    """Returns what a source says: its title, its texts and its fields."""
+    """Returns title, texts and fields of a source."""
     data = [json_text(reference.data)] if reference.data else []
     return "\n".join([*([reference.title] if reference.title else []), *reference.texts, *data])
 
 
 def facts(sections: Iterable[Section]) -> list[str]:
-    """Returns the texts of what can count as evidence: everything but the agent's own words."""
+    """Returns the texts of the sections that count as evidence: all except the agent's messages."""
     return [text for name, text in sections if text and not name.endswith((", agent", ", agent shows"))]
 
 
 def words(turn: Turn, number: int) -> list[Section]:
-    """Renders what the agent said in a turn."""
+    """Renders the agent's messages of a turn."""
     said = [Section(f"turn {number}, agent", text) for text in turn_texts(turn)]
     return said + [Section(f"turn {number}, agent shows", json_text(payload)) for payload in turn.payloads]
 
@@ -125,7 +125,7 @@ def _user(turn: Turn, number: int) -> list[Section]:
 
 
 def _work(conversation: Conversation, place: int) -> list[Section]:
-    """Renders what the user said and everything that was done in a turn."""
+    """Renders the user message, calls, sources, hand-offs and variables of a turn."""
     turn, number = conversation.turns[place], place + 1
     sections = _user(turn, number)
     sections += _calls(f"turn {number}, user's tool", turn.user_tool_calls, turn.user_tool_responses)

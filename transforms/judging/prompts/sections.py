@@ -1,4 +1,4 @@
-"""Evidence for a judge: texts in sections that nothing written inside them can leave.
+"""Builds prompts with evidence in delimited sections that their texts cannot close.
 
 A section opens with a line `[CODE: name]` and ends where the next such line begins. The code is made from
 all the texts and occurs in none of them, so no text can open or close a section; equal texts get an equal
@@ -14,7 +14,7 @@ from turnwise.transforms.judging.ask import Prompt
 from turnwise.transforms.text.neutral import neutral
 
 MAX_SECTION = 20_000
-"""Characters of one section; what is longer loses its middle, where a mark says how much."""
+"""Maximum characters of a section; the middle of a longer one is replaced by a mark with its length."""
 MAX_EVIDENCE = 200_000
 """Characters of all sections together; beyond it, the limit of each section is halved until they fit."""
 _LEAST_SECTION = 200
@@ -33,7 +33,7 @@ class Section(NamedTuple):
     """A piece of evidence.
 
     Attributes:
-        name: What it is; fixed words and numbers, never anything out of a judged text.
+        name: Kind of the section; only fixed words and numbers, no judged text.
         text: The judged text.
     """
 
@@ -42,7 +42,7 @@ class Section(NamedTuple):
 
 
 class JudgedSection(Section):
-    """What is judged, not what it is judged by: a part of it that is left out could change the verdict."""
+    """A text to be judged; omitting a part of it could change the verdict."""
 
 
 def fill(version: str, task: str, sections: Sequence[Section]) -> Prompt:
@@ -50,7 +50,7 @@ def fill(version: str, task: str, sections: Sequence[Section]) -> Prompt:
 
     Args:
         version: Name and version of the task's wording.
-        task: What the judge is to do; the rules for reading the sections are added.
+        task: Task of the judge; the rules for reading the sections are appended.
         sections: The evidence.
     """
     texts = [neutral(section.text) for section in sections]

@@ -1,4 +1,4 @@
-"""Numbered things that a judge says yes or no to, all in one answer."""
+"""Asks a judge about numbered items, yes or no, in one answer."""
 
 from collections.abc import Callable, Sequence
 from typing import Literal
@@ -16,13 +16,13 @@ UNREAD = "unread"
 
 
 class Reply(BaseModel):
-    """Base of what a judge answers; unknown keys make an answer unusable."""
+    """Base of answer schemas; unknown keys make an answer unusable."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class StatementVerdict(Reply):
-    """What the judge says of one numbered item."""
+    """Verdict on one numbered item."""
 
     number: int = Field(description="Number of the item, as in its section's name.")
     quote: str = Field(description="The words of the material that decide; empty if there are none.")
@@ -66,8 +66,8 @@ async def judge_statements(
 def share(scores: Sequence[float | None], reason: str, threshold: float | None) -> Score:
     """Returns the share of yes among some scores (1.0, 0.0, None: not judged), 0..1.
 
-    The value is over what was judged; while something is not, the outcome is never PASS, and FAIL only where
-    even a yes to all the rest would not reach the threshold.
+    The value covers the judged items. While items are unjudged, the outcome is never PASS, and FAIL only if
+    yes for all of them would not reach the threshold.
     """
     judged = [score for score in scores if score is not None]
     missing = len(scores) - len(judged)
@@ -93,9 +93,9 @@ def unjudged_reason(missing: int, total: int, reason: str) -> str:
 def share_score(
     found: Sequence[JsonObject], vote: Vote[StatementReply], name: str, threshold: float | None
 ) -> Score:
-    """Returns the share of yes among some findings, which stand in the details.
+    """Returns the share of yes among findings, with the findings as details.
 
-    Unlike `share` there is no value while a finding is missing, lest what was left out looks fulfilled.
+    Unlike `share`, the value is None while a finding is missing.
     """
     unasked = (item["reason"] for item in found if item["score"] is None and item["reason"])
     score = share([item["score"] for item in found], next(unasked, vote.answers.reason), threshold)
@@ -106,20 +106,20 @@ def share_score(
 
 
 def explanation(found: Sequence[JsonObject]) -> str | None:
-    """Returns the reason of the first finding that is a no, or else of the first."""
+    """Returns the reason of the first negative finding, or else of the first finding."""
     judged = [item for item in found if item["score"] is not None]
     decisive = next((item for item in judged if not item["score"]), judged[0] if judged else None)
     return decisive["reason"] if decisive else None
 
 
 def left_out(prompt: Prompt) -> JsonObject:
-    """Returns the details that say how much of the evidence, and of what is judged, was left out."""
+    """Returns the number of omitted characters of evidence and of judged text, as details."""
     details = {"left_out": prompt.left_out, UNREAD: prompt.unread}
     return {name: count for name, count in details.items() if count}
 
 
 def unread_reason(count: int) -> str:
-    """Returns why what a judge did not read in full has no value."""
+    """Returns the reason of a score whose judged text was truncated."""
     return f"{count} characters of what was to be judged were not read"
 
 
