@@ -1,4 +1,4 @@
-"""What a criterion is, and the table of all of them."""
+"""Base classes of criteria, and the registry of all criteria."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -38,22 +38,21 @@ CRITERIA: Registry[type["Criterion"]] = Registry(
 
 
 class Criterion(BaseModel, ABC):
-    """A named measure. Its fields are what the config may set.
+    """A named measure. Its fields are its parameters in the config.
 
     Attributes:
-        name: Its name in the config and in every row.
+        name: Name in the config and in rows.
         scale: Lowest and highest possible value; None: open-ended.
-        unit: What a value counts.
+        unit: Unit of a value.
         gate: `at_least`: PASS from the threshold upwards; `at_most`: PASS up to the threshold.
-        rests_on: What of a turn it needs to know in full: where calls (results, hand-offs) or the agent's
-            words may be missing in the log, it is unscored.
-        needs_expected_calls: Whether it compares calls with the expected ones: where not all that is expected
-            is read, it is unscored.
-        turns_count: Whether a conversation with a score of the whole passes only if its turns, summed up, do
-            so too: the case states something of both.
-        needs_answers: Whether a conversation is not scored as a whole while an answer of it failed or is not
-            finished.
-        threshold: The gate, a value on the scale; None: the criterion informs and never fails anything.
+        rests_on: Parts of a turn that must be complete in the log, else it is unscored: calls (with results
+            and hand-offs), the agent's words.
+        needs_expected_calls: Whether it compares calls with expected ones; unscored if an expectation could
+            not be read.
+        turns_count: Whether a conversation with a score of the whole passes only if the summary of its turns
+            passes too.
+        needs_answers: Whether a conversation with a failed or unfinished answer gets no score of the whole.
+        threshold: Threshold on the scale; None: the criterion never fails.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
@@ -135,10 +134,10 @@ class Criterion(BaseModel, ABC):
         return score
 
     def why_failed(self, sample: Sample, pair: TurnPair | None, score: Score) -> str:
-        """Says in words why a score fails that does not say so itself.
+        """Returns one sentence on why a score fails; used for scores without an explanation.
 
         Args:
-            sample: What was scored.
+            sample: The scored sample.
             pair: The turn; None: the conversation as a whole.
             score: The score; its outcome is FAIL.
         """
@@ -171,7 +170,7 @@ class JudgedCriterion(Criterion):
     """
 
     default_samples: ClassVar[int] = 1
-    """How often it asks where the config does not say."""
+    """Default number of samples."""
 
     judge_model_options: JudgeModelOptions = JudgeModelOptions()
     sample_rate: float = Field(default=1.0, ge=0.0, le=1.0, strict=True)

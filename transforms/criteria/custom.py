@@ -1,4 +1,4 @@
-"""A custom metric of google-adk's config: named, and never computed."""
+"""Custom metrics of google-adk's config, which are not computed."""
 
 from math import inf
 from typing import ClassVar
@@ -9,11 +9,11 @@ from turnwise.transforms.matching.sample import Sample, TurnPair
 
 
 class CustomMetric(MeasuredCriterion):
-    """Unscored in every conversation: its function takes google-adk's own classes, and is not run.
+    """Unscored in every conversation, because its function requires google-adk's classes and is not run.
 
     Attributes:
-        name: Its name in the config.
-        function: The function's full name.
+        name: Name in the config.
+        function: Full name of the function.
     """
 
     scale: ClassVar[tuple[float, float] | None] = (-inf, inf)
@@ -22,7 +22,7 @@ class CustomMetric(MeasuredCriterion):
     function: str
 
     def score(self, sample: Sample, pair: TurnPair) -> Score | None:
-        """Returns None: there is nothing to say about single turns."""
+        """Returns None: only the conversation has a score."""
         return None
 
     def score_conversation(self, sample: Sample) -> Score:

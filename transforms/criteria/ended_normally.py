@@ -1,4 +1,4 @@
-"""ended_normally: did the conversation come to its end, or break off."""
+"""ended_normally: end of the conversation."""
 
 from typing import ClassVar
 
@@ -11,7 +11,7 @@ from turnwise.transforms.matching.sample import Sample, TurnPair
 class EndedNormally(MeasuredCriterion):
     """1.0 if the conversation ended normally or with a hand-off, else 0.0; the label says how it ended.
 
-    Unscored where the log does not say how it ended, or something other than the agent failed.
+    Unscored if the log does not state the end, or if something other than the agent failed.
 
     When to use: Gate on how the conversation ended, or show it beside other scores.
     """

@@ -22,11 +22,10 @@ class ExpectationsMet(MeasuredCriterion):
     Of a golden turn: agent transfers, updated variables, tool responses, `noToolCalls`, and agent responses
     compared by EQUALS or CONTAINS. Of a scenario: its expected tool calls and agent responses, anywhere in
     the conversation. Of any case: the texts (`outputs`) that must have been said by the end, their numbers,
-    amounts and dates by value. A comparison of meaning is not counted. The details hold under `checks` what
-    was wanted and what was seen in its place.
+    amounts and dates by value. Comparisons by meaning are excluded. The details hold the expected and
+    observed values under `checks`.
 
-    When to use: CES cases, and cases with texts that must be said (`outputs`): what can be checked without a
-    judge.
+    When to use: Check CES cases, and cases with `outputs`, without a judge.
     """
 
     name: ClassVar[str] = "expectations_met"
@@ -40,9 +39,9 @@ class ExpectationsMet(MeasuredCriterion):
         return _share([o for o in sample.replay(pair).outcomes if _is_checked(o)], pair.label)
 
     def score_conversation(self, sample: Sample) -> Score | None:
-        """Checks a scenario's expectations and the texts that must have been said; None if there are none.
+        """Checks a scenario's expectations and the outputs of any case; None if there are none.
 
-        What the case expects of single turns counts with them.
+        Expectations on single turns are included.
         """
         outcomes = [*sample.scenario_outcomes, *_outputs_said(sample)]
         return _share([*_of_turns(sample), *outcomes], None) if outcomes else None
@@ -54,7 +53,7 @@ def _of_turns(sample: Sample) -> list[ExpectationOutcome]:
 
 
 def _outputs_said(sample: Sample) -> list[ExpectationOutcome]:
-    """Looks for a case's outputs in everything the agent said."""
+    """Searches the agent's messages for a case's outputs."""
     wanted = [text for text in sample.eval_case.outputs if text.strip()] if sample.eval_case else []
     if not wanted or sample.eval_case is None:
         return []
@@ -90,7 +89,7 @@ def _share(outcomes: Sequence[ExpectationOutcome], label: str | None) -> Score |
 
 
 def _check(outcome: ExpectationOutcome, expectation: Expectation) -> JsonObject:
-    """Returns what was wanted and, where it was not met, what was seen in its place."""
+    """Returns the expected value and, if it was not met, the observed one."""
     check: JsonObject = {"kind": expectation.kind, "outcome": outcome.outcome, "wanted": _wanted(expectation)}
     return check if outcome.outcome == "PASS" else check | {"observed": _observed(outcome)}
 
@@ -123,7 +122,7 @@ def _explanation(outcomes: Sequence[ExpectationOutcome], met: int) -> str:
 
 
 def not_met(outcomes: Sequence[ExpectationOutcome]) -> str:
-    """Returns what failed expectations wanted and what was seen in their place; "" if none failed."""
+    """Returns the expected and observed values of failed expectations; "" if none failed."""
     failed = [_told(o, o.expectation) for o in outcomes if o.outcome == "FAIL" and o.expectation]
     more = f"; and {len(failed) - _MOST_TOLD} more" if len(failed) > _MOST_TOLD else ""
     return f"Not met: {'; '.join(failed[:_MOST_TOLD])}{more}." if failed else ""

@@ -14,9 +14,9 @@ _DECIMALS = 3
 class TurnLatency(Figure):
     """Seconds from the user's message to the end of the turn.
 
-    Not applicable where the log has no clock, nor to a turn that the agent opened in no time.
+    Not applicable without logged times, nor to a turn that the agent opened with zero latency.
 
-    When to use: How long users wait.
+    When to use: Measure how long users wait.
     """
 
     name: ClassVar[str] = "turn_latency"
@@ -34,7 +34,7 @@ class TurnLatency(Figure):
 class InvocationDuration(Figure):
     """google-adk's duration of a turn, split into model, tool and framework time.
 
-    The framework's is what is left; None while one of the others was not measured.
+    Framework time is the remainder; None if model or tool time is missing.
 
     When to use: google-adk's figure of the same name is needed.
     """
@@ -62,7 +62,7 @@ class InvocationDuration(Figure):
 class ToolCallLatency(Figure):
     """Seconds of every timed tool call; one score a call, labelled with the tool.
 
-    When to use: Which tool is slow.
+    When to use: Find slow tools.
     """
 
     name: ClassVar[str] = "tool_call_latency"
@@ -79,7 +79,7 @@ class SpanLatency(Figure):
 
     One score a span, labelled with its type and name.
 
-    When to use: Where a turn spends its time.
+    When to use: Find the slow steps of a turn.
     """
 
     name: ClassVar[str] = "span_latency"
@@ -92,7 +92,7 @@ class SpanLatency(Figure):
 
 
 def _unread(pair: TurnPair) -> Score | None:
-    """Returns no value for a duration that the log states and that cannot be read; None: it states none."""
+    """Returns an unscored score for an unreadable duration; None: no duration is logged."""
     reason = pair.actual.unknown_latency if pair.actual is not None else None
     return Score(None, reason=reason) if reason else None
 

@@ -1,4 +1,4 @@
-"""Why a score fails, in words that a person can act on."""
+"""Explains failed scores for reviewers."""
 
 from collections.abc import Sequence
 
@@ -11,18 +11,18 @@ _MOST_CALLS = 5
 
 
 def calls_text(calls: Sequence[ToolCall]) -> str:
-    """Returns calls with their arguments; of very many the first, and long ones without their end."""
+    """Returns the first five calls with their arguments, truncated."""
     more = f"; and {len(calls) - _MOST_CALLS} more" if len(calls) > _MOST_CALLS else ""
     return "; ".join(value_text(call_text(call)) for call in calls[:_MOST_CALLS]) + more or "none"
 
 
 def words_text(text: str | None) -> str:
-    """Returns what was said in quotation marks, a long text without its end."""
+    """Returns a text in quotation marks, truncated."""
     return f"“{value_text(text)}”" if text and text.strip() else "nothing"
 
 
 def why_unpaired(pair: TurnPair) -> str:
-    """Returns what a missing turn was to hold, or what an extra one holds."""
+    """Returns the content of a missing or an extra turn."""
     if pair.label == MISSING_TURN and pair.expected is not None:
         want = pair.expected
         holds = _turn_text(want.user, want.tool_calls or (), want.response)
@@ -41,7 +41,7 @@ def _turn_text(user: str | None, calls: Sequence[ToolCall], answer: str | None) 
 
 
 def why_overall(turns: Sequence[tuple[int, Score]]) -> str | None:
-    """Returns how many of a conversation's turns fail, and why the first does; None: none does by itself."""
+    """Returns the number of failed turns and the first reason; None: no turn failed."""
     failed = [(index, score) for index, score in turns if score.outcome == "FAIL"]
     if not failed:
         return None

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable
 
-from turnwise.transforms.criteria.calls.base import KnowsTools
+from turnwise.transforms.criteria.calls.base import UsesToolEffects
 from turnwise.transforms.scoring.conversation import ScoredConversation
 
 _MOST_TOOLS = 1_000
@@ -32,7 +32,7 @@ def guessed_tools(scored: ScoredConversation) -> dict[str, str]:
     """Returns the tools whose effect was guessed for a conversation's scores, with the guess."""
     found: dict[str, str] = {}
     for entry in scored.scores:
-        if isinstance(entry.criterion, KnowsTools):
+        if isinstance(entry.criterion, UsesToolEffects):
             scores = [score for _, score in entry.turns]
             for score in [*scores, entry.overall] if entry.overall else scores:
                 found |= (score.details or {}).get("guessed", {})

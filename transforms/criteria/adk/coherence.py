@@ -1,4 +1,4 @@
-"""response_evaluation_score: how coherent the agent's answer is."""
+"""response_evaluation_score: coherence of the agent's answer, by a judge."""
 
 from statistics import median_low
 from typing import ClassVar

@@ -1,4 +1,4 @@
-"""final_response_match_v2: whether the agent's answer says what the reference says."""
+"""final_response_match_v2: equivalence of the agent's answer and a reference answer, by a judge."""
 
 from typing import ClassVar, Literal
 
@@ -27,7 +27,7 @@ while the reference does."""
 
 
 class MatchReply(Reply):
-    """Whether an answer matches its reference."""
+    """Verdict on an answer and its reference."""
 
     reference_quote: str = Field(description="The words of the reference that decide.")
     answer_quote: str = Field(description="The words of the agent's answer that decide.")

@@ -42,7 +42,7 @@ _GOOD = ("supported", "not_applicable")
 
 
 class SentenceVerdict(Reply):
-    """What the judge says of one sentence."""
+    """Verdict on one sentence."""
 
     number: int = Field(description="Number of the sentence, as in its section's name.")
     supporting_quote: str = Field(description="The words of the context that support it; empty if none do.")
@@ -73,8 +73,8 @@ class Hallucinations(AdkJudged):
     When to use: Answers must be supported by tool results and other context. It needs no eval case.
 
     Attributes:
-        evaluate_intermediate_nl_responses: Judge everything the agent said in a turn; its score is then the
-            mean over the messages. All of them are held against the whole turn's tool results.
+        evaluate_intermediate_nl_responses: Judge all messages of the agent in a turn; the score is the mean
+            over the messages. All are checked against the tool results of the whole turn.
     """
 
     name: ClassVar[str] = "hallucinations_v1"

@@ -1,4 +1,4 @@
-"""What google-adk's judged criteria have in common."""
+"""Base class of google-adk's judged criteria."""
 
 from turnwise.schemas.conversation import ExpectedTurn, Turn
 from turnwise.transforms.criteria.base import JudgedCriterion
@@ -8,7 +8,7 @@ class AdkJudged(JudgedCriterion):
     """A judged criterion of google-adk.
 
     Attributes:
-        include_intermediate_responses_in_final: Judge everything the agent said in the turn as its answer.
+        include_intermediate_responses_in_final: Judge all messages of the agent in the turn as its answer.
     """
 
     threshold: float | None = 0.5

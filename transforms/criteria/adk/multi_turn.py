@@ -42,9 +42,9 @@ def _happened(turn: Turn) -> bool:
 
 
 class MultiTurnTaskSuccess(MultiTurn):
-    """1.0 if the user got what they came for, or was rightly refused it; else 0.0.
+    """1.0 if the user's request was fulfilled, or refused for a stated reason; else 0.0.
 
-    When to use: Did the user get what they came for? It needs no eval case.
+    When to use: Measure task success without a reference. It needs no eval case.
     """
 
     name: ClassVar[str] = "multi_turn_task_success_v1"

@@ -1,4 +1,4 @@
-"""What google-adk's rubric criteria have in common."""
+"""Base class of google-adk's rubric criteria."""
 
 from collections.abc import Iterable, Sequence
 from typing import ClassVar
@@ -37,7 +37,7 @@ class ConfiguredRubric(AdkOptions):
 
     @property
     def text(self) -> str:
-        """What it states."""
+        """The statement of the rubric."""
         return self.rubric_content.text_property or self.description or ""
 
 
@@ -90,7 +90,7 @@ class RubricCriterion(AdkJudged):
         return [rubric for rubric in rubrics if rubric.type == self.rubric_type and rubric.text.strip()]
 
     async def judge_conversation(self, sample: Sample, ask: Ask) -> Score | None:
-        """Leaves a conversation unscored for which there is no rubric at all; None: the turns are judged."""
+        """Returns an unscored score if no rubric applies; None: the turns are judged."""
         if not sample.conversation.turns or self.applying(sample, sample.pairs):
             return None
         return self.without_rubric()

@@ -1,4 +1,4 @@
-"""response_match_score: how much of the expected answer's wording the agent used."""
+"""response_match_score: ROUGE of the agent's answer and the expected answer."""
 
 from typing import ClassVar
 
@@ -13,13 +13,13 @@ from turnwise.transforms.text.rouge import RougeType, has_tokens, rouge
 
 
 class ResponseMatch(MeasuredCriterion):
-    """ROUGE F of the agent's final words against the expected ones, 0..1.
+    """ROUGE F of the agent's final response against the expected one, 0..1.
 
     When to use: A reference answer exists and its wording matters. It needs no judge and works in any script.
 
     Attributes:
         rouge_type: `rouge1` as google-adk has it, `rouge2` or `rougeL`.
-        include_intermediate_responses_in_final: Compare everything the agent said in the turn.
+        include_intermediate_responses_in_final: Compare all messages of the agent in the turn.
         adk_compat: Score a turn without an expected answer, identical texts without words, and thoughts as
             google-adk does.
     """
@@ -50,7 +50,7 @@ class ResponseMatch(MeasuredCriterion):
         return Score(scores.fmeasure, details={"precision": scores.precision, "recall": scores.recall})
 
     def why_failed(self, sample: Sample, pair: TurnPair | None, score: Score) -> str:
-        """Says what was expected and what was said."""
+        """Returns the expected and the actual text."""
         why = super().why_failed(sample, pair, score)
         if pair is None or pair.expected is None or pair.actual is None:
             return why

@@ -1,4 +1,4 @@
-"""per_turn_user_simulator_quality_v1: whether a simulated user kept to its scenario."""
+"""per_turn_user_simulator_quality_v1: adherence of a simulated user to its scenario, by a judge."""
 
 import asyncio
 from typing import ClassVar, Literal
@@ -36,7 +36,7 @@ RULES = (
 
 
 class SimulatorReply(Reply):
-    """Whether a message of the simulated user is valid."""
+    """Verdict on a message of the simulated user."""
 
     quote: str = Field(description="The words of the message, or of the plan, that decide.")
     reason: str = Field(description="Why, in one or two sentences; name the rule that is violated.")
@@ -44,15 +44,15 @@ class SimulatorReply(Reply):
 
 
 class PerTurnUserSimulatorQuality(AdkJudged):
-    """1.0 if the simulated user's message keeps to the scenario, else 0.0.
+    """1.0 if the simulated user's message follows the scenario, else 0.0.
 
-    The first message must be the scenario's starting prompt, word for word, where it has one. After the last
-    turn it is also judged whether the user was right to stop; if not, the last turn scores 0.0.
+    The first message must equal the scenario's starting prompt, if there is one. After the last turn, the
+    decision to stop is judged too; if it was wrong, the last turn scores 0.0.
 
-    When to use: Conversations with a simulated user: did the simulation keep to its scenario?
+    When to use: Check the simulation in conversations with a simulated user.
 
     Attributes:
-        stop_signal: What the user says to end the conversation.
+        stop_signal: Message of the user that ends the conversation.
     """
 
     name: ClassVar[str] = "per_turn_user_simulator_quality_v1"

@@ -1,4 +1,4 @@
-"""citation_validity: whether citations stand in the answer and name references that exist."""
+"""citation_validity: validity of citation ranges and references."""
 
 from typing import ClassVar
 

@@ -1,4 +1,4 @@
-"""citation_precision and citation_recall: whether citations support, and claims are supported."""
+"""citation_precision and citation_recall: support by citations, without a model."""
 
 from collections.abc import Sequence
 from typing import ClassVar
@@ -14,14 +14,14 @@ from turnwise.transforms.matching.sample import Sample, TurnPair
 
 
 class CitationPrecision(MeasuredCriterion):
-    """Share of the references named by an answer's citations that support what the citation marks, 0..1.
+    """Share of the references in an answer's citations that support the marked text, 0..1.
 
-    The engine's claims decide: a reference supports what it marks if a claim there names it. Where there are
-    no claims the local judge decides: the reference must hold at least one of the marked sentences. A
-    reference that does not exist, or that marks no text, supports nothing. What needs no support, and what
-    claims nothing, is left out. Not applicable to a skipped answer, nor without citations.
+    The engine's claims decide: a reference supports the marked text if a claim in it names the reference.
+    Without claims the local judge decides: the reference must support at least one of the marked sentences. A
+    reference that does not exist or marks no text supports nothing. Text that needs no support or claims
+    nothing is excluded. Not applicable to a skipped answer, nor without citations.
 
-    When to use: Do the cited references support the marked text? No model is asked.
+    When to use: Check without a model whether the cited references support the marked text.
     """
 
     name: ClassVar[str] = "citation_precision"
@@ -42,12 +42,11 @@ class CitationPrecision(MeasuredCriterion):
 class CitationRecall(MeasuredCriterion):
     """Share of an answer's claims that need support and have it, 0..1.
 
-    The engine's claims decide: one has support if it names a reference that exists. Where the engine gives no
-    claims, the sentences that claim something are held against the references that are cited in them, by the
-    local judge. Unscored where there are claims but no text. Not applicable to a skipped answer, nor where
-    nothing needs support.
+    The engine's claims decide: a claim has support if it names an existing reference. Without claims, the
+    local judge compares the sentences that claim something with the references cited in them. Unscored if
+    there are claims but no text. Not applicable to a skipped answer, nor if nothing needs support.
 
-    When to use: Does every claim that needs support have it? No model is asked.
+    When to use: Check without a model whether every claim that needs support has it.
     """
 
     name: ClassVar[str] = "citation_recall"
@@ -86,7 +85,7 @@ def _decided(grounds: Grounds, cited: Sequence[CitedSource]) -> list[Support]:
 
 
 def share(found: Sequence[JsonObject], name: str, lack: str) -> Score | None:
-    """Returns the share of what is supported among what claims something; None if nothing does."""
+    """Returns the share of supported items among those that claim something; None: there are none."""
     counted = [details for details in found if details["supported"] is not None]
     if not counted:
         return None

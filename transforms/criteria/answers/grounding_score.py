@@ -1,4 +1,4 @@
-"""grounding_score: how well an answer's references support it, as the answer engine says."""
+"""grounding_score: grounding score of the answer engine."""
 
 from collections.abc import Sequence
 from typing import ClassVar
@@ -19,16 +19,16 @@ WEAK_CLAIM = "WEAK_CLAIM"
 
 
 class GroundingScore(MeasuredCriterion):
-    """The engine's own score of an answer, 0..1; where it gave none, the mean over the claims that it scored.
+    """The engine's own score of an answer, 0..1; without one, the mean over the scored claims.
 
-    Claims that need no check are left out; the score of every other claim is in the details. Not applicable
-    to an answer that was skipped, or that the engine did not check. With a threshold, the CES result gets a
+    Claims that need no check are excluded; the details hold the scores of all others. Not applicable to a
+    skipped or unchecked answer. With a threshold, the CES result gets a
     `hallucinationResult` by it.
 
-    When to use: Answers of Discovery Engine that bring grounding scores along.
+    When to use: Answers of Discovery Engine with grounding scores.
 
     Attributes:
-        claim_threshold: A claim whose score is below it fails the answer.
+        claim_threshold: Minimum score of every claim; a lower one fails the answer.
     """
 
     name: ClassVar[str] = "grounding_score"
@@ -43,7 +43,7 @@ class GroundingScore(MeasuredCriterion):
         return self
 
     def score(self, sample: Sample, pair: TurnPair) -> Score | None:
-        """Returns what the engine says of a recorded answer."""
+        """Returns the engine's score of a recorded answer."""
         turn = pair.actual
         answer = turn.grounded if turn else None
         if turn is None or answer is None or was_skipped(turn):

@@ -1,4 +1,4 @@
-"""judged_citation_precision: whether citations support what they mark, as a judge says."""
+"""judged_citation_precision: support of the marked text by citations, by a judge."""
 
 from collections.abc import Sequence
 from typing import ClassVar
@@ -31,12 +31,12 @@ no: it says none of it, or says otherwise."""
 
 
 class JudgedCitationPrecision(JudgedCriterion):
-    """Share of the references named by an answer's citations that support what the citation marks, 0..1.
+    """Share of the references in an answer's citations that support the marked text, 0..1.
 
-    A reference that does not exist, or that marks no text, is not asked about: it supports nothing. Not
+    A reference that does not exist or marks no text is not judged: it supports nothing. Not
     applicable to a skipped answer, nor without citations. A passage that claims nothing counts as supported.
 
-    When to use: As `citation_precision`, where a judge reads better than rules.
+    When to use: Like `citation_precision`, with a model instead of rules.
     """
 
     name: ClassVar[str] = "judged_citation_precision"

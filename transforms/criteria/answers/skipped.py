@@ -1,4 +1,4 @@
-"""skipped_rate: how often an answer engine gives a refusal in place of an answer."""
+"""skipped_rate: share of refusals of the answer engine."""
 
 from typing import ClassVar, Literal
 
@@ -10,11 +10,10 @@ from turnwise.transforms.matching.sample import Sample, TurnPair
 class SkippedRate(MeasuredCriterion):
     """1.0 if an answer was skipped, else 0.0; its mean is the rate. As a gate, a threshold is an upper bound.
 
-    The label is the first reason; all of them are in the details. Unscored where the record has neither a
-    text nor a reason, as a session that was read without its answers. `metrics_by_slice` has the share of
-    every reason.
+    The label is the first reason; the details hold all reasons. Unscored if the record has neither a text nor
+    a reason, such as a session without its answers. `metrics_by_slice` has the share of every reason.
 
-    When to use: How often, and why, answers are skipped.
+    When to use: Measure how often, and why, answers are skipped.
     """
 
     name: ClassVar[str] = "skipped_rate"
@@ -22,7 +21,7 @@ class SkippedRate(MeasuredCriterion):
     gate: ClassVar[Literal["at_least", "at_most"]] = "at_most"
 
     def score(self, sample: Sample, pair: TurnPair) -> Score | None:
-        """Looks for a reason; None if the turn is no engine's answer."""
+        """Returns 1.0 if there is a reason; None if the turn holds no engine's answer."""
         turn = pair.actual
         if turn is None or turn.grounded is None:
             return None

@@ -1,1 +1,1 @@
-"""Criteria of tool calls and of what they change."""
+"""Criteria of tool calls and their effects."""

@@ -1,4 +1,4 @@
-"""What the criteria that ask what tools do have in common."""
+"""Base class of criteria that depend on the effects of tools."""
 
 from functools import cached_property
 
@@ -14,8 +14,8 @@ from turnwise.transforms.effects.tool_catalog import (
 from turnwise.transforms.matching.sample import Sample
 
 
-class KnowsTools(BaseModel):
-    """A criterion that asks what tools do.
+class UsesToolEffects(BaseModel):
+    """A criterion that depends on the effects of tools.
 
     Attributes:
         tools: The config's own `tools`; a criterion has none of its own.

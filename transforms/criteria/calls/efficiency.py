@@ -34,7 +34,7 @@ class ToolCallCount(Figure):
 
 
 class InferenceCallCount(Figure):
-    """Number of model calls in a turn; not applicable where the log does not say.
+    """Number of model calls in a turn; not applicable if not logged.
 
     When to use: Limit or compare how often the model is called.
     """
@@ -49,7 +49,7 @@ class InferenceCallCount(Figure):
 
 
 class TokenUsage(Figure):
-    """Tokens of a turn's model calls, input plus output; not applicable where nothing was reported.
+    """Tokens of a turn's model calls, input plus output; not applicable if not reported.
 
     When to use: Limit or compare the cost of a turn.
 

@@ -1,4 +1,4 @@
-"""final_state_v1: does the session state hold what it is to hold."""
+"""final_state_v1: comparison of the session state with the expected state."""
 
 from collections.abc import Iterator
 from typing import ClassVar
@@ -20,9 +20,9 @@ _SHOWN = 3
 class FinalState(MeasuredCriterion):
     """Share of the expected paths of the session state that hold the expected value, 0..1.
 
-    An object is compared path by path and a list as one value, as `tool_effects_v1` compares arguments; what
-    is not expected does not matter. A case's `final_session_state` is held against the state at the end of
-    the conversation, CES's updated variables against that after their turn.
+    Objects are compared path by path and lists as one value, like arguments in `tool_effects_v1`; unexpected
+    paths are ignored. A case's `final_session_state` is compared with the state at the end of the
+    conversation, CES's updated variables with the state after their turn.
 
     When to use: The session state at the end (or after a turn) must hold certain values.
     """
@@ -54,7 +54,7 @@ class FinalState(MeasuredCriterion):
 
 
 def _state_shown(conversation: Conversation) -> JsonObject:
-    """Returns what the log shows of the state at the end: the changes of the turns, and the state itself."""
+    """Returns the logged state at the end: the changes of the turns, and the state itself."""
     state: JsonObject = {}
     for turn in conversation.turns:
         state |= turn.variables

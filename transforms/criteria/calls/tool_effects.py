@@ -1,4 +1,4 @@
-"""tool_effects_v1: did the conversation change what it was to change, and nothing else."""
+"""tool_effects_v1: comparison of the changes that calls made with the expected changes."""
 
 from collections.abc import Sequence
 from typing import ClassVar, Literal
@@ -9,7 +9,7 @@ from turnwise.schemas.conversation import ExpectedTurn, ToolCall
 from turnwise.schemas.score import Score
 from turnwise.schemas.values import JsonObject, JsonValue
 from turnwise.transforms.criteria.base import MeasuredCriterion, RestsOn
-from turnwise.transforms.criteria.calls.base import KnowsTools
+from turnwise.transforms.criteria.calls.base import UsesToolEffects
 from turnwise.transforms.effects.actor_calls import ActorCall
 from turnwise.transforms.effects.calls import ArgumentComparison
 from turnwise.transforms.effects.changes import Changes, ExpectedCalls, changes_of, match_changes
@@ -29,28 +29,26 @@ from turnwise.transforms.matching.expectations import JUDGE_NEEDED
 from turnwise.transforms.matching.sample import EXTRA_TURN, Sample, TurnPair
 
 HANDOFF_WEIGHT = 0.1
-"""What a hand-off counts beside a write: it changes who is in charge, and no record.
-
-At a tenth, one hand-off too many lowers the value less than one wrong write among up to ten."""
+"""Weight of a hand-off relative to a write. One extra hand-off costs less than one wrong write among ten."""
 
 
-class ToolEffects(MeasuredCriterion, KnowsTools):
+class ToolEffects(MeasuredCriterion, UsesToolEffects):
     """F1 of the changes that were made against those that were expected, 0..1.
 
-    A change is a call of a tool that writes or hands over, and whose answer is no error; an idempotent one
-    counts once, and two that undo each other do not count. A hand-off weighs a tenth of a write, and that
-    neither side writes anything weighs one write. It passes if nothing is missing and nothing extra; an extra
-    destructive call always fails. Whether the agent or the user made an expected change does not matter; what
-    else the user did does not count.
+    A change is a successful call of a tool that writes or hands over. Idempotent calls count once, and two
+    calls that undo each other do not count. A hand-off weighs a tenth of a write; if no write is expected or
+    made, that agreement weighs one write. The score passes if nothing is missing and nothing extra; an extra
+    destructive call always fails. An expected change may be made by the agent or the user; other changes of
+    the user do not count.
 
-    When to use: What counts is what changed in the world, and not how the agent looked things up.
+    When to use: The effects of calls matter, and not the read calls on the way.
 
     Attributes:
         argument_matchers: Tool (or `*`) -> parameter -> how it is compared, as in
             `tool_trajectory_avg_score`.
         ordered_lists: Tool (or `*`) -> parameters whose lists are compared in order.
-        extra_handoffs: What a hand-off does that nothing expects: `allow`, it is reported and does not count;
-            `weigh`, it lowers the value; `fail`, it lowers the value and fails at any threshold.
+        extra_handoffs: Effect of an unexpected hand-off: `allow`, it is reported and does not count; `weigh`,
+            it lowers the value; `fail`, it lowers the value and fails at any threshold.
     """
 
     name: ClassVar[str] = "tool_effects_v1"
@@ -89,9 +87,9 @@ class ToolEffects(MeasuredCriterion, KnowsTools):
         return self._compare(changes_of(wanted, sample.conversation.turns, catalog), catalog)
 
     def overall(self, turns: Sequence[Score]) -> Score | None:
-        """Returns the mean over the turns; it fails if one did what fails at any threshold."""
+        """Returns the mean over the turns; FAIL if a turn fails at any threshold."""
         overall = super().overall(turns)
-        reasons = [self._unforgiven(s.details or {}) for s in turns if s.outcome == "FAIL"]
+        reasons = [self._certain_failure(s.details or {}) for s in turns if s.outcome == "FAIL"]
         if overall is not None and any(reasons):
             overall.outcome, overall.reason = "FAIL", f"in a turn: {next(filter(None, reasons))}"
         return overall
@@ -122,13 +120,13 @@ class ToolEffects(MeasuredCriterion, KnowsTools):
         )
         told = summary(matching, compare, allowed, work.undone)
         score = Score(_f1(matching, catalog), explanation=told, details=details)
-        score.reason = self._unforgiven(details)
+        score.reason = self._certain_failure(details)
         if score.reason:
             score.threshold, score.outcome = self.threshold, "FAIL"
         return score
 
-    def _unforgiven(self, details: JsonObject) -> str | None:
-        """Returns what fails at any threshold; None: nothing does, or there is no threshold."""
+    def _certain_failure(self, details: JsonObject) -> str | None:
+        """Returns the reason for a failure at any threshold; None: there is none, or no threshold."""
         told = {"destructive": "destructive"}
         if self.extra_handoffs == "fail":
             told["extra_handoffs"] = "a hand-off"
@@ -151,7 +149,7 @@ def _has_directive(call: ToolCall) -> bool:
 
 
 def _expected(turn: ExpectedTurn | None, catalog: ToolCatalog) -> ExpectedCalls:
-    """Returns the calls and hand-offs that a golden turn expects, and those it leaves unchecked."""
+    """Returns the required and optional calls and hand-offs of a golden turn."""
     if turn is None:
         return ExpectedCalls([])
     skipped = [e.tool_call for e in turn.expectations if e.skip and e.tool_call]
@@ -160,7 +158,7 @@ def _expected(turn: ExpectedTurn | None, catalog: ToolCatalog) -> ExpectedCalls:
 
 
 def _unexpected(matching: Matching) -> list[ActorCall]:
-    """Returns what the agent did and nothing expects, in place of something or beside it."""
+    """Returns the unexpected calls of the agent, with those that replace expected ones."""
     return [*matching.extra, *(pair.actual for pair in matching.wrong if pair.actual.actor == "agent")]
 
 
@@ -169,7 +167,7 @@ def _is_handoff(item: ActorCall, catalog: ToolCatalog) -> bool:
 
 
 def _f1(matching: Matching, catalog: ToolCatalog) -> float:
-    """Returns 2 M / (E + A) of the weights of what matched, was expected and was made."""
+    """Returns F1 = 2 M / (E + A), with the weights of matched, expected and made calls."""
     matched = [pair.expected for pair in matching.matched]
     wanted = [*matched, *matching.missing, *(pair.expected for pair in matching.wrong)]
     made = [*matched, *matching.extra, *(pair.actual for pair in matching.wrong)]

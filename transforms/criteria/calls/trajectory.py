@@ -1,4 +1,4 @@
-"""tool_trajectory_avg_score: were the expected tools called, in the expected way."""
+"""tool_trajectory_avg_score: comparison of the tool calls with the expected calls."""
 
 import operator
 from collections.abc import Callable, Hashable, Sequence
@@ -119,7 +119,7 @@ class ToolTrajectory(MeasuredCriterion):
         same: Callable[[T, T], bool],
         partners: list[int | None],
     ) -> Score:
-        """Scores two lists whose elements stand for the calls and are compared by `same`."""
+        """Scores two lists of calls or their keys, compared by `same`."""
         matched = len(partners) - partners.count(None)
         if self.match_type == "EXACT":
             is_match = len(wanted) == len(made) and all(map(same, wanted, made))
@@ -134,7 +134,7 @@ class ToolTrajectory(MeasuredCriterion):
     def _why(
         self, expected: Sequence[ToolCall], actual: Sequence[ToolCall], partners: Sequence[int | None]
     ) -> str:
-        """Says which calls do not match, with their arguments."""
+        """Returns the calls that do not match, with their arguments."""
         missing = [call for call, j in zip(expected, partners, strict=True) if j is None]
         extra = [call for j, call in enumerate(actual) if j not in partners]
         parts = []

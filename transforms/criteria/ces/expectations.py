@@ -75,9 +75,9 @@ def _unworded(name: str) -> JsonObject:
 
 
 class ScenarioExpectations(JudgedCriterion):
-    """Share of a scenario's expected answers, of those said in other words, that were given, 0..1.
+    """Share of a scenario's expected answers that were given in other words, 0..1.
 
-    When to use: CES scenarios with expected answers that may be said in other words.
+    When to use: CES scenarios whose expected answers may be paraphrased.
     """
 
     name: ClassVar[str] = "scenario_expectations"

@@ -1,4 +1,4 @@
-"""hallucination: CES's check whether a turn's claims are justified by their context."""
+"""hallucination: CES's check of a turn's claims against their context."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -40,7 +40,7 @@ _SCORES: dict[Justification, int] = {"not_justified": 0, "no_claim": NO_CLAIM, "
 
 
 class HallucinationReply(Reply):
-    """Whether the claims of an answer are justified."""
+    """Verdict on the claims of an answer."""
 
     claim_quote: str = Field(description="The words of the answer that decide; empty if it claims nothing.")
     context_quote: str = Field(
@@ -53,7 +53,7 @@ class HallucinationReply(Reply):
 class Hallucination(JudgedCriterion):
     """CES's hallucination score of a turn with tool calls: 1 justified, 0 not justified, -1 no claim.
 
-    A score of -1 is outside the scale: it enters no mean and meets or misses no threshold. Of several samples
+    A score of -1 is outside the scale: it enters no mean and has no outcome. Of several samples
     the most frequent verdict counts, and of equally frequent ones the worst.
 
     When to use: CES's own hallucination figure is needed.
@@ -102,7 +102,7 @@ class Hallucination(JudgedCriterion):
         )
 
     def gated(self, score: Score) -> Score:
-        """Holds a score against the threshold; one without a claim is left as it is."""
+        """Applies the threshold, except to a score without a claim."""
         return super().gated(score) if self.counts(score) else score
 
     def overall(self, turns: Sequence[Score]) -> Score | None:
@@ -113,9 +113,9 @@ class Hallucination(JudgedCriterion):
 def local_reply(answer: str, language: str | None, evidence: Sequence[str]) -> HallucinationReply:
     """Judges an answer without a model, by its first 20,000 characters.
 
-    It is not justified for the first sentence with a number, date or identifier that the evidence does not
-    hold, or that contradicts it. Other words may justify a sentence and never refute it: an answer says in
-    prose, perhaps in another language, what tools say in fields.
+    The verdict is `not_justified` if a sentence contradicts the evidence, or has a number, date or identifier
+    that the evidence does not hold. Other words can only justify a sentence, because answers paraphrase tool
+    results.
     """
     texts = [answer[start:end] for start, end in sentences(answer[:MAX_SECTION], language)]
     verdicts = list(zip(texts, ground(texts, evidence), strict=True))

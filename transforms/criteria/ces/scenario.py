@@ -1,4 +1,4 @@
-"""CES's judgements of a whole scenario: its rubrics, and whether the user got what they wanted."""
+"""CES's judgements of a whole scenario: rubrics and user goal."""
 
 from collections import Counter
 from statistics import median_low
@@ -41,7 +41,7 @@ LABELS = {1: "User Task Satisfied", 0: "User Task Not Satisfied", -1: "User Task
 
 
 class RubricGrade(Reply):
-    """What the judge says of one rubric."""
+    """Grade of one rubric."""
 
     number: int = Field(description="Number of the rubric, as in its section's name.")
     quote: str = Field(description="The words of the conversation that decide; empty if there are none.")
@@ -96,7 +96,7 @@ def _graded(answers: Answers[RubricsReply], number: int, evidence: str) -> JsonO
 
 
 class GoalReply(Reply):
-    """Whether the user got what they wanted."""
+    """Verdict on the user goal."""
 
     quote: str = Field(description="The words of the conversation that decide.")
     reason: str = Field(description="Why, in one or two sentences.")
@@ -106,9 +106,9 @@ class GoalReply(Reply):
 class UserGoalSatisfaction(JudgedCriterion):
     """CES's user goal of a scenario: 1 satisfied, 0 not satisfied, -1 unspecified.
 
-    The outcome is PASS if that is what the scenario wants of the goal, SKIPPED if it does not matter there. A
-    score of -1 is outside the scale: it enters no mean. Of several samples the most frequent verdict counts,
-    and of equally frequent ones the worst.
+    The outcome is PASS if the score matches the expected outcome of the goal, SKIPPED if the scenario ignores
+    the goal. A score of -1 is outside the scale: it enters no mean. Of several samples the most frequent
+    verdict counts, and of equally frequent ones the worst.
 
     When to use: CES scenarios with a user goal.
     """
@@ -136,7 +136,7 @@ class UserGoalSatisfaction(JudgedCriterion):
 
 
 def goal_outcome(wanted: Literal["SATISFIED", "REJECTED", "IGNORED"], score: float | None) -> Outcome | None:
-    """Holds a user goal's score against what the scenario wants of it; None: there is no score."""
+    """Compares a user goal's score with the expected outcome; None: there is no score."""
     if wanted == "IGNORED":
         return "SKIPPED"
     if score is None:

@@ -1,4 +1,4 @@
-"""semantic_similarity: CES's comparison of the meaning of a golden turn's answers."""
+"""semantic_similarity: CES's comparison of a golden turn's answers by meaning."""
 
 from statistics import median_low
 from typing import ClassVar
@@ -37,7 +37,7 @@ important is missing, or only the subject is the same. 0: it says something else
 
 
 class SimilarityReply(Reply):
-    """How much two answers mean the same."""
+    """Verdict on the similarity of two answers."""
 
     expected_quote: str = Field(description="The words of the expected answer that decide.")
     actual_quote: str = Field(description="The words of the actual answer that decide.")
@@ -46,10 +46,10 @@ class SimilarityReply(Reply):
 
 
 class SemanticSimilarity(JudgedCriterion):
-    """How much the answers of a golden turn mean what was expected, 0 to 4; of several samples the median.
+    """Similarity in meaning of a golden turn's answers to the expected ones, 0 to 4; median of the samples.
 
     All expected and all observed texts of the turn are compared together. Expectations compared by EQUALS or
-    CONTAINS are left out; a turn in which everything expected was said word for word scores 4 unasked. A CES
+    CONTAINS are left out; a turn with all expected texts word for word scores 4 without a judge. A CES
     case's thresholds apply unless the config sets one.
 
     When to use: CES golden cases whose answers are compared by meaning.
@@ -62,7 +62,7 @@ class SemanticSimilarity(JudgedCriterion):
     threshold: float | None = 3.0
 
     async def judge(self, sample: Sample, pair: TurnPair, ask: Ask) -> Score | None:
-        """Compares a golden turn's answers; None if it expects none whose meaning counts."""
+        """Compares a golden turn's answers; None if none is compared by meaning."""
         if sample.eval_case is None or pair.expected is None:
             return None
         score = await self._score(sample, pair, ask)

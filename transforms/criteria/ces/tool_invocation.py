@@ -18,7 +18,7 @@ class ToolInvocation(MeasuredCriterion):
     The details hold the share called in the expected order, every call's parameterCorrectnessScore and the
     extra calls. Without a threshold of its own, a CES case's thresholds decide.
 
-    When to use: CES cases: were the expected tools called, with partial credit?
+    When to use: Check the tools of CES cases, with partial credit.
     """
 
     name: ClassVar[str] = "tool_invocation_score"
@@ -48,7 +48,7 @@ class ToolInvocation(MeasuredCriterion):
         return score
 
     def why_failed(self, sample: Sample, pair: TurnPair | None, score: Score) -> str:
-        """Says which of the expected tools were not called."""
+        """Returns the expected tools that were not called."""
         why = super().why_failed(sample, pair, score)
         outcomes = sample.replay(pair).outcomes if pair is not None else []
         missed = [

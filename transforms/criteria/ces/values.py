@@ -1,4 +1,4 @@
-"""semantic_match: values of a CES case that need only mean the same (`$matchType: semantic`)."""
+"""semantic_match: comparison of values by meaning (`$matchType: semantic`)."""
 
 from collections.abc import Sequence
 from typing import ClassVar, NamedTuple
@@ -21,12 +21,12 @@ something else, more or less. Where an example is given, it is a value that was 
 
 
 class OpenValue(NamedTuple):
-    """A value whose meaning has to be compared.
+    """A value to be compared by meaning.
 
     Attributes:
         place: Index of its expectation among the outcomes.
-        name: Its parameter, or variable; `response` for a tool's answer.
-        directive: What the case says of it.
+        name: Parameter or variable; `response` for a tool's response.
+        directive: The `$matchType` directive of the case.
     """
 
     place: int
@@ -68,8 +68,8 @@ def _sides(outcome: ExpectationOutcome, state: JsonObject) -> tuple[JsonObject, 
 class SemanticMatch(JudgedCriterion):
     """Share of the values compared by meaning (`$matchType: semantic`) that mean the same, 0..1.
 
-    Parameters of tool calls, tool responses and variables, as far as their wording differs. It decides a
-    case's parameters, tool responses and variables of that kind.
+    It compares parameters of tool calls, tool responses and variables with different wording, and decides the
+    outcome of these expectations.
 
     When to use: CES cases with `$matchType: semantic`.
     """
