@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from turnwise.pipeline.settings.extras import check_extra
 from turnwise.pipeline.streaming.inputs.kafka_uri import KafkaTopic, parse_kafka_uri, sasl_password
-from turnwise.pipeline.streaming.inputs.messages import message_item
+from turnwise.pipeline.streaming.inputs.messages import MessageSource, message_item
 from turnwise.pipeline.streaming.inputs.source import SourceRecord
 from turnwise.schemas.config import ConfigError
 
@@ -20,15 +20,13 @@ _MOST_AT_ONCE = 10_000
 _POLL_INTERVAL_MS = 3_600_000
 
 
-class KafkaSource:
+class KafkaSource(MessageSource):
     """Reads the records of a topic as one consumer of a group.
 
     A source is `topic[partition]`, a position is the offset. The committed offset is the one before which all
     records are settled. Records of a revoked partition are dropped. Tombstones (no value) are settled at
     once.
     """
-
-    is_finished = False
 
     def __init__(self, uri: str, max_record_bytes: int) -> None:
         """Connects and joins the group.
@@ -136,14 +134,6 @@ class KafkaSource:
 
     def _source(self, partition: int) -> str:
         return f"{self._uri.topic}[{partition}]"
-
-    def last_items(self) -> Sequence[SourceRecord]:
-        """Returns nothing: records that were not polled stay on the broker."""
-        return []
-
-    def unread(self) -> Sequence[str]:
-        """Returns nothing: messages arrive whole."""
-        return ()
 
     def settle(self, places: Iterable[tuple[str, int]]) -> None:
         """Marks records as settled and commits the offsets that moved."""

@@ -10,7 +10,12 @@ from typing import Any
 from uuid import uuid4
 
 from turnwise.pipeline.settings.extras import check_extra
-from turnwise.pipeline.streaming.inputs.messages import attribute_time, message_item, message_position
+from turnwise.pipeline.streaming.inputs.messages import (
+    MessageSource,
+    attribute_time,
+    message_item,
+    message_position,
+)
 from turnwise.pipeline.streaming.inputs.source import SourceRecord
 from turnwise.schemas.config import ConfigError
 
@@ -23,14 +28,12 @@ _REFUSED_WITHIN_SECONDS = 1.0
 _IDS_PER_REQUEST = 1_000
 
 
-class PubSubSource:
+class PubSubSource(MessageSource):
     """Reads the messages of a subscription. A message is acknowledged when it is settled.
 
     A position is the message id, so that a redelivered message has the same position. A topic is read from
     now on, through a temporary subscription that `close` deletes. PUBSUB_EMULATOR_HOST is supported.
     """
-
-    is_finished = False
 
     def __init__(self, uri: str, max_record_bytes: int, timestamp_attribute: str | None = None) -> None:
         """Connects and starts to receive.
@@ -106,14 +109,6 @@ class PubSubSource:
         if not items and self._stream.done():
             raise OSError(refusal(self._source, self._stream.exception()))
         return items
-
-    def last_items(self) -> Sequence[SourceRecord]:
-        """Returns nothing: messages that were not polled are delivered again."""
-        return []
-
-    def unread(self) -> Sequence[str]:
-        """Returns nothing: messages arrive whole."""
-        return ()
 
     def settle(self, places: Iterable[tuple[str, int]]) -> None:
         """Acknowledges messages."""

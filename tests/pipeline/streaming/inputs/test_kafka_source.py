@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.sources import settle, wait_for
 from turnwise.pipeline.streaming.inputs.kafka import KafkaSource, OffsetTracker
 from turnwise.pipeline.streaming.inputs.kafka_uri import parse_kafka_uri, sasl_password
 from turnwise.schemas.config import ConfigError
@@ -37,18 +38,6 @@ class Broker:
 def broker():
     library = pytest.importorskip("confluent_kafka")
     return Broker(library.Producer({"test.mock.num.brokers": 1, "log_level": 0}))
-
-
-def wait_for(source, number, seconds=30):
-    items, until = [], time.monotonic() + seconds
-    while len(items) < number and time.monotonic() < until:
-        items += source.poll(1000)
-        time.sleep(0.01)
-    return items
-
-
-def settle(source, items):
-    source.settle([(item.source, item.position) for item in items])
 
 
 def test_the_next_process_goes_on_after_what_was_settled(broker):

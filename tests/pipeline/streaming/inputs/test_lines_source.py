@@ -6,6 +6,7 @@ import time
 
 import pytest
 
+from tests.sources import wait_for
 from turnwise.pipeline.streaming.inputs.lines import LinesSource
 from turnwise.pipeline.streaming.inputs.open import CompositeSource
 from turnwise.pipeline.streaming.inputs.source import SourceRecord
@@ -16,15 +17,6 @@ def pipe():
     reading, writing = os.pipe()
     with os.fdopen(reading, "rb") as reader, os.fdopen(writing, "wb", buffering=0) as writer:
         yield reader, writer
-
-
-def wait_for(source, number):
-    """Polls until so many items are there."""
-    items, until = [], time.monotonic() + 20
-    while len(items) < number and time.monotonic() < until:
-        items += source.poll(1000)
-        time.sleep(0.01)
-    return items
 
 
 def wait_until(condition):

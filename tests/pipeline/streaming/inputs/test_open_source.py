@@ -16,13 +16,8 @@ OPTIONS = SourceOptions(1000)
 
 READER = """
 import sys, time
-from turnwise.pipeline.streaming.inputs.source import SettledPositions
+from tests.sources import InMemoryCheckpoints
 from turnwise.pipeline.streaming.inputs.open import SourceOptions, open_source
-class InMemoryCheckpoints:
-    def done(self, source): return SettledPositions()
-    def skip(self, source, positions): pass
-    def note(self, source): return None
-    def set_note(self, source, note): pass
 source = open_source(sys.argv[1:], SourceOptions(1000), InMemoryCheckpoints())
 seen = 0
 while not source.is_finished and seen < 3:

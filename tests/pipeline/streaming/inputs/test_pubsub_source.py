@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.sources import settle, wait_for
 from turnwise.pipeline.streaming.inputs.messages import attribute_time, message_position
 from turnwise.pipeline.streaming.inputs.pubsub import PubSubSource
 from turnwise.schemas.config import ConfigError
@@ -61,18 +62,6 @@ def subscription(service, request):
     service.subscriber.create_subscription(name=name, topic=TOPIC)
     yield name
     service.subscriber.delete_subscription(subscription=name)
-
-
-def wait_for(source, number, seconds=30):
-    items, until = [], time.monotonic() + seconds
-    while len(items) < number and time.monotonic() < until:
-        items += source.poll(1000)
-        time.sleep(0.01)
-    return items
-
-
-def settle(source, items):
-    source.settle([(item.source, item.position) for item in items])
 
 
 def is_waiting(service, subscription):
