@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 from benchmarks.agreement import area_under_curve
-from turnwise.schemas.case import inline_case
 from turnwise.schemas.conversation import Conversation
 from turnwise.schemas.record import Record
 from turnwise.transforms.criteria.base import MeasuredCriterion
@@ -24,6 +23,7 @@ from turnwise.transforms.criteria.calls.trajectory import ToolTrajectory
 from turnwise.transforms.criteria.expectations_met import ExpectationsMet
 from turnwise.transforms.evaluation import RULES
 from turnwise.transforms.formats.canonical.records import read_conversation
+from turnwise.transforms.matching.cases import inline_case
 from turnwise.transforms.matching.ending import broke_off
 from turnwise.transforms.matching.sample import Sample
 from turnwise.transforms.scoring.conversation import score_conversation

@@ -7,7 +7,6 @@ from msgspec import Meta
 
 from turnwise.schemas.conversation import (
     CanonicalModel,
-    Conversation,
     Expectation,
     ExpectedTurn,
     Rubric,
@@ -124,33 +123,3 @@ class EvalCase(CanonicalModel):
     def key(self) -> CaseKey:
         """Unique key of the case."""
         return CaseKey(self.eval_set_id or "", self.eval_id)
-
-
-def stated_case(conversation: Conversation) -> str | None:
-    """Returns the id of a conversation's eval case; None: none is stated.
-
-    Without `eval_id`, a trial (`meta.trial`) belongs to its task: `meta.task_id`, after `meta.domain` if
-    given.
-    """
-    meta = conversation.meta
-    if conversation.eval_id is not None or "trial" not in meta or meta.get("task_id") is None:
-        return conversation.eval_id
-    return "-".join(str(meta[key]) for key in ("domain", "task_id") if meta.get(key) is not None)
-
-
-def inline_case(conversation: Conversation) -> EvalCase | None:
-    """Returns the case that a record contains; None: it contains no expectations."""
-    turns = [turn.expected for turn in conversation.turns]
-    if conversation.expected is None and not any(turns):
-        return None
-    eval_id = stated_case(conversation) or conversation.conversation_id
-    case = EvalCase(eval_id=eval_id, eval_set_id=conversation.eval_set_id)
-    if any(turns):
-        case.turns = [turn or ExpectedTurn() for turn in turns]
-    outcome = conversation.expected
-    if outcome is not None:
-        case.rubrics = [Rubric(rubric_id=str(i), text=text) for i, text in enumerate(outcome.rubric)]
-        case.actions, case.outputs = outcome.actions, outcome.outputs
-        case.user_actions, case.final_session_state = outcome.user_actions, outcome.final_session_state
-        case.unread = outcome.unread
-    return case

@@ -49,7 +49,9 @@ def evaluate(sample: Sample, criteria: Sequence[MeasuredCriterion], run: RunInfo
 
 def decide(scored: ScoredConversation, run: RunInfo) -> EvaluatedConversation:
     """Decides a scored conversation, and tells which slices it belongs to."""
-    scored.slices = slices_of(scored.sample, run.slices)
+    sample = scored.sample
+    if run.slices and (sample.tags or sample.has_answers or sample.conversation.language):
+        scored.slices = slices_of(sample, run.slices)
     verdict = conversation_verdict(scored, RULES)
     result = evaluation_result(scored, verdict)
     rows = list(score_rows(scored, run.run_id))

@@ -14,7 +14,7 @@ from turnwise.pipeline.io.terminal import printable, say
 from turnwise.pipeline.io.walking import Unreadable, files_at, shown_path
 from turnwise.pipeline.settings.config_file import read_config
 from turnwise.pipeline.settings.extras import check_places
-from turnwise.schemas.case import EvalCase, inline_case
+from turnwise.schemas.case import EvalCase
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.conversation import Conversation, ToolCall
 from turnwise.schemas.failure import Failure
@@ -31,6 +31,7 @@ from turnwise.transforms.effects.tool_catalog import (
 from turnwise.transforms.formats.base import AUTO, check_log_format
 from turnwise.transforms.formats.events import ConversationEvent, join_events
 from turnwise.transforms.formats.registry import CaseReader, LogReader
+from turnwise.transforms.matching.cases import inline_case
 
 T = TypeVar("T")
 _LARGEST_RECORD = 1 << 30

@@ -1,6 +1,6 @@
 """Eval cases that are read before a run, not by its pipeline."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
@@ -10,7 +10,7 @@ from turnwise.pipeline.store.urls import is_store_url
 from turnwise.schemas.case import CaseKey, EvalCase
 from turnwise.schemas.failure import Failure
 from turnwise.schemas.record import Record
-from turnwise.transforms.formats.parsing import Count, distinct_case, parse_case
+from turnwise.transforms.formats.parsing import distinct_case, parse_case
 from turnwise.transforms.formats.registry import CaseReader
 
 
@@ -22,31 +22,31 @@ class Cases(NamedTuple):
 
 
 def read_cases(
-    found: Iterable[tuple[Record, EvalCase] | Record | Failure], reader: CaseReader, count: Count
+    found: Iterable[tuple[Record, EvalCase] | Record | Failure], reader: CaseReader, counts: Counter[str]
 ) -> Cases:
     """Reads records of eval cases; what is a case already is taken as it is.
 
     Args:
         found: Records, cases with their places, and what could not be read.
         reader: How records are read.
-        count: Adds a number to the counter `cases` or `lost_cases`.
+        counts: Counts `cases` and `lost_cases`.
     """
     by_key: defaultdict[CaseKey, list[tuple[Record, EvalCase]]] = defaultdict(list)
     failures: list[Failure] = []
     for one in found:
         if isinstance(one, Failure):
-            count("lost_cases", 1)
+            counts["lost_cases"] += 1
             failures.append(one)
         elif isinstance(one, Record):
-            for case in parse_case(reader, one, count):
+            for case in parse_case(reader, one, counts):
                 if isinstance(case, Failure):
                     failures.append(case)
                 else:
                     by_key[case.key].append((one, case))
         else:
-            count("cases", 1)
+            counts["cases"] += 1
             by_key[one[1].key].append(one)
-    distinct = [distinct_case(entries, count) for entries in by_key.values()]
+    distinct = [distinct_case(entries, counts) for entries in by_key.values()]
     failures += [failure for _, repeated in distinct for failure in repeated]
     return Cases([case for case, _ in distinct if case is not None], failures)
 
@@ -84,4 +84,4 @@ def cases_of_stream(settings: RunSettings) -> Cases | None:
         return None
     limit, app = settings.max_record_bytes, settings.store_app
     records = case_records("--eval_cases", settings.eval_cases, limit, app, "parse_case")
-    return read_cases(records, CaseReader(settings.config.ces), lambda name, number: None)
+    return read_cases(records, CaseReader(settings.config.ces), Counter())

@@ -1,5 +1,6 @@
 """Beam counters that are incremented once a bundle, because an increment costs as much as a small step."""
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,21 +11,25 @@ NAMESPACE = "turnwise"
 
 
 class CountingDoFn(beam.DoFn):
-    """A DoFn that counts by name; the counts of a bundle reach Beam when the bundle ends."""
+    """A DoFn that counts by name; the counts of a bundle reach Beam when the bundle ends.
+
+    Attributes:
+        counts: The counts of the bundle by name.
+    """
 
     def __init__(self) -> None:
-        self._counts: dict[str, int] = {}
+        self.counts: Counter[str] = Counter()
 
     def start_bundle(self) -> None:
         """Forgets the counts of a bundle that did not end."""
-        self._counts = {}
+        self.counts = Counter()
 
     def count(self, name: str, number: int = 1) -> None:
         """Adds to a counter."""
-        self._counts[name] = self._counts.get(name, 0) + number
+        self.counts[name] += number
 
     def finish_bundle(self) -> Iterator[Any] | None:
         """Hands the counts over to Beam."""
-        for name, number in self._counts.items():
+        for name, number in self.counts.items():
             Metrics.counter(NAMESPACE, name).inc(number)
         return None

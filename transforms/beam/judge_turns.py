@@ -57,7 +57,7 @@ class JudgeFn(ScoringDoFn):
     def __init__(
         self, selection: Selection, run: RunInfo, settings: JudgeSettings, emission: Emitter
     ) -> None:
-        super().__init__(run, emission)
+        super().__init__((*selection.measured, *selection.judged, *selection.of_dialects), run, emission)
         self._selection, self._settings = selection, settings
         self._waiting: deque[_Waiting] = deque()
 

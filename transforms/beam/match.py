@@ -38,7 +38,7 @@ class _MatchFn(CountingDoFn):
         if cases is not self._cases:
             self._cases = cases
             self._index = cases if isinstance(cases, CaseIndex) else CaseIndex(cases)
-        found = match_case(self._index, *logged, self.count)
+        found = match_case(self._index, *logged, self.counts)
         if isinstance(found, Failure):
             yield beam.pvalue.TaggedOutput(FAILURES, found)
             return

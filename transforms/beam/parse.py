@@ -41,7 +41,7 @@ class ParsingDoFn(CountingDoFn):
 
     def outputs(self, record: Record, watermark: float = 0.0) -> Iterator[Any]:
         """Yields what a record holds. An event is told the watermark."""
-        for found in parse_record(self._reader, record, self.count):
+        for found in parse_record(self._reader, record, self.counts):
             if isinstance(found, Failure):
                 yield _tagged(found)
             elif isinstance(found, ConversationEvent):
@@ -80,7 +80,7 @@ def _tagged(found: Any) -> Any:
 
 class _JoinFn(CountingDoFn):
     def process(self, element: tuple[str, Iterable[ConversationEvent]]) -> Iterator[Any]:
-        yield from map(_tagged, join_session(element[0], list(element[1]), self.count))
+        yield from map(_tagged, join_session(element[0], list(element[1]), self.counts))
 
 
 class JoinSessions(beam.PTransform[PCollection[tuple[str, ConversationEvent]], Parsed]):
@@ -109,13 +109,13 @@ class _ParseCaseFn(CountingDoFn):
         self._reader = reader
 
     def process(self, record: Record) -> Iterator[Any]:
-        for found in parse_case(self._reader, record, self.count):
+        for found in parse_case(self._reader, record, self.counts):
             yield _tagged(found) if isinstance(found, Failure) else (found.key.text, (record, found))
 
 
 class _DistinctCaseFn(CountingDoFn):
     def process(self, element: tuple[str, Iterable[tuple[Record, EvalCase]]]) -> Iterator[Any]:
-        case, failures = distinct_case(element[1], self.count)
+        case, failures = distinct_case(element[1], self.counts)
         if case is not None:
             yield case
         yield from map(_tagged, failures)

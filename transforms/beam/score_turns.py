@@ -1,6 +1,6 @@
 """Scores conversations and gives what the sinks and the metrics are made of."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Protocol
 
 import apache_beam as beam
@@ -14,7 +14,8 @@ from turnwise.transforms.beam.counters import CountingDoFn
 from turnwise.transforms.beam.parse import FAILURES
 from turnwise.transforms.beam.progress import PROGRESS
 from turnwise.transforms.ces.results import RunInfo
-from turnwise.transforms.criteria.base import MeasuredCriterion
+from turnwise.transforms.criteria.base import Criterion, MeasuredCriterion
+from turnwise.transforms.criteria.calls.base import KnowsTools
 from turnwise.transforms.evaluation import EvaluatedConversation, decide
 from turnwise.transforms.matching.sample import Sample
 from turnwise.transforms.metrics.state import MetricsState
@@ -68,10 +69,10 @@ class BundleSums:
 class ScoringDoFn(CountingDoFn):
     """Decides scored conversations and lets them leave."""
 
-    def __init__(self, run: RunInfo, emission: Emitter) -> None:
+    def __init__(self, criteria: Iterable[Criterion], run: RunInfo, emission: Emitter) -> None:
         super().__init__()
         self._run, self._emission = run, emission
-        self._guesses = GuessCounts()
+        self._guesses, self._may_guess = GuessCounts(), any(isinstance(c, KnowsTools) for c in criteria)
 
     def start_bundle(self) -> None:
         """Starts with nothing scored."""
@@ -93,10 +94,11 @@ class ScoringDoFn(CountingDoFn):
         except Exception as error:
             yield self.lost(scored.sample, error)
             return
-        self.count("results")
+        self.counts["results"] += 1
         PROGRESS.conversations += 1
         PROGRESS.turns += len(scored.sample.conversation.turns)
-        self._guesses.add(scored)
+        if self._may_guess:
+            self._guesses.add(scored)
         yield from self._emission.give(evaluated, timestamp)
 
     def lost(self, sample: Sample, error: Exception) -> Any:
@@ -108,7 +110,7 @@ class ScoringDoFn(CountingDoFn):
 
 class _MeasureFn(ScoringDoFn):
     def __init__(self, criteria: Sequence[MeasuredCriterion], run: RunInfo) -> None:
-        super().__init__(run, BundleSums())
+        super().__init__(criteria, run, BundleSums())
         self._criteria = tuple(criteria)
 
     def process(self, sample: Sample) -> Iterator[Any]:

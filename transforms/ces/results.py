@@ -122,31 +122,40 @@ def evaluation_result(scored: ScoredConversation, verdict: Verdict) -> Evaluatio
         result.statements = judgements.items(EvaluationExpectations.name, "expectations")
     if verdict.status == "FAIL" and (case is None or case.dialect != "ces"):
         result.failed = _failed_gates(scored)
-    engine = engine_scores(scored) if sample.has_answers else ()
     if case is None or case.kind == "scenario":
-        result.scenario, result.engine = scenario_result(sample, judgements), engine
+        result.scenario = scenario_result(sample, judgements)
+        result.engine = engine_scores(scored) if sample.has_answers else ()
         return result
-    result.turns = [_turn_result(sample, pair, judgements) for pair in sample.pairs]
-    for turn, score in zip(result.turns, engine, strict=False):
-        turn.hallucination = turn.hallucination or score
-    if verdict.status == "FAIL" and case.dialect == "ces":
-        for turn in result.turns:
-            turn.unmet = _unmet(turn)
+    result.turns = [_measured_turn(sample, pair) for pair in sample.pairs]
+    if is_judged or sample.has_answers or (verdict.status == "FAIL" and case.dialect == "ces"):
+        _complete_turns(result.turns, result, judgements)
     return result
 
 
-def _turn_result(sample: Sample, pair: TurnPair, judgements: Judgements) -> TurnResult:
+def _complete_turns(turns: Sequence[TurnResult], result: EvaluationResult, judgements: Judgements) -> None:
+    """Adds judgements, the scores of an answer engine, and why a failed CES case fails."""
+    sample = result.scored.sample
+    if judgements:
+        for turn in turns:
+            _add_judgements(turn, sample, judgements)
+    for turn, score in zip(turns, engine_scores(result.scored), strict=False):
+        turn.hallucination = turn.hallucination or score
+    if result.verdict.status == "FAIL" and sample.eval_case and sample.eval_case.dialect == "ces":
+        for turn in turns:
+            turn.unmet = _unmet(turn)
+
+
+def _measured_turn(sample: Sample, pair: TurnPair) -> TurnResult:
     is_golden = pair.expected is not None or pair.label
     replay = sample.replay(pair) if is_golden else None
-    if not judgements:
-        return TurnResult(pair, replay, replay.outcomes if replay else ())
-    return TurnResult(
-        pair,
-        replay,
-        judgements.golden_outcomes(sample, pair) if replay else (),
-        judgements.similarity(sample, pair),
-        judged_hallucination(pair, judgements),
-    )
+    return TurnResult(pair, replay, replay.outcomes if replay else ())
+
+
+def _add_judgements(turn: TurnResult, sample: Sample, judgements: Judgements) -> None:
+    if turn.replay:
+        turn.outcomes = judgements.golden_outcomes(sample, turn.pair)
+    turn.similarity = judgements.similarity(sample, turn.pair)
+    turn.hallucination = judged_hallucination(turn.pair, judgements)
 
 
 def _failed_gates(scored: ScoredConversation) -> list[tuple[Criterion, Score]]:
@@ -197,9 +206,10 @@ def _score_parts(index: int, kind: str, score: Score | None) -> list[Part]:
 
 def result_name(sample: Sample) -> str:
     """Returns a conversation's deterministic result name, `.../evaluations/{case}/results/{result}`."""
-    eval_id = (
-        evaluation_id(sample.eval_case.eval_id, sample.eval_case.eval_set_id) if sample.eval_case else "-"
-    )
+    case = sample.eval_case
+    eval_id = case.eval_id if case else "-"
+    if case and case.eval_set_id:
+        eval_id = evaluation_id(eval_id, case.eval_set_id)
     parent = eval_id if "/evaluations/" in eval_id else f"evaluations/{eval_id}"
     digest = sha256(f"{eval_id}\0{sample.conversation.conversation_id}".encode("utf-8", "replace"))
     return f"{parent}/results/r-{digest.hexdigest()[:24]}"

@@ -1,7 +1,8 @@
 """Records to canonical conversations and eval cases, with a failure for whatever cannot be read."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import NamedTuple, TypeAlias
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 from turnwise.schemas.case import CaseKey, EvalCase
 from turnwise.schemas.conversation import Conversation
@@ -12,9 +13,6 @@ from turnwise.transforms.formats.registry import CaseReader, LogReader
 
 _PLACES_SHOWN = 3
 
-Count: TypeAlias = Callable[[str, int], None]
-"""Adds a number to the counter of a name."""
-
 
 class LoggedConversation(NamedTuple):
     """A conversation and the record it was read from."""
@@ -24,27 +22,27 @@ class LoggedConversation(NamedTuple):
 
 
 def parse_record(
-    reader: LogReader, record: Record, count: Count
+    reader: LogReader, record: Record, counts: Counter[str]
 ) -> Iterator[LoggedConversation | ConversationEvent | Failure]:
     """Yields what a log record holds; of several conversations in one record each has its own receipt."""
-    count("records", 1)
+    counts["records"] += 1
     try:
         found = reader.read(record)
         if not found:
             raise ValueError("the record holds no conversation")
     except Exception as error:
-        count("lost_records", 1)
+        counts["lost_records"] += 1
         yield record_failure("parse", error, record)
         return
-    count("parsed_records", 1)
+    counts["parsed_records"] += 1
     if isinstance(found, ConversationEvent):
         yield found
         return
-    count("conversations", len(found))
+    counts["conversations"] += len(found)
     for part, one in enumerate(found):
         own = record if len(found) == 1 else _part_of(record, part, len(found))
         if isinstance(one, ValueError):
-            count("lost_conversations", 1)
+            counts["lost_conversations"] += 1
             yield record_failure("parse", one, own)
         else:
             yield LoggedConversation(one, own)
@@ -55,23 +53,23 @@ def _part_of(record: Record, part: int, parts: int) -> Record:
 
 
 def join_session(
-    session_id: str, given: Sequence[ConversationEvent], count: Count
+    session_id: str, given: Sequence[ConversationEvent], counts: Counter[str]
 ) -> Iterator[LoggedConversation | Failure]:
     """Yields the conversation that all events of one session make, or a failure for each event."""
-    count("conversations", 1)
+    counts["conversations"] += 1
     try:
         events = in_order(distinct(given))
         conversation = join_events(session_id, events)
         add_clashes(conversation, given, events)
     except Exception as error:
-        count("lost_conversations", 1)
+        counts["lost_conversations"] += 1
         yield from (record_failure("parse", error, event.record, session_id) for event in given)
         return
-    count("joined_entries", len(given))
+    counts["joined_entries"] += len(given)
     yield LoggedConversation(conversation, events[0].record)
 
 
-def parse_case(reader: CaseReader, record: Record, count: Count) -> Iterator[EvalCase | Failure]:
+def parse_case(reader: CaseReader, record: Record, counts: Counter[str]) -> Iterator[EvalCase | Failure]:
     """Yields the eval cases of a record."""
     cases: Sequence[EvalCase | Exception]
     try:
@@ -80,15 +78,15 @@ def parse_case(reader: CaseReader, record: Record, count: Count) -> Iterator[Eva
         cases = [error]
     for case in cases:
         if isinstance(case, Exception):
-            count("lost_cases", 1)
+            counts["lost_cases"] += 1
             yield record_failure("parse_case", case, record)
         else:
-            count("cases", 1)
+            counts["cases"] += 1
             yield case
 
 
 def distinct_case(
-    entries: Iterable[tuple[Record, EvalCase]], count: Count
+    entries: Iterable[tuple[Record, EvalCase]], counts: Counter[str]
 ) -> tuple[EvalCase | None, list[Failure]]:
     """Returns the case of entries with one key, and the failures of those that do not count.
 
@@ -105,8 +103,8 @@ def distinct_case(
         said = "stands several times and differs, so none counts"
         error = ValueError(f"{_named(case.key)} {said}: {places}{more}")
         kept, repeated = None, found
-    count("cases", -len(repeated))
-    count("lost_cases", len(repeated))
+    counts["cases"] -= len(repeated)
+    counts["lost_cases"] += len(repeated)
     return kept, [record_failure("parse_case", error, record) for record, _ in repeated]
 
 

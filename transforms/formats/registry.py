@@ -44,6 +44,8 @@ class LogReader:
         quick = chosen or _quick_format(record.data)
         if quick and quick.read_text:
             conversation = quick.read_text(record.data)
+            if conversation.turns and conversation.conversation_id:
+                return [conversation]
             if conversation.turns or chosen:
                 return [with_turns(_named(conversation, record))]
         value = _decoded(from_json(record.data))

@@ -186,7 +186,8 @@ def check_calls(turns: Iterable[Turn]) -> None:
             for place, call in enumerate(calls, 1):
                 if not call.name:
                     unread.add(NO_NAME, f"call {place} names no tool", calls=True)
-            for response in without_call(calls, turn.tool_responses, earlier):
+            found = turn.tool_responses and without_call(calls, turn.tool_responses, earlier)
+            for response in found:
                 shown = repr((response.id or response.name or "")[:_LONGEST_NAME])
                 unread.add(NO_CALL, f"the log holds the result {shown} without its call", calls=True)
             unread.add_to(turn)

@@ -1,17 +1,17 @@
 """Finds the eval case that a conversation names, and joins it with what the record itself expects."""
 
-from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Sequence
 
 import msgspec
 
-from turnwise.schemas.case import EvalCase, inline_case
+from turnwise.schemas.case import EvalCase
 from turnwise.schemas.ces.names import app_in
-from turnwise.schemas.conversation import Conversation, Turn
+from turnwise.schemas.conversation import Conversation, ExpectedTurn, Rubric, Turn
 from turnwise.schemas.failure import Failure, record_failure
 from turnwise.schemas.record import Record
 from turnwise.transforms.matching.own_turns import joined_turns
-from turnwise.transforms.matching.sample import Sample
+from turnwise.transforms.matching.sample import Sample, stated_case
 
 _NO_SET = "(no set)"
 _SHOWN_SETS = 5
@@ -23,6 +23,24 @@ class UnknownCaseError(LookupError):
 
 class AmbiguousCaseError(LookupError):
     """A conversation names a case that several sets have, and no set."""
+
+
+def inline_case(conversation: Conversation) -> EvalCase | None:
+    """Returns the case that a record contains; None: it contains no expectations."""
+    turns = [turn.expected for turn in conversation.turns]
+    if conversation.expected is None and not any(turns):
+        return None
+    eval_id = stated_case(conversation) or conversation.conversation_id
+    case = EvalCase(eval_id=eval_id, eval_set_id=conversation.eval_set_id)
+    if any(turns):
+        case.turns = [turn or ExpectedTurn() for turn in turns]
+    outcome = conversation.expected
+    if outcome is not None:
+        case.rubrics = [Rubric(rubric_id=str(i), text=text) for i, text in enumerate(outcome.rubric)]
+        case.actions, case.outputs = outcome.actions, outcome.outputs
+        case.user_actions, case.final_session_state = outcome.user_actions, outcome.final_session_state
+        case.unread = outcome.unread
+    return case
 
 
 class CaseIndex:
@@ -82,7 +100,7 @@ class CaseIndex:
 
 
 def match_case(
-    index: CaseIndex, conversation: Conversation, record: Record, count: Callable[[str, int], None]
+    index: CaseIndex, conversation: Conversation, record: Record, counts: Counter[str]
 ) -> Sample | Failure:
     """Returns a conversation beside its case; a failure if its case is unknown or ambiguous.
 
@@ -90,12 +108,12 @@ def match_case(
         index: The cases of the run.
         conversation: What is to be scored.
         record: Where it was read.
-        count: Adds a number to a counter; `lost_conversations` counts the failures.
+        counts: `lost_conversations` counts the failures.
     """
     try:
         return Sample(conversation, index.find(conversation), record)
     except Exception as error:
-        count("lost_conversations", 1)
+        counts["lost_conversations"] += 1
         failure = record_failure("match", error, record, conversation.conversation_id)
         failure.app_version = conversation.app_version
         return failure

@@ -39,7 +39,7 @@ def without_call(
         responses: Its responses.
         earlier: Ids and names of the calls of earlier turns, which may be answered later.
     """
-    if len(responses) == len(calls) and all(map(_stands_beside, calls, responses)):
+    if not responses or (len(responses) == len(calls) and all(map(_stands_beside, calls, responses))):
         return []
     used = {id(response) for response in pair_responses(calls, responses)}
     ids = {call.id for call in calls}

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from turnwise.schemas.case import EvalCase, stated_case
+from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import Conversation, ExpectedTurn, Turn
 from turnwise.schemas.record import Record
 from turnwise.schemas.values import JsonObject
@@ -47,6 +47,9 @@ class Sample:
         has_findings: Whether something of a turn may be wrong or not understood.
         has_gaps: Whether calls or words of a turn may be missing in the log, or not all that is expected
             is read or found.
+        is_whole: Whether there are no gaps, every turn can be scored, and the agent spoke in the last one.
+        tags: The tags of the conversation and those of its case, each once.
+        run_of: The key of the case that the conversation is a run of; None: it has none that is named.
     """
 
     conversation: Conversation
@@ -58,6 +61,9 @@ class Sample:
     has_answers: bool = field(init=False, default=False)
     has_findings: bool = field(init=False, default=False)
     has_gaps: bool = field(init=False, default=False)
+    is_whole: bool = field(init=False)
+    tags: list[str] = field(init=False)
+    run_of: str | None = field(init=False, default=None)
     _replays: dict[int, TurnReplay] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -76,6 +82,18 @@ class Sample:
         if self.has_answers:
             self.evaluable = [pair for pair in self.pairs if unanswered_state(pair) is None]
             self.unanswered = [pair for pair in self.pairs if unanswered_state(pair) is not None]
+        last = turns[-1].agent if turns else None
+        self.is_whole = not self.has_gaps and not self.unanswered and bool(last and not last.isspace())
+        self.tags = self.conversation.tags
+        if case is not None:
+            self._add_case(case)
+
+    def _add_case(self, case: EvalCase) -> None:
+        if case.tags:
+            self.tags = [*self.tags, *(tag for tag in case.tags if tag not in self.tags)]
+        names_case = self.conversation.eval_id is not None or "trial" in self.conversation.meta
+        if names_case and stated_case(self.conversation) is not None:
+            self.run_of = case.key.text
 
     def replay(self, pair: TurnPair) -> TurnReplay:
         """Returns how a pair's golden turn was met, worked out once; raises ValueError without a case."""
@@ -87,18 +105,6 @@ class Sample:
             state = self.states[pair.index] if expected.expectations else {}
             replay = self._replays[pair.index] = replay_turn(self.eval_case, expected, pair.actual, state)
         return replay
-
-    @property
-    def tags(self) -> list[str]:
-        """The tags of the conversation and those of its case, each once."""
-        own, given = self.conversation.tags, self.eval_case.tags if self.eval_case else []
-        return [*own, *(tag for tag in given if tag not in own)] if given else own
-
-    @property
-    def run_of(self) -> str | None:
-        """The key of the case that the conversation is a run of; None: it has no case, or a nameless one."""
-        named = self.eval_case is not None and stated_case(self.conversation) is not None
-        return self.eval_case.key.text if self.eval_case is not None and named else None
 
     @cached_property
     def scenario_outcomes(self) -> list[ExpectationOutcome]:
@@ -118,6 +124,18 @@ class Sample:
             state = {**state, **pair.actual.variables} if pair.actual else state
             states.append(state)
         return states
+
+
+def stated_case(conversation: Conversation) -> str | None:
+    """Returns the id of a conversation's eval case; None: none is stated.
+
+    Without `eval_id`, a trial (`meta.trial`) belongs to its task: `meta.task_id`, after `meta.domain` if
+    given.
+    """
+    meta = conversation.meta
+    if conversation.eval_id is not None or "trial" not in meta or meta.get("task_id") is None:
+        return conversation.eval_id
+    return "-".join(str(meta[key]) for key in ("domain", "task_id") if meta.get(key) is not None)
 
 
 def unanswered_state(pair: TurnPair) -> str | None:

@@ -35,20 +35,22 @@ def conversation_verdict(scored: ScoredConversation, rules: Rules) -> Verdict:
     Where calls or words may be missing in the log, or it ended in a way that is not known, it does not pass;
     nor does it where its last turn has no answer and the log does not say how it ended.
     """
-    conversation = scored.sample.conversation
+    sample, conversation = scored.sample, scored.sample.conversation
+    case = sample.eval_case
+    decide = rules.get(case.dialect, _by_gates) if case is not None else _by_gates
+    if sample.is_whole and conversation.ended is None and conversation.ended_detail is None:
+        return decide(scored)
     if broke_off(conversation):
         return Verdict("FAIL", (end_text(conversation),))
-    if scored.sample.unanswered:
-        return _unanswered(scored.sample.unanswered)
+    if sample.unanswered:
+        return _unanswered(sample.unanswered)
     if conversation.ended == "environment_error":
         return Verdict(None, (end_text(conversation),))
-    case = scored.sample.eval_case
-    decide = rules.get(case.dialect, _by_gates) if case is not None else _by_gates
     verdict = decide(scored)
-    doubts = gap_reasons(scored.sample)[:_SHOWN]
+    doubts = gap_reasons(sample)[:_SHOWN]
     if end_unclear(conversation):
         doubts = [end_text(conversation), *doubts]
-    silence = unanswered_end(scored.sample)
+    silence = unanswered_end(sample)
     if silence is not None:
         doubts = [silence, *doubts]
     if not doubts or verdict.status == "FAIL":

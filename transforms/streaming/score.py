@@ -44,7 +44,7 @@ class _Outcomes:
 
 class _MeasureStreamFn(ScoringDoFn):
     def __init__(self, criteria: Sequence[MeasuredCriterion], run: RunInfo) -> None:
-        super().__init__(run, _Outcomes(run.run_id))
+        super().__init__(criteria, run, _Outcomes(run.run_id))
         self._criteria = tuple(criteria)
 
     def process(self, sample: Sample, timestamp: Any = beam.DoFn.TimestampParam) -> Iterator[Any]:

@@ -9,7 +9,6 @@ import pytest
 
 from turnwise.pipeline.batch.counters import gate_problems
 from turnwise.pipeline.settings.run import RunSettings
-from turnwise.schemas.case import inline_case
 from turnwise.schemas.config import EvalConfig
 from turnwise.schemas.conversation import Conversation, ExpectedTurn, Turn
 from turnwise.schemas.record import Record
@@ -17,6 +16,7 @@ from turnwise.schemas.score import Score
 from turnwise.transforms.ces.results import RunInfo
 from turnwise.transforms.criteria.adk.similarity import ResponseMatch
 from turnwise.transforms.evaluation import evaluate
+from turnwise.transforms.matching.cases import inline_case
 from turnwise.transforms.matching.sample import Sample, TurnPair
 from turnwise.transforms.metrics.rows import version_rows
 from turnwise.transforms.metrics.state import MetricsState

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from turnwise.schemas.case import inline_case
 from turnwise.schemas.config import EvalConfig
 from turnwise.schemas.judge_config import JudgeConfig
 from turnwise.schemas.record import Record
@@ -18,6 +17,7 @@ from turnwise.transforms.judging.ask import NO_JUDGE
 from turnwise.transforms.judging.judges.local import LOCAL_MODEL
 from turnwise.transforms.judging.setup import JudgeSettings
 from turnwise.transforms.judging.worker import JudgeWorker
+from turnwise.transforms.matching.cases import inline_case
 from turnwise.transforms.matching.sample import Sample
 from turnwise.transforms.scoring.config import build_criteria
 from turnwise.transforms.scoring.conversation import judge_conversation, score_conversation

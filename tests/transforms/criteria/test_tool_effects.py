@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from turnwise.schemas.case import EvalCase, inline_case
+from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import (
     Conversation,
     Expectation,
@@ -17,6 +17,7 @@ from turnwise.schemas.conversation import (
 from turnwise.schemas.record import Record
 from turnwise.schemas.tools import ToolDeclaration
 from turnwise.transforms.formats.canonical.records import read_conversation
+from turnwise.transforms.matching.cases import inline_case
 from turnwise.transforms.matching.expectations import JUDGE_NEEDED
 from turnwise.transforms.matching.sample import Sample
 from turnwise.transforms.scoring.config import build_criteria, parse_config

@@ -4,12 +4,13 @@ import json
 
 import pytest
 
-from turnwise.schemas.case import EvalCase, inline_case
+from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import Expectation, ExpectedTurn, ToolCall
 from turnwise.schemas.record import Record
 from turnwise.transforms.ces.results import RunInfo
 from turnwise.transforms.evaluation import evaluate
 from turnwise.transforms.formats.registry import LogReader
+from turnwise.transforms.matching.cases import inline_case
 from turnwise.transforms.matching.sample import Sample
 from turnwise.transforms.scoring.config import build_criteria, parse_config
 

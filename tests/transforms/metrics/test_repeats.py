@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from turnwise.schemas.case import EvalCase, stated_case
+from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import Conversation
 from turnwise.schemas.record import Record
-from turnwise.transforms.matching.sample import Sample
+from turnwise.transforms.matching.sample import Sample, stated_case
 from turnwise.transforms.metrics.repeats import MOST_CASES, MOST_RUNS, Repeats
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 from pydantic_core import from_json
 
-from turnwise.schemas.case import EvalCase, inline_case
+from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import Conversation, ExpectedOutcome, ExpectedTurn, ToolResponse, Turn
 from turnwise.schemas.values import JsonObject
 from turnwise.transforms.formats.canonical.expected import add_unread_expectations, read_fields, unread_work
@@ -28,6 +28,7 @@ from turnwise.transforms.formats.tool_declarations import (
     is_foreign,
 )
 from turnwise.transforms.formats.unread import Unread, add_leap, check_calls, snake
+from turnwise.transforms.matching.cases import inline_case
 
 # What is nested more deeply than this could be read and then not be written; the general parser refuses it.
 _DEEPEST = 200
