@@ -15,7 +15,7 @@ from turnwise.transforms.beam.parse import FAILURES
 from turnwise.transforms.beam.progress import PROGRESS
 from turnwise.transforms.ces.results import RunInfo
 from turnwise.transforms.criteria.base import Criterion, MeasuredCriterion
-from turnwise.transforms.criteria.calls.base import KnowsTools
+from turnwise.transforms.criteria.calls.base import UsesToolEffects
 from turnwise.transforms.evaluation import EvaluatedConversation, decide
 from turnwise.transforms.matching.sample import Sample
 from turnwise.transforms.metrics.state import MetricsState
@@ -72,7 +72,7 @@ class ScoringDoFn(CountingDoFn):
     def __init__(self, criteria: Iterable[Criterion], run: RunInfo, emission: Emitter) -> None:
         super().__init__()
         self._run, self._emission = run, emission
-        self._guesses, self._may_guess = GuessCounts(), any(isinstance(c, KnowsTools) for c in criteria)
+        self._guesses, self._may_guess = GuessCounts(), any(isinstance(c, UsesToolEffects) for c in criteria)
 
     def start_bundle(self) -> None:
         """Starts with nothing scored."""
