@@ -22,8 +22,7 @@ from turnwise.transforms.matching.cases import CaseIndex
 from turnwise.transforms.metrics.state import MetricsState
 from turnwise.transforms.streaming.alerts import RaiseAlerts
 from turnwise.transforms.streaming.assemble import AssembleConversations, LostConversation
-from turnwise.transforms.streaming.deduplication import CountOnce, none_counted
-from turnwise.transforms.streaming.deduplication import Earlier as EarlierCounts
+from turnwise.transforms.streaming.deduplication import CountedLookup, CountOnce, none_counted
 from turnwise.transforms.streaming.outcome import (
     Contribution,
     RecordOutcome,
@@ -34,7 +33,7 @@ from turnwise.transforms.streaming.outcome import (
 from turnwise.transforms.streaming.parse import ParseArrivals
 from turnwise.transforms.streaming.rules import StreamRules
 from turnwise.transforms.streaming.score import OUTCOMES, ScoreArrivals
-from turnwise.transforms.streaming.sessions import Earlier, none_earlier
+from turnwise.transforms.streaming.sessions import ClosedLookup, none_earlier
 from turnwise.transforms.streaming.windowed import WindowedMetrics, WindowMetrics
 
 
@@ -77,7 +76,7 @@ def build_stream(
     rules = settings.stream.rules
     reader = LogReader(settings.input_format, settings.config.discovery_engine)
     parsed = arrivals | "ParseArrivals" >> ParseArrivals(reader)
-    earlier: Earlier = none_earlier if restored is None else restored.sessions
+    earlier: ClosedLookup = none_earlier if restored is None else restored.sessions
     assembled = parsed.events | "AssembleConversations" >> AssembleConversations(rules, earlier, reader)
     failures = [*unread, parsed.failures, assembled.failures]
     if cases is not None and cases.failures:
@@ -130,7 +129,7 @@ def _metrics(
     root: beam.Pipeline, outcomes: "PCollection[RecordOutcome]", rules: StreamRules, restored: Restored | None
 ) -> "PCollection[WindowMetrics]":
     contributions = outcomes | "Contributions" >> beam.FlatMap(_contributions)
-    counted: EarlierCounts = none_counted
+    counted: CountedLookup = none_counted
     sums = None
     if restored is not None:
         counted = restored.counted

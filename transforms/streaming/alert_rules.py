@@ -1,4 +1,4 @@
-"""What a rule says about a window."""
+"""Evaluates alert rules on windows."""
 
 from fnmatch import fnmatchcase
 from hashlib import sha256
@@ -18,7 +18,7 @@ _QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99}
 
 
 class _Finding(NamedTuple):
-    """What of a rule holds."""
+    """A met condition of a rule."""
 
     kind: str
     threshold: float
@@ -28,10 +28,10 @@ class _Finding(NamedTuple):
 
 
 def evaluate(rule: AlertRule, window: WindowMetrics, baseline: MetricsState | None) -> Alert | None:
-    """Returns the alert of a rule on a window; None: the rule does not hold, or too little is known.
+    """Returns the alert of a rule on a window; None: the rule does not hold, or there are too few values.
 
-    A drop is looked for at the end of a window, not in every early pane: testing again and again finds
-    something by chance.
+    A drop is tested only at the end of a window, because repeated tests of early panes would raise false
+    alerts.
 
     Args:
         rule: The rule.
@@ -52,7 +52,7 @@ def evaluate(rule: AlertRule, window: WindowMetrics, baseline: MetricsState | No
 
 
 def _tally(state: MetricsState, rule: AlertRule) -> tuple[Level, Tally]:
-    """Returns the sums that a rule is about, and their level."""
+    """Returns the level and sums of a rule's criterion."""
     if rule.criterion == STATUS:
         return "conversation", status_tally(state)
     if rule.level is not None:
@@ -72,7 +72,7 @@ def _level_tally(state: MetricsState, criterion: str, level: Level) -> Tally:
 
 
 def _measured(rule: AlertRule, tally: Tally) -> tuple[float | None, int]:
-    """Returns a figure and how many values it is made of."""
+    """Returns the measured value and the number of values behind it."""
     decided, everything = tally.passes + tally.fails, tally.scored + tally.unscored
     if rule.measure == "pass_rate":
         return (tally.passes / decided if decided else None), decided
@@ -86,7 +86,7 @@ def _measured(rule: AlertRule, tally: Tally) -> tuple[float | None, int]:
 
 
 def _out_of_bounds(rule: AlertRule, value: float, is_open: bool) -> _Finding | None:
-    """Holds a figure against `below` and `above`; that a window counts little is known at its end only."""
+    """Tests a value against `below` and `above`; a low count is tested only at the end of the window."""
     if rule.above is not None and value > rule.above:
         return _Finding("above", rule.above)
     if rule.below is None or value >= rule.below or (is_open and rule.measure == "count"):
@@ -95,7 +95,7 @@ def _out_of_bounds(rule: AlertRule, value: float, is_open: bool) -> _Finding | N
 
 
 def _dropped(rule: AlertRule, level: Level, tally: Tally, baseline: MetricsState | None) -> _Finding | None:
-    """Holds a figure against the windows before."""
+    """Tests a value against the windows before."""
     if rule.drop is None or baseline is None:
         return None
     base = (
@@ -111,7 +111,7 @@ def _dropped(rule: AlertRule, level: Level, tally: Tally, baseline: MetricsState
 
 
 def _p_value(rule: AlertRule, tally: Tally, base: Tally) -> float | None:
-    """Returns how likely so bad a window is if it is no worse than the base; None: it cannot be told."""
+    """Returns the p-value of a one-sided test of the window against the baseline; None: too few values."""
     if rule.measure == "pass_rate":
         return lower_share(tally.passes, tally.passes + tally.fails, base.passes, base.passes + base.fails)
     now, before = _sample(tally), _sample(base)

@@ -1,4 +1,4 @@
-"""Alerts: rules held against the windows of a stream, once per window and rule."""
+"""Raises alerts on the windows of a stream, at most one per window and rule."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -21,11 +21,11 @@ from turnwise.transforms.streaming.rules import StreamRules
 from turnwise.transforms.streaming.windowed import WindowMetrics
 
 MAX_WINDOWS = 1000
-"""Windows of an app version that are remembered at most."""
+"""Maximum number of stored windows per app version."""
 
 
 class _Window(msgspec.Struct, frozen=True, array_like=True):
-    """A window that was seen: the packed sums that rules may need later, and the names of rules that held."""
+    """A stored window: packed sums for later baselines, and the names of the raised rules."""
 
     sums: bytes
     raised: tuple[str, ...]
@@ -36,7 +36,7 @@ _Windows = dict[float, _Window]
 
 
 class _WindowsCoder(Coder):
-    """Keeps windows as MessagePack."""
+    """Encodes windows as MessagePack."""
 
     def encode(self, value: _Windows) -> bytes:
         return msgspec.msgpack.encode(value)
@@ -76,7 +76,7 @@ class _RaiseFn(beam.DoFn):
 
 
 def _part(state: MetricsState, criteria: frozenset[str]) -> MetricsState:
-    """Returns what a baseline is made of: verdicts, and sums of some criteria, without quantiles."""
+    """Returns the sums for a baseline: verdicts and some criteria, without quantiles."""
     tallies = {key: replace(t, sketch=None) for key, t in state.tallies.items() if key[0] in criteria}
     return MetricsState(state.conversations, 0, state.passes, state.fails, tallies)
 
@@ -97,7 +97,7 @@ def _baseline(rule: AlertRule, seen: Mapping[float, _Window], start: float) -> M
 
 
 class RaiseAlerts(beam.PTransform[PCollection[WindowMetrics], PCollection[Alert]]):
-    """Holds every pane of a window against the rules; what a rule says of a window is said once."""
+    """Evaluates the rules on every pane of a window; each rule raises at most one alert per window."""
 
     def __init__(self, rules: StreamRules, alert_rules: Sequence[AlertRule]) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Gathers the events of conversations by sessions, in state with timers."""
+"""Assembles conversations from events by sessions, with state and timers."""
 
 from collections.abc import Iterable, Iterator
 from math import ceil
@@ -22,7 +22,7 @@ from turnwise.transforms.formats.parsing import LoggedConversation
 from turnwise.transforms.formats.registry import LogReader
 from turnwise.transforms.streaming.assembly import Session
 from turnwise.transforms.streaming.rules import StreamRules
-from turnwise.transforms.streaming.sessions import Earlier, Sessions, none_earlier
+from turnwise.transforms.streaming.sessions import ClosedLookup, Sessions, none_earlier
 
 IGNORED = "ignored"
 LOST = "lost"
@@ -30,8 +30,8 @@ _ENCODE = msgspec.msgpack.Encoder().encode
 _DECODE = msgspec.msgpack.Decoder(Sessions).decode
 
 
-class _AsTheyAre(beam.coders.Coder):
-    """Leaves state to the step: bytes for an engine that keeps bytes, the object itself in this process."""
+class _IdentityCoder(beam.coders.Coder):
+    """Passes state unchanged: bytes for engines that store bytes, objects for the local engine."""
 
     def encode(self, value: Any) -> Any:
         return value
@@ -43,27 +43,27 @@ class _AsTheyAre(beam.coders.Coder):
         return False
 
 
-_SESSIONS = ReadModifyWriteStateSpec("sessions", _AsTheyAre())
+_SESSIONS = ReadModifyWriteStateSpec("sessions", _IdentityCoder())
 _CLOSING = TimerSpec("closing", TimeDomain.WATERMARK)
 _STATE: Any = beam.DoFn.StateParam(_SESSIONS)
 _TIMER: Any = beam.DoFn.TimerParam(_CLOSING)
 
 
 class LostConversation(NamedTuple):
-    """A closing that gave no conversation: the record that stands for its events, and the failure of each."""
+    """A closed session without a conversation: the joined record, and the failures of its events."""
 
     record: Record
     failures: tuple[Failure, ...]
 
 
 class Assembled(NamedTuple):
-    """What assembly gives.
+    """Outputs of the assembly.
 
     Attributes:
-        conversations: What was joined.
-        lost: Closings that gave no conversation.
-        failures: Events that could not be taken.
-        ignored: What is done with because it adds nothing.
+        conversations: Joined conversations.
+        lost: Closed sessions without a conversation.
+        failures: Rejected events.
+        ignored: Receipts of events that add nothing.
     """
 
     conversations: "PCollection[LoggedConversation]"
@@ -73,14 +73,14 @@ class Assembled(NamedTuple):
 
 
 class _AssembleFn(CountingDoFn):
-    """Keeps the sessions of a key.
+    """Maintains the sessions of a key.
 
-    Where keys are slots (`StreamRules.slots`), the engine is in this process and keeps state by reference: a
-    slot is large, and encoding it for every event would cost more than all else. It is copied once a bundle,
-    so that a bundle that fails leaves no trace.
+    With slots (`StreamRules.slots`), the local engine stores state by reference, because encoding a large
+    slot for every event would dominate the cost. It is copied once per bundle, so that a failed bundle has no
+    effect.
     """
 
-    def __init__(self, rules: StreamRules, reader: LogReader, earlier: Earlier) -> None:
+    def __init__(self, rules: StreamRules, reader: LogReader, earlier: ClosedLookup) -> None:
         super().__init__()
         self._rules, self._reader, self._earlier = rules, reader, earlier
         self._own: dict[str, Sessions] = {}
@@ -142,7 +142,7 @@ class _AssembleFn(CountingDoFn):
         yield TimestampedValue(LoggedConversation(found, record), session.last_time)
 
     def _sessions(self, key: str, state: Any) -> Sessions:
-        """Returns the sessions of a key, which this bundle may change."""
+        """Returns the sessions of a key for modification in this bundle."""
         own = self._own.get(key)
         if own is None:
             own = self._own[key] = _opened(state.read())
@@ -159,7 +159,7 @@ class _AssembleFn(CountingDoFn):
 
 
 def firing_time(visit: float) -> Timestamp:
-    """Returns a timer's time that is not before a visit: rounded down, it would fire for ever."""
+    """Returns a timer's time rounded up; rounded down, the timer would fire forever."""
     return Timestamp(micros=ceil(visit * 1e6) + 1)
 
 
@@ -180,29 +180,29 @@ class _KeyFn(beam.DoFn):
 class AssembleConversations(beam.PTransform[PCollection[tuple[str, ConversationEvent]], Assembled]):
     """Turns events, timestamped by their time, into conversations.
 
-    A conversation is given when its session closes: at the gap after its last event, or at once when an event
-    says that it ended. An event that comes later gives it again, with a higher revision. Its timestamp is the
-    time of its last event. An event that cannot be taken, and events that make no conversation, are failures.
+    A conversation is emitted when its session closes: after the gap following its last event, or immediately
+    at an end event. A later event emits it again with a higher revision. Its timestamp is the time of its
+    last event. Rejected events, and events that form no conversation, are failures.
     """
 
     def __init__(
         self,
         rules: StreamRules,
-        earlier: Earlier = none_earlier,
+        earlier: ClosedLookup = none_earlier,
         reader: LogReader | None = None,
     ) -> None:
-        """Keeps what rules the assembly.
+        """Sets the rules of the assembly.
 
         Args:
             rules: Gap, lateness and keys.
-            earlier: Finds sessions that an earlier process closed; engines pickle it.
-            reader: Reads the events of closed sessions again; None: recognises their format.
+            earlier: Returns sessions closed by an earlier process; must be picklable.
+            reader: Reader for the events of closed sessions; None: recognises their format.
         """
         super().__init__()
         self._rules, self._earlier, self._reader = rules, earlier, reader or LogReader()
 
     def expand(self, events: "PCollection[tuple[str, ConversationEvent]]") -> Any:
-        """Keys events by conversation or slot, and gathers them."""
+        """Keys events by conversation or slot, and assembles them."""
         keyed = events | "KeyEvents" >> beam.ParDo(_KeyFn(self._rules))
         assemble = _AssembleFn(self._rules, self._reader, self._earlier)
         outputs = keyed | "Assemble" >> beam.ParDo(assemble).with_outputs(

@@ -1,4 +1,4 @@
-"""One conversation in the making: its events, and when it closes."""
+"""Sessions: the events of one conversation and its closing time."""
 
 from collections.abc import Sequence
 from math import ceil
@@ -21,19 +21,19 @@ _RAW = msgspec.json.Decoder(list[msgspec.Raw])
 
 
 class SessionFullError(ValueError):
-    """A conversation has more events than are kept."""
+    """A conversation exceeds the limits of events or bytes."""
 
 
 class LateEventError(ValueError):
-    """An event came after its conversation was forgotten."""
+    """An event arrived after its conversation was removed from state."""
 
 
 class ClosedSession(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """A conversation that was given on, kept for events that come late.
+    """A closed session, stored for late events.
 
     Attributes:
-        revision: Of the result that was given; -1: there is none yet, because it could not be joined.
-        events: JSON array of its raw event records, in joined order; empty: they are not kept any more.
+        revision: Revision of its result; -1: none yet, because it could not be joined.
+        events: JSON array of its raw event records, in joined order; empty: no longer stored.
         closed_at: Seconds since the epoch, in event time.
         places: JSON array of the [source, position] of its events.
     """
@@ -48,13 +48,13 @@ class Session(msgspec.Struct, frozen=True, array_like=True):
     """The events of one conversation that is not closed.
 
     Attributes:
-        fresh: Events by id that no result has been given for, in the order of arrival.
-        settled: Events by id that an earlier closing had, whether or not they could be joined.
-        revision: Of the result that the next closing gives.
+        fresh: New events by id, in the order of arrival.
+        settled: Events by id of earlier closings.
+        revision: Revision of the next result.
         size: Bytes of all events.
         last_time: Time of the last event, seconds since the epoch.
-        is_ended: Whether an event said that the conversation ended.
-        closes_at: When the session closes unless something more comes, in event time.
+        is_ended: Whether there is an end event.
+        closes_at: Event time at which the session closes without further events.
     """
 
     fresh: dict[str, ConversationEvent] = {}
@@ -66,17 +66,17 @@ class Session(msgspec.Struct, frozen=True, array_like=True):
     closes_at: float = AT_ONCE
 
     def add(self, event: ConversationEvent, time: float, rules: StreamRules) -> "Session":
-        """Returns the session with one more event; itself, if the event was settled before.
+        """Returns the session with one more event, or itself if the event was settled before.
 
-        An event that waits already is not added again, but what its repetition settles waits with it.
+        A repeated new event is not added again, but its receipts are added to the first one.
 
         Args:
             event: The event.
-            time: When it happened, as the stream has it, seconds since the epoch.
-            rules: They hold the gap.
+            time: Event time, seconds since the epoch.
+            rules: Gap and closing step.
 
         Raises:
-            SessionFullError: There is no room for it.
+            SessionFullError: The limits are exceeded.
         """
         if event.event_id in self.settled:
             return self
@@ -103,7 +103,7 @@ class Session(msgspec.Struct, frozen=True, array_like=True):
     def _deadline(self, event: ConversationEvent, time: float, rules: StreamRules) -> float:
         """Returns when the session closes with this event.
 
-        A session that was closed before is given no time beyond the gap after its last event.
+        A reopened session closes at the gap after its last event, independent of the watermark.
         """
         if self._ends_with(event):
             return AT_ONCE
@@ -125,14 +125,14 @@ class Session(msgspec.Struct, frozen=True, array_like=True):
         """Returns the whole conversation.
 
         Raises:
-            ValueError: The events make no conversation; one line.
+            ValueError: The events form no conversation; one line.
         """
         conversation = join_events(session_id, self.events())
         conversation.revision = self.revision
         return conversation
 
     def record(self, session_id: str, closed_at: float) -> Record:
-        """Returns the record that stands for all events; what it settles are the fresh ones."""
+        """Returns the joined record of all events; its receipts are those of the new events."""
         events = self.events()
         first = events[0].record
         receipts = tuple(receipt for event in self.fresh.values() for receipt in event.record.settles())
@@ -142,7 +142,7 @@ class Session(msgspec.Struct, frozen=True, array_like=True):
 
 
 def _repeated(waiting: ConversationEvent, again: ConversationEvent) -> ConversationEvent:
-    """Returns the one that stands first in its source, as a batch does; it settles both."""
+    """Returns the event with the lower position, as in a batch, with the receipts of both."""
     receipts: tuple[Receipt, ...] = (*waiting.record.settles(), *again.record.settles())
     first = min(waiting, again, key=lambda event: event.record[:2])
     return first._replace(record=first.record._replace(receipts=tuple(dict.fromkeys(receipts))))
@@ -159,7 +159,7 @@ def json_array(events: Sequence[ConversationEvent]) -> bytes:
 
 
 def reopened(closed: ClosedSession, reader: LogReader) -> Session:
-    """Returns a closed session, opened for more events.
+    """Reopens a closed session for more events.
 
     Raises:
         ValueError: Its events cannot be read by this reader.
@@ -175,7 +175,7 @@ def reopened(closed: ClosedSession, reader: LogReader) -> Session:
 
 
 def closed_session(record: Record, is_lost: bool) -> ClosedSession:
-    """Returns what is kept of a closing; `is_lost` says whether it gave no conversation."""
+    """Returns the stored form of a closing; `is_lost`: it yielded no conversation."""
     assert record.closing is not None
     _, revision, _, closed_at, places = record.closing
     return ClosedSession(revision - is_lost, record.data, closed_at, places)
@@ -185,7 +185,7 @@ def events_of(closed: ClosedSession, reader: LogReader) -> dict[str, Conversatio
     """Returns the events of a closed session by their ids.
 
     Raises:
-        ValueError: Something in it is no event.
+        ValueError: An element is no event.
     """
     found: dict[str, ConversationEvent] = {}
     places = from_json(closed.places)

@@ -1,4 +1,4 @@
-"""Counts every conversation once: what came twice adds nothing, a revision replaces what it revises."""
+"""De-duplicates contributions: repetitions add nothing, revisions replace earlier ones."""
 
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, TypeAlias
@@ -19,18 +19,18 @@ from turnwise.transforms.streaming.outcome import Contribution
 from turnwise.transforms.streaming.rules import StreamRules
 
 HORIZON = 32_000
-"""Conversations that are remembered over all slots; beyond it, those that were counted longest ago go."""
+"""Maximum number of stored conversations over all slots; the oldest are removed first."""
 
 
 class Counted(msgspec.Struct, frozen=True, array_like=True):
-    """What is remembered of a conversation that was counted.
+    """A counted contribution in state.
 
     Attributes:
-        revision: As the contribution's.
-        digest: As the contribution's.
-        event_time: Of the first contribution of that name; it names the window.
-        app_version: As the contribution's.
-        statistics: Its sums, packed.
+        revision: Revision of the contribution.
+        digest: Digest of the contribution.
+        event_time: Event time of the first contribution of that name, which determines the window.
+        app_version: App version of the contribution.
+        statistics: Packed sums.
     """
 
     revision: int
@@ -40,17 +40,17 @@ class Counted(msgspec.Struct, frozen=True, array_like=True):
     statistics: bytes
 
 
-Earlier: TypeAlias = Callable[[str], Counted | None]
-"""Returns what earlier processes counted of a conversation, by its name; None: nothing."""
+CountedLookup: TypeAlias = Callable[[str], Counted | None]
+"""Returns the contribution that earlier processes counted, by name; None: none."""
 
 
 def none_counted(name: str) -> None:
-    """Has no earlier process."""
+    """Returns None: there is no earlier process."""
     return None
 
 
 class SumsChange(NamedTuple):
-    """Sums that are added to (`sign` 1) or taken back from (-1) the window of a time."""
+    """Sums that are added to (`sign` 1) or subtracted from (-1) the window of an event time."""
 
     sign: int
     event_time: float
@@ -59,7 +59,7 @@ class SumsChange(NamedTuple):
 
 
 def revise(known: Counted | None, new: Contribution) -> tuple[Counted, list[SumsChange]]:
-    """Returns what is known of a conversation after a contribution, and what that changes in the sums."""
+    """Returns the new state of a conversation after a contribution, and the changes of the sums."""
     if known is None:
         return _remembered(new), [_change(new)]
     if new.revision < known.revision or _is_same(known, new):
@@ -83,12 +83,12 @@ def _change(found: Contribution) -> SumsChange:
 
 
 class _Slot(msgspec.Struct, frozen=True, array_like=True):
-    """What is remembered under one key.
+    """State of one key.
 
     Attributes:
-        wake: When the next one is to be forgotten, seconds since the epoch; None: nothing to forget.
-        known: Name -> packed conversation, longest ago first. They stay packed because engines read and write
-            a slot as a whole, for every contribution.
+        wake: Next removal, seconds since the epoch; None: none.
+        known: Name -> packed contribution, oldest first; packed, because engines read and write the whole
+            slot for every contribution.
     """
 
     wake: float | None = None
@@ -101,7 +101,7 @@ _KNOWN = msgspec.msgpack.Decoder(Counted)
 
 
 class _SlotCoder(Coder):
-    """Keeps a slot as MessagePack."""
+    """Encodes a slot as MessagePack."""
 
     def encode(self, value: _Slot) -> bytes:
         return _PACKER.encode(value)
@@ -117,7 +117,7 @@ class _CountOnceFn(beam.DoFn):
     SLOT = ReadModifyWriteStateSpec("slot", _SlotCoder())
     FORGET = TimerSpec("forget", TimeDomain.WATERMARK)
 
-    def __init__(self, rules: StreamRules, earlier: Earlier) -> None:
+    def __init__(self, rules: StreamRules, earlier: CountedLookup) -> None:
         self._rules, self._earlier = rules, earlier
         self._limit = None if rules.slots is None else max(1, HORIZON // rules.slots)
 
@@ -158,7 +158,7 @@ class _CountOnceFn(beam.DoFn):
         slot: Any = beam.DoFn.StateParam(SLOT),
         forget: Any = beam.DoFn.TimerParam(FORGET),
     ) -> None:
-        """Forgets conversations whose windows cannot change any more."""
+        """Removes conversations whose windows cannot change any more."""
         known = (slot.read() or _Slot()).known
         ends = {name: self._forget_at(_KNOWN.decode(entry)) for name, entry in known.items()}
         left = {name: entry for name, entry in known.items() if ends[name] > time}
@@ -170,7 +170,7 @@ class _CountOnceFn(beam.DoFn):
             slot.write(_Slot(wake, left))
 
     def finish_bundle(self) -> Iterator[WindowedValue]:
-        """Yields what the bundle changed, one entry an app version and window."""
+        """Yields the changes of the bundle, one entry per app version and window."""
         for (version, start), change in self._sums.items():
             if change != MetricsState():
                 yield WindowedValue((version, change), start, (GlobalWindow(),))
@@ -187,12 +187,12 @@ class _CountOnceFn(beam.DoFn):
 class CountOnce(beam.PTransform[PCollection[Contribution], PCollection[tuple[str, MetricsState]]]):
     """Turns contributions into (app version, change of the sums), at the start of the window it belongs to.
 
-    What was counted before a restart is looked up when its conversation comes again. A conversation is
-    forgotten when its window cannot change any more, and, where rules have slots, when more than `HORIZON`
-    came after it.
+    Contributions counted before a restart are looked up when their conversation is repeated. A conversation
+    is removed when its window cannot change any more and, with slots, when more than `HORIZON` newer ones are
+    stored.
     """
 
-    def __init__(self, rules: StreamRules, earlier: Earlier = none_counted) -> None:
+    def __init__(self, rules: StreamRules, earlier: CountedLookup = none_counted) -> None:
         super().__init__()
         self._rules, self._earlier = rules, earlier
 

@@ -1,4 +1,4 @@
-"""What is kept of one conversation of a stream, or of a record that gave none."""
+"""Outcomes of records of a stream: rows, contributions to metrics, receipts."""
 
 from collections.abc import Sequence
 from hashlib import blake2b
@@ -16,16 +16,16 @@ _DIGEST_BYTES = 8
 
 
 class Contribution(NamedTuple):
-    """What one conversation adds to the metrics.
+    """Contribution of one conversation to the metrics.
 
     Attributes:
-        name: What it is known by: the name of its result, or, if it was joined from events, its id: a later
-            event may change the case, and with it the result's name.
-        revision: The highest counts; of two equal ones, the one that came later.
-        digest: Of the record it was read from: equal ones are the same thing twice.
-        event_time: Seconds since the epoch; it names the window. A revision stays in the first one's window.
+        name: Key of the conversation: the name of its result, or the conversation id if it was joined from
+            events, because a later event may change the case and thereby the result's name.
+        revision: The highest revision counts; of equal ones, the later one.
+        digest: Digest of the record; equal digests are repetitions.
+        event_time: Seconds since the epoch; determines the window. Revisions remain in the first window.
         app_version: "": unknown.
-        statistics: Its sums.
+        statistics: Sums.
     """
 
     name: str
@@ -37,18 +37,18 @@ class Contribution(NamedTuple):
 
 
 class RecordOutcome(NamedTuple):
-    """Rows that are kept all at once or not at all.
+    """Rows that are stored atomically.
 
     Attributes:
-        conversation_id: None: the record gave no conversation.
-        contribution: What it adds to the metrics; nothing, of a conversation that was joined from events and
-            lost. None: the record gave no conversation that could count.
+        conversation_id: None: the record yielded no conversation.
+        contribution: Contribution to the metrics, empty for a lost joined conversation; None: the record
+            yielded no conversation.
         scores: Score rows.
         results: The one result row, or none.
         failures: Failure rows.
-        receipts: The records (or parts) that are done with when this is kept.
-        joined: The record of a conversation that was joined from events; None: it was not.
-        guesses: Tools whose effect was guessed, `EFFECT|TOOL`.
+        receipts: Receipts that are settled when the outcome is stored.
+        joined: Record of a conversation joined from events; None: not joined.
+        guesses: Tools with inferred effects, `EFFECT|TOOL`.
     """
 
     conversation_id: str | None
@@ -62,7 +62,7 @@ class RecordOutcome(NamedTuple):
 
 
 def scored_outcome(evaluated: EvaluatedConversation, event_time: float, run_id: str) -> RecordOutcome:
-    """Returns what is kept of a scored conversation; its criteria's failures go with it."""
+    """Returns the outcome of a scored conversation, with the failures of its criteria."""
     scored, conversation = evaluated.scored, evaluated.scored.sample.conversation
     record, (result,) = scored.sample.record, evaluated.results
     statistics = MetricsState()
@@ -88,7 +88,7 @@ def scored_outcome(evaluated: EvaluatedConversation, event_time: float, run_id: 
 
 
 def failed_outcome(failure: Failure, run_id: str) -> RecordOutcome:
-    """Returns what is kept of a record or conversation that was lost."""
+    """Returns the outcome of a lost record or conversation."""
     if failure.joined is not None:
         return lost_outcome(failure.joined, [failure], run_id)
     return RecordOutcome(
@@ -97,7 +97,7 @@ def failed_outcome(failure: Failure, run_id: str) -> RecordOutcome:
 
 
 def lost_outcome(record: Record, failures: Sequence[Failure], run_id: str) -> RecordOutcome:
-    """Returns what is kept of a closing that gave no result, in place of what the closings before it gave."""
+    """Returns the outcome of a closing without a result, which replaces earlier outcomes."""
     assert record.closing is not None
     name, revision, time, _, _ = record.closing
     contribution = Contribution(
@@ -108,7 +108,7 @@ def lost_outcome(record: Record, failures: Sequence[Failure], run_id: str) -> Re
 
 
 def too_late(outcome: RecordOutcome, run_id: str) -> RecordOutcome:
-    """Returns what is kept of a changed conversation that came after it was forgotten."""
+    """Returns the outcome of a changed conversation that arrived after its removal from state."""
     place = outcome.receipts[0] if outcome.receipts else None
     failure = Failure(
         stage="assemble",

@@ -1,4 +1,4 @@
-"""Arrivals of a stream to conversations, and to events of conversations."""
+"""Parses arrivals of a stream into conversations and events."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -28,5 +28,5 @@ class ParseArrivals(beam.PTransform[PCollection[Arrival], Parsed]):
         self._reader = reader
 
     def expand(self, arrivals: "PCollection[Arrival]") -> Any:
-        """Splits the arrivals into what they hold."""
+        """Parses the arrivals."""
         return parse_with(_ParseArrivalFn(self._reader), arrivals)

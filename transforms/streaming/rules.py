@@ -1,4 +1,4 @@
-"""How a stream is cut: into conversations by sessions, into metrics by windows."""
+"""Durations and keys of a stream: sessions, windows, lateness."""
 
 from dataclasses import dataclass
 from zlib import crc32
@@ -8,16 +8,16 @@ _ROUNDED_UP = 1 / 64
 
 @dataclass(frozen=True, slots=True)
 class StreamRules:
-    """The lengths of time of a stream, in seconds.
+    """Durations of a stream, in seconds.
 
     Attributes:
-        session_gap: Silence after which a conversation counts as ended, in event time.
+        session_gap: Gap after which a conversation counts as ended, in event time.
         window: Length of the metrics' windows, in event time.
-        allowed_lateness: How long after its end a window still takes conversations, and how long after its
-            closing a conversation still takes events, in event time.
-        pane_every: How often an open window's figures are given, in whole seconds of processing time.
-        slots: Number of keys that conversations are spread over; None: every conversation is a key. An engine
-            that visits all keys at every step needs few.
+        allowed_lateness: Time after its end during which a window accepts conversations, and after its
+            closing during which a conversation accepts events, in event time.
+        pane_every: Interval of an open window's metrics, in whole seconds of processing time.
+        slots: Number of keys for all conversations; None: one key per conversation. Engines that visit all
+            keys at every step need few keys.
     """
 
     session_gap: float = 600.0
@@ -28,22 +28,22 @@ class StreamRules:
 
     @property
     def closing_step(self) -> float:
-        """What session deadlines are rounded up to a multiple of, so that many close in one step."""
+        """Step to which session deadlines are rounded up, so that many close together."""
         return self.session_gap * _ROUNDED_UP
 
     @property
     def longest_wait(self) -> float:
-        """How long after its last event a conversation is closed at the latest."""
+        """Maximum time between the last event and the closing of a conversation."""
         return self.session_gap + 2 * self.closing_step
 
     @property
     def window_lateness(self) -> float:
-        """How long after its end a window takes changes.
+        """Time after its end during which a window accepts changes.
 
-        A conversation closes a wait after its end; a stream that is ended passes over another one.
+        It includes the closing delay of a conversation, and another one at the end of the stream.
         """
         return self.allowed_lateness + 2 * self.longest_wait
 
     def key(self, name: str) -> str:
-        """Returns the key that a conversation's state is kept under."""
+        """Returns the state key of a conversation."""
         return name if self.slots is None else f"slot-{crc32(name.encode('utf-8', 'replace')) % self.slots}"

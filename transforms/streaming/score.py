@@ -1,4 +1,4 @@
-"""Scores the conversations of a stream; each leaves at once and whole."""
+"""Scores the conversations of a stream, one outcome per conversation."""
 
 from collections.abc import Iterator, Sequence
 from time import time
@@ -24,7 +24,7 @@ OUTCOMES = "outcomes"
 
 
 class _Outcomes:
-    """Every conversation leaves as one outcome."""
+    """Emits one outcome per conversation."""
 
     def __init__(self, run_id: str) -> None:
         self._run_id = run_id
@@ -64,7 +64,7 @@ class ScoreArrivals(beam.PTransform[PCollection[Sample], DoOutputsTuple]):
         self._selection, self._run, self._judge = selection, run, judge
 
     def expand(self, matched: "PCollection[Sample]") -> Any:
-        """Gives outcomes, and the failures of conversations that could not be scored."""
+        """Returns outcomes, and failures of conversations that could not be scored."""
         step: ScoringDoFn = _MeasureStreamFn(self._selection.measured, self._run)
         if self._selection.needs_judge:
             step = JudgeFn(self._selection, self._run, self._judge, _Outcomes(self._run.run_id))

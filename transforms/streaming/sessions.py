@@ -1,4 +1,4 @@
-"""All the sessions that are kept under one key: open ones, closed ones, and the names of forgotten ones."""
+"""Sessions of one state key: open and closed sessions, and ids of removed ones."""
 
 from collections.abc import Callable
 from math import inf
@@ -25,21 +25,21 @@ MAX_KEPT = 20_000
 FORGOTTEN_SECONDS = 30 * 86_400.0
 _LATE = "the event came after its conversation was forgotten"
 
-Earlier: TypeAlias = Callable[[str], ClosedSession | None]
+ClosedLookup: TypeAlias = Callable[[str], ClosedSession | None]
 """Returns a session by its id that an earlier process closed; None: there is none."""
 
 
 def none_earlier(session_id: str) -> None:
-    """Has no earlier process."""
+    """Returns None: there is no earlier process."""
     return None
 
 
 class Added(NamedTuple):
-    """What became of an event.
+    """Effect of adding an event.
 
     Attributes:
-        held: Records that wait now and did not before.
-        ignored: What is done with, because it adds nothing.
+        held: Number of additional pending receipts.
+        ignored: Receipts of an event that adds nothing.
     """
 
     held: int
@@ -47,19 +47,19 @@ class Added(NamedTuple):
 
 
 class Sessions(msgspec.Struct, array_like=True):
-    """Sessions by id. It changes; an engine is handed a copy.
+    """Mutable sessions by id.
 
-    A closed session is kept for the allowed lateness, the longest-closed ones for less when they are more
-    than `MAX_KEPT` or larger than `MAX_KEPT_BYTES`. Then its id is kept for `FORGOTTEN_SECONDS`, of
-    `MAX_KEPT` sessions at most.
+    A closed session is stored for the allowed lateness; the oldest ones are removed earlier if there are more
+    than `MAX_KEPT` sessions or `MAX_KEPT_BYTES` bytes. The ids of up to `MAX_KEPT` removed sessions are
+    stored for `FORGOTTEN_SECONDS`.
 
     Attributes:
-        open: Sessions that take events.
-        closed: Sessions that were given on, the longest-closed first.
-        forgotten: When a session was forgotten, seconds since the epoch, the first one first.
+        open: Sessions that accept events.
+        closed: Closed sessions, the oldest first.
+        forgotten: Session id -> time of removal, seconds since the epoch, the oldest first.
         closed_bytes: Size of the closed sessions.
-        due: No open session closes earlier, seconds since the epoch.
-        now: The latest watermark known.
+        due: Lower bound of the closing times of open sessions, seconds since the epoch.
+        now: Latest known watermark.
     """
 
     open: dict[str, Session] = {}
@@ -70,7 +70,7 @@ class Sessions(msgspec.Struct, array_like=True):
     now: float = 0.0
 
     def copy(self) -> "Sessions":
-        """Returns the same sessions, to be changed apart from these."""
+        """Returns a copy that can be modified independently."""
         return replace(self, open=dict(self.open), closed=dict(self.closed), forgotten=dict(self.forgotten))
 
     def add(
@@ -79,20 +79,20 @@ class Sessions(msgspec.Struct, array_like=True):
         time: float,
         reader: LogReader,
         rules: StreamRules,
-        earlier: Earlier = none_earlier,
+        earlier: ClosedLookup = none_earlier,
     ) -> Added:
-        """Takes an event.
+        """Adds an event.
 
         Args:
             event: The event.
-            time: When it happened, as the stream has it, seconds since the epoch.
-            reader: Reads the events of closed sessions again.
+            time: Event time, seconds since the epoch.
+            reader: Reader for the events of closed sessions.
             rules: Gap and lateness.
-            earlier: Finds what earlier processes closed.
+            earlier: Returns sessions closed by earlier processes.
 
         Raises:
-            LateEventError: Its conversation is forgotten.
-            SessionFullError: There is no room for it.
+            LateEventError: Its conversation was removed from state.
+            SessionFullError: The limits of the session are exceeded.
             ValueError: The conversation's earlier events cannot be read.
         """
         name = event.session_id
@@ -109,7 +109,7 @@ class Sessions(msgspec.Struct, array_like=True):
         held = len(grown.fresh[event.event_id].record.settles())
         return Added(held if before is None else held - len(before.record.settles()))
 
-    def _reopened(self, name: str, reader: LogReader, rules: StreamRules, earlier: Earlier) -> Session:
+    def _reopened(self, name: str, reader: LogReader, rules: StreamRules, earlier: ClosedLookup) -> Session:
         closed = self.closed.get(name) or earlier(name)
         if closed is None:
             return Session()
@@ -118,7 +118,7 @@ class Sessions(msgspec.Struct, array_like=True):
         return reopened(closed, reader)
 
     def take_due(self, now: float, rules: StreamRules) -> list[tuple[str, Session]]:
-        """Takes out the sessions that close by a time; each is to be handed to `close`."""
+        """Removes and returns the sessions that close by a time; pass each to `close`."""
         self.now = max(self.now, now)
         self._forget(rules)
         due = [(name, session) for name, session in self.open.items() if session.closes_at <= self.now]
@@ -130,11 +130,11 @@ class Sessions(msgspec.Struct, array_like=True):
     def close(
         self, name: str, session: Session, rules: StreamRules
     ) -> tuple[Conversation | Exception, Record]:
-        """Joins a session that is due, and keeps all its events for what comes late.
+        """Joins a due session, and stores its events for late ones.
 
         Returns:
-            The conversation, or why its events make none: a later event may mend them, and then gives it
-            under the same revision. And the record that stands for its events.
+            The conversation, or the error of joining it (a later event may complete it under the same
+            revision); and the joined record.
         """
         record = session.record(name, max(self.now, session.last_time))
         try:
@@ -145,10 +145,9 @@ class Sessions(msgspec.Struct, array_like=True):
         return found, record
 
     def next_visit(self, rules: StreamRules) -> float:
-        """Returns when there is something to do, seconds since the epoch; infinity: never.
+        """Returns the time of the next call of `take_due`, seconds since the epoch; infinity: never.
 
-        What it names is done by `take_due` at that time. Where many sessions share a key, what is to be
-        forgotten waits for the next event or closing.
+        With slots, sessions are removed only at the next event or closing.
         """
         if rules.slots is not None:
             return self.due
@@ -157,7 +156,7 @@ class Sessions(msgspec.Struct, array_like=True):
         return min(self.due, *closed, *forgotten, inf)
 
     def is_empty(self) -> bool:
-        """Returns whether nothing is kept."""
+        """Returns whether there are no sessions and no removed ids."""
         return not (self.open or self.closed or self.forgotten)
 
     def _open(self, name: str, session: Session) -> None:

@@ -1,4 +1,4 @@
-"""Metrics in event-time windows."""
+"""Computes metrics in event-time windows."""
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -18,15 +18,15 @@ from turnwise.transforms.streaming.rules import StreamRules
 
 
 class WindowMetrics(NamedTuple):
-    """All that one app version adds up to in one window, so far. Its sums must not be changed in place.
+    """Sums of one app version in one window so far; do not modify them.
 
     Attributes:
         window_start: Seconds since the epoch.
         window_end: Seconds since the epoch, exclusive.
         app_version: "": unknown.
-        pane: `EARLY`, `ON_TIME`, `LATE` or `UNKNOWN`, as the engine says. Beam's local engine calls the pane
-            at the end of a window LATE where an early one came before it.
-        revision: How often the window gave figures before; it starts anew with the process.
+        pane: `EARLY`, `ON_TIME`, `LATE` or `UNKNOWN`, as the engine states. Beam's local engine reports the
+            pane at the end of a window as LATE after an early pane.
+        revision: Number of earlier panes; restarts with the process.
         state: The sums.
     """
 
@@ -39,12 +39,12 @@ class WindowMetrics(NamedTuple):
 
     @property
     def row_window(self) -> RowWindow:
-        """What its rows say about the window."""
+        """Window columns of its rows."""
         return RowWindow(self.window_start, self.window_end, self.pane, self.revision)
 
 
-class _AddUpFn(beam.DoFn):
-    """Adds the panes of a window up; the engine need not keep the elements of earlier panes."""
+class _AccumulatePanesFn(beam.DoFn):
+    """Accumulates the panes of a window, so that the engine can discard earlier elements."""
 
     SUMS = ReadModifyWriteStateSpec("sums", StateCoder())
     FORGET = TimerSpec("forget", TimeDomain.WATERMARK)
@@ -72,16 +72,15 @@ class _AddUpFn(beam.DoFn):
 
     @on_timer(FORGET)
     def forget(self, sums: Any = beam.DoFn.StateParam(SUMS)) -> None:
-        """Lets the sums of a window go that cannot change any more."""
+        """Clears the sums of a final window."""
         sums.clear()
 
 
 class WindowedMetrics(beam.PTransform[PCollection[tuple[str, MetricsState]], PCollection[WindowMetrics]]):
-    """Adds changes up by app version and window, and gives the sums again and again as they grow.
+    """Accumulates changes by app version and window, and emits the sums repeatedly.
 
-    A window gives its sums every `pane_every` seconds while it is open and something changed, when the
-    watermark passes its end, and after that at every change. Changes that come later than `window_lateness`
-    after its end are dropped.
+    A window emits its sums every `pane_every` seconds while it is open and changes, when the watermark passes
+    its end, and then at every change. Changes later than `window_lateness` after its end are dropped.
     """
 
     def __init__(
@@ -91,7 +90,7 @@ class WindowedMetrics(beam.PTransform[PCollection[tuple[str, MetricsState]], PCo
         self._rules, self._restored = rules, restored
 
     def expand(self, changes: "PCollection[tuple[str, MetricsState]]") -> "PCollection[WindowMetrics]":
-        """Windows, combines the changes of each pane, and adds the panes up."""
+        """Assigns windows, combines the changes of each pane, and accumulates the panes."""
         if self._restored is not None:
             changes = (changes, self._restored) | "WithRestored" >> beam.Flatten()
         rules = self._rules
@@ -107,5 +106,7 @@ class WindowedMetrics(beam.PTransform[PCollection[tuple[str, MetricsState]], PCo
             windowed
             | "SumPane" >> beam.CombinePerKey(MetricsFn())
             | "AddUp"
-            >> beam.ParDo(_AddUpFn(rules.window_lateness)).with_input_types(tuple[str, MetricsState])
+            >> beam.ParDo(_AccumulatePanesFn(rules.window_lateness)).with_input_types(
+                tuple[str, MetricsState]
+            )
         )

@@ -21,7 +21,7 @@ from turnwise.transforms.streaming.assemble import AssembleConversations, firing
 from turnwise.transforms.streaming.assembly import MAX_EVENTS, ClosedSession
 from turnwise.transforms.streaming.parse import ParseArrivals
 from turnwise.transforms.streaming.rules import StreamRules
-from turnwise.transforms.streaming.sessions import Earlier, none_earlier
+from turnwise.transforms.streaming.sessions import ClosedLookup, none_earlier
 
 T = 1_000_000
 GAP = 640
@@ -85,7 +85,7 @@ class Collect(beam.DoFn):
         FOUND["held"].append(PROGRESS.held)
 
 
-def run(log: Log, rules: StreamRules = RULES, earlier: Earlier = none_earlier) -> dict[str, list[Any]]:
+def run(log: Log, rules: StreamRules = RULES, earlier: ClosedLookup = none_earlier) -> dict[str, list[Any]]:
     """Runs a stream to its end and returns all that assembly gave."""
     FOUND.update(conversations=[], failures=[], ignored=[], held=[])
     options = PipelineOptions(["--runner=BundleBasedDirectRunner", "--streaming"])
