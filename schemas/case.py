@@ -88,6 +88,12 @@ class EvalCase(CanonicalModel):
         unread: Further expectations that are not read; None: none.
         not_found: Why the case that a record names was not found; the case then holds only the expectations
             of the record. None: it was found, or none is named.
+
+    >>> import turnwise
+    >>> (case,) = turnwise.read_cases({"eval_id": "greeting", "turns": [{"user": "Hi", "response": "Hello"}]})
+    >>> log = {"conversation_id": "c1", "eval_id": "greeting", "turns": [{"user": "Hi", "agent": "Hello"}]}
+    >>> turnwise.evaluate(log, cases=[case], criteria={"response_match_score": 1.0}).status
+    'PASS'
     """
 
     eval_id: str

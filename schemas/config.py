@@ -22,7 +22,15 @@ DEFAULT_CRITERIA: JsonObject = {
 
 
 class ConfigError(ValueError):
-    """An error in the user's configuration; the message is one line."""
+    """An error in the user's configuration; the message is one line.
+
+    >>> import turnwise
+    >>> try:
+    ...     turnwise.evaluate([], criteria={"tool_effects": 1.0})
+    ... except turnwise.ConfigError as error:
+    ...     print(error)
+    ?
+    """
 
 
 class CesConfig(BaseModel):
@@ -95,6 +103,12 @@ class EvalConfig(BaseModel):
             `skipped:NO_RELEVANT_CONTENT`, `tag` (every tag) or `language`.
         user_simulator_config: google-adk's, for running agents; accepted and not used.
         live_model_config: google-adk's, for running agents; accepted and not used.
+
+    >>> import turnwise
+    >>> config = turnwise.EvalConfig(criteria={"response_match_score": 0.5}, slices=("language",))
+    >>> log = {"conversation_id": "c1", "turns": [{"user": "Hi", "agent": "Hello"}]}
+    >>> turnwise.evaluate(log, config=config).problems
+    ?
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)

@@ -185,6 +185,10 @@ class Turn(CanonicalModel, forbid_unknown_fields=True):
         unknown_words: Why texts of the agent may be missing; None: complete.
         unknown_latency: Why the logged `latency_ms` could not be read; None: no problem.
         findings: Problems found while reading.
+
+    >>> import turnwise
+    >>> turnwise.Turn(user="Hi", agent="Hello").tool_calls
+    []
     """
 
     turn_index: int = 0
@@ -263,6 +267,12 @@ class Conversation(CanonicalModel, forbid_unknown_fields=True):
         revision: 0-based version of a conversation that changed after it was scored.
         ended: How it ended; None: unknown, or (with a detail) an unknown word.
         ended_detail: Description of the end in the log.
+
+    >>> import turnwise
+    >>> turn = turnwise.Turn(user="Hi", agent="Hello")
+    >>> log = turnwise.Conversation(conversation_id="c1", app_version="v1", turns=[turn])
+    >>> turnwise.evaluate(log).results[0]["app_version"]
+    'v1'
     """
 
     conversation_id: str

@@ -6,7 +6,15 @@ from turnwise.schemas.values import JsonObject
 
 
 class ScoreRow(TypedDict):
-    """One score. `turn_index` null: the whole conversation; `value` null: unscored, see `reason`."""
+    """One score. `turn_index` null: the whole conversation; `value` null: unscored, see `reason`.
+
+    >>> import turnwise
+    >>> turn = {"user": "Hi", "agent": "Hello", "expected": {"response": "Hello there"}}
+    >>> log = {"conversation_id": "c1", "app_version": "v1", "turns": [turn], "tags": ["skipped:NONE"]}
+    >>> result = turnwise.evaluate(log, criteria={"response_match_score": 0.5})
+    >>> [(row["turn_index"], round(row["value"], 2), row["outcome"]) for row in result.scores]
+    ?
+    """
 
     run_id: str
     conversation_id: str
@@ -29,7 +37,15 @@ class ScoreRow(TypedDict):
 
 
 class ResultRow(TypedDict):
-    """One evaluation result; `result` is a CES EvaluationResult in proto3 JSON."""
+    """One evaluation result; `result` is a CES EvaluationResult in proto3 JSON.
+
+    >>> import turnwise
+    >>> turn = {"user": "Hi", "agent": "Hello", "expected": {"response": "Hello there"}}
+    >>> log = {"conversation_id": "c1", "app_version": "v1", "turns": [turn], "tags": ["skipped:NONE"]}
+    >>> result = turnwise.evaluate(log, criteria={"response_match_score": 0.5})
+    >>> [(row["name"], row["evaluation_status"]) for row in result.results]
+    ?
+    """
 
     name: str
     conversation_id: str
@@ -84,6 +100,13 @@ class MetricsByAppVersionRow(MetricRow):
     `conversations` and `turns` are those of the version, the same in all of its rows. `sampled_out` are the
     conversations that a judge was not asked about because of a sample rate. `repeats` holds
     pass^k and pass@k over the runs of each case with 95 % intervals (Wilson, over the cases).
+
+    >>> import turnwise
+    >>> turn = {"user": "Hi", "agent": "Hello", "expected": {"response": "Hello there"}}
+    >>> log = {"conversation_id": "c1", "app_version": "v1", "turns": [turn], "tags": ["skipped:NONE"]}
+    >>> result = turnwise.evaluate(log, criteria={"response_match_score": 0.5})
+    >>> [(row["criterion"], row["level"], row["pass_rate"]) for row in result.metrics_by_app_version]
+    ?
     """
 
     conversations: int
@@ -93,7 +116,15 @@ class MetricsByAppVersionRow(MetricRow):
 
 
 class MetricsByTurnRow(MetricRow):
-    """One criterion over one 0-based turn index of an app version."""
+    """One criterion over one 0-based turn index of an app version.
+
+    >>> import turnwise
+    >>> turn = {"user": "Hi", "agent": "Hello", "expected": {"response": "Hello there"}}
+    >>> log = {"conversation_id": "c1", "app_version": "v1", "turns": [turn], "tags": ["skipped:NONE"]}
+    >>> result = turnwise.evaluate(log, criteria={"response_match_score": 0.5})
+    >>> [(row["turn_index"], row["criterion"], row["count"]) for row in result.metrics_by_turn]
+    ?
+    """
 
     turn_index: int
 
@@ -103,6 +134,13 @@ class MetricsBySliceRow(MetricRow):
 
     `conversations` and `turns` are those of the slice, the same in all of its rows; `share_of_turns` is the
     share of the version's turns that are in it.
+
+    >>> import turnwise
+    >>> turn = {"user": "Hi", "agent": "Hello", "expected": {"response": "Hello there"}}
+    >>> log = {"conversation_id": "c1", "app_version": "v1", "turns": [turn], "tags": ["skipped:NONE"]}
+    >>> result = turnwise.evaluate(log, criteria={"response_match_score": 0.5})
+    >>> [(row["slice"], row["criterion"], row["count"]) for row in result.metrics_by_slice]
+    ?
     """
 
     slice: str
@@ -112,7 +150,13 @@ class MetricsBySliceRow(MetricRow):
 
 
 class FailureRow(TypedDict):
-    """One thing that could not be read, parsed, matched or scored."""
+    """One thing that could not be read, parsed, matched or scored.
+
+    >>> import turnwise
+    >>> result = turnwise.evaluate({"conversation_id": "c1", "turns": []})
+    >>> [(row["stage"], row["message"]) for row in result.failures]
+    ?
+    """
 
     run_id: str
     stage: str

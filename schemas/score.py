@@ -42,6 +42,10 @@ class Score:
         threshold: Applied threshold; None: there is none.
         outcome: PASS or FAIL by the threshold; None: unscored, or no threshold.
         judge: Usage of the judge; None: the score was measured.
+
+    >>> import turnwise
+    >>> turnwise.Score(None, reason="the log has no times").outcome is None
+    True
     """
 
     value: float | None

@@ -1,1 +1,94 @@
-"""Scores conversations between people and agents, turn by turn, on Apache Beam."""
+"""Scores conversations between people and agents, turn by turn.
+
+>>> import turnwise
+>>> log = {"conversation_id": "c1", "turns": [{"user": "Hi", "agent": "Hello", "expected": {"response": "Hello"}}]}
+>>> turnwise.evaluate(log, criteria={"response_match_score": 0.8}).passed
+True
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from turnwise.pipeline.api.evaluate import evaluate, evaluate_async
+    from turnwise.pipeline.api.reading import ReadError, read_cases, read_conversations
+    from turnwise.pipeline.api.result import RunResult
+    from turnwise.pipeline.api.table import Table
+    from turnwise.schemas.case import EvalCase
+    from turnwise.schemas.config import ConfigError, EvalConfig
+    from turnwise.schemas.conversation import Conversation, Turn
+    from turnwise.schemas.rows import (
+        FailureRow,
+        MetricsByAppVersionRow,
+        MetricsBySliceRow,
+        MetricsByTurnRow,
+        ResultRow,
+        ScoreRow,
+    )
+    from turnwise.schemas.score import Score
+    from turnwise.transforms.criteria.base import JudgedCriterion, MeasuredCriterion
+    from turnwise.transforms.judging.backends.base import Backend
+    from turnwise.transforms.matching.sample import Sample, TurnPair
+
+__all__ = [
+    "Backend",
+    "ConfigError",
+    "Conversation",
+    "EvalCase",
+    "EvalConfig",
+    "FailureRow",
+    "JudgedCriterion",
+    "MeasuredCriterion",
+    "MetricsByAppVersionRow",
+    "MetricsBySliceRow",
+    "MetricsByTurnRow",
+    "ReadError",
+    "ResultRow",
+    "RunResult",
+    "Sample",
+    "Score",
+    "ScoreRow",
+    "Table",
+    "Turn",
+    "TurnPair",
+    "evaluate",
+    "evaluate_async",
+    "read_cases",
+    "read_conversations",
+]
+
+_MODULES = {
+    "pipeline.api.evaluate": ("evaluate", "evaluate_async"),
+    "pipeline.api.reading": ("ReadError", "read_cases", "read_conversations"),
+    "pipeline.api.result": ("RunResult",),
+    "pipeline.api.table": ("Table",),
+    "schemas.case": ("EvalCase",),
+    "schemas.config": ("ConfigError", "EvalConfig"),
+    "schemas.conversation": ("Conversation", "Turn"),
+    "schemas.rows": (
+        "FailureRow",
+        "MetricsByAppVersionRow",
+        "MetricsBySliceRow",
+        "MetricsByTurnRow",
+        "ResultRow",
+        "ScoreRow",
+    ),
+    "schemas.score": ("Score",),
+    "transforms.criteria.base": ("JudgedCriterion", "MeasuredCriterion"),
+    "transforms.judging.backends.base": ("Backend",),
+    "transforms.matching.sample": ("Sample", "TurnPair"),
+}
+_HOME = {name: module for module, names in _MODULES.items() for name in names}
+
+
+def __getattr__(name: str) -> object:
+    """Imports a public name at its first use, so that `import turnwise` itself takes no time."""
+    if name not in _HOME:
+        raise AttributeError(f"module 'turnwise' has no attribute {name!r}")
+    value = getattr(import_module(f"turnwise.{_HOME[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

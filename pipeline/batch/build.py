@@ -10,12 +10,13 @@ from apache_beam.pvalue import PCollection
 from turnwise.pipeline.io.directory import AGGREGATED, SINGLE_FILES
 from turnwise.pipeline.io.sinks import Sink
 from turnwise.pipeline.io.sources import Source
+from turnwise.pipeline.report.counts import failure_counters
 from turnwise.pipeline.settings.run import RunSettings
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.failure import Failure
 from turnwise.schemas.rows import FailureRow
 from turnwise.schemas.values import JsonObject
-from turnwise.transforms.answers.checks import STAGE
+from turnwise.transforms.beam.counters import NAMESPACE
 from turnwise.transforms.beam.judge_turns import JudgeTurns
 from turnwise.transforms.beam.match import USED, MatchCases, count_unused_cases
 from turnwise.transforms.beam.metrics import MetricsFn
@@ -29,10 +30,6 @@ from turnwise.transforms.metrics.state import MetricsState
 
 BY_VERSION, BY_TURN, BY_SLICE = SINGLE_FILES
 SESSIONS = "Sessions"
-REASONS = "turnwise.failures"
-FINDINGS = "turnwise.findings"
-VERSIONS = "turnwise.failures_by_version"
-VERSION_MARK = "="
 
 
 def build(root: beam.Pipeline, logs: Source, cases: Source | None, settings: RunSettings, sink: Sink) -> None:
@@ -80,13 +77,11 @@ def _scoring(settings: RunSettings) -> "ScoreTurns | JudgeTurns":
 
 
 def _counted(failure: Failure, run_id: str) -> list[FailureRow]:
-    if failure.stage == STAGE:
-        Metrics.counter(FINDINGS, failure.error_type).inc()
-        return failure_rows(failure, run_id)
-    Metrics.counter(REASONS, f"{failure.stage}: {failure.error_type}").inc()
-    if failure.conversation_id is not None:
-        Metrics.counter(VERSIONS, f"{VERSION_MARK}{failure.app_version or ''}").inc()
-    return failure_rows(failure, run_id)
+    rows = failure_rows(failure, run_id)
+    for row in rows:
+        for name in failure_counters(row):
+            Metrics.counter(NAMESPACE, name).inc()
+    return rows
 
 
 def _read_cases(

@@ -1,147 +1,31 @@
-"""Reads the counters of a run and checks its gates."""
-
-from collections.abc import Callable, Mapping, Sequence
+"""Reads the counters of a finished pipeline."""
 
 from apache_beam.metrics.metric import MetricsFilter
 from apache_beam.runners.runner import PipelineResult
 
-from turnwise.pipeline.batch.build import FINDINGS, REASONS, VERSION_MARK, VERSIONS
-from turnwise.pipeline.report.missed import LONGEST_PLACE, names_text
-from turnwise.pipeline.report.table import balance_text
-from turnwise.pipeline.settings.run import RunSettings
-from turnwise.schemas.values import JsonObject
+from turnwise.pipeline.report.judge import Usage
 from turnwise.transforms.beam.counters import NAMESPACE
-from turnwise.transforms.beam.score_turns import GUESSED_TOOLS
-
-_COUNTERS = (
-    "records",
-    "unread_records",
-    "parsed_records",
-    "lost_records",
-    "conversations",
-    "lost_conversations",
-    "results",
-    "cases",
-    "lost_cases",
-    "unused_cases",
-    "joined_entries",
-)
+from turnwise.transforms.beam.judge_turns import JUDGE_USAGE, UNUSABLE
+from turnwise.transforms.judging.limits.counts import JudgeUsage
 
 
-def run_counts(result: PipelineResult) -> JsonObject:
-    """Returns the numbers of records, conversations, cases and results, and of lost ones by reason."""
-    counters = result.metrics().query(MetricsFilter().with_namespace(NAMESPACE))["counters"]
-    found = dict.fromkeys(_COUNTERS, 0)
-    for counter in counters:
-        found[counter.key.metric.name] += counter.committed or 0
-    unread = found.pop("unread_records")
-    found["lost_records"] += unread
-    found["records"] += unread
-    return {
-        **found,
-        "failures": _counted(result, REASONS),
-        "failures_by_version": _by_version(result),
-        "findings": _counted(result, FINDINGS),
-    }
+def counters(result: PipelineResult, namespace: str = NAMESPACE) -> dict[str, int]:
+    """Returns the numbers of a namespace's counters, by name."""
+    found: dict[str, int] = {}
+    for counter in result.metrics().query(MetricsFilter().with_namespace(namespace))["counters"]:
+        name = counter.key.metric.name
+        found[name] = found.get(name, 0) + (counter.committed or 0)
+    return found
 
 
-def _by_version(result: PipelineResult) -> dict[str, int]:
-    counts = _counted(result, VERSIONS)
-    return {name.removeprefix(VERSION_MARK): count for name, count in counts.items()}
-
-
-def _counted(result: PipelineResult, namespace: str) -> dict[str, int]:
-    """Returns the counters of a namespace, the largest first."""
-    counters = result.metrics().query(MetricsFilter().with_namespace(namespace))["counters"]
-    counts = {counter.key.metric.name: counter.committed or 0 for counter in counters}
-    return dict(sorted(counts.items(), key=lambda entry: (-entry[1], entry[0])))
-
-
-def guessed_tools(result: PipelineResult) -> JsonObject:
-    """Returns the tools whose effect was guessed: the guess, and in how many conversations it counted."""
-    return guesses_by_tool(_counted(result, GUESSED_TOOLS))
-
-
-def guesses_by_tool(counted: Mapping[str, int]) -> JsonObject:
-    """Converts counts by `EFFECT|TOOL` to an object by tool."""
-    split = ((key.partition("|"), number) for key, number in counted.items())
-    return {name: {"effect": effect, "conversations": number} for (effect, _, name), number in split}
-
-
-def gate_problems(
-    settings: RunSettings,
-    counts: JsonObject,
-    rows: Sequence[JsonObject],
-    missed: Callable[[str], list[str]] = lambda criterion: [],
-    lost_places: Callable[[], list[str]] = list,
-) -> list[str]:
-    """Returns why the run fails, one line per reason; empty if it does not.
-
-    Args:
-        settings: Settings of the run.
-        counts: Numbers of what was read, scored and lost.
-        rows: Rows of `metrics_by_app_version` over the whole run.
-        missed: Returns the conversations that failed a criterion or are undecided on it.
-        lost_places: Returns source and position of lost records and cases.
-    """
-    problems = _nothing_scored(counts, rows)
-    if not _is_balanced(counts):
-        problems.append(f"the counts do not add up: {'; '.join(balance_text(counts).splitlines())}")
-    unread = counts.get("unread_ends", 0)
-    lost = counts["lost_records"] + counts["lost_conversations"] + unread
-    total = counts["lost_records"] + counts["conversations"] + unread
-    limit = settings.max_failure_ratio
-    if limit is not None and total and lost / total > limit:
-        problems.append(
-            f"{lost} of {total} records and conversations failed, more than --max_failure_ratio {limit:g}"
-        )
-    if counts["lost_cases"] and not counts["cases"] and not settings.is_streaming:
-        problems.append(f"no eval case was read: {counts['lost_cases']} failed; see failures-*")
-    for name in settings.fail_on:
-        problem = _gate(name, settings, counts, rows)
-        if problem:
-            lost_text = _lost_text(settings, counts, lost_places)
-            names = [text for text in (names_text(missed(name)), lost_text) if text]
-            problems.append(f"{name}: {problem}" + (f": {'; '.join(names)}" if names else ""))
-    return problems
-
-
-def _lost_text(settings: RunSettings, counts: JsonObject, lost_places: Callable[[], list[str]]) -> str:
-    """Returns source and position of lost records that leave a gate undecided; empty if there are none."""
-    records = counts["lost_records"] if settings.max_failure_ratio is None else 0
-    return f"lost: {names_text(lost_places(), LONGEST_PLACE)}" if records or counts["lost_cases"] else ""
-
-
-def _nothing_scored(counts: JsonObject, rows: Sequence[JsonObject]) -> list[str]:
-    """Returns why no conversation has a score or a verdict; empty if one has."""
-    if any(row["scored"] for row in rows):
-        return []
-    lost = counts["lost_records"] + counts["lost_conversations"]
-    if counts["results"]:
-        reason = f"{counts['results']} conversations have no value by any criterion; see scores-*"
-    elif counts.get("unread_ends"):
-        reason = f"{lost} records and conversations failed, {counts['unread_ends']} files break off"
-    elif lost:
-        reason = f"{lost} records and conversations failed; see failures-*"
-    else:
-        reason = "the input holds no record"
-    return [f"no conversation was scored: {reason}"]
-
-
-def _is_balanced(counts: JsonObject) -> bool:
-    conversations = counts["results"] + counts["lost_conversations"]
-    records = counts["parsed_records"] + counts["lost_records"]
-    return bool(conversations == counts["conversations"] and records == counts["records"])
-
-
-def _gate(name: str, settings: RunSettings, counts: JsonObject, rows: Sequence[JsonObject]) -> str | None:
-    own = [row for row in rows if row["criterion"] == name and row["level"] == "conversation"]
-    failed = sum(row["fail_count"] for row in own)
-    undecided = sum(row["count"] - row["pass_count"] - row["fail_count"] for row in own)
-    undecided += sum(row["errors"] for row in rows if row["criterion"] == name)
-    undecided += counts["lost_cases"] + counts["unused_cases"]
-    if settings.max_failure_ratio is None:
-        undecided += counts["lost_records"] + counts["lost_conversations"] + counts.get("unread_ends", 0)
-    if not sum(row["count"] for row in own):
-        return "nothing was scored"
-    return f"{failed} failed, {undecided} not decided" if failed or undecided else None
+def judge_usage(result: PipelineResult) -> Usage:
+    """Returns what was asked of every model."""
+    usage: Usage = {}
+    for name, number in counters(result, JUDGE_USAGE).items():
+        model, _, figure = name.rpartition("|")
+        own = usage.setdefault(model, JudgeUsage())
+        if figure.startswith(UNUSABLE):
+            own.unusable[figure.removeprefix(UNUSABLE)] += number  # type: ignore[index]
+        else:
+            setattr(own, figure, getattr(own, figure) + number)
+    return usage

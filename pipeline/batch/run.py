@@ -2,7 +2,6 @@
 
 import gc
 import logging
-import os
 from pathlib import Path
 
 import apache_beam as beam
@@ -10,6 +9,7 @@ from apache_beam.options.pipeline_options import GoogleCloudOptions, PipelineOpt
 from apache_beam.runners.runner import PipelineResult
 
 from turnwise.pipeline.batch.build import build
+from turnwise.pipeline.batch.counters import judge_usage
 from turnwise.pipeline.batch.signals import Interrupted, interrupted_by_signal
 from turnwise.pipeline.batch.summary import report_batch
 from turnwise.pipeline.io.directory import check_directory, clear_directory, locked
@@ -17,13 +17,12 @@ from turnwise.pipeline.io.files import file_patterns
 from turnwise.pipeline.io.sinks import FileSink, NullSink, Sink
 from turnwise.pipeline.io.sources import FileSource, Source
 from turnwise.pipeline.io.terminal import say
-from turnwise.pipeline.report.judge import estimate_text, judge_usage
+from turnwise.pipeline.report.judge import estimate_text
 from turnwise.pipeline.report.live import show_progress
-from turnwise.pipeline.settings.run import RunSettings
+from turnwise.pipeline.settings.run import RunSettings, try_judge
 from turnwise.pipeline.store.urls import is_store_url
 from turnwise.schemas.config import ConfigError
 from turnwise.transforms.judging.backends.base import AuthenticationError
-from turnwise.transforms.judging.setup import check_judge
 from turnwise.transforms.judging.worker import close_judges
 
 _OBJECTS_BETWEEN_COLLECTIONS = 50_000
@@ -94,14 +93,6 @@ def _left(settings: RunSettings) -> str:
     from turnwise.pipeline.io.store_sink import left_in_store
 
     return left_in_store(settings)
-
-
-def try_judge(settings: RunSettings) -> None:
-    """Raises ConfigError if the judge cannot be used. Calls no model."""
-    selection = settings.selection
-    asked = (*selection.judged, *(selection.of_dialects if settings.eval_cases else ()))
-    if asked:
-        check_judge(settings.judge, os.environ, [criterion.options for criterion in asked])
 
 
 def _estimate(pipeline: beam.Pipeline, logs: Source, cases: Source | None, settings: RunSettings) -> int:

@@ -4,17 +4,18 @@ import sys
 from collections.abc import Sequence
 from functools import partial
 from importlib.metadata import version
-from typing import NamedTuple
 
 import apache_beam as beam
 from apache_beam.runners.runner import PipelineResult
 
-from turnwise.pipeline.batch.counters import gate_problems, guessed_tools, run_counts
+from turnwise.pipeline.batch.counters import counters, judge_usage
 from turnwise.pipeline.io.directory import read_rows, write_run_file
 from turnwise.pipeline.io.terminal import LONGEST_LINE, complain, printable, say
-from turnwise.pipeline.report.judge import Usage, judge_document, judge_text, judge_usage
+from turnwise.pipeline.report.counts import guesses_by_tool, run_counts
+from turnwise.pipeline.report.gates import gate_problems
+from turnwise.pipeline.report.judge import Usage, judge_document
 from turnwise.pipeline.report.missed import lost_places, missed_conversations, names_text
-from turnwise.pipeline.report.table import balance_text, custom_text, guesses_text, idle_text, version_table
+from turnwise.pipeline.report.summary import Figures, summary_text
 from turnwise.pipeline.settings.run import RunSettings
 from turnwise.pipeline.store.urls import is_store_url, shown_url
 from turnwise.schemas.values import JsonObject
@@ -23,23 +24,8 @@ from turnwise.schemas.values import JsonObject
 def report_batch(settings: RunSettings, result: PipelineResult) -> int:
     """Reports on a finished batch run; returns the exit status."""
     rows = read_rows(settings.output, "metrics_by_app_version", settings.output_format)
-    return report(settings, Figures(run_counts(result), judge_usage(result), guessed_tools(result)), rows)
-
-
-class Figures(NamedTuple):
-    """Figures of a run beside its metrics.
-
-    Attributes:
-        counts: Numbers of what was read, scored and lost.
-        usage: Usage of judges.
-        guesses: The tools whose effect was guessed.
-        unread: Incomplete ends of a stream's input that were not read, one line each.
-    """
-
-    counts: JsonObject
-    usage: Usage
-    guesses: JsonObject
-    unread: Sequence[str] = ()
+    counts = counters(result)
+    return report(settings, Figures(run_counts(counts), judge_usage(result), guesses_by_tool(counts)), rows)
 
 
 def report(settings: RunSettings, figures: Figures, rows: Sequence[JsonObject]) -> int:
@@ -54,22 +40,7 @@ def report(settings: RunSettings, figures: Figures, rows: Sequence[JsonObject]) 
     missed = partial(missed_conversations, settings.output, settings.output_format)
     lost = partial(lost_places, settings.output, settings.output_format)
     problems = gate_problems(settings, counts, rows, missed, lost)
-    say(
-        version_table(rows, settings.criteria_names, counts["failures_by_version"])
-        if rows
-        else "no conversation was scored"
-    )
-    say(f"\n{balance_text(counts)}")
-    if judge := judge_text(settings, usage, rows):
-        say(judge)
-    idle = idle_text(settings.criteria, rows)
-    if idle and rows:
-        say(idle)
-    custom = custom_text(settings.criteria)
-    if custom:
-        say(custom)
-    if guesses:
-        say(guesses_text(guesses))
+    say(summary_text(settings, figures, rows))
     say(f"files: {printable(settings.output)}")
     replaced = _replaced(settings, counts["results"])
     if settings.store:

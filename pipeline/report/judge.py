@@ -2,32 +2,14 @@
 
 from collections.abc import Sequence
 
-from apache_beam.metrics.metric import MetricsFilter
-from apache_beam.runners.runner import PipelineResult
-
 from turnwise.pipeline.settings.run import RunSettings
 from turnwise.schemas.judge_config import JudgeConfig
 from turnwise.schemas.values import JsonObject
-from turnwise.transforms.beam.judge_turns import JUDGE_USAGE, UNUSABLE
 from turnwise.transforms.judging.judges.base import find_judge
 from turnwise.transforms.judging.limits.counts import JudgeUsage, total_cost
 from turnwise.transforms.scoring.verdict import STATUS
 
 Usage = dict[str, JudgeUsage]
-
-
-def judge_usage(result: PipelineResult) -> Usage:
-    """Returns the usage of every model from Beam's counters."""
-    counters = result.metrics().query(MetricsFilter().with_namespace(JUDGE_USAGE))["counters"]
-    usage: Usage = {}
-    for counter in counters:
-        model, _, figure = counter.key.metric.name.rpartition("|")
-        number, own = counter.committed or 0, usage.setdefault(model, JudgeUsage())
-        if figure.startswith(UNUSABLE):
-            own.unusable[figure.removeprefix(UNUSABLE)] += number
-        else:
-            setattr(own, figure, getattr(own, figure) + number)
-    return usage
 
 
 def judge_document(settings: RunSettings, usage: Usage) -> JsonObject:

@@ -4,8 +4,6 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 
-from apache_beam.io.filesystems import FileSystems
-
 from turnwise.pipeline.io.terminal import LONGEST_NAME, printable
 from turnwise.schemas.values import JsonObject
 from turnwise.transforms.scoring.verdict import STATUS
@@ -58,7 +56,9 @@ def lost_places(directory: str, output_format: str) -> list[str]:
 
 
 def _rows(directory: str, table: str, output_format: str, mark: bytes) -> Iterator[JsonObject]:
-    """Yields the rows of a table; of JSON Lines only those that contain `mark`."""
+    """Yields the rows of a table; of JSON Lines only those that hold a text."""
+    from apache_beam.io.filesystems import FileSystems  # the Python API needs only the names
+
     pattern = FileSystems.join(directory, f"{table}-*.{output_format}")
     for path in sorted(file.path for found in FileSystems.match([pattern]) for file in found.metadata_list):
         with FileSystems.open(path) as file:

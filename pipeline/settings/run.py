@@ -20,7 +20,7 @@ from turnwise.transforms.criteria.adk.rubric_base import RubricCriterion
 from turnwise.transforms.formats.base import AUTO, FORMATS, check_log_format
 from turnwise.transforms.judging.judges.base import JUDGES, JudgeKind, chosen_judge, find_judge
 from turnwise.transforms.judging.judges.none import NONE
-from turnwise.transforms.judging.setup import JudgeSettings
+from turnwise.transforms.judging.setup import JudgeSettings, check_judge
 from turnwise.transforms.scoring.config import build_criteria
 from turnwise.transforms.scoring.selection import Selection, select
 from turnwise.transforms.scoring.verdict import STATUS
@@ -81,9 +81,21 @@ class RunSettings:
         return select(self.criteria, self.sample_rate, {"ces": CES_CRITERIA} if has_judge else None)
 
 
-@dataclass(frozen=True)
-class RawOptions:
-    """turnwise's options as parsed from the command line."""
+@dataclass(frozen=True, kw_only=True)
+class RawJudgeOptions:
+    """What is said of the judge beside the config."""
+
+    judge: str | None = None
+    judge_model: str | None = None
+    judge_concurrency: int = 64
+    judge_cache: str | None = None
+    sample_rate: float = 1.0
+    estimate: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class RawOptions(RawJudgeOptions):
+    """turnwise's own options as the command line gave them."""
 
     input: list[str] | None
     input_format: str
@@ -96,12 +108,6 @@ class RawOptions:
     run_id: str | None
     max_failure_ratio: float | None
     fail_on: list[str] | None
-    judge: str | None
-    judge_model: str | None
-    judge_concurrency: int
-    judge_cache: str | None
-    sample_rate: float
-    estimate: bool
     store: str | None
     store_app: str | None
 
@@ -116,12 +122,11 @@ def check_options(
     check_log_format(options.input_format)
     config = read_config(options.config)
     criteria = build_criteria(config)
-    _check_rubrics(criteria, options)
-    started = datetime.now(timezone.utc)
-    run_id = options.run_id or started.strftime("run-%Y%m%dT%H%M%S-%fZ")
-    judge = judge_settings(options, config.judge, run_id)
+    check_rubrics(criteria, bool(options.eval_cases), options.input_format)
+    run = run_info(options.run_id, config)
+    judge = judge_settings(options, config.judge, run.run_id)
     return RunSettings(
-        run=RunInfo(run_id, started.isoformat(timespec="milliseconds").replace("+00:00", "Z"), config.slices),
+        run=run,
         config=config,
         criteria=criteria,
         judge=judge,
@@ -143,9 +148,16 @@ def check_options(
     )
 
 
-def _check_rubrics(criteria: tuple[Criterion, ...], options: RawOptions) -> None:
-    """Raises ConfigError for a rubric criterion if neither config, cases nor input format provide rubrics."""
-    if options.eval_cases or options.input_format == AUTO or FORMATS[options.input_format].has_rubrics:
+def run_info(run_id: str | None, config: EvalConfig) -> RunInfo:
+    """Returns what is said of a run that starts now; its id is made from the time if none is given."""
+    started = datetime.now(timezone.utc)
+    time = started.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return RunInfo(run_id or started.strftime("run-%Y%m%dT%H%M%S-%fZ"), time, config.slices)
+
+
+def check_rubrics(criteria: tuple[Criterion, ...], has_cases: bool, input_format: str) -> None:
+    """Refuses a criterion by rubrics where there can be none: records of most formats bring none along."""
+    if has_cases or input_format == AUTO or FORMATS[input_format].has_rubrics:
         return
     for criterion in criteria:
         if isinstance(criterion, RubricCriterion) and not criterion.rubrics:
@@ -178,8 +190,8 @@ def _app(name: str | None) -> str:
     return name or ""
 
 
-def judge_settings(options: RawOptions, config: JudgeConfig, run_id: str) -> JudgeSettings:
-    """Returns the settings of the judge. Options take precedence over the config. Raises ConfigError."""
+def judge_settings(options: RawJudgeOptions, config: JudgeConfig, run_id: str) -> JudgeSettings:
+    """Returns who judges: the command line goes before the config; raises ConfigError."""
     if options.judge_concurrency < 1:
         raise ConfigError(f"--judge_concurrency must be 1 or more, not {options.judge_concurrency}")
     if not 0 <= options.sample_rate <= 1:
@@ -196,7 +208,7 @@ def judge_settings(options: RawOptions, config: JudgeConfig, run_id: str) -> Jud
     return JudgeSettings(judge, options.judge_concurrency, run_id, options.estimate)
 
 
-def _judge_kind(options: RawOptions, config: JudgeConfig) -> JudgeKind:
+def _judge_kind(options: RawJudgeOptions, config: JudgeConfig) -> JudgeKind:
     named = JUDGES.find(options.judge, "--judge ") if options.judge else None
     kind = named or chosen_judge(config, os.environ)
     if not options.estimate or kind.connect:
@@ -204,6 +216,14 @@ def _judge_kind(options: RawOptions, config: JudgeConfig) -> JudgeKind:
     if named or config.backend:
         raise ConfigError("--estimate needs a judge with a model; the configured judge has none")
     return next(each for each in JUDGES.values() if each.connect)
+
+
+def try_judge(settings: RunSettings) -> None:
+    """Raises ConfigError if the judge cannot work: before anything runs, at no cost."""
+    selection = settings.selection
+    asked = (*selection.judged, *(selection.of_dialects if settings.eval_cases else ()))
+    if asked:
+        check_judge(settings.judge, os.environ, [criterion.options for criterion in asked])
 
 
 def _known_gates(names: list[str], criteria: tuple[Criterion, ...]) -> tuple[str, ...]:

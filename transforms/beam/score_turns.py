@@ -4,7 +4,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Protocol
 
 import apache_beam as beam
-from apache_beam.metrics.metric import Metrics
 from apache_beam.pvalue import DoOutputsTuple, PCollection, TaggedOutput
 from apache_beam.transforms.window import GlobalWindows
 from apache_beam.utils.timestamp import Timestamp
@@ -22,8 +21,6 @@ from turnwise.transforms.metrics.state import MetricsState
 from turnwise.transforms.scoring.conversation import ScoredConversation, score_conversation
 from turnwise.transforms.scoring.inferred_effects import GuessCounts
 
-GUESSED_TOOLS = "turnwise.guessed_tools"
-"""Namespace of Beam's counters, `EFFECT|TOOL`."""
 STATISTICS = "statistics"
 SCORES = "scores"
 RESULTS = "results"
@@ -82,9 +79,9 @@ class ScoringDoFn(CountingDoFn):
 
     def finish_bundle(self) -> Iterator[Any]:
         """Yields what leaves with the bundle."""
-        super().finish_bundle()
         for key, number in self._guesses.items():
-            Metrics.counter(GUESSED_TOOLS, key).inc(number)
+            self.count(key, number)
+        super().finish_bundle()
         yield from self._emission.finish()
 
     def outputs(self, scored: ScoredConversation, timestamp: Timestamp | None = None) -> Iterator[Any]:

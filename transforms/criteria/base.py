@@ -150,7 +150,17 @@ class Criterion(BaseModel, ABC):
 
 
 class MeasuredCriterion(Criterion):
-    """A measure that is computed."""
+    """A measure that is computed.
+
+    >>> import turnwise
+    >>> class ShortAnswer(turnwise.MeasuredCriterion):
+    ...     name = "short_answer"
+    ...     def score(self, sample, pair):
+    ...         return turnwise.Score(float(len(pair.actual.agent) < 80))
+    >>> log = {"conversation_id": "c1", "turns": [{"user": "Hi", "agent": "Hello"}]}
+    >>> turnwise.evaluate(log, criteria={"short_answer": 1.0}).passed
+    True
+    """
 
     @abstractmethod
     def score(self, sample: Sample, pair: TurnPair) -> Scores:
@@ -167,6 +177,15 @@ class JudgedCriterion(Criterion):
     Attributes:
         judge_model_options: Which model is asked, and how often.
         sample_rate: Share of the conversations that are judged, 0..1, the same ones in every run.
+
+    >>> import turnwise
+    >>> class Asked(turnwise.JudgedCriterion):
+    ...     name = "asked"
+    ...     async def judge(self, sample, pair, ask):
+    ...         return turnwise.Score(1.0)
+    >>> log = {"conversation_id": "c1", "turns": [{"user": "Hi", "agent": "Hello"}]}
+    >>> turnwise.evaluate(log, criteria={"asked": 1.0}, judge="local").passed
+    True
     """
 
     default_samples: ClassVar[int] = 1

@@ -8,7 +8,9 @@ from turnwise.schemas.case import CaseKey, EvalCase
 from turnwise.schemas.conversation import Conversation
 from turnwise.schemas.failure import Failure, record_failure
 from turnwise.schemas.record import Receipt, Record
+from turnwise.transforms.formats.base import record_place
 from turnwise.transforms.formats.events import ConversationEvent, add_clashes, distinct, in_order, join_events
+from turnwise.transforms.formats.problems import checked, with_turns
 from turnwise.transforms.formats.registry import CaseReader, LogReader
 
 _PLACES_SHOWN = 3
@@ -46,6 +48,22 @@ def parse_record(
             yield record_failure("parse", one, own)
         else:
             yield LoggedConversation(one, own)
+
+
+def parse_conversation(
+    conversation: Conversation, record: Record, count: Count
+) -> LoggedConversation | Failure:
+    """Returns a copy of a conversation that was not read from a record, if it can be scored."""
+    count("records", 1)
+    try:
+        found = with_turns(checked(conversation))
+        found.conversation_id = found.conversation_id or record_place(record)
+    except Exception as error:
+        count("lost_records", 1)
+        return record_failure("parse", error, record)
+    count("parsed_records", 1)
+    count("conversations", 1)
+    return LoggedConversation(found, record)
 
 
 def _part_of(record: Record, part: int, parts: int) -> Record:

@@ -26,6 +26,11 @@ class TurnPair:
         expected: The golden turn; None: nothing is expected of this turn, or it is an extra one.
         actual: The recorded turn; None: it is missing.
         label: MISSING_TURN or EXTRA_TURN where the two sides do not have the same number of turns.
+
+    >>> import turnwise
+    >>> pair = turnwise.TurnPair(0, None, turnwise.Turn(user="Hi", agent="Hello"))
+    >>> pair.actual.agent
+    'Hello'
     """
 
     index: int
@@ -50,6 +55,12 @@ class Sample:
         is_whole: Whether there are no gaps, every turn can be scored, and the agent spoke in the last one.
         tags: The tags of the conversation and those of its case, each once.
         run_of: The key of the case that the conversation is a run of; None: it has none that is named.
+
+    >>> import turnwise
+    >>> from turnwise.schemas.record import Record
+    >>> log = turnwise.Conversation(conversation_id="c1", turns=[turnwise.Turn(user="Hi", agent="Hello")])
+    >>> [pair.index for pair in turnwise.Sample(log, None, Record("log", 1, b"")).pairs]
+    [0]
     """
 
     conversation: Conversation

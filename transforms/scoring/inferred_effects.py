@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from turnwise.transforms.criteria.calls.base import UsesToolEffects
 from turnwise.transforms.scoring.conversation import ScoredConversation
 
+GUESS = "guess "
+"""Start of the names of the counters, `guess EFFECT|TOOL`."""
 _MOST_TOOLS = 1_000
 _LONGEST_NAME = 200
 
@@ -19,7 +21,7 @@ class GuessCounts:
     def add(self, scored: ScoredConversation) -> None:
         """Counts the guesses that the scores of a conversation rest on (`details.guessed`), each once."""
         for name, effect in guessed_tools(scored).items():
-            key = f"{effect}|{name[:_LONGEST_NAME]}"
+            key = f"{GUESS}{effect}|{name[:_LONGEST_NAME]}"
             if key in self._counts or len(self._counts) < _MOST_TOOLS:
                 self._counts[key] += 1
 

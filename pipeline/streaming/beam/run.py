@@ -3,9 +3,9 @@
 import apache_beam as beam
 from apache_beam.options.pipeline_options import PipelineOptions
 
-from turnwise.pipeline.batch.run import only_translates, run_to_the_end, translate, try_judge
+from turnwise.pipeline.batch.run import only_translates, run_to_the_end, translate
 from turnwise.pipeline.io.eval_cases import cases_of_stream
-from turnwise.pipeline.settings.run import RunSettings
+from turnwise.pipeline.settings.run import RunSettings, try_judge
 from turnwise.pipeline.streaming.alerts.sinks import open_alert_sink
 from turnwise.pipeline.streaming.beam.shared_files import SharedFiles
 from turnwise.pipeline.streaming.beam.sources import ConnectorOptions, read_arrivals

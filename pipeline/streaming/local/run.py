@@ -13,9 +13,9 @@ import apache_beam as beam
 from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.testing.test_stream_service import TestStreamServiceController
 
-from turnwise.pipeline.batch.run import keep_inputs, run_to_the_end, try_judge
+from turnwise.pipeline.batch.run import keep_inputs, run_to_the_end
 from turnwise.pipeline.batch.signals import drained_by_signal
-from turnwise.pipeline.batch.summary import Figures, report
+from turnwise.pipeline.batch.summary import report
 from turnwise.pipeline.io.directory import (
     ALERTS_FILE,
     PROGRESS_FILE,
@@ -24,12 +24,14 @@ from turnwise.pipeline.io.directory import (
     locked,
 )
 from turnwise.pipeline.io.eval_cases import cases_of_stream
-from turnwise.pipeline.settings.run import RunSettings
+from turnwise.pipeline.report.counts import guesses_by_tool
+from turnwise.pipeline.report.summary import Figures
+from turnwise.pipeline.settings.run import RunSettings, try_judge
 from turnwise.pipeline.streaming.alerts.sinks import open_alert_sink
 from turnwise.pipeline.streaming.build import build_stream
 from turnwise.pipeline.streaming.inputs.open import SourceOptions, open_source
 from turnwise.pipeline.streaming.inputs.source import StreamSource
-from turnwise.pipeline.streaming.local.counts import stream_counts, stream_guesses
+from turnwise.pipeline.streaming.local.counts import stream_counts
 from turnwise.pipeline.streaming.local.engine import Engine, Limits
 from turnwise.pipeline.streaming.local.in_flight import InFlightRecords
 from turnwise.pipeline.streaming.local.live import LiveView
@@ -178,5 +180,5 @@ def _report(settings: RunSettings, store: StreamStorage, late: int, unread: Sequ
     run_id = settings.run.run_id
     rows = [dict(row) for entry in sorted(store.totals.items()) for row in version_rows(entry, run_id)]
     counts = {**stream_counts(store.counts), "late_conversations": late, "unread_ends": len(unread)}
-    figures = Figures(counts, JUDGING.judged, stream_guesses(store.counts), unread)
+    figures = Figures(counts, JUDGING.judged, guesses_by_tool(store.counts), unread)
     return report(settings, figures, rows)

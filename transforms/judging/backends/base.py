@@ -85,7 +85,20 @@ class RawReply:
 
 
 class Backend(Protocol):
-    """A model's API."""
+    """A model's API.
+
+    >>> import turnwise
+    >>> from turnwise.transforms.judging.backends.base import RawReply
+    >>> class Same:
+    ...     async def generate(self, request, count):
+    ...         return [RawReply('{"reasoning": "", "is_the_agent_response_valid": "valid"}')] * count
+    ...     async def aclose(self):
+    ...         pass
+    >>> turn = {"user": "Hi", "agent": "Hello", "expected": {"response": "Good day"}}
+    >>> log = {"conversation_id": "c1", "turns": [turn]}
+    >>> turnwise.evaluate(log, criteria={"final_response_match_v2": 0.5}, judge=Same()).status
+    'PASS'
+    """
 
     async def generate(self, request: Request, count: int) -> list[RawReply]:
         """Makes one call, with retries and a time-out.

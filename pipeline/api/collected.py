@@ -1,0 +1,128 @@
+"""Collects what an evaluation gives."""
+
+from collections import Counter
+from collections.abc import Iterator
+
+from turnwise.pipeline.api.inputs import Inputs, eval_cases, logged_conversations
+from turnwise.pipeline.api.result import RunResult
+from turnwise.pipeline.api.table import Table
+from turnwise.pipeline.report.counts import failure_counters, guesses_by_tool, run_counts
+from turnwise.pipeline.report.gates import gate_problems
+from turnwise.pipeline.report.judge import Usage, judge_document
+from turnwise.pipeline.report.summary import Figures, summary_text
+from turnwise.pipeline.settings.run import RunSettings
+from turnwise.schemas.case import CaseKey, EvalCase
+from turnwise.schemas.conversation import Conversation
+from turnwise.schemas.failure import Failure, record_failure
+from turnwise.schemas.rows import FailureRow, ResultRow, ScoreRow
+from turnwise.schemas.values import JsonObject
+from turnwise.transforms.evaluation import decide
+from turnwise.transforms.formats.registry import CaseReader, LogReader
+from turnwise.transforms.matching.cases import CaseIndex, match_case
+from turnwise.transforms.matching.sample import Sample
+from turnwise.transforms.metrics.rows import failure_rows, slice_rows, turn_rows, version_rows
+from turnwise.transforms.metrics.state import MetricsState
+from turnwise.transforms.scoring.conversation import ScoredConversation
+from turnwise.transforms.scoring.inferred_effects import GuessCounts
+
+_READING = ("read", "parse", "parse_case")
+
+
+class Collected:
+    """The rows, sums and counts of one evaluation."""
+
+    def __init__(self, settings: RunSettings) -> None:
+        self._settings = settings
+        self._counts: Counter[str] = Counter()
+        self._guesses = GuessCounts()
+        self._sums: dict[str, MetricsState] = {}
+        self._scores: list[ScoreRow] = []
+        self._results: list[ResultRow] = []
+        self._failures: list[FailureRow] = []
+
+    def samples(self, logs: Inputs[Conversation], given: Inputs[EvalCase] | None) -> Iterator[Sample]:
+        """Yields the conversations beside their cases; what is lost on the way is collected.
+
+        Raises:
+            ConfigError: A path names nothing.
+        """
+        config, limit = self._settings.config, self._settings.max_record_bytes
+        cases = eval_cases(given, CaseReader(config.ces), limit, self._count) if given else None
+        self._fail(cases.failures if cases else [])
+        index = CaseIndex(cases.cases if cases else None)
+        unused: set[CaseKey] = {case.key for case in cases.cases} if cases else set()
+        reader = LogReader(self._settings.input_format, config.discovery_engine)
+        for logged in logged_conversations(logs, reader, limit, self._count):
+            found = logged if isinstance(logged, Failure) else match_case(index, *logged, self._count)
+            if isinstance(found, Failure):
+                self._fail([found])
+                continue
+            if found.eval_case is not None:
+                unused.discard(found.eval_case.key)
+            yield found
+        self._count("unused_cases", len(unused))
+
+    def add(self, scored: ScoredConversation) -> None:
+        """Decides a scored conversation and takes its rows."""
+        try:
+            evaluated = decide(scored, self._settings.run)
+        except Exception as error:
+            self.lose(scored.sample, error)
+            return
+        self._count("results")
+        self._guesses.add(scored)
+        self._fail(scored.failures)
+        self._scores += evaluated.scores
+        self._results += evaluated.results
+        evaluated.add_to(self._sums)
+
+    def lose(self, sample: Sample, error: Exception) -> None:
+        """Takes the failure of a conversation that could not be scored."""
+        self._count("lost_conversations")
+        self._fail([record_failure("score", error, sample.record, sample.conversation.conversation_id)])
+
+    def result(self, usage: Usage) -> RunResult:
+        """Returns everything; `usage` is what the judge was asked."""
+        run_id = self._settings.run.run_id
+        sums = sorted(self._sums.items())
+        versions = [row for entry in sums for row in version_rows(entry, run_id)]
+        turns = [row for entry in sums for row in turn_rows(entry, run_id)]
+        slices = [row for entry in sums for row in slice_rows(entry, run_id)]
+        counts = run_counts(self._counts)
+        shown: list[JsonObject] = [dict(row) for row in versions]
+        problems = gate_problems(self._settings, counts, shown, self._missed, self._lost_places)
+        figures = Figures(counts, usage, guesses_by_tool(dict(self._guesses.items())))
+        has_failed = any(row["evaluation_status"] == "FAIL" for row in self._results)
+        return RunResult(
+            run_id=run_id,
+            status="FAIL" if has_failed else None if problems else "PASS",
+            problems=tuple(problems),
+            scores=Table("scores", self._scores),
+            results=Table("results", self._results),
+            metrics_by_app_version=Table("metrics_by_app_version", versions),
+            metrics_by_turn=Table("metrics_by_turn", turns),
+            metrics_by_slice=Table("metrics_by_slice", slices),
+            failures=Table("failures", self._failures),
+            counts=counts,
+            judge=judge_document(self._settings, usage),
+            summary=summary_text(self._settings, figures, shown),
+        )
+
+    def _count(self, name: str, number: int = 1) -> None:
+        self._counts[name] += number
+
+    def _fail(self, failures: list[Failure]) -> None:
+        for failure in failures:
+            for row in failure_rows(failure, self._settings.run.run_id):
+                self._failures.append(row)
+                self._counts.update(failure_counters(row))
+
+    def _missed(self, criterion: str) -> list[str]:
+        missed = (row["conversation_id"] for row in self._results if row["evaluation_status"] != "PASS")
+        return list(dict.fromkeys(missed))
+
+    def _lost_places(self) -> list[str]:
+        lost = (row for row in self._failures if row["stage"] in _READING)
+        return [
+            f"{row['source']}:{row['position']}" if row["position"] else str(row["source"]) for row in lost
+        ]

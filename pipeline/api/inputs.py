@@ -1,0 +1,122 @@
+"""Conversations and eval cases as Python code hands them in: paths, records as Python values, or objects."""
+
+import json
+import os
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
+from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
+
+from turnwise.pipeline.io.eval_cases import Cases, case_records, read_cases
+from turnwise.pipeline.io.files import file_patterns, file_records, matched_files
+from turnwise.schemas.case import EvalCase
+from turnwise.schemas.conversation import Conversation
+from turnwise.schemas.failure import Failure, record_failure
+from turnwise.schemas.record import Record
+from turnwise.transforms.formats.events import ConversationEvent
+from turnwise.transforms.formats.parsing import (
+    Count,
+    LoggedConversation,
+    join_session,
+    parse_conversation,
+    parse_record,
+)
+from turnwise.transforms.formats.registry import CaseReader, LogReader, is_one_record
+
+T = TypeVar("T", Conversation, EvalCase)
+
+Path: TypeAlias = str | os.PathLike[str]
+ConversationInput: TypeAlias = Path | Mapping[str, Any] | Conversation
+CaseInput: TypeAlias = Path | Mapping[str, Any] | EvalCase
+
+
+class Inputs(NamedTuple, Generic[T]):
+    """What was handed in.
+
+    Attributes:
+        name: What the parameter is called.
+        paths: Files, directories, globs and, of eval cases, addresses of stores.
+        items: Records, objects with their places, and what is no record.
+    """
+
+    name: str
+    paths: list[str]
+    items: list[Record | tuple[Record, T] | Failure]
+
+
+def sort_inputs(name: str, values: object, kind: type[T]) -> Inputs[T]:
+    """Tells paths, records and objects apart.
+
+    Args:
+        name: What the parameter is called.
+        values: One of them, or several.
+        kind: The class of the objects.
+
+    Raises:
+        TypeError: Something is none of these.
+    """
+    if isinstance(values, str | os.PathLike | Mapping | kind):
+        found: list[object] = [values]
+    elif isinstance(values, Iterable) and not isinstance(values, bytes):
+        found = list(values)
+        found = [found] if isinstance(values, list) and is_one_record(found) else found
+    else:
+        raise TypeError(f"{name}: {type(values).__name__} is no path, dict or {kind.__name__}, nor several")
+    inputs: Inputs[T] = Inputs(name, [], [])
+    for position, value in enumerate(found, 1):
+        place = Record(name, position, b"")
+        if isinstance(value, str | os.PathLike):
+            inputs.paths.append(os.fsdecode(value))
+        elif isinstance(value, kind):
+            inputs.items.append((place, value))
+        elif isinstance(value, Mapping | list):
+            inputs.items.append(_as_record(value, place))
+        else:
+            said = f"{type(value).__name__} is no path, dict or {kind.__name__}"
+            raise TypeError(f"{name}[{position - 1}]: {said}")
+    return inputs
+
+
+def _as_record(value: object, place: Record) -> Record | Failure:
+    try:
+        value = dict(value) if isinstance(value, Mapping) else value
+        return place._replace(data=json.dumps(value, ensure_ascii=False, allow_nan=False).encode())
+    except (TypeError, ValueError, RecursionError) as error:
+        return record_failure("read", error, place)
+
+
+def logged_conversations(
+    inputs: Inputs[Conversation], reader: LogReader, limit: int, count: Count
+) -> Iterator[LoggedConversation | Failure]:
+    """Yields conversations and failures: of files by name, then of values in order, then joined events.
+
+    Args:
+        inputs: What was handed in.
+        reader: How records are read.
+        limit: A record of more bytes in a file is a failure.
+        count: Adds a number to a counter.
+
+    Raises:
+        ConfigError: A path names nothing.
+    """
+    paths = matched_files(file_patterns(inputs.name, inputs.paths))
+    events: defaultdict[str, list[ConversationEvent]] = defaultdict(list)
+    for one in chain(chain.from_iterable(file_records(path, limit) for path in paths), inputs.items):
+        if isinstance(one, Failure):
+            count("unread_records", 1)
+            yield one
+        elif not isinstance(one, Record):
+            yield parse_conversation(one[1], one[0], count)
+        else:
+            for found in parse_record(reader, one, count):
+                if isinstance(found, ConversationEvent):
+                    events[found.session_id].append(found)
+                else:
+                    yield found
+    for session_id, given in events.items():
+        yield from join_session(session_id, given, count)
+
+
+def eval_cases(inputs: Inputs[EvalCase], reader: CaseReader, limit: int, count: Count) -> Cases:
+    """Returns eval cases and what could not be read; raises ConfigError if a path names nothing."""
+    return read_cases(chain(case_records(inputs.name, inputs.paths, limit), inputs.items), reader, count)

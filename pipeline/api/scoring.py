@@ -1,0 +1,68 @@
+"""Scores samples; the questions of several to the judge are in flight together."""
+
+import asyncio
+from collections import deque
+from collections.abc import Iterable
+from typing import Protocol
+
+from turnwise.transforms.judging.ask import Ask
+from turnwise.transforms.matching.sample import Sample
+from turnwise.transforms.scoring.conversation import (
+    ScoredConversation,
+    judge_conversation,
+    score_conversation,
+)
+from turnwise.transforms.scoring.selection import Selection
+
+
+class Receiver(Protocol):
+    """Takes what is scored, and what could not be."""
+
+    def add(self, scored: ScoredConversation) -> None:
+        """Takes a scored conversation."""
+
+    def lose(self, sample: Sample, error: Exception) -> None:
+        """Takes a sample whose scoring raised."""
+
+
+async def score_all(
+    samples: Iterable[Sample], selection: Selection, ask: Ask, most: int, receiver: Receiver
+) -> None:
+    """Scores samples and hands them over in order.
+
+    Args:
+        samples: What is scored.
+        selection: By which criteria.
+        ask: The way to the judge.
+        most: Samples that wait for the judge at the same time.
+        receiver: Takes the scored conversations.
+
+    Raises:
+        AuthenticationError: The judge's credentials are refused.
+    """
+    waiting: deque[tuple[ScoredConversation, asyncio.Task[None]]] = deque()
+
+    async def hand_over() -> None:
+        await waiting[0][1]
+        receiver.add(waiting.popleft()[0])
+
+    try:
+        for sample in samples:
+            try:
+                scored = score_conversation(sample, selection.measured)
+                judged = selection.of(sample)
+            except Exception as error:
+                receiver.lose(sample, error)
+                continue
+            scored.sampled_out = judged.sampled_out
+            waiting.append((scored, asyncio.create_task(judge_conversation(scored, judged.asked, ask))))
+            await asyncio.sleep(0)
+            while waiting and (len(waiting) > most or waiting[0][1].done()):
+                await hand_over()
+        while waiting:
+            await hand_over()
+    finally:
+        tasks = [task for _, task in waiting]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)

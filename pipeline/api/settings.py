@@ -1,0 +1,88 @@
+"""The keywords of `turnwise.evaluate` as the settings of a run."""
+
+import json
+import os
+from collections.abc import Mapping
+from typing import Any, NamedTuple, TypeAlias
+
+from turnwise.pipeline.settings.config_file import read_config
+from turnwise.pipeline.settings.run import (
+    RawJudgeOptions,
+    RunSettings,
+    check_rubrics,
+    judge_settings,
+    run_info,
+)
+from turnwise.schemas.config import ConfigError, EvalConfig
+from turnwise.transforms.formats.base import check_log_format
+from turnwise.transforms.judging.backends.base import Backend
+from turnwise.transforms.scoring.config import build_criteria, parse_config
+from turnwise.transforms.scoring.verdict import STATUS
+
+Config: TypeAlias = EvalConfig | Mapping[str, Any] | str | os.PathLike[str]
+
+
+class Options(NamedTuple):
+    """The keywords of an evaluation."""
+
+    criteria: Mapping[str, Any] | None = None
+    config: Config | None = None
+    judge: str | Backend | None = None
+    judge_concurrency: int = 64
+    sample_rate: float = 1.0
+    input_format: str = "auto"
+    run_id: str | None = None
+
+
+def run_settings(options: Options, has_cases: bool) -> RunSettings:
+    """Returns the settings that the keywords stand for; raises ConfigError for the first mistake."""
+    config = with_criteria(read_any_config(options.config), options.criteria)
+    check_log_format(options.input_format)
+    criteria = build_criteria(config)
+    check_rubrics(criteria, has_cases, options.input_format)
+    run = run_info(options.run_id, config)
+    name = options.judge if isinstance(options.judge, str) else None
+    # A judge object is used in place of the one that the settings name.
+    stated = name if options.judge is None or name else "local"
+    judge = RawJudgeOptions(
+        judge=stated,
+        judge_concurrency=options.judge_concurrency,
+        sample_rate=options.sample_rate,
+    )
+    return RunSettings(
+        run=run,
+        config=config,
+        criteria=criteria,
+        judge=judge_settings(judge, config.judge, run.run_id),
+        sample_rate=options.sample_rate,
+        input=("conversations",),
+        input_format=options.input_format,
+        eval_cases=("cases",) if has_cases else (),
+        fail_on=(STATUS,),
+    )
+
+
+def read_any_config(config: Config | None) -> EvalConfig:
+    """Returns a config that is given as an object, a dict, a path, or not at all; raises ConfigError."""
+    if isinstance(config, EvalConfig):
+        return config
+    if isinstance(config, Mapping):
+        return parse_config(_json(dict(config)))
+    return read_config(None if config is None else os.fspath(config))
+
+
+def with_criteria(config: EvalConfig, criteria: Mapping[str, Any] | None) -> EvalConfig:
+    """Returns a config with these criteria; raises ConfigError if it names some itself."""
+    if criteria is None:
+        return config
+    if "criteria" in config.model_fields_set:
+        raise ConfigError("criteria: given twice, as `criteria` and in the config")
+    own = config.model_dump(mode="json", exclude_unset=True)
+    return parse_config(_json({**own, "criteria": dict(criteria)}), "config")
+
+
+def _json(value: Mapping[str, Any]) -> str:
+    try:
+        return json.dumps(value)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ConfigError(f"config: {error}") from None

@@ -1,0 +1,87 @@
+"""Says whether a run failed, and why."""
+
+from collections.abc import Callable, Sequence
+
+from turnwise.pipeline.report.missed import LONGEST_PLACE, names_text
+from turnwise.pipeline.report.table import balance_text
+from turnwise.pipeline.settings.run import RunSettings
+from turnwise.schemas.values import JsonObject
+
+
+def gate_problems(
+    settings: RunSettings,
+    counts: JsonObject,
+    rows: Sequence[JsonObject],
+    missed: Callable[[str], list[str]] = lambda criterion: [],
+    lost_places: Callable[[], list[str]] = list,
+) -> list[str]:
+    """Returns why the run fails, one line per reason; empty if it does not.
+
+    Args:
+        settings: Settings of the run.
+        counts: Numbers of what was read, scored and lost.
+        rows: Rows of `metrics_by_app_version` over the whole run.
+        missed: Returns the conversations that failed a criterion or are undecided on it.
+        lost_places: Returns source and position of lost records and cases.
+    """
+    problems = _nothing_scored(counts, rows)
+    if not _is_balanced(counts):
+        problems.append(f"the counts do not add up: {'; '.join(balance_text(counts).splitlines())}")
+    unread = counts.get("unread_ends", 0)
+    lost = counts["lost_records"] + counts["lost_conversations"] + unread
+    total = counts["lost_records"] + counts["conversations"] + unread
+    limit = settings.max_failure_ratio
+    if limit is not None and total and lost / total > limit:
+        problems.append(
+            f"{lost} of {total} records and conversations failed, more than --max_failure_ratio {limit:g}"
+        )
+    if counts["lost_cases"] and not counts["cases"] and not settings.is_streaming:
+        problems.append(f"no eval case was read: {counts['lost_cases']} failed; see failures-*")
+    for name in settings.fail_on:
+        problem = _gate(name, settings, counts, rows)
+        if problem:
+            lost_text = _lost_text(settings, counts, lost_places)
+            names = [text for text in (names_text(missed(name)), lost_text) if text]
+            problems.append(f"{name}: {problem}" + (f": {'; '.join(names)}" if names else ""))
+    return problems
+
+
+def _lost_text(settings: RunSettings, counts: JsonObject, lost_places: Callable[[], list[str]]) -> str:
+    """Returns source and position of lost records that leave a gate undecided; empty if there are none."""
+    records = counts["lost_records"] if settings.max_failure_ratio is None else 0
+    return f"lost: {names_text(lost_places(), LONGEST_PLACE)}" if records or counts["lost_cases"] else ""
+
+
+def _nothing_scored(counts: JsonObject, rows: Sequence[JsonObject]) -> list[str]:
+    """Returns why no conversation has a score or a verdict; empty if one has."""
+    if any(row["scored"] for row in rows):
+        return []
+    lost = counts["lost_records"] + counts["lost_conversations"]
+    if counts["results"]:
+        reason = f"{counts['results']} conversations have no value by any criterion; see scores-*"
+    elif counts.get("unread_ends"):
+        reason = f"{lost} records and conversations failed, {counts['unread_ends']} files break off"
+    elif lost:
+        reason = f"{lost} records and conversations failed; see failures-*"
+    else:
+        reason = "the input holds no record"
+    return [f"no conversation was scored: {reason}"]
+
+
+def _is_balanced(counts: JsonObject) -> bool:
+    conversations = counts["results"] + counts["lost_conversations"]
+    records = counts["parsed_records"] + counts["lost_records"]
+    return bool(conversations == counts["conversations"] and records == counts["records"])
+
+
+def _gate(name: str, settings: RunSettings, counts: JsonObject, rows: Sequence[JsonObject]) -> str | None:
+    own = [row for row in rows if row["criterion"] == name and row["level"] == "conversation"]
+    failed = sum(row["fail_count"] for row in own)
+    undecided = sum(row["count"] - row["pass_count"] - row["fail_count"] for row in own)
+    undecided += sum(row["errors"] for row in rows if row["criterion"] == name)
+    undecided += counts["lost_cases"] + counts["unused_cases"]
+    if settings.max_failure_ratio is None:
+        undecided += counts["lost_records"] + counts["lost_conversations"] + counts.get("unread_ends", 0)
+    if not sum(row["count"] for row in own):
+        return "nothing was scored"
+    return f"{failed} failed, {undecided} not decided" if failed or undecided else None

@@ -1,0 +1,47 @@
+"""The text about a finished run."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from turnwise.pipeline.report.judge import Usage, judge_text
+from turnwise.pipeline.report.table import balance_text, custom_text, guesses_text, idle_text, version_table
+from turnwise.pipeline.settings.run import RunSettings
+from turnwise.schemas.values import JsonObject
+
+
+class Figures(NamedTuple):
+    """Figures of a run beside its metrics.
+
+    Attributes:
+        counts: Numbers of what was read, scored and lost.
+        usage: Usage of judges.
+        guesses: The tools whose effect was guessed.
+        unread: Incomplete ends of a stream's input that were not read, one line each.
+    """
+
+    counts: JsonObject
+    usage: Usage
+    guesses: JsonObject
+    unread: Sequence[str] = ()
+
+
+def summary_text(settings: RunSettings, figures: Figures, rows: Sequence[JsonObject]) -> str:
+    """Returns the table of app versions, what became of every record, and what the judge did.
+
+    Args:
+        settings: What the run was asked to do.
+        figures: What it did.
+        rows: Rows of `metrics_by_app_version` over the whole run.
+    """
+    counts = figures.counts
+    parts = [
+        version_table(rows, settings.criteria_names, counts["failures_by_version"])
+        if rows
+        else "no conversation was scored",
+        f"\n{balance_text(counts)}",
+        judge_text(settings, figures.usage, rows),
+        idle_text(settings.criteria, rows) if rows else "",
+        custom_text(settings.criteria),
+        guesses_text(figures.guesses) if figures.guesses else "",
+    ]
+    return "\n".join(part for part in parts if part)
