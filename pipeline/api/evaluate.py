@@ -12,15 +12,13 @@ from turnwise.pipeline.api.inputs import CaseInput, ConversationInput, sort_inpu
 from turnwise.pipeline.api.result import RunResult
 from turnwise.pipeline.api.scoring import score_all
 from turnwise.pipeline.api.settings import Config, Options, run_settings
-from turnwise.pipeline.settings.run import RunSettings, try_judge
+from turnwise.pipeline.settings.run import try_judge
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import Conversation
 from turnwise.transforms.judging.backends.base import Backend
-from turnwise.transforms.judging.judge import Judge
+from turnwise.transforms.judging.judges.base import JudgeKind
 from turnwise.transforms.judging.limits.counts import JudgeCounts
-from turnwise.transforms.judging.limits.pace import Pace
-from turnwise.transforms.judging.requests import Requests
-from turnwise.transforms.judging.setup import BuiltJudge, build_judge
+from turnwise.transforms.judging.setup import build_judge
 
 T = TypeVar("T")
 _WAITING_PER_CALL = 2
@@ -32,7 +30,7 @@ def evaluate(
     cases: CaseInput | Iterable[CaseInput] | None = None,
     criteria: Mapping[str, Any] | None = None,
     config: Config | None = None,
-    judge: str | Backend | None = None,
+    judge: str | Backend | JudgeKind | None = None,
     judge_concurrency: int = 64,
     sample_rate: float = 1.0,
     input_format: str = "auto",
@@ -101,7 +99,7 @@ async def evaluate_async(
     cases: CaseInput | Iterable[CaseInput] | None = None,
     criteria: Mapping[str, Any] | None = None,
     config: Config | None = None,
-    judge: str | Backend | None = None,
+    judge: str | Backend | JudgeKind | None = None,
     judge_concurrency: int = 64,
     sample_rate: float = 1.0,
     input_format: str = "auto",
@@ -125,26 +123,14 @@ async def evaluate_async(
     collected = Collected(settings)
     samples = collected.samples(logs, given)
     counts = JudgeCounts()
-    if isinstance(judge, str | None):
-        await asyncio.to_thread(try_judge, settings)
-        built = build_judge(settings.judge, os.environ, counts)
-    else:
-        built = _judge_of(judge, settings, counts)
+    await asyncio.to_thread(try_judge, settings)
+    built = build_judge(settings.judge, os.environ, counts)
     try:
         most = _WAITING_PER_CALL * judge_concurrency
         await score_all(samples, settings.selection, built.ask, most, collected)
     finally:
         await built.aclose()
     return collected.result(counts.take())
-
-
-def _judge_of(backend: Backend, settings: RunSettings, counts: JudgeCounts) -> BuiltJudge:
-    """Returns the judge that asks a backend of the caller's; its replies are not kept from run to run."""
-    config = settings.judge.config
-    name = f"{type(backend).__module__}.{type(backend).__qualname__}"
-    pace = Pace(config.requests_per_minute)
-    judge = Judge(config, backend, Requests(config, name), counts, pace, settings.judge.concurrency)
-    return BuiltJudge(judge, judge.aclose)
 
 
 def _finished(coroutine: Coroutine[Any, Any, T]) -> T:

@@ -3,6 +3,7 @@
 import json
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, NamedTuple, TypeAlias
 
 from turnwise.pipeline.settings.config_file import read_config
@@ -14,8 +15,12 @@ from turnwise.pipeline.settings.run import (
     run_info,
 )
 from turnwise.schemas.config import ConfigError, EvalConfig
+from turnwise.schemas.judge_config import JudgeConfig
 from turnwise.transforms.formats.base import check_log_format
 from turnwise.transforms.judging.backends.base import Backend
+from turnwise.transforms.judging.judges.base import JudgeKind
+from turnwise.transforms.judging.judges.none import NONE
+from turnwise.transforms.judging.setup import JudgeSettings
 from turnwise.transforms.scoring.config import build_criteria, parse_config
 from turnwise.transforms.scoring.verdict import STATUS
 
@@ -27,7 +32,7 @@ class Options(NamedTuple):
 
     criteria: Mapping[str, Any] | None = None
     config: Config | None = None
-    judge: str | Backend | None = None
+    judge: str | Backend | JudgeKind | None = None
     judge_concurrency: int = 64
     sample_rate: float = 1.0
     input_format: str = "auto"
@@ -41,25 +46,38 @@ def run_settings(options: Options, has_cases: bool) -> RunSettings:
     criteria = build_criteria(config)
     check_rubrics(criteria, has_cases, options.input_format)
     run = run_info(options.run_id, config)
-    name = options.judge if isinstance(options.judge, str) else None
-    # A judge object is used in place of the one that the settings name.
-    stated = name if options.judge is None or name else "local"
-    judge = RawJudgeOptions(
-        judge=stated,
-        judge_concurrency=options.judge_concurrency,
-        sample_rate=options.sample_rate,
-    )
     return RunSettings(
         run=run,
         config=config,
         criteria=criteria,
-        judge=judge_settings(judge, config.judge, run.run_id),
+        judge=_judge(options, config.judge, run.run_id),
         sample_rate=options.sample_rate,
         input=("conversations",),
         input_format=options.input_format,
         eval_cases=("cases",) if has_cases else (),
         fail_on=(STATUS,),
     )
+
+
+def _judge(options: Options, config: JudgeConfig, run_id: str) -> JudgeSettings:
+    judge = options.judge
+    name = judge if isinstance(judge, str) else None
+    raw = RawJudgeOptions(
+        judge=name, judge_concurrency=options.judge_concurrency, sample_rate=options.sample_rate
+    )
+    if judge is None or isinstance(judge, str):
+        return judge_settings(raw, config, run_id)
+    kind = judge if isinstance(judge, JudgeKind) else _kind_of(judge)
+    # Replies of an object are not kept from run to run, unless the config names a cache: it may answer otherwise.
+    settings = judge_settings(raw, config.model_copy(update={"backend": NONE.name}), run_id)
+    model = config.model if "model" in config.model_fields_set else kind.model or config.model
+    stated = {"backend": kind.name, "model": model, "cache": settings.config.cache if config.cache else None}
+    return replace(settings, config=settings.config.model_copy(update=stated), own=kind)
+
+
+def _kind_of(backend: Backend) -> JudgeKind:
+    name = f"{type(backend).__module__}.{type(backend).__qualname__}"
+    return JudgeKind(name=name, help="", connect=lambda config, environ, note_retry: backend)
 
 
 def read_any_config(config: Config | None) -> EvalConfig:

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from turnwise.pipeline.settings.run import RunSettings
 from turnwise.schemas.judge_config import JudgeConfig
 from turnwise.schemas.values import JsonObject
-from turnwise.transforms.judging.judges.base import find_judge
 from turnwise.transforms.judging.limits.counts import JudgeUsage, total_cost
 from turnwise.transforms.scoring.verdict import STATUS
 
@@ -16,7 +15,7 @@ def judge_document(settings: RunSettings, usage: Usage) -> JsonObject:
     """Returns the `judge` object of `run.json`."""
     config = settings.judge.config
     document: JsonObject = {"backend": config.backend, "sample_rate": settings.sample_rate}
-    if find_judge(config).connect:
+    if settings.judge.kind.connect:
         document |= {
             "model": config.model,
             "concurrency": settings.judge.concurrency,
@@ -45,7 +44,7 @@ def judge_text(settings: RunSettings, usage: Usage, rows: Sequence[JsonObject]) 
         rows: The rows of `metrics_by_app_version`.
     """
     config = settings.judge.config
-    kind = find_judge(config)
+    kind = settings.judge.kind
     if kind.answer:
         undecided = sum(row["unscored"] for row in rows if row["criterion"] == STATUS)
         is_asked = settings.selection.judged or ((undecided or kind.is_judging) and settings.eval_cases)

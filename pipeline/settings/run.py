@@ -18,7 +18,7 @@ from turnwise.transforms.ces.results import RunInfo
 from turnwise.transforms.criteria import CRITERIA, Criterion
 from turnwise.transforms.criteria.adk.rubric_base import RubricCriterion
 from turnwise.transforms.formats.base import AUTO, FORMATS, check_log_format
-from turnwise.transforms.judging.judges.base import JUDGES, JudgeKind, chosen_judge, find_judge
+from turnwise.transforms.judging.judges.base import JUDGES, JudgeKind, chosen_judge
 from turnwise.transforms.judging.judges.none import NONE
 from turnwise.transforms.judging.setup import JudgeSettings, check_judge
 from turnwise.transforms.scoring.config import build_criteria
@@ -77,7 +77,7 @@ class RunSettings:
     @property
     def selection(self) -> Selection:
         """The criteria, by how they are scored."""
-        has_judge = find_judge(self.judge.config).is_judging
+        has_judge = self.judge.kind.is_judging
         return select(self.criteria, self.sample_rate, {"ces": CES_CRITERIA} if has_judge else None)
 
 

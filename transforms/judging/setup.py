@@ -8,7 +8,7 @@ from turnwise.schemas.judge_config import JudgeConfig
 from turnwise.transforms.judging.ask import Ask, JudgeModelOptions
 from turnwise.transforms.judging.cache import ReplyCache
 from turnwise.transforms.judging.judge import Judge
-from turnwise.transforms.judging.judges.base import find_judge
+from turnwise.transforms.judging.judges.base import JudgeKind, find_judge
 from turnwise.transforms.judging.limits.counts import JudgeCounts
 from turnwise.transforms.judging.limits.estimate import Estimator
 from turnwise.transforms.judging.limits.pace import Pace
@@ -24,12 +24,19 @@ class JudgeSettings:
         concurrency: Calls in flight at most, per worker process.
         run_id: Whose budget it is: another run has another judge.
         only_estimates: Count what would be asked of a model, and ask nothing.
+        own: A judge that was handed in, in place of the one that the config names.
     """
 
     config: JudgeConfig
     concurrency: int = 64
     run_id: str = ""
     only_estimates: bool = False
+    own: JudgeKind | None = None
+
+    @property
+    def kind(self) -> JudgeKind:
+        """The judge; raises ConfigError if the config names none that there is."""
+        return self.own or find_judge(self.config)
 
     def key(self) -> str:
         """Returns a text that equal settings have in common."""
@@ -45,7 +52,7 @@ class BuiltJudge(NamedTuple):
 
 def build_judge(settings: JudgeSettings, environ: Mapping[str, str], counts: JudgeCounts) -> BuiltJudge:
     """Returns the judge that the settings name; raises ConfigError for want of credentials or of a cache."""
-    config, kind = settings.config, find_judge(settings.config)
+    config, kind = settings.config, settings.kind
     if kind.answer:
         return BuiltJudge(kind.answer(), _nothing)
     assert kind.connect
@@ -79,7 +86,7 @@ def check_judge(
         ConfigError: There are no credentials, or they are refused; a model does not exist, or a generation
             setting; the API cannot be reached; the cache cannot be used.
     """
-    config, kind = settings.config, find_judge(settings.config)
+    config, kind = settings.config, settings.kind
     if kind.connect and config.cache:
         ReplyCache(config.cache).close()
     kind.check(config, environ, tuple(options))
