@@ -68,7 +68,7 @@ def _judge(options: Options, config: JudgeConfig, run_id: str) -> JudgeSettings:
     if judge is None or isinstance(judge, str):
         return judge_settings(raw, config, run_id)
     kind = judge if isinstance(judge, JudgeKind) else _kind_of(judge)
-    # Replies of an object are not kept from run to run, unless the config names a cache: it may answer otherwise.
+    # An object may answer otherwise in the next run, so its replies are kept only where the config says so.
     settings = judge_settings(raw, config.model_copy(update={"backend": NONE.name}), run_id)
     model = config.model if "model" in config.model_fields_set else kind.model or config.model
     stated = {"backend": kind.name, "model": model, "cache": settings.config.cache if config.cache else None}

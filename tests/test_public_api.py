@@ -1,0 +1,59 @@
+"""What `import turnwise` offers: names, types and documentation, without Beam."""
+
+import doctest
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import turnwise
+from tests.documentation import ROOT, SAMPLE
+
+EVALUATE = """
+import sys, turnwise
+assert not [name for name in sys.modules if name.startswith("turnwise.")], "only the package itself"
+result = turnwise.evaluate(
+    [sys.argv[1] + "/conversations", sys.argv[1] + "/conversations/*.jsonl"],
+    cases=sys.argv[1] + "/cases", config=sys.argv[1] + "/config.json", judge="local",
+)
+assert len(result.results) == 59 and len(result.scores) > 400 and "pass rate" in str(result)
+heavy = ("apache_beam", "google.genai", "pyarrow", "pandas", "sqlalchemy", "aiohttp")
+print([name for name in heavy if name in sys.modules])
+"""
+
+
+def run_python(code: str, *arguments: str) -> str:
+    command = [sys.executable, "-c", code, *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=300)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_an_evaluation_loads_no_beam() -> None:
+    assert run_python(EVALUATE, str(SAMPLE)) == "[]\n"
+
+
+def test_the_public_names_and_only_they_are_there() -> None:
+    found = run_python("import turnwise; print(*(n for n in vars(turnwise) if n[0] != '_'))")
+    assert found.split() == ["import_module", "TYPE_CHECKING"]
+    assert turnwise.__all__ == sorted(set(turnwise.__all__))
+    assert all(getattr(turnwise, name) is not None for name in turnwise.__all__)
+    assert set(turnwise.__all__) <= set(dir(turnwise))
+    with pytest.raises(AttributeError, match="has no attribute 'evaluat'"):
+        turnwise.evaluat  # type: ignore[attr-defined]  # noqa: B018
+
+
+def test_the_package_is_typed() -> None:
+    assert (ROOT / "turnwise/py.typed").is_file()
+
+
+@pytest.mark.parametrize("name", ["", *turnwise.__all__])
+def test_every_name_has_an_example_that_works(name: str, tmp_path: Path) -> None:
+    thing: Any = getattr(turnwise, name) if name else turnwise
+    example = doctest.DocTestParser().get_doctest(thing.__doc__, {}, name or "turnwise", None, None)
+    assert example.examples, "no example"
+    printed: list[str] = []
+    runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
+    assert runner.run(example, out=printed.append).failed == 0, "".join(printed)
