@@ -16,7 +16,7 @@ def avro_schema(table: str) -> JsonObject:
     """Returns the Avro schema of a table; a JSON object is a string that holds its JSON text."""
     row = TABLES[table]
     fields = [_field(name, hint) for name, hint in get_type_hints(row).items()]
-    doc = " ".join((row.__doc__ or "").split())
+    doc = " ".join((row.__doc__ or "").partition(">>>")[0].split())
     return {"type": "record", "name": row.__name__, "namespace": "turnwise", "doc": doc, "fields": fields}
 
 

@@ -13,7 +13,7 @@ class ScoreRow(TypedDict):
     >>> log = {"conversation_id": "c1", "app_version": "v1", "turns": [turn], "tags": ["skipped:NONE"]}
     >>> result = turnwise.evaluate(log, criteria={"response_match_score": 0.5})
     >>> [(row["turn_index"], round(row["value"], 2), row["outcome"]) for row in result.scores]
-    ?
+    [(0, 0.67, 'PASS'), (None, 0.67, 'PASS')]
     """
 
     run_id: str
@@ -43,8 +43,8 @@ class ResultRow(TypedDict):
     >>> turn = {"user": "Hi", "agent": "Hello", "expected": {"response": "Hello there"}}
     >>> log = {"conversation_id": "c1", "app_version": "v1", "turns": [turn], "tags": ["skipped:NONE"]}
     >>> result = turnwise.evaluate(log, criteria={"response_match_score": 0.5})
-    >>> [(row["name"], row["evaluation_status"]) for row in result.results]
-    ?
+    >>> [(row["conversation_id"], row["evaluation_status"]) for row in result.results]
+    [('c1', 'PASS')]
     """
 
     name: str
@@ -105,8 +105,8 @@ class MetricsByAppVersionRow(MetricRow):
     >>> turn = {"user": "Hi", "agent": "Hello", "expected": {"response": "Hello there"}}
     >>> log = {"conversation_id": "c1", "app_version": "v1", "turns": [turn], "tags": ["skipped:NONE"]}
     >>> result = turnwise.evaluate(log, criteria={"response_match_score": 0.5})
-    >>> [(row["criterion"], row["level"], row["pass_rate"]) for row in result.metrics_by_app_version]
-    ?
+    >>> [(row["criterion"], row["level"], row["pass_rate"]) for row in result.metrics_by_app_version[:2]]
+    [('evaluation_status', 'conversation', 1.0), ('response_match_score', 'turn', 1.0)]
     """
 
     conversations: int
@@ -123,7 +123,7 @@ class MetricsByTurnRow(MetricRow):
     >>> log = {"conversation_id": "c1", "app_version": "v1", "turns": [turn], "tags": ["skipped:NONE"]}
     >>> result = turnwise.evaluate(log, criteria={"response_match_score": 0.5})
     >>> [(row["turn_index"], row["criterion"], row["count"]) for row in result.metrics_by_turn]
-    ?
+    [(0, 'response_match_score', 1)]
     """
 
     turn_index: int
@@ -139,8 +139,8 @@ class MetricsBySliceRow(MetricRow):
     >>> turn = {"user": "Hi", "agent": "Hello", "expected": {"response": "Hello there"}}
     >>> log = {"conversation_id": "c1", "app_version": "v1", "turns": [turn], "tags": ["skipped:NONE"]}
     >>> result = turnwise.evaluate(log, criteria={"response_match_score": 0.5})
-    >>> [(row["slice"], row["criterion"], row["count"]) for row in result.metrics_by_slice]
-    ?
+    >>> [(row["slice"], row["criterion"], row["count"]) for row in result.metrics_by_slice[:1]]
+    [('skipped:NONE', 'evaluation_status', 1)]
     """
 
     slice: str
@@ -155,7 +155,7 @@ class FailureRow(TypedDict):
     >>> import turnwise
     >>> result = turnwise.evaluate({"conversation_id": "c1", "turns": []})
     >>> [(row["stage"], row["message"]) for row in result.failures]
-    ?
+    [('parse', 'conversation c1 has no turn')]
     """
 
     run_id: str

@@ -3,13 +3,13 @@
 import doctest
 import subprocess
 import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 import turnwise
 from tests.documentation import ROOT, SAMPLE
+from turnwise.transforms.criteria import CRITERIA
 
 EVALUATE = """
 import sys, turnwise
@@ -50,10 +50,15 @@ def test_the_package_is_typed() -> None:
 
 
 @pytest.mark.parametrize("name", ["", *turnwise.__all__])
-def test_every_name_has_an_example_that_works(name: str, tmp_path: Path) -> None:
+def test_every_name_has_an_example_that_works(name: str) -> None:
     thing: Any = getattr(turnwise, name) if name else turnwise
     example = doctest.DocTestParser().get_doctest(thing.__doc__, {}, name or "turnwise", None, None)
     assert example.examples, "no example"
     printed: list[str] = []
     runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
-    assert runner.run(example, out=printed.append).failed == 0, "".join(printed)
+    assert CRITERIA
+    known = dict(CRITERIA._items)
+    try:
+        assert runner.run(example, out=printed.append).failed == 0, "".join(printed)
+    finally:
+        CRITERIA._items = known

@@ -1,7 +1,8 @@
 """Scores conversations between people and agents, turn by turn.
 
 >>> import turnwise
->>> log = {"conversation_id": "c1", "turns": [{"user": "Hi", "agent": "Hello", "expected": {"response": "Hello"}}]}
+>>> turn = {"user": "Hi", "agent": "Hello", "expected": {"response": "Hello"}}
+>>> log = {"conversation_id": "c1", "turns": [turn]}
 >>> turnwise.evaluate(log, criteria={"response_match_score": 0.8}).passed
 True
 """

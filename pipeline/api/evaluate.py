@@ -110,7 +110,8 @@ async def evaluate_async(
     See `evaluate` for the arguments, the result and the errors. Cancelling it cancels the calls.
 
     >>> import asyncio, turnwise
-    >>> log = {"conversation_id": "c1", "turns": [{"user": "Hi", "agent": "Hello", "expected": {"response": "Hello"}}]}
+    >>> turn = {"user": "Hi", "agent": "Hello", "expected": {"response": "Hello"}}
+    >>> log = {"conversation_id": "c1", "turns": [turn]}
     >>> async def main():
     ...     return await turnwise.evaluate_async(log, criteria={"response_match_score": 0.8})
     >>> asyncio.run(main()).status

@@ -36,7 +36,8 @@ class RunResult:
 
     >>> import turnwise
     >>> turn = {"user": "Hi", "agent": "Hello", "expected": {"response": "Hello"}}
-    >>> result = turnwise.evaluate({"conversation_id": "c1", "turns": [turn]}, criteria={"response_match_score": 0.8})
+    >>> log = {"conversation_id": "c1", "turns": [turn]}
+    >>> result = turnwise.evaluate(log, criteria={"response_match_score": 0.8})
     >>> result
     <RunResult PASS: 1 conversation, 0 failures>
     >>> result.passed

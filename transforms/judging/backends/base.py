@@ -87,11 +87,12 @@ class RawReply:
 class Backend(Protocol):
     """A model's API.
 
-    >>> import turnwise
+    >>> import json, turnwise
     >>> from turnwise.transforms.judging.backends.base import RawReply
     >>> class Same:
     ...     async def generate(self, request, count):
-    ...         return [RawReply('{"reasoning": "", "is_the_agent_response_valid": "valid"}')] * count
+    ...         quotes = {"reference_quote": "Good day", "answer_quote": "Hello", "reason": ""}
+    ...         return [RawReply(json.dumps({**quotes, "verdict": "valid"}))] * count
     ...     async def aclose(self):
     ...         pass
     >>> turn = {"user": "Hi", "agent": "Hello", "expected": {"response": "Good day"}}
