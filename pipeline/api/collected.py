@@ -47,20 +47,20 @@ class Collected:
             ConfigError: A path names nothing.
         """
         config, limit = self._settings.config, self._settings.max_record_bytes
-        cases = eval_cases(given, CaseReader(config.ces), limit, self._count) if given else None
+        cases = eval_cases(given, CaseReader(config.ces), limit, self._counts) if given else None
         self._fail(cases.failures if cases else [])
         index = CaseIndex(cases.cases if cases else None)
         unused: set[CaseKey] = {case.key for case in cases.cases} if cases else set()
         reader = LogReader(self._settings.input_format, config.discovery_engine)
-        for logged in logged_conversations(logs, reader, limit, self._count):
-            found = logged if isinstance(logged, Failure) else match_case(index, *logged, self._count)
+        for logged in logged_conversations(logs, reader, limit, self._counts):
+            found = logged if isinstance(logged, Failure) else match_case(index, *logged, self._counts)
             if isinstance(found, Failure):
                 self._fail([found])
                 continue
             if found.eval_case is not None:
                 unused.discard(found.eval_case.key)
             yield found
-        self._count("unused_cases", len(unused))
+        self._counts["unused_cases"] += len(unused)
 
     def add(self, scored: ScoredConversation) -> None:
         """Decides a scored conversation and takes its rows."""
@@ -69,7 +69,7 @@ class Collected:
         except Exception as error:
             self.lose(scored.sample, error)
             return
-        self._count("results")
+        self._counts["results"] += 1
         self._guesses.add(scored)
         self._fail(scored.failures)
         self._scores += evaluated.scores
@@ -78,7 +78,7 @@ class Collected:
 
     def lose(self, sample: Sample, error: Exception) -> None:
         """Takes the failure of a conversation that could not be scored."""
-        self._count("lost_conversations")
+        self._counts["lost_conversations"] += 1
         self._fail([record_failure("score", error, sample.record, sample.conversation.conversation_id)])
 
     def result(self, usage: Usage) -> RunResult:
@@ -107,9 +107,6 @@ class Collected:
             judge=judge_document(self._settings, usage),
             summary=summary_text(self._settings, figures, shown),
         )
-
-    def _count(self, name: str, number: int = 1) -> None:
-        self._counts[name] += number
 
     def _fail(self, failures: list[Failure]) -> None:
         for failure in failures:

@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
@@ -15,7 +15,6 @@ from turnwise.schemas.failure import Failure, record_failure
 from turnwise.schemas.record import Record
 from turnwise.transforms.formats.events import ConversationEvent
 from turnwise.transforms.formats.parsing import (
-    Count,
     LoggedConversation,
     join_session,
     parse_conversation,
@@ -86,7 +85,7 @@ def _as_record(value: object, place: Record) -> Record | Failure:
 
 
 def logged_conversations(
-    inputs: Inputs[Conversation], reader: LogReader, limit: int, count: Count
+    inputs: Inputs[Conversation], reader: LogReader, limit: int, counts: Counter[str]
 ) -> Iterator[LoggedConversation | Failure]:
     """Yields conversations and failures: of files by name, then of values in order, then joined events.
 
@@ -94,7 +93,7 @@ def logged_conversations(
         inputs: What was handed in.
         reader: How records are read.
         limit: A record of more bytes in a file is a failure.
-        count: Adds a number to a counter.
+        counts: Counters by name, added to in place.
 
     Raises:
         ConfigError: A path names nothing.
@@ -103,20 +102,20 @@ def logged_conversations(
     events: defaultdict[str, list[ConversationEvent]] = defaultdict(list)
     for one in chain(chain.from_iterable(file_records(path, limit) for path in paths), inputs.items):
         if isinstance(one, Failure):
-            count("unread_records", 1)
+            counts["unread_records"] += 1
             yield one
         elif not isinstance(one, Record):
-            yield parse_conversation(one[1], one[0], count)
+            yield parse_conversation(one[1], one[0], counts)
         else:
-            for found in parse_record(reader, one, count):
+            for found in parse_record(reader, one, counts):
                 if isinstance(found, ConversationEvent):
                     events[found.session_id].append(found)
                 else:
                     yield found
     for session_id, given in events.items():
-        yield from join_session(session_id, given, count)
+        yield from join_session(session_id, given, counts)
 
 
-def eval_cases(inputs: Inputs[EvalCase], reader: CaseReader, limit: int, count: Count) -> Cases:
+def eval_cases(inputs: Inputs[EvalCase], reader: CaseReader, limit: int, counts: Counter[str]) -> Cases:
     """Returns eval cases and what could not be read; raises ConfigError if a path names nothing."""
-    return read_cases(chain(case_records(inputs.name, inputs.paths, limit), inputs.items), reader, count)
+    return read_cases(chain(case_records(inputs.name, inputs.paths, limit), inputs.items), reader, counts)

@@ -1,5 +1,6 @@
 """Reads logs and eval cases as canonical objects."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import TypeAlias
 
@@ -82,7 +83,7 @@ def read_conversations(
     limit = RunSettings.max_record_bytes
     read: list[Conversation] = []
     failures: list[Failure] = []
-    for one in logged_conversations(inputs, reader, limit, _uncounted):
+    for one in logged_conversations(inputs, reader, limit, Counter()):
         if isinstance(one, Failure):
             failures.append(one)
         else:
@@ -119,13 +120,9 @@ def read_cases(
     """
     inputs = sort_inputs("cases", cases, EvalCase)
     reader = CaseReader(read_any_config(config).ces)
-    found = eval_cases(inputs, reader, RunSettings.max_record_bytes, _uncounted)
+    found = eval_cases(inputs, reader, RunSettings.max_record_bytes, Counter())
     _tell(found.failures, on_failure)
     return found.cases
-
-
-def _uncounted(name: str, number: int) -> None:
-    """Counts nothing."""
 
 
 def _tell(failures: list[Failure], on_failure: OnFailure | None) -> None:

@@ -51,18 +51,18 @@ def parse_record(
 
 
 def parse_conversation(
-    conversation: Conversation, record: Record, count: Count
+    conversation: Conversation, record: Record, counts: Counter[str]
 ) -> LoggedConversation | Failure:
     """Returns a copy of a conversation that was not read from a record, if it can be scored."""
-    count("records", 1)
+    counts["records"] += 1
     try:
         found = with_turns(checked(conversation))
         found.conversation_id = found.conversation_id or record_place(record)
     except Exception as error:
-        count("lost_records", 1)
+        counts["lost_records"] += 1
         return record_failure("parse", error, record)
-    count("parsed_records", 1)
-    count("conversations", 1)
+    counts["parsed_records"] += 1
+    counts["conversations"] += 1
     return LoggedConversation(found, record)
 
 
