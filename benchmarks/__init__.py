@@ -1,1 +1,1 @@
-"""What turnwise costs, measured beside its alternatives."""
+"""Benchmarks of turnwise and its alternatives."""

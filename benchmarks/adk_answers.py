@@ -1,4 +1,4 @@
-"""Records what google-adk's own evaluators say of random cases, for the tests to compare with.
+"""Records the answers of google-adk's evaluators to random cases, for the tests.
 
 Run by the Python of an environment that holds google-adk; it knows nothing of turnwise. No model is called:
 judges answer by a script.
@@ -38,7 +38,7 @@ _SCRIPT: list[str] = []
 
 
 class ScriptedJudge(BaseLlm):
-    """Gives the texts of the script, in order."""
+    """Returns the texts of the script, in order."""
 
     @classmethod
     def supported_models(cls) -> list[str]:

@@ -142,7 +142,7 @@ class CaseMaker:
         return {"duration": total, **known}
 
     def judged(self) -> JsonObject:
-        """Returns a case of one to three turns with what the judges are to say.
+        """Returns a case of one to three turns with the scripted answers of the judges.
 
         `verdicts` and `rubrics` hold one entry a turn and sample: `valid`, `invalid` or None (no answer); and
         yes or no for each of two rubrics. `labels` holds one label a sentence and turn.

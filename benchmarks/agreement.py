@@ -1,11 +1,11 @@
-"""How far judgements agree with people's."""
+"""Measures of agreement with human labels."""
 
 from collections.abc import Sequence
 from itertools import groupby
 
 
 def balanced_accuracy(judged: Sequence[bool], labelled: Sequence[bool]) -> float:
-    """Gives the mean of the shares of true and of false labels that were judged rightly, 0..1."""
+    """Returns the mean of the shares of true and of false labels that were judged rightly, 0..1."""
     shares = []
     for label in (True, False):
         of_label = [judgement for judgement, truth in zip(judged, labelled, strict=True) if truth is label]
@@ -14,14 +14,14 @@ def balanced_accuracy(judged: Sequence[bool], labelled: Sequence[bool]) -> float
 
 
 def best_threshold(figures: Sequence[float], labelled: Sequence[bool]) -> float:
-    """Finds the least figure to be judged true that gives the best balanced accuracy."""
+    """Returns the smallest threshold with the best balanced accuracy."""
     return max(
         sorted(set(figures)), key=lambda least: balanced_accuracy([f >= least for f in figures], labelled)
     )
 
 
 def spearman(first: Sequence[float], second: Sequence[float]) -> float:
-    """Correlates the ranks of two sequences, -1..1; equal values share their mean rank."""
+    """Returns Spearman's rank correlation, -1..1; ties share their mean rank."""
     return _correlation(_ranks(first), _ranks(second))
 
 
@@ -43,7 +43,7 @@ def _correlation(first: Sequence[float], second: Sequence[float]) -> float:
 
 
 def area_under_curve(figures: Sequence[float], labelled: Sequence[bool]) -> float:
-    """Gives the chance that a true thing has the higher figure than a false one, a tie counted half, 0..1."""
+    """Returns the area under the ROC curve, 0..1: P(a positive ranks above a negative), ties as half."""
     ranks, positives = _ranks(figures), sum(labelled)
     above = sum(rank for rank, label in zip(ranks, labelled, strict=True) if label)
     return (above - positives * (positives - 1) / 2) / (positives * (len(labelled) - positives))

@@ -1,4 +1,4 @@
-"""Holds that what was timed gave the same: turnwise and google-adk, the pipeline and the plain loop."""
+"""Checks that the timed runs gave equal results: turnwise and google-adk, the pipeline and the plain loop."""
 
 import json
 import re

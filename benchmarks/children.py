@@ -1,4 +1,4 @@
-"""Runs commands as processes of their own and tells what they cost."""
+"""Runs commands as child processes and measures their cost."""
 
 import argparse
 import json
@@ -18,7 +18,7 @@ _PEER = Path(__file__).with_name("adk_peer.py")
 
 
 class Cost(NamedTuple):
-    """What a process took: user and system CPU seconds, seconds on the clock, largest memory in MB."""
+    """Cost of a process: user and system CPU seconds, seconds on the clock, largest memory in MB."""
 
     cpu: float
     wall: float
@@ -48,14 +48,14 @@ def measured(command: Sequence[str], log: Path, environ: Mapping[str, str] | Non
 
 
 def yardstick() -> float:
-    """Returns the CPU seconds of a fixed piece of work, which tell how disturbed the machine is."""
+    """Returns the CPU seconds of a fixed piece of work, as a measure of the load of the machine."""
     start = time.process_time()
     sum(number % 7 for number in range(4_000_000))
     return time.process_time() - start
 
 
 def add_adk_option(parser: argparse.ArgumentParser) -> None:
-    """Adds the option that says where google-adk's environment is."""
+    """Adds the option for google-adk's environment."""
     parser.add_argument(
         "--adk_env",
         type=Path,

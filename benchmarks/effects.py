@@ -1,4 +1,4 @@
-"""How well trajectory criteria tell successful conversations from failed ones, on recorded rewards.
+"""Measures how well trajectory criteria separate successful from failed conversations, by recorded rewards.
 
 Usage: python -m benchmarks.effects [FILE...]
 
@@ -56,7 +56,7 @@ class Run(NamedTuple):
 
 
 class Figure(NamedTuple):
-    """An AUC with the bounds that 95 % of the samples of tasks keep to, and the accuracy of PASS and FAIL."""
+    """An AUC with its 95 % bounds over samples of tasks, and the accuracy of PASS and FAIL."""
 
     value: float
     low: float
@@ -65,7 +65,7 @@ class Figure(NamedTuple):
 
 
 class Judged(NamedTuple):
-    """What criteria say of a run: a value, and whether it passes at the default thresholds."""
+    """The value of a run by some criteria, and whether it passes at the default thresholds."""
 
     value: float
     passes: bool

@@ -27,7 +27,7 @@ Reports = dict[tuple[str, int], list[dict[str, float]]]
 
 @contextmanager
 def server(delay_ms: float) -> Iterator[int]:
-    """Runs the server that stands in for Gemini; gives its port."""
+    """Runs the server that stands in for Gemini; yields its port."""
     command = [sys.executable, str(_SERVER), "--delay_ms", str(delay_ms)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout
@@ -38,7 +38,7 @@ def server(delay_ms: float) -> Iterator[int]:
 
 
 def measure(port: int, calls: int, limits: Sequence[int], rounds: int) -> Reports:
-    """Measures every kind with every limit, several rounds of it, so that a busy moment touches all alike."""
+    """Measures every kind with every limit, several rounds of it in turn, so that load affects all alike."""
     reports: Reports = {}
     for number in range(rounds):
         for limit in limits:

@@ -1,4 +1,4 @@
-"""What is judged, and what the server that stands in for the judge answers: to turnwise and to google-adk."""
+"""Cases for the judge benchmark and the answers of the fake judge server, for turnwise and google-adk."""
 
 import json
 import re

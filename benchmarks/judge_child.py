@@ -34,7 +34,7 @@ _TOGETHER = 4
 
 
 class Verdict(BaseModel):
-    """What the judge is to say."""
+    """The scripted answer of the judge."""
 
     quote: str
     verdict: Literal["valid", "invalid"]

@@ -18,7 +18,7 @@ _KEY = "loopback"
 
 
 class JudgedRun(NamedTuple):
-    """What a run took, and what it asked.
+    """Cost of a run and its judge calls.
 
     Attributes:
         cost: What the whole process took.

@@ -20,7 +20,7 @@ _WIDTHS = (8, 11, 13, 9, 8, 16, 8, 9)
 
 
 class Check(NamedTuple):
-    """Something that must hold."""
+    """A check of the results."""
 
     text: str
     holds: bool
@@ -97,7 +97,7 @@ def _times(runs: JudgedRuns) -> list[str]:
 
 
 def checks(runs: JudgedRuns, outputs: Sequence[Path]) -> list[Check]:
-    """Returns everything that must hold; `outputs` are the directories that turnwise wrote."""
+    """Returns all checks; `outputs` are the directories that turnwise wrote."""
     share, speed, again = runs.share_of_calls(FIRST), runs.speed(USUAL), runs.middle(SECOND).calls
     found = [
         Check(f"at most {MOST_CALLS:.0%} of google-adk's calls: {share:.1%}", share <= MOST_CALLS),

@@ -55,7 +55,7 @@ def _tell(what: str) -> None:
 
 
 def main(argv: Sequence[str]) -> int:
-    """Returns 1 if something that must hold does not."""
+    """Returns 1 if a check fails."""
     options = _parser().parse_args(argv)
     before, adk = yardstick(), adk_python(options.adk_env)
     with tempfile.TemporaryDirectory(prefix=_SCRATCH) as directory:

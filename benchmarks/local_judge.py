@@ -1,4 +1,4 @@
-"""How well the local judge agrees with people, beside plain token overlap, and what it costs.
+"""Measures agreement of the local judge with labelled data, compared with token overlap, and its cost.
 
 Usage: python -m benchmarks.local_judge
 
@@ -55,13 +55,13 @@ def read(name: str) -> list[Json]:
 
 
 def is_attributable(answer: str, evidence: Sequence[str]) -> bool:
-    """Tells whether all sentences of an answer are supported, those left out that say nothing (`Yes.`)."""
+    """Returns whether all sentences of an answer with a claim are supported."""
     verdicts = ground(list(segment("en", answer)), evidence)
     return {verdict.label for verdict in verdicts if verdict.reason != NOTHING_SAID} == {"supported"}
 
 
 def overlap(answer: str, evidence: Sequence[str]) -> float:
-    """Gives the share of the tokens of an answer that the evidence has, 0..1."""
+    """Returns the share of the tokens of an answer that the evidence has, 0..1."""
     known, said = {token for piece in evidence for token in rouge_tokens(piece)}, rouge_tokens(answer)
     return sum(token in known for token in said) / max(1, len(said))
 
@@ -71,7 +71,7 @@ def halves(measure: Measure, judged: Sequence[Any], labels: Sequence[Any]) -> tu
 
 
 def evidence_of(records: list[Json], number: int, mixed_in: int) -> list[str]:
-    """Gives the evidence of an answer, and that of so many others."""
+    """Returns the evidence of an answer, and that of so many others."""
     rng = random.Random(number)
     places = [number, *(rng.randrange(len(records)) for _ in range(mixed_in))]
     return [piece["content"] for place in places for piece in records[place]["references"]]
@@ -103,7 +103,7 @@ def judges_with(least: float) -> dict[str, Judge]:
 
 
 def best_overlap(cases: Sequence[Case], labels: Sequence[bool]) -> float:
-    """Finds the best threshold of the even lines."""
+    """Returns the best threshold of the even lines."""
     return best_threshold([overlap(*case) for case in cases[::2]], labels[::2])
 
 
@@ -123,7 +123,7 @@ def changed(cases: Sequence[Case], judge: Judge) -> tuple[list[bool], list[bool]
 
 
 def found(judged_wrong: Sequence[bool], judged_right: Sequence[bool]) -> float:
-    """Gives the share of the accepted answers that are not accepted with a wrong digit."""
+    """Returns the share of the accepted answers that are not accepted with a wrong digit."""
     accepted = [wrong for wrong, right in zip(judged_wrong, judged_right, strict=True) if right]
     return accepted.count(False) / len(accepted)
 
@@ -173,7 +173,7 @@ def answers(rng: random.Random, sentences: int) -> list[str]:
 
 
 def microseconds(work: Callable[[], object]) -> float:
-    """Gives the CPU time of one of `_CASES` pieces of work: the least of some rounds, the first left out."""
+    """Returns the CPU time of one of `_CASES` calls: the minimum over some rounds, without the first."""
     times = []
     for _ in range(_ROUNDS):
         start = time.process_time()

@@ -1,4 +1,4 @@
-"""The same scoring, rows, results and metrics as `turnwise run`, in a plain loop over plain files.
+"""Scores as `turnwise run` does, in a plain loop over plain files.
 
 Usage: python -m benchmarks.plain_loop INPUT OUTPUT CONFIG RUN_ID
 """

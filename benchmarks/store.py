@@ -30,7 +30,7 @@ Ask = Callable[[random.Random], tuple[str, str, Any]]
 
 @contextmanager
 def server(url: str) -> Iterator[int]:
-    """Runs a server of a store; gives its port."""
+    """Runs a server of a store; yields its port."""
     command = [sys.executable, "-m", "turnwise", "serve", "--store", url, "--port", "0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as process:
         assert process.stdout

@@ -1,4 +1,4 @@
-"""Measures a stream from a watched directory: how much it takes, how soon results come, and whether it grows.
+"""Measures a stream from a watched directory: throughput, delay and growth of memory.
 
 Usage: python -m benchmarks.stream [--minutes M] [--rate N] [--backlog N]
 """
@@ -61,7 +61,7 @@ def scratch() -> Iterator[Path]:
 
 
 def backlog(turns: int) -> None:
-    """Prints how fast a stream works off what has piled up."""
+    """Prints the throughput of a stream over a backlog."""
     with scratch() as directory:
         write_turnwise(directory / "in" / "logs.jsonl", turns)
         cost = measured(command(directory, "--stop_after", str(turns // TURNS_EACH)), directory / "log")
@@ -72,7 +72,7 @@ def backlog(turns: int) -> None:
 
 
 def steady(rate: float, minutes: float) -> None:
-    """Prints how soon results come at a steady rate, and how memory and files grow."""
+    """Prints delays at a steady rate, and the growth of memory and files."""
     with scratch() as directory, (directory / "log").open("wb") as log:
         stream = command(directory, "--pane_every", "10")
         process = subprocess.Popen(stream, cwd=ROOT, stdout=log, stderr=log)

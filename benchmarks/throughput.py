@@ -67,7 +67,7 @@ class Workbench:
 
 
 def measure(bench: Workbench, sizes: Sequence[int], adk: tuple[str, Path] | None) -> Measures:
-    """Runs everything in turns, several rounds of it, so that a busy moment touches all alike."""
+    """Runs everything in turns, several rounds of it in turn, so that load affects all alike."""
     measures = Measures()
     for number in range(ROUNDS):
         for turns in (TURNS_EACH, *sizes, TURNS_EACH):

@@ -196,7 +196,7 @@ def new_outcome() -> Callable[..., RecordOutcome]:
 
 
 class OpenedStorage:
-    """A store and its ledger, in a directory that can be opened again."""
+    """A storage and its records in flight, in a directory that can be opened again."""
 
     def __init__(self, directory: Path) -> None:
         directory.mkdir(exist_ok=True)

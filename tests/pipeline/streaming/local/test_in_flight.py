@@ -1,4 +1,4 @@
-"""Records on their way."""
+"""Records in flight."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from turnwise.schemas.record import Receipt
 
 
 class Owner:
-    """A ledger and what it told its source."""
+    """Records in flight, and the positions settled at their source."""
 
     def __init__(self, *positions):
         self.told = []
