@@ -1,4 +1,4 @@
-"""The words by which logs say how a conversation ended."""
+"""Maps words of logs to the end of a conversation."""
 
 import re
 from typing import NamedTuple
@@ -43,7 +43,7 @@ _IS_LIMIT = re.compile(
 
 
 class End(NamedTuple):
-    """How a conversation ended (None: not told, or in a word that is not known), in the log's words."""
+    """End of a conversation (None: not stated, or an unknown word), with the log's description."""
 
     ended: Ended | None = None
     detail: str | None = None
@@ -55,11 +55,11 @@ UNKNOWN = End()
 def stated_end(word: JsonValue, detail: JsonValue = None) -> End:
     """Returns the end that a log names.
 
-    A word that is not known stays as the detail alone: it may mean anything. True and false do not say how.
+    An unknown word becomes the detail only. Booleans are ignored.
 
     Args:
         word: A canonical name, or one of tau2's reasons; case, blanks and hyphens do not matter.
-        detail: What else the log says of it.
+        detail: Description in the log.
     """
     said = _text(detail)
     if word is None or isinstance(word, bool) or word == "":
@@ -83,7 +83,7 @@ def record_end(record: JsonObject) -> End:
 
 
 def agreed_end(*ends: End) -> End:
-    """Returns the first end that is stated; a good one against which another one stands is not known."""
+    """Returns the first stated end; a good one that another contradicts is unknown."""
     stated = [end for end in ends if end != UNKNOWN]
     if not stated:
         return UNKNOWN
@@ -118,10 +118,10 @@ def marked_end(holder: JsonObject) -> End:
 
 
 def finished_end(reason: JsonValue, is_call: bool = False) -> End:
-    """Returns the end that the model's last finish reason tells (OpenAI's, Anthropic's or Gemini's words).
+    """Returns the end by the model's last finish reason (of OpenAI, Anthropic or Gemini).
 
     Args:
-        reason: The finish reason. One that is not known stays as the detail alone: it may mean anything.
+        reason: The finish reason; an unknown one becomes the detail only.
         is_call: Whether the model's last message calls tools, so that "calls tools" is no end.
     """
     name = None if isinstance(reason, bool) else _text(reason)
@@ -132,14 +132,14 @@ def finished_end(reason: JsonValue, is_call: bool = False) -> End:
 
 
 def users_end(said: str) -> End:
-    """Returns the end that a simulated user's last words tell: tau2's marks, such as `###STOP###`."""
+    """Returns the end by tau2's marks in a simulated user's last message, such as `###STOP###`."""
     mark = _MARK.search(said)
     ended = _BY_MARK.get(mark[1]) if mark else None
     return UNKNOWN if mark is None or ended is None else End(ended, mark[0])
 
 
 def error_end(*said: JsonValue) -> End:
-    """Returns the end by an error, whose code and message the log gives: a limit, if it speaks of one."""
+    """Returns the end by an error's code and message: a limit, if they name one, else an agent error."""
     detail = ": ".join(text for text in map(_text, said) if text)
     return End("limit" if _IS_LIMIT.search(_plain(detail)) else "agent_error", detail or None)
 
@@ -149,6 +149,6 @@ def _plain(word: str) -> str:
 
 
 def _text(value: JsonValue) -> str | None:
-    """Returns a value as one bounded line; None for one that says nothing."""
+    """Returns a value as one bounded line; None: it is empty."""
     said = str(value) if isinstance(value, int | float) else error_mark(value)
     return " ".join(said.split())[:_SHOWN] or None if isinstance(said, str) else None

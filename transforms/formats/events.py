@@ -27,9 +27,9 @@ class ConversationEvent(NamedTuple):
     Attributes:
         session_id: Id of the conversation.
         turn_index: 0-based; -1: unknown.
-        event_time: Its own time, seconds since the epoch; None: it does not say.
+        event_time: Seconds since the epoch; None: not stated.
         event_id: The record's own id, or else a digest of its text: equal ones are the same event twice.
-        is_end: Whether it says that the conversation ended.
+        is_end: Whether it states the end of the conversation.
         kind: Name of its format.
         record: The raw record.
         watermark: The source's watermark when it was read; 0.0: unknown.
@@ -89,7 +89,7 @@ def _order(event: ConversationEvent) -> tuple[int, float, str, int]:
 
 
 def distinct(events: Iterable[ConversationEvent]) -> list[ConversationEvent]:
-    """Returns each event once; of several with one id the one that stands first in its source."""
+    """Returns events with distinct ids; of several with one id, the one with the lowest position."""
     found: dict[str, ConversationEvent] = {}
     for event in sorted(events, key=_place):
         found.setdefault(event.event_id, event)
@@ -122,7 +122,7 @@ def _says_same(left: bytes, right: bytes) -> bool:
 
 
 def _content(data: bytes) -> JsonObject:
-    """Returns what an event says, without when its log received it."""
+    """Returns the content of an event without the time of delivery."""
     return {key: value for key, value in from_json(data).items() if key not in _OF_DELIVERY}
 
 

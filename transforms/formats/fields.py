@@ -20,9 +20,9 @@ class UnknownField(NamedTuple):
     """A key that is no field of its model.
 
     Attributes:
-        path: Where it stands, with the key itself.
-        value: What it holds.
-        fields: The keys that are known there.
+        path: Path with the key itself.
+        value: Value of the key.
+        fields: Known keys at this path.
     """
 
     path: str
@@ -39,7 +39,7 @@ class UnknownField(NamedTuple):
         return next(iter(get_close_matches(snake(self.name), self.fields, n=1, cutoff=cutoff)), None)
 
     def problem(self, cutoff: float) -> str:
-        """Says in one line that it is unknown, and which field may be meant."""
+        """Returns the error in one line, with the most similar field."""
         near = self.near(cutoff)
         return f"{self.path}: unknown field" + (f" (did you mean {near}?)" if near else "")
 
@@ -52,7 +52,7 @@ def unknown_fields(
     Args:
         value: JSON of a model, or of a list of models.
         kind: The model's type, or the list's.
-        path: Where the value stands; "" or with a dot at its end.
+        path: Path of the value; "" or ending in a dot.
         extra: Keys that count as known beside the fields, by model.
     """
     model, inner = _model(kind), _element(kind)

@@ -1,4 +1,4 @@
-"""Formats of other systems that are recognised and not read, so that nobody takes them for a known one."""
+"""Recognises unsupported formats of other systems, for precise errors."""
 
 from collections.abc import Callable, Iterator
 from itertools import islice
@@ -36,7 +36,7 @@ def foreign_format(value: JsonValue) -> str | None:
 
 
 def _of_messages(record: JsonObject) -> str | None:
-    """Tells the format by all messages, not by the first: histories begin with plain text."""
+    """Returns the format by all messages, because the first ones may be plain text."""
     messages = next((record[key] for key in ("messages", "traj", "input") if key in record), None)
     if not isinstance(messages, list):
         return None
@@ -69,7 +69,7 @@ def _objects(parts: JsonValue) -> Iterator[JsonObject]:
 
 
 def _part_format(part: JsonObject, in_parts: bool) -> str | None:
-    """Tells the format by a part that stands under `content` or `parts`."""
+    """Returns the format by a part under `content` or `parts`."""
     kind = part.get("type")
     if kind is None:
         if part.keys() & {"toolUse", "toolResult"}:

@@ -1,4 +1,4 @@
-"""What was wrong with a record, in one line."""
+"""Converts validation errors of records to one line."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,16 +12,16 @@ from turnwise.schemas.values import JsonObject
 
 T = TypeVar("T")
 _WITHOUT_TURNS = ("agent_error", "limit", "environment_error")
-"""How a conversation can end before its first turn."""
+"""Ends of conversations that may have no turn."""
 
 
 def canonical(kind: type[T], value: JsonObject, what: str, *, strict: bool = False) -> T:
-    """Makes a canonical model of a JSON object, in which made parts may stand.
+    """Converts a JSON object, which may contain model instances, to a canonical model.
 
-    Unless it is strict, numbers may be texts.
+    Unless `strict`, numbers may be texts.
 
     Raises:
-        ValueError: A value has the wrong type; one line that opens with `what`.
+        ValueError: A value has the wrong type; one line that begins with `what`.
     """
     try:
         return msgspec.convert(value, kind, strict=strict, from_attributes=True)
@@ -37,7 +37,7 @@ def checked(conversation: Conversation) -> Conversation:
 
 
 def with_turns(conversation: Conversation) -> Conversation:
-    """Returns a conversation in which something happened: it has a turn, or the log says that it broke off.
+    """Returns a conversation that has a turn, or that ended with an error or a limit.
 
     Raises:
         ValueError: It has no turn, so that there is nothing to score; one line.
@@ -58,7 +58,7 @@ def problem(error: ValidationError) -> str:
 
 @contextmanager
 def one_line_problems(what: str) -> Iterator[None]:
-    """Raises ValueError with one line, that opens with `what`, in place of pydantic's report."""
+    """Converts pydantic's errors to a ValueError of one line that begins with `what`."""
     try:
         yield
     except ValidationError as error:

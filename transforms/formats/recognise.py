@@ -1,4 +1,4 @@
-"""Which format a parsed record is in, told by its keys."""
+"""Recognises the format of a parsed record by its keys."""
 
 from itertools import islice
 

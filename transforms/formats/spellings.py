@@ -21,7 +21,7 @@ def name_of(record: JsonObject) -> str:
 def call_fields(call: JsonValue) -> JsonValue:
     """Returns the fields of a call that is flat or nested under `function`, its arguments decoded.
 
-    What is no object is returned as it is, for the model to refuse.
+    A non-object is returned unchanged and rejected by the model.
     """
     if not isinstance(call, dict):
         return call
@@ -42,12 +42,12 @@ def _names(value: JsonValue) -> list[str] | None:
 
 
 def agent_actions(actions: Sequence[JsonValue]) -> list[JsonValue]:
-    """Returns expected actions as calls' fields; those that the user is to make are left out."""
+    """Returns expected actions as calls' fields; those of the user are omitted."""
     return [call_fields(action) for action in actions if not _is_users(action)]
 
 
 def users_actions(actions: Sequence[JsonValue]) -> list[JsonValue]:
-    """Returns the expected actions that the user is to make, as calls' fields."""
+    """Returns the expected actions of the user as calls' fields."""
     return [call_fields(action) for action in actions if _is_users(action)]
 
 

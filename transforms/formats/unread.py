@@ -1,4 +1,4 @@
-"""What a reader does not understand of a turn, and what is unknown of the turn because of it."""
+"""Collects unread parts of turns, and the resulting gaps (calls, words)."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -48,12 +48,12 @@ def snake(name: str) -> str:
 
 
 def is_work(name: str) -> bool:
-    """Tells by the name of a key or a type whether it may hold calls or their results."""
+    """Returns whether a key or type may hold calls or their results, by its name."""
     return bool(_WORK.search(snake(name)))
 
 
 def may_hold_work(name: str, item: JsonValue) -> bool:
-    """Returns whether what a key holds, which is not read, may hold calls, results or words.
+    """Returns whether the value of an unread key may hold calls, results or words.
 
     Numbers, texts and what is empty hold none, unless a text is JSON or its key is named like calls.
     """
@@ -73,7 +73,7 @@ def spells_calls(text: str) -> bool:
 
 
 class Unread:
-    """Collects what is not understood of one turn."""
+    """Unread parts of one turn."""
 
     def __init__(self) -> None:
         self._found: dict[str, list[str]] = {}
@@ -145,7 +145,7 @@ class Unread:
         return turn
 
     def add_to_all(self, turns: Sequence[Turn]) -> None:
-        """Adds what was found beside the turns: to the first one the findings, to all what is unknown."""
+        """Adds the findings to the first turn, and the gaps to all turns."""
         if self._found and turns:
             self.add_to(turns[0])
             for turn in turns[1:]:
@@ -170,7 +170,7 @@ def add_leap(turn: Turn, before: int, index: int, first: int = 0) -> None:
 
 
 def check_calls(turns: Iterable[Turn]) -> None:
-    """Adds to turns what is wrong with their calls.
+    """Adds problems of calls to turns.
 
     They name no tool, or are written out in words; or there is a result whose call is nowhere before it.
     """

@@ -1,4 +1,4 @@
-"""What google-adk's messages and events hold: words, calls, tokens."""
+"""Reads texts, calls and tokens of google-adk's messages and events."""
 
 from collections.abc import Iterable, Sequence
 
@@ -88,7 +88,7 @@ def unread_content(content: Content | None, unread: Unread, by_agent: bool) -> N
 
 
 def unread_event(event: AdkEvent, unread: Unread, by_agent: bool) -> None:
-    """Adds what of an event is not read."""
+    """Adds the unread parts of an event."""
     unread_content(event.content, unread, by_agent)
     extra = event.model_extra or {}
     unread.keys(extra, _EVENT_KEYS, by_agent)

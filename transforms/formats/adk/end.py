@@ -1,4 +1,4 @@
-"""How google-adk's sessions and runs of eval cases ended."""
+"""Determines how google-adk's sessions and runs of eval cases ended."""
 
 from collections.abc import Sequence
 
@@ -10,12 +10,12 @@ RAISED = "final_eval_status is FAILED and no invocation was recorded: the agent 
 
 
 def session_end(events: Sequence[AdkEvent]) -> End:
-    """Returns how a session ended, told by its last event that says something.
+    """Returns how a session ended, by its last event with content, error or finish reason.
 
     An invocation ends with a final response, in google-adk's sense; where none followed the user's message or
-    the agent's last call, the agent failed. A call that is waited for (a long-running tool) is no end.
+    the agent's last call, the agent failed. A pending call of a long-running tool is no end.
     """
-    last = next((event for event in reversed(events) if _says(event)), None)
+    last = next((event for event in reversed(events) if _has_end_mark(event)), None)
     if last is None:
         return UNKNOWN
     if last.error_code or last.error_message:
@@ -65,13 +65,13 @@ def is_final(event: AdkEvent) -> bool:
     return not works and (not parts or parts[-1].code_execution_result is None)
 
 
-def _says(event: AdkEvent) -> bool:
+def _has_end_mark(event: AdkEvent) -> bool:
     told = event.content is not None and event.content.parts
     return bool(told or event.error_code or event.error_message or event.finish_reason or event.interrupted)
 
 
 def _missing(event: AdkEvent) -> str | None:
-    """Returns what should have followed a session's last event; None: nothing had to."""
+    """Returns what is missing after a session's last event; None: nothing."""
     parts = parts_of(event.content)
     if by_user(event):
         return "the user's last message has no answer"

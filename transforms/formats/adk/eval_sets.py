@@ -1,4 +1,4 @@
-"""google-adk's eval sets, as canonical cases, and what invocations hold."""
+"""Converts google-adk's eval sets and invocations."""
 
 from collections.abc import Sequence
 
@@ -79,11 +79,11 @@ def invocation_expected(invocation: Invocation) -> ExpectedTurn:
 
 
 def turn_context(invocations: Sequence[Invocation]) -> JsonObject:
-    """Returns what else is known of each turn, one entry a turn: agents' setup, and sources looked up.
+    """Returns further data of each turn: configuration of the agents, and retrieved sources.
 
     Returns:
-        `app_details` and `grounding` (`turnwise.transforms.judging.prompts.render` reads them); what no turn
-        states is absent.
+        `app_details` and `grounding` (read by `turnwise.transforms.judging.prompts.render`), each
+        with one entry per turn; absent if no turn states it.
     """
     context: JsonObject = {
         APP_DETAILS: [_agents(invocation.app_details) for invocation in invocations],
@@ -190,7 +190,7 @@ def _user_behaviors(scenario: ConversationScenario) -> list[str]:
 
 
 def add_unread(invocation: Invocation, turn: Turn) -> None:
-    """Adds to its turn what a recorded invocation holds that nothing reads."""
+    """Adds the unread parts of a recorded invocation to its turn."""
     _unread(invocation).add_to(turn)
 
 

@@ -14,7 +14,7 @@ _UNNUMBERED = -1
 
 
 def place(value: JsonObject) -> tuple[str, int]:
-    """Returns the session id of an event; its turn is told by the invocation id, so no index is known.
+    """Returns the session id of an event, and -1: turns are identified by invocation id.
 
     Raises:
         ValueError: It names no session.
@@ -26,7 +26,7 @@ def place(value: JsonObject) -> tuple[str, int]:
 
 
 def is_end(value: JsonObject) -> bool:
-    """Returns whether an envelope says that its session ended, or how."""
+    """Returns whether an envelope states the end of its session."""
     return value.get("end") is True or bool(value.get(ENDED))
 
 
@@ -39,8 +39,8 @@ def own_id(value: JsonObject) -> JsonValue:
 def joined_conversation(session_id: str, values: Sequence[JsonObject]) -> Conversation:
     """Joins the events of a session, given in order, as if the session had been stored.
 
-    Its state is what the envelopes and the events' state deltas set, without what is temporary. How it ended
-    is what the last envelope says that says it, or else what its events tell.
+    Its state comes from the envelopes and the events' state deltas, without temporary keys. Its end is stated
+    by the last envelope that has one, or else determined from the events.
 
     Raises:
         ValueError: They cannot be read even leniently; one line.

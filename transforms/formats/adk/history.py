@@ -1,4 +1,4 @@
-"""Which events of a google-adk session count: it may have been rewound, and compacted."""
+"""Selects the valid events of a google-adk session after rewinds and compactions."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -26,7 +26,7 @@ class History:
     notes: list[tuple[AdkEvent | None, Unread]] = field(default_factory=list)
 
     def notes_of(self, group: Sequence[AdkEvent], is_last: bool) -> list[Unread]:
-        """Returns what is left out before a group of events; after the last event, it belongs to the last."""
+        """Returns the omissions before a group of events; the last group also has those after it."""
         return [
             note
             for following, note in self.notes
@@ -66,7 +66,7 @@ def _add(found: History, note: Unread | None) -> None:
 
 
 def _undone(target: str, undone: Sequence[AdkEvent] | None) -> Unread:
-    """Tells what a rewind undid; what calls changed outside of the session still holds."""
+    """Describes the undone events of a rewind; external effects of their calls remain."""
     note = Unread()
     if undone is None:
         said = f"a rewind to before {target[:60]!r}, which the log does not hold"
@@ -88,7 +88,7 @@ def _called(events: Iterable[AdkEvent]) -> list[str]:
 
 
 def _lost(compacted: EventCompaction, events: Sequence[AdkEvent]) -> Unread | None:
-    """Tells of a compaction whose events the log does not hold; None: its first and its last are there."""
+    """Describes a compaction whose events are not logged; None: its first and last events are logged."""
     stamps = [event.timestamp for event in events if event.timestamp is not None and not _is_summary(event)]
     bounds = (compacted.start_timestamp, compacted.end_timestamp)
     if all(bound is not None and any(abs(bound - at) < _SECOND for at in stamps) for bound in bounds):

@@ -16,7 +16,7 @@ class LegacyToolUse(BaseModel):
 
 
 class LegacyWords(BaseModel):
-    """What an agent is expected to say on the way."""
+    """An expected intermediate text of an agent."""
 
     author: str = ""
     text: str

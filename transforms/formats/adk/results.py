@@ -26,9 +26,9 @@ from turnwise.transforms.matching.ending import broke_off
 def eval_result_conversations(value: JsonValue) -> list[Conversation]:
     """Returns one conversation per case result of an EvalSetResult, or of one EvalCaseResult.
 
-    Of a case in which the agent raised there is no invocation: its turns are those of its session, as far as
-    the result has it, and its app version, if the session does not tell it, that of all other cases. What was
-    expected of it is not known, only that it is a run of the case.
+    A case in which the agent raised an error has no invocation: its turns are those of its session, if
+    included, and its app version is that of the session or else of all other cases. Its expectations are
+    unknown.
 
     Raises:
         ValueError: It cannot be read even leniently; one line with the path of the first problem.
@@ -62,7 +62,7 @@ def _number_runs(conversations: Sequence[Conversation]) -> None:
 
 
 def _share_version(conversations: Sequence[Conversation]) -> None:
-    """Gives conversations that broke off without a session the app version of all others."""
+    """Sets the app version of aborted conversations without a session to that of all others."""
     versions = {conversation.app_version for conversation in conversations if conversation.turns}
     for conversation in conversations if len(versions) == 1 else ():
         if broke_off(conversation) and not conversation.state:
@@ -99,7 +99,7 @@ def _conversation(result: EvalCaseResult, conversation_id: str) -> Conversation:
 
 
 def _add_session(made: Conversation, details: JsonObject) -> None:
-    """Adds what the session of a run without invocations holds: its turns, and how it ended."""
+    """Adds turns and end from the session of a run without invocations."""
     session = session_conversation({"id": made.conversation_id, **details})
     made.turns, made.start_time = session.turns, session.start_time
     made.tools, made.meta = session.tools, made.meta | session.meta

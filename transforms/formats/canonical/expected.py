@@ -1,4 +1,4 @@
-"""What a canonical record expects: which keys of it are misspelt, and which are not read."""
+"""Finds misspelt and unread keys in the expectations of canonical records."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -18,7 +18,7 @@ from turnwise.transforms.formats.fields import Extra, UnknownField, known_fields
 from turnwise.transforms.formats.unread import UNREAD, Unread, snake
 
 NEAR = 0.8
-"""From which likeness of names (difflib's ratio) a key is taken for a misspelt field."""
+"""Minimum similarity of names (difflib's ratio) of a misspelt field."""
 
 _EXPECTED = "expected"
 _NAMES = ("eval_id", "eval_set_id")

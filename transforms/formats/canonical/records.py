@@ -49,15 +49,15 @@ def looks_canonical(data: bytes) -> bool:
 def read_conversation(data: bytes) -> Conversation:
     """Parses a record; turns are numbered by their position.
 
-    What does not validate as it stands is repaired: null lists and null fields count as absent, ids may be
+    Invalid records are repaired: null lists and null fields count as absent, ids may be
     numbers, arguments JSON texts (`turnwise.schemas.arguments`), usage in OpenAI's spelling and error marks
     of any shape, declared tools of any form, the end in tau2's words; expected actions that the user is to
-    make are kept apart, and lengths of time that are no finite number in range are left out with a finding.
+    make are separated, and durations that are no finite number in range are omitted with a finding.
     Unknown keys are dropped; one that may hold calls leaves the turn's calls unknown, one that may expect
     something is named in `unread`.
 
     Raises:
-        ValueError: It is no conversation even so, or a key of what it expects is misspelt; one line with the
+        ValueError: It is still no conversation, or a key of its expectations is misspelt; one line with the
             path of the first problem.
     """
     if data.count(b"[") + data.count(b"{") > _DEEPEST:
@@ -89,10 +89,10 @@ def _number(turns: Sequence[Turn]) -> None:
 
 
 def read_recording(data: bytes) -> Conversation:
-    """Parses a record as `read_conversation` does, and refuses one that only states what is expected.
+    """Parses a record as `read_conversation` does, and rejects one that holds only expectations.
 
     Raises:
-        ValueError: It is no conversation, or nobody answered in it because it was never run.
+        ValueError: It is no conversation, or holds expectations without recorded answers.
     """
     conversation = read_conversation(data)
     turns = conversation.turns
@@ -147,7 +147,7 @@ def _dropped_something(conversation: Conversation) -> bool:
 
 
 class _EndMarks(msgspec.Struct):
-    """The keys of a record, beside its fields, that may say how the conversation ended."""
+    """Keys of a record, beside its fields, that may state the end of the conversation."""
 
     error: msgspec.Raw | None = None
     status: msgspec.Raw | None = None
@@ -198,7 +198,7 @@ def _unread_times(turn: Turn, raw: JsonObject, unread: Unread) -> None:
 
 
 def _with_expectations(value: JsonObject, known: frozenset[str]) -> frozenset[str]:
-    """Returns known keys, with those that expect something: what of these is not read is told apart."""
+    """Returns known keys with those of expectations, whose unread keys are reported separately."""
     return known if value.keys() <= known else known | {n for n in value if snake(n).startswith("expect")}
 
 

@@ -1,4 +1,4 @@
-"""Reads canonical eval cases strictly: what nobody knows is a mistake of the writer."""
+"""Reads canonical eval cases strictly; unknown keys are errors."""
 
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import Expectation, ToolCall
@@ -46,7 +46,7 @@ def strict_case(value: JsonObject) -> EvalCase:
 
 
 def _expects_something(case: EvalCase) -> bool:
-    """Returns whether a case states anything that a conversation can be held against."""
+    """Returns whether a case states any expectation."""
     of_turns = (
         turn.response or turn.tool_calls is not None or turn.expectations or turn.rubrics
         for turn in case.turns

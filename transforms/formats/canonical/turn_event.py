@@ -51,7 +51,7 @@ def _stated_index(value: JsonObject) -> JsonValue:
 
 
 def _faults(events: Sequence[JsonObject], known: Container[int]) -> Iterator[str]:
-    """Yields what is wrong with the turns of events: each is no turn, has no place, or is announced only."""
+    """Yields problems of events: an invalid turn, an invalid index, or an index without its turn."""
     for event in events:
         turn, stated, index = event.get("turn"), _stated_index(event), _turn_index(event)
         if not isinstance(turn, dict | None):
@@ -63,7 +63,7 @@ def _faults(events: Sequence[JsonObject], known: Container[int]) -> Iterator[str
 
 
 def is_end(value: JsonObject) -> bool:
-    """Returns whether an event says that its conversation ended, or how."""
+    """Returns whether an event states the end of its conversation."""
     return value.get("end") is True or any(value.get(name) for name in _ENDS)
 
 

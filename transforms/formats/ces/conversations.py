@@ -72,12 +72,12 @@ def conversation(value: JsonObject) -> canonical.Conversation:
 
 
 def _raw_turns(value: JsonObject) -> list[JsonObject]:
-    """Returns the turns of a conversation as they were logged; they are known to be valid."""
+    """Returns the raw turns of a validated conversation."""
     return value.get("turns") or ([{"messages": value["messages"]}] if value.get("messages") else [])
 
 
 def _unread(raw: JsonObject) -> Unread:
-    """Returns what is not understood of the messages of a logged turn."""
+    """Returns the unread parts of a logged turn."""
     unread = Unread()
     unread.keys(raw, _HOLDER_KEYS)
     for message in raw.get("messages") or ():
@@ -94,7 +94,7 @@ def _unread(raw: JsonObject) -> Unread:
 
 
 def logged_turn(index: int, message: ces.ConversationTurn, raw: JsonObject) -> canonical.Turn:
-    """Converts a turn, given also as it was logged, with what of it is not understood."""
+    """Converts a turn, and adds the unread parts of its raw form."""
     turn = canonical.Turn(turn_index=index)
     said: list[str] = []
     for part in message.messages:
@@ -128,7 +128,7 @@ def _check_trace(turn: canonical.Turn, message: ces.ConversationTurn, unread: Un
 
 
 def _names_of(call: ces.CesToolCall) -> set[str | None]:
-    """Returns the names that a trace may give a called tool; without its display name they are unknown."""
+    """Returns the names of a called tool that may occur in a trace."""
     name, resource = _tool_names(call)
     return {name, resource, call.display_name or None, call.tool or None} - {None}
 
@@ -175,7 +175,7 @@ def tool_response(message: ces.CesToolResponse) -> canonical.ToolResponse:
 
 
 def add_trace(turn: canonical.Turn, message: ces.ConversationTurn) -> None:
-    """Adds the times and tokens of a turn's trace, or else what the times of its messages tell."""
+    """Adds times and tokens from a turn's trace, or else the latency by the times of its messages."""
     root = message.root_span
     if root is None:
         turn.latency_ms = _elapsed_ms(message.messages)
@@ -248,6 +248,6 @@ def _count(attributes: JsonObject, key: str) -> int | None:
 
 
 def label(labels: JsonObject, name: str) -> str | None:
-    """Returns a text of a record that says something; None: there is none."""
+    """Returns a non-empty text of a record; None: there is none."""
     value: JsonValue = labels.get(name)
     return value if isinstance(value, str) and value else None

@@ -1,4 +1,4 @@
-"""How CES sessions ended."""
+"""Determines how CES sessions ended."""
 
 from turnwise.schemas.ces.conversations import Span
 from turnwise.schemas.conversation import Turn

@@ -53,7 +53,7 @@ def _stated_index(payload: JsonObject) -> int | None:
 
 
 def ends_session(value: JsonObject) -> bool:
-    """Returns whether a log entry says that its session ended."""
+    """Returns whether a log entry states the end of its session."""
     return end_metadata(_payload(value)) is not None
 
 
@@ -65,8 +65,8 @@ def _payload(value: JsonObject) -> JsonObject:
 def joined_conversation(session_id: str, entries: Sequence[JsonObject]) -> canonical.Conversation:
     """Joins the log entries of one session, in turn order, into a conversation.
 
-    The last entry of a turn that carries diagnostics tells the whole turn; without one, the texts of the
-    turn's entries are what the agent said.
+    The last entry of a turn with diagnostics defines the whole turn; without one, the texts of its entries
+    are the agent's messages.
     """
     turns: dict[int, list[JsonObject]] = {}
     for entry in entries:

@@ -1,4 +1,4 @@
-"""One message of a chat: its words, its calls, and what in it is not understood."""
+"""Reads texts, calls and unread parts of one chat message."""
 
 from pydantic_core import from_json
 
@@ -34,7 +34,7 @@ def by_user(message: JsonObject) -> bool:
 
 
 def is_answer(message: JsonObject) -> bool:
-    """Returns whether a message is what a tool answered."""
+    """Returns whether a message is a tool response."""
     return message.get("role") in TOOL_ROLES or "tool_call_id" in message
 
 
@@ -81,13 +81,13 @@ def _is_other(call: JsonValue) -> bool:
 
 
 def answer_value(message: JsonObject) -> JsonValue:
-    """Returns what a tool answered: an object as it is, or what its text spells."""
+    """Returns the response of a tool: an object, or the value of its JSON text, or the text."""
     content = message.get("content")
     return content if isinstance(content, dict) else _decoded(words(message))
 
 
 def _decoded(text: str) -> JsonValue:
-    """Returns the object or array that a text spells, or else the text: a number may be an id."""
+    """Returns the object or array of a JSON text, or else the text, because a number may be an id."""
     if not text.lstrip().startswith(("{", "[")):
         return text
     try:
@@ -97,7 +97,7 @@ def _decoded(text: str) -> JsonValue:
 
 
 def unread_of(message: JsonObject, unread: Unread) -> None:
-    """Adds what is not understood of a message."""
+    """Adds the unread parts of a message."""
     role = message.get("role")
     is_agents = not (by_user(message) or is_answer(message))
     if is_agents and role not in AGENT_ROLES:
@@ -119,13 +119,13 @@ def unread_of(message: JsonObject, unread: Unread) -> None:
 
 
 def unread_instructions(message: JsonObject, unread: Unread) -> None:
-    """Adds what a message to the agent (system, developer) holds besides its text."""
+    """Adds the unread parts of a system or developer message."""
     unread.keys(message, _OF_INSTRUCTIONS, False)
     _unread_content(message, unread, False)
 
 
 def _unread_kwargs(kwargs: JsonValue, message: JsonObject, unread: Unread) -> None:
-    """Adds what LangChain keeps beside a message, unless it repeats the message's calls."""
+    """Adds LangChain's additional data of a message, unless it repeats the message's calls."""
     if not isinstance(kwargs, dict):
         unread.keys({"additional_kwargs": kwargs}, frozenset())
         return

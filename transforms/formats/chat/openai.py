@@ -78,7 +78,7 @@ def chat_conversation(value: JsonValue, fallback_id: str) -> Conversation:
 
 
 def _unread(record: JsonObject, messages: Sequence[JsonObject]) -> Unread:
-    """Returns what is not understood of a record beside its messages, and of the instructions in them."""
+    """Returns the unread parts of a record outside its turns."""
     unread = Unread()
     unread.keys(record, _KEYS_WITH_TRAJ if record.get("messages") is None else _KEYS)
     for message in messages:
@@ -146,7 +146,7 @@ def _end(record: JsonObject, messages: Sequence[JsonObject]) -> End:
 
 
 def _mark_unanswered_calls(turn: Turn, last: JsonObject) -> None:
-    """Adds to the last turn that the chat stops at a call: nobody knows what became of it."""
+    """Adds a finding to the last turn if the chat ends with a call, whose result is unknown."""
     called = () if by_user(last) or is_answer(last) else message_calls(last)
     if called:
         unread = Unread()

@@ -51,7 +51,7 @@ def answer_conversation(value: JsonValue, config: DiscoveryEngineConfig) -> Conv
 
 
 def _end(answers: Sequence[GroundedAnswer]) -> End:
-    """Returns how a conversation ended: by an answer that failed, or in a state that is not known."""
+    """Returns the end of a conversation: a failed last answer, or an unknown state."""
     states = [answer.state for answer in answers]
     if states and states[-1] == FAILED:
         return End("agent_error", "the state of the last answer is FAILED")
@@ -69,7 +69,7 @@ def _session(value: JsonObject, config: DiscoveryEngineConfig) -> Conversation:
 
 
 def _headed(value: JsonObject) -> tuple[Conversation, list[Problem]]:
-    """Returns the conversation of a session, without turns, and what is wrong with it."""
+    """Returns the conversation of a session without turns, and its problems."""
     header = {key: item for key, item in value.items() if key != "turns"}
     session, problems_found = read_lenient(AnswerSession, header, "Session", PLACEHOLDERS)
     made = Conversation(
@@ -84,7 +84,7 @@ def _headed(value: JsonObject) -> tuple[Conversation, list[Problem]]:
 
 
 def _with_problems(made: Conversation, problems: list[Problem]) -> Conversation:
-    """Adds what is wrong with a session to its first turn."""
+    """Adds the problems of a session to its first turn."""
     first = made.turns[0].grounded if made.turns else None
     if first is not None:
         first.problems = problems + first.problems
@@ -119,7 +119,7 @@ def _single(value: JsonObject, config: DiscoveryEngineConfig) -> Conversation:
 
 
 def _question(value: JsonObject, session: JsonValue, answer_name: str) -> str | None:
-    """Returns what was asked, as it stands beside the answer, or in the session's turn of that answer.
+    """Returns the question beside the answer, or of the session's turn of that answer.
 
     If no turn names that answer, the last one counts, unless it names another.
     """
@@ -146,7 +146,7 @@ def _engine(name: str) -> str | None:
 
 
 def _app_version(value: JsonObject, field: str) -> str | None:
-    """Returns what stands in a field of a record; None: it is not there, or no text or number."""
+    """Returns a field of a record as text; None: it is absent, or no text or number."""
     found: JsonValue = value
     for step in field.split("."):
         if isinstance(found, dict):
