@@ -13,7 +13,8 @@ from typing import Any
 from turnwise.pipeline.batch.build import aggregate_versions
 from turnwise.pipeline.batch.run import calm_collector
 from turnwise.pipeline.io.directory import AGGREGATED
-from turnwise.pipeline.io.encoders import JsonLinesWriter, document_content, table_content
+from turnwise.pipeline.io.tables.base import document_content, table_content
+from turnwise.pipeline.io.tables.json_lines import JsonLinesWriter
 from turnwise.pipeline.settings.config_file import read_config
 from turnwise.schemas.record import Record
 from turnwise.transforms.ces.results import RunInfo

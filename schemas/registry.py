@@ -95,8 +95,9 @@ class Registry(Mapping[str, T], Generic[T]):
     def _load(self) -> None:
         self._is_loading = True
         try:
-            for module in walk_packages(import_module(self._package).__path__, f"{self._package}."):
-                import_module(module.name)
+            with plugin_errors(self._package):
+                for module in walk_packages(import_module(self._package).__path__, f"{self._package}."):
+                    import_module(module.name)
             for point, distribution in _entry_points(self.group):
                 with plugin_errors(f"plugin {point.name} of {distribution}"):
                     self.add(point.load())

@@ -14,8 +14,9 @@ from turnwise.pipeline.batch.signals import Interrupted, interrupted_by_signal
 from turnwise.pipeline.batch.summary import report_batch
 from turnwise.pipeline.io.directory import check_directory, clear_directory, locked
 from turnwise.pipeline.io.files import file_patterns
-from turnwise.pipeline.io.sinks import FileSink, NullSink, Sink
+from turnwise.pipeline.io.sinks import FilesAndService, FileSink, NullSink, Sink
 from turnwise.pipeline.io.sources import FileSource, Source
+from turnwise.pipeline.io.tables.base import find_service
 from turnwise.pipeline.io.terminal import say
 from turnwise.pipeline.report.judge import estimate_text
 from turnwise.pipeline.report.live import show_progress
@@ -80,19 +81,14 @@ def _case_source(settings: RunSettings) -> Source | None:
 
 def _sink(settings: RunSettings) -> Sink:
     files = FileSink(settings.output, settings.output_format)
-    if not settings.store:
-        return files
-    from turnwise.pipeline.io.store_sink import with_store
-
-    return with_store(files, settings)
+    place = settings.place
+    service = find_service("--store", place.url).open if place else None
+    return FilesAndService(files, service(place)) if service and place else files
 
 
 def _left(settings: RunSettings) -> str:
-    if not settings.store:
-        return ""
-    from turnwise.pipeline.io.store_sink import left_in_store
-
-    return left_in_store(settings)
+    place = settings.place
+    return find_service("--store", place.url).left(place) if place else ""
 
 
 def _estimate(pipeline: beam.Pipeline, logs: Source, cases: Source | None, settings: RunSettings) -> int:

@@ -10,6 +10,7 @@ from apache_beam.runners.runner import PipelineResult
 
 from turnwise.pipeline.batch.counters import counters, judge_usage
 from turnwise.pipeline.io.directory import read_rows, write_run_file
+from turnwise.pipeline.io.tables.base import find_service
 from turnwise.pipeline.io.terminal import LONGEST_LINE, complain, printable, say
 from turnwise.pipeline.report.counts import guesses_by_tool, run_counts
 from turnwise.pipeline.report.gates import gate_problems
@@ -42,9 +43,9 @@ def report(settings: RunSettings, figures: Figures, rows: Sequence[JsonObject]) 
     problems = gate_problems(settings, counts, rows, missed, lost)
     say(summary_text(settings, figures, rows))
     say(f"files: {printable(settings.output)}")
-    replaced = _replaced(settings, counts["results"])
+    replaced, text = _replaced(settings, counts["results"])
     if settings.store:
-        say(f"store: {printable(shown_url(settings.store))}{_replaced_text(replaced)}")
+        say(f"store: {printable(shown_url(settings.store))}{text}")
     if unread:
         complain(f"not read: {names_text(unread, LONGEST_LINE)}; start again to read it once it is complete")
     for problem in problems:
@@ -55,19 +56,17 @@ def report(settings: RunSettings, figures: Figures, rows: Sequence[JsonObject]) 
     return status
 
 
-def _replaced(settings: RunSettings, results: int) -> int | None:
-    if not settings.store:
-        return None
-    from turnwise.pipeline.io.store_sink import replaced_in_store
-
-    return replaced_in_store(settings, results)
-
-
-def _replaced_text(replaced: int | None) -> str:
+def _replaced(settings: RunSettings, results: int) -> tuple[int | None, str]:
+    """Returns how many results replaced one of the same run in the store, and what is said of it."""
+    place = settings.place
+    count = find_service("--store", place.url).replaced if place else None
+    if place is None or count is None:
+        return None, ""
+    replaced = count(place, results)
     if replaced is None:
-        return "\nstore: results replaced within the run: not counted"
-    text = "results were replaced by others of the same conversation, case and app version"
-    return f"\nstore: {replaced} {text}" if replaced else ""
+        return None, "\nstore: results replaced within the run: not counted"
+    told = "results were replaced by others of the same conversation, case and app version"
+    return replaced, f"\nstore: {replaced} {told}" if replaced else ""
 
 
 def _run_document(

@@ -2,6 +2,8 @@
 
 import argparse
 
+from turnwise.pipeline.io.tables.base import file_formats, services
+from turnwise.pipeline.settings.run import DEFAULT_OUTPUT_FORMAT
 from turnwise.transforms.formats.base import AUTO, log_formats
 from turnwise.transforms.judging.judges.base import JUDGES
 
@@ -37,6 +39,7 @@ def _add_input(group: argparse._ArgumentGroup) -> None:
         help=format_help(),
     )
     _add_paths(group, "--eval_cases", "eval cases: files, directories, globs or URLs of stores")
+    add_plugin_argument(group)
     group.add_argument("--config", metavar="FILE", help="criteria and thresholds: ADK's EvalConfig JSON")
     group.add_argument(
         "--max_record_mb",
@@ -44,6 +47,17 @@ def _add_input(group: argparse._ArgumentGroup) -> None:
         default=64.0,
         metavar="MB",
         help="a larger record is a failure (default: 64)",
+    )
+
+
+def add_plugin_argument(parser: argparse._ActionsContainer) -> None:
+    """Adds `--plugin` to a parser."""
+    parser.add_argument(
+        "--plugin",
+        action="append",
+        default=[],
+        metavar="MODULE_OR_FILE",
+        help="Python module or .py file that adds criteria, input formats, sinks or judges; may be repeated",
     )
 
 
@@ -95,15 +109,19 @@ def _add_judge(group: argparse._ArgumentGroup) -> None:
 
 def _add_output(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--output", metavar="DIR", help="directory of the run's files")
+    formats = ", ".join(f"{name} ({kind.help})" for name, kind in sorted(file_formats().items()))
     group.add_argument(
-        "--output_format", choices=("jsonl", "avro"), default="jsonl", help="format of the tables"
+        "--output_format",
+        default=DEFAULT_OUTPUT_FORMAT,
+        metavar="FORMAT",
+        help=f"of the tables: {formats}; default: {DEFAULT_OUTPUT_FORMAT}",
     )
     group.add_argument("--overwrite", action="store_true", help="replace an earlier run in DIR")
     group.add_argument("--run_id", metavar="ID", help="id of the run (default: from its start time)")
     group.add_argument(
         "--store",
         metavar="URL",
-        help="also write results and failures to a store: sqlite:///FILE or postgresql://...",
+        help=f"also write results and failures to a store: {services()}",
     )
     group.add_argument(
         "--store_app",

@@ -8,12 +8,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-from turnwise.pipeline.cli.arguments import format_help
+from turnwise.pipeline.cli.arguments import add_plugin_argument, format_help
 from turnwise.pipeline.io.records import OTHER_SUFFIXES, SUFFIXES, split_records, unzipped
 from turnwise.pipeline.io.terminal import printable, say
 from turnwise.pipeline.io.walking import Unreadable, files_at, shown_path
 from turnwise.pipeline.settings.config_file import read_config
 from turnwise.pipeline.settings.extras import check_places
+from turnwise.pipeline.settings.plugins import load_plugins
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.conversation import Conversation, ToolCall
@@ -52,6 +53,7 @@ def list_tools(argv: Sequence[str]) -> int:
         ConfigError: An option, the config or a path is wrong.
     """
     options = _parser().parse_args(argv)
+    load_plugins(options.plugin)
     check_log_format(options.input_format)
     config = read_config(options.config)
     listing = _Listing(
@@ -78,6 +80,7 @@ def _parser() -> _Parser:
     parser.add_argument(
         "log", nargs="+", metavar="LOG", help="logs or eval cases: files, directories or globs"
     )
+    add_plugin_argument(parser)
     parser.add_argument("--input_format", default=AUTO, metavar="FORMAT", help=format_help())
     parser.add_argument(
         "--eval_cases", nargs="+", default=[], metavar="PATH", help="eval cases whose tools are listed too"

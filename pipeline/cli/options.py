@@ -3,7 +3,7 @@
 import argparse
 import os
 from collections.abc import Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from difflib import get_close_matches
 from typing import Any
 
@@ -12,7 +12,9 @@ from apache_beam.options.pipeline_options_validator import PipelineOptionsValida
 from apache_beam.runners.runner import PipelineRunner, create_runner
 
 from turnwise.pipeline.cli.arguments import add_arguments
+from turnwise.pipeline.io.tables.base import SINKS, file_formats, find_service
 from turnwise.pipeline.settings.extras import check_extra, check_places
+from turnwise.pipeline.settings.plugins import load_plugins
 from turnwise.pipeline.settings.run import RawOptions, RunSettings, check_options
 from turnwise.pipeline.settings.stream import RawStreamOptions
 from turnwise.pipeline.settings.workers import fit_workers
@@ -54,9 +56,15 @@ def parse_options(argv: Sequence[str]) -> tuple[RunSettings, PipelineOptions]:
     in_process = _STREAMS_IN_PROCESS if standard.streaming else _IN_PROCESS
     standard.runner = in_process if name.lower() == "directrunner" else name
     is_alone = standard.runner == in_process and options.view_as(DirectOptions).direct_num_workers == 1
+    modules = load_plugins(own["plugin"])
     raw, stream = _split(own)
+    SINKS.find(raw.output_format, "--output_format ", file_formats())
+    if raw.store is not None:
+        raw = replace(raw, store=find_service("--store", raw.store).absolute(raw.store))
     settings = check_options(raw, stream, not is_alone, bool(standard.streaming))
-    options.view_as(SetupOptions).save_main_session = False
+    setup = options.view_as(SetupOptions)
+    setup.save_main_session = False
+    setup.beam_plugins = [*(setup.beam_plugins or ()), *modules]
     runner = _made_runner(standard.runner)
     settings = fit_workers(settings, options, runner, os.environ)
     _check_extras(settings)
@@ -76,7 +84,8 @@ def _check_extras(settings: RunSettings) -> None:
     check_places("--input", files)
     check_places("--eval_cases", settings.eval_cases)
     check_places("--output", [settings.output])
-    check_places("--store", [settings.store])
+    if settings.store:
+        find_service("--store", settings.store).check("--store", settings.store)
 
 
 def _made_runner(name: str) -> PipelineRunner:

@@ -1,7 +1,6 @@
 """Manages the output directory of a run on any filesystem that Beam supports."""
 
 import fcntl
-import json
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -10,8 +9,7 @@ from uuid import uuid4
 
 from apache_beam.io.filesystems import FileSystems
 
-from turnwise.pipeline.io.encoders import document_content
-from turnwise.schemas.avro_schema import json_fields
+from turnwise.pipeline.io.tables.base import document_content, file_formats, table_rows
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.rows import TABLES
 from turnwise.schemas.values import JsonObject
@@ -21,9 +19,9 @@ AGGREGATED = "aggregated_metrics"
 RUN_FILE = "run.json"
 PROGRESS_FILE = "progress.sqlite"
 ALERTS_FILE = "alerts.jsonl"
-_OURS = re.compile(
-    r"(scores|results|failures)-\d{5}(-of-\d{5})?\.(jsonl|avro)|progress\.sqlite(-wal|-shm)?|alerts\.jsonl"
-    r"|metrics_by_(app_version|turn|slice)\.(jsonl|avro)|aggregated_metrics\.json|run\.json"
+_OURS = (
+    r"(scores|results|failures)-\d{5}(-of-\d{5})?\.(SUFFIX)|progress\.sqlite(-wal|-shm)?|alerts\.jsonl"
+    r"|metrics_by_(app_version|turn|slice)\.(SUFFIX)|aggregated_metrics\.json|run\.json"
     r"|[a-z_.]+\.[0-9a-f]{32}\.partial"
 )
 
@@ -59,7 +57,8 @@ def earlier_files(directory: str) -> list[str]:
     names = [f"{name}*" for name in (*TABLES, AGGREGATED, RUN_FILE, PROGRESS_FILE, ALERTS_FILE)]
     found = FileSystems.match([FileSystems.join(directory, name) for name in names])
     paths = [file.path for result in found for file in result.metadata_list]
-    return [path for path in paths if _OURS.fullmatch(path.rsplit("/", 1)[-1])]
+    ours = re.compile(_OURS.replace("SUFFIX", "|".join(file_formats())))
+    return [path for path in paths if ours.fullmatch(path.rsplit("/", 1)[-1])]
 
 
 def clear_directory(directory: str) -> None:
@@ -96,17 +95,7 @@ def write_run_file(directory: str, document: JsonObject) -> None:
 def read_rows(directory: str, table: str, output_format: str) -> list[JsonObject]:
     """Reads the rows of a single-file table."""
     with FileSystems.open(FileSystems.join(directory, f"{table}.{output_format}")) as file:
-        if output_format == "avro":
-            import fastavro
-
-            return [_decoded(row, table) for row in fastavro.reader(file) if isinstance(row, dict)]
-        return [json.loads(line) for line in file.read().splitlines()]
-
-
-def _decoded(row: JsonObject, table: str) -> JsonObject:
-    """Returns an Avro row with its JSON columns decoded."""
-    texts = {name: row[name] for name in json_fields(table)}
-    return row | {name: None if text is None else json.loads(text) for name, text in texts.items()}
+        return list(table_rows(file, table, output_format))
 
 
 _LOCK_FILE = ".turnwise.lock"

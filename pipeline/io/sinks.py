@@ -1,4 +1,4 @@
-"""Writes the tables of a run as files: JSON Lines or Avro, all of them or none."""
+"""Writes the tables of a run as files, all of them or none."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, BinaryIO, NamedTuple, Protocol
@@ -17,16 +17,13 @@ from turnwise.pipeline.io.directory import (
     publish,
     write_partial,
 )
-from turnwise.pipeline.io.encoders import WRITERS, OutputFormat, RowWriter, document_content, table_content
+from turnwise.pipeline.io.tables.base import RowWriter, TableSink, document_content, row_writer, table_content
 from turnwise.schemas.rows import TABLES
 from turnwise.schemas.values import JsonObject
 
 
-class Sink(Protocol):
-    """Takes the tables of a run."""
-
-    def write_table(self, rows: "PCollection[Any]", table: str, part: str = "") -> None:
-        """Adds the steps that write lists of rows; `part` tells several writers of one table apart."""
+class Sink(TableSink, Protocol):
+    """Takes the tables and documents of a run."""
 
     def write_document(self, document: "PCollection[JsonObject]", name: str) -> None:
         """Adds the steps that write one JSON document."""
@@ -48,6 +45,26 @@ class NullSink:
         """Has nothing to do."""
 
 
+class FilesAndService:
+    """The files of a run, and a service that takes the tables as well."""
+
+    def __init__(self, files: Sink, service: TableSink) -> None:
+        self._files, self._service = files, service
+
+    def write_table(self, rows: "PCollection[Any]", table: str, part: str = "") -> None:
+        """Adds the steps that write lists of rows to both."""
+        self._files.write_table(rows, table, part)
+        self._service.write_table(rows, table, part)
+
+    def write_document(self, document: "PCollection[JsonObject]", name: str) -> None:
+        """Adds the steps that write one JSON document; it is a file only."""
+        self._files.write_document(document, name)
+
+    def finish(self, root: beam.Pipeline) -> None:
+        """Adds the steps that come when everything is written."""
+        self._files.finish(root)
+
+
 class _Written(NamedTuple):
     """What one bundle wrote of a table: a file, or, of a small table, the rows themselves."""
 
@@ -63,12 +80,12 @@ class FileSink:
     their final names, so that what stands under a final name is always whole.
     """
 
-    def __init__(self, directory: str, output_format: OutputFormat) -> None:
+    def __init__(self, directory: str, output_format: str) -> None:
         self._directory, self._format = directory, output_format
         self._written: list[PCollection[tuple[str, _Written]]] = []
 
     def write_table(self, rows: "PCollection[Any]", table: str, part: str = "") -> None:
-        """Writes `TABLE-*.jsonl` (or `.avro`); the metrics tables are one file each."""
+        """Writes `TABLE-*.SUFFIX`; the metrics tables are one file each."""
         if table in SINGLE_FILES:
             written = rows | f"Write_{table}{part}" >> beam.Map(_kept, table)
         else:
@@ -100,7 +117,7 @@ def _kept_document(document: JsonObject, name: str) -> tuple[str, _Written]:
 class _WriteShardFn(beam.DoFn):
     """Writes the rows of a bundle into a file of its own."""
 
-    def __init__(self, directory: str, table: str, output_format: OutputFormat) -> None:
+    def __init__(self, directory: str, table: str, output_format: str) -> None:
         self._directory, self._table, self._format = directory, table, output_format
 
     def start_bundle(self) -> None:
@@ -112,7 +129,7 @@ class _WriteShardFn(beam.DoFn):
         if self._writer is None:
             self._path = partial_path(self._directory, self._table)
             self._file = FileSystems.create(self._path)
-            self._writer = WRITERS[self._format](self._file, self._table)
+            self._writer = row_writer(self._file, self._table, self._format)
         self._writer.write(rows)
 
     def finish_bundle(self) -> Iterator[WindowedValue]:
@@ -125,7 +142,7 @@ class _WriteShardFn(beam.DoFn):
 class _PublishFn(beam.DoFn):
     """Makes the files of a run appear."""
 
-    def __init__(self, directory: str, output_format: OutputFormat) -> None:
+    def __init__(self, directory: str, output_format: str) -> None:
         self._directory, self._format = directory, output_format
 
     def process(self, element: tuple[str, Iterable[_Written]]) -> None:

@@ -8,9 +8,8 @@ import apache_beam as beam
 from apache_beam.pvalue import PCollection
 from sqlalchemy import Connection
 
-from turnwise.pipeline.io.sinks import Sink
 from turnwise.pipeline.io.terminal import printable
-from turnwise.pipeline.settings.run import RunSettings
+from turnwise.pipeline.settings.run import SinkPlace
 from turnwise.pipeline.store.engine import open_store, shared_store, try_store
 from turnwise.pipeline.store.failures import failure_columns, write_failures
 from turnwise.pipeline.store.naming import LOCAL_APP, app_of_row, full_result
@@ -78,52 +77,43 @@ class _StoreFn(beam.DoFn):
 
 
 class StoreSink:
-    """Writes to another sink and to a store."""
+    """The store, which takes results and failures."""
 
-    def __init__(self, sink: Sink, url: str, app: str) -> None:
-        self._sink, self._url, self._app = sink, url, app
+    def __init__(self, url: str, app: str) -> None:
+        self._url, self._app = url, app
 
     def write_table(self, rows: "PCollection[Any]", table: str, part: str = "") -> None:
         """Adds the steps that write lists of rows."""
-        self._sink.write_table(rows, table, part)
         if table in _TABLES:
             _ = rows | f"Store_{table}{part}" >> beam.ParDo(_StoreFn(self._url, self._app, table))
 
-    def write_document(self, document: "PCollection[JsonObject]", name: str) -> None:
-        """Adds the steps that write one JSON document to the other sink only."""
-        self._sink.write_document(document, name)
 
-    def finish(self, root: beam.Pipeline) -> None:
-        """Adds the final steps of the other sink."""
-        self._sink.finish(root)
+def open_sink(place: SinkPlace) -> StoreSink:
+    """Returns the sink of a run; raises ConfigError if the store cannot be opened."""
+    try_store("--store", place.url).close()
+    return StoreSink(place.url, place.app or LOCAL_APP)
 
 
-def with_store(sink: Sink, settings: RunSettings) -> Sink:
-    """Returns a sink that also writes to the run's store; raises ConfigError if it cannot be opened."""
-    try_store("--store", settings.store).close()
-    return StoreSink(sink, settings.store, settings.store_app or LOCAL_APP)
-
-
-def left_in_store(settings: RunSettings) -> str:
-    """Returns a clause about the rows of an interrupted run in its store; threads may still write."""
-    run_id = settings.run.run_id
+def left_in_store(place: SinkPlace) -> str:
+    """Returns what an interrupted run left in its store, as part of a sentence; threads may still write."""
     try:
-        store = open_store(settings.store, read_only=True)
+        store = open_store(place.url, read_only=True)
         try:
-            count = store.read(lambda connection: count_run_rows(connection, run_id))
+            count = store.read(lambda connection: count_run_rows(connection, place.run_id))
         finally:
             store.close()
     except (ConfigError, StoreError):
         count = 0
-    return f"the store {f'holds at least {count}' if count else 'may hold'} rows of run {printable(run_id)}"
+    holds = f"holds at least {count}" if count else "may hold"
+    return f"the store {holds} rows of run {printable(place.run_id)}"
 
 
-def replaced_in_store(settings: RunSettings, results: int) -> int | None:
-    """Returns how many results of a run were replaced by others of the same run; None if unknown."""
-    run_id, since = settings.run.run_id, timestamp_nanos(settings.run.create_time)
+def replaced_in_store(place: SinkPlace, results: int) -> int | None:
+    """Returns how many of a run's results another result of the same run replaced; None: unknown."""
+    since = timestamp_nanos(place.create_time)
     try:
-        read = shared_store(settings.store).read
-        kept = read(lambda connection: count_results_since(connection, run_id, since))
+        read = shared_store(place.url).read
+        kept = read(lambda connection: count_results_since(connection, place.run_id, since))
     except (ConfigError, StoreError):
         return None
     return None if kept is None else max(0, results - kept)

@@ -1,9 +1,8 @@
 """Reads from the tables of a run which conversations missed a gate."""
 
-import json
-import re
 from collections.abc import Iterator, Sequence
 
+from turnwise.pipeline.io.tables.base import table_rows
 from turnwise.pipeline.io.terminal import LONGEST_NAME, printable
 from turnwise.schemas.values import JsonObject
 from turnwise.transforms.scoring.verdict import STATUS
@@ -11,7 +10,6 @@ from turnwise.transforms.scoring.verdict import STATUS
 NAMES_SHOWN = 20
 LONGEST_PLACE = 160
 _READING = ("read", "parse", "parse_case")
-_NAME_MARK = re.compile(r" result(?:, trial \S+)? - ")
 
 
 def missed_conversations(directory: str, output_format: str, criterion: str) -> list[str]:
@@ -38,11 +36,8 @@ def _failed(directory: str, output_format: str, criterion: str) -> Iterator[str]
 
 def _without_pass(directory: str, output_format: str) -> Iterator[str]:
     for row in _rows(directory, "results", output_format, b""):
-        if output_format == "avro":
-            if row["evaluation_status"] != "PASS":
-                yield row["conversation_id"]
-        elif row.get("evaluationStatus") != "PASS":
-            yield _NAME_MARK.split(row["displayName"], maxsplit=1)[-1]
+        if row["evaluation_status"] != "PASS":
+            yield row["conversation_id"]
 
 
 def lost_places(directory: str, output_format: str) -> list[str]:
@@ -56,18 +51,13 @@ def lost_places(directory: str, output_format: str) -> list[str]:
 
 
 def _rows(directory: str, table: str, output_format: str, mark: bytes) -> Iterator[JsonObject]:
-    """Yields the rows of a table; of JSON Lines only those that hold a text."""
+    """Yields the rows of a table; those that do not hold a text may be left out."""
     from apache_beam.io.filesystems import FileSystems  # the Python API needs only the names
 
     pattern = FileSystems.join(directory, f"{table}-*.{output_format}")
     for path in sorted(file.path for found in FileSystems.match([pattern]) for file in found.metadata_list):
         with FileSystems.open(path) as file:
-            if output_format == "avro":
-                import fastavro
-
-                yield from (row for row in fastavro.reader(file) if isinstance(row, dict))
-            else:
-                yield from (json.loads(line) for line in file if mark in line)
+            yield from table_rows(file, table, output_format, mark)
 
 
 def names_text(names: Sequence[str], width: int = LONGEST_NAME) -> str:

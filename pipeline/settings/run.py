@@ -1,15 +1,16 @@
 """Checks the options of a run and converts them to settings."""
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from math import inf
 from pathlib import Path
-from typing import Literal
+from typing import NamedTuple
 
 from turnwise.pipeline.settings.config_file import read_config
 from turnwise.pipeline.settings.stream import RawStreamOptions, StreamSettings, check_stream
-from turnwise.pipeline.store.urls import absolute_url, is_store_url, shown_url
+from turnwise.pipeline.store.urls import absolute_url
 from turnwise.schemas.ces.names import is_name
 from turnwise.schemas.config import ConfigError, EvalConfig
 from turnwise.schemas.judge_config import JudgeConfig
@@ -32,6 +33,25 @@ DEFAULT_CACHE = Path.home() / ".cache/turnwise/replies.sqlite"
 """Default file of the judge cache."""
 
 
+DEFAULT_OUTPUT_FORMAT = "jsonl"
+
+
+class SinkPlace(NamedTuple):
+    """Where a run writes to, beside its files.
+
+    Attributes:
+        url: The address.
+        app: `--store_app`; "": not given.
+        run_id: Name of the run.
+        create_time: When it was started, as RFC 3339 text.
+    """
+
+    url: str
+    app: str
+    run_id: str
+    create_time: str
+
+
 @dataclass(frozen=True)
 class RunSettings:
     """The settings of a run.
@@ -47,6 +67,7 @@ class RunSettings:
         stream: Settings of the stream.
         store: URL of the store for results and failures; "": none.
         store_app: App in the store for results that name none; "": the default app.
+        plugins: Modules and files that add criteria, input formats, sinks and judges.
     """
 
     run: RunInfo
@@ -56,7 +77,7 @@ class RunSettings:
     input_format: str = AUTO
     eval_cases: tuple[str, ...] = ()
     output: str = ""
-    output_format: Literal["jsonl", "avro"] = "jsonl"
+    output_format: str = DEFAULT_OUTPUT_FORMAT
     overwrite: bool = False
     max_record_bytes: int = 64 * 1024 * 1024
     max_failure_ratio: float | None = None
@@ -68,6 +89,13 @@ class RunSettings:
     stream: StreamSettings = field(default_factory=StreamSettings)
     store: str = ""
     store_app: str = ""
+    plugins: tuple[str, ...] = ()
+
+    @property
+    def place(self) -> SinkPlace | None:
+        """The service that takes the tables as well; None: there is none."""
+        run = self.run
+        return SinkPlace(self.store, self.store_app, run.run_id, run.create_time) if self.store else None
 
     @property
     def criteria_names(self) -> list[str]:
@@ -103,13 +131,14 @@ class RawOptions(RawJudgeOptions):
     config: str | None
     max_record_mb: float
     output: str | None
-    output_format: Literal["jsonl", "avro"]
+    output_format: str
     overwrite: bool
     run_id: str | None
     max_failure_ratio: float | None
     fail_on: list[str] | None
     store: str | None
     store_app: str | None
+    plugin: Sequence[str] = ()
 
 
 def check_options(
@@ -117,8 +146,9 @@ def check_options(
 ) -> RunSettings:
     """Converts options to settings; raises ConfigError for the first error."""
     _check_values(options)
-    if is_streaming and (options.estimate or options.store or options.output_format != "jsonl"):
-        raise ConfigError("--estimate, --store and --output_format avro cannot be used with --streaming")
+    given = options.output_format
+    if is_streaming and (options.estimate or options.store or given != DEFAULT_OUTPUT_FORMAT):
+        raise ConfigError(f"--estimate, --store and --output_format {given} cannot be used with --streaming")
     check_log_format(options.input_format)
     config = read_config(options.config)
     criteria = build_criteria(config)
@@ -143,8 +173,9 @@ def check_options(
         is_distributed=is_distributed,
         is_streaming=is_streaming,
         stream=check_stream(stream, is_streaming, None if is_distributed else _LOCAL_SLOTS),
-        store=store_address(options.store),
+        store=options.store or "",
         store_app=_app(options.store_app),
+        plugins=tuple(options.plugin),
     )
 
 
@@ -175,13 +206,6 @@ def _check_values(options: RawOptions) -> None:
         raise ConfigError(f"--max_failure_ratio must lie between 0 and 1, not {options.max_failure_ratio}")
     if not 0 < options.max_record_mb < inf:
         raise ConfigError(f"--max_record_mb must be a number above 0, not {options.max_record_mb}")
-
-
-def store_address(url: str | None) -> str:
-    """Returns the absolute URL of `--store`; raises ConfigError."""
-    if url is not None and not is_store_url(url):
-        raise ConfigError(f"--store {shown_url(url)}: is no store (sqlite:///FILE, postgresql://...)")
-    return absolute_url(url or "")
 
 
 def _app(name: str | None) -> str:

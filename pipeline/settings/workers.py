@@ -17,6 +17,7 @@ from apache_beam.runners.runner import PipelineRunner
 
 from turnwise.pipeline.settings.addresses import is_loopback
 from turnwise.pipeline.settings.packages import check_package
+from turnwise.pipeline.settings.plugins import is_file
 from turnwise.pipeline.settings.run import DEFAULT_CACHE, RunSettings
 from turnwise.pipeline.store.urls import is_store_url, shown_url
 from turnwise.schemas.config import ConfigError
@@ -74,6 +75,11 @@ def fit_workers(
                 f"{option} {shown_url(path)}: is on this machine, which workers of {kind} cannot access; "
                 "name a shared place (gs://..., postgresql://HOST/...)"
             )
+    for plugin in filter(is_file, settings.plugins):
+        raise ConfigError(
+            f"--plugin {plugin}: is a file of this machine, where workers of {kind} do not find it; "
+            "put it into a package that they install, and name its module"
+        )
     check_package(options, kind)
     access = _access(settings, environ)
     if access is None:

@@ -3,7 +3,9 @@
 import re
 from pathlib import Path
 
-_SCHEMES = ("sqlite", "postgresql", "postgresql+psycopg", "postgres")
+SCHEMES = ("sqlite", "postgresql", "postgresql+psycopg", "postgres")
+"""Schemes of the addresses of stores."""
+
 _PASSWORD = re.compile(r"(?<=://)([^:@/?]*):.*(?=@)")
 _SECRETS = re.compile(r"([?&](?:password|passfile|sslpassword)=)[^&]*", re.IGNORECASE)
 
@@ -14,7 +16,7 @@ class StoreError(OSError):
 
 def is_store_url(text: str) -> bool:
     """Returns whether a text is the URL of a store, not a path."""
-    return text.partition(":")[0].lower() in _SCHEMES and ":/" in text
+    return text.partition(":")[0].lower() in SCHEMES and ":/" in text
 
 
 def shown_url(url: str) -> str:

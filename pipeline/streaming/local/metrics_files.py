@@ -7,7 +7,8 @@ from threading import Lock
 
 from turnwise.pipeline.batch.build import aggregate_versions
 from turnwise.pipeline.io.directory import AGGREGATED, SINGLE_FILES
-from turnwise.pipeline.io.encoders import document_content, table_content
+from turnwise.pipeline.io.tables.base import document_content, table_content
+from turnwise.pipeline.settings.run import DEFAULT_OUTPUT_FORMAT
 from turnwise.pipeline.streaming.restored import WindowSum
 from turnwise.schemas.values import JsonObject
 from turnwise.transforms.metrics.rows import slice_rows, turn_rows, version_rows
@@ -81,7 +82,7 @@ class MetricsFiles:
                 for table in SINGLE_FILES:
                     entries = sorted(self._rows[table].items(), key=_place)
                     rows = [row for _, found in entries for row in found]
-                    self._replace(f"{table}.jsonl", table_content(rows, table, "jsonl"))
+                    self._replace(f"{table}.jsonl", table_content(rows, table, DEFAULT_OUTPUT_FORMAT))
             if changes != self._aggregated:
                 self._aggregated = changes
                 versions = sorted(totals.items(), key=lambda entry: entry[0])

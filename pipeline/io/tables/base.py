@@ -1,0 +1,136 @@
+"""What a sink of tables is, and the table of all of them."""
+
+import io
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
+
+from turnwise.pipeline.settings.run import SinkPlace
+from turnwise.pipeline.store.urls import shown_url
+from turnwise.schemas.config import ConfigError
+from turnwise.schemas.registry import Registry
+from turnwise.schemas.values import JsonObject
+
+if TYPE_CHECKING:
+    from apache_beam.pvalue import PCollection
+
+
+class RowWriter(Protocol):
+    """Writes the rows of one table into one open file."""
+
+    def write(self, rows: Sequence[JsonObject]) -> None:
+        """Adds rows."""
+
+    def finish(self) -> None:
+        """Completes the content; the file stays open."""
+
+
+class TableSink(Protocol):
+    """Takes the tables of a run."""
+
+    def write_table(self, rows: "PCollection[Any]", table: str, part: str = "") -> None:
+        """Adds the steps that write lists of rows; `part` tells several writers of one table apart."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SinkKind:
+    """A sink of tables: a format of files, or a service.
+
+    Add one with `register_sink`, in a module that an entry point of the group `turnwise.sinks` or `--plugin`
+    names. A format of files has `writer` and `read`, and its name is `--output_format` and the suffix of the
+    files. A service has `schemes` and `open`, and `--store` gives its address.
+
+    Attributes:
+        name: Its name.
+        help: What it is, in one line; of a service how its addresses look.
+        writer: Returns what writes rows of a table into an open file.
+        read: Yields the rows of a table from a file; it may leave out those whose compact JSON does not hold
+            the third argument.
+        schemes: Schemes of its addresses.
+        open: Returns the sink of a run; raises ConfigError if it cannot be opened.
+        check: Raises ConfigError if a package that an address needs is missing; given the option and it.
+        absolute: Returns an address as every worker understands it.
+        left: Returns what an interrupted run left there, as part of a sentence.
+        replaced: Returns how many of a run's results another one of the same run replaced; None: unknown.
+    """
+
+    name: str
+    help: str
+    writer: Callable[[BinaryIO, str], RowWriter] | None = None
+    read: Callable[[BinaryIO, str, bytes], Iterator[JsonObject]] | None = None
+    schemes: tuple[str, ...] = ()
+    open: Callable[[SinkPlace], TableSink] | None = None
+    check: Callable[[str, str], None] = lambda option, url: None
+    absolute: Callable[[str], str] = lambda url: url
+    left: Callable[[SinkPlace], str] = lambda place: f"{shown_url(place.url)} may hold rows of it"
+    replaced: Callable[[SinkPlace, int], int | None] | None = None
+
+
+def _fault(item: object) -> str | None:
+    if not isinstance(item, SinkKind):
+        return "it is no SinkKind"
+    if not item.name.isalnum():
+        return f"{item.name!r} cannot be the suffix of a file"
+    if (item.writer is None) != (item.read is None) or (item.open is None) != (not item.schemes):
+        return "writer and read, and schemes and open, belong together"
+    taken = {scheme for kind in SINKS.values() if kind is not item for scheme in kind.schemes}
+    if taken & set(item.schemes):
+        return f"the scheme {min(taken & set(item.schemes))} is taken"
+    return None if item.writer or item.open else "it has neither writer nor open"
+
+
+SINKS: Registry[SinkKind] = Registry("sink", "turnwise.sinks", "turnwise.pipeline.io.tables", _fault)
+"""Name -> sink."""
+
+
+def register_sink(item: SinkKind) -> SinkKind:
+    """Adds a sink, for all runs of this process; raises TypeError as `Registry.add` does."""
+    return SINKS.add(item)
+
+
+def file_formats() -> dict[str, SinkKind]:
+    """Returns the sinks that `--output_format` can name."""
+    return {name: kind for name, kind in SINKS.items() if kind.writer}
+
+
+def services() -> str:
+    """Returns how the addresses of all services look."""
+    return ", ".join(kind.help for _, kind in sorted(SINKS.items()) if kind.schemes)
+
+
+def find_service(option: str, url: str) -> SinkKind:
+    """Returns the sink of an address; raises ConfigError if no sink has its scheme."""
+    scheme, _, rest = url.partition(":")
+    for kind in SINKS.values():
+        if scheme.lower() in kind.schemes and rest.startswith("/"):
+            return kind
+    raise ConfigError(f"{option} {shown_url(url)}: is no store ({services()})")
+
+
+def row_writer(file: BinaryIO, table: str, output_format: str) -> RowWriter:
+    """Returns what writes the rows of a table into a file."""
+    writer = SINKS[output_format].writer
+    assert writer
+    return writer(file, table)
+
+
+def table_rows(file: BinaryIO, table: str, output_format: str, mark: bytes = b"") -> Iterator[JsonObject]:
+    """Yields the rows of a file of a table; those whose JSON does not hold the mark may be left out."""
+    read = SINKS[output_format].read
+    assert read
+    return read(file, table, mark)
+
+
+def table_content(rows: Sequence[JsonObject], table: str, output_format: str) -> bytes:
+    """Returns the whole content of a small table's file."""
+    content = io.BytesIO()
+    writer = row_writer(content, table, output_format)
+    writer.write(rows)
+    writer.finish()
+    return content.getvalue()
+
+
+def document_content(document: JsonObject) -> bytes:
+    """Returns a document as JSON that a person can read."""
+    return json.dumps(document, indent=2, ensure_ascii=False).encode() + b"\n"
