@@ -1,5 +1,6 @@
 """Registries: the implementations of one kind, built in, of installed packages, and of `--plugin`."""
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from difflib import get_close_matches
@@ -7,12 +8,18 @@ from functools import cache
 from importlib import import_module
 from pkgutil import walk_packages
 from threading import RLock
-from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from turnwise.schemas.config import ConfigError
 
 if TYPE_CHECKING:
     from importlib.metadata import Distribution, EntryPoint
+
+
+PLUGINS = "TURNWISE_PLUGINS"
+"""The environment variable by which worker processes find the plugins of a run."""
+REGISTRIES: "list[Registry[Any]]" = []
+"""All registries of this process."""
 
 
 class Named(Protocol):
@@ -44,6 +51,7 @@ class Registry(Mapping[str, T], Generic[T]):
         self._items: dict[str, T] = {}
         self._is_complete = self._is_loading = False
         self._lock = RLock()
+        REGISTRIES.append(self)
 
     def add(self, item: T) -> T:
         """Adds an implementation and returns it; one that is there already is left as it is.
@@ -53,7 +61,7 @@ class Registry(Mapping[str, T], Generic[T]):
         """
         fault = self._fault(item)
         if fault:
-            raise TypeError(f"{item!r} cannot be a {self.kind}: {fault}")
+            raise TypeError(f"{item!r} cannot be used as {self.kind}: {fault}")
         if self._items.setdefault(item.name, item) is not item:
             raise TypeError(f"the name {item.name} is taken by another {self.kind}")
         return item
@@ -101,6 +109,9 @@ class Registry(Mapping[str, T], Generic[T]):
             for point, distribution in _entry_points(self.group):
                 with plugin_errors(f"plugin {point.name} of {distribution}"):
                     self.add(point.load())
+            if os.environ.get(PLUGINS):
+                with plugin_errors(f"{PLUGINS} {os.environ[PLUGINS]}"):
+                    import_module("turnwise.schemas.plugin_files")
             self._is_complete = True
         finally:
             self._is_loading = False

@@ -6,6 +6,7 @@ import os
 import re
 import shlex
 import shutil
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,12 +17,16 @@ import pytest
 from tests.documentation import ROOT, SAMPLE, Block, blocks, commands
 from turnwise.pipeline.cli.main import main
 from turnwise.pipeline.cli.options import parse_options
+from turnwise.pipeline.io.tables.base import SINKS
 from turnwise.pipeline.service.arguments import parse_serve_options
 from turnwise.schemas.config import CesConfig
 from turnwise.schemas.record import Record
+from turnwise.schemas.registry import PLUGINS
 from turnwise.transforms.criteria import CRITERIA
+from turnwise.transforms.formats.base import FORMATS
 from turnwise.transforms.formats.events import ConversationEvent
 from turnwise.transforms.formats.registry import CaseReader, LogReader
+from turnwise.transforms.judging.judges.base import JUDGES
 from turnwise.transforms.scoring.config import build_criteria, parse_config
 
 OWN = re.compile(r"^(?:tail .* \| |\w+=\S+ )?(?:turnwise|\./run_local\.sh) (?P<arguments>.*)$")
@@ -55,12 +60,29 @@ def working_in(directory: Path) -> Iterator[None]:
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Path:
-    """Returns a directory with what the examples name: logs, eval cases, a config, a store."""
+def unchanged() -> Iterator[None]:
+    """Removes from this process, in the end, what examples add."""
+    registries: list[Any] = [CRITERIA, FORMATS, JUDGES, SINKS]
+    known = [(registry, dict(registry.items())) for registry in registries]
+    modules = set(sys.modules)
+    yield
+    for registry, items in known:
+        registry._items = items
+    for name in set(sys.modules) - modules:
+        if name.startswith("turnwise.schemas.plugin_files"):
+            del sys.modules[name]
+    os.environ.pop(PLUGINS, None)
+
+
+@pytest.fixture
+def place(tmp_path: Path, unchanged: None) -> Path:
+    """Returns a directory with what the examples name: logs, eval cases, a config, a plugin."""
     shutil.copytree(SAMPLE / "conversations", tmp_path / "logs")
     shutil.copytree(SAMPLE / "cases", tmp_path / "cases")
     shutil.copy(SAMPLE / "config.json", tmp_path)
     (tmp_path / "conversations.jsonl").write_text(canonical_conversation())
+    plugin = next(block for block in blocks("python") if block.page == "docs/extending.md")
+    (tmp_path / "my_criteria.py").write_text(plugin.text)
     return tmp_path
 
 
@@ -138,15 +160,10 @@ def test_every_log_example_is_read(block: Block) -> None:
 @pytest.mark.parametrize("name", sorted({block.page for block in blocks("python")}))
 def test_the_python_of_a_page_runs_from_top_to_bottom(name: str, place: Path) -> None:
     scope: dict[str, Any] = {"__name__": "example"}
-    assert CRITERIA
-    known = dict(CRITERIA._items)
-    try:
-        with working_in(place):
-            for block in blocks("python"):
-                if block.page == name:
-                    run_python(block, scope)
-    finally:
-        CRITERIA._items = known
+    with working_in(place):
+        for block in blocks("python"):
+            if block.page == name:
+                run_python(block, scope)
 
 
 def run_python(block: Block, scope: dict[str, Any]) -> None:

@@ -14,11 +14,11 @@ from turnwise.pipeline.io.terminal import printable, say
 from turnwise.pipeline.io.walking import Unreadable, files_at, shown_path
 from turnwise.pipeline.settings.config_file import read_config
 from turnwise.pipeline.settings.extras import check_places
-from turnwise.pipeline.settings.plugins import load_plugins
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.conversation import Conversation, ToolCall
 from turnwise.schemas.failure import Failure
+from turnwise.schemas.plugins import load_plugins
 from turnwise.schemas.record import Record
 from turnwise.schemas.tools import ToolEffect
 from turnwise.schemas.values import JsonObject

@@ -14,12 +14,12 @@ from apache_beam.runners.runner import PipelineRunner, create_runner
 from turnwise.pipeline.cli.arguments import add_arguments
 from turnwise.pipeline.io.tables.base import SINKS, file_formats, find_service
 from turnwise.pipeline.settings.extras import check_extra, check_places
-from turnwise.pipeline.settings.plugins import load_plugins
 from turnwise.pipeline.settings.run import RawOptions, RunSettings, check_options
 from turnwise.pipeline.settings.stream import RawStreamOptions
 from turnwise.pipeline.settings.workers import fit_workers
 from turnwise.pipeline.streaming.inputs.kafka_uri import SCHEME
 from turnwise.schemas.config import ConfigError
+from turnwise.schemas.plugins import is_file, load_plugins
 
 # Beam's DirectRunner would first try to download another engine.
 _IN_PROCESS = "FnApiRunner"
@@ -56,7 +56,7 @@ def parse_options(argv: Sequence[str]) -> tuple[RunSettings, PipelineOptions]:
     in_process = _STREAMS_IN_PROCESS if standard.streaming else _IN_PROCESS
     standard.runner = in_process if name.lower() == "directrunner" else name
     is_alone = standard.runner == in_process and options.view_as(DirectOptions).direct_num_workers == 1
-    modules = load_plugins(own["plugin"])
+    load_plugins(own["plugin"])
     raw, stream = _split(own)
     SINKS.find(raw.output_format, "--output_format ", file_formats())
     if raw.store is not None:
@@ -64,6 +64,7 @@ def parse_options(argv: Sequence[str]) -> tuple[RunSettings, PipelineOptions]:
     settings = check_options(raw, stream, not is_alone, bool(standard.streaming))
     setup = options.view_as(SetupOptions)
     setup.save_main_session = False
+    modules = [plugin for plugin in settings.plugins if not is_file(plugin)]
     setup.beam_plugins = [*(setup.beam_plugins or ()), *modules]
     runner = _made_runner(standard.runner)
     settings = fit_workers(settings, options, runner, os.environ)

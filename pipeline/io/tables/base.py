@@ -74,12 +74,13 @@ def _fault(item: object) -> str | None:
         return f"{item.name!r} cannot be the suffix of a file"
     if (item.writer is None) != (item.read is None) or (item.open is None) != (not item.schemes):
         return "writer and read, and schemes and open, belong together"
-    taken = {scheme for kind in SINKS.values() if kind is not item for scheme in kind.schemes}
-    if taken & set(item.schemes):
-        return f"the scheme {min(taken & set(item.schemes))} is taken"
+    for scheme in item.schemes:
+        if _SCHEMES.setdefault(scheme, item) is not item:
+            return f"the scheme {scheme} is taken"
     return None if item.writer or item.open else "it has neither writer nor open"
 
 
+_SCHEMES: dict[str, SinkKind] = {}
 SINKS: Registry[SinkKind] = Registry("sink", "turnwise.sinks", "turnwise.pipeline.io.tables", _fault)
 """Name -> sink."""
 

@@ -1,0 +1,210 @@
+"""An installed package, or a file, adds an implementation of every kind; nothing else names it."""
+
+import csv
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).with_name("package")
+FILE = PACKAGE / "turnwise_example.py"
+CALLS = [
+    {"call": name, "lines": [{"who": "caller", "text": "Hi"}, {"who": "agent", "text": said}]}
+    for name, said in (("c1", "Thank you!"), ("c2", "What?"))
+]
+CONFIG = {"criteria": {"example_thanks": 0.5, "example_kindness": 0.5}}
+WANTED = {
+    ("c1", "example_thanks", 1.0),
+    ("c2", "example_thanks", 0.0),
+    ("c1", "example_kindness", 1.0),
+    ("c2", "example_kindness", 0.0),
+}
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Returns a folder into which the package is installed, with its entry points."""
+    source = tmp_path_factory.mktemp("source") / "package"
+    shutil.copytree(PACKAGE, source)
+    place = tmp_path_factory.mktemp("site")
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps"]
+    offline = ["--no-build-isolation", "--no-index", "--target", str(place), str(source)]
+    subprocess.run([*pip, *offline], check=True, capture_output=True)
+    return place
+
+
+@pytest.fixture(params=["installed", "file"])
+def way(request: pytest.FixtureRequest) -> tuple[list[str], dict[str, str]]:
+    """Returns the arguments and the environment by which the implementations are found."""
+    if request.param == "file":
+        return ["--plugin", str(FILE)], dict(os.environ)
+    return [], {**os.environ, "PYTHONPATH": str(request.getfixturevalue("site"))}
+
+
+def run(folder: Path, way, *arguments: str, records=CALLS, command: str = "run"):
+    log, config = folder / "log.jsonl", folder / "config.json"
+    log.write_text("".join(json.dumps(record) + "\n" for record in records))
+    config.write_text(json.dumps(CONFIG))
+    start = [sys.executable, "-m", "turnwise", command]
+    known = ["--config", str(config), *way[0]]
+    if command == "run":
+        known += ["--input", str(log), "--output", str(folder / "out"), "--judge_cache", "none"]
+    return subprocess.run(
+        [*start, *known, *arguments], cwd=folder, env=way[1], capture_output=True, text=True, timeout=600
+    )
+
+
+def values(rows) -> set[tuple[str, str, float]]:
+    turns = (row for row in rows if row["turn_index"] is not None)
+    return {(row["conversation_id"], row["criterion"], row["value"]) for row in turns}
+
+
+def lines(folder: Path, table: str) -> list:
+    return [json.loads(line) for path in folder.glob(f"out/{table}-*.jsonl") for line in path.open()]
+
+
+def test_every_kind_works_in_a_run(way, tmp_path: Path) -> None:
+    store = tmp_path / "store"
+    chosen = ["--output_format", "csv", "--store", f"example://{store}", "--judge", "example_rules"]
+    done = run(tmp_path, way, *chosen)
+    assert (done.returncode, done.stderr) == (0, "")
+    files = sorted(tmp_path.glob("out/scores-*.csv"))
+    assert values(json.loads(row[0]) for path in files for row in csv.reader(path.open())) == WANTED
+    stored = [row for path in store.glob("scores-*.json") for row in json.loads(path.read_text())]
+    assert values(stored) == WANTED
+    document = json.loads((tmp_path / "out/run.json").read_text())
+    assert document["counts"]["results"] == 2 and document["counts"]["failures"] == {}
+    assert (document["judge"]["backend"], document["judge"]["model"]) == ("example_rules", "rules-1")
+    assert document["judge"]["usage"]["rules-1"]["calls"] == 2
+    again = run(tmp_path, way, *chosen)
+    assert again.returncode == 2 and "holds an earlier run" in again.stderr
+    (tmp_path / "out/scores-00007-of-00009.csv").touch()
+    again = run(tmp_path, way, *chosen, "--overwrite")
+    assert again.returncode == 0 and sorted(tmp_path.glob("out/scores-*.csv")) == files
+
+
+def test_a_format_can_be_named_and_is_listed_by_tools(way, tmp_path: Path) -> None:
+    done = run(tmp_path, way, "--judge", "none", "--input_format", "example_call")
+    assert (done.returncode, done.stderr) == (0, "")
+    unscored = {(c, n, None if n == "example_kindness" else v) for c, n, v in WANTED}
+    assert values(lines(tmp_path, "scores")) == unscored
+    tools = run(tmp_path, way, "--input_format", "example_call", str(tmp_path / "log.jsonl"), command="tools")
+    assert (tools.returncode, tools.stderr) == (0, "0 tools, 0 of them guessed by name\n")
+
+
+def test_events_are_joined_in_a_stream(way, tmp_path: Path) -> None:
+    at = ["2026-03-01T10:00:00Z", "2026-03-01T10:00:05Z"]
+    events = [
+        {"call": call["call"], "line_number": i, "spoken_at": at[i], "hangs_up": i == 1, **line}
+        for call in CALLS
+        for i, line in enumerate(call["lines"])
+    ]
+    ends = ["--streaming", "--stop_after", "2", "--max_run_time", "300"]
+    done = run(tmp_path, way, *ends, "--judge", "example_rules", records=events)
+    assert (done.returncode, done.stderr) == (0, "")
+    rows = lines(tmp_path, "scores")
+    assert values(rows) == WANTED
+    assert json.loads((tmp_path / "out/metrics_by_app_version.jsonl").read_text().split("\n")[0])[
+        "window_start"
+    ].startswith("2026-03-01T10")
+
+
+def test_worker_processes_find_the_file(tmp_path: Path) -> None:
+    processes = ["--direct_running_mode=multi_processing", "--direct_num_workers=2"]
+    done = run(tmp_path, (["--plugin", str(FILE)], dict(os.environ)), *processes, "--judge", "example_rules")
+    assert done.returncode == 0, done.stderr
+    assert values(lines(tmp_path, "scores")) == WANTED
+
+
+UNKNOWN = [
+    (
+        ["--input_format", "exampel_call"],
+        "--input_format exampel_call: unknown input format (did you mean example_call?)",
+    ),
+    (["--output_format", "cvs"], "--output_format cvs: unknown sink (did you mean csv?)"),
+    (
+        ["--store", "zzz:///x"],
+        "--store zzz:///x: is no store (example:///FOLDER, sqlite:///FILE, postgresql://...)",
+    ),
+    (["--judge", "example_rule"], "--judge example_rule: unknown judge (did you mean example_rules?)"),
+    (["--judge", "zzzz"], "--judge zzzz: unknown judge (there are: example_rules, gemini, local, none)"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "message"), UNKNOWN)
+def test_an_unknown_name_is_refused(arguments, message, site: Path, tmp_path: Path) -> None:
+    done = run(tmp_path, ([], {**os.environ, "PYTHONPATH": str(site)}), *arguments)
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", f"turnwise: {message}\n")
+    assert not (tmp_path / "out").exists()
+
+
+START = """
+from typing import ClassVar
+from turnwise.transforms.criteria.base import JudgedCriterion, MeasuredCriterion
+from turnwise.transforms.formats.base import Format, register_format
+from turnwise.transforms.judging.judges.base import JudgeKind, register_judge
+from turnwise.pipeline.io.tables.base import SinkKind, register_sink
+class Whole(MeasuredCriterion):
+    def score(self, sample, pair): return None
+"""
+BROKEN = {
+    "import zzz_missing": "ModuleNotFoundError: No module named 'zzz_missing'",
+    "raise SystemExit(0)": "SystemExit: 0",
+    "x = = 1": "SyntaxError: invalid syntax",
+    "class A(MeasuredCriterion):\n    name: ClassVar[str] = 'a'": "it lacks score",
+    "class A(JudgedCriterion):\n    name: ClassVar[str] = 'a'": "it lacks judge (or judge_conversation)",
+    "class A(Whole):\n    name: ClassVar[str] = 'turn_latency'": "turn_latency is taken",
+    "register_format(Format(name='turnwise', help='', recognises=bool, read_log=print))": "turnwise is taken",
+    "register_format(Format(name='a', help='', recognises=bool))": "it reads neither logs nor eval cases",
+    "register_format(Whole)": "it is no Format",
+    "register_judge(JudgeKind(name='a', help=''))": "it needs either connect or answer",
+    "register_judge(JudgeKind(name='local', help='', answer=print))": "the name local is taken",
+    "register_sink(SinkKind(name='avro', help='', writer=print, read=print))": "the name avro is taken",
+    "register_sink(SinkKind(name='a', help='', writer=print))": "writer and read",
+    "register_sink(SinkKind(name='a', help='', open=print, schemes=('sqlite',)))": "sqlite is taken",
+}
+
+
+@pytest.mark.parametrize(("text", "message"), BROKEN.items())
+def test_a_broken_plugin_is_told_in_one_line(text: str, message: str, turnwise, tmp_path: Path) -> None:
+    plugin, log = tmp_path / f"{tmp_path.name}.py", tmp_path / "log.jsonl"
+    plugin.write_text(START + text)
+    log.write_text('{"conversation_id": "a", "turns": [{"user": "x", "agent": "y"}]}\n')
+    done = turnwise("run", "--input", log, "--plugin", plugin, output=tmp_path / "out")
+    assert (done.status, done.out) == (2, "")
+    assert done.err.startswith(f"turnwise: --plugin {plugin}: ") and done.err.count("\n") == 1
+    assert message in done.err
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("plugin", ["zzz.missing", "zzz/missing.py", "missing.py"])
+def test_a_plugin_that_is_not_there(plugin: str, turnwise, tmp_path: Path) -> None:
+    done = turnwise("tools", str(tmp_path), "--plugin", plugin)
+    assert (
+        done.status == 2
+        and done.err.startswith(f"turnwise: --plugin {plugin}: ")
+        and done.err.count("\n") == 1
+    )
+
+
+@pytest.mark.parametrize(
+    ("group", "value", "message"),
+    [
+        ("criteria", "zzz_missing:A", "ModuleNotFoundError: No module named 'zzz_missing'"),
+        ("formats", "json:dumps", "cannot be used as input format: it is no Format"),
+        ("judges", "json:nothing", "AttributeError"),
+        ("sinks", "json:loads", "it is no SinkKind"),
+    ],
+)
+def test_a_broken_package_is_named(group: str, value: str, message: str, tmp_path: Path) -> None:
+    info = tmp_path / "site/broken_one-1.0.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: broken-one\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(f"[turnwise.{group}]\nbad = {value}\n")
+    done = run(tmp_path, ([], {**os.environ, "PYTHONPATH": str(info.parent)}))
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1), done.stderr
+    assert done.stderr.startswith("turnwise: plugin bad of broken-one: ") and message in done.stderr
