@@ -157,7 +157,7 @@ class Rules:
     async def generate(self, request, count):
         """Answers by one rule."""
         grade = 4 if "Thank" in request.evidence else 0
-        return [RawReply(json.dumps({"reason": "r", "grade": grade}), model=request.recipe.model)] * count
+        return [RawReply(json.dumps({"reason": "r", "grade": grade}), model=request.template.model)] * count
 
     async def aclose(self):
         """Has nothing to close."""
