@@ -1,0 +1,72 @@
+"""A criterion, format, judge or sink is named in its own file only: adding one touches no other."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from turnwise.pipeline.io.tables.base import SINKS
+from turnwise.schemas.config import DEFAULT_CRITERIA
+from turnwise.transforms.criteria import CRITERIA
+from turnwise.transforms.formats.base import FORMATS
+from turnwise.transforms.judging.judges.base import JUDGES
+
+ROOT = Path(__file__).parents[1]
+FOLDERS = [
+    (CRITERIA, "transforms/criteria/"),
+    (FORMATS, "transforms/formats/"),
+    (JUDGES, "transforms/judging/judges/"),
+    (SINKS, "pipeline/io/tables/"),
+]
+ALLOWED = {
+    **{name: {"schemas/config.py"} for name in DEFAULT_CRITERIA},
+    # Words of the wire formats, and of CES's own results.
+    "hallucination": {"transforms/ces/", "pipeline/store/result_parts.py"},
+    "scenario_expectations": {"transforms/ces/judgements.py"},
+    "semantic_similarity": {"transforms/formats/ces/cases.py"},
+    "grounding_score": {"transforms/formats/discovery_engine/format.py"},
+    "safety_ratings": {"transforms/formats/adk/content.py", "transforms/formats/discovery_engine/format.py"},
+    "turn_latency": {"schemas/config.py", "transforms/ces/", "pipeline/store/result_parts.py"},
+    # Where the conversations of a format say that they come from.
+    "openai_chat": {"transforms/formats/chat/openai.py"},
+    "discovery_engine": {"transforms/formats/discovery_engine/conversations.py"},
+    # Files and keys of that name, and the default of --output_format.
+    "avro": {"schemas/avro_schema.py"},
+    "store": {"pipeline/settings/extras.py", "pipeline/batch/summary.py"},
+    "jsonl": {"pipeline/settings/run.py"},
+}
+ORDINARY_WORDS = {"turnwise", "none"}
+
+
+def places() -> dict[str, set[str]]:
+    """Returns every text of the code with the files that it stands in."""
+    found: dict[str, set[str]] = {}
+    for layer in ("schemas", "transforms", "pipeline"):
+        for path in (ROOT / layer).rglob("*.py"):
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                    found.setdefault(node.value, set()).add(path.relative_to(ROOT).as_posix())
+    return found
+
+
+PLACES = places()
+BUILT_IN = [(name, folder) for registry, folder in FOLDERS for name in registry if name not in ORDINARY_WORDS]
+
+
+@pytest.mark.parametrize(("name", "folder"), BUILT_IN)
+def test_no_other_file_names_it(name: str, folder: str) -> None:
+    allowed = tuple(ALLOWED.get(name, ()))
+    others = {path for path in PLACES.get(name, ()) if not (allowed and path.startswith(allowed))}
+    assert len(others) <= 1 and all(path.startswith(folder) for path in others)
+
+
+def test_the_exceptions_are_needed() -> None:
+    names = {name for name, _ in BUILT_IN}
+    assert set(ALLOWED) <= names
+    entries = [(name, path) for name, paths in ALLOWED.items() for path in paths]
+    unneeded = [(name, path) for name, path in entries if not _any_below(PLACES.get(name, set()), path)]
+    assert unneeded == []
+
+
+def _any_below(paths: set[str], start: str) -> bool:
+    return any(path.startswith(start) for path in paths)
