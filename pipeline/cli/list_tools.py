@@ -1,6 +1,5 @@
 """Implements `turnwise tools`: lists the tools of logs and cases as the config's `tools`. Without Beam."""
 
-import argparse
 import glob
 import json
 import sys
@@ -14,6 +13,7 @@ from turnwise.pipeline.io.terminal import printable, say
 from turnwise.pipeline.io.walking import Unreadable, files_at, shown_path
 from turnwise.pipeline.settings.config_file import read_config
 from turnwise.pipeline.settings.extras import check_places
+from turnwise.pipeline.settings.parser import OptionParser
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.conversation import Conversation, ToolCall
@@ -36,11 +36,6 @@ from turnwise.transforms.matching.cases import inline_case
 
 T = TypeVar("T")
 _LARGEST_RECORD = 1 << 30
-
-
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> None:  # type: ignore[override]
-        raise ConfigError(message)
 
 
 def list_tools(argv: Sequence[str]) -> int:
@@ -70,8 +65,8 @@ def list_tools(argv: Sequence[str]) -> int:
     return 1 if listing.problems and not listing.was_read else 0
 
 
-def _parser() -> _Parser:
-    parser = _Parser(
+def _parser() -> OptionParser:
+    parser = OptionParser(
         prog="turnwise tools",
         description="Lists the tools of logs and eval cases, with their effects and the source of that "
         "information, as JSON for the config.",

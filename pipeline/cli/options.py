@@ -14,6 +14,7 @@ from apache_beam.runners.runner import PipelineRunner, create_runner
 from turnwise.pipeline.cli.arguments import add_arguments
 from turnwise.pipeline.io.tables.base import SINKS, file_formats, find_service
 from turnwise.pipeline.settings.extras import check_extra, check_places
+from turnwise.pipeline.settings.parser import OptionParser
 from turnwise.pipeline.settings.run import RawOptions, RunSettings, check_options
 from turnwise.pipeline.settings.stream import RawStreamOptions
 from turnwise.pipeline.settings.workers import fit_workers
@@ -32,11 +33,6 @@ class EvalOptions(PipelineOptions):
     @classmethod
     def _add_argparse_args(cls, parser: argparse.ArgumentParser) -> None:
         add_arguments(parser)
-
-
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> None:  # type: ignore[override]
-        raise ConfigError(message)
 
 
 def parse_options(argv: Sequence[str]) -> tuple[RunSettings, PipelineOptions]:
@@ -112,15 +108,15 @@ def _check_runner(options: PipelineOptions, name: str, runner: PipelineRunner) -
         raise ConfigError(f"--runner={name}: {' '.join(problem.strip() for problem in problems)}")
 
 
-def _own_parser() -> _Parser:
-    parser = _Parser(add_help=False, allow_abbrev=False)
+def _own_parser() -> OptionParser:
+    parser = OptionParser(add_help=False, allow_abbrev=False)
     add_arguments(parser)
     return parser
 
 
 def _reject_unknown(argv: Sequence[str]) -> None:
     """Raises ConfigError for an unknown option, which Beam would ignore."""
-    parser = _Parser(add_help=False, allow_abbrev=False, conflict_handler="resolve")
+    parser = OptionParser(add_help=False, allow_abbrev=False, conflict_handler="resolve")
     for group in _all_subclasses(PipelineOptions):
         group._add_argparse_args(parser)  # type: ignore[arg-type]
     unknown = parser.parse_known_args(list(argv))[1]

@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from turnwise.pipeline.settings.addresses import is_loopback
-from turnwise.pipeline.store.urls import is_store_url, shown_url
+from turnwise.pipeline.settings.parser import OptionParser
+from turnwise.pipeline.store.urls import is_loopback, is_store_url, shown_url
 from turnwise.schemas.config import ConfigError
 
 TOKEN = "TURNWISE_TOKEN"
@@ -63,11 +63,6 @@ def add_serve_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--read_only", action="store_true", help="refuse every change")
 
 
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> None:  # type: ignore[override]
-        raise ConfigError(message)
-
-
 def parse_serve_options(
     argv: Sequence[str], environment: Mapping[str, str] = os.environ
 ) -> ServeOptions | None:
@@ -76,7 +71,7 @@ def parse_serve_options(
     Raises:
         ConfigError: An option is wrong or missing.
     """
-    parser = _Parser(
+    parser = OptionParser(
         prog="turnwise serve",
         description="Serves a store over MCP (/mcp) and REST (/v1beta), or over MCP on stdio.",
         epilog=f"If {TOKEN} is set in the environment, every request must send it as bearer token.",

@@ -15,10 +15,9 @@ from apache_beam.options.pipeline_options import (
 )
 from apache_beam.runners.runner import PipelineRunner
 
-from turnwise.pipeline.settings.addresses import is_loopback
 from turnwise.pipeline.settings.packages import check_package
 from turnwise.pipeline.settings.run import DEFAULT_CACHE, RunSettings
-from turnwise.pipeline.store.urls import is_store_url, shown_url
+from turnwise.pipeline.store.urls import is_loopback, is_store_url, shown_url
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.plugins import is_file
 from turnwise.transforms.judging.judges.base import Access, find_judge

@@ -1,6 +1,7 @@
-"""Handles URLs of stores without importing a database library."""
+"""Handles URLs of stores and host names, without importing a database library."""
 
 import re
+from ipaddress import ip_address
 from pathlib import Path
 
 SCHEMES = ("sqlite", "postgresql", "postgresql+psycopg", "postgres")
@@ -35,3 +36,13 @@ def driver_url(url: str) -> str:
     """Returns a URL with the name of the driver."""
     scheme, _, rest = url.partition(":")
     return f"{'sqlite' if scheme.lower() == 'sqlite' else 'postgresql+psycopg'}:{rest}"
+
+
+def is_loopback(host: str) -> bool:
+    """Returns whether a host name or address can only be this machine."""
+    if host.lower() == "localhost":
+        return True
+    try:
+        return ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False

@@ -9,7 +9,7 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from turnwise.pipeline.service.errors import HTTP_CODES, ServiceError
-from turnwise.pipeline.settings.addresses import is_loopback
+from turnwise.pipeline.store.urls import is_loopback
 
 _AUTHORITY = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^\[\]:/?#@\s]+)(?::[0-9]{1,5})?")
 _ORIGIN = re.compile(r"https?://(.+)")

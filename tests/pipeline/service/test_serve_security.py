@@ -13,8 +13,8 @@ from sqlalchemy import text
 
 from turnwise.pipeline.service.arguments import ServeOptions, parse_serve_options
 from turnwise.pipeline.service.http.auth import AuthMiddleware
-from turnwise.pipeline.settings.addresses import is_loopback
 from turnwise.pipeline.store.engine import open_store
+from turnwise.pipeline.store.urls import is_loopback
 from turnwise.schemas.config import ConfigError
 
 SCRIPT: Any = {"turns": [{"steps": [{"userInput": {"text": "hi"}}]}]}
