@@ -24,8 +24,7 @@ from turnwise.transforms.criteria.base import Criterion
 from turnwise.transforms.criteria.ces.expectations import EvaluationExpectations
 from turnwise.transforms.criteria.expectations_met import not_met
 from turnwise.transforms.criteria.reasons import calls_text, why_unpaired
-from turnwise.transforms.matching.expectations import ExpectationOutcome
-from turnwise.transforms.matching.replay import TurnReplay
+from turnwise.transforms.matching.expectations import ExpectationOutcome, TurnReplay
 from turnwise.transforms.matching.sample import Sample, TurnPair
 from turnwise.transforms.metrics.state import Part
 from turnwise.transforms.scoring.conversation import ScoredConversation

@@ -6,7 +6,7 @@ import msgspec
 
 from turnwise.schemas.conversation import Expectation, ExpectedTurn, Turn
 from turnwise.transforms.matching.alignment import align
-from turnwise.transforms.matching.replay import turn_expectations
+from turnwise.transforms.matching.expectations import turn_expectations
 
 _CALLS, _WORDS = "calls", "words"
 _GROUPS = {"tool_call": _CALLS, "no_tool_calls": _CALLS, "agent_response": _WORDS}

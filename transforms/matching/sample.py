@@ -8,8 +8,7 @@ from turnwise.schemas.conversation import Conversation, ExpectedTurn, Turn
 from turnwise.schemas.record import Record
 from turnwise.schemas.values import JsonObject
 from turnwise.transforms.matching.alignment import align
-from turnwise.transforms.matching.expectations import ExpectationOutcome
-from turnwise.transforms.matching.replay import TurnReplay, replay_turn
+from turnwise.transforms.matching.expectations import ExpectationOutcome, TurnReplay, replay_turn
 from turnwise.transforms.matching.scenario import scenario_outcomes
 
 MISSING_TURN = "MISSING_TURN"

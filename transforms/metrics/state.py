@@ -205,7 +205,7 @@ class MetricsState:
             if not may_not_count or criterion.counts(score):
                 self._tally(criterion.name, turn).add(score.value, score.outcome, in_seconds)
         overall = entry.overall if turns is None else _overall_within(entry, turns)
-        if overall is not None and criterion.counts(overall):
+        if overall is not None and (not may_not_count or criterion.counts(overall)):
             self._tally(criterion.name, None).add(overall.value, overall.outcome, in_seconds)
         for place in entry.errors:
             if turns is None or place is None or place in turns:

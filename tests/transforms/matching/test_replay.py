@@ -9,7 +9,7 @@ from turnwise.schemas.conversation import (
     Turn,
     TurnThresholds,
 )
-from turnwise.transforms.matching.replay import replay_turn, turn_expectations
+from turnwise.transforms.matching.expectations import replay_turn, turn_expectations
 
 MEANING = "SEMANTIC_SIMILARITY"
 

@@ -7,8 +7,7 @@ from turnwise.schemas.values import JsonObject
 from turnwise.transforms.criteria.base import MeasuredCriterion, RestsOn
 from turnwise.transforms.criteria.reasons import calls_text
 from turnwise.transforms.matching.calls import tool_identity
-from turnwise.transforms.matching.expectations import ExpectationOutcome
-from turnwise.transforms.matching.replay import tool_threshold
+from turnwise.transforms.matching.expectations import ExpectationOutcome, tool_threshold
 from turnwise.transforms.matching.sample import Sample, TurnPair
 
 
