@@ -1,0 +1,168 @@
+"""What `turnwise.evaluate` takes, what it refuses, and what its result says."""
+
+import asyncio
+import gzip
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import turnwise as api
+
+TURN = {"user": "Hi", "agent": "Hello", "expected": {"response": "Hello"}}
+LOG = {"conversation_id": "c1", "app_version": "v1", "turns": [TURN]}
+ROUGE = {"response_match_score": 0.8}
+MATCH = {"final_response_match_v2": 0.5}
+
+
+class Scripted:
+    """A backend that answers valid, and notes how many calls were in flight at the same time."""
+
+    def __init__(self) -> None:
+        self.in_flight = self.most = 0
+        self.is_closed = False
+
+    async def generate(self, request: Any, count: int) -> Any:
+        from turnwise.transforms.judging.backends.base import RawReply
+
+        self.in_flight += 1
+        self.most = max(self.most, self.in_flight)
+        await asyncio.sleep(0.01)
+        self.in_flight -= 1
+        words = {"reference_quote": "", "answer_quote": "", "reason": "", "verdict": "valid"}
+        return [RawReply(json.dumps(words))] * count
+
+    async def aclose(self) -> None:
+        self.is_closed = True
+
+
+def logs(number: int) -> list[dict[str, Any]]:
+    return [
+        {**LOG, "conversation_id": f"c{i}", "turns": [{**TURN, "agent": f"Hello {i}"}]} for i in range(number)
+    ]
+
+
+def scores(result: api.RunResult) -> list[Any]:
+    return [(row["conversation_id"], row["turn_index"], row["value"]) for row in result.scores]
+
+
+def test_paths_dicts_and_objects_say_the_same(tmp_path: Path) -> None:
+    plain, packed = tmp_path / "logs.json", tmp_path / "z.jsonl.gz"
+    plain.write_text(json.dumps([LOG]))
+    packed.write_bytes(gzip.compress(json.dumps(LOG).encode()))
+    (read,) = api.read_conversations(plain)
+    given = [plain, str(plain), packed, [plain], str(tmp_path / "*.gz"), LOG, [LOG], read, iter([read])]
+    found = [scores(api.evaluate(one, criteria=ROUGE)) for one in given]
+    assert found == [[("c1", 0, 1.0), ("c1", None, 1.0)]] * len(given)
+
+
+def test_objects_are_left_as_they_are() -> None:
+    conversation = api.Conversation(conversation_id="", turns=[api.Turn(user="Hi", agent="Hello")])
+    first, second = (api.evaluate(conversation).results[0]["conversation_id"] for _ in range(2))
+    assert (first, second, conversation.conversation_id) == ("conversations:1", "conversations:1", "")
+
+
+def test_nothing_scored_is_never_green() -> None:
+    unjudged = api.evaluate(LOG, criteria=MATCH, judge="none")
+    for result in (api.evaluate([]), unjudged, api.evaluate({"no": "log"})):
+        assert (result.status, result.passed, bool(result)) == (None, False, False)
+        assert result.problems and result.problems[0] in str(result)
+
+
+def test_what_is_lost_is_a_failure_and_no_pass() -> None:
+    result = api.evaluate([LOG, {"conversation_id": "c2", "turns": []}, {"x": {1, 2}}], criteria=ROUGE)
+    lost = sorted((row["position"], row["source"], row["stage"]) for row in result.failures)
+    assert lost == [(2, "conversations", "parse"), (3, "conversations", "read")]
+    assert result.status is None and len(result.results) == 1
+
+
+@pytest.mark.parametrize(
+    ("keywords", "message"),
+    [
+        ({"criteria": {"response_match": 0.8}}, "did you mean response_match_score"),
+        ({"criteria": {}}, "names no criterion"),
+        ({"criteria": ROUGE, "config": {"criteria": ROUGE}}, "criteria: given twice"),
+        ({"config": {"critera": ROUGE}}, "critera: unknown field"),
+        ({"config": "no/such/config.json"}, "No such file"),
+        ({"judge": "gemeni"}, "gemeni"),
+        ({"judge_concurrency": 0}, "must be 1 or more"),
+        ({"sample_rate": 2.0}, "between 0 and 1"),
+        ({"input_format": "csv"}, "csv"),
+        ({"cases": "no/such/file"}, "cases no/such/file: no such file"),
+    ],
+)
+def test_a_mistake_is_one_clear_line(keywords: dict[str, Any], message: str) -> None:
+    with pytest.raises(api.ConfigError, match=message) as raised:
+        api.evaluate(LOG, **keywords)
+    assert "\n" not in str(raised.value)
+
+
+def test_wrong_types_and_unknown_keywords_are_type_errors() -> None:
+    with pytest.raises(TypeError, match="critera"):
+        api.evaluate(LOG, critera=ROUGE)  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match=r"conversations\[1\]: int is no path, dict or Conversation"):
+        api.evaluate([LOG, 3])  # type: ignore[list-item]
+
+
+def test_calls_of_a_backend_are_concurrent() -> None:
+    backend = Scripted()
+    options = {"final_response_match_v2": {"threshold": 0.5, "judge_model_options": {"num_samples": 1}}}
+    result = api.evaluate(logs(20), criteria=options, judge=backend, judge_concurrency=8)
+    assert (result.status, len(result.results), backend.most, backend.is_closed) == ("PASS", 20, 8, True)
+    assert [row["conversation_id"] for row in result.results] == [f"c{i}" for i in range(20)]
+    assert result.judge["backend"].endswith("Scripted")
+
+
+def test_it_works_in_a_running_event_loop() -> None:
+    async def notebook() -> tuple[api.RunResult, api.RunResult]:
+        waited = api.evaluate(LOG, criteria=MATCH, judge=Scripted())
+        return waited, await api.evaluate_async(LOG, criteria=MATCH, judge=Scripted())
+
+    waited, awaited = asyncio.run(notebook())
+    assert waited.passed and awaited.passed and scores(waited) == scores(awaited)
+
+
+def test_an_error_in_a_running_event_loop_reaches_the_caller() -> None:
+    async def notebook() -> None:
+        api.evaluate(LOG, criteria={"no_such": 1.0})
+
+    with pytest.raises(api.ConfigError):
+        asyncio.run(notebook())
+
+
+def test_readers_raise_or_tell() -> None:
+    broken = [LOG, {"no": "log"}]
+    with pytest.raises(api.ReadError, match="conversations:2: ") as raised:
+        api.read_conversations(broken)
+    told: list[api.FailureRow] = []
+    assert [one.conversation_id for one in api.read_conversations(broken, on_failure=told.append)] == ["c1"]
+    assert told == raised.value.failures and len(told) == 1
+
+
+def test_tables_become_data_frames() -> None:
+    result = api.evaluate(LOG, criteria=ROUGE)
+    for name in ("scores", "results", "metrics_by_app_version", "metrics_by_slice", "failures"):
+        table = getattr(result, name)
+        assert table.to_arrow().num_rows == len(table) and table.to_arrow().column_names == table.columns
+    assert result.scores.to_arrow().column("value").to_pylist() == [1.0, 1.0]
+    assert json.loads(result.results.to_arrow().column("result")[0].as_py()) == result.results[0]["result"]
+
+
+def test_pandas_frames_have_all_columns() -> None:
+    pytest.importorskip("pandas")
+    result = api.evaluate(LOG, criteria=ROUGE)
+    assert list(result.failures.to_pandas().columns) == result.failures.columns
+    assert result.scores.to_pandas()["turn_index"].tolist()[0] == 0
+
+
+@pytest.mark.parametrize(("method", "package"), [("to_pandas", "pandas"), ("to_arrow", "pyarrow")])
+def test_a_missing_package_is_named(method: str, package: str) -> None:
+    code = (
+        f"import sys; sys.modules[{package!r}] = None\nimport turnwise\n"
+        f"try: turnwise.Table('scores').{method}()\nexcept ImportError as error: print(error)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    assert done.stdout == f"{method}() needs {package}: pip install {package}\n"
