@@ -126,6 +126,6 @@ class JudgeTurns(beam.PTransform[PCollection[Sample], DoOutputsTuple]):
         self._selection, self._run, self._settings = selection, run, settings
 
     def expand(self, matched: "PCollection[Sample]") -> Any:
-        """Gives keyed sums, lists of score rows, lists of result rows, and failures."""
+        """Returns keyed sums, lists of score rows, lists of result rows, and failures."""
         judge = JudgeFn(self._selection, self._run, self._settings, BundleSums())
         return matched | "Judge" >> beam.ParDo(judge).with_outputs(STATISTICS, SCORES, RESULTS, FAILURES)

@@ -48,7 +48,7 @@ class StateCoder(Coder):
         return unpacked(encoded)
 
     def is_deterministic(self) -> bool:
-        """Says no: equal sums may hold their entries in another order."""
+        """Returns False: equal sums may hold their entries in another order."""
         return False
 
     def to_type_hint(self) -> type[MetricsState]:

@@ -25,7 +25,7 @@ EVENTS = "events"
 
 
 class Parsed(NamedTuple):
-    """What a parser gives: conversations, events of conversations still to be joined, failures."""
+    """Outputs of a parser: conversations, events to be joined, failures."""
 
     conversations: "PCollection[LoggedConversation]"
     events: "PCollection[tuple[str, ConversationEvent]]"

@@ -1,11 +1,11 @@
-"""How far this process has come, for a display beside the run."""
+"""Progress of this process, for the live display."""
 
 from dataclasses import dataclass
 
 
 @dataclass(slots=True)
 class Progress:
-    """What was done so far in this process.
+    """Counts of this process so far.
 
     Attributes:
         conversations: Scored.

@@ -27,7 +27,7 @@ RESULTS = "results"
 
 
 class Emitter(Protocol):
-    """How evaluated conversations leave the step that scored them."""
+    """Output form of evaluated conversations."""
 
     def start(self) -> None:
         """Forgets a bundle that did not end."""
@@ -127,7 +127,7 @@ class ScoreTurns(beam.PTransform[PCollection[Sample], DoOutputsTuple]):
         self._criteria, self._run = criteria, run
 
     def expand(self, matched: "PCollection[Sample]") -> Any:
-        """Gives keyed sums, lists of score rows, lists of result rows, and failures."""
+        """Returns keyed sums, lists of score rows, lists of result rows, and failures."""
         return matched | "Score" >> beam.ParDo(_MeasureFn(self._criteria, self._run)).with_outputs(
             STATISTICS, SCORES, RESULTS, FAILURES
         )

@@ -1,4 +1,4 @@
-"""What the judges of CES's criteria say of one conversation, and what becomes of its expectations by that."""
+"""Collects the judged scores of CES's criteria of one conversation, and decides its expectations by them."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace

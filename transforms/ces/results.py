@@ -14,7 +14,7 @@ from turnwise.transforms.ces import messages
 from turnwise.transforms.ces.hallucinations import engine_scores, judged_hallucination
 from turnwise.transforms.ces.judgements import NAMES, UNJUDGED, Judgements
 from turnwise.transforms.ces.scenarios import (
-    ScenarioResult,
+    ScenarioSummary,
     hallucination_results,
     scenario_message,
     scenario_result,
@@ -50,7 +50,7 @@ class RunInfo:
 
 @dataclass(slots=True)
 class TurnResult:
-    """What becomes of one pair of turns of a golden case.
+    """Result of one pair of turns of a golden case.
 
     Attributes:
         pair: The golden and the recorded turn.
@@ -71,8 +71,8 @@ class TurnResult:
 
 
 @dataclass(slots=True)
-class EvaluationResult:
-    """What becomes of a conversation.
+class ConversationResult:
+    """Result of a conversation.
 
     Attributes:
         scored: The conversation and its scores.
@@ -89,7 +89,7 @@ class EvaluationResult:
     verdict: Verdict
     state: Literal["COMPLETED", "RUNNING", "ERROR"] = "COMPLETED"
     turns: list[TurnResult] | None = None
-    scenario: ScenarioResult | None = None
+    scenario: ScenarioSummary | None = None
     engine: Sequence[Score | None] = ()
     statements: Sequence[JsonObject] = ()
     failed: Sequence[tuple[Criterion, Score]] = ()
@@ -107,14 +107,14 @@ class EvaluationResult:
         return parts
 
 
-def evaluation_result(scored: ScoredConversation, verdict: Verdict) -> EvaluationResult:
+def evaluation_result(scored: ScoredConversation, verdict: Verdict) -> ConversationResult:
     """Returns what becomes of a scored conversation."""
     sample = scored.sample
     if verdict.status is None and sample.unanswered:
-        return EvaluationResult(scored, verdict, "RUNNING")
+        return ConversationResult(scored, verdict, "RUNNING")
     if sample.conversation.ended == "environment_error":
-        return EvaluationResult(scored, verdict, "ERROR")
-    case, result = sample.eval_case, EvaluationResult(scored, verdict)
+        return ConversationResult(scored, verdict, "ERROR")
+    case, result = sample.eval_case, ConversationResult(scored, verdict)
     is_judged = any(entry.criterion.name in NAMES for entry in scored.scores)
     judgements = Judgements(scored.scores) if is_judged else UNJUDGED
     if is_judged:
@@ -131,7 +131,7 @@ def evaluation_result(scored: ScoredConversation, verdict: Verdict) -> Evaluatio
     return result
 
 
-def _complete_turns(turns: Sequence[TurnResult], result: EvaluationResult, judgements: Judgements) -> None:
+def _complete_turns(turns: Sequence[TurnResult], result: ConversationResult, judgements: Judgements) -> None:
     """Adds judgements, the scores of an answer engine, and why a failed CES case fails."""
     sample = result.scored.sample
     if judgements:
@@ -214,7 +214,7 @@ def result_name(sample: Sample) -> str:
     return f"{parent}/results/r-{digest.hexdigest()[:24]}"
 
 
-def result_message(result: EvaluationResult, run: RunInfo) -> JsonObject:
+def result_message(result: ConversationResult, run: RunInfo) -> JsonObject:
     """Returns the EvaluationResult message, in canonical proto3 JSON."""
     sample, verdict = result.scored.sample, result.verdict
     message: JsonObject = {
@@ -239,7 +239,7 @@ def result_message(result: EvaluationResult, run: RunInfo) -> JsonObject:
     return message
 
 
-def _add_own(message: JsonObject, result: EvaluationResult) -> None:
+def _add_own(message: JsonObject, result: ConversationResult) -> None:
     """Adds the `goldenResult` or the `scenarioResult`."""
     statements = [messages.statement_result(item) for item in result.statements]
     own: JsonObject
@@ -276,7 +276,7 @@ def _display_name(sample: Sample) -> str:
     return f"{display} result{run} - {conversation.conversation_id}"
 
 
-def _turn_message(turn: TurnResult, result: EvaluationResult) -> JsonObject:
+def _turn_message(turn: TurnResult, result: ConversationResult) -> JsonObject:
     pair, replay, actual = turn.pair, turn.replay, turn.pair.actual
     message: JsonObject = {"conversation": result.scored.sample.conversation.conversation_id}
     if turn.outcomes:

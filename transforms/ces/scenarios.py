@@ -1,4 +1,4 @@
-"""What a conversation gives as a whole: the scenarioResult of an EvaluationResult."""
+"""Builds the scenarioResult of a conversation."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,8 +21,8 @@ from turnwise.transforms.text.quotes import contains_quote
 
 
 @dataclass(slots=True)
-class ScenarioResult:
-    """What becomes of a scenario, or of a conversation without a case.
+class ScenarioSummary:
+    """Result of a scenario, or of a conversation without a case.
 
     Attributes:
         sample: What was scored.
@@ -43,13 +43,13 @@ class ScenarioResult:
     completed: bool | None = None
 
 
-def scenario_result(sample: Sample, judgements: Judgements) -> ScenarioResult:
+def scenario_result(sample: Sample, judgements: Judgements) -> ScenarioSummary:
     """Returns what becomes of a scenario by what was measured and what the judges said."""
     if not judgements:
-        return ScenarioResult(sample, sample.scenario_outcomes, {})
+        return ScenarioSummary(sample, sample.scenario_outcomes, {})
     outcomes = judgements.scenario_outcomes(sample)
     hallucinations = [judged_hallucination(pair, judgements) for pair in sample.pairs]
-    return ScenarioResult(
+    return ScenarioSummary(
         sample,
         outcomes,
         _said(sample, outcomes, judgements),
@@ -91,7 +91,7 @@ def _is_clean(pair: TurnPair, judgements: Judgements) -> bool | None:
     return None if score is None or score.value is None else score.value != 0.0
 
 
-def scenario_message(scenario: ScenarioResult, statements: Sequence[JsonObject]) -> JsonObject:
+def scenario_message(scenario: ScenarioSummary, statements: Sequence[JsonObject]) -> JsonObject:
     """Returns the ScenarioResult message; `statements` are its EvaluationExpectationResults."""
     sample = scenario.sample
     message: JsonObject = {"conversation": sample.conversation.conversation_id}
@@ -129,7 +129,7 @@ def _add_case(message: JsonObject, case: EvalCase) -> None:
         message["rubricOutcomes"] = [{"rubric": rubric.text} for rubric in case.rubrics]
 
 
-def _add_expectations(message: JsonObject, scenario: ScenarioResult) -> None:
+def _add_expectations(message: JsonObject, scenario: ScenarioSummary) -> None:
     if not scenario.outcomes:
         return
     responses = responses_by_call(scenario.sample.conversation)

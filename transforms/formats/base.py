@@ -1,4 +1,4 @@
-"""What an input format is, and the table of all of them."""
+"""Input formats and their registry."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -42,7 +42,7 @@ def _none(value: JsonObject) -> JsonValue:
 
 @dataclass(frozen=True, kw_only=True)
 class EventReader:
-    """How the events of a format are read and joined.
+    """Functions that read and join the events of a format.
 
     Attributes:
         place: Returns the conversation's id and the 0-based turn index (-1: unknown); raises ValueError.

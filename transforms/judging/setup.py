@@ -17,7 +17,7 @@ from turnwise.transforms.judging.requests import Requests
 
 @dataclass(frozen=True)
 class JudgeSettings:
-    """What a worker needs to know of the judge. It pickles, and holds no secret.
+    """Settings of the judge for workers; picklable and without secrets.
 
     Attributes:
         config: Its `backend` is given: `chosen_judge` says which, where the run is started.

@@ -9,7 +9,7 @@ _USER_WEIGHT = 2.0
 
 
 def turn_similarity(expected: ExpectedTurn, actual: Turn) -> float:
-    """Says how alike a golden and a recorded turn are, 0..1.
+    """Returns the similarity of a golden and a recorded turn, 0..1.
 
     The ROUGE-1 F of the user's words counts twice, the overlap of the called tools' names (Jaccard) once;
     a side on which nothing is stated does not count. A turn that the agent opens is like another such turn.

@@ -14,7 +14,7 @@ from turnwise.schemas.values import JsonObject, JsonValue
 
 
 class ArgumentMatcher(BaseModel):
-    """How one parameter is compared.
+    """Comparison of one parameter.
 
     Attributes:
         match: `exact` (Python's `==` on JSON values), `ignore`, `contains` (the expected text is part of
@@ -209,7 +209,7 @@ def _one_matches(
 
 
 class ParameterScore(NamedTuple):
-    """How many of an expected call's parameters an actual call has.
+    """Share of an expected call's parameters that an actual call has.
 
     Attributes:
         matched: Parameters with the same name and a matching value.
@@ -262,7 +262,7 @@ def parameter_score(expected: JsonObject | None, actual: JsonObject | None) -> P
 
 
 def parameter_outcome(score: ParameterScore, threshold: float) -> Outcome | None:
-    """Holds a parameter score against its gate; None while what is undecided can still tip it."""
+    """Compares a parameter score with its threshold; None: undecided parameters may change the outcome."""
     total = score.total or 1
     if not score.total or reaches(score.matched / total, threshold):
         return "PASS"

@@ -1,4 +1,4 @@
-"""Which calls are of the same tool, and which expected call an actual one answers."""
+"""Identifies calls of the same tool, and pairs expected with actual calls."""
 
 from collections.abc import Hashable, Sequence
 

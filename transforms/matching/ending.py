@@ -1,4 +1,4 @@
-"""How conversations ended, in words, and whether they broke off."""
+"""Describes the end of conversations, and detects aborted ones."""
 
 from turnwise.schemas.conversation import Conversation, Ended
 

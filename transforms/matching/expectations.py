@@ -25,7 +25,7 @@ ObservedAs = Literal["tool_call", "tool_response", "text", "agent", "payload"]
 
 @dataclass(slots=True)
 class ExpectationOutcome:
-    """What became of one expectation, or of something that nobody expected.
+    """Outcome of one expectation, or of an unexpected observation.
 
     Attributes:
         expectation: None: the observation was not expected.

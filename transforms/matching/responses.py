@@ -1,4 +1,4 @@
-"""Which response answers which call."""
+"""Pairs tool responses with calls."""
 
 from collections import Counter
 from collections.abc import Collection, Sequence

@@ -40,7 +40,7 @@ class TurnPair:
 
 @dataclass
 class Sample:
-    """What is scored: a conversation, its case (or none), and their turns side by side.
+    """A sample: a conversation, its case (or none), and their paired turns.
 
     Attributes:
         record: The raw record, kept for failure rows.
@@ -118,7 +118,7 @@ class Sample:
 
     @cached_property
     def scenario_outcomes(self) -> list[ExpectationOutcome]:
-        """What became of a scenario's expectations; empty without any."""
+        """Outcomes of a scenario's expectations; empty without any."""
         return (
             scenario_outcomes(self.eval_case, self.conversation)
             if self.eval_case and self.eval_case.expectations

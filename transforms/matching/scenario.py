@@ -1,4 +1,4 @@
-"""Holds a whole conversation against the expectations of a scenario."""
+"""Compares a whole conversation with the expectations of a scenario."""
 
 from collections.abc import Sequence
 

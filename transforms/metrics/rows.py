@@ -203,7 +203,7 @@ def status_tally(state: MetricsState) -> Tally:
 
 
 class _MetricBase(NamedTuple):
-    """What all metric rows of an app version (and window) share."""
+    """Common columns of the metric rows of an app version (and window)."""
 
     run_id: str
     app_version: str | None

@@ -27,7 +27,7 @@ def wilson_interval(passes: float, count: int) -> Interval | None:
 
 
 class SampleMoments(NamedTuple):
-    """What Welch's test needs of a sample of at least two values."""
+    """Moments of a sample of at least two values, for Welch's test."""
 
     size: int
     mean: float

@@ -81,7 +81,7 @@ class Tally:
 
     @property
     def is_empty(self) -> bool:
-        """Whether it says nothing, because nothing was added or all of it was taken back."""
+        """Whether it is empty, because nothing was added or everything was subtracted."""
         counts = self.scored or self.unscored or self.errors or self.passes or self.fails
         return not (counts or self.total or self.squares or self.sketch)
 
@@ -119,7 +119,7 @@ class Tally:
 
 
 SumKey = tuple[int | None, str, str]
-"""What a pair of sums is about.
+"""Key of a pair of sums.
 
 A 0-based turn index (None: the whole conversation), a kind, and the tool where the kind is about one.
 """
@@ -128,7 +128,7 @@ Sums = dict[SumKey, list[int]]
 """Pairs of sums that a dialect gives; those of two sets of conversations add up to those of both together."""
 
 Part = tuple[SumKey, int, int]
-"""What one observation adds to a pair of sums."""
+"""Addition of one observation to a pair of sums."""
 
 
 def add_parts(sums: Sums, parts: Iterable[Part]) -> None:

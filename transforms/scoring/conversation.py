@@ -19,7 +19,7 @@ from turnwise.transforms.scoring.gaps import NotAsked, conversation_gap, turn_ga
 
 @dataclass(slots=True)
 class CriterionScores:
-    """What one criterion says of one conversation.
+    """Scores of one criterion for one conversation.
 
     Attributes:
         criterion: The criterion.

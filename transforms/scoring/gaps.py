@@ -1,4 +1,4 @@
-"""What a criterion cannot score: the log does not show it all, or not all that is expected is read."""
+"""Finds gaps that leave criteria unscored: incomplete logs and unread expectations."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -16,7 +16,7 @@ class NotAsked:
         self.reason = reason
 
     async def __call__(self, question: Question[R], samples: range) -> list[JudgeSample[R]]:
-        """Gives unusable samples."""
+        """Returns unusable samples."""
         return [JudgeSample(None, self.reason)] * len(samples)
 
 

@@ -1,4 +1,4 @@
-"""Which criteria a conversation is scored by, and which of the judged ones sampling leaves out."""
+"""Selects the criteria of a conversation, and samples the judged ones."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

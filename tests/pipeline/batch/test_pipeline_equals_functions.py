@@ -17,7 +17,7 @@ from turnwise.schemas.case import EvalCase
 from turnwise.schemas.config import EvalConfig
 from turnwise.schemas.failure import Failure
 from turnwise.schemas.record import Record
-from turnwise.transforms.ces.results import EvaluationResult, RunInfo, evaluation_result, result_message
+from turnwise.transforms.ces.results import ConversationResult, RunInfo, evaluation_result, result_message
 from turnwise.transforms.evaluation import RULES
 from turnwise.transforms.formats.registry import CaseReader, LogReader
 from turnwise.transforms.matching.cases import CaseIndex
@@ -119,7 +119,7 @@ class Evaluated(NamedTuple):
 
     scored: ScoredConversation
     verdict: Verdict
-    result: EvaluationResult
+    result: ConversationResult
 
 
 def evaluated(sample: Sample) -> Evaluated:

@@ -40,7 +40,7 @@ def _each(value: JsonValue, key: str, read: Callable[[JsonValue], list[T]]) -> l
 
 
 def _is_event(record: JsonObject) -> bool:
-    """Tells an event in an envelope, the bare end of a session, or an event that names its session."""
+    """Returns whether a record is an event, in an envelope or with a session id, or an end of a session."""
     if not record.keys() & {"session_id", "sessionId"}:
         return False
     inner = record.get("event")
@@ -71,7 +71,7 @@ def _is_case_result(record: JsonObject) -> bool:
 
 
 def _is_session(record: JsonObject) -> bool:
-    """Tells a session by an event with an author; one without events by its state, or whose it is."""
+    """Returns whether a record is a session, by its events' authors, or by state or app name."""
     if not record.keys() >= {"id", "events"}:
         return False
     events = record["events"]

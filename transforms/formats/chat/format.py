@@ -18,7 +18,7 @@ def is_chat(record: JsonObject) -> bool:
 
 
 def _raised(record: JsonObject, messages: list[JsonValue]) -> bool:
-    """Tells a run of a task that raised before its first message."""
+    """Returns whether a record is a run of a task that failed before its first message."""
     info = record.get("info")
     return not messages and "task_id" in record and isinstance(info, dict) and bool(info.get("error"))
 

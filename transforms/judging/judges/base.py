@@ -1,4 +1,4 @@
-"""What a judge that can be named is, and the table of all of them."""
+"""Named judges and their registry."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,7 +19,7 @@ HOW_TO = (
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """How a model's API is reached. Never pickled, never printed with its key.
+    """Access to a model's API. Never pickled, never printed with its key.
 
     Attributes:
         endpoint: Which service answers, as far as that may change the answers.

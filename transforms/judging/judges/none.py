@@ -8,7 +8,7 @@ class NoJudge:
     """Answers nothing."""
 
     async def __call__(self, question: Question[R], samples: range) -> list[JudgeSample[R]]:
-        """Gives unusable samples."""
+        """Returns unusable samples."""
         return [JudgeSample(None, NO_JUDGE)] * len(samples)
 
 
