@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, Row, Table, select, tuple_
+from sqlalchemy import ColumnElement, Connection, Row, Table, literal, select, tuple_
 
 OrderBy = Literal["name", "create_time", "update_time"]
 """Times are sorted newest first, names alphabetically."""
@@ -47,9 +47,8 @@ def read_page(connection: Connection, listing: Listing, after: Position | None, 
     # Both columns have the same direction, so that an index can be read backwards.
     query = query.order_by(*([table.c.name] if time is None else [time.desc(), table.c.name.desc()]))
     if after is not None:
-        query = query.where(
-            table.c.name > after.name if time is None else tuple_(time, table.c.name) < tuple_(*after)
-        )
+        place = tuple_(literal(after.nanos), literal(after.name))
+        query = query.where(table.c.name > after.name if time is None else tuple_(time, table.c.name) < place)
     rows = connection.execute(query.limit(size + 1)).all()
     if len(rows) <= size:
         return Page(rows, None)
