@@ -132,7 +132,8 @@ def test_oneofs_are_those_of_the_real_message(message):
 
 
 def test_no_two_messages_share_a_name():
-    assert len({message.PROTO for message in MESSAGE_TYPES.values()}) == len(MESSAGE_TYPES)
+    ours = [m.PROTO for m in MESSAGE_TYPES.values() if m.__module__.startswith("turnwise.")]
+    assert len(set(ours)) == len(ours)
 
 
 TABLE = re.compile(r"^\*\*(?P<name>[\w.]+)\*\*[^\n]*\n\n\|[^\n]*\n\|[^\n]*\n(?P<rows>(?:\|[^\n]*\n)+)", re.M)
