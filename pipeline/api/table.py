@@ -1,7 +1,8 @@
 """Rows as a list that turns into a data frame."""
 
 import json
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from turnwise.schemas.avro_schema import avro_schema, json_fields
 from turnwise.schemas.rows import TABLES
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
     import pyarrow
 
 Row = TypeVar("Row")
+_PANDAS = {"string": "string", "long": "Int64", "double": "Float64"}
 
 
 class Table(list[Row]):
@@ -38,7 +40,9 @@ class Table(list[Row]):
         return list(TABLES[self.name].__annotations__)
 
     def to_pandas(self) -> "pandas.DataFrame":
-        """Returns a data frame with pandas' nullable types; JSON objects stay dicts.
+        """Returns a data frame with the same types of columns for all rows, also for none.
+
+        Types are pandas' nullable `string`, `Int64` and `Float64`; lists and JSON objects are `object`.
 
         Raises:
             ImportError: pandas is not installed.
@@ -47,7 +51,15 @@ class Table(list[Row]):
             import pandas
         except ImportError:
             raise ImportError("to_pandas() needs pandas: pip install pandas") from None
-        return pandas.DataFrame.from_records(list(self), columns=self.columns).convert_dtypes()
+        objects = json_fields(self.name)
+        columns = {
+            name: pandas.Series(
+                [cast(Any, row)[name] for row in self],
+                dtype="object" if name in objects else _PANDAS.get(kind, "object"),
+            )
+            for name, kind in self._kinds()
+        }
+        return pandas.DataFrame(columns)
 
     def to_arrow(self) -> "pyarrow.Table":
         """Returns an Arrow table; JSON objects are JSON texts.
@@ -59,22 +71,18 @@ class Table(list[Row]):
             import pyarrow
         except ImportError:
             raise ImportError("to_arrow() needs pyarrow: pip install pyarrow") from None
-        texts = json_fields(self.name)
-        rows = [_with_texts(row, texts) for row in self]
-        fields = [(field["name"], _arrow_type(field["type"])) for field in avro_schema(self.name)["fields"]]
+        types = {"string": pyarrow.string(), "long": pyarrow.int64(), "double": pyarrow.float64()}
+        fields = [(name, types.get(kind, pyarrow.list_(pyarrow.string()))) for name, kind in self._kinds()]
+        rows = [_with_texts(row, json_fields(self.name)) for row in self]
         return pyarrow.Table.from_pylist(rows, pyarrow.schema(fields))
+
+    def _kinds(self) -> Iterator[tuple[str, str]]:
+        """Yields name and Avro type of the columns: `string`, `long`, `double` or `array`."""
+        for field in avro_schema(self.name)["fields"]:
+            kind = field["type"][1] if isinstance(field["type"], list) else field["type"]
+            yield field["name"], kind["type"] if isinstance(kind, dict) else kind
 
 
 def _with_texts(row: Any, names: list[str]) -> JsonObject:
     texts = {name: None if row[name] is None else json.dumps(row[name], ensure_ascii=False) for name in names}
     return {**row, **texts}
-
-
-def _arrow_type(kind: Any) -> Any:
-    import pyarrow
-
-    if isinstance(kind, list):
-        return _arrow_type(kind[1])
-    if isinstance(kind, dict):
-        return pyarrow.list_(_arrow_type(kind["items"]))
-    return {"string": pyarrow.string(), "long": pyarrow.int64(), "double": pyarrow.float64()}[kind]

@@ -142,20 +142,41 @@ def test_readers_raise_or_tell() -> None:
     assert told == raised.value.failures and len(told) == 1
 
 
-def test_tables_become_data_frames() -> None:
-    result = api.evaluate(LOG, criteria=ROUGE)
-    for name in ("scores", "results", "metrics_by_app_version", "metrics_by_slice", "failures"):
+TABLES = ("scores", "results", "metrics_by_app_version", "metrics_by_turn", "metrics_by_slice", "failures")
+PANDAS_TYPES = {"string": "string", "int64": "Int64", "double": "Float64"}
+NESTED = {"details", "judge", "result", "repeats", "tags"}
+
+
+def test_arrow_tables_have_all_columns_and_values() -> None:
+    result = api.evaluate([LOG, {"no": "log"}], criteria=ROUGE)
+    for name in TABLES:
         table = getattr(result, name)
         assert table.to_arrow().num_rows == len(table) and table.to_arrow().column_names == table.columns
-    assert result.scores.to_arrow().column("value").to_pylist() == [1.0, 1.0]
+    scores = result.scores.to_arrow()
+    types = {
+        name: str(scores.field(name).type) for name in ("turn_index", "value", "reason", "tags", "details")
+    }
+    assert list(types.values()) == ["int64", "double", "string", "list<item: string>", "string"]
+    assert scores.select(["turn_index", "value"]).to_pydict() == {
+        "turn_index": [0, None],
+        "value": [1.0, 1.0],
+    }
     assert json.loads(result.results.to_arrow().column("result")[0].as_py()) == result.results[0]["result"]
 
 
-def test_pandas_frames_have_all_columns() -> None:
-    pytest.importorskip("pandas")
-    result = api.evaluate(LOG, criteria=ROUGE)
-    assert list(result.failures.to_pandas().columns) == result.failures.columns
-    assert result.scores.to_pandas()["turn_index"].tolist()[0] == 0
+@pytest.mark.parametrize(
+    "logs", [[{**LOG, "tags": ["skipped:NONE"]}, {"no": "log"}], []], ids=["rows", "none"]
+)
+def test_pandas_frames_have_all_columns(logs: list[Any]) -> None:
+    """Types depend on the table alone, not on the values that a run happens to give."""
+    result = api.evaluate(logs, criteria=ROUGE)
+    for name in TABLES:
+        table = getattr(result, name)
+        frame, schema = table.to_pandas(), table.to_arrow().schema
+        expected = {f.name: "object" if f.name in NESTED else PANDAS_TYPES[str(f.type)] for f in schema}
+        assert {column: str(kind) for column, kind in frame.dtypes.items()} == expected
+        rows = frame.astype(object).where(frame.notna(), None).to_dict("records")
+        assert rows == table and bool(rows) == bool(logs)
 
 
 @pytest.mark.parametrize(("method", "package"), [("to_pandas", "pandas"), ("to_arrow", "pyarrow")])
