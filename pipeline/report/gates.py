@@ -24,7 +24,7 @@ def gate_problems(
         missed: Returns the conversations that failed a criterion or are undecided on it.
         lost_places: Returns source and position of lost records and cases.
     """
-    problems = _nothing_scored(counts, rows)
+    problems = _nothing_scored(settings, counts, rows)
     if not _is_balanced(counts):
         problems.append(f"the counts do not add up: {'; '.join(balance_text(counts).splitlines())}")
     unread = counts.get("unread_ends", 0)
@@ -36,7 +36,7 @@ def gate_problems(
             f"{lost} of {total} records and conversations failed, more than --max_failure_ratio {limit:g}"
         )
     if counts["lost_cases"] and not counts["cases"] and not settings.is_streaming:
-        problems.append(f"no eval case was read: {counts['lost_cases']} failed; see failures-*")
+        problems.append(f"no eval case was read: {counts['lost_cases']} failed; {_see(settings, 'failures')}")
     for name in settings.fail_on:
         problem = _gate(name, settings, counts, rows)
         if problem:
@@ -52,17 +52,23 @@ def _lost_text(settings: RunSettings, counts: JsonObject, lost_places: Callable[
     return f"lost: {names_text(lost_places(), LONGEST_PLACE)}" if records or counts["lost_cases"] else ""
 
 
-def _nothing_scored(counts: JsonObject, rows: Sequence[JsonObject]) -> list[str]:
+def _see(settings: RunSettings, table: str) -> str:
+    """Returns where to look: a file of the output, or an attribute of the Python API's result."""
+    return f"see {table}-*" if settings.output else f"see result.{table}"
+
+
+def _nothing_scored(settings: RunSettings, counts: JsonObject, rows: Sequence[JsonObject]) -> list[str]:
     """Returns why no conversation has a score or a verdict; empty if one has."""
     if any(row["scored"] for row in rows):
         return []
     lost = counts["lost_records"] + counts["lost_conversations"]
     if counts["results"]:
-        reason = f"{counts['results']} conversations have no value by any criterion; see scores-*"
+        unscored = f"{counts['results']} conversations have no value by any criterion"
+        reason = f"{unscored}; {_see(settings, 'scores')}"
     elif counts.get("unread_ends"):
         reason = f"{lost} records and conversations failed, {counts['unread_ends']} files break off"
     elif lost:
-        reason = f"{lost} records and conversations failed; see failures-*"
+        reason = f"{lost} records and conversations failed; {_see(settings, 'failures')}"
     else:
         reason = "the input holds no record"
     return [f"no conversation was scored: {reason}"]

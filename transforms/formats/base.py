@@ -18,6 +18,7 @@ from turnwise.transforms.text.times import time_seconds, value_time
 
 AUTO = "auto"
 """In place of a format's name: every record is recognised."""
+CASES_GO_TO = "eval cases go to --eval_cases (in Python: cases)"
 
 
 class ReadSettings(NamedTuple):

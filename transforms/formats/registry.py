@@ -11,6 +11,7 @@ from turnwise.schemas.record import Record
 from turnwise.schemas.values import JsonValue
 from turnwise.transforms.formats.base import (
     AUTO,
+    CASES_GO_TO,
     FORMATS,
     Format,
     ReadSettings,
@@ -55,9 +56,7 @@ class LogReader:
         if kind.events:
             return read_event(kind.name, value, record)
         if kind.read_log is None:
-            raise ValueError(
-                f"a record of the format {kind.name} holds no conversation; eval cases go to --eval_cases"
-            )
+            raise ValueError(f"a record of the format {kind.name} holds no conversation; {CASES_GO_TO}")
         return [_checked(found, record) for found in kind.read_log(value, record, self._settings)]
 
 

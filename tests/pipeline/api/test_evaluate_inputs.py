@@ -67,7 +67,14 @@ def test_objects_are_left_as_they_are() -> None:
 
 def test_nothing_scored_is_never_green() -> None:
     unjudged = api.evaluate(LOG, criteria=MATCH, judge="none")
-    for result in (api.evaluate([]), unjudged, api.evaluate({"no": "log"})):
+    lost = api.evaluate({"no": "log"})
+    assert (unjudged.problems[0][-19:], lost.problems[0][-21:]) == (
+        "; see result.scores",
+        "; see result.failures",
+    )
+    no_case = api.evaluate(LOG, cases={"no": "case"}, criteria=ROUGE)
+    assert "no eval case was read: 1 failed; see result.failures" in no_case.problems
+    for result in (api.evaluate([]), unjudged, lost, no_case):
         assert (result.status, result.passed, bool(result)) == (None, False, False)
         assert result.problems and result.problems[0] in str(result)
 

@@ -128,6 +128,12 @@ def test_fail_on_sees_criteria_that_raised(names: list[str], said: str, status: 
     assert any(line.startswith("no conversation was scored") for line in problems) == (not names)
 
 
+def test_the_reader_is_sent_to_the_files_of_the_output() -> None:
+    counts = {**COUNTS, "cases": 0, "lost_cases": 1}
+    problems = gate_problems(settings(output="out"), counts, [])
+    assert problems[0].endswith("; see scores-*") and problems[-1].endswith("; see failures-*")
+
+
 @pytest.mark.parametrize(
     ("ratio", "lost_records", "lost_conversations", "is_missed"),
     [

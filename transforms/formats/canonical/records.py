@@ -97,7 +97,9 @@ def read_recording(data: bytes) -> Conversation:
     conversation = read_conversation(data)
     turns = conversation.turns
     if turns and turns[0].agent is None and all(map(_was_not_run, turns)) and inline_case(conversation):
-        raise ValueError("expectations without recorded answers; eval cases go to --eval_cases")
+        raise ValueError(
+            "expectations without recorded answers; eval cases go to --eval_cases (in Python: cases)"
+        )
     return conversation
 
 
