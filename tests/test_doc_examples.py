@@ -6,6 +6,7 @@ import os
 import re
 import shlex
 import shutil
+import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -159,21 +160,36 @@ def test_every_log_example_is_read(block: Block) -> None:
 
 @pytest.mark.parametrize("name", sorted({block.page for block in blocks("python")}))
 def test_the_python_of_a_page_runs_from_top_to_bottom(name: str, place: Path) -> None:
-    scope: dict[str, Any] = {"__name__": "example"}
+    scope: dict[str, Any] = {}
     with working_in(place):
         for block in blocks("python"):
             if block.page == name:
-                run_python(block, scope)
+                scope.update(run_session(block, scope) if is_session(block) else run_alone(block))
 
 
-def run_python(block: Block, scope: dict[str, Any]) -> None:
-    if not block.text.startswith(">>>"):
-        exec(block.text, scope)
-        return
+def is_session(block: Block) -> bool:
+    return block.text.startswith(">>>")
+
+
+def run_session(block: Block, scope: dict[str, Any]) -> dict[str, Any]:
     session = doctest.DocTestParser().get_doctest(block.text, scope, block.page, block.page, 0)
     runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
     assert runner.run(session, clear_globs=False).failed == 0
-    scope.update(session.globs)
+    return session.globs
+
+
+def run_alone(block: Block) -> dict[str, Any]:
+    """Runs an example as a file of its own, without the names of earlier examples."""
+    scope: dict[str, Any] = {"__name__": "example"}
+    exec(block.text, scope)
+    return scope
+
+
+@pytest.mark.parametrize("block", [one for one in blocks("python") if not is_session(one)], ids=repr)
+def test_an_example_imports_what_its_functions_use(block: Block) -> None:
+    command = [sys.executable, "-m", "ruff", "check", "--isolated", "--select", "F", "-"]
+    done = subprocess.run(command, input=block.text, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
 
 
 SHOWN = [block for block in blocks("text") if block.page == "README.md"]

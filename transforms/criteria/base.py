@@ -156,6 +156,8 @@ class MeasuredCriterion(Criterion):
     >>> class ShortAnswer(turnwise.MeasuredCriterion):
     ...     name = "short_answer"
     ...     def score(self, sample, pair):
+    ...         if pair.actual is None or pair.actual.agent is None:
+    ...             return None
     ...         return turnwise.Score(float(len(pair.actual.agent) < 80))
     >>> log = {"conversation_id": "c1", "turns": [{"user": "Hi", "agent": "Hello"}]}
     >>> turnwise.evaluate(log, criteria={"short_answer": 1.0}).passed
