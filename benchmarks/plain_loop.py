@@ -17,7 +17,7 @@ from turnwise.pipeline.io.tables.base import document_content, table_content
 from turnwise.pipeline.io.tables.json_lines import JsonLinesWriter
 from turnwise.pipeline.settings.config_file import read_config
 from turnwise.schemas.record import Record
-from turnwise.transforms.ces.results import RunInfo
+from turnwise.schemas.run import RunInfo
 from turnwise.transforms.evaluation import evaluate
 from turnwise.transforms.formats.registry import LogReader
 from turnwise.transforms.matching.cases import CaseIndex

@@ -13,7 +13,7 @@ from turnwise.schemas.ces.requests import CreateEvaluationRequest
 from turnwise.schemas.config import EvalConfig
 from turnwise.schemas.jsonio import dump_json
 from turnwise.schemas.record import Record
-from turnwise.transforms.ces.results import RunInfo
+from turnwise.schemas.run import RunInfo
 from turnwise.transforms.evaluation import evaluate
 from turnwise.transforms.formats.registry import LogReader
 from turnwise.transforms.matching.cases import CaseIndex

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from turnwise.schemas.rows import ResultRow, ScoreRow
-from turnwise.transforms.ces.results import RunInfo, evaluation_result, result_message
+from turnwise.schemas.run import RunInfo
+from turnwise.transforms.ces.results import evaluation_result, result_message
 from turnwise.transforms.ces.verdict import ces_verdict
 from turnwise.transforms.criteria.base import MeasuredCriterion
 from turnwise.transforms.matching.sample import Sample

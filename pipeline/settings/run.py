@@ -14,8 +14,8 @@ from turnwise.pipeline.store.urls import absolute_url
 from turnwise.schemas.ces.names import is_name
 from turnwise.schemas.config import ConfigError, EvalConfig
 from turnwise.schemas.judge_config import JudgeConfig
+from turnwise.schemas.run import RunInfo
 from turnwise.transforms.ces.criteria import CES_CRITERIA
-from turnwise.transforms.ces.results import RunInfo
 from turnwise.transforms.criteria import CRITERIA, Criterion
 from turnwise.transforms.criteria.adk.rubric_base import RubricCriterion
 from turnwise.transforms.formats.base import AUTO, FORMATS, check_log_format

@@ -12,6 +12,7 @@ from apache_beam.transforms.window import BoundedWindow
 from apache_beam.utils.timestamp import Timestamp
 from apache_beam.utils.windowed_value import WindowedValue
 
+from turnwise.schemas.run import RunInfo
 from turnwise.transforms.beam.parse import FAILURES
 from turnwise.transforms.beam.score_turns import (
     RESULTS,
@@ -21,7 +22,6 @@ from turnwise.transforms.beam.score_turns import (
     Emitter,
     ScoringDoFn,
 )
-from turnwise.transforms.ces.results import RunInfo
 from turnwise.transforms.judging.limits.counts import JudgeUsage
 from turnwise.transforms.judging.progress import JUDGING
 from turnwise.transforms.judging.setup import JudgeSettings

@@ -9,10 +9,10 @@ from apache_beam.transforms.window import GlobalWindows
 from apache_beam.utils.timestamp import Timestamp
 
 from turnwise.schemas.failure import record_failure
+from turnwise.schemas.run import RunInfo
 from turnwise.transforms.beam.counters import CountingDoFn
 from turnwise.transforms.beam.parse import FAILURES
 from turnwise.transforms.beam.progress import PROGRESS
-from turnwise.transforms.ces.results import RunInfo
 from turnwise.transforms.criteria.base import Criterion, MeasuredCriterion
 from turnwise.transforms.criteria.calls.base import UsesToolEffects
 from turnwise.transforms.evaluation import EvaluatedConversation, decide

@@ -8,6 +8,7 @@ from typing import Literal
 from turnwise.schemas.ces.names import evaluation_id
 from turnwise.schemas.conversation import ToolCall
 from turnwise.schemas.proto.scalars import nanos_duration
+from turnwise.schemas.run import RunInfo
 from turnwise.schemas.score import Outcome, Score
 from turnwise.schemas.values import JsonObject
 from turnwise.transforms.ces import messages
@@ -31,21 +32,6 @@ from turnwise.transforms.scoring.conversation import ScoredConversation
 from turnwise.transforms.scoring.verdict import Verdict
 
 _PLACES = {"PASS": (1, 0), "FAIL": (0, 1)}
-
-
-@dataclass(frozen=True, slots=True)
-class RunInfo:
-    """The run that results and rows belong to.
-
-    Attributes:
-        run_id: Its id.
-        create_time: When it started, RFC 3339 in UTC.
-        slices: What its metrics are told apart by (`turnwise.transforms.metrics.slices`).
-    """
-
-    run_id: str
-    create_time: str
-    slices: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)

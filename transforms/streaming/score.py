@@ -8,10 +8,10 @@ import apache_beam as beam
 from apache_beam.pvalue import DoOutputsTuple, PCollection, TaggedOutput
 from apache_beam.utils.timestamp import Timestamp
 
+from turnwise.schemas.run import RunInfo
 from turnwise.transforms.beam.judge_turns import JudgeFn
 from turnwise.transforms.beam.parse import FAILURES
 from turnwise.transforms.beam.score_turns import ScoringDoFn
-from turnwise.transforms.ces.results import RunInfo
 from turnwise.transforms.criteria.base import MeasuredCriterion
 from turnwise.transforms.evaluation import EvaluatedConversation
 from turnwise.transforms.judging.setup import JudgeSettings

@@ -17,7 +17,7 @@ from turnwise.pipeline.io.sinks import FileSink
 from turnwise.pipeline.io.sources import FileSource
 from turnwise.pipeline.settings.run import RunSettings
 from turnwise.schemas.config import ConfigError, EvalConfig
-from turnwise.transforms.ces.results import RunInfo
+from turnwise.schemas.run import RunInfo
 from turnwise.transforms.scoring.config import build_criteria
 
 ROOT = Path(__file__).parents[3]

@@ -17,7 +17,8 @@ from turnwise.schemas.case import EvalCase
 from turnwise.schemas.config import EvalConfig
 from turnwise.schemas.failure import Failure
 from turnwise.schemas.record import Record
-from turnwise.transforms.ces.results import ConversationResult, RunInfo, evaluation_result, result_message
+from turnwise.schemas.run import RunInfo
+from turnwise.transforms.ces.results import ConversationResult, evaluation_result, result_message
 from turnwise.transforms.evaluation import RULES
 from turnwise.transforms.formats.registry import CaseReader, LogReader
 from turnwise.transforms.matching.cases import CaseIndex

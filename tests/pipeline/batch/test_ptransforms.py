@@ -16,6 +16,7 @@ from turnwise.schemas.conversation import Conversation, ExpectedTurn, ToolCall, 
 from turnwise.schemas.failure import Failure
 from turnwise.schemas.record import Record
 from turnwise.schemas.rows import ScoreRow
+from turnwise.schemas.run import RunInfo
 from turnwise.schemas.score import Score
 from turnwise.transforms.beam.match import MatchCases
 from turnwise.transforms.beam.parse import (
@@ -25,7 +26,6 @@ from turnwise.transforms.beam.parse import (
     ParseEvalCases,
 )
 from turnwise.transforms.beam.score_turns import RESULTS, SCORES, STATISTICS, ScoreTurns
-from turnwise.transforms.ces.results import RunInfo
 from turnwise.transforms.criteria.calls.trajectory import ToolTrajectory
 from turnwise.transforms.formats.parsing import LoggedConversation
 from turnwise.transforms.formats.registry import CaseReader, LogReader

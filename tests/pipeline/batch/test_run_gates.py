@@ -12,8 +12,8 @@ from turnwise.pipeline.settings.run import RunSettings
 from turnwise.schemas.config import EvalConfig
 from turnwise.schemas.conversation import Conversation, ExpectedTurn, Turn
 from turnwise.schemas.record import Record
+from turnwise.schemas.run import RunInfo
 from turnwise.schemas.score import Score
-from turnwise.transforms.ces.results import RunInfo
 from turnwise.transforms.criteria.adk.similarity import ResponseMatch
 from turnwise.transforms.evaluation import evaluate
 from turnwise.transforms.matching.cases import inline_case

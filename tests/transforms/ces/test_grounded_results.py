@@ -10,8 +10,9 @@ from turnwise.pipeline.store.result_parts import result_parts
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import ExpectedTurn, ToolCall, Turn
 from turnwise.schemas.grounded import Citation, GroundedAnswer, GroundedClaim, Reference
+from turnwise.schemas.run import RunInfo
 from turnwise.transforms.ces.hallucinations import justification
-from turnwise.transforms.ces.results import RunInfo, evaluation_result, result_message
+from turnwise.transforms.ces.results import evaluation_result, result_message
 from turnwise.transforms.criteria import CRITERIA
 from turnwise.transforms.evaluation import RULES
 from turnwise.transforms.judging.judges.local import LocalJudge

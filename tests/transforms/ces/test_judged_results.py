@@ -21,8 +21,9 @@ from turnwise.schemas.conversation import (
     Turn,
 )
 from turnwise.schemas.record import Record
+from turnwise.schemas.run import RunInfo
 from turnwise.transforms.ces.criteria import CES_CRITERIA
-from turnwise.transforms.ces.results import RunInfo, evaluation_result, result_message
+from turnwise.transforms.ces.results import evaluation_result, result_message
 from turnwise.transforms.criteria.ces.expectations import EvaluationExpectations
 from turnwise.transforms.evaluation import RULES
 from turnwise.transforms.formats.ces.cases import eval_case

@@ -21,8 +21,9 @@ from turnwise.schemas.conversation import (
     Turn,
 )
 from turnwise.schemas.record import Record
+from turnwise.schemas.run import RunInfo
 from turnwise.transforms.ces.messages import tool_call, tool_reference, tool_response
-from turnwise.transforms.ces.results import RunInfo, evaluation_result, result_message, result_name
+from turnwise.transforms.ces.results import evaluation_result, result_message, result_name
 from turnwise.transforms.criteria.latency import TurnLatency
 from turnwise.transforms.evaluation import RULES
 from turnwise.transforms.formats.ces.cases import eval_case

@@ -8,7 +8,7 @@ from google.protobuf import json_format
 
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import Expectation, ExpectedTurn, ToolCall, Turn
-from turnwise.transforms.ces.results import RunInfo
+from turnwise.schemas.run import RunInfo
 from turnwise.transforms.criteria import CRITERIA
 from turnwise.transforms.evaluation import decide
 from turnwise.transforms.metrics.state import MetricsState

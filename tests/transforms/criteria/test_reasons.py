@@ -11,7 +11,8 @@ from turnwise.schemas.case import EvalCase
 from turnwise.schemas.ces.messages import MESSAGES
 from turnwise.schemas.conversation import Conversation, Expectation, ExpectedTurn, Rubric, ToolCall, Turn
 from turnwise.schemas.record import Record
-from turnwise.transforms.ces.results import RunInfo, evaluation_result, result_message
+from turnwise.schemas.run import RunInfo
+from turnwise.transforms.ces.results import evaluation_result, result_message
 from turnwise.transforms.evaluation import RULES
 from turnwise.transforms.formats.adk.results import eval_result_conversations
 from turnwise.transforms.judging.ask import JudgeSample

@@ -9,7 +9,7 @@ import pytest
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import ExpectedTurn
 from turnwise.schemas.record import Record
-from turnwise.transforms.ces.results import RunInfo
+from turnwise.schemas.run import RunInfo
 from turnwise.transforms.criteria import CRITERIA
 from turnwise.transforms.evaluation import evaluate
 from turnwise.transforms.formats.registry import LogReader

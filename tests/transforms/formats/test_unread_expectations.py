@@ -7,8 +7,8 @@ import pytest
 
 from turnwise.schemas.config import CesConfig
 from turnwise.schemas.record import Record
+from turnwise.schemas.run import RunInfo
 from turnwise.transforms.answers.checks import UNREAD_EXPECTATION
-from turnwise.transforms.ces.results import RunInfo
 from turnwise.transforms.criteria import CRITERIA
 from turnwise.transforms.evaluation import EvaluatedConversation, evaluate
 from turnwise.transforms.formats.canonical.turn_event import joined_conversation

@@ -9,7 +9,7 @@ import pytest
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import Conversation, Expectation, ExpectedTurn, ToolCall, Turn
 from turnwise.schemas.record import Record
-from turnwise.transforms.ces.results import RunInfo
+from turnwise.schemas.run import RunInfo
 from turnwise.transforms.criteria import CRITERIA
 from turnwise.transforms.criteria.base import JudgedCriterion
 from turnwise.transforms.evaluation import decide

@@ -7,7 +7,7 @@ import pytest
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import Expectation, ExpectedTurn, ToolCall
 from turnwise.schemas.record import Record
-from turnwise.transforms.ces.results import RunInfo
+from turnwise.schemas.run import RunInfo
 from turnwise.transforms.evaluation import evaluate
 from turnwise.transforms.formats.registry import LogReader
 from turnwise.transforms.matching.cases import inline_case

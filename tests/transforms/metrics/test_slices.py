@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from turnwise.schemas.conversation import Conversation, Turn
 from turnwise.schemas.grounded import GroundedAnswer
 from turnwise.schemas.record import Record
-from turnwise.transforms.ces.results import RunInfo
+from turnwise.schemas.run import RunInfo
 from turnwise.transforms.criteria import CRITERIA
 from turnwise.transforms.evaluation import evaluate
 from turnwise.transforms.matching.sample import Sample

@@ -5,7 +5,7 @@ import pytest
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import Conversation, Expectation, ExpectedTurn, ToolCall, Turn
 from turnwise.schemas.record import Record
-from turnwise.transforms.ces.results import RunInfo
+from turnwise.schemas.run import RunInfo
 from turnwise.transforms.criteria import CRITERIA
 from turnwise.transforms.evaluation import evaluate
 from turnwise.transforms.matching.sample import Sample
