@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 
 from turnwise.schemas.rows import FailureRow
 from turnwise.schemas.values import JsonObject
-from turnwise.transforms.answers.checks import STAGE
+from turnwise.transforms.scoring.findings import STAGE
 from turnwise.transforms.scoring.inferred_effects import GUESS
 
 _FAILURE, _FINDING, _VERSION = "failure ", "finding ", "version "

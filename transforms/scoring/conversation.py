@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 
 from turnwise.schemas.failure import Failure, record_failure
 from turnwise.schemas.score import Score
-from turnwise.transforms.answers.checks import record_findings
 from turnwise.transforms.criteria.base import Criterion, JudgedCriterion, MeasuredCriterion
 from turnwise.transforms.criteria.reasons import why_overall, why_unpaired
 from turnwise.transforms.judging.ask import Ask
@@ -14,6 +13,7 @@ from turnwise.transforms.judging.backends.base import AuthenticationError
 from turnwise.transforms.judging.prompts.statements import UNREAD, unread_reason
 from turnwise.transforms.matching.ending import broke_off, end_text
 from turnwise.transforms.matching.sample import Sample, TurnPair
+from turnwise.transforms.scoring.findings import record_findings
 from turnwise.transforms.scoring.gaps import NotAsked, conversation_gap, turn_gap, withheld
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from turnwise.pipeline.report.counts import failure_counters, named_counts
 from turnwise.schemas.rows import FailureRow
 from turnwise.schemas.values import JsonObject
-from turnwise.transforms.answers.checks import STAGE
+from turnwise.transforms.scoring.findings import STAGE
 from turnwise.transforms.scoring.inferred_effects import GUESS
 from turnwise.transforms.streaming.outcome import RecordOutcome
 

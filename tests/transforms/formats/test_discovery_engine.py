@@ -10,12 +10,12 @@ from turnwise.schemas.config import DiscoveryEngineConfig
 from turnwise.schemas.conversation import Conversation, ToolCall
 from turnwise.schemas.grounded import Citation, GroundedClaim, SafetyRating
 from turnwise.schemas.record import Record
-from turnwise.transforms.answers.checks import record_findings
 from turnwise.transforms.formats.discovery_engine.conversations import answer_conversation
 from turnwise.transforms.formats.problems import checked
 from turnwise.transforms.formats.recognise import recognise
 from turnwise.transforms.formats.registry import LogReader
 from turnwise.transforms.matching.sample import Sample
+from turnwise.transforms.scoring.findings import record_findings
 
 SHARED = Path(__file__).parents[3] / "../shared"
 SAMPLE = SHARED / "fixtures/ces/samples/baggage_policy__Answer.json"

@@ -8,13 +8,13 @@ import pytest
 from turnwise.schemas.config import CesConfig
 from turnwise.schemas.record import Record
 from turnwise.schemas.run import RunInfo
-from turnwise.transforms.answers.checks import UNREAD_EXPECTATION
 from turnwise.transforms.criteria import CRITERIA
 from turnwise.transforms.evaluation import EvaluatedConversation, evaluate
 from turnwise.transforms.formats.canonical.turn_event import joined_conversation
 from turnwise.transforms.formats.registry import CaseReader, LogReader
 from turnwise.transforms.matching.cases import CaseIndex
 from turnwise.transforms.matching.sample import Sample
+from turnwise.transforms.scoring.findings import UNREAD_EXPECTATION
 
 RUN = RunInfo("r", "2026-01-01T00:00:00Z")
 CALL = {"name": "book", "args": {"n": 1}}

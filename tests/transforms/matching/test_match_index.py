@@ -12,9 +12,9 @@ from turnwise.schemas.conversation import (
     TurnThresholds,
 )
 from turnwise.schemas.record import Record
-from turnwise.transforms.answers.checks import record_findings
 from turnwise.transforms.matching.cases import AmbiguousCaseError, CaseIndex, UnknownCaseError
 from turnwise.transforms.matching.sample import Sample
+from turnwise.transforms.scoring.findings import record_findings
 from turnwise.transforms.scoring.gaps import gap_reasons
 
 LONG = "projects/p/locations/us/apps/a/evaluations/"

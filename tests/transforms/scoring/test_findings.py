@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from turnwise.schemas.conversation import Conversation, Turn
 from turnwise.schemas.grounded import Citation, GroundedAnswer, GroundedClaim, Reference
 from turnwise.schemas.record import Record
-from turnwise.transforms.answers.checks import record_findings
 from turnwise.transforms.criteria import CRITERIA
 from turnwise.transforms.formats.registry import LogReader
 from turnwise.transforms.matching.sample import Sample
 from turnwise.transforms.scoring.conversation import score_conversation
+from turnwise.transforms.scoring.findings import record_findings
 
 TEXT = "Gepäck 🧳 bis 1.131."  # bytes: "Gepäck" 0-7, the suitcase 8-12, "bis" 13-16
 TWO = [Reference(texts=["a"]), Reference(texts=["b"])]
