@@ -185,15 +185,37 @@ def test_the_messages_of_troubleshooting_are_those_of_the_code() -> None:
         assert [part for part in parts if part.strip(" :") and part not in known] == [], message
 
 
-def test_the_new_names_of_the_changelog_exist() -> None:
-    changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
-    rows = table(changes.split("## 0.1.0")[0], "before")
-    assert len(rows) > 20
-    for _, new in rows:
-        folder = ""
-        for name in re.findall(r"`([\w.]+)`", new):
-            folder, _, module = name.rpartition(".") if "." in name else (folder, "", name)
-            path = ROOT / folder.replace(".", "/") / module
-            assert path.is_dir() or path.with_suffix(".py").is_file() or module in ("Sample", "eval_case"), (
-                name
-            )
+def moved_modules() -> dict[str, str]:
+    """Returns the rows of the changelog: `package.module` or `package.*` -> its new name."""
+    moved: dict[str, str] = {}
+    for before, now in table((ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), "before"):
+        old, new = listed(before), listed(now)
+        if new[0].endswith(".*"):
+            new = [new[0].replace("*", name.rpartition(".")[2]) for name in old]
+        assert len(old) == len(new), before
+        assert not moved.keys() & set(old), before
+        moved.update(zip(old, new, strict=True))
+    return moved
+
+
+def listed(cell: str) -> list[str]:
+    """Returns the modules of a cell; those after the first are in the package of the first."""
+    first, *others = re.findall(r"`([\w.*]+)`", cell)
+    return [first, *(f"{first.rpartition('.')[0]}.{name}" for name in others)]
+
+
+def test_every_module_of_the_version_before_is_found_by_the_changelog() -> None:
+    moved = moved_modules()
+    lines = (ROOT / "tests/modules_of_0_1_0.txt").read_text(encoding="utf-8").splitlines()
+    before = {
+        (package, name)
+        for package, _, names in (line.partition(": ") for line in lines)
+        for name in names.split()
+    }
+    assert len(before) == 328
+    for package, name in sorted(before):
+        new = moved.get(f"{package}.{name}") or moved.get(f"{package}.*", f"turnwise.{package}.*")
+        path = ROOT / new.replace("*", name).removeprefix("turnwise.").replace(".", "/")
+        assert path.is_dir() or path.with_suffix(".py").is_file(), f"{package}.{name}: no {new}; add a row"
+    known = {f"{package}.{name}" for package, name in before} | {f"{package}.*" for package, _ in before}
+    assert moved.keys() <= known
