@@ -55,6 +55,5 @@ def decide(scored: ScoredConversation, run: RunInfo) -> EvaluatedConversation:
         scored.slices = slices_of(sample, run.slices)
     verdict = conversation_verdict(scored, RULES)
     result = evaluation_result(scored, verdict)
-    message, parts = result_message(result, run), result.parts()
-    rows = list(score_rows(scored, run.run_id))
-    return EvaluatedConversation(scored, verdict, rows, [result_row(scored, message)], parts)
+    row = result_row(sample, verdict, result.name, result_message(result, run))
+    return EvaluatedConversation(scored, verdict, list(score_rows(scored, run.run_id)), [row], result.parts())

@@ -6,10 +6,17 @@ from dataclasses import replace
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import Expectation
 from turnwise.schemas.score import Outcome, Score
-from turnwise.schemas.values import JsonObject
 from turnwise.transforms.ces.criteria import CES_CRITERIA
+from turnwise.transforms.criteria.ces.expectations import EvaluationExpectations, ScenarioExpectations
 from turnwise.transforms.criteria.ces.hallucination import Hallucination, switched_off
-from turnwise.transforms.criteria.ces.scenario import UserGoalSatisfaction
+from turnwise.transforms.criteria.ces.items import (
+    ComparedValue,
+    ExpectedAnswer,
+    RubricScore,
+    Statement,
+    items_of,
+)
+from turnwise.transforms.criteria.ces.scenario import ScenarioRubrics, UserGoalSatisfaction
 from turnwise.transforms.criteria.ces.similarity import SemanticSimilarity, similarity_threshold
 from turnwise.transforms.criteria.ces.values import SemanticMatch
 from turnwise.transforms.matching.arguments import ParameterScore, parameter_outcome
@@ -44,10 +51,17 @@ class Judgements:
         entry = self._entries.get(name)
         return entry.overall if entry else None
 
-    def items(self, name: str, key: str) -> list[JsonObject]:
-        """Returns a list out of the details of a criterion's score of the conversation."""
-        score = self.of_whole(name)
-        return list((score.details or {}).get(key, ())) if score else []
+    def statements(self) -> list[Statement]:
+        """Returns the judged evaluation expectations."""
+        return items_of(self.of_whole(EvaluationExpectations.name), Statement)
+
+    def answers(self) -> list[ExpectedAnswer]:
+        """Returns the judged answers of a scenario."""
+        return items_of(self.of_whole(ScenarioExpectations.name), ExpectedAnswer)
+
+    def rubrics(self) -> list[RubricScore]:
+        """Returns the judged rubrics of a scenario."""
+        return items_of(self.of_whole(ScenarioRubrics.name), RubricScore)
 
     def hallucination(self, index: int) -> Score | None:
         """Returns the hallucination score of a pair."""
@@ -71,7 +85,7 @@ class Judgements:
         if not self or sample.eval_case is None:
             return outcomes
         score = self.of_turn(SemanticMatch.name, pair.index)
-        outcomes = _with_values(sample.eval_case, outcomes, (score.details or {})["values"] if score else ())
+        outcomes = _with_values(sample.eval_case, outcomes, items_of(score, ComparedValue))
         similarity = self.similarity(sample, pair)
         if similarity is None:
             return outcomes
@@ -85,11 +99,11 @@ class Judgements:
         outcomes = list(sample.scenario_outcomes)
         if not self or sample.eval_case is None:
             return outcomes
-        outcomes = _with_values(sample.eval_case, outcomes, self.items(SemanticMatch.name, "values"))
-        for item in self.items("scenario_expectations", "answers"):
-            if item["score"] is not None:
-                place, verdict = item["place"], _outcome(item["score"])
-                outcomes[place] = replace(outcomes[place], outcome=verdict)
+        values = items_of(self.of_whole(SemanticMatch.name), ComparedValue)
+        outcomes = _with_values(sample.eval_case, outcomes, values)
+        for answer in self.answers():
+            if answer.score is not None:
+                outcomes[answer.place] = replace(outcomes[answer.place], outcome=_outcome(answer.score))
         return outcomes
 
     def why(self, name: str, indices: Iterable[int] = ()) -> str:
@@ -118,12 +132,12 @@ def _outcome(score: float) -> Outcome:
 
 
 def _with_values(
-    case: EvalCase, outcomes: Sequence[ExpectationOutcome], values: Iterable[JsonObject]
+    case: EvalCase, outcomes: Sequence[ExpectationOutcome], values: Iterable[ComparedValue]
 ) -> list[ExpectationOutcome]:
     """Decides the expectations whose values were compared by meaning."""
-    by_place: dict[int, list[JsonObject]] = {}
+    by_place: dict[int, list[ComparedValue]] = {}
     for value in values:
-        by_place.setdefault(value["place"], []).append(value)
+        by_place.setdefault(value.place, []).append(value)
     return [
         _with_verdicts(case, outcome, by_place[place]) if place in by_place else outcome
         for place, outcome in enumerate(outcomes)
@@ -131,9 +145,9 @@ def _with_values(
 
 
 def _with_verdicts(
-    case: EvalCase, outcome: ExpectationOutcome, values: Sequence[JsonObject]
+    case: EvalCase, outcome: ExpectationOutcome, values: Sequence[ComparedValue]
 ) -> ExpectationOutcome:
-    scores = [value["score"] for value in values]
+    scores = [value.score for value in values]
     if not any(score is not None for score in scores):
         return outcome
     if outcome.parameters is not None and outcome.expectation is not None:
@@ -148,10 +162,10 @@ def _with_parameters(
     outcome: ExpectationOutcome,
     expectation: Expectation,
     before: ParameterScore,
-    values: Sequence[JsonObject],
+    values: Sequence[ComparedValue],
 ) -> ExpectationOutcome:
-    wrong = tuple(value["name"] for value in values if value["score"] == 0.0)
-    right = sum(value["score"] == 1.0 for value in values)
+    wrong = tuple(value.name for value in values if value.score == 0.0)
+    right = sum(value.score == 1.0 for value in values)
     parameters = ParameterScore(
         before.matched + right, before.total, before.undecided - right - len(wrong), before.wrong + wrong
     )

@@ -10,6 +10,7 @@ from turnwise.schemas.proto.scalars import float32
 from turnwise.schemas.score import Outcome, Score
 from turnwise.schemas.values import JsonObject
 from turnwise.transforms.criteria.base import Criterion
+from turnwise.transforms.criteria.ces.items import Statement
 from turnwise.transforms.criteria.ces.similarity import LABELS
 from turnwise.transforms.matching.arguments import ParameterScore
 from turnwise.transforms.matching.expectations import ExpectationOutcome
@@ -159,16 +160,16 @@ def _explained(score: Score) -> JsonObject:
     return {"explanation": score.explanation} if score.explanation else {}
 
 
-def statement_result(item: JsonObject) -> JsonObject:
-    """Returns an EvaluationExpectationResult of what a judge said of a statement."""
+def statement_result(statement: Statement) -> JsonObject:
+    """Returns the EvaluationExpectationResult of an evaluation expectation."""
     message: JsonObject = {}
-    if item["expectation"] != item["prompt"]:
-        message["evaluationExpectation"] = item["expectation"]
-    if item["prompt"]:
-        message["prompt"] = item["prompt"]
-    if item["score"] is not None:
-        message["outcome"] = "PASS" if item["score"] else "FAIL"
-    return message | ({"explanation": item["reason"]} if item["reason"] else {})
+    if statement.expectation != statement.prompt:
+        message["evaluationExpectation"] = statement.expectation
+    if statement.prompt:
+        message["prompt"] = statement.prompt
+    if statement.score is not None:
+        message["outcome"] = "PASS" if statement.score else "FAIL"
+    return message | ({"explanation": statement.reason} if statement.reason else {})
 
 
 def similarity(score: Score, outcome: Outcome) -> JsonObject:

@@ -22,7 +22,7 @@ from turnwise.transforms.ces.scenarios import (
 )
 from turnwise.transforms.ces.spans import add_spans, latency_parts, nanos
 from turnwise.transforms.criteria.base import Criterion
-from turnwise.transforms.criteria.ces.expectations import EvaluationExpectations
+from turnwise.transforms.criteria.ces.items import Statement
 from turnwise.transforms.criteria.expectations_met import not_met
 from turnwise.transforms.criteria.reasons import calls_text, why_unpaired
 from turnwise.transforms.matching.expectations import ExpectationOutcome, TurnReplay
@@ -63,21 +63,23 @@ class ConversationResult:
     Attributes:
         scored: The conversation and its scores.
         verdict: Its verdict.
+        name: Deterministic name of the result.
         state: RUNNING: an answer is not finished; ERROR: something other than the agent ended it.
         turns: Of a golden case, one per pair of turns; None: it is none, or is not COMPLETED.
         scenario: Of everything else; None: it is a golden case, or is not COMPLETED.
         engine: What an answer engine's own scores give of each turn of a scenario.
-        statements: What a judge said of the statements about the whole conversation.
+        statements: The judged evaluation expectations.
         failed: Criteria of the config by which the conversation fails.
     """
 
     scored: ScoredConversation
     verdict: Verdict
+    name: str
     state: Literal["COMPLETED", "RUNNING", "ERROR"] = "COMPLETED"
     turns: list[TurnResult] | None = None
     scenario: ScenarioSummary | None = None
     engine: Sequence[Score | None] = ()
-    statements: Sequence[JsonObject] = ()
+    statements: Sequence[Statement] = ()
     failed: Sequence[tuple[Criterion, Score]] = ()
 
     def parts(self) -> list[Part]:
@@ -95,16 +97,18 @@ class ConversationResult:
 
 def evaluation_result(scored: ScoredConversation, verdict: Verdict) -> ConversationResult:
     """Returns what becomes of a scored conversation."""
-    sample = scored.sample
+    sample, case = scored.sample, scored.sample.eval_case
+    result = ConversationResult(scored, verdict, result_name(sample))
     if verdict.status is None and sample.unanswered:
-        return ConversationResult(scored, verdict, "RUNNING")
+        result.state = "RUNNING"
+        return result
     if sample.conversation.ended == "environment_error":
-        return ConversationResult(scored, verdict, "ERROR")
-    case, result = sample.eval_case, ConversationResult(scored, verdict)
+        result.state = "ERROR"
+        return result
     is_judged = any(entry.criterion.name in NAMES for entry in scored.scores)
     judgements = Judgements(scored.scores) if is_judged else UNJUDGED
     if is_judged:
-        result.statements = judgements.items(EvaluationExpectations.name, "expectations")
+        result.statements = judgements.statements()
     if verdict.status == "FAIL" and (case is None or case.dialect != "ces"):
         result.failed = _failed_gates(scored)
     if case is None or case.kind == "scenario":
@@ -204,7 +208,7 @@ def result_message(result: ConversationResult, run: RunInfo) -> JsonObject:
     """Returns the EvaluationResult message, in canonical proto3 JSON."""
     sample, verdict = result.scored.sample, result.verdict
     message: JsonObject = {
-        "name": result_name(sample),
+        "name": result.name,
         "displayName": _display_name(sample),
         "createTime": run.create_time,
         "evaluationRun": f"evaluationRuns/{run.run_id}",

@@ -12,8 +12,7 @@ from turnwise.transforms.ces import messages
 from turnwise.transforms.ces.hallucinations import judged_hallucination
 from turnwise.transforms.ces.judgements import Judgements
 from turnwise.transforms.ces.spans import add_spans
-from turnwise.transforms.criteria.ces.expectations import ScenarioExpectations
-from turnwise.transforms.criteria.ces.scenario import ScenarioRubrics
+from turnwise.transforms.criteria.ces.items import RubricScore
 from turnwise.transforms.matching.expectations import ExpectationOutcome, turn_texts
 from turnwise.transforms.matching.sample import Sample, TurnPair
 from turnwise.transforms.matching.scenario import responses_by_call
@@ -28,7 +27,7 @@ class ScenarioSummary:
         sample: What was scored.
         outcomes: One per expectation of the scenario, judgements included.
         said: The agent's message that met an expectation in a judge's opinion, by the expectation's place.
-        rubrics: What a judge said of the rubrics (`details.rubrics`); empty: none was asked.
+        rubrics: The judged rubrics; empty: none was judged.
         hallucinations: A judge's scores, one a turn; empty: none was asked.
         goal: What a judge said of the user goal.
         completed: CES's composite: expectations met, no hallucination, goal satisfied; None: unknown.
@@ -37,7 +36,7 @@ class ScenarioSummary:
     sample: Sample
     outcomes: Sequence[ExpectationOutcome]
     said: dict[int, str]
-    rubrics: Sequence[JsonObject] = ()
+    rubrics: Sequence[RubricScore] = ()
     hallucinations: Sequence[Score | None] = ()
     goal: Score | None = None
     completed: bool | None = None
@@ -53,7 +52,7 @@ def scenario_result(sample: Sample, judgements: Judgements) -> ScenarioSummary:
         sample,
         outcomes,
         _said(sample, outcomes, judgements),
-        judgements.items(ScenarioRubrics.name, "rubrics"),
+        judgements.rubrics(),
         hallucinations if any(score is not None for score in hallucinations) else (),
         judgements.user_goal(),
         _task_completed(sample, judgements, outcomes),
@@ -64,10 +63,10 @@ def _said(sample: Sample, outcomes: Sequence[ExpectationOutcome], judgements: Ju
     """Returns the agent's messages that the quotes of met expectations are from."""
     texts = [text for turn in sample.conversation.turns for text in turn_texts(turn)]
     said = {}
-    for item in judgements.items(ScenarioExpectations.name, "answers"):
-        place, quote = item["place"], item["quote"]
-        if outcomes[place].outcome == "PASS" and quote:
-            said[place] = next((text for text in texts if contains_quote(quote, text)), None)
+    for answer in judgements.answers():
+        quote = answer.quote
+        if outcomes[answer.place].outcome == "PASS" and quote:
+            said[answer.place] = next((text for text in texts if contains_quote(quote, text)), None)
     return {place: text for place, text in said.items() if text is not None}
 
 
@@ -162,8 +161,8 @@ def _outcome(outcome: ExpectationOutcome, responses: dict[int, ToolResponse]) ->
     return message
 
 
-def _rubric(item: JsonObject) -> JsonObject:
-    message: JsonObject = {"rubric": item["rubric"]}
-    if item["score"] is not None:
-        message["score"] = float32(item["score"])
-    return message | ({"scoreExplanation": item["reason"]} if item["reason"] else {})
+def _rubric(rubric: RubricScore) -> JsonObject:
+    message: JsonObject = {"rubric": rubric.rubric}
+    if rubric.score is not None:
+        message["score"] = float32(rubric.score)
+    return message | ({"scoreExplanation": rubric.reason} if rubric.reason else {})

@@ -93,13 +93,12 @@ def _open_meaning(judgements: Judgements, turns: Sequence[int]) -> Iterator[str]
 
 
 def _statement_failed(judgements: Judgements) -> bool:
-    return any(item["score"] == 0.0 for item in judgements.items(EvaluationExpectations.name, "expectations"))
+    return any(statement.score == 0.0 for statement in judgements.statements())
 
 
 def _open_statements(sample: Sample, judgements: Judgements) -> Iterator[str]:
     stated = len(sample.eval_case.evaluation_expectations) if sample.eval_case else 0
-    judged = judgements.items(EvaluationExpectations.name, "expectations")
-    missing = stated - sum(item["score"] is not None for item in judged)
+    missing = stated - sum(statement.score is not None for statement in judgements.statements())
     if missing:
         yield f"{missing} evaluation expectations need a judge{judgements.why(EvaluationExpectations.name)}"
 

@@ -21,7 +21,7 @@ from turnwise.transforms.matching.sample import Sample
 from turnwise.transforms.metrics.significance import wilson_interval
 from turnwise.transforms.metrics.state import ONE, MetricsState, Tally
 from turnwise.transforms.scoring.conversation import ScoredConversation
-from turnwise.transforms.scoring.verdict import STATUS
+from turnwise.transforms.scoring.verdict import STATUS, Verdict
 from turnwise.transforms.text.times import rfc3339
 
 
@@ -106,17 +106,17 @@ def _score_row(base: ScoreRow, criterion: str, turn: int | None, score: Score, t
     }
 
 
-def result_row(scored: ScoredConversation, result: JsonObject) -> ResultRow:
-    """Returns the row of an evaluation result."""
-    case, conversation = scored.sample.eval_case, scored.sample.conversation
+def result_row(sample: Sample, verdict: Verdict, name: str, message: JsonObject) -> ResultRow:
+    """Returns the row of an evaluation result, which holds its message."""
+    case, conversation = sample.eval_case, sample.conversation
     return {
-        "name": result["name"],
+        "name": name,
         "conversation_id": conversation.conversation_id,
         "eval_id": case.eval_id if case else None,
         "eval_set_id": case.eval_set_id if case else None,
         "app_version": conversation.app_version,
-        "evaluation_status": result.get("evaluationStatus"),
-        "result": result,
+        "evaluation_status": verdict.status,
+        "result": message,
     }
 
 

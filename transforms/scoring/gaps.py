@@ -1,6 +1,7 @@
 """Finds gaps that leave criteria unscored: incomplete logs and unread expectations."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
 from turnwise.schemas.conversation import Turn
 from turnwise.schemas.score import Score
@@ -77,5 +78,7 @@ def _first(turns: Iterable[Turn], wanted: Sequence[str]) -> str | None:
 
 def withheld(score: Score, reason: str, keeps_details: bool = False) -> Score:
     """Returns a score without its value; details are kept where they say what was not judged."""
-    details = score.details if keeps_details else None
-    return Score(None, reason=reason, label=score.label, details=details)
+    if keeps_details:
+        score = replace(score, value=None, explanation=None, threshold=None, outcome=None, judge=None)
+        return replace(score, reason=reason)
+    return Score(None, reason=reason, label=score.label)

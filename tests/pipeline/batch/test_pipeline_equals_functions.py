@@ -173,7 +173,15 @@ def test_score_rows(written: AppendingSink, plain: Plain) -> None:
 
 
 def test_results(written: AppendingSink, plain: Plain) -> None:
-    rows = [result_row(one.scored, result_message(one.result, SETTINGS.run)) for one in plain.evaluated]
+    rows = [
+        result_row(
+            one.scored.sample,
+            one.result.verdict,
+            one.result.name,
+            result_message(one.result, SETTINGS.run),
+        )
+        for one in plain.evaluated
+    ]
     assert written.rows("results") == as_read(rows)
     assert len(rows) == 59
 

@@ -5,6 +5,7 @@ from turnwise.schemas.conversation import Expectation, ExpectedTurn, ToolCall, T
 from turnwise.schemas.score import Score
 from turnwise.transforms.ces.criteria import CES_CRITERIA
 from turnwise.transforms.ces.judgements import Judgements
+from turnwise.transforms.criteria.ces.items import ComparedValue, ExpectedAnswer, ItemScore, Statement
 from turnwise.transforms.evaluation import RULES
 from turnwise.transforms.scoring.conversation import CriterionScores, ScoredConversation
 from turnwise.transforms.scoring.verdict import Verdict, conversation_verdict
@@ -43,13 +44,13 @@ def justified(value, reason=None):
 
 
 def stated(*scores, reason=None):
-    items = [{"expectation": "e", "prompt": "e", "score": s, "reason": "r"} for s in scores]
-    return whole("evaluation_expectations", Score(None, reason=reason, details={"expectations": items}))
+    items = tuple(Statement("e", "e", score, "r") for score in scores)
+    return whole("evaluation_expectations", ItemScore(None, reason=reason, items=items))
 
 
 def valued(*scores):
-    items = [{"place": 0, "name": f"p{i}", "score": s} for i, s in enumerate(scores)]
-    return turns_of("semantic_match", Score(None, reason="429", details={"values": items}))
+    items = tuple(ComparedValue(0, f"p{i}", score) for i, score in enumerate(scores))
+    return turns_of("semantic_match", ItemScore(None, reason="429", items=items))
 
 
 ENABLED = CaseThresholds(golden_hallucination="ENABLED", scenario_hallucination="ENABLED")
@@ -177,8 +178,8 @@ def goal(outcome, value=1.0, reason=None):
 
 
 def answered(*scores):
-    items = [{"place": i, "score": s, "quote": None} for i, s in enumerate(scores)]
-    return whole("scenario_expectations", Score(None, reason="429", details={"answers": items}))
+    items = tuple(ExpectedAnswer(i, score, None) for i, score in enumerate(scores))
+    return whole("scenario_expectations", ItemScore(None, reason="429", items=items))
 
 
 DONE = says("done", "CONTAINS")

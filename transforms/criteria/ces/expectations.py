@@ -1,5 +1,6 @@
 """CES's statements about a whole conversation: evaluation expectations, and expected answers of scenarios."""
 
+from collections.abc import Iterable
 from typing import ClassVar
 
 from pydantic import Field
@@ -7,6 +8,7 @@ from pydantic import Field
 from turnwise.schemas.score import Score
 from turnwise.schemas.values import JsonObject
 from turnwise.transforms.criteria.base import JudgedCriterion, RestsOn
+from turnwise.transforms.criteria.ces.items import ExpectedAnswer, Statement, with_items
 from turnwise.transforms.judging.ask import Ask
 from turnwise.transforms.judging.prompts.render import dialogue_sections, spoken_sections
 from turnwise.transforms.judging.prompts.sections import fill
@@ -56,13 +58,15 @@ class EvaluationExpectations(JudgedCriterion):
         if not texts:
             score = share([None] * len(names), _unworded(names[0])["reason"], self.threshold)
             score.details = {"expectations": list(found.values())}
-            return score
+            return with_items(score, _statements(found.values()))
         sections = statement_sections("expectation", list(texts.values()))
         prompt = fill(f"{self.name}/1", EXPECTATIONS, [*dialogue_sections(sample.conversation), *sections])
         judged, vote = await judge_statements(ask, prompt, self.options, len(texts))
         for (name, text), item in zip(texts.items(), judged, strict=True):
             found[name] = {"expectation": name, "prompt": text, **item}
-        return share_score([found[name] for name in names], vote, "expectations", self.threshold)
+        stated = [found[name] for name in names]
+        score = share_score(stated, vote, "expectations", self.threshold)
+        return with_items(score, _statements(stated))
 
     def _text(self, name: str) -> str | None:
         known = self.prompts.get(name) or self.prompts.get(name.rsplit("/", 1)[-1])
@@ -72,6 +76,10 @@ class EvaluationExpectations(JudgedCriterion):
 def _unworded(name: str) -> JsonObject:
     reason = f"the config's criteria.evaluation_expectations.prompts has no text for {name}"
     return {"expectation": name, "prompt": None, "score": None, "reason": reason}
+
+
+def _statements(found: Iterable[JsonObject]) -> list[Statement]:
+    return [Statement(item["expectation"], item["prompt"], item["score"], item["reason"]) for item in found]
 
 
 class ScenarioExpectations(JudgedCriterion):
@@ -103,4 +111,6 @@ class ScenarioExpectations(JudgedCriterion):
             {"place": place, "text": text, **item}
             for (place, text), item in zip(wanted.items(), judged, strict=True)
         ]
-        return share_score(found, vote, "answers", self.threshold)
+        score = share_score(found, vote, "answers", self.threshold)
+        answers = [ExpectedAnswer(item["place"], item["score"], item["quote"]) for item in found]
+        return with_items(score, answers)

@@ -6,6 +6,7 @@ from typing import ClassVar, NamedTuple
 from turnwise.schemas.score import Score
 from turnwise.schemas.values import JsonObject, JsonValue
 from turnwise.transforms.criteria.base import JudgedCriterion, RestsOn
+from turnwise.transforms.criteria.ces.items import ComparedValue, with_items
 from turnwise.transforms.judging.ask import Ask
 from turnwise.transforms.judging.prompts.sections import Section, fill
 from turnwise.transforms.judging.prompts.statements import judge_statements, share_score
@@ -103,7 +104,8 @@ class SemanticMatch(JudgedCriterion):
             | item
             for value, item in zip(values, judged, strict=True)
         ]
-        return share_score(found, vote, "values", self.threshold)
+        score = share_score(found, vote, "values", self.threshold)
+        return with_items(score, [ComparedValue(v["place"], v["name"], v["score"]) for v in found])
 
 
 def _pair(number: int, value: OpenValue) -> list[Section]:
