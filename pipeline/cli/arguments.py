@@ -4,6 +4,8 @@ import argparse
 
 from turnwise.pipeline.io.tables.base import file_formats, services
 from turnwise.pipeline.settings.run import DEFAULT_OUTPUT_FORMAT
+from turnwise.schemas.config import DEFAULT_CRITERIA
+from turnwise.schemas.judge_config import DEFAULT_MODEL
 from turnwise.transforms.formats.base import AUTO, log_formats
 from turnwise.transforms.judging.judges.base import JUDGES
 
@@ -16,12 +18,22 @@ _STREAM_LENGTHS = (
 )
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds turnwise's own options to a parser."""
+def add_arguments(parser: argparse.ArgumentParser, *, streaming: bool = False) -> None:
+    """Adds turnwise's own options to a parser.
+
+    Args:
+        parser: The parser.
+        streaming: Whether to add `--streaming`, too, which is an option of Beam.
+    """
     _add_input(parser.add_argument_group("input"))
     _add_judge(parser.add_argument_group("judge"))
     _add_output(parser.add_argument_group("output"))
-    _add_stream(parser.add_argument_group("streaming (with --streaming); times in seconds"))
+    stream = parser.add_argument_group("streaming (with --streaming); times in seconds")
+    if streaming:
+        stream.add_argument(
+            "--streaming", action="store_true", help="score conversations as they arrive, until stopped"
+        )
+    _add_stream(stream)
     _add_gates(parser.add_argument_group("gates (exit status 1)"))
 
 
@@ -30,7 +42,7 @@ def _add_input(group: argparse._ArgumentGroup) -> None:
         group,
         "--input",
         "conversation logs: files, directories or globs; with --streaming also - (standard input), "
-        "pubsub:projects/P/subscriptions/S, kafka://HOST:PORT/TOPIC?group=G",
+        "pubsub:projects/P/subscriptions/S, kafka://HOST:PORT/TOPIC?group=G (required)",
     )
     group.add_argument(
         "--input_format",
@@ -40,7 +52,13 @@ def _add_input(group: argparse._ArgumentGroup) -> None:
     )
     _add_paths(group, "--eval_cases", "eval cases: files, directories, globs or URLs of stores")
     add_plugin_argument(group)
-    group.add_argument("--config", metavar="FILE", help="criteria and thresholds: ADK's EvalConfig JSON")
+    group.add_argument(
+        "--config",
+        metavar="FILE",
+        help="criteria and thresholds: ADK's EvalConfig JSON (default: "
+        + ", ".join(f"{name} {threshold or ''}".strip() for name, threshold in DEFAULT_CRITERIA.items())
+        + ")",
+    )
     group.add_argument(
         "--max_record_mb",
         type=float,
@@ -80,7 +98,11 @@ def _add_judge(group: argparse._ArgumentGroup) -> None:
         + "; ".join(f"{name}: {kind.help}" for name, kind in sorted(JUDGES.items()))
         + " (default: gemini where the environment has credentials, else none)",
     )
-    group.add_argument("--judge_model", metavar="NAME", help="model of criteria that name none")
+    group.add_argument(
+        "--judge_model",
+        metavar="NAME",
+        help=f"model of criteria that name none (default with gemini: {DEFAULT_MODEL})",
+    )
     group.add_argument(
         "--judge_concurrency",
         type=int,
@@ -108,13 +130,17 @@ def _add_judge(group: argparse._ArgumentGroup) -> None:
 
 
 def _add_output(group: argparse._ArgumentGroup) -> None:
-    group.add_argument("--output", metavar="DIR", help="directory of the run's files")
+    group.add_argument(
+        "--output",
+        metavar="DIR",
+        help="directory of the run's files (required, but not with --estimate)",
+    )
     formats = ", ".join(f"{name} ({kind.help})" for name, kind in sorted(file_formats().items()))
     group.add_argument(
         "--output_format",
         default=DEFAULT_OUTPUT_FORMAT,
         metavar="FORMAT",
-        help=f"of the tables: {formats}; default: {DEFAULT_OUTPUT_FORMAT}",
+        help=f"format of the tables: {formats} (default: {DEFAULT_OUTPUT_FORMAT})",
     )
     group.add_argument("--overwrite", action="store_true", help="replace an earlier run in DIR")
     group.add_argument("--run_id", metavar="ID", help="id of the run (default: from its start time)")
@@ -170,8 +196,5 @@ def command_parser() -> argparse.ArgumentParser:
         epilog="Apache Beam's options are accepted too. The default, DirectRunner, runs in this process.",
         allow_abbrev=False,
     )
-    add_arguments(parser)
-    parser.add_argument(
-        "--streaming", action="store_true", help="score conversations as they arrive, until stopped"
-    )
+    add_arguments(parser, streaming=True)
     return parser

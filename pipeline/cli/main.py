@@ -22,6 +22,10 @@ commands:
   run    score recorded conversations (turnwise run --help)
   tools  list the tools of logs and their effects (turnwise tools --help)
   serve  serve a store of evaluations and results over MCP and REST (turnwise serve --help)
+
+options:
+  -h, --help  show this help message and exit
+  --version   show the version and exit
 """
 
 

@@ -38,7 +38,9 @@ class ServeOptions:
 def add_serve_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the options to a parser."""
     parser.add_argument(
-        "--store", metavar="URL", help="sqlite:///FILE (created if it does not exist) or postgresql://..."
+        "--store",
+        metavar="URL",
+        help="sqlite:///FILE (created if it does not exist) or postgresql://... (required)",
     )
     parser.add_argument(
         "--stdio", action="store_true", help="serve MCP over standard input and output instead of HTTP"
@@ -76,7 +78,6 @@ def parse_serve_options(
         description="Serves a store over MCP (/mcp) and REST (/v1beta), or over MCP on stdio.",
         epilog=f"If {TOKEN} is set in the environment, every request must send it as bearer token.",
         allow_abbrev=False,
-        add_help=False,
     )
     add_serve_arguments(parser)
     if "-h" in argv or "--help" in argv:

@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 
 from turnwise.pipeline.cli.arguments import add_arguments
+from turnwise.schemas.config import DEFAULT_CRITERIA
+from turnwise.schemas.judge_config import DEFAULT_MODEL
 
 HEAVY = ("apache_beam", "numpy", "google.genai", "pyarrow", "pandas", "fastavro", "grpc", "nltk")
 
@@ -24,7 +26,7 @@ def own_options() -> list[str]:
 def test_help_names_the_command(turnwise: Callable[..., Any]) -> None:
     done = turnwise("--help")
     assert done.status == 0
-    assert "run" in done.out and done.err == ""
+    assert all(name in done.out for name in ("run", "-h, --help", "--version")) and done.err == ""
     assert turnwise().status == 2
 
 
@@ -33,6 +35,24 @@ def test_help_of_run_names_every_own_option(turnwise: Callable[..., Any]) -> Non
     named = set(re.findall(r"^  (--\w+)", done.out, flags=re.MULTILINE))
     assert done.status == 0
     assert named == {*own_options(), "--streaming"}, "its own, and the one of Beam's that makes it a stream"
+
+
+@pytest.mark.parametrize(
+    ("command", "needed"), [("run", ["--input", "--output"]), ("serve", ["--store"])], ids=str
+)
+def test_help_says_what_is_required(turnwise: Callable[..., Any], command: str, needed: list[str]) -> None:
+    entries = re.split(r"^  (?=-)", turnwise(command, "--help").out, flags=re.MULTILINE)[1:]
+    assert any(entry.startswith("-h, --help") for entry in entries)
+    assert [entry.split()[0] for entry in entries if "(required" in entry] == needed
+
+
+def test_help_gives_defaults_and_the_group_of_streaming(turnwise: Callable[..., Any]) -> None:
+    text = " ".join(turnwise("run", "--help").out.split())
+    assert all(name in text.split("--config FILE")[-1].split("--max")[0] for name in DEFAULT_CRITERIA)
+    assert (
+        f"--judge_model NAME model of criteria that name none (default with gemini: {DEFAULT_MODEL})" in text
+    )
+    assert "times in seconds: --streaming" in text
 
 
 @pytest.mark.parametrize("option", ["--input", "--eval_cases", "--config", "--output", "--max_record_mb"])
