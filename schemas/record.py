@@ -47,6 +47,10 @@ class Record(NamedTuple):
         receipts: In a stream, receipts that are settled when the outcome is stored; empty: the record itself,
             or none for a joined record.
         closing: In a stream, the closing of a joined conversation; None: a single record.
+
+    >>> import turnwise
+    >>> turnwise.Record("logs.jsonl", 1, b'{"call": "c1"}').position
+    1
     """
 
     source: str

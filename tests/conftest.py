@@ -6,7 +6,9 @@ import os
 import subprocess
 import sys
 import urllib.request
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -34,6 +36,28 @@ def with_credentials(server):
     os.environ["GOOGLE_API_KEY"] = server.key
     yield
     del os.environ["GOOGLE_API_KEY"]
+
+
+@pytest.fixture
+def unchanged() -> Iterator[None]:
+    """Removes from this process, in the end, what examples add."""
+    from turnwise.pipeline.io.tables.base import SINKS
+    from turnwise.schemas.registry import PLUGINS
+    from turnwise.transforms.criteria import CRITERIA
+    from turnwise.transforms.formats.base import FORMATS, _in_order
+    from turnwise.transforms.judging.judges.base import JUDGES
+
+    registries: list[Any] = [CRITERIA, FORMATS, JUDGES, SINKS]
+    known = [(registry, dict(registry.items())) for registry in registries]
+    modules = set(sys.modules)
+    yield
+    for registry, items in known:
+        registry._items = items
+    _in_order.cache_clear()
+    for name in set(sys.modules) - modules:
+        if name.startswith("turnwise.schemas.plugin_files"):
+            del sys.modules[name]
+    os.environ.pop(PLUGINS, None)
 
 
 class Server:

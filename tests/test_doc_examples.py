@@ -18,16 +18,11 @@ import pytest
 from tests.documentation import ROOT, SAMPLE, Block, blocks, commands
 from turnwise.pipeline.cli.main import main
 from turnwise.pipeline.cli.options import parse_options
-from turnwise.pipeline.io.tables.base import SINKS
 from turnwise.pipeline.service.arguments import parse_serve_options
 from turnwise.schemas.config import CesConfig
 from turnwise.schemas.record import Record
-from turnwise.schemas.registry import PLUGINS
-from turnwise.transforms.criteria import CRITERIA
-from turnwise.transforms.formats.base import FORMATS
 from turnwise.transforms.formats.events import ConversationEvent
 from turnwise.transforms.formats.registry import CaseReader, LogReader
-from turnwise.transforms.judging.judges.base import JUDGES
 from turnwise.transforms.scoring.config import build_criteria, parse_config
 
 OWN = re.compile(r"^(?:tail .* \| |\w+=\S+ )?(?:turnwise|\./run_local\.sh) (?P<arguments>.*)$")
@@ -58,21 +53,6 @@ def working_in(directory: Path) -> Iterator[None]:
         yield
     finally:
         os.chdir(before)
-
-
-@pytest.fixture
-def unchanged() -> Iterator[None]:
-    """Removes from this process, in the end, what examples add."""
-    registries: list[Any] = [CRITERIA, FORMATS, JUDGES, SINKS]
-    known = [(registry, dict(registry.items())) for registry in registries]
-    modules = set(sys.modules)
-    yield
-    for registry, items in known:
-        registry._items = items
-    for name in set(sys.modules) - modules:
-        if name.startswith("turnwise.schemas.plugin_files"):
-            del sys.modules[name]
-    os.environ.pop(PLUGINS, None)
 
 
 @pytest.fixture
@@ -156,6 +136,12 @@ def test_every_log_example_is_read(block: Block) -> None:
     for number, line in enumerate(block.text.splitlines(), 1):
         found = LogReader().read(Record("example", number, line.encode()))
         assert isinstance(found, ConversationEvent) or not any(isinstance(one, ValueError) for one in found)
+
+
+def test_examples_import_public_names_only() -> None:
+    assert [
+        b for b in blocks("python") if re.search(r"turnwise\.(schemas|transforms|pipeline)", b.text)
+    ] == []
 
 
 @pytest.mark.parametrize("name", sorted({block.page for block in blocks("python")}))

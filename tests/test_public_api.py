@@ -9,7 +9,6 @@ import pytest
 
 import turnwise
 from tests.documentation import ROOT, SAMPLE
-from turnwise.transforms.criteria import CRITERIA
 
 EVALUATE = """
 import sys, turnwise
@@ -49,6 +48,7 @@ def test_the_package_is_typed() -> None:
     assert (ROOT / "turnwise/py.typed").is_file()
 
 
+@pytest.mark.usefixtures("unchanged")
 @pytest.mark.parametrize("name", ["", *turnwise.__all__])
 def test_every_name_has_an_example_that_works(name: str) -> None:
     thing: Any = getattr(turnwise, name) if name else turnwise
@@ -56,9 +56,4 @@ def test_every_name_has_an_example_that_works(name: str) -> None:
     assert example.examples, "no example"
     printed: list[str] = []
     runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
-    assert CRITERIA
-    known = dict(CRITERIA._items)
-    try:
-        assert runner.run(example, out=printed.append).failed == 0, "".join(printed)
-    finally:
-        CRITERIA._items = known
+    assert runner.run(example, out=printed.append).failed == 0, "".join(printed)

@@ -15,9 +15,11 @@ if TYPE_CHECKING:
     from turnwise.pipeline.api.reading import ReadError, read_cases, read_conversations
     from turnwise.pipeline.api.result import RunResult
     from turnwise.pipeline.api.table import Table
+    from turnwise.pipeline.io.tables.base import SinkKind, register_sink
     from turnwise.schemas.case import EvalCase
     from turnwise.schemas.config import ConfigError, EvalConfig
     from turnwise.schemas.conversation import Conversation, Turn
+    from turnwise.schemas.record import Record
     from turnwise.schemas.rows import (
         FailureRow,
         MetricsByAppVersionRow,
@@ -28,34 +30,58 @@ if TYPE_CHECKING:
     )
     from turnwise.schemas.score import Score
     from turnwise.transforms.criteria.base import JudgedCriterion, MeasuredCriterion
-    from turnwise.transforms.judging.backends.base import Backend
+    from turnwise.transforms.formats.base import EventReader, Format, register_format
+    from turnwise.transforms.judging.ask import Ask, JudgeModelOptions, JudgeSample, Question
+    from turnwise.transforms.judging.backends.base import Backend, Fault, RawReply
+    from turnwise.transforms.judging.judges.base import JudgeKind, register_judge
+    from turnwise.transforms.judging.prompts.sections import Section, fill
+    from turnwise.transforms.judging.prompts.statements import Reply
+    from turnwise.transforms.judging.vote import ask_all
     from turnwise.transforms.matching.sample import Sample, TurnPair
 
 __all__ = [
+    "Ask",
     "Backend",
     "ConfigError",
     "Conversation",
     "EvalCase",
     "EvalConfig",
+    "EventReader",
     "FailureRow",
+    "Fault",
+    "Format",
+    "JudgeKind",
+    "JudgeModelOptions",
+    "JudgeSample",
     "JudgedCriterion",
     "MeasuredCriterion",
     "MetricsByAppVersionRow",
     "MetricsBySliceRow",
     "MetricsByTurnRow",
+    "Question",
+    "RawReply",
     "ReadError",
+    "Record",
+    "Reply",
     "ResultRow",
     "RunResult",
     "Sample",
     "Score",
     "ScoreRow",
+    "Section",
+    "SinkKind",
     "Table",
     "Turn",
     "TurnPair",
+    "ask_all",
     "evaluate",
     "evaluate_async",
+    "fill",
     "read_cases",
     "read_conversations",
+    "register_format",
+    "register_judge",
+    "register_sink",
 ]
 
 _MODULES = {
@@ -63,9 +89,11 @@ _MODULES = {
     "pipeline.api.reading": ("ReadError", "read_cases", "read_conversations"),
     "pipeline.api.result": ("RunResult",),
     "pipeline.api.table": ("Table",),
+    "pipeline.io.tables.base": ("SinkKind", "register_sink"),
     "schemas.case": ("EvalCase",),
     "schemas.config": ("ConfigError", "EvalConfig"),
     "schemas.conversation": ("Conversation", "Turn"),
+    "schemas.record": ("Record",),
     "schemas.rows": (
         "FailureRow",
         "MetricsByAppVersionRow",
@@ -76,7 +104,13 @@ _MODULES = {
     ),
     "schemas.score": ("Score",),
     "transforms.criteria.base": ("JudgedCriterion", "MeasuredCriterion"),
-    "transforms.judging.backends.base": ("Backend",),
+    "transforms.formats.base": ("EventReader", "Format", "register_format"),
+    "transforms.judging.ask": ("Ask", "JudgeModelOptions", "JudgeSample", "Question"),
+    "transforms.judging.backends.base": ("Backend", "Fault", "RawReply"),
+    "transforms.judging.judges.base": ("JudgeKind", "register_judge"),
+    "transforms.judging.prompts.sections": ("Section", "fill"),
+    "transforms.judging.prompts.statements": ("Reply",),
+    "transforms.judging.vote": ("ask_all",),
     "transforms.matching.sample": ("Sample", "TurnPair"),
 }
 _HOME = {name: module for module, names in _MODULES.items() for name in names}

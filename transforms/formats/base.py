@@ -51,6 +51,13 @@ class EventReader:
         is_end: Tells whether an event says that its conversation ended.
         own_id: Returns the event's id; None: equal records are the same event. `event_id` goes before it.
         is_checked: Whether the types of what `join` returns need no check.
+
+    >>> import turnwise
+    >>> def join(call, events):
+    ...     return turnwise.Conversation(call, turns=[turnwise.Turn(user=each["said"]) for each in events])
+    >>> reader = turnwise.EventReader(place=lambda value: (value["call"], value["line"]), join=join)
+    >>> reader.place({"call": "c1", "line": 0, "said": "Hi"})
+    ('c1', 0)
     """
 
     place: Callable[[JsonObject], tuple[str, int]]
@@ -84,6 +91,13 @@ class Format:
         looks_right: Tells before parsing whether `read_text` is to be tried.
         read_text: Reads a record's text without general parsing; what it returns needs no check.
         is_in_text: Whether a record may be a JSON text inside a JSON text.
+
+    >>> import turnwise
+    >>> def read(value, record, settings):
+    ...     return [turnwise.Conversation(value["call"], turns=[turnwise.Turn(user=value["said"])])]
+    >>> kind = turnwise.Format(name="call", help="calls", recognises=lambda record: False, read_log=read)
+    >>> kind.is_log
+    True
     """
 
     name: str
@@ -122,7 +136,22 @@ FORMATS: Registry[Format] = Registry(
 
 
 def register_format(item: Format) -> Format:
-    """Adds an input format, for all readers of this process; raises TypeError as `Registry.add` does."""
+    """Adds an input format, for all readers of this process, and returns it.
+
+    Raises:
+        TypeError: It is no `Format`, reads nothing, or its name is taken.
+
+    >>> import turnwise
+    >>> def read(value, record, settings):
+    ...     return [turnwise.Conversation(value["call"], turns=[turnwise.Turn(user=value["said"])])]
+    >>> def fits(record):
+    ...     return "call" in record and "said" in record
+    >>> kind = turnwise.Format(name="call", help="calls", recognises=fits, read_log=read)
+    >>> turnwise.register_format(kind) is kind
+    True
+    >>> turnwise.read_conversations({"call": "c1", "said": "Hi"})[0].turns[0].user
+    'Hi'
+    """
     return FORMATS.add(item)
 
 

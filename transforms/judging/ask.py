@@ -29,6 +29,10 @@ class JudgeModelOptions(AdkOptions):
         judge_model_config: Generation settings in google-genai's JSON, over the run's; None: the run's.
         num_samples: Number of samples per question; the majority decides.
         parallelism_limit: Accepted and not used: the run's `--judge_concurrency` limits all calls together.
+
+    >>> import turnwise
+    >>> turnwise.JudgeModelOptions(judge_model="gemini-2.5-pro", num_samples=3).num_samples
+    3
     """
 
     judge_model: str | None = None
@@ -63,6 +67,13 @@ class Question(Generic[R]):
     Attributes:
         reply_model: Schema of an answer; other answers are unusable.
         local: Computes the answer without a model; None: a model is required.
+
+    >>> import turnwise
+    >>> class Grade(turnwise.Reply):
+    ...     grade: int
+    >>> prompt = turnwise.fill("tone/1", "Grade the tone.", [turnwise.Section("answer", "Hello")])
+    >>> turnwise.Question(prompt, Grade, turnwise.JudgeModelOptions()).prompt.version
+    'tone/1'
     """
 
     prompt: Prompt
@@ -82,6 +93,10 @@ class JudgeSample(Generic[R]):
         tokens_in: Billed prompt tokens of this sample; 0 if cached.
         tokens_out: Answer tokens, including thoughts; 0 if cached.
         is_cached: Whether it was answered without a call.
+
+    >>> import turnwise
+    >>> turnwise.JudgeSample(None, reason="no answer within 60 s").reply is None
+    True
     """
 
     reply: R | None
@@ -93,7 +108,13 @@ class JudgeSample(Generic[R]):
 
 
 class Ask(Protocol):
-    """Protocol of a judge."""
+    """Protocol of a judge.
+
+    >>> import turnwise
+    >>> async def ask(question, samples):
+    ...     return [turnwise.JudgeSample(question.reply_model(grade=3)) for _ in samples]
+    >>> asked: turnwise.Ask = ask
+    """
 
     async def __call__(self, question: Question[R], samples: range) -> list[JudgeSample[R]]:
         """Asks a question once for every number in `samples`, all at once.

@@ -144,7 +144,18 @@ async def vote_each(
 
 
 async def ask_all(ask: Ask, question: Question[R]) -> Answers[R]:
-    """Asks `num_samples` times at once, for answers that are no yes or no."""
+    """Asks `num_samples` times at once, for answers that are no yes or no.
+
+    >>> import asyncio, turnwise
+    >>> class Grade(turnwise.Reply):
+    ...     grade: int
+    >>> async def ask(question, samples):
+    ...     return [turnwise.JudgeSample(Grade(grade=number)) for number in samples]
+    >>> prompt = turnwise.fill("tone/1", "Grade the tone.", [turnwise.Section("answer", "Hello")])
+    >>> question = turnwise.Question(prompt, Grade, turnwise.JudgeModelOptions(num_samples=2))
+    >>> asyncio.run(turnwise.ask_all(ask, question)).replies
+    [Grade(grade=0), Grade(grade=1)]
+    """
     answers: Answers[R] = Answers(question)
     await answers.more(ask, question.options.num_samples)
     return answers

@@ -56,9 +56,8 @@ class Sample:
         run_of: The key of the case that the conversation is a run of; None: it has none that is named.
 
     >>> import turnwise
-    >>> from turnwise.schemas.record import Record
     >>> log = turnwise.Conversation(conversation_id="c1", turns=[turnwise.Turn(user="Hi", agent="Hello")])
-    >>> [pair.index for pair in turnwise.Sample(log, None, Record("log", 1, b"")).pairs]
+    >>> [pair.index for pair in turnwise.Sample(log, None, turnwise.Record("log", 1, b"")).pairs]
     [0]
     """
 

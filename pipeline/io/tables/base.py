@@ -53,6 +53,13 @@ class SinkKind:
         absolute: Returns an address as every worker understands it.
         left: Returns what an interrupted run left there, as part of a sentence.
         replaced: Returns how many of a run's results another one of the same run replaced; None: unknown.
+
+    >>> import turnwise
+    >>> class Nothing:
+    ...     def write_table(self, rows, table, part=""):
+    ...         pass
+    >>> turnwise.SinkKind(name="null", help="null://", schemes=("null",), open=lambda place: Nothing()).name
+    'null'
     """
 
     name: str
@@ -86,7 +93,22 @@ SINKS: Registry[SinkKind] = Registry("sink", "turnwise.sinks", "turnwise.pipelin
 
 
 def register_sink(item: SinkKind) -> SinkKind:
-    """Adds a sink, for all runs of this process; raises TypeError as `Registry.add` does."""
+    """Adds a sink, for all runs of this process, and returns it.
+
+    Raises:
+        TypeError: It is no `SinkKind`, lacks a part, or its name or a scheme is taken.
+
+    >>> import turnwise
+    >>> turnwise.register_sink(turnwise.SinkKind(name="null", help="null://"))
+    Traceback (most recent call last):
+    TypeError: SinkKind(name='null', ...) cannot be used as sink: it has neither writer nor open
+    >>> class Nothing:
+    ...     def write_table(self, rows, table, part=""):
+    ...         pass
+    >>> null = turnwise.SinkKind(name="null", help="null://", schemes=("null",), open=lambda place: Nothing())
+    >>> turnwise.register_sink(null) is null
+    True
+    """
     return SINKS.add(item)
 
 

@@ -14,6 +14,7 @@ from apache_beam.runners.portability.stager import Stager
 from packaging.requirements import Requirement
 
 ROOT = Path(__file__).parents[3]
+LAYERS = ("schemas", "transforms", "pipeline")
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +46,19 @@ def installed(checkout: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return site
 
 
+def test_every_module_and_data_file_is_staged(checkout: Path, installed: Path) -> None:
+    kept = [path for layer in LAYERS for path in (checkout / layer).rglob("*") if path.is_file()]
+    wanted = {f"turnwise/{path.relative_to(checkout)}" for path in kept}
+    wanted |= {f"turnwise/{path.name}" for path in (checkout / "turnwise").iterdir() if not path.is_symlink()}
+    assert len(wanted) > 300 and {Path(name).suffix for name in wanted} >= {".avsc", ".typed", ".jsonl"}
+    assert sorted(name for name in wanted if not (installed / name).is_file()) == []
+
+
 def test_what_was_staged_scores_the_sample(installed: Path, tmp_path: Path) -> None:
+    """It also does so in a directory with packages of the same names as turnwise's own ones."""
+    for layer in LAYERS:
+        (tmp_path / layer).mkdir()
+        (tmp_path / layer / "__init__.py").write_text("raise AssertionError('this is another package')")
     data = installed / "turnwise/pipeline/sample_data"
     command = [sys.executable, "-m", "turnwise", "run", "--input", str(data / "conversations")]
     command += ["--eval_cases", str(data / "cases"), "--judge", "none", "--output", "out"]

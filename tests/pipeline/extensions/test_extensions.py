@@ -83,20 +83,17 @@ def test_every_kind_works_in_a_run(way, tmp_path: Path) -> None:
     again = run(tmp_path, way, *chosen)
     assert again.returncode == 2 and "holds an earlier run" in again.stderr
     (tmp_path / "out/scores-00007-of-00009.csv").touch()
-    again = run(tmp_path, way, *chosen, "--overwrite")
+    unjudged = ["--output_format", "csv", "--judge", "none", "--input_format", "example_call"]
+    again = run(tmp_path, way, *unjudged, "--overwrite")
     assert again.returncode == 0 and sorted(tmp_path.glob("out/scores-*.csv")) == files
-
-
-def test_a_format_can_be_named_and_is_listed_by_tools(way, tmp_path: Path) -> None:
-    done = run(tmp_path, way, "--judge", "none", "--input_format", "example_call")
-    assert (done.returncode, done.stderr) == (0, "")
     unscored = {(c, n, None if n == "example_kindness" else v) for c, n, v in WANTED}
-    assert values(lines(tmp_path, "scores")) == unscored
+    assert values(json.loads(row[0]) for path in files for row in csv.reader(path.open())) == unscored
     tools = run(tmp_path, way, "--input_format", "example_call", str(tmp_path / "log.jsonl"), command="tools")
     assert (tools.returncode, tools.stderr) == (0, "0 tools, 0 of them guessed by name\n")
 
 
-def test_events_are_joined_in_a_stream(way, tmp_path: Path) -> None:
+def test_events_are_joined_in_a_stream(site: Path, tmp_path: Path) -> None:
+    way = ([], {**os.environ, "PYTHONPATH": str(site)})
     at = ["2026-03-01T10:00:00Z", "2026-03-01T10:00:05Z"]
     events = [
         {"call": call["call"], "line_number": i, "spoken_at": at[i], "hangs_up": i == 1, **line}
@@ -135,19 +132,28 @@ UNKNOWN = [
 ]
 
 
-@pytest.mark.parametrize(("arguments", "message"), UNKNOWN)
-def test_an_unknown_name_is_refused(arguments, message, site: Path, tmp_path: Path) -> None:
-    done = run(tmp_path, ([], {**os.environ, "PYTHONPATH": str(site)}), *arguments)
-    assert (done.returncode, done.stdout, done.stderr) == (2, "", f"turnwise: {message}\n")
+EACH = """
+import json, sys
+from turnwise.pipeline.cli.main import main
+print(*(main([*sys.argv[2:], *arguments]) for arguments in json.loads(sys.argv[1])))
+"""
+
+
+def test_an_unknown_name_is_refused(site: Path, tmp_path: Path) -> None:
+    log = tmp_path / "log.jsonl"
+    log.write_text(json.dumps(CALLS[0]) + "\n")
+    command = [sys.executable, "-c", EACH, json.dumps([arguments for arguments, _ in UNKNOWN])]
+    command += ["run", "--input", str(log), "--output", str(tmp_path / "out")]
+    environment = {**os.environ, "PYTHONPATH": str(site)}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600)
+    assert done.stdout.split() == ["2"] * len(UNKNOWN)
+    assert done.stderr == "".join(f"turnwise: {message}\n" for _, message in UNKNOWN)
     assert not (tmp_path / "out").exists()
 
 
 START = """
-from typing import ClassVar
-from turnwise.transforms.criteria.base import JudgedCriterion, MeasuredCriterion
-from turnwise.transforms.formats.base import Format, register_format
-from turnwise.transforms.judging.judges.base import JudgeKind, register_judge
-from turnwise.pipeline.io.tables.base import SinkKind, register_sink
+from turnwise import Format, JudgedCriterion, JudgeKind, MeasuredCriterion, SinkKind
+from turnwise import register_format, register_judge, register_sink
 class Whole(MeasuredCriterion):
     def score(self, sample, pair): return None
 """
@@ -155,9 +161,9 @@ BROKEN = {
     "import zzz_missing": "ModuleNotFoundError: No module named 'zzz_missing'",
     "raise SystemExit(0)": "SystemExit: 0",
     "x = = 1": "SyntaxError: invalid syntax",
-    "class A(MeasuredCriterion):\n    name: ClassVar[str] = 'a'": "it lacks score",
-    "class A(JudgedCriterion):\n    name: ClassVar[str] = 'a'": "it lacks judge (or judge_conversation)",
-    "class A(Whole):\n    name: ClassVar[str] = 'turn_latency'": "turn_latency is taken",
+    "class A(MeasuredCriterion):\n    name = 'a'": "it lacks score",
+    "class A(JudgedCriterion):\n    name = 'a'": "it lacks judge (or judge_conversation)",
+    "class A(Whole):\n    name = 'turn_latency'": "turn_latency is taken",
     "register_format(Format(name='turnwise', help='', recognises=bool, read_log=print))": "turnwise is taken",
     "register_format(Format(name='a', help='', recognises=bool))": "it reads neither logs nor eval cases",
     "register_format(Whole)": "it is no Format",
@@ -191,20 +197,37 @@ def test_a_plugin_that_is_not_there(plugin: str, turnwise, tmp_path: Path) -> No
     )
 
 
-@pytest.mark.parametrize(
-    ("group", "value", "message"),
-    [
-        ("criteria", "zzz_missing:A", "ModuleNotFoundError: No module named 'zzz_missing'"),
-        ("formats", "json:dumps", "cannot be used as input format: it is no Format"),
-        ("judges", "json:nothing", "AttributeError"),
-        ("sinks", "json:loads", "it is no SinkKind"),
-    ],
-)
-def test_a_broken_package_is_named(group: str, value: str, message: str, tmp_path: Path) -> None:
-    info = tmp_path / "site/broken_one-1.0.dist-info"
-    info.mkdir(parents=True)
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: broken-one\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text(f"[turnwise.{group}]\nbad = {value}\n")
-    done = run(tmp_path, ([], {**os.environ, "PYTHONPATH": str(info.parent)}))
-    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1), done.stderr
-    assert done.stderr.startswith("turnwise: plugin bad of broken-one: ") and message in done.stderr
+BROKEN_PACKAGES = [
+    ("criteria", "zzz_missing:A", "ModuleNotFoundError: No module named 'zzz_missing'"),
+    ("formats", "json:dumps", "cannot be used as input format: it is no Format"),
+    ("judges", "json:nothing", "AttributeError"),
+    ("sinks", "json:loads", "it is no SinkKind"),
+]
+WITH_EACH = """
+import sys
+from turnwise.pipeline.cli.main import main
+from turnwise.schemas.registry import REGISTRIES, _distributions
+for site in sys.argv[1:5]:
+    sys.path.insert(0, site)
+    _distributions.cache_clear()
+    for registry in REGISTRIES:
+        registry._is_complete = False
+    print(main(sys.argv[5:]))
+    sys.path.remove(site)
+"""
+
+
+def test_a_broken_package_is_named(tmp_path: Path) -> None:
+    for group, value, _ in BROKEN_PACKAGES:
+        info = tmp_path / group / "broken_one-1.0.dist-info"
+        info.mkdir(parents=True)
+        (info / "METADATA").write_text("Metadata-Version: 2.1\nName: broken-one\nVersion: 1.0\n")
+        (info / "entry_points.txt").write_text(f"[turnwise.{group}]\nbad = {value}\n")
+    log = tmp_path / "log.jsonl"
+    log.write_text(json.dumps(CALLS[0]) + "\n")
+    command = [sys.executable, "-c", WITH_EACH, *(str(tmp_path / group) for group, *_ in BROKEN_PACKAGES)]
+    command += ["run", "--input", str(log), "--output", str(tmp_path / "out")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
+    assert done.stdout.split() == ["2"] * len(BROKEN_PACKAGES)
+    for line, (*_, message) in zip(done.stderr.splitlines(), BROKEN_PACKAGES, strict=True):
+        assert line.startswith("turnwise: plugin bad of broken-one: ") and message in line

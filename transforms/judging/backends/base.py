@@ -27,6 +27,10 @@ class Fault:
     Attributes:
         kind: Category for counting.
         reason: One line, without secrets.
+
+    >>> import turnwise
+    >>> turnwise.Fault("timeout", "no answer within 60 s").kind
+    'timeout'
     """
 
     kind: FaultKind
@@ -75,6 +79,10 @@ class RawReply:
         model: Name of the model.
         tokens_in: Share of the prompt tokens for this reply.
         tokens_out: Answer tokens, including thoughts.
+
+    >>> import turnwise
+    >>> turnwise.RawReply('{"grade": 3}', model="m-1", tokens_in=120, tokens_out=6).fault is None
+    True
     """
 
     text: str | None
@@ -88,11 +96,10 @@ class Backend(Protocol):
     """A model's API.
 
     >>> import json, turnwise
-    >>> from turnwise.transforms.judging.backends.base import RawReply
     >>> class Same:
     ...     async def generate(self, request, count):
     ...         quotes = {"reference_quote": "Good day", "answer_quote": "Hello", "reason": ""}
-    ...         return [RawReply(json.dumps({**quotes, "verdict": "valid"}))] * count
+    ...         return [turnwise.RawReply(json.dumps({**quotes, "verdict": "valid"}))] * count
     ...     async def aclose(self):
     ...         pass
     >>> turn = {"user": "Hi", "agent": "Hello", "expected": {"response": "Good day"}}

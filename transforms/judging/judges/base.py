@@ -64,6 +64,15 @@ class JudgeKind:
         is_available: Whether it judges where no judge is named.
         is_judging: False: it answers nothing, so that what needs a judge stays unscored.
         note: A line of the report of a run in which it was, or would have been, asked.
+
+    >>> import turnwise
+    >>> async def ask(question, samples):
+    ...     return [turnwise.JudgeSample(None, reason="it is silent") for _ in samples]
+    >>> kind = turnwise.JudgeKind(name="silent", help="gives no answer", answer=lambda: ask)
+    >>> turn = {"user": "Hi", "agent": "Hello", "expected": {"response": "Good day"}}
+    >>> log = {"conversation_id": "c1", "turns": [turn]}
+    >>> turnwise.evaluate(log, criteria={"final_response_match_v2": 0.5}, judge=kind).scores[0]["reason"]
+    'it is silent'
     """
 
     name: str
@@ -99,7 +108,25 @@ JUDGES: Registry[JudgeKind] = Registry(
 
 
 def register_judge(item: JudgeKind) -> JudgeKind:
-    """Adds a judge, for all runs of this process; raises TypeError as `Registry.add` does."""
+    """Adds a judge, for all runs of this process, and returns it.
+
+    Raises:
+        TypeError: It is no `JudgeKind`, has not exactly one of `connect` and `answer`, or its name is taken.
+
+    >>> import turnwise
+    >>> class Silent:
+    ...     def __init__(self, config, environ, on_retry):
+    ...         pass
+    ...     async def generate(self, request, count):
+    ...         return [turnwise.RawReply(None, turnwise.Fault("empty", "it is silent"))] * count
+    ...     async def aclose(self):
+    ...         pass
+    >>> _ = turnwise.register_judge(turnwise.JudgeKind(name="silent", help="is silent", connect=Silent))
+    >>> turn = {"user": "Hi", "agent": "Hello", "expected": {"response": "Good day"}}
+    >>> log = {"conversation_id": "c1", "turns": [turn]}
+    >>> turnwise.evaluate(log, criteria={"final_response_match_v2": 0.5}, judge="silent").scores[0]["reason"]
+    'it is silent'
+    """
     return JUDGES.add(item)
 
 

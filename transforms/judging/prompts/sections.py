@@ -35,6 +35,10 @@ class Section(NamedTuple):
     Attributes:
         name: Kind of the section; only fixed words and numbers, no judged text.
         text: The judged text.
+
+    >>> import turnwise
+    >>> turnwise.Section("answer", "It arrives on Monday.").name
+    'answer'
     """
 
     name: str
@@ -52,6 +56,13 @@ def fill(version: str, task: str, sections: Sequence[Section]) -> Prompt:
         version: Name and version of the task's wording.
         task: Task of the judge; the rules for reading the sections are appended.
         sections: The evidence.
+
+    >>> import turnwise
+    >>> prompt = turnwise.fill("tone/1", "Grade the tone.", [turnwise.Section("answer", "Hello")])
+    >>> print(prompt.evidence)
+    [...: answer]
+    Hello
+    [...: end]
     """
     texts = [neutral(section.text) for section in sections]
     limit = _section_limit([len(text) for text in texts])

@@ -16,7 +16,14 @@ UNREAD = "unread"
 
 
 class Reply(BaseModel):
-    """Base of answer schemas; unknown keys make an answer unusable."""
+    """Base of answer schemas; unknown keys make an answer unusable.
+
+    >>> import turnwise
+    >>> class Grade(turnwise.Reply):
+    ...     grade: int
+    >>> Grade(grade=3)
+    Grade(grade=3)
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
