@@ -15,7 +15,6 @@ from turnwise.schemas.case import CaseKey, EvalCase
 from turnwise.schemas.conversation import Conversation
 from turnwise.schemas.failure import Failure, record_failure
 from turnwise.schemas.rows import FailureRow, ResultRow, ScoreRow
-from turnwise.schemas.values import JsonObject
 from turnwise.transforms.evaluation import decide
 from turnwise.transforms.formats.registry import CaseReader, LogReader
 from turnwise.transforms.matching.cases import CaseIndex, match_case
@@ -89,8 +88,7 @@ class Collected:
         turns = [row for entry in sums for row in turn_rows(entry, run_id)]
         slices = [row for entry in sums for row in slice_rows(entry, run_id)]
         counts = run_counts(self._counts)
-        shown: list[JsonObject] = [dict(row) for row in versions]
-        problems = gate_problems(self._settings, counts, shown, self._missed, self._lost_places)
+        problems = gate_problems(self._settings, counts, versions, self._missed, self._lost_places)
         figures = Figures(counts, usage, guesses_by_tool(dict(self._guesses.items())))
         has_failed = any(row["evaluation_status"] == "FAIL" for row in self._results)
         return RunResult(
@@ -103,9 +101,9 @@ class Collected:
             metrics_by_turn=Table("metrics_by_turn", turns),
             metrics_by_slice=Table("metrics_by_slice", slices),
             failures=Table("failures", self._failures),
-            counts=counts,
+            counts=dict(counts),
             judge=judge_document(self._settings, usage),
-            summary=summary_text(self._settings, figures, shown),
+            summary=summary_text(self._settings, figures, versions),
         )
 
     def _fail(self, failures: list[Failure]) -> None:

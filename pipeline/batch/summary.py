@@ -4,6 +4,7 @@ import sys
 from collections.abc import Sequence
 from functools import partial
 from importlib.metadata import version
+from typing import cast
 
 import apache_beam as beam
 from apache_beam.runners.runner import PipelineResult
@@ -12,24 +13,26 @@ from turnwise.pipeline.batch.counters import counters, judge_usage
 from turnwise.pipeline.io.directory import read_rows, write_run_file
 from turnwise.pipeline.io.tables.base import find_service
 from turnwise.pipeline.io.terminal import LONGEST_LINE, complain, printable, say
-from turnwise.pipeline.report.counts import guesses_by_tool, run_counts
+from turnwise.pipeline.report.counts import RunCounts, guesses_by_tool, run_counts
 from turnwise.pipeline.report.gates import gate_problems
 from turnwise.pipeline.report.judge import Usage, judge_document
 from turnwise.pipeline.report.missed import lost_places, missed_conversations, names_text
 from turnwise.pipeline.report.summary import Figures, summary_text
 from turnwise.pipeline.settings.run import RunSettings
 from turnwise.pipeline.store.urls import is_store_url, shown_url
+from turnwise.schemas.rows import MetricsByAppVersionRow
 from turnwise.schemas.values import JsonObject
 
 
 def report_batch(settings: RunSettings, result: PipelineResult) -> int:
     """Reports on a finished batch run; returns the exit status."""
-    rows = read_rows(settings.output, "metrics_by_app_version", settings.output_format)
+    table = read_rows(settings.output, "metrics_by_app_version", settings.output_format)
+    rows = cast("list[MetricsByAppVersionRow]", table)
     counts = counters(result)
     return report(settings, Figures(run_counts(counts), judge_usage(result), guesses_by_tool(counts)), rows)
 
 
-def report(settings: RunSettings, figures: Figures, rows: Sequence[JsonObject]) -> int:
+def report(settings: RunSettings, figures: Figures, rows: Sequence[MetricsByAppVersionRow]) -> int:
     """Prints the report, writes `run.json` and returns the exit status.
 
     Args:
@@ -70,7 +73,7 @@ def _replaced(settings: RunSettings, results: int) -> tuple[int | None, str]:
 
 
 def _run_document(
-    settings: RunSettings, counts: JsonObject, usage: Usage, problems: Sequence[str], status: int
+    settings: RunSettings, counts: RunCounts, usage: Usage, problems: Sequence[str], status: int
 ) -> JsonObject:
     return {
         "run_id": settings.run.run_id,

@@ -1,6 +1,8 @@
 """What a run counts, by name, and the form in which it is reported."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
+from typing import TypedDict
 
 from turnwise.schemas.rows import FailureRow
 from turnwise.schemas.values import JsonObject
@@ -8,18 +10,40 @@ from turnwise.transforms.scoring.findings import STAGE
 from turnwise.transforms.scoring.inferred_effects import GUESS
 
 _FAILURE, _FINDING, _VERSION = "failure ", "finding ", "version "
-_PLAIN = (
-    "records",
-    "parsed_records",
-    "lost_records",
-    "conversations",
-    "lost_conversations",
-    "results",
-    "cases",
-    "lost_cases",
-    "unused_cases",
-    "joined_entries",
-)
+
+
+class NamedCounts(TypedDict):
+    """Counts of failures and findings by kind, and of failed conversations by app version ("": unknown)."""
+
+    failures: dict[str, int]
+    failures_by_version: dict[str, int]
+    findings: dict[str, int]
+
+
+class _OccasionalCounts(TypedDict, total=False):
+    joined_entries: int
+    replaced: int
+    repeated: int
+    late_conversations: int
+    unread_ends: int
+
+
+class RunCounts(NamedCounts, _OccasionalCounts):
+    """Numbers of what a run read, scored and lost, as `counts` in `run.json`.
+
+    A batch has `joined_entries`. A stream has `replaced` (results that a later revision replaced), `repeated`
+    (conversations that arrived again unchanged), `late_conversations` and `unread_ends`.
+    """
+
+    records: int
+    parsed_records: int
+    lost_records: int
+    conversations: int
+    lost_conversations: int
+    results: int
+    cases: int
+    lost_cases: int
+    unused_cases: int
 
 
 def failure_counters(row: FailureRow) -> Iterator[str]:
@@ -32,19 +56,31 @@ def failure_counters(row: FailureRow) -> Iterator[str]:
         yield f"{_VERSION}{row['app_version'] or ''}"
 
 
-def run_counts(counts: Mapping[str, int]) -> JsonObject:
+def run_counts(counts: Mapping[str, int]) -> RunCounts:
     """Returns how many records, conversations and results there were, and how many were lost where.
 
     Args:
         counts: Number by name of a counter. `unread_records` are records, too, and lost.
     """
-    found: JsonObject = {name: counts.get(name, 0) for name in _PLAIN}
-    for name in ("records", "lost_records"):
-        found[name] += counts.get("unread_records", 0)
-    return {**found, **named_counts(counts)}
+    number, named = Counter(counts), named_counts(counts)
+    return {
+        "records": number["records"] + number["unread_records"],
+        "parsed_records": number["parsed_records"],
+        "lost_records": number["lost_records"] + number["unread_records"],
+        "conversations": number["conversations"],
+        "lost_conversations": number["lost_conversations"],
+        "results": number["results"],
+        "cases": number["cases"],
+        "lost_cases": number["lost_cases"],
+        "unused_cases": number["unused_cases"],
+        "joined_entries": number["joined_entries"],
+        "failures": named["failures"],
+        "failures_by_version": named["failures_by_version"],
+        "findings": named["findings"],
+    }
 
 
-def named_counts(counts: Mapping[str, int]) -> JsonObject:
+def named_counts(counts: Mapping[str, int]) -> NamedCounts:
     """Returns the counts of failures and findings, by their kinds and by app version."""
     return {
         "failures": _largest_first(_of(counts, _FAILURE)),

@@ -2,16 +2,17 @@
 
 from collections.abc import Callable, Sequence
 
+from turnwise.pipeline.report.counts import RunCounts
 from turnwise.pipeline.report.missed import LONGEST_PLACE, names_text
 from turnwise.pipeline.report.table import balance_text
 from turnwise.pipeline.settings.run import RunSettings
-from turnwise.schemas.values import JsonObject
+from turnwise.schemas.rows import MetricsByAppVersionRow
 
 
 def gate_problems(
     settings: RunSettings,
-    counts: JsonObject,
-    rows: Sequence[JsonObject],
+    counts: RunCounts,
+    rows: Sequence[MetricsByAppVersionRow],
     missed: Callable[[str], list[str]] = lambda criterion: [],
     lost_places: Callable[[], list[str]] = list,
 ) -> list[str]:
@@ -46,7 +47,7 @@ def gate_problems(
     return problems
 
 
-def _lost_text(settings: RunSettings, counts: JsonObject, lost_places: Callable[[], list[str]]) -> str:
+def _lost_text(settings: RunSettings, counts: RunCounts, lost_places: Callable[[], list[str]]) -> str:
     """Returns source and position of lost records that leave a gate undecided; empty if there are none."""
     records = counts["lost_records"] if settings.max_failure_ratio is None else 0
     return f"lost: {names_text(lost_places(), LONGEST_PLACE)}" if records or counts["lost_cases"] else ""
@@ -57,7 +58,9 @@ def _see(settings: RunSettings, table: str) -> str:
     return f"see {table}-*" if settings.output else f"see result.{table}"
 
 
-def _nothing_scored(settings: RunSettings, counts: JsonObject, rows: Sequence[JsonObject]) -> list[str]:
+def _nothing_scored(
+    settings: RunSettings, counts: RunCounts, rows: Sequence[MetricsByAppVersionRow]
+) -> list[str]:
     """Returns why no conversation has a score or a verdict; empty if one has."""
     if any(row["scored"] for row in rows):
         return []
@@ -74,13 +77,15 @@ def _nothing_scored(settings: RunSettings, counts: JsonObject, rows: Sequence[Js
     return [f"no conversation was scored: {reason}"]
 
 
-def _is_balanced(counts: JsonObject) -> bool:
+def _is_balanced(counts: RunCounts) -> bool:
     conversations = counts["results"] + counts["lost_conversations"]
     records = counts["parsed_records"] + counts["lost_records"]
     return bool(conversations == counts["conversations"] and records == counts["records"])
 
 
-def _gate(name: str, settings: RunSettings, counts: JsonObject, rows: Sequence[JsonObject]) -> str | None:
+def _gate(
+    name: str, settings: RunSettings, counts: RunCounts, rows: Sequence[MetricsByAppVersionRow]
+) -> str | None:
     own = [row for row in rows if row["criterion"] == name and row["level"] == "conversation"]
     failed = sum(row["fail_count"] for row in own)
     undecided = sum(row["count"] - row["pass_count"] - row["fail_count"] for row in own)

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from turnwise.pipeline.settings.run import RunSettings
 from turnwise.schemas.judge_config import JudgeConfig
+from turnwise.schemas.rows import MetricsByAppVersionRow
 from turnwise.schemas.values import JsonObject
 from turnwise.transforms.judging.limits.counts import JudgeUsage, total_cost
 from turnwise.transforms.scoring.verdict import STATUS
@@ -35,7 +36,7 @@ def _figures(usage: JudgeUsage) -> JsonObject:
     }
 
 
-def judge_text(settings: RunSettings, usage: Usage, rows: Sequence[JsonObject]) -> str:
+def judge_text(settings: RunSettings, usage: Usage, rows: Sequence[MetricsByAppVersionRow]) -> str:
     """Returns the lines about the judge; "" if there are none.
 
     Args:

@@ -3,9 +3,11 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from turnwise.pipeline.report.counts import RunCounts
 from turnwise.pipeline.report.judge import Usage, judge_text
 from turnwise.pipeline.report.table import balance_text, custom_text, guesses_text, idle_text, version_table
 from turnwise.pipeline.settings.run import RunSettings
+from turnwise.schemas.rows import MetricsByAppVersionRow
 from turnwise.schemas.values import JsonObject
 
 
@@ -19,13 +21,13 @@ class Figures(NamedTuple):
         unread: Incomplete ends of a stream's input that were not read, one line each.
     """
 
-    counts: JsonObject
+    counts: RunCounts
     usage: Usage
     guesses: JsonObject
     unread: Sequence[str] = ()
 
 
-def summary_text(settings: RunSettings, figures: Figures, rows: Sequence[JsonObject]) -> str:
+def summary_text(settings: RunSettings, figures: Figures, rows: Sequence[MetricsByAppVersionRow]) -> str:
     """Returns the table of app versions, what became of every record, and what the judge did.
 
     Args:

@@ -4,6 +4,8 @@ from collections import Counter
 from collections.abc import Sequence
 
 from turnwise.pipeline.io.terminal import LONGEST_NAME, columns, padded, printable
+from turnwise.pipeline.report.counts import RunCounts
+from turnwise.schemas.rows import MetricsByAppVersionRow
 from turnwise.schemas.values import JsonObject
 from turnwise.transforms.criteria import CRITERIA, Criterion
 from turnwise.transforms.criteria.custom import CustomMetric
@@ -13,7 +15,9 @@ _GAP = "  "
 _REASONS_SHOWN = 3
 
 
-def version_table(rows: Sequence[JsonObject], criteria: Sequence[str], failures: dict[str, int]) -> str:
+def version_table(
+    rows: Sequence[MetricsByAppVersionRow], criteria: Sequence[str], failures: dict[str, int]
+) -> str:
     """Returns a table with one column per app version.
 
     Args:
@@ -39,7 +43,9 @@ def version_table(rows: Sequence[JsonObject], criteria: Sequence[str], failures:
     return _aligned(lines)
 
 
-def _row_of(by_key: dict[tuple[str, str, str], JsonObject], version: str, name: str) -> JsonObject | None:
+def _row_of(
+    by_key: dict[tuple[str, str, str], MetricsByAppVersionRow], version: str, name: str
+) -> MetricsByAppVersionRow | None:
     """Returns the row to show: by turn for latencies and counts, by conversation for scores."""
     levels = ("conversation", "turn") if _has_scale(name) else ("turn", "conversation")
     return by_key.get((version, name, levels[0])) or by_key.get((version, name, levels[1]))
@@ -53,20 +59,20 @@ def _headings(versions: Sequence[str]) -> list[str]:
     return [s if shown.count(s) == 1 else f"{s} #{number}" for number, s in enumerate(shown, 1)]
 
 
-def _pass_rate(row: JsonObject | None) -> str:
+def _pass_rate(row: MetricsByAppVersionRow | None) -> str:
     if row is None or row["pass_rate"] is None:
         return "-"
     low, high = row["pass_rate_low"], row["pass_rate_high"]
     return f"{row['pass_rate']:.0%} ({row['pass_count']} of {row['scored']}, {low:.0%} to {high:.0%})"
 
 
-def _repeated(row: JsonObject | None) -> JsonObject | None:
+def _repeated(row: MetricsByAppVersionRow | None) -> JsonObject | None:
     """Returns the figures of repeated runs, if a case ran at least twice."""
     repeats = row["repeats"] if row else None
     return repeats if repeats and len(repeats["pass_hat_k"]) > 1 else None
 
 
-def _repeats(row: JsonObject | None) -> str:
+def _repeats(row: MetricsByAppVersionRow | None) -> str:
     repeats = _repeated(row)
     if repeats is None:
         return "-"
@@ -78,7 +84,7 @@ def _repeats(row: JsonObject | None) -> str:
     return f"k={hat['k']}{cases}: {', '.join(shown)}"
 
 
-def _mean(row: JsonObject | None) -> str:
+def _mean(row: MetricsByAppVersionRow | None) -> str:
     if row is None or row["mean"] is None:
         return "-"
     if row["unit"] == "seconds":
@@ -91,7 +97,9 @@ def _has_scale(name: str) -> bool:
     return kind is None or kind.scale is not None
 
 
-def _total(by_key: dict[tuple[str, str, str], JsonObject], version: str, names: Sequence[str]) -> str:
+def _total(
+    by_key: dict[tuple[str, str, str], MetricsByAppVersionRow], version: str, names: Sequence[str]
+) -> str:
     """Returns how many scores of a version have no value, at the displayed level."""
     rows = (_row_of(by_key, version, name) for name in names)
     return str(sum(row["unscored"] for row in rows if row is not None))
@@ -106,7 +114,7 @@ def _aligned(lines: Sequence[Sequence[str]]) -> str:
     return "\n".join(line.rstrip() for line in filled)
 
 
-def balance_text(counts: JsonObject) -> str:
+def balance_text(counts: RunCounts) -> str:
     """Returns the lines that balance records, conversations and cases, with the most frequent failures."""
     lines = [
         f"{counts['records']} records = {counts['parsed_records']} parsed + {counts['lost_records']} failed; "
@@ -122,10 +130,10 @@ def balance_text(counts: JsonObject) -> str:
             f"{late} conversations came later than --allowed_lateness; they were added to their windows "
             "at the end"
         )
-    for name in ("failures", "findings"):
-        if counts[name]:
-            most = list(counts[name].items())[:_REASONS_SHOWN]
-            more = sum(counts[name].values()) - sum(count for _, count in most)
+    for name, numbers in (("failures", counts["failures"]), ("findings", counts["findings"])):
+        if numbers:
+            most = list(numbers.items())[:_REASONS_SHOWN]
+            more = sum(numbers.values()) - sum(count for _, count in most)
             shown = [f"{count} {printable(reason, LONGEST_NAME)}" for reason, count in most] + (
                 [f"{more} others"] if more else []
             )
@@ -133,7 +141,7 @@ def balance_text(counts: JsonObject) -> str:
     return "\n".join(lines)
 
 
-def idle_text(criteria: Sequence[Criterion], rows: Sequence[JsonObject]) -> str:
+def idle_text(criteria: Sequence[Criterion], rows: Sequence[MetricsByAppVersionRow]) -> str:
     """Returns the line about criteria with a threshold that applied to no conversation; "" if none."""
     seen = {row["criterion"] for row in rows}
     idle = [c.name for c in criteria if c.threshold is not None and c.name not in seen]

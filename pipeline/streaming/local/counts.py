@@ -3,27 +3,34 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
-from turnwise.pipeline.report.counts import failure_counters, named_counts
+from turnwise.pipeline.report.counts import RunCounts, failure_counters, named_counts
 from turnwise.schemas.rows import FailureRow
-from turnwise.schemas.values import JsonObject
 from turnwise.transforms.scoring.findings import STAGE
 from turnwise.transforms.scoring.inferred_effects import GUESS
 from turnwise.transforms.streaming.outcome import RecordOutcome
 
 _READING = ("read", "parse")
-_PLAIN = ("records", "lost_records", "lost_conversations", "results", "lost_cases", "replaced", "repeated")
 
 
-def stream_counts(counts: Mapping[str, int]) -> JsonObject:
-    """Returns the stored counts under the names that every run reports.
-
-    `replaced` counts results that a later revision replaced, `repeated` conversations that arrived again
-    unchanged.
-    """
-    found: JsonObject = {name: counts.get(name, 0) for name in _PLAIN}
-    found["parsed_records"] = found["records"] - found["lost_records"]
-    found["conversations"] = found["results"] + found["lost_conversations"]
-    return {**found, "cases": 0, "unused_cases": 0, **named_counts(counts)}
+def stream_counts(counts: Mapping[str, int]) -> RunCounts:
+    """Returns the stored counts under the names that every run reports."""
+    number, named = Counter(counts), named_counts(counts)
+    return {
+        "records": number["records"],
+        "lost_records": number["lost_records"],
+        "lost_conversations": number["lost_conversations"],
+        "results": number["results"],
+        "lost_cases": number["lost_cases"],
+        "replaced": number["replaced"],
+        "repeated": number["repeated"],
+        "parsed_records": number["records"] - number["lost_records"],
+        "conversations": number["results"] + number["lost_conversations"],
+        "cases": 0,
+        "unused_cases": 0,
+        "failures": named["failures"],
+        "failures_by_version": named["failures_by_version"],
+        "findings": named["findings"],
+    }
 
 
 def outcome_counts(outcome: RecordOutcome) -> Counter[str]:

@@ -14,7 +14,7 @@ from turnwise.pipeline.streaming.inputs.source import StreamSource
 from turnwise.pipeline.streaming.local.counts import stream_counts
 from turnwise.pipeline.streaming.local.engine import Engine
 from turnwise.pipeline.streaming.local.runtime import Runtime
-from turnwise.schemas.values import JsonObject
+from turnwise.schemas.rows import MetricsByAppVersionRow
 from turnwise.transforms.beam.progress import PROGRESS
 from turnwise.transforms.judging.progress import JUDGING
 
@@ -46,7 +46,7 @@ class Snapshot:
     held: int
     backlog: int | None
     asking: int
-    rows: Sequence[JsonObject]
+    rows: Sequence[MetricsByAppVersionRow]
     failures: dict[str, int]
     lost: int
 

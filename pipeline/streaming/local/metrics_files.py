@@ -4,12 +4,14 @@ import json
 from collections.abc import Container, Iterable, Sequence
 from pathlib import Path
 from threading import Lock
+from typing import cast
 
 from turnwise.pipeline.batch.build import aggregate_versions
 from turnwise.pipeline.io.directory import AGGREGATED, SINGLE_FILES
 from turnwise.pipeline.io.tables.base import document_content, table_content
 from turnwise.pipeline.settings.run import DEFAULT_OUTPUT_FORMAT
 from turnwise.pipeline.streaming.restored import WindowSum
+from turnwise.schemas.rows import MetricsByAppVersionRow
 from turnwise.schemas.values import JsonObject
 from turnwise.transforms.metrics.rows import slice_rows, turn_rows, version_rows
 from turnwise.transforms.metrics.state import MetricsState
@@ -56,11 +58,12 @@ class MetricsFiles:
         with self._lock:
             return sum(rows[0]["conversations"] for rows in self._rows[BY_VERSION].values())
 
-    def window_rows(self) -> list[JsonObject]:
+    def window_rows(self) -> list[MetricsByAppVersionRow]:
         """Returns the rows by app version of the newest window."""
         with self._lock:
             newest = max((key[0] for key in self._rows[BY_VERSION]), default=None)
-            return [row for key, rows in self._rows[BY_VERSION].items() if key[0] == newest for row in rows]
+            groups = [rows for key, rows in self._rows[BY_VERSION].items() if key[0] == newest]
+        return cast("list[MetricsByAppVersionRow]", [row for rows in groups for row in rows])
 
     def complete(self, sums: Iterable[WindowSum], length: float) -> None:
         """Replaces the rows of windows that differ from the stored sums; `length` in seconds."""

@@ -178,7 +178,8 @@ def _pipeline(
 
 def _report(settings: RunSettings, store: StreamStorage, late: int, unread: Sequence[str]) -> int:
     run_id = settings.run.run_id
-    rows = [dict(row) for entry in sorted(store.totals.items()) for row in version_rows(entry, run_id)]
-    counts = {**stream_counts(store.counts), "late_conversations": late, "unread_ends": len(unread)}
+    rows = [row for entry in sorted(store.totals.items()) for row in version_rows(entry, run_id)]
+    counts = stream_counts(store.counts)
+    counts["late_conversations"], counts["unread_ends"] = late, len(unread)
     figures = Figures(counts, JUDGING.judged, guesses_by_tool(store.counts), unread)
     return report(settings, figures, rows)
