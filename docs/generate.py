@@ -1,17 +1,20 @@
-"""Writes criteria-reference.md from the classes of the criteria: `python docs/generate.py`."""
+"""Writes the pages that are made from classes: `python docs/generate.py`.
+
+criteria-reference.md is made from the classes of the criteria, columns.md from those of the rows.
+"""
 
 import inspect
 import json
 import re
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, get_args, get_origin
+from typing import Any, Literal, NamedTuple, get_args, get_origin, get_type_hints
 
 from pydantic.fields import FieldInfo
 
+from turnwise.schemas.rows import TABLES, MetricRow
 from turnwise.transforms.criteria import CRITERIA
 from turnwise.transforms.criteria.base import Criterion, JudgedCriterion
 
-PAGE = Path(__file__).with_name("criteria-reference.md")
 _COMMON = {"threshold", "judge_model_options", "sample_rate", "tools"}
 _INTRODUCTION = """\
 # Reference of the criteria
@@ -21,6 +24,14 @@ _INTRODUCTION = """\
 [Criteria](criteria.md) explains how values are compared. Every criterion has the field `threshold`. A judged
 criterion also has `judge_model_options` (`judge_model`, `judge_model_config`, `num_samples`) and
 `sample_rate` (0 to 1).
+"""
+_COLUMNS = """\
+# Columns of the tables
+
+<!-- Made by `python docs/generate.py` from the classes in schemas/rows.py. Do not edit. -->
+
+[Outputs](outputs.md) lists the files. JSON Lines, Avro and the data frames of the
+[Python API](python-api.md) have these columns. In Avro and Arrow, an object is its JSON text.
 """
 _TABLE = "| criterion | when to use | scale | threshold |\n|---|---|---|---|\n"
 
@@ -48,7 +59,8 @@ def shipped() -> dict[str, type[Criterion]]:
 
 def read_docstring(kind: type) -> Docstring:
     """Returns the parts of a class's docstring; "" and {} for those that it does not have."""
-    head, _, attributes = inspect.cleandoc(kind.__doc__ or "").partition("\nAttributes:\n")
+    text = inspect.cleandoc(kind.__doc__ or "").partition("\n>>>")[0]
+    head, _, attributes = text.partition("\nAttributes:\n")
     paragraphs = [" ".join(text.split()) for text in head.strip().split("\n\n")]
     when = next((text.partition(": ")[2] for text in paragraphs if text.startswith("When to use: ")), "")
     entries = [" ".join(text.split()) for text in re.split(r"\n(?=    \w+: )", attributes) if text.strip()]
@@ -67,8 +79,29 @@ def own_fields(kind: type[Criterion]) -> dict[str, FieldInfo]:
     return {name: field for name, field in kind.model_fields.items() if name not in _COMMON}
 
 
-def page() -> str:
-    """Returns the text of the page."""
+def columns_page() -> str:
+    """Returns the text of columns.md."""
+    parts = [_COLUMNS]
+    for name, kind in TABLES.items():
+        if name == "metrics_by_app_version":
+            parts.append(_columns_section("Metrics", MetricRow, set()))
+        parts.append(_columns_section(name, kind, set(MetricRow.__annotations__)))
+    return "\n".join(parts)
+
+
+def _columns_section(title: str, kind: type, common: set[str]) -> str:
+    text = read_docstring(kind)
+    hints = get_type_hints(kind)
+    shared = common <= hints.keys()
+    own = [name for name in hints if not (shared and name in common)]
+    more = " It has the columns of [all metrics](#metrics), and:" if shared and common else ""
+    rows = [f"| `{name}` | {_type(hints[name])} | {text.fields[name]} |\n" for name in own]
+    head = "| column | type | meaning |\n|---|---|---|\n"
+    return f"## {title}\n\n{' '.join(text.description)}{more}\n\n{head}{''.join(rows)}"
+
+
+def criteria_page() -> str:
+    """Returns the text of criteria-reference.md."""
     judged = {name: kind for name, kind in shipped().items() if issubclass(kind, JudgedCriterion)}
     measured = {name: kind for name, kind in shipped().items() if name not in judged}
     parts = [_INTRODUCTION]
@@ -119,7 +152,7 @@ def _gate(kind: type[Criterion]) -> str:
 def _type(annotation: Any) -> str:
     if get_origin(annotation) is Literal:
         return ", ".join(f"`{value}`" for value in get_args(annotation))
-    names = {bool: "boolean", str: "text", int: "number", float: "number", list: "list", dict: "object"}
+    names = {bool: "boolean", str: "text", int: "integer", float: "number", list: "list", dict: "object"}
     chosen = get_origin(annotation) or annotation
     if chosen in names:
         return names[chosen]
@@ -130,5 +163,9 @@ def _default(field: FieldInfo) -> str:
     return json.dumps(field.get_default(call_default_factory=True))
 
 
+PAGES = {"criteria-reference": criteria_page, "columns": columns_page}
+"""Name of a page -> the function that makes it."""
+
 if __name__ == "__main__":
-    PAGE.write_text(page(), encoding="utf-8")
+    for name, make in PAGES.items():
+        Path(__file__).with_name(f"{name}.md").write_text(make(), encoding="utf-8")

@@ -1,6 +1,7 @@
 """Generates Avro schemas of the rows; `python -m turnwise.schemas.avro_schema` writes `schemas/avro/`."""
 
 import json
+import re
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, get_args, get_origin, get_type_hints
@@ -16,7 +17,7 @@ def avro_schema(table: str) -> JsonObject:
     """Returns the Avro schema of a table; a JSON object is a string that holds its JSON text."""
     row = TABLES[table]
     fields = [_field(name, hint) for name, hint in get_type_hints(row).items()]
-    doc = " ".join((row.__doc__ or "").partition(">>>")[0].split())
+    doc = " ".join(re.split("Attributes:|>>>", row.__doc__ or "")[0].split())
     return {"type": "record", "name": row.__name__, "namespace": "turnwise", "doc": doc, "fields": fields}
 
 

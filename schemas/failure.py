@@ -1,10 +1,13 @@
 """Failures (dead letters): records that could not be read, parsed, matched or scored."""
 
 from dataclasses import dataclass
+from typing import Literal
 
 from turnwise.schemas.record import Receipt, Record
 
 KEPT_RECORD_BYTES = 65_536
+Stage = Literal["read", "parse", "parse_case", "assemble", "match", "score", "check", "alert"]
+"""The step that failed; `check`: a problem of a record that is scored nevertheless."""
 
 
 @dataclass(slots=True)
@@ -12,8 +15,7 @@ class Failure:
     """One failure; the run continues.
 
     Attributes:
-        stage: `read`, `parse`, `parse_case`, `assemble`, `match`, `score` or `alert`; `check`: a problem of
-            a record that is scored nevertheless.
+        stage: The step that failed.
         error_type: Class of the error.
         message: Description in one line.
         source: File of the record.
@@ -27,7 +29,7 @@ class Failure:
         joined: In a stream, the joined record that was lost; None: there is none.
     """
 
-    stage: str
+    stage: Stage
     error_type: str
     message: str
     source: str | None = None
@@ -42,7 +44,7 @@ class Failure:
 
 
 def record_failure(
-    stage: str, error: BaseException, record: Record, conversation_id: str | None = None
+    stage: Stage, error: BaseException, record: Record, conversation_id: str | None = None
 ) -> Failure:
     """Returns the failure row of a record that raised `error`."""
     return Failure(

@@ -6,7 +6,28 @@ from turnwise.schemas.values import JsonObject
 
 
 class ScoreRow(TypedDict):
-    """One score. `turn_index` null: the whole conversation; `value` null: unscored, see `reason`.
+    """One score of a turn or of a whole conversation.
+
+    Attributes:
+        run_id: Id of the run.
+        conversation_id: Id of the conversation.
+        eval_id: Id of the eval case; null: there is none.
+        app_version: Version of the agent; null: the log does not state it.
+        turn_index: 0-based turn; null: the whole conversation.
+        criterion: Name of the criterion.
+        value: The score, on the scale of the criterion; null: unscored.
+        outcome: PASS or FAIL by the threshold; null: unscored, or no threshold.
+        threshold: The applied threshold; null: there is none.
+        label: A short result (`MISSING_TURN`), or the measured item (a tool, a model).
+        reason: Why there is no value or no outcome.
+        explanation: Why the score fails: what was expected, and what was said or called instead.
+        details: Evidence of the criterion, in a form of its own.
+        judge: Usage of the judge: `model`, `prompt_version`, `samples`, `tokens_in`, `tokens_out`, `cached`;
+            null: the score was measured, or no judge was asked.
+        event_time: Time of the turn or, without it, start of the conversation, in RFC 3339.
+        language: Language of the conversation (BCP 47).
+        tags: Tags of the conversation and of its case.
+        revision: In a stream, the revision of the conversation; the row with the highest one counts.
 
     >>> import turnwise
     >>> turn = {"user": "Hi", "agent": "Hello", "expected": {"response": "Hello there"}}
@@ -37,7 +58,16 @@ class ScoreRow(TypedDict):
 
 
 class ResultRow(TypedDict):
-    """One evaluation result; `result` is a CES EvaluationResult in proto3 JSON.
+    """One evaluation result of a conversation.
+
+    Attributes:
+        name: Resource name of the result.
+        conversation_id: Id of the conversation.
+        eval_id: Id of the eval case; null: there is none.
+        eval_set_id: Id of the eval set of the case.
+        app_version: Version of the agent; null: the log does not state it.
+        evaluation_status: The verdict, PASS or FAIL; null: not decided.
+        result: A CES EvaluationResult in proto3 JSON.
 
     >>> import turnwise
     >>> turn = {"user": "Hi", "agent": "Hello", "expected": {"response": "Hello there"}}
@@ -57,14 +87,34 @@ class ResultRow(TypedDict):
 
 
 class MetricRow(TypedDict):
-    """Figures of one criterion, over turns (`level` turn) or whole conversations (`level` conversation).
+    """Figures of one criterion over turns or whole conversations.
 
-    `mean_low` and `mean_high` are the mean if
-    everything unscored stood at the bottom, or at the top, of the criterion's scale. `pass_rate_low` and
-    `pass_rate_high` bound the pass rate with 95 % confidence (Wilson). Quantiles are of latencies only.
-    A stream's rows are those of one window: `window_start` and `window_end` in RFC 3339, the end exclusive,
-    `pane` `EARLY`, `ON_TIME`, `LATE` or `UNKNOWN`, and `revision`, which counts how often the window gave
-    figures, from 0. All four are null in a batch.
+    Attributes:
+        run_id: Id of the run.
+        app_version: Version of the agent; null: the logs do not state it.
+        criterion: Name of the criterion. `evaluation_status` counts the verdicts; its PASS is 1, its FAIL 0.
+        level: `turn`, or `conversation`: scores of whole conversations.
+        unit: Unit of the values: `score`, `seconds` or `count`.
+        count: Number of scores, those without a value included.
+        scored: Scores with a value.
+        unscored: Scores without a value.
+        errors: How often the criterion failed with an error.
+        mean: Mean of the values.
+        mean_low: Mean if everything unscored had the lowest value of the scale; null: it has none.
+        mean_high: Mean if everything unscored had the highest value of the scale; null: it has none.
+        stddev: Sample standard deviation; null: fewer than two values.
+        pass_count: Scores with the outcome PASS.
+        fail_count: Scores with the outcome FAIL.
+        pass_rate: Share of PASS in all outcomes, 0 to 1; null: there is no outcome.
+        pass_rate_low: Lower bound of the 95 % Wilson interval of the pass rate.
+        pass_rate_high: Upper bound of that interval.
+        p50: Median, of latencies only. Quantiles are within 0.1 % of the value.
+        p90: 90th percentile, of latencies only.
+        p99: 99th percentile, of latencies only.
+        window_start: In a stream, start of the window in RFC 3339; null in a batch, as in the next three.
+        window_end: End of the window, exclusive.
+        pane: `EARLY`, `ON_TIME`, `LATE` or `UNKNOWN`.
+        revision: How many rows the window had before, from 0; the row with the highest one counts.
     """
 
     run_id: str
@@ -97,9 +147,12 @@ class MetricRow(TypedDict):
 class MetricsByAppVersionRow(MetricRow):
     """One criterion over an app version; the row of the criterion `evaluation_status` counts verdicts.
 
-    `conversations` and `turns` are those of the version, the same in all of its rows. `sampled_out` are the
-    conversations that a judge was not asked about because of a sample rate. `repeats` holds
-    pass^k and pass@k over the runs of each case with 95 % intervals (Wilson, over the cases).
+    Attributes:
+        conversations: Conversations of the version, the same in all of its rows.
+        turns: Their recorded turns.
+        sampled_out: Conversations that the judge was not asked about because of a sample rate.
+        repeats: pass^k and pass@k over the runs of each case, with 95 % Wilson intervals over the cases, in
+            `cases`, `runs`, `pass_hat_k`, `pass_at_k`; null for turns, and where no case was decided.
 
     >>> import turnwise
     >>> turn = {"user": "Hi", "agent": "Hello", "expected": {"response": "Hello there"}}
@@ -116,7 +169,10 @@ class MetricsByAppVersionRow(MetricRow):
 
 
 class MetricsByTurnRow(MetricRow):
-    """One criterion over one 0-based turn index of an app version.
+    """One criterion over one turn index of an app version.
+
+    Attributes:
+        turn_index: 0-based turn.
 
     >>> import turnwise
     >>> turn = {"user": "Hi", "agent": "Hello", "expected": {"response": "Hello there"}}
@@ -132,8 +188,11 @@ class MetricsByTurnRow(MetricRow):
 class MetricsBySliceRow(MetricRow):
     """One criterion over one slice of an app version: the turns with a label, and their conversations.
 
-    `conversations` and `turns` are those of the slice, the same in all of its rows; `share_of_turns` is the
-    share of the version's turns that are in it.
+    Attributes:
+        slice: Name of the slice (`skipped:NO_RELEVANT_CONTENT`, `language:ko`).
+        conversations: Conversations with a turn in the slice, the same in all of its rows.
+        turns: Turns in the slice.
+        share_of_turns: Their share of the version's turns, 0 to 1.
 
     >>> import turnwise
     >>> turn = {"user": "Hi", "agent": "Hello", "expected": {"response": "Hello there"}}
@@ -150,7 +209,20 @@ class MetricsBySliceRow(MetricRow):
 
 
 class FailureRow(TypedDict):
-    """One thing that could not be read, parsed, matched or scored.
+    """One failure, or one finding.
+
+    Attributes:
+        run_id: Id of the run.
+        stage: `read`, `parse`, `parse_case`, `assemble`, `match`, `score` or `alert`; `check`: a finding.
+        error_type: Class of the error, or kind of the finding.
+        message: Description in one line.
+        source: File or address of the record.
+        position: 1-based line or index in the file; 0: the file as a whole.
+        record: Text of the record, its first 64 KiB.
+        conversation_id: Id of the conversation, if known.
+        criterion: Criterion that failed with an error (stage `score` only).
+        app_version: Version of the agent, if known.
+        turn_index: 0-based turn (stages `score` and `check` only); null: the whole conversation.
 
     >>> import turnwise
     >>> result = turnwise.evaluate({"conversation_id": "c1", "turns": []})

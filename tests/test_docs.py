@@ -6,20 +6,22 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import get_args, get_type_hints
 
 import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
 
-from docs.generate import PAGE, field_meaning, own_fields, read_docstring, shipped
-from docs.generate import page as reference_page
+from docs.generate import PAGES as GENERATED
+from docs.generate import field_meaning, own_fields, read_docstring, shipped
 from tests.documentation import DOCS, PAGES, ROOT, TEXT, page, table
 from turnwise.pipeline.cli.arguments import add_arguments
 from turnwise.pipeline.service.arguments import add_serve_arguments
 from turnwise.pipeline.service.mcp.tools import TOOLS
 from turnwise.schemas.alert_config import AlertRule
 from turnwise.schemas.config import EvalConfig
+from turnwise.schemas.failure import Stage
 from turnwise.schemas.judge_config import JudgeConfig
-from turnwise.schemas.rows import ScoreRow
+from turnwise.schemas.rows import TABLES
 from turnwise.transforms.formats.base import log_formats
 from turnwise.transforms.scoring.config import build_criteria, parse_config
 
@@ -133,9 +135,20 @@ def test_every_key_of_a_judge_and_of_a_rule_has_its_row() -> None:
     assert rule == set(AlertRule.model_fields)
 
 
-def test_every_column_of_a_score_row_has_its_row() -> None:
-    columns = [name for row in table(page("outputs"), "column") for name in re.findall(r"`(\w+)`", row[0])]
-    assert sorted(columns) == sorted(ScoreRow.__annotations__)
+def test_every_column_has_its_row() -> None:
+    sections = {part.split("\n")[0]: part for part in page("columns").split("\n## ")}
+    shared = [row[0] for row in table(sections["Metrics"], "column")]
+    for name, kind in TABLES.items():
+        found = [row[0] for row in table(sections[name], "column")]
+        known = found if "(#metrics)" not in sections[name] else [*shared, *found]
+        assert [column.strip("`") for column in known] == list(get_type_hints(kind)), name
+
+
+def test_every_file_and_every_stage_of_a_failure_has_its_row() -> None:
+    files = {row[0].strip("`").removesuffix("-*") for row in table(page("outputs"), "file")}
+    assert files == {*TABLES, "aggregated_metrics.json", "run.json"}
+    stages = [row[0].strip("`") for row in table(page("outputs"), "stage")]
+    assert stages == list(get_args(Stage))
 
 
 def test_the_default_criteria_are_the_ones_that_are_named() -> None:
@@ -144,8 +157,9 @@ def test_the_default_criteria_are_the_ones_that_are_named() -> None:
     assert named == {criterion.name for criterion in build_criteria(parse_config("{}"))}
 
 
-def test_the_reference_of_the_criteria_is_generated() -> None:
-    assert PAGE.read_text(encoding="utf-8") == reference_page(), "run: python docs/generate.py"
+@pytest.mark.parametrize("name", GENERATED)
+def test_a_page_is_generated_anew_when_its_classes_change(name: str) -> None:
+    assert page(name) == GENERATED[name](), "run: python docs/generate.py"
 
 
 @pytest.mark.parametrize("name", shipped())

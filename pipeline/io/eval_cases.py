@@ -8,7 +8,7 @@ from turnwise.pipeline.io.files import file_patterns, file_records, matched_file
 from turnwise.pipeline.settings.run import RunSettings
 from turnwise.pipeline.store.urls import is_store_url
 from turnwise.schemas.case import CaseKey, EvalCase
-from turnwise.schemas.failure import Failure
+from turnwise.schemas.failure import Failure, Stage
 from turnwise.schemas.record import Record
 from turnwise.transforms.formats.parsing import distinct_case, parse_case
 from turnwise.transforms.formats.registry import CaseReader
@@ -52,7 +52,7 @@ def read_cases(
 
 
 def case_records(
-    option: str, paths: Sequence[str], limit: int, store_app: str = "", stage: str = "read"
+    option: str, paths: Sequence[str], limit: int, store_app: str = "", stage: Stage = "read"
 ) -> Iterator[Record | Failure]:
     """Yields the records of files and stores.
 

@@ -9,7 +9,7 @@ from turnwise.pipeline.io.file_kinds import KIND_BYTES, check_text
 from turnwise.pipeline.io.records import GZIP_MAGIC, OTHER_SUFFIXES, SUFFIXES, split_records, unzipped
 from turnwise.pipeline.io.walking import Unreadable, files_at, look_at, name_problem, shown_path
 from turnwise.schemas.config import ConfigError
-from turnwise.schemas.failure import Failure, record_failure
+from turnwise.schemas.failure import Failure, Stage, record_failure
 from turnwise.schemas.record import Record
 
 
@@ -107,7 +107,7 @@ def _opened(path: str) -> BinaryIO:
     return opened
 
 
-def file_records(path: str | Failure, limit: int, stage: str = "read") -> Iterator[Record | Failure]:
+def file_records(path: str | Failure, limit: int, stage: Stage = "read") -> Iterator[Record | Failure]:
     """Yields the records of one of the `matched_files`; an unreadable file is a failure of `stage`."""
     if isinstance(path, Failure):
         yield path

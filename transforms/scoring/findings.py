@@ -1,6 +1,7 @@
 """Findings of a record, its eval case and its answers: problems that do not prevent scoring."""
 
 from collections.abc import Iterator
+from typing import Final
 
 from turnwise.schemas.conversation import Turn
 from turnwise.schemas.failure import Failure
@@ -8,7 +9,7 @@ from turnwise.schemas.grounded import Problem
 from turnwise.transforms.answers.checks import found_problems
 from turnwise.transforms.matching.sample import Sample
 
-STAGE = "check"
+STAGE: Final = "check"
 """Stage of findings in the table of failures."""
 UNREAD_EXPECTATION = "UnreadExpectation"
 UNKNOWN_CASE = "UnknownCase"
