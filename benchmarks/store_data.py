@@ -15,7 +15,7 @@ from turnwise.schemas.jsonio import dump_json
 from turnwise.schemas.record import Record
 from turnwise.schemas.run import RunInfo
 from turnwise.transforms.evaluation import evaluate
-from turnwise.transforms.formats.registry import LogReader
+from turnwise.transforms.formats.readers import LogReader
 from turnwise.transforms.matching.cases import CaseIndex
 from turnwise.transforms.matching.sample import Sample
 from turnwise.transforms.scoring.config import build_criteria

@@ -41,7 +41,7 @@ def with_credentials(server):
 @pytest.fixture
 def unchanged() -> Iterator[None]:
     """Removes from this process, in the end, what examples add."""
-    from turnwise.pipeline.io.tables.base import SINKS
+    from turnwise.pipeline.io.sinks.base import SINKS
     from turnwise.schemas.registry import PLUGINS
     from turnwise.transforms.criteria import CRITERIA
     from turnwise.transforms.formats.base import FORMATS, _in_order

@@ -22,7 +22,7 @@ from turnwise.pipeline.service.arguments import parse_serve_options
 from turnwise.schemas.config import CesConfig
 from turnwise.schemas.record import Record
 from turnwise.transforms.formats.events import ConversationEvent
-from turnwise.transforms.formats.registry import CaseReader, LogReader
+from turnwise.transforms.formats.readers import CaseReader, LogReader
 from turnwise.transforms.scoring.config import build_criteria, parse_config
 
 OWN = re.compile(r"^(?:tail .* \| |\w+=\S+ )?(?:turnwise|\./run_local\.sh) (?P<arguments>.*)$")

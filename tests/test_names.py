@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from turnwise.pipeline.io.tables.base import SINKS
+from turnwise.pipeline.io.sinks.base import SINKS
 from turnwise.schemas.config import DEFAULT_CRITERIA
 from turnwise.transforms.criteria import CRITERIA
 from turnwise.transforms.formats.base import FORMATS
@@ -16,13 +16,12 @@ FOLDERS = [
     (CRITERIA, "transforms/criteria/"),
     (FORMATS, "transforms/formats/"),
     (JUDGES, "transforms/judging/judges/"),
-    (SINKS, "pipeline/io/tables/"),
+    (SINKS, "pipeline/io/sinks/"),
 ]
 ALLOWED = {
     **{name: {"schemas/config.py"} for name in DEFAULT_CRITERIA},
     # Words of the wire formats, and of CES's own results.
     "hallucination": {"transforms/ces/", "pipeline/store/result_parts.py"},
-    "scenario_expectations": {"transforms/ces/judgements.py"},
     "semantic_similarity": {"transforms/formats/ces/cases.py"},
     "grounding_score": {"transforms/formats/discovery_engine/format.py"},
     "safety_ratings": {"transforms/formats/adk/content.py", "transforms/formats/discovery_engine/format.py"},

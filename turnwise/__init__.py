@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from turnwise.pipeline.api.reading import ReadError, read_cases, read_conversations
     from turnwise.pipeline.api.result import RunResult
     from turnwise.pipeline.api.table import Table
-    from turnwise.pipeline.io.tables.base import SinkKind, register_sink
+    from turnwise.pipeline.io.sinks.base import SinkKind, register_sink
     from turnwise.schemas.case import EvalCase
     from turnwise.schemas.config import ConfigError, EvalConfig
     from turnwise.schemas.conversation import Conversation, Turn
@@ -89,7 +89,7 @@ _MODULES = {
     "pipeline.api.reading": ("ReadError", "read_cases", "read_conversations"),
     "pipeline.api.result": ("RunResult",),
     "pipeline.api.table": ("Table",),
-    "pipeline.io.tables.base": ("SinkKind", "register_sink"),
+    "pipeline.io.sinks.base": ("SinkKind", "register_sink"),
     "schemas.case": ("EvalCase",),
     "schemas.config": ("ConfigError", "EvalConfig"),
     "schemas.conversation": ("Conversation", "Turn"),

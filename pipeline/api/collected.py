@@ -16,7 +16,7 @@ from turnwise.schemas.conversation import Conversation
 from turnwise.schemas.failure import Failure, record_failure
 from turnwise.schemas.rows import FailureRow, ResultRow, ScoreRow
 from turnwise.transforms.evaluation import decide
-from turnwise.transforms.formats.registry import CaseReader, LogReader
+from turnwise.transforms.formats.readers import CaseReader, LogReader
 from turnwise.transforms.matching.cases import CaseIndex, match_case
 from turnwise.transforms.matching.sample import Sample
 from turnwise.transforms.metrics.rows import failure_rows, slice_rows, turn_rows, version_rows

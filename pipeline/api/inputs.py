@@ -20,7 +20,7 @@ from turnwise.transforms.formats.parsing import (
     parse_conversation,
     parse_record,
 )
-from turnwise.transforms.formats.registry import CaseReader, LogReader, is_one_record
+from turnwise.transforms.formats.readers import CaseReader, LogReader, is_one_record
 
 T = TypeVar("T", Conversation, EvalCase)
 

@@ -18,7 +18,7 @@ from turnwise.schemas.conversation import Conversation
 from turnwise.schemas.failure import Failure
 from turnwise.schemas.rows import FailureRow
 from turnwise.transforms.formats.base import check_log_format
-from turnwise.transforms.formats.registry import CaseReader, LogReader
+from turnwise.transforms.formats.readers import CaseReader, LogReader
 from turnwise.transforms.metrics.rows import failure_rows
 
 OnFailure: TypeAlias = Callable[[FailureRow], object]

@@ -8,7 +8,7 @@ from apache_beam.metrics.metric import Metrics
 from apache_beam.pvalue import PCollection
 
 from turnwise.pipeline.io.directory import AGGREGATED, SINGLE_FILES
-from turnwise.pipeline.io.sinks import Sink
+from turnwise.pipeline.io.run_files import Sink
 from turnwise.pipeline.io.sources import Source
 from turnwise.pipeline.report.counts import failure_counters
 from turnwise.pipeline.settings.run import RunSettings
@@ -24,7 +24,7 @@ from turnwise.transforms.beam.parse import FAILURES, JoinSessions, ParseConversa
 from turnwise.transforms.beam.score_turns import RESULTS, SCORES, STATISTICS, ScoreTurns
 from turnwise.transforms.ces.aggregates import VersionSums, aggregated_metrics
 from turnwise.transforms.formats.events import may_hold_events
-from turnwise.transforms.formats.registry import CaseReader, LogReader
+from turnwise.transforms.formats.readers import CaseReader, LogReader
 from turnwise.transforms.metrics.rows import failure_rows, slice_rows, turn_rows, version_rows
 from turnwise.transforms.metrics.state import MetricsState
 

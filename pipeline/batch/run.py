@@ -14,9 +14,9 @@ from turnwise.pipeline.batch.signals import Interrupted, interrupted_by_signal
 from turnwise.pipeline.batch.summary import report_batch
 from turnwise.pipeline.io.directory import check_directory, clear_directory, locked
 from turnwise.pipeline.io.files import file_patterns
-from turnwise.pipeline.io.sinks import FilesAndService, FileSink, NullSink, Sink
+from turnwise.pipeline.io.run_files import FilesAndService, FileSink, NullSink, Sink
+from turnwise.pipeline.io.sinks.base import find_service
 from turnwise.pipeline.io.sources import FileSource, Source
-from turnwise.pipeline.io.tables.base import find_service
 from turnwise.pipeline.io.terminal import say
 from turnwise.pipeline.report.judge import estimate_text
 from turnwise.pipeline.report.live import show_progress

@@ -11,7 +11,7 @@ from apache_beam.runners.runner import PipelineResult
 
 from turnwise.pipeline.batch.counters import counters, judge_usage
 from turnwise.pipeline.io.directory import read_rows, write_run_file
-from turnwise.pipeline.io.tables.base import find_service
+from turnwise.pipeline.io.sinks.base import find_service
 from turnwise.pipeline.io.terminal import LONGEST_LINE, complain, printable, say
 from turnwise.pipeline.report.counts import RunCounts, guesses_by_tool, run_counts
 from turnwise.pipeline.report.gates import gate_problems

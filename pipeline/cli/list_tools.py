@@ -31,7 +31,7 @@ from turnwise.transforms.effects.tool_catalog import (
 )
 from turnwise.transforms.formats.base import AUTO, check_log_format
 from turnwise.transforms.formats.events import ConversationEvent, join_events
-from turnwise.transforms.formats.registry import CaseReader, LogReader
+from turnwise.transforms.formats.readers import CaseReader, LogReader
 from turnwise.transforms.matching.cases import inline_case
 
 T = TypeVar("T")

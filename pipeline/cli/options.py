@@ -12,12 +12,12 @@ from apache_beam.options.pipeline_options_validator import PipelineOptionsValida
 from apache_beam.runners.runner import PipelineRunner, create_runner
 
 from turnwise.pipeline.cli.arguments import add_arguments
-from turnwise.pipeline.io.tables.base import SINKS, file_formats, find_service
+from turnwise.pipeline.io.sinks.base import SINKS, file_formats, find_service
 from turnwise.pipeline.settings.extras import check_extra, check_places
 from turnwise.pipeline.settings.parser import OptionParser
+from turnwise.pipeline.settings.remote_workers import fit_workers
 from turnwise.pipeline.settings.run import RawOptions, RunSettings, check_options
 from turnwise.pipeline.settings.stream import RawStreamOptions
-from turnwise.pipeline.settings.workers import fit_workers
 from turnwise.pipeline.streaming.inputs.kafka_uri import SCHEME
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.plugins import is_file, load_plugins

@@ -9,7 +9,7 @@ from uuid import uuid4
 
 from apache_beam.io.filesystems import FileSystems
 
-from turnwise.pipeline.io.tables.base import document_content, file_formats, table_rows
+from turnwise.pipeline.io.sinks.base import document_content, file_formats, table_rows
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.rows import TABLES
 from turnwise.schemas.values import JsonObject

@@ -11,7 +11,7 @@ from turnwise.schemas.case import CaseKey, EvalCase
 from turnwise.schemas.failure import Failure, Stage
 from turnwise.schemas.record import Record
 from turnwise.transforms.formats.parsing import distinct_case, parse_case
-from turnwise.transforms.formats.registry import CaseReader
+from turnwise.transforms.formats.readers import CaseReader
 
 
 class Cases(NamedTuple):

@@ -12,7 +12,7 @@ from turnwise.schemas.failure import KEPT_RECORD_BYTES, Failure, record_failure
 from turnwise.schemas.jsonio import dump_json
 from turnwise.schemas.record import Record
 from turnwise.schemas.values import JsonValue
-from turnwise.transforms.formats.registry import is_one_record
+from turnwise.transforms.formats.readers import is_one_record
 
 SUFFIXES = (".json", ".jsonl", ".ndjson", ".json.gz", ".jsonl.gz", ".ndjson.gz", ".avro")
 """Suffixes of the files that are read in a directory."""

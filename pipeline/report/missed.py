@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from turnwise.pipeline.io.tables.base import table_rows
+from turnwise.pipeline.io.sinks.base import table_rows
 from turnwise.pipeline.io.terminal import LONGEST_NAME, printable
 from turnwise.schemas.values import JsonObject
 from turnwise.transforms.scoring.verdict import STATUS

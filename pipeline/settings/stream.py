@@ -4,7 +4,7 @@ from dataclasses import dataclass, field, fields
 from math import inf
 
 from turnwise.schemas.config import ConfigError
-from turnwise.transforms.streaming.rules import StreamRules
+from turnwise.transforms.streaming.durations import StreamRules
 
 
 @dataclass(frozen=True)

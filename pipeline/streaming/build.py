@@ -1,8 +1,8 @@
 """Wires a stream: parsing, matching, scoring, windowed metrics, alerts, sinks."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import apache_beam as beam
 from apache_beam.pvalue import PCollection
@@ -11,18 +11,18 @@ from apache_beam.transforms.window import TimestampedValue
 from turnwise.pipeline.io.eval_cases import Cases
 from turnwise.pipeline.settings.run import RunSettings
 from turnwise.pipeline.streaming.alerts.send import SendAlerts
-from turnwise.pipeline.streaming.restored import Restored, WindowSum
 from turnwise.schemas.arrival import Arrival
 from turnwise.schemas.failure import Failure
 from turnwise.transforms.beam.match import MatchCases
 from turnwise.transforms.beam.parse import FAILURES
 from turnwise.transforms.formats.parsing import LoggedConversation
-from turnwise.transforms.formats.registry import LogReader
+from turnwise.transforms.formats.readers import LogReader
 from turnwise.transforms.matching.cases import CaseIndex
 from turnwise.transforms.metrics.state import MetricsState
 from turnwise.transforms.streaming.alerts import RaiseAlerts
-from turnwise.transforms.streaming.assemble import AssembleConversations, LostConversation
-from turnwise.transforms.streaming.deduplication import CountedLookup, CountOnce, none_counted
+from turnwise.transforms.streaming.assemble_sessions import AssembleConversations, LostConversation
+from turnwise.transforms.streaming.deduplication import Counted, CountedLookup, CountOnce, none_counted
+from turnwise.transforms.streaming.durations import StreamRules
 from turnwise.transforms.streaming.outcome import (
     Contribution,
     RecordOutcome,
@@ -31,10 +31,32 @@ from turnwise.transforms.streaming.outcome import (
     lost_outcome,
 )
 from turnwise.transforms.streaming.parse import ParseArrivals
-from turnwise.transforms.streaming.rules import StreamRules
 from turnwise.transforms.streaming.score import OUTCOMES, ScoreArrivals
-from turnwise.transforms.streaming.sessions import ClosedLookup, none_earlier
+from turnwise.transforms.streaming.session import ClosedSession
+from turnwise.transforms.streaming.session_state import ClosedLookup, none_earlier
 from turnwise.transforms.streaming.windowed import WindowedMetrics, WindowMetrics
+
+
+class WindowSum(NamedTuple):
+    """Sums of an app version ("": unknown) in one window; `start` in seconds since the epoch."""
+
+    start: float
+    app_version: str
+    state: MetricsState
+
+
+class Restored(NamedTuple):
+    """State of earlier processes.
+
+    Attributes:
+        sums: Metrics by window and app version.
+        sessions: Returns a conversation that was joined from events and may still grow, by session id.
+        counted: Returns what was counted of a conversation, by its name.
+    """
+
+    sums: Sequence[WindowSum]
+    sessions: Callable[[str], ClosedSession | None]
+    counted: Callable[[str], Counted | None]
 
 
 class StreamSinks(Protocol):

@@ -18,7 +18,7 @@ from turnwise.transforms.formats.parsing import (
     parse_case,
     parse_record,
 )
-from turnwise.transforms.formats.registry import CaseReader, LogReader
+from turnwise.transforms.formats.readers import CaseReader, LogReader
 
 FAILURES = "failures"
 EVENTS = "events"

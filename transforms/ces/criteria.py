@@ -4,8 +4,8 @@ from turnwise.transforms.criteria.base import JudgedCriterion
 from turnwise.transforms.criteria.ces.expectations import EvaluationExpectations, ScenarioExpectations
 from turnwise.transforms.criteria.ces.hallucination import Hallucination
 from turnwise.transforms.criteria.ces.scenario import ScenarioRubrics, UserGoalSatisfaction
+from turnwise.transforms.criteria.ces.semantic_match import SemanticMatch
 from turnwise.transforms.criteria.ces.similarity import SemanticSimilarity
-from turnwise.transforms.criteria.ces.values import SemanticMatch
 
 CES_CRITERIA: tuple[JudgedCriterion, ...] = (
     SemanticSimilarity(),

@@ -17,8 +17,8 @@ from turnwise.transforms.criteria.ces.items import (
     items_of,
 )
 from turnwise.transforms.criteria.ces.scenario import ScenarioRubrics, UserGoalSatisfaction
+from turnwise.transforms.criteria.ces.semantic_match import SemanticMatch
 from turnwise.transforms.criteria.ces.similarity import SemanticSimilarity, similarity_threshold
-from turnwise.transforms.criteria.ces.values import SemanticMatch
 from turnwise.transforms.matching.arguments import ParameterScore, parameter_outcome
 from turnwise.transforms.matching.expectations import ExpectationOutcome
 from turnwise.transforms.matching.sample import Sample, TurnPair

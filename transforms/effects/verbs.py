@@ -1,6 +1,6 @@
 """Lists words of tool names by effect: reading, writing, handing over, destructive."""
 
-from turnwise.transforms.text.closed_classes import word_set
+from turnwise.transforms.text.function_words import word_set
 
 READING = word_set("""
     analyse analyze are ask assess audit authenticate browse calc calculate can cat categorize check

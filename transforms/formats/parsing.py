@@ -11,7 +11,7 @@ from turnwise.schemas.record import Receipt, Record
 from turnwise.transforms.formats.base import record_place
 from turnwise.transforms.formats.events import ConversationEvent, add_clashes, distinct, in_order, join_events
 from turnwise.transforms.formats.problems import checked, with_turns
-from turnwise.transforms.formats.registry import CaseReader, LogReader
+from turnwise.transforms.formats.readers import CaseReader, LogReader
 
 _PLACES_SHOWN = 3
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 from turnwise.transforms.local_judge.claims import Claim, quoted_names
 from turnwise.transforms.local_judge.evidence import EvidenceSpan
-from turnwise.transforms.text.closed_classes import NEGATING
+from turnwise.transforms.text.function_words import NEGATING
 from turnwise.transforms.text.words import Word, is_negated, weigh, words
 
 _BREAK = re.compile(r"[.,:](?=[\s*_]|$)|[!?;。！？；؟،、，\n(){}\[\]|\"“”«»—–]")

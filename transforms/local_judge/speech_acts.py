@@ -4,7 +4,8 @@ import re
 from itertools import pairwise
 
 from turnwise.transforms.local_judge.claims import Claim
-from turnwise.transforms.text.closed_classes import (
+from turnwise.transforms.text.features import WORD_WEIGHT
+from turnwise.transforms.text.function_words import (
     CONDITIONS,
     FIRST_PERSONS,
     MODALS,
@@ -13,7 +14,6 @@ from turnwise.transforms.text.closed_classes import (
     REQUESTS,
     SECOND_PERSONS,
 )
-from turnwise.transforms.text.features import WORD_WEIGHT
 
 QUESTION = "A question claims nothing."
 NOTHING_SAID = "No word in it claims anything."

@@ -17,7 +17,7 @@ from turnwise.schemas.alert_config import AlertRule
 from turnwise.transforms.metrics.codec import packed, unpacked
 from turnwise.transforms.metrics.state import MetricsState
 from turnwise.transforms.streaming.alert_rules import evaluate
-from turnwise.transforms.streaming.rules import StreamRules
+from turnwise.transforms.streaming.durations import StreamRules
 from turnwise.transforms.streaming.windowed import WindowMetrics
 
 MAX_WINDOWS = 1000

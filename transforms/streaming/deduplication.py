@@ -15,8 +15,8 @@ from apache_beam.utils.windowed_value import WindowedValue
 
 from turnwise.transforms.metrics.codec import packed, unpacked
 from turnwise.transforms.metrics.state import MetricsState
+from turnwise.transforms.streaming.durations import StreamRules
 from turnwise.transforms.streaming.outcome import Contribution
-from turnwise.transforms.streaming.rules import StreamRules
 
 HORIZON = 32_000
 """Maximum number of stored conversations over all slots; the oldest are removed first."""

@@ -14,7 +14,7 @@ from apache_beam.utils.windowed_value import PaneInfoTiming
 from turnwise.transforms.beam.metrics import MetricsFn, StateCoder
 from turnwise.transforms.metrics.rows import RowWindow
 from turnwise.transforms.metrics.state import MetricsState
-from turnwise.transforms.streaming.rules import StreamRules
+from turnwise.transforms.streaming.durations import StreamRules
 
 
 class WindowMetrics(NamedTuple):

@@ -5,7 +5,7 @@ from datetime import date, datetime, time, timedelta, timezone
 from functools import lru_cache
 from typing import NamedTuple
 
-from turnwise.transforms.text.closed_classes import MONTHS
+from turnwise.transforms.text.function_words import MONTHS
 
 _LONGEST = 48
 _FIRST_SECONDS, _FIRST_MILLISECONDS = 1e9, 1e10

@@ -12,7 +12,7 @@ import re
 import unicodedata
 from itertools import pairwise
 
-from turnwise.transforms.text.closed_classes import (
+from turnwise.transforms.text.function_words import (
     FUNCTION_WORDS,
     KOREAN_GRAMMAR,
     MONTHS,

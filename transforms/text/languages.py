@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping
 
-from turnwise.transforms.text.closed_classes import word_set
+from turnwise.transforms.text.function_words import word_set
 
 _WORD = re.compile(r"[^\W\d_]+")
 _ENGLISH_AM = re.compile(r"(?:\bi|\d)\s*am\b|\bam\s+(?:i|not)\b")

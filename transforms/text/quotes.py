@@ -5,7 +5,7 @@ from functools import lru_cache
 from unicodedata import normalize
 
 from turnwise.schemas.values import JsonObject
-from turnwise.transforms.text.neutral import neutral
+from turnwise.transforms.text.sanitize import sanitize
 
 _MARKS = str.maketrans("", "", "\\\"'`*_“”„‘’«»")
 _ELLIPSIS = re.compile(r"\[?(?:\.\.\.|…)\]?")
@@ -40,7 +40,7 @@ def find_span(quote: str, text: str) -> tuple[int, int] | None:
     Any white space in the quote matches any white space in the text.
     """
     words = quote.strip(" \t\n\"'“”„«»").split()
-    match = re.search(r"\s+".join(map(re.escape, words)), neutral(text)) if words else None
+    match = re.search(r"\s+".join(map(re.escape, words)), sanitize(text)) if words else None
     return match.span() if match else None
 
 

@@ -18,7 +18,7 @@ from turnwise.transforms.text.languages import (
     SHARED_MONTHS,
     guessed_language,
 )
-from turnwise.transforms.text.neutral import neutral
+from turnwise.transforms.text.sanitize import sanitize
 
 _BULLET = re.compile(r"[ \t]*(?:(?P<sign>[-*+•‣◦·–—]|#{1,6})|[0-9]{1,3}[.)]|[A-Za-z][.)])[ \t]+")
 _END = re.compile(r"[.!?:;。！？：；۔؟।…][\"'”’)\]]*$")
@@ -54,7 +54,7 @@ def sentences(text: str, language: str | None) -> list[SentenceSpan]:
         text: The answer.
         language: BCP 47 code; None: detected from the text.
     """
-    shown = neutral(text)
+    shown = sanitize(text)
     code = language.split("-")[0].lower() if language else guessed_language(shown)
     spans = [
         span

@@ -5,7 +5,6 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from turnwise.transforms.text.closed_classes import MONTHS, NEGATING, NEGATIONS
 from turnwise.transforms.text.features import (
     CHARACTER_SCRIPTS,
     UNSPACED_SCRIPTS,
@@ -13,6 +12,7 @@ from turnwise.transforms.text.features import (
     Features,
     add_features,
 )
+from turnwise.transforms.text.function_words import MONTHS, NEGATING, NEGATIONS
 from turnwise.transforms.text.numbers import NUMERAL, Keys, day_key, read_numeral
 
 _MAX_REMEMBERED_WORDS = 20_000

@@ -11,8 +11,8 @@ from turnwise.pipeline.streaming.local.segments import RowRange, SegmentId
 from turnwise.schemas.record import Record
 from turnwise.transforms.metrics.codec import packed, unpacked
 from turnwise.transforms.metrics.state import MetricsState
-from turnwise.transforms.streaming.assembly import closed_session
 from turnwise.transforms.streaming.outcome import Contribution
+from turnwise.transforms.streaming.session import closed_session
 
 
 class StoredConversation(NamedTuple):

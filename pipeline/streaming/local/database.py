@@ -6,8 +6,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from turnwise.pipeline.io.directory import PROGRESS_FILE
-from turnwise.transforms.streaming.rules import StreamRules
-from turnwise.transforms.streaming.sessions import FORGOTTEN_SECONDS
+from turnwise.transforms.streaming.durations import StreamRules
+from turnwise.transforms.streaming.session_state import FORGOTTEN_SECONDS
 
 FORMAT = "2"
 _META = "CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value TEXT NOT NULL)"

@@ -12,10 +12,10 @@ from apache_beam.portability.api import beam_runner_api_pb2
 from apache_beam.utils.timestamp import MAX_TIMESTAMP
 
 from turnwise.pipeline.streaming.inputs.source import SourceRecord, StreamSource
+from turnwise.pipeline.streaming.local.background_thread import BackgroundThread
 from turnwise.pipeline.streaming.local.in_flight import InFlightRecords
 from turnwise.pipeline.streaming.local.storage import StreamStorage
 from turnwise.pipeline.streaming.local.watermark import Watermark
-from turnwise.pipeline.streaming.local.worker import Worker
 from turnwise.schemas.arrival import Arrival
 from turnwise.schemas.failure import record_failure
 from turnwise.schemas.jsonio import dump_json
@@ -86,7 +86,7 @@ class Engine:
             stop: Set it to end the stream; records that were read are still scored.
             patience: Seconds to wait for a source that does not answer when the stream is to end.
         """
-        self._worker, self._patience = Worker("turnwise-reader"), patience
+        self._worker, self._patience = BackgroundThread("turnwise-reader"), patience
         self._source, self._in_flight, self._store = source, in_flight, store
         self._limits, self._longest_wait, self._run_id = limits, longest_wait, run_id
         self._stop, self._is_stopped, self._done = stop, Event(), Event()

@@ -8,9 +8,9 @@ from typing import cast
 
 from turnwise.pipeline.batch.build import aggregate_versions
 from turnwise.pipeline.io.directory import AGGREGATED, SINGLE_FILES
-from turnwise.pipeline.io.tables.base import document_content, table_content
+from turnwise.pipeline.io.sinks.base import document_content, table_content
 from turnwise.pipeline.settings.run import DEFAULT_OUTPUT_FORMAT
-from turnwise.pipeline.streaming.restored import WindowSum
+from turnwise.pipeline.streaming.build import WindowSum
 from turnwise.schemas.rows import MetricsByAppVersionRow
 from turnwise.schemas.values import JsonObject
 from turnwise.transforms.metrics.rows import slice_rows, turn_rows, version_rows

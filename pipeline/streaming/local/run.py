@@ -28,7 +28,7 @@ from turnwise.pipeline.report.counts import guesses_by_tool
 from turnwise.pipeline.report.summary import Figures
 from turnwise.pipeline.settings.run import RunSettings, try_judge
 from turnwise.pipeline.streaming.alerts.sinks import open_alert_sink
-from turnwise.pipeline.streaming.build import build_stream
+from turnwise.pipeline.streaming.build import Restored, build_stream
 from turnwise.pipeline.streaming.inputs.open import SourceOptions, open_source
 from turnwise.pipeline.streaming.inputs.source import StreamSource
 from turnwise.pipeline.streaming.local.counts import stream_counts
@@ -39,7 +39,6 @@ from turnwise.pipeline.streaming.local.metrics_files import MetricsFiles
 from turnwise.pipeline.streaming.local.runtime import EarlierCounted, EarlierSessions, Runtime, open_runtime
 from turnwise.pipeline.streaming.local.steps import LocalStream
 from turnwise.pipeline.streaming.local.storage import StreamStorage
-from turnwise.pipeline.streaming.restored import Restored
 from turnwise.schemas.config import ConfigError
 from turnwise.transforms.judging.progress import JUDGING
 from turnwise.transforms.metrics.rows import version_rows

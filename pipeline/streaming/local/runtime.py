@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from turnwise.pipeline.streaming.local.in_flight import InFlightRecords
 from turnwise.pipeline.streaming.local.metrics_files import MetricsFiles
 from turnwise.pipeline.streaming.local.storage import StreamStorage
-from turnwise.transforms.streaming.assembly import ClosedSession
 from turnwise.transforms.streaming.deduplication import Counted
-from turnwise.transforms.streaming.rules import StreamRules
+from turnwise.transforms.streaming.durations import StreamRules
+from turnwise.transforms.streaming.session import ClosedSession
 
 
 @dataclass(frozen=True)

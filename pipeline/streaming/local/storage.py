@@ -12,13 +12,13 @@ from turnwise.pipeline.streaming.local.checkpoints import SourceCheckpoints
 from turnwise.pipeline.streaming.local.conversation_store import ConversationStore, StoredConversation, key_of
 from turnwise.pipeline.streaming.local.counts import loss_counts, outcome_counts
 from turnwise.pipeline.streaming.local.database import disk_errors, open_database, prune
-from turnwise.pipeline.streaming.local.earlier import EarlierWork
 from turnwise.pipeline.streaming.local.in_flight import InFlightRecords, Place
+from turnwise.pipeline.streaming.local.previous_processes import PreviousProcesses
 from turnwise.pipeline.streaming.local.segments import TABLES, SegmentId, Segments
 from turnwise.pipeline.streaming.local.sums import WindowSums
 from turnwise.transforms.metrics.state import MetricsState
+from turnwise.transforms.streaming.durations import StreamRules
 from turnwise.transforms.streaming.outcome import Contribution, RecordOutcome, too_late
-from turnwise.transforms.streaming.rules import StreamRules
 
 _PRUNED_EVERY = 2_000
 _NOW = "watermark"
@@ -50,7 +50,7 @@ class StreamStorage:
         self._segments = Segments(directory, {SegmentId(t, n): length for t, n, length in rows})
         self.checkpoints = SourceCheckpoints(self._connection, self.lock)
         self.conversations = ConversationStore(self._connection)
-        self.earlier = EarlierWork(directory, self.conversations.changes)
+        self.earlier = PreviousProcesses(directory, self.conversations.changes)
         self._rules, self._pruned_at = rules, 0
         self.now = float(self.meta(_NOW, "0"))
         self.sums = WindowSums(self._connection, rules.window)

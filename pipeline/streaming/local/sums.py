@@ -2,7 +2,7 @@
 
 import sqlite3
 
-from turnwise.pipeline.streaming.restored import WindowSum
+from turnwise.pipeline.streaming.build import WindowSum
 from turnwise.transforms.metrics.codec import packed, unpacked
 from turnwise.transforms.metrics.state import MetricsState
 

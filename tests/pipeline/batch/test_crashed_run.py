@@ -13,7 +13,7 @@ from apache_beam.options.pipeline_options import PipelineOptions
 from turnwise.pipeline.batch.build import build
 from turnwise.pipeline.io.directory import check_directory, clear_directory, earlier_files
 from turnwise.pipeline.io.files import file_patterns
-from turnwise.pipeline.io.sinks import FileSink
+from turnwise.pipeline.io.run_files import FileSink
 from turnwise.pipeline.io.sources import FileSource
 from turnwise.pipeline.settings.run import RunSettings
 from turnwise.schemas.config import ConfigError, EvalConfig

@@ -28,7 +28,7 @@ from turnwise.transforms.beam.parse import (
 from turnwise.transforms.beam.score_turns import RESULTS, SCORES, STATISTICS, ScoreTurns
 from turnwise.transforms.criteria.calls.trajectory import ToolTrajectory
 from turnwise.transforms.formats.parsing import LoggedConversation
-from turnwise.transforms.formats.registry import CaseReader, LogReader
+from turnwise.transforms.formats.readers import CaseReader, LogReader
 from turnwise.transforms.matching.cases import CaseIndex
 from turnwise.transforms.matching.sample import Sample, TurnPair
 from turnwise.transforms.scoring.config import build_criteria

@@ -14,7 +14,7 @@ from turnwise.schemas.conversation import Conversation, ExpectedTurn, Turn
 from turnwise.schemas.record import Record
 from turnwise.schemas.run import RunInfo
 from turnwise.schemas.score import Score
-from turnwise.transforms.criteria.adk.similarity import ResponseMatch
+from turnwise.transforms.criteria.adk.response_match import ResponseMatch
 from turnwise.transforms.evaluation import evaluate
 from turnwise.transforms.matching.cases import inline_case
 from turnwise.transforms.matching.sample import Sample, TurnPair

@@ -12,7 +12,7 @@ import pytest
 
 from turnwise.pipeline.io.records import SUFFIXES, split_records
 from turnwise.schemas.failure import Failure
-from turnwise.transforms.formats.registry import LogReader
+from turnwise.transforms.formats.readers import LogReader
 
 FORMATS = Path(__file__).parents[3] / "../shared/data/raw/formats"
 CRITERIA = ("tool_effects_v1", "tool_trajectory_avg_score", "response_match_score", "turn_latency")

@@ -18,7 +18,7 @@ from apache_beam.portability.api import beam_runner_api_pb2
 
 from turnwise.pipeline.batch.build import build
 from turnwise.pipeline.io.files import file_patterns
-from turnwise.pipeline.io.sinks import FileSink
+from turnwise.pipeline.io.run_files import FileSink
 from turnwise.pipeline.io.sources import FileSource
 from turnwise.pipeline.settings.run import RunSettings
 from turnwise.schemas.config import EvalConfig

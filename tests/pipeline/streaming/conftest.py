@@ -21,8 +21,8 @@ from turnwise.pipeline.streaming.local.storage import StreamStorage
 from turnwise.schemas.arrival import Arrival
 from turnwise.schemas.record import Closing, Receipt, Record
 from turnwise.transforms.metrics.state import MetricsState, Tally
+from turnwise.transforms.streaming.durations import StreamRules
 from turnwise.transforms.streaming.outcome import Contribution, RecordOutcome
-from turnwise.transforms.streaming.rules import StreamRules
 
 ROOT = Path(__file__).parents[3]
 PATIENCE = 240

@@ -9,7 +9,7 @@ import pytest
 
 from turnwise.pipeline.cli.options import parse_options
 from turnwise.pipeline.settings.stream import StreamSettings
-from turnwise.transforms.streaming.rules import StreamRules
+from turnwise.transforms.streaming.durations import StreamRules
 
 NEEDED = ["--input", "in", "--output", "out"]
 

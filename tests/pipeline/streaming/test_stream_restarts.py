@@ -13,7 +13,7 @@ from turnwise.transforms.ces.results import evaluation_result
 from turnwise.transforms.evaluation import RULES
 from turnwise.transforms.formats.base import record_time
 from turnwise.transforms.formats.events import in_order, join_events
-from turnwise.transforms.formats.registry import LogReader
+from turnwise.transforms.formats.readers import LogReader
 from turnwise.transforms.matching.cases import CaseIndex
 from turnwise.transforms.matching.sample import Sample
 from turnwise.transforms.metrics.rows import RowWindow, turn_rows, version_rows

@@ -12,7 +12,7 @@ from turnwise.schemas.record import Record
 from turnwise.transforms.criteria.adk.final_response_match import MatchReply
 from turnwise.transforms.criteria.adk.hallucinations import HallucinationsReply, SentenceVerdict
 from turnwise.transforms.criteria.base import JudgedCriterion
-from turnwise.transforms.formats.registry import LogReader
+from turnwise.transforms.formats.readers import LogReader
 from turnwise.transforms.judging.ask import JudgeSample
 from turnwise.transforms.judging.prompts.statements import StatementReply, StatementVerdict
 from turnwise.transforms.matching.cases import CaseIndex

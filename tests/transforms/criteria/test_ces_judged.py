@@ -12,8 +12,8 @@ from turnwise.schemas.conversation import (
 )
 from turnwise.transforms.criteria.ces.expectations import EvaluationExpectations, ScenarioExpectations
 from turnwise.transforms.criteria.ces.scenario import ScenarioRubrics, UserGoalSatisfaction
+from turnwise.transforms.criteria.ces.semantic_match import SemanticMatch
 from turnwise.transforms.criteria.ces.similarity import LABELS, SemanticSimilarity
-from turnwise.transforms.criteria.ces.values import SemanticMatch
 
 
 def alike(score):

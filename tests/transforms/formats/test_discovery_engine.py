@@ -12,8 +12,8 @@ from turnwise.schemas.grounded import Citation, GroundedClaim, SafetyRating
 from turnwise.schemas.record import Record
 from turnwise.transforms.formats.discovery_engine.conversations import answer_conversation
 from turnwise.transforms.formats.problems import checked
+from turnwise.transforms.formats.readers import LogReader
 from turnwise.transforms.formats.recognise import recognise
-from turnwise.transforms.formats.registry import LogReader
 from turnwise.transforms.matching.sample import Sample
 from turnwise.transforms.scoring.findings import record_findings
 

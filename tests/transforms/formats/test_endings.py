@@ -13,7 +13,7 @@ from turnwise.transforms.formats.adk.sessions import session_conversation
 from turnwise.transforms.formats.discovery_engine.conversations import answer_conversation
 from turnwise.transforms.formats.endings import UNKNOWN, End, error_end, finished_end, stated_end
 from turnwise.transforms.formats.events import join_events
-from turnwise.transforms.formats.registry import LogReader
+from turnwise.transforms.formats.readers import LogReader
 
 WORDS = {
     "normally": ["normally", "Normal", "completed", "user_stop", "agent_stop"],

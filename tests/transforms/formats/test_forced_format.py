@@ -12,7 +12,7 @@ from turnwise.schemas.record import Record
 from turnwise.schemas.run import RunInfo
 from turnwise.transforms.criteria import CRITERIA
 from turnwise.transforms.evaluation import evaluate
-from turnwise.transforms.formats.registry import LogReader
+from turnwise.transforms.formats.readers import LogReader
 from turnwise.transforms.matching.sample import Sample
 
 FORMATS = Path(__file__).parents[3] / "../shared" / "data" / "raw" / "formats"

@@ -11,7 +11,7 @@ from turnwise.schemas.run import RunInfo
 from turnwise.transforms.criteria import CRITERIA
 from turnwise.transforms.evaluation import EvaluatedConversation, evaluate
 from turnwise.transforms.formats.canonical.turn_event import joined_conversation
-from turnwise.transforms.formats.registry import CaseReader, LogReader
+from turnwise.transforms.formats.readers import CaseReader, LogReader
 from turnwise.transforms.matching.cases import CaseIndex
 from turnwise.transforms.matching.sample import Sample
 from turnwise.transforms.scoring.findings import UNREAD_EXPECTATION

@@ -15,7 +15,7 @@ from turnwise.transforms.criteria.base import JudgedCriterion
 from turnwise.transforms.evaluation import decide
 from turnwise.transforms.formats.chat.openai import chat_conversation
 from turnwise.transforms.formats.events import in_order, join_events
-from turnwise.transforms.formats.registry import LogReader
+from turnwise.transforms.formats.readers import LogReader
 from turnwise.transforms.formats.unread import is_work
 from turnwise.transforms.matching.sample import Sample
 from turnwise.transforms.scoring.conversation import judge_conversation, score_conversation

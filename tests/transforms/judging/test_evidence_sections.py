@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from turnwise.transforms.judging.prompts.sections import MAX_EVIDENCE, MAX_SECTION, RULES, Section, fill
-from turnwise.transforms.text.neutral import neutral
+from turnwise.transforms.text.sanitize import sanitize
 
 
 def filled(*texts):
@@ -49,7 +49,7 @@ def test_nothing_leaves_its_place(text, sections_of):
     prompt = filled("before", text, "after")
     assert sections_of(prompt.evidence) == [
         ("part 0", "before"),
-        ("part 1", neutral(text)),
+        ("part 1", sanitize(text)),
         ("part 2", "after"),
     ]
     assert prompt.instructions == f"Do this.\n{RULES}"
@@ -70,14 +70,14 @@ def test_any_texts_are_read_back(texts):
     code = code_of(prompt)
     parts = re.split(rf"^\[{code}: (?:part \d+|end)\]$", prompt.evidence, flags=re.MULTILINE)
     assert parts[0] == parts[-1] == ""
-    assert [part[1:-1] for part in parts[1:-1]] == [neutral(text) for text in texts]
+    assert [part[1:-1] for part in parts[1:-1]] == [sanitize(text) for text in texts]
 
 
 @given(st.text())
 def test_neutral_text_has_the_same_offsets_and_can_be_written(text):
-    shown = neutral(text)
+    shown = sanitize(text)
     assert len(shown) == len(text)
-    assert neutral(shown) == shown
+    assert sanitize(shown) == shown
     assert shown.encode().decode() == shown
     assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", shown)
 
@@ -97,7 +97,7 @@ KEPT = [
 
 @pytest.mark.parametrize("text", KEPT)
 def test_ordinary_text_stays_as_it_is(text):
-    assert neutral(text) == text
+    assert sanitize(text) == text
     assert text in filled(text).evidence
 
 
@@ -118,7 +118,7 @@ NEUTRALISED = [
 
 @pytest.mark.parametrize(("text", "wanted"), NEUTRALISED)
 def test_neutralised(text, wanted):
-    assert neutral(text) == wanted
+    assert sanitize(text) == wanted
 
 
 def test_equal_texts_give_equal_prompts_and_others_another_code():

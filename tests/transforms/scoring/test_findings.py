@@ -10,7 +10,7 @@ from turnwise.schemas.conversation import Conversation, Turn
 from turnwise.schemas.grounded import Citation, GroundedAnswer, GroundedClaim, Reference
 from turnwise.schemas.record import Record
 from turnwise.transforms.criteria import CRITERIA
-from turnwise.transforms.formats.registry import LogReader
+from turnwise.transforms.formats.readers import LogReader
 from turnwise.transforms.matching.sample import Sample
 from turnwise.transforms.scoring.conversation import score_conversation
 from turnwise.transforms.scoring.findings import record_findings

@@ -10,7 +10,7 @@ from apache_beam.transforms.window import FixedWindows, TimestampedValue
 from turnwise.schemas.alert_config import AlertRule
 from turnwise.transforms.metrics.state import MetricsState
 from turnwise.transforms.streaming.alerts import RaiseAlerts
-from turnwise.transforms.streaming.rules import StreamRules
+from turnwise.transforms.streaming.durations import StreamRules
 from turnwise.transforms.streaming.windowed import WindowMetrics
 
 OPTIONS = PipelineOptions(["--runner=BundleBasedDirectRunner", "--streaming"])

@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 
 from turnwise.schemas.record import Record
 from turnwise.transforms.formats.events import distinct, in_order, join_events
-from turnwise.transforms.formats.registry import LogReader
-from turnwise.transforms.streaming.assembly import closed_session
-from turnwise.transforms.streaming.rules import StreamRules
-from turnwise.transforms.streaming.sessions import Sessions
+from turnwise.transforms.formats.readers import LogReader
+from turnwise.transforms.streaming.durations import StreamRules
+from turnwise.transforms.streaming.session import closed_session
+from turnwise.transforms.streaming.session_state import Sessions
 
 T = 1_000_000.0
 RULES = StreamRules(session_gap=640.0, allowed_lateness=10_000.0, slots=1)

@@ -12,8 +12,8 @@ from apache_beam.transforms.window import TimestampedValue
 from turnwise.transforms.metrics.rows import turn_rows, version_rows
 from turnwise.transforms.metrics.state import MetricsState, Tally
 from turnwise.transforms.streaming.deduplication import HORIZON, CountOnce, none_counted, revise
+from turnwise.transforms.streaming.durations import StreamRules
 from turnwise.transforms.streaming.outcome import Contribution
-from turnwise.transforms.streaming.rules import StreamRules
 from turnwise.transforms.streaming.windowed import WindowedMetrics
 
 OPTIONS = PipelineOptions(["--runner=BundleBasedDirectRunner", "--streaming"])

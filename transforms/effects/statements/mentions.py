@@ -12,9 +12,9 @@ from turnwise.transforms.effects.statements.written_numbers import (
     language_root,
     read_number,
 )
-from turnwise.transforms.text.closed_classes import MONTHS, NEGATIONS
 from turnwise.transforms.text.dates import DateReading, read_dates, same_date
 from turnwise.transforms.text.features import CHARACTER_SCRIPTS, UNSPACED_SCRIPTS
+from turnwise.transforms.text.function_words import MONTHS, NEGATIONS
 from turnwise.transforms.text.numbers import SCALES, with_ascii_digits
 
 _SCALES = {**SCALES, "mn": 6, "mio": 6, "mrd": 9, "bn": 9, "lakh": 5, "crore": 7}

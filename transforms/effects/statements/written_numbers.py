@@ -3,7 +3,7 @@
 import re
 from typing import Literal
 
-from turnwise.transforms.text.closed_classes import word_set
+from turnwise.transforms.text.function_words import word_set
 
 GROUPED_BY_SPACE = word_set("be bg cs et fi fr hu hy ka kk lt lv nb nn no pl pt ru sk sv uk uz")
 """Languages that put a space between groups of three digits."""

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
+from turnwise.pipeline.streaming.build import WindowSum
 from turnwise.pipeline.streaming.local.metrics_files import MetricsFiles
-from turnwise.pipeline.streaming.restored import WindowSum
 from turnwise.transforms.metrics.state import MetricsState, Tally
 from turnwise.transforms.streaming.windowed import WindowMetrics
 

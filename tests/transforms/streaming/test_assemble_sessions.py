@@ -16,12 +16,12 @@ from turnwise.schemas.record import Receipt, Record
 from turnwise.transforms.beam.parse import JoinSessions, ParseConversations
 from turnwise.transforms.beam.progress import PROGRESS
 from turnwise.transforms.formats.parsing import LoggedConversation
-from turnwise.transforms.formats.registry import LogReader
-from turnwise.transforms.streaming.assemble import AssembleConversations, firing_time
-from turnwise.transforms.streaming.assembly import MAX_EVENTS, ClosedSession
+from turnwise.transforms.formats.readers import LogReader
+from turnwise.transforms.streaming.assemble_sessions import AssembleConversations, firing_time
+from turnwise.transforms.streaming.durations import StreamRules
 from turnwise.transforms.streaming.parse import ParseArrivals
-from turnwise.transforms.streaming.rules import StreamRules
-from turnwise.transforms.streaming.sessions import ClosedLookup, none_earlier
+from turnwise.transforms.streaming.session import MAX_EVENTS, ClosedSession
+from turnwise.transforms.streaming.session_state import ClosedLookup, none_earlier
 
 T = 1_000_000
 GAP = 640

@@ -88,7 +88,7 @@ def _fault(item: object) -> str | None:
 
 
 _SCHEMES: dict[str, SinkKind] = {}
-SINKS: Registry[SinkKind] = Registry("sink", "turnwise.sinks", "turnwise.pipeline.io.tables", _fault)
+SINKS: Registry[SinkKind] = Registry("sink", "turnwise.sinks", "turnwise.pipeline.io.sinks", _fault)
 """Name -> sink."""
 
 

@@ -8,20 +8,28 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from turnwise.schemas.record import Receipt, Record
-from turnwise.transforms.formats.registry import LogReader
-from turnwise.transforms.streaming import assembly, sessions
-from turnwise.transforms.streaming.assembly import (
+from turnwise.transforms.formats.readers import LogReader
+from turnwise.transforms.streaming.durations import StreamRules
+from turnwise.transforms.streaming.session import (
     AT_ONCE,
+    MAX_BYTES,
+    MAX_EVENTS,
     ClosedSession,
     LateEventError,
     Session,
     SessionFullError,
     closed_session,
+    events_of,
     json_array,
     rounded_up,
 )
-from turnwise.transforms.streaming.rules import StreamRules
-from turnwise.transforms.streaming.sessions import Added, Sessions
+from turnwise.transforms.streaming.session_state import (
+    FORGOTTEN_SECONDS,
+    MAX_KEPT,
+    MAX_KEPT_BYTES,
+    Added,
+    Sessions,
+)
 
 T = 1_000_000.0
 GAP = 640.0
@@ -149,10 +157,10 @@ def test_the_repetition_of_a_settled_event_is_ignored():
 
 def test_repetitions_are_bounded():
     session = Session().add(event(0), T, RULES)
-    for position in range(assembly.MAX_EVENTS + 5):
+    for position in range(MAX_EVENTS + 5):
         session = session.add(event(0, position=position + 10), T, RULES)
     (waiting,) = session.fresh.values()
-    assert len(waiting.record.receipts) == assembly.MAX_EVENTS
+    assert len(waiting.record.receipts) == MAX_EVENTS
 
 
 @pytest.mark.parametrize("is_ended", [False, True])
@@ -196,18 +204,18 @@ def test_an_event_after_the_lateness_is_refused_and_the_rest_goes_on():
     with pytest.raises(LateEventError, match="came after its conversation was forgotten"):
         add(kept, event(2))
     assert (kept.closed, kept.closed_bytes, list(kept.forgotten)) == ({}, 0, ["c"])
-    kept.take_due(late - 1 + RULES.allowed_lateness + sessions.FORGOTTEN_SECONDS, RULES)
+    kept.take_due(late - 1 + RULES.allowed_lateness + FORGOTTEN_SECONDS, RULES)
     assert add(kept, event(2)) == [Added(1)]
 
 
 def test_a_full_session_refuses_events_and_keeps_what_it_has():
     session = Session()
-    for index in range(assembly.MAX_EVENTS):
+    for index in range(MAX_EVENTS):
         session = session.add(event(index, position=1), T, RULES)
     with pytest.raises(SessionFullError, match="the session is full: it has 2000 events"):
         session.add(event(9999), T, RULES)
-    assert len(session.fresh) == assembly.MAX_EVENTS
-    large = Session().add(event(0, "x" * (assembly.MAX_BYTES - 1000)), T, RULES)
+    assert len(session.fresh) == MAX_EVENTS
+    large = Session().add(event(0, "x" * (MAX_BYTES - 1000)), T, RULES)
     with pytest.raises(SessionFullError, match="full: it has 1 events"):
         large.add(event(1, "x" * 1000), T, RULES)
 
@@ -215,19 +223,19 @@ def test_a_full_session_refuses_events_and_keeps_what_it_has():
 def test_closed_sessions_are_bounded():
     kept = Sessions()
     for number in range(3):
-        add(kept, event(0, "x" * (sessions.MAX_KEPT_BYTES // 3), session=str(number), end=True))
+        add(kept, event(0, "x" * (MAX_KEPT_BYTES // 3), session=str(number), end=True))
         close(kept, T)
     assert (list(kept.closed), list(kept.forgotten)) == (["1", "2"], ["0"])
     assert kept.closed_bytes == sum(len(one.events) for one in kept.closed.values())
-    for number in range(sessions.MAX_KEPT + 5):
+    for number in range(MAX_KEPT + 5):
         add(kept, event(0, session=f"r{number}", end=True))
     close(kept, T)
-    assert len(kept.closed) == sessions.MAX_KEPT
+    assert len(kept.closed) == MAX_KEPT
     assert list(kept.forgotten) == ["0", "1", "2", *(f"r{number}" for number in range(5))]
-    for number in range(sessions.MAX_KEPT):
+    for number in range(MAX_KEPT):
         add(kept, event(0, session=f"s{number}", end=True))
     close(kept, T)
-    assert len(kept.forgotten) == sessions.MAX_KEPT
+    assert len(kept.forgotten) == MAX_KEPT
 
 
 def close_failing(kept):
@@ -302,11 +310,11 @@ def test_raw_records_are_restored_to_the_byte():
         b'\n{"conversation_id":"c","end":true}\n',
     ]
     events = [READER.read(Record("log", i, text)) for i, text in enumerate(data)]
-    found = assembly.events_of(ClosedSession(0, json_array(events), T), READER)
+    found = events_of(ClosedSession(0, json_array(events), T), READER)
     assert [one.record.data for one in found.values()] == [text.strip() for text in data]
     assert list(found) == [one.event_id for one in events]
     odd = READER.read(Record("log", 1, b'{"conversation_id": "c", "event_id": "e", "turn": {"state": NaN}}'))
-    assert next(iter(assembly.events_of(ClosedSession(0, json_array([odd, *events]), T), READER))) == "e"
+    assert next(iter(events_of(ClosedSession(0, json_array([odd, *events]), T), READER))) == "e"
 
 
 def test_state_comes_back_from_its_encoding():

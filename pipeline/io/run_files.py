@@ -17,7 +17,7 @@ from turnwise.pipeline.io.directory import (
     publish,
     write_partial,
 )
-from turnwise.pipeline.io.tables.base import RowWriter, TableSink, document_content, row_writer, table_content
+from turnwise.pipeline.io.sinks.base import RowWriter, TableSink, document_content, row_writer, table_content
 from turnwise.schemas.rows import TABLES
 from turnwise.schemas.values import JsonObject
 

@@ -10,7 +10,7 @@ from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.runners.runner import create_runner
 
 from turnwise.pipeline.cli.options import parse_options
-from turnwise.pipeline.settings.workers import are_elsewhere
+from turnwise.pipeline.settings.remote_workers import are_elsewhere
 from turnwise.schemas.config import ConfigError
 
 IMAGE = "--sdk_container_image=example.com/turnwise:1"

@@ -19,10 +19,10 @@ from turnwise.transforms.beam.parse import FAILURES
 from turnwise.transforms.beam.progress import PROGRESS
 from turnwise.transforms.formats.events import ConversationEvent
 from turnwise.transforms.formats.parsing import LoggedConversation
-from turnwise.transforms.formats.registry import LogReader
-from turnwise.transforms.streaming.assembly import Session
-from turnwise.transforms.streaming.rules import StreamRules
-from turnwise.transforms.streaming.sessions import ClosedLookup, Sessions, none_earlier
+from turnwise.transforms.formats.readers import LogReader
+from turnwise.transforms.streaming.durations import StreamRules
+from turnwise.transforms.streaming.session import Session
+from turnwise.transforms.streaming.session_state import ClosedLookup, Sessions, none_earlier
 
 IGNORED = "ignored"
 LOST = "lost"

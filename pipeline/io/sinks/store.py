@@ -1,6 +1,6 @@
 """The store of evaluations and results, as an object."""
 
-from turnwise.pipeline.io.tables.base import SinkKind, TableSink, register_sink
+from turnwise.pipeline.io.sinks.base import SinkKind, TableSink, register_sink
 from turnwise.pipeline.settings.extras import check_store
 from turnwise.pipeline.settings.run import SinkPlace
 from turnwise.pipeline.store.urls import SCHEMES, absolute_url

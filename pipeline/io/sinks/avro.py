@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any, BinaryIO
 
-from turnwise.pipeline.io.tables.base import SinkKind, register_sink
+from turnwise.pipeline.io.sinks.base import SinkKind, register_sink
 from turnwise.schemas.avro_schema import avro_schema, json_fields
 from turnwise.schemas.jsonio import dump_json
 from turnwise.schemas.values import JsonObject

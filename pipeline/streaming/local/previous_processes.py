@@ -13,11 +13,11 @@ from turnwise.pipeline.streaming.local.conversation_store import (
     session_key,
 )
 from turnwise.pipeline.streaming.local.database import disk_errors, open_reader
-from turnwise.transforms.streaming.assembly import ClosedSession
 from turnwise.transforms.streaming.deduplication import Counted
+from turnwise.transforms.streaming.session import ClosedSession
 
 
-class EarlierWork:
+class PreviousProcesses:
     """Reads a stream's database through a connection of its own."""
 
     def __init__(self, directory: Path, changes: int) -> None:

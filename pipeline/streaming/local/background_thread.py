@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 _Job: TypeAlias = tuple[Future[Any], Callable[[], Any]]
 
 
-class Worker:
+class BackgroundThread:
     """Runs calls one after the other in a daemon thread, which does not block the end of the process."""
 
     def __init__(self, name: str) -> None:

@@ -29,7 +29,7 @@ _MARKERS = re.compile(
 _HARMLESS = {"<": "‹", ">": "›", "[": "⟦"}
 
 
-def neutral(text: str) -> str:
+def sanitize(text: str) -> str:
     """Replaces characters that could mislead a judge, one code point by one, so that offsets stay valid.
 
     Control characters, overrides of the writing direction, invisible tags and lone surrogates become

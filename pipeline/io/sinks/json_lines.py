@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import BinaryIO
 
-from turnwise.pipeline.io.tables.base import SinkKind, register_sink
+from turnwise.pipeline.io.sinks.base import SinkKind, register_sink
 from turnwise.pipeline.settings.run import DEFAULT_OUTPUT_FORMAT
 from turnwise.schemas.jsonio import dump_json
 from turnwise.schemas.values import JsonObject

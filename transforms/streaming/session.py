@@ -11,8 +11,8 @@ from turnwise.schemas.conversation import Conversation
 from turnwise.schemas.jsonio import dump_json
 from turnwise.schemas.record import Closing, Receipt, Record
 from turnwise.transforms.formats.events import ConversationEvent, in_order, join_events
-from turnwise.transforms.formats.registry import LogReader
-from turnwise.transforms.streaming.rules import StreamRules
+from turnwise.transforms.formats.readers import LogReader
+from turnwise.transforms.streaming.durations import StreamRules
 
 MAX_EVENTS = 2_000
 MAX_BYTES = 16 * 1024 * 1024

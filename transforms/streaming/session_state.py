@@ -10,15 +10,15 @@ from msgspec.structs import replace
 from turnwise.schemas.conversation import Conversation
 from turnwise.schemas.record import Receipt, Record
 from turnwise.transforms.formats.events import ConversationEvent
-from turnwise.transforms.formats.registry import LogReader
-from turnwise.transforms.streaming.assembly import (
+from turnwise.transforms.formats.readers import LogReader
+from turnwise.transforms.streaming.durations import StreamRules
+from turnwise.transforms.streaming.session import (
     ClosedSession,
     LateEventError,
     Session,
     closed_session,
     reopened,
 )
-from turnwise.transforms.streaming.rules import StreamRules
 
 MAX_KEPT_BYTES = 32 * 1024 * 1024
 MAX_KEPT = 20_000
