@@ -4,8 +4,9 @@ import json
 import os
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from itertools import chain
-from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar
 
 from turnwise.pipeline.io.eval_cases import Cases, case_records, read_cases
 from turnwise.pipeline.io.files import file_patterns, file_records, matched_files
@@ -29,7 +30,8 @@ ConversationInput: TypeAlias = Path | Mapping[str, Any] | Conversation
 CaseInput: TypeAlias = Path | Mapping[str, Any] | EvalCase
 
 
-class Inputs(NamedTuple, Generic[T]):
+@dataclass(frozen=True)
+class Inputs(Generic[T]):
     """What was handed in.
 
     Attributes:
