@@ -3,6 +3,7 @@
 import gc
 import os
 import sys
+import warnings
 from collections.abc import Callable, Sequence
 from signal import SIGINT, SIGTERM
 from typing import TYPE_CHECKING
@@ -33,6 +34,8 @@ def run_command() -> None:
     """Runs the command line and exits with its status."""
     end_at_signal()
     guard_terminal()
+    # Google's libraries announce in ten lines which Python version they support no longer.
+    warnings.filterwarnings("ignore", "You are using a .*Python version", FutureWarning)
     status = main(sys.argv[1:])
     if status in _INTERRUPTED:
         # Threads of libraries may still wait for an answer.

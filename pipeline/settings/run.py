@@ -141,14 +141,25 @@ class RawOptions(RawJudgeOptions):
     plugin: Sequence[str] = ()
 
 
+def _check_batch_options(options: RawOptions) -> None:
+    """Raises ConfigError for an option that only a batch has."""
+    chosen = {
+        "--estimate": options.estimate,
+        "--store": options.store,
+        f"--output_format {options.output_format}": options.output_format != DEFAULT_OUTPUT_FORMAT,
+    }
+    given = [name for name, is_given in chosen.items() if is_given]
+    if given:
+        raise ConfigError(f"{', '.join(given)} cannot be used with --streaming")
+
+
 def check_options(
     options: RawOptions, stream: RawStreamOptions, is_distributed: bool, is_streaming: bool
 ) -> RunSettings:
     """Converts options to settings; raises ConfigError for the first error."""
     _check_values(options)
-    given = options.output_format
-    if is_streaming and (options.estimate or options.store or given != DEFAULT_OUTPUT_FORMAT):
-        raise ConfigError(f"--estimate, --store and --output_format {given} cannot be used with --streaming")
+    if is_streaming:
+        _check_batch_options(options)
     check_log_format(options.input_format)
     config = read_config(options.config)
     criteria = build_criteria(config)

@@ -1,7 +1,8 @@
 """Collects the judged scores of CES's criteria of one conversation, and decides its expectations by them."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import Expectation

@@ -1,9 +1,10 @@
 """One CES EvaluationResult for every scored conversation: a typed value, its sums and its JSON."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from hashlib import sha256
 from typing import Literal
+
+import msgspec
 
 from turnwise.schemas.ces.names import evaluation_id
 from turnwise.schemas.conversation import ToolCall
@@ -34,8 +35,7 @@ from turnwise.transforms.scoring.verdict import Verdict
 _PLACES = {"PASS": (1, 0), "FAIL": (0, 1)}
 
 
-@dataclass(slots=True)
-class TurnResult:
+class TurnResult(msgspec.Struct):
     """Result of one pair of turns of a golden case.
 
     Attributes:
@@ -56,8 +56,7 @@ class TurnResult:
     unmet: str = ""
 
 
-@dataclass(slots=True)
-class ConversationResult:
+class ConversationResult(msgspec.Struct):
     """Result of a conversation.
 
     Attributes:

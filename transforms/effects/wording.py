@@ -15,6 +15,7 @@ T = TypeVar("T")
 MOST_LISTED = 50
 _LONGEST_VALUE = 160
 _SHOWN = 3
+_encode = json.JSONEncoder(ensure_ascii=False).encode
 
 
 def value_text(value: JsonValue) -> str:
@@ -22,7 +23,7 @@ def value_text(value: JsonValue) -> str:
     if value is None:
         return "nothing"
     try:
-        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        text = value if isinstance(value, str) else str(value) if type(value) is int else _encode(value)
     except (TypeError, ValueError):
         text = repr(value)
     line = " ".join(text.split())

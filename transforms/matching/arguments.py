@@ -4,6 +4,7 @@ import json
 import math
 import re
 from collections.abc import Hashable, Mapping
+from functools import lru_cache
 from typing import Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
@@ -97,25 +98,21 @@ def plain_text(value: JsonValue) -> str:
 
 def same_value(expected: JsonValue, actual: JsonValue) -> bool:
     """Compares two values of a Struct: numbers by value, and true and false are no numbers."""
+    return bool(expected == actual) and _same_kinds(expected, actual)
+
+
+def _same_kinds(expected: JsonValue, actual: JsonValue) -> bool:
+    """Returns whether equal values hold true and false at the same places."""
     kind = type(expected)
-    if kind is not type(actual):
-        return not isinstance(expected, bool) and not isinstance(actual, bool) and bool(expected == actual)
     if kind is dict:
-        return len(expected) == len(actual) and _same_items(expected, actual)
+        for key, value in expected.items():
+            # Most values are texts, and this is the busiest comparison there is.
+            if type(value) is not str and not _same_kinds(value, actual[key]):
+                return False
+        return True
     if kind is list:
-        return len(expected) == len(actual) and all(map(same_value, expected, actual))
-    return bool(expected == actual)
-
-
-def _same_items(expected: JsonObject, actual: JsonObject) -> bool:
-    for key, value in expected.items():
-        if key not in actual:
-            return False
-        other = actual[key]
-        # Most values are texts, and this is the busiest comparison there is.
-        if value != other if type(value) is str else not same_value(value, other):
-            return False
-    return True
+        return all(map(_same_kinds, expected, actual))
+    return kind is type(actual) or not (kind is bool or type(actual) is bool)
 
 
 def found(pattern: JsonValue, actual: JsonValue) -> bool:
@@ -234,6 +231,13 @@ class ParameterScore(NamedTuple):
 def reaches(value: float, threshold: float) -> bool:
     """Returns whether a share passes a CES gate; the API's scores and thresholds are float32."""
     return value >= threshold or float32(value) >= float32(threshold)
+
+
+@lru_cache(maxsize=1024)
+def met_parameters(count: int, threshold: float) -> tuple[ParameterScore, Outcome | None]:
+    """Returns the score of a call whose parameters all match, and its outcome."""
+    score = ParameterScore(count, count)
+    return score, parameter_outcome(score, threshold)
 
 
 def parameter_score(expected: JsonObject | None, actual: JsonObject | None) -> ParameterScore:

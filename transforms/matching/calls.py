@@ -28,7 +28,7 @@ def pair_calls(expected: Sequence[ToolCall], actual: Sequence[ToolCall]) -> list
     Returns:
         For every expected call the index of its actual partner, or None.
     """
-    if len(expected) == len(actual) and all(map(_equal, expected, actual)):
+    if equal_calls(expected, actual):
         return [*range(len(expected))]
     partners: list[int | None] = [None] * len(expected)
     has_resources = any(call.resource for call in (*expected, *actual))
@@ -42,6 +42,11 @@ def pair_calls(expected: Sequence[ToolCall], actual: Sequence[ToolCall]) -> list
     return partners
 
 
+def equal_calls(expected: Sequence[ToolCall], actual: Sequence[ToolCall]) -> bool:
+    """Returns whether the calls are equal one by one, in order."""
+    return len(expected) == len(actual) and all(map(_equal, expected, actual))
+
+
 def _places(calls: Sequence[ToolCall], has_resources: bool) -> dict[str | None, list[int]]:
     """Returns the places of the calls by their name; all together where a name does not tell tools apart."""
     places: dict[str | None, list[int]] = {}
@@ -51,7 +56,7 @@ def _places(calls: Sequence[ToolCall], has_resources: bool) -> dict[str | None, 
 
 
 def _pair_group(expected: list[ToolCall], actual: list[ToolCall]) -> list[int | None]:
-    if len(expected) == len(actual) and all(map(_equal, expected, actual)):
+    if equal_calls(expected, actual):
         return [*range(len(expected))]
     if len(expected) == len(actual) == 1:
         return [0 if same_tool(expected[0], actual[0]) else None]

@@ -1,8 +1,9 @@
 """Holds recorded turns against golden ones by the rules of the CES evaluation API."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Literal
+
+import msgspec
 
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import Expectation, ExpectedTurn, ToolCall, ToolResponse, Turn
@@ -10,12 +11,13 @@ from turnwise.schemas.score import Outcome
 from turnwise.schemas.values import JsonObject
 from turnwise.transforms.matching.arguments import (
     ParameterScore,
+    met_parameters,
     parameter_outcome,
     parameter_score,
     reaches,
     value_matches,
 )
-from turnwise.transforms.matching.calls import ordered_share, pair_calls, same_tool
+from turnwise.transforms.matching.calls import equal_calls, ordered_share, pair_calls, same_tool
 
 _NO_TURN = Turn()
 JUDGE_NEEDED = "a comparison of meaning needs a judge"
@@ -23,8 +25,7 @@ JUDGE_NEEDED = "a comparison of meaning needs a judge"
 ObservedAs = Literal["tool_call", "tool_response", "text", "agent", "payload"]
 
 
-@dataclass(slots=True)
-class ExpectationOutcome:
+class ExpectationOutcome(msgspec.Struct):
     """Outcome of one expectation, or of an unexpected observation.
 
     Attributes:
@@ -55,17 +56,22 @@ class TurnChecker:
     ) -> None:
         """Pairs the calls of the turn with the expected ones."""
         self.case, self.turn, self.state = case, turn, state
-        self.partners = _pair(expectations, turn.tool_calls)
+        self.counted = [e.tool_call for e in expectations if e.tool_call is not None and not e.skip]
+        self.has_skipped = any(e.skip for e in expectations)
+        self.are_met = not self.has_skipped and equal_calls(self.counted, turn.tool_calls)
+        self.partners = [*range(len(self.counted))] if self.are_met else _pair(expectations, turn.tool_calls)
         self._next_partner = iter(self.partners)
         self.responses = list(turn.tool_responses)
         self.transfers = list(turn.transfers)
-        self.texts = turn_texts(turn)
+        self.said = turn_texts(turn)
+        self.texts = list(self.said)
         self.expected_texts = {e.text for e in expectations if e.kind == "agent_response"}
+        self._has_gaps = bool(turn.unknown_calls or turn.unknown_words)
 
     def check(self, expectation: Expectation) -> ExpectationOutcome:
         """Returns what became of the next expectation; they must come in order."""
         outcome = _CHECKS[expectation.kind](self, expectation)
-        if self.turn.unknown_calls or self.turn.unknown_words:
+        if self._has_gaps:
             self._leave_open(expectation, outcome)
         if expectation.skip:
             outcome.outcome = outcome.parameter_outcome = "SKIPPED"
@@ -84,6 +90,8 @@ class TurnChecker:
 
     def unexpected_calls(self) -> list[ToolCall]:
         """Returns the calls that answer no expectation."""
+        if self.are_met:
+            return []
         used = set(self.partners)
         return [call for j, call in enumerate(self.turn.tool_calls) if j not in used]
 
@@ -96,9 +104,13 @@ class TurnChecker:
             outcome: Outcome = "FAIL" if counts else "SKIPPED"
             return ExpectationOutcome(expectation, outcome, parameters=missed, parameter_outcome=outcome)
         call = self.turn.tool_calls[partner]
-        parameters = parameter_score(wanted, call.args)
         own = expectation.parameter_threshold
-        gate = parameter_outcome(parameters, self.case.thresholds.parameter if own is None else own)
+        threshold = self.case.thresholds.parameter if own is None else own
+        if self.are_met:
+            parameters, gate = met_parameters(len(wanted or ()), threshold)
+        else:
+            parameters = parameter_score(wanted, call.args)
+            gate = parameter_outcome(parameters, threshold)
         made = gate if self.case.step_tool_correctness_enabled else "PASS"
         return ExpectationOutcome(expectation, made, call, "tool_call", parameters, gate)
 
@@ -116,8 +128,7 @@ class TurnChecker:
         return ExpectationOutcome(expectation, "SKIPPED")
 
     def _agent_response(self, expectation: Expectation) -> ExpectationOutcome:
-        wanted = expectation.text or ""
-        said = turn_texts(self.turn)
+        wanted, said = expectation.text or "", self.said
         if not said:
             is_off = expectation.comparison == "SEMANTIC_SIMILARITY" and not self.case.similarity_enabled
             return ExpectationOutcome(expectation, "SKIPPED" if is_off else "FAIL")
@@ -199,8 +210,7 @@ def _outcome(verdict: bool | None) -> Outcome | None:
     return None if verdict is None else "PASS" if verdict else "FAIL"
 
 
-@dataclass(slots=True)
-class TurnReplay:
+class TurnReplay(msgspec.Struct):
     """Everything about a golden turn that needs no judge.
 
     Attributes:
@@ -245,14 +255,13 @@ def replay_turn(case: EvalCase, expected: ExpectedTurn, actual: Turn | None, sta
     checker = TurnChecker(case, expectations, turn, state)
     replay = TurnReplay([checker.check(expectation) for expectation in expectations])
     replay.outcomes += _unexpected(case, expected, expectations, checker)
-    counted = [e.tool_call for e in expectations if e.tool_call is not None and not e.skip]
-    if counted:
+    if counted := checker.counted:
         called = sum(
             o.observed_as == "tool_call" and o.outcome != "SKIPPED"
             for o in replay.outcomes[: len(expectations)]
         )
         replay.tool_score = called / len(counted)
-        replay.ordered_score = ordered_share(counted, turn.tool_calls)
+        replay.ordered_score = 1.0 if checker.are_met else ordered_share(counted, turn.tool_calls)
         replay.is_partial = turn.unknown_calls is not None
         if not replay.is_partial:
             replay.tool_outcome = tool_outcome(case, expected, replay.tool_score)

@@ -61,10 +61,7 @@ WRONG = [
     (["--streaming", "--window=1h"], "invalid float value: '1h'"),
     (["--streaming", "--sesion_gap=1"], "did you mean --session_gap?"),
     (["--streaming", "--output_format=avro"], "--output_format avro cannot be used with --streaming"),
-    (
-        ["--streaming", "--estimate"],
-        "--estimate, --store and --output_format avro cannot be used with --streaming",
-    ),
+    (["--streaming", "--estimate"], "turnwise: --estimate cannot be used with --streaming"),
 ]
 
 
