@@ -1,1 +1,1 @@
-"""What `import turnwise` offers: the functions of a run, without a pipeline and without files."""
+"""Functions of `import turnwise`: a run without a pipeline and without files."""

@@ -1,4 +1,4 @@
-"""Collects what an evaluation gives."""
+"""Collects the rows, sums and counts of an evaluation."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -40,7 +40,7 @@ class Collected:
         self._failures: list[FailureRow] = []
 
     def samples(self, logs: Inputs[Conversation], given: Inputs[EvalCase] | None) -> Iterator[Sample]:
-        """Yields the conversations beside their cases; what is lost on the way is collected.
+        """Yields the conversations beside their cases; failures are collected.
 
         Raises:
             ConfigError: A path names nothing.
@@ -62,7 +62,7 @@ class Collected:
         self._counts["unused_cases"] += len(unused)
 
     def add(self, scored: ScoredConversation) -> None:
-        """Decides a scored conversation and takes its rows."""
+        """Computes the verdict of a scored conversation and adds its rows."""
         try:
             evaluated = decide(scored, self._settings.run)
         except Exception as error:
@@ -76,12 +76,12 @@ class Collected:
         evaluated.add_to(self._sums)
 
     def lose(self, sample: Sample, error: Exception) -> None:
-        """Takes the failure of a conversation that could not be scored."""
+        """Adds the failure of a conversation that could not be scored."""
         self._counts["lost_conversations"] += 1
         self._fail([record_failure("score", error, sample.record, sample.conversation.conversation_id)])
 
     def result(self, usage: Usage) -> RunResult:
-        """Returns everything; `usage` is what the judge was asked."""
+        """Returns everything; `usage` is the judge's usage."""
         run_id = self._settings.run.run_id
         sums = sorted(self._sums.items())
         versions = [row for entry in sums for row in version_rows(entry, run_id)]

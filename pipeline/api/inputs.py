@@ -1,4 +1,4 @@
-"""Conversations and eval cases as Python code hands them in: paths, records as Python values, or objects."""
+"""Conversations and eval cases as arguments: paths, records as Python values, or objects."""
 
 import json
 import os
@@ -32,12 +32,12 @@ CaseInput: TypeAlias = Path | Mapping[str, Any] | EvalCase
 
 @dataclass(frozen=True)
 class Inputs(Generic[T]):
-    """What was handed in.
+    """The values of one argument.
 
     Attributes:
-        name: What the parameter is called.
+        name: Name of the parameter.
         paths: Files, directories, globs and, of eval cases, addresses of stores.
-        items: Records, objects with their places, and what is no record.
+        items: Records, objects with their positions, and values that are no record.
     """
 
     name: str
@@ -49,7 +49,7 @@ def sort_inputs(name: str, values: object, kind: type[T]) -> Inputs[T]:
     """Tells paths, records and objects apart.
 
     Args:
-        name: What the parameter is called.
+        name: Name of the parameter.
         values: One of them, or several.
         kind: The class of the objects.
 
@@ -92,7 +92,7 @@ def logged_conversations(
     """Yields conversations and failures: of files by name, then of values in order, then joined events.
 
     Args:
-        inputs: What was handed in.
+        inputs: The values of one argument.
         reader: How records are read.
         limit: A record of more bytes in a file is a failure.
         counts: Counters by name, added to in place.

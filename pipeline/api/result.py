@@ -1,4 +1,4 @@
-"""What an evaluation gives."""
+"""Result of an evaluation."""
 
 from dataclasses import dataclass, field
 from typing import Literal
@@ -63,7 +63,7 @@ class RunResult:
         return self.status == "PASS"
 
     def __bool__(self) -> bool:
-        """Whether it passed, so that `assert turnwise.evaluate(...)` says what it seems to say."""
+        """Whether the status is PASS, so that `assert turnwise.evaluate(...)` fails otherwise."""
         return self.passed
 
     def __repr__(self) -> str:

@@ -16,24 +16,24 @@ from turnwise.transforms.scoring.selection import Selection
 
 
 class Receiver(Protocol):
-    """Takes what is scored, and what could not be."""
+    """Receives scored conversations and failed samples."""
 
     def add(self, scored: ScoredConversation) -> None:
-        """Takes a scored conversation."""
+        """Receives a scored conversation."""
 
     def lose(self, sample: Sample, error: Exception) -> None:
-        """Takes a sample whose scoring raised."""
+        """Receives a sample whose scoring raised an exception."""
 
 
 async def score_all(
     samples: Iterable[Sample], selection: Selection, ask: Ask, most: int, receiver: Receiver
 ) -> None:
-    """Scores samples and hands them over in order.
+    """Scores samples and passes them on in order.
 
     Args:
         samples: What is scored.
         selection: By which criteria.
-        ask: The way to the judge.
+        ask: Asks the judge.
         most: Samples that wait for the judge at the same time.
         receiver: Takes the scored conversations.
 

@@ -40,7 +40,7 @@ class Options(NamedTuple):
 
 
 def run_settings(options: Options, has_cases: bool) -> RunSettings:
-    """Returns the settings that the keywords stand for; raises ConfigError for the first mistake."""
+    """Returns the settings of the keywords; raises ConfigError for the first mistake."""
     config = with_criteria(read_any_config(options.config), options.criteria)
     check_log_format(options.input_format)
     criteria = build_criteria(config)

@@ -1,4 +1,4 @@
-"""Rows as a list that turns into a data frame."""
+"""Rows as a list that can be converted to a data frame."""
 
 import json
 from collections.abc import Iterator

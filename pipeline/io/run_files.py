@@ -23,30 +23,30 @@ from turnwise.schemas.values import JsonObject
 
 
 class Sink(TableSink, Protocol):
-    """Takes the tables and documents of a run."""
+    """Writes the tables and documents of a run."""
 
     def write_document(self, document: "PCollection[JsonObject]", name: str) -> None:
         """Adds the steps that write one JSON document."""
 
     def finish(self, root: beam.Pipeline) -> None:
-        """Adds the steps that come when everything is written."""
+        """Adds the steps that run after everything is written."""
 
 
 class NullSink:
     """Writes nothing, for runs that only count."""
 
     def write_table(self, rows: "PCollection[Any]", table: str, part: str = "") -> None:
-        """Lets the rows go."""
+        """Discards the rows."""
 
     def write_document(self, document: "PCollection[JsonObject]", name: str) -> None:
-        """Lets the document go."""
+        """Discards the document."""
 
     def finish(self, root: beam.Pipeline) -> None:
-        """Has nothing to do."""
+        """Does nothing."""
 
 
 class FilesAndService:
-    """The files of a run, and a service that takes the tables as well."""
+    """Writes the files of a run, and its tables to a service as well."""
 
     def __init__(self, files: Sink, service: TableSink) -> None:
         self._files, self._service = files, service
@@ -61,12 +61,12 @@ class FilesAndService:
         self._files.write_document(document, name)
 
     def finish(self, root: beam.Pipeline) -> None:
-        """Adds the steps that come when everything is written."""
+        """Adds the steps that run after everything is written."""
         self._files.finish(root)
 
 
 class _Written(NamedTuple):
-    """What one bundle wrote of a table: a file, or, of a small table, the rows themselves."""
+    """Output of one bundle for a table: a file, or, for a small table, the rows."""
 
     table: str
     shard: str | None
@@ -115,7 +115,7 @@ def _kept_document(document: JsonObject, name: str) -> tuple[str, _Written]:
 
 
 class _WriteShardFn(beam.DoFn):
-    """Writes the rows of a bundle into a file of its own."""
+    """Writes the rows of a bundle into a separate file."""
 
     def __init__(self, directory: str, table: str, output_format: str) -> None:
         self._directory, self._table, self._format = directory, table, output_format
@@ -140,7 +140,7 @@ class _WriteShardFn(beam.DoFn):
 
 
 class _PublishFn(beam.DoFn):
-    """Makes the files of a run appear."""
+    """Gives the files of a run their final names."""
 
     def __init__(self, directory: str, output_format: str) -> None:
         self._directory, self._format = directory, output_format

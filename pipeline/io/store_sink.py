@@ -46,7 +46,7 @@ _TABLES: dict[
 
 
 class _StoreFn(beam.DoFn):
-    """Writes rows in batches; idempotent, so that a bundle can be repeated."""
+    """Writes rows in batches. Writes are idempotent, so that a bundle can be repeated."""
 
     def __init__(self, url: str, app: str, table: str) -> None:
         self._url, self._app, self._table = url, app, table
@@ -77,7 +77,7 @@ class _StoreFn(beam.DoFn):
 
 
 class StoreSink:
-    """The store, which takes results and failures."""
+    """Writes results and failures to the store."""
 
     def __init__(self, url: str, app: str) -> None:
         self._url, self._app = url, app
@@ -95,7 +95,7 @@ def open_sink(place: SinkPlace) -> StoreSink:
 
 
 def left_in_store(place: SinkPlace) -> str:
-    """Returns what an interrupted run left in its store, as part of a sentence; threads may still write."""
+    """Describes an interrupted run's rows in its store, as part of a sentence; threads may still write."""
     try:
         store = open_store(place.url, read_only=True)
         try:

@@ -21,7 +21,7 @@ class CountingDoFn(beam.DoFn):
         self.counts: Counter[str] = Counter()
 
     def start_bundle(self) -> None:
-        """Forgets the counts of a bundle that did not end."""
+        """Discards the counts of an aborted bundle."""
         self.counts = Counter()
 
     def count(self, name: str, number: int = 1) -> None:
@@ -29,7 +29,7 @@ class CountingDoFn(beam.DoFn):
         self.counts[name] += number
 
     def finish_bundle(self) -> Iterator[Any] | None:
-        """Hands the counts over to Beam."""
+        """Passes the counts to Beam."""
         for name, number in self.counts.items():
             Metrics.counter(NAMESPACE, name).inc(number)
         return None

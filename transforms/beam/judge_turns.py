@@ -49,9 +49,9 @@ class _Waiting(NamedTuple):
 
 
 class JudgeFn(ScoringDoFn):
-    """Submits a conversation's questions and goes on; gives conversations in order when they are answered.
+    """Submits the questions of conversations, and emits the conversations in order when they are answered.
 
-    So many conversations wait at most that the judge is always busy, whatever the size of a bundle.
+    The number of waiting conversations is limited to twice the concurrency, whatever the size of a bundle.
     """
 
     def __init__(
@@ -112,14 +112,14 @@ class JudgeFn(ScoringDoFn):
 
 
 def count_usage(model: str, usage: JudgeUsage) -> None:
-    """Adds what was asked of a model to Beam's counters, `MODEL|FIGURE` (a fault: `MODEL|unusable KIND`)."""
+    """Adds the usage of a model to Beam's counters, `MODEL|FIGURE` (a fault: `MODEL|unusable KIND`)."""
     faults = {f"{UNUSABLE}{kind}": number for kind, number in usage.unusable.items()}
     for name, number in (usage.figures() | faults).items():
         Metrics.counter(JUDGE_USAGE, f"{model}|{name}").inc(number)
 
 
 class JudgeTurns(beam.PTransform[PCollection[Sample], DoOutputsTuple]):
-    """Fans every conversation out into turns and criteria, those included that a judge is asked about."""
+    """Fans every conversation out into turns and criteria, including judged ones."""
 
     def __init__(self, selection: Selection, run: RunInfo, settings: JudgeSettings) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Puts conversations beside the cases that they are held against."""
+"""Matches conversations with their eval cases."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -48,7 +48,7 @@ class _MatchFn(CountingDoFn):
 
 
 class MatchCases(beam.PTransform[PCollection[LoggedConversation], DoOutputsTuple]):
-    """Puts every conversation beside its case; an unknown case is a failure."""
+    """Matches every conversation with its eval case; an unknown case is a failure."""
 
     def __init__(self, cases: "PCollection[EvalCase] | CaseIndex | None") -> None:
         super().__init__()
@@ -76,7 +76,7 @@ class _CountUnusedFn(CountingDoFn):
 
 
 def count_unused_cases(cases: "PCollection[EvalCase]", used: "Sequence[PCollection[str]]") -> None:
-    """Counts the eval cases that no conversation was held against; `used` are the keys from `MatchCases`."""
+    """Counts the eval cases without a conversation; `used` are the keys from `MatchCases`."""
     given = cases | "GivenCases" >> beam.Map(_unused)
     tried = [ids | f"UsedCases{i}" >> beam.Map(_once) for i, ids in enumerate(used)]
     uses = [given, *tried] | "AllUses" >> beam.Flatten() | "UsesOfCase" >> beam.CombinePerKey(max)

@@ -1,4 +1,4 @@
-"""The CombineFn over the metrics' sums, and how Beam encodes them."""
+"""The CombineFn over the sums of the metrics, and their coder."""
 
 from collections.abc import Iterable
 
@@ -37,14 +37,14 @@ class MetricsFn(beam.CombineFn):
 
 
 class StateCoder(Coder):
-    """Hands sums from worker to worker."""
+    """Encodes sums for Beam."""
 
     def encode(self, value: MetricsState) -> bytes:
-        """Packs."""
+        """Returns the encoded state."""
         return packed(value)
 
     def decode(self, encoded: bytes) -> MetricsState:
-        """Unpacks."""
+        """Returns the decoded state."""
         return unpacked(encoded)
 
     def is_deterministic(self) -> bool:
@@ -52,7 +52,7 @@ class StateCoder(Coder):
         return False
 
     def to_type_hint(self) -> type[MetricsState]:
-        """Names what it codes."""
+        """Returns the type hint of the coded values."""
         return MetricsState
 
 

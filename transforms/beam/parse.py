@@ -40,7 +40,7 @@ class ParsingDoFn(CountingDoFn):
         self._reader = reader
 
     def outputs(self, record: Record, watermark: float = 0.0) -> Iterator[Any]:
-        """Yields what a record holds. An event is told the watermark."""
+        """Yields the contents of a record; events get the watermark, if there is one."""
         for found in parse_record(self._reader, record, self.counts):
             if isinstance(found, Failure):
                 yield _tagged(found)
@@ -70,7 +70,7 @@ class ParseConversations(beam.PTransform[PCollection[Record], Parsed]):
         self._reader = reader
 
     def expand(self, records: "PCollection[Record]") -> Any:
-        """Splits the records into what they hold."""
+        """Splits the records into conversations, events and failures."""
         return parse_with(_ParseConversationFn(self._reader), records)
 
 
@@ -97,7 +97,7 @@ class JoinSessions(beam.PTransform[PCollection[tuple[str, ConversationEvent]], P
 
 
 class ParsedCases(NamedTuple):
-    """Eval cases with distinct keys, and what went wrong."""
+    """Eval cases with distinct keys, and failures."""
 
     cases: "PCollection[EvalCase]"
     failures: "PCollection[Failure]"
@@ -129,7 +129,7 @@ class ParseEvalCases(beam.PTransform[PCollection[Record], ParsedCases]):
         self._reader = reader
 
     def expand(self, records: "PCollection[Record]") -> Any:
-        """Parses, then looks for repeated keys."""
+        """Parses the records and rejects repeated keys."""
         parsed = records | "ParseCase" >> beam.ParDo(_ParseCaseFn(self._reader)).with_outputs(
             FAILURES, main="cases"
         )

@@ -1,4 +1,4 @@
-"""Scores conversations and gives what the sinks and the metrics are made of."""
+"""Scores conversations and emits rows for the sinks and sums for the metrics."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Protocol
@@ -30,23 +30,23 @@ class Emitter(Protocol):
     """Output form of evaluated conversations."""
 
     def start(self) -> None:
-        """Forgets a bundle that did not end."""
+        """Discards an aborted bundle."""
 
     def give(self, evaluated: EvaluatedConversation, timestamp: Timestamp | None) -> Iterator[Any]:
-        """Yields what leaves at once."""
+        """Yields the outputs of a conversation."""
 
     def finish(self) -> Iterator[Any]:
-        """Yields what leaves with the bundle."""
+        """Yields the outputs of the bundle."""
 
 
 class BundleSums:
-    """Rows leave at once, to their tables; what a bundle adds to the metrics is summed up over it."""
+    """Emits rows at once, and the sums of a bundle at its end."""
 
     def __init__(self) -> None:
         self._sums: dict[str, MetricsState] = {}
 
     def start(self) -> None:
-        """Starts with no sums."""
+        """Resets the sums."""
         self._sums = {}
 
     def give(self, evaluated: EvaluatedConversation, timestamp: Timestamp | None) -> Iterator[Any]:
@@ -64,7 +64,7 @@ class BundleSums:
 
 
 class ScoringDoFn(CountingDoFn):
-    """Decides scored conversations and lets them leave."""
+    """Computes verdicts and emits rows and sums."""
 
     def __init__(self, criteria: Iterable[Criterion], run: RunInfo, emission: Emitter) -> None:
         super().__init__()
@@ -72,20 +72,20 @@ class ScoringDoFn(CountingDoFn):
         self._guesses, self._may_guess = GuessCounts(), any(isinstance(c, UsesToolEffects) for c in criteria)
 
     def start_bundle(self) -> None:
-        """Starts with nothing scored."""
+        """Resets the output."""
         super().start_bundle()
         self._emission.start()
         self._guesses = GuessCounts()
 
     def finish_bundle(self) -> Iterator[Any]:
-        """Yields what leaves with the bundle."""
+        """Yields the outputs of the bundle."""
         for key, number in self._guesses.items():
             self.count(key, number)
         super().finish_bundle()
         yield from self._emission.finish()
 
     def outputs(self, scored: ScoredConversation, timestamp: Timestamp | None = None) -> Iterator[Any]:
-        """Yields everything that a scored conversation gives, or the failure to decide it."""
+        """Yields the outputs of a scored conversation, or its failure."""
         try:
             evaluated = decide(scored, self._run)
         except Exception as error:

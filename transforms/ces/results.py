@@ -95,7 +95,7 @@ class ConversationResult(msgspec.Struct):
 
 
 def evaluation_result(scored: ScoredConversation, verdict: Verdict) -> ConversationResult:
-    """Returns what becomes of a scored conversation."""
+    """Returns the result of a scored conversation."""
     sample, case = scored.sample, scored.sample.eval_case
     result = ConversationResult(scored, verdict, result_name(sample))
     if verdict.status is None and sample.unanswered:

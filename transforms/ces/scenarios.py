@@ -43,7 +43,7 @@ class ScenarioSummary:
 
 
 def scenario_result(sample: Sample, judgements: Judgements) -> ScenarioSummary:
-    """Returns what becomes of a scenario by what was measured and what the judges said."""
+    """Returns the result of a scenario from its measurements and judgements."""
     if not judgements:
         return ScenarioSummary(sample, sample.scenario_outcomes, {})
     outcomes = judgements.scenario_outcomes(sample)

@@ -11,7 +11,7 @@ _FENCE = re.compile(r"\s*```(?:json)?\s*(.*?)\s*```\s*", re.DOTALL | re.IGNORECA
 
 
 def read_reply(text: str, reply_model: type[R]) -> R | Fault:
-    """Returns the reply, or why it is none: no JSON, or JSON outside the schema.
+    """Returns the reply, or the reason why it is unusable: no JSON, or JSON outside the schema.
 
     JSON in a Markdown fence is read too. The reason names the first wrong field, and quotes nothing.
     """

@@ -1,4 +1,4 @@
-"""Puts a judge together from its settings, and tries it before a run."""
+"""Builds a judge from its settings, and checks it before a run."""
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ class JudgeSettings:
     Attributes:
         config: Its `backend` is given: `chosen_judge` says which, where the run is started.
         concurrency: Calls in flight at most, per worker process.
-        run_id: Whose budget it is: another run has another judge.
+        run_id: Run that owns the budget.
         only_estimates: Count what would be asked of a model, and ask nothing.
         own: A judge that was handed in, in place of the one that the config names.
     """
@@ -39,7 +39,7 @@ class JudgeSettings:
         return self.own or find_judge(self.config)
 
     def key(self) -> str:
-        """Returns a text that equal settings have in common."""
+        """Returns a text that is the same for equal settings."""
         return f"{self.run_id}\n{self.concurrency}\n{self.only_estimates}\n{self.config.model_dump_json()}"
 
 
@@ -51,7 +51,7 @@ class BuiltJudge(NamedTuple):
 
 
 def build_judge(settings: JudgeSettings, environ: Mapping[str, str], counts: JudgeCounts) -> BuiltJudge:
-    """Returns the judge that the settings name; raises ConfigError for want of credentials or of a cache."""
+    """Returns the judge that the settings name; raises ConfigError if credentials or a cache are missing."""
     config, kind = settings.config, settings.kind
     if kind.answer:
         return BuiltJudge(kind.answer(), _nothing)
@@ -75,12 +75,12 @@ def build_judge(settings: JudgeSettings, environ: Mapping[str, str], counts: Jud
 def check_judge(
     settings: JudgeSettings, environ: Mapping[str, str], options: Iterable[JudgeModelOptions] = ()
 ) -> None:
-    """Finds out before a run, at no cost, whether the judge can work.
+    """Checks before a run, at no cost, that the judge can work.
 
     Args:
-        settings: What judge it is.
-        environ: Where credentials are found.
-        options: What the judged criteria say of models and generation settings.
+        settings: Settings of the judge.
+        environ: Environment with the credentials.
+        options: Models and generation settings of the judged criteria.
 
     Raises:
         ConfigError: There are no credentials, or they are refused; a model does not exist, or a generation

@@ -44,7 +44,7 @@ class JudgeWorker:
             return asyncio.run_coroutine_threadsafe(coroutine, self._loop)
 
     def close(self) -> None:
-        """Cancels whatever is running, closes connections and cache, and ends the thread."""
+        """Cancels pending calls, closes connections and cache, and ends the thread."""
         with self._lock:
             if self._is_closed:
                 return

@@ -18,7 +18,7 @@ _SHOWN_SETS = 5
 
 
 class UnknownCaseError(LookupError):
-    """A conversation names a case that nobody gave."""
+    """A conversation names a case that is not among the eval cases."""
 
 
 class AmbiguousCaseError(LookupError):

@@ -30,7 +30,7 @@ class _Outcomes:
         self._run_id = run_id
 
     def start(self) -> None:
-        """Has nothing to forget."""
+        """Does nothing."""
 
     def give(self, evaluated: EvaluatedConversation, timestamp: Timestamp | None) -> Iterator[Any]:
         """Yields the outcome."""
@@ -38,7 +38,7 @@ class _Outcomes:
         yield TaggedOutput(OUTCOMES, scored_outcome(evaluated, seconds, self._run_id))
 
     def finish(self) -> Iterator[Any]:
-        """Has kept nothing back."""
+        """Yields nothing."""
         return iter(())
 
 

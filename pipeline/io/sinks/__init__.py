@@ -1,1 +1,1 @@
-"""The sinks of tables, one object each. Without Beam, so that help and usage errors come at once."""
+"""Sinks of tables, one object each. They do not import Beam, so that short commands start fast."""

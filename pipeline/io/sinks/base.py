@@ -1,4 +1,4 @@
-"""What a sink of tables is, and the table of all of them."""
+"""Sinks of tables and their registry."""
 
 import io
 import json
@@ -27,7 +27,7 @@ class RowWriter(Protocol):
 
 
 class TableSink(Protocol):
-    """Takes the tables of a run."""
+    """Writes the tables of a run."""
 
     def write_table(self, rows: "PCollection[Any]", table: str, part: str = "") -> None:
         """Adds the steps that write lists of rows; `part` tells several writers of one table apart."""
@@ -118,7 +118,7 @@ def file_formats() -> dict[str, SinkKind]:
 
 
 def services() -> str:
-    """Returns how the addresses of all services look."""
+    """Returns the address patterns of all services."""
     return ", ".join(kind.help for _, kind in sorted(SINKS.items()) if kind.schemes)
 
 
@@ -132,7 +132,7 @@ def find_service(option: str, url: str) -> SinkKind:
 
 
 def row_writer(file: BinaryIO, table: str, output_format: str) -> RowWriter:
-    """Returns what writes the rows of a table into a file."""
+    """Returns a writer for the rows of a table into a file."""
     writer = SINKS[output_format].writer
     assert writer
     return writer(file, table)

@@ -28,7 +28,7 @@ class JsonLinesWriter:
             self._file.write(b"\n".join(lines) + b"\n")
 
     def finish(self) -> None:
-        """Has nothing left to do."""
+        """Does nothing; every line is complete."""
 
 
 def _rows(file: BinaryIO, table: str, mark: bytes) -> Iterator[JsonObject]:
@@ -37,7 +37,7 @@ def _rows(file: BinaryIO, table: str, mark: bytes) -> Iterator[JsonObject]:
 
 
 def _result_row(result: JsonObject) -> JsonObject:
-    """Returns the columns of a result that a line of JSON holds."""
+    """Returns the columns of a result from its line of JSON."""
     name = _NAME_MARK.split(result["displayName"], maxsplit=1)[-1]
     status = result.get("evaluationStatus")
     return {"result": result, "conversation_id": name, "evaluation_status": status}

@@ -1,4 +1,4 @@
-"""The store of evaluations and results, as an object."""
+"""The sink for the store of evaluations and results."""
 
 from turnwise.pipeline.io.sinks.base import SinkKind, TableSink, register_sink
 from turnwise.pipeline.settings.extras import check_store

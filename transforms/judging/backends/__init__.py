@@ -1,1 +1,1 @@
-"""Ways to a model, one module for each."""
+"""Clients of model APIs, one module each."""

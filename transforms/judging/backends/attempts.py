@@ -60,7 +60,7 @@ class Attempts:
 
         They double from attempt to attempt up to 10 s (`delay_s`, if that is longer); a random part, half of
         them at most, is left out. Where the server asks for a longer wait, a random part of `delay_s` is
-        added to that. So calls that failed together do not come back together.
+        added to that. This spreads retries over time.
 
         Args:
             asked_s: The wait that the server asks for; 0: none.

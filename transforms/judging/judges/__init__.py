@@ -1,1 +1,1 @@
-"""The judges that can be named, one object each."""
+"""Named judges, one object each."""

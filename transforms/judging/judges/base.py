@@ -87,7 +87,7 @@ class JudgeKind:
     note: str = ""
 
     def endpoint(self, config: JudgeConfig, environ: Environ) -> str:
-        """Returns which service would answer, also where there are no credentials."""
+        """Returns the service that would answer, even if credentials are missing."""
         try:
             found = self.access(config, environ).endpoint if self.access else None
         except ConfigError:
@@ -131,7 +131,7 @@ def register_judge(item: JudgeKind) -> JudgeKind:
 
 
 def find_judge(config: JudgeConfig, before: str = "judge.backend ") -> JudgeKind:
-    """Returns the judge that a config names; raises ConfigError if it names none that there is."""
+    """Returns the judge that a config names; raises ConfigError if there is none of that name."""
     return JUDGES.find(config.backend or "", before)
 
 

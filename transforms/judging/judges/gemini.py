@@ -1,4 +1,4 @@
-"""The judge `gemini`: its credentials, and how it is tried before a run."""
+"""The judge `gemini`: its credentials, and the check before a run."""
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
@@ -15,9 +15,10 @@ _NAME = "gemini"
 
 
 def find_access(config: JudgeConfig, environ: Mapping[str, str]) -> Access:
-    """Returns how Gemini is reached; raises ConfigError if nothing says how.
+    """Returns the access to Gemini; raises ConfigError if no setting gives one.
 
-    A project in the config, or the wish in the environment, means Vertex AI; it takes a project before a key.
+    A project in the config, or a variable of the environment, selects Vertex AI. A project is preferred to a
+    key there.
     """
     vertexai = bool(config.project) or _wants_vertexai(environ)
     key = _api_key(environ)
@@ -39,9 +40,9 @@ def find_access(config: JudgeConfig, environ: Mapping[str, str]) -> Access:
 
 
 def _is_available(config: JudgeConfig, environ: Mapping[str, str]) -> bool:
-    """Returns whether there are credentials: an API key, or the wish for Vertex AI.
+    """Returns whether there are credentials: an API key, or a setting that selects Vertex AI.
 
-    Keys are GOOGLE_API_KEY and GEMINI_API_KEY; the wish is a project in the config, or
+    Keys are GOOGLE_API_KEY and GEMINI_API_KEY; the setting is a project in the config, or
     GOOGLE_GENAI_USE_VERTEXAI (or GOOGLE_GENAI_USE_ENTERPRISE) set to true.
     """
     return bool(_api_key(environ) or config.project or _wants_vertexai(environ))

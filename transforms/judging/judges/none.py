@@ -1,11 +1,11 @@
-"""The judge `none`: nothing is judged."""
+"""The judge `none`, which gives no scores."""
 
 from turnwise.transforms.judging.ask import NO_JUDGE, JudgeSample, Question, R
 from turnwise.transforms.judging.judges.base import HOW_TO, JudgeKind, register_judge
 
 
 class NoJudge:
-    """Answers nothing."""
+    """Leaves every question unanswered."""
 
     async def __call__(self, question: Question[R], samples: range) -> list[JudgeSample[R]]:
         """Returns unusable samples."""
