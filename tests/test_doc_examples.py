@@ -68,7 +68,7 @@ def place(tmp_path: Path, unchanged: None) -> Path:
 
 
 def canonical_conversation() -> str:
-    return next(block.text for block in blocks("jsonl") if block.page == "docs/getting-started.md")
+    return next(block.text for block in blocks("jsonl") if block.page == "README.md")
 
 
 def test_there_are_commands() -> None:

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from turnwise.pipeline.api.table import Table
+from turnwise.pipeline.io.terminal import counted
 from turnwise.schemas.rows import (
     FailureRow,
     MetricsByAppVersionRow,
@@ -67,9 +68,8 @@ class RunResult:
         return self.passed
 
     def __repr__(self) -> str:
-        results, failures = len(self.results), len(self.failures)
-        conversations = f"{results} conversation{'' if results == 1 else 's'}"
-        lost = f"{failures} failure{'' if failures == 1 else 's'}"
+        conversations = counted(len(self.results), "conversation")
+        lost = counted(len(self.failures), "failure")
         return f"<RunResult {self.status or 'not decided'}: {conversations}, {lost}>"
 
     def __str__(self) -> str:

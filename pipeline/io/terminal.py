@@ -53,6 +53,11 @@ def _fitting(parts: "list[str] | str", width: int) -> list[str]:
     return found
 
 
+def counted(number: int, noun: str) -> str:
+    """Returns a number with its noun, in the plural unless the number is 1."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
 def columns(text: str) -> int:
     """Returns the width of a printable text in terminal columns."""
     if text.isascii():

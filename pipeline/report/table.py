@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 
-from turnwise.pipeline.io.terminal import LONGEST_NAME, columns, padded, printable
+from turnwise.pipeline.io.terminal import LONGEST_NAME, columns, counted, padded, printable
 from turnwise.pipeline.report.counts import RunCounts
 from turnwise.schemas.rows import MetricsByAppVersionRow
 from turnwise.schemas.values import JsonObject
@@ -117,9 +117,9 @@ def _aligned(lines: Sequence[Sequence[str]]) -> str:
 def balance_text(counts: RunCounts) -> str:
     """Returns the lines that balance records, conversations and cases, with the most frequent failures."""
     lines = [
-        f"{counts['records']} records = {counts['parsed_records']} parsed + {counts['lost_records']} failed; "
-        f"{counts['conversations']} conversations = {counts['results']} results "
-        f"+ {counts['lost_conversations']} failed"
+        f"{counted(counts['records'], 'record')} = {counts['parsed_records']} parsed "
+        f"+ {counts['lost_records']} failed; {counted(counts['conversations'], 'conversation')} = "
+        f"{counted(counts['results'], 'result')} + {counts['lost_conversations']} failed"
     ]
     if counts["lost_cases"] or counts["unused_cases"]:
         untried = f"{counts['unused_cases']} without a recording"
