@@ -121,26 +121,6 @@ def _follow_up(connection: Connection, made: StoredEvaluation, change: Evaluatio
     )
 
 
-class Revision(NamedTuple):
-    """An entry of an evaluation's history."""
-
-    revision: int
-    etag: str
-    nanos: int
-    actor: str
-    update_mask: str | None
-    content: JsonObject
-
-
-def read_history(connection: Connection, name: str) -> list[Revision]:
-    """Returns all revisions of an evaluation, oldest first."""
-    query = select(HISTORY).where(HISTORY.c.evaluation == name).order_by(HISTORY.c.revision)
-    return [
-        Revision(row.revision, row.etag, row.nanos, row.actor, row.update_mask, json.loads(row.content))
-        for row in connection.execute(query)
-    ]
-
-
 def store_records(url: str, app: str) -> Iterator[Record]:
     """Yields the evaluations of a store by name, of one app or of all apps ("")."""
     texts = shared_store(url, read_only=True).read(lambda connection: _contents(connection, app))

@@ -11,7 +11,7 @@ from google.auth.credentials import AnonymousCredentials
 from google.cloud import ces_v1beta
 from google.protobuf import field_mask_pb2, json_format
 
-from turnwise.pipeline.store.evaluations import read_history
+from tests.store_history import read_history
 from turnwise.pipeline.store.results import result_columns, write_results
 from turnwise.schemas.ces.cases import Evaluation
 

@@ -10,8 +10,9 @@ import pytest
 from mcp import Client
 from sqlalchemy import select
 
+from tests.store_history import read_history
 from turnwise.pipeline.store.engine import open_store
-from turnwise.pipeline.store.evaluations import find_evaluation, read_history
+from turnwise.pipeline.store.evaluations import find_evaluation
 from turnwise.pipeline.store.tables import EVALUATIONS, TAGS
 
 SCRIPT: Any = {"turns": [{"steps": [{"userInput": {"text": "hi"}}]}]}

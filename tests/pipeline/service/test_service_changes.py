@@ -8,12 +8,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.store_history import read_history
 from turnwise.pipeline.service.changes import create_evaluation, update_evaluation
 from turnwise.pipeline.service.errors import ServiceError
 from turnwise.pipeline.service.evaluations import get_evaluation
 from turnwise.pipeline.service.service import Service
 from turnwise.pipeline.store.engine import Store
-from turnwise.pipeline.store.evaluations import find_evaluation, read_history
+from turnwise.pipeline.store.evaluations import find_evaluation
 from turnwise.schemas.ces.cases import Evaluation
 from turnwise.schemas.ces.requests import CreateEvaluationRequest
 
