@@ -1,6 +1,7 @@
 """One reader for logs and one for eval cases, of all formats."""
 
 from collections.abc import Sequence
+from functools import cached_property
 
 from pydantic_core import from_json
 
@@ -35,15 +36,24 @@ class LogReader:
     def __init__(self, input_format: str = AUTO, answers: DiscoveryEngineConfig = _ANSWERS) -> None:
         self.input_format, self._settings = input_format, ReadSettings(answers=answers)
 
+    # Looked up by the process that reads, as formats are not pickled.
+    @cached_property
+    def _chosen(self) -> Format | None:
+        return None if self.input_format == AUTO else FORMATS[self.input_format]
+
+    @cached_property
+    def _first(self) -> Format:
+        return formats_in_order()[0]
+
     def read(self, record: Record) -> Sequence[Conversation | ValueError] | ConversationEvent:
         """Returns the conversations of a record (an error in place of one that is bad), or the event it is.
 
         Raises:
             ValueError: It cannot be read; one line.
         """
-        chosen = None if self.input_format == AUTO else FORMATS[self.input_format]
-        quick = chosen or _quick_format(record.data)
-        if quick and quick.read_text:
+        chosen = self._chosen
+        quick = chosen or self._first
+        if quick.read_text and (chosen or (quick.looks_right and quick.looks_right(record.data))):
             conversation = quick.read_text(record.data)
             if conversation.turns and conversation.conversation_id:
                 return [conversation]
@@ -58,12 +68,6 @@ class LogReader:
         if kind.read_log is None:
             raise ValueError(f"a record of the format {kind.name} holds no conversation; {CASES_GO_TO}")
         return [_checked(found, record) for found in kind.read_log(value, record, self._settings)]
-
-
-def _quick_format(data: bytes) -> Format | None:
-    """Returns the format that is asked first, if it can tell a record before it is parsed."""
-    first = formats_in_order()[0]
-    return first if first.looks_right and first.looks_right(data) else None
 
 
 def _decoded(value: JsonValue) -> JsonValue:
