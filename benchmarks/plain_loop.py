@@ -18,7 +18,7 @@ from turnwise.pipeline.io.sinks.json_lines import JsonLinesWriter
 from turnwise.pipeline.settings.config_file import read_config
 from turnwise.schemas.record import Record
 from turnwise.schemas.run import RunInfo
-from turnwise.transforms.evaluation import evaluate
+from turnwise.transforms.evaluation import evaluate_sample
 from turnwise.transforms.formats.readers import LogReader
 from turnwise.transforms.matching.cases import CaseIndex
 from turnwise.transforms.matching.sample import Sample
@@ -44,7 +44,7 @@ def score_file(logs: Path, output: Path, config: Path, run: RunInfo) -> dict[str
             found = reader.read(record)
             for conversation in found if isinstance(found, list) else ():
                 case = Sample(conversation, index.find(conversation), record)
-                evaluated = evaluate(case, criteria, run)
+                evaluated = evaluate_sample(case, criteria, run)
                 scores.write(evaluated.scores)
                 results.write(evaluated.results)
                 evaluated.add_to(states)

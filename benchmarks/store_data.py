@@ -14,7 +14,7 @@ from turnwise.schemas.config import EvalConfig
 from turnwise.schemas.jsonio import dump_json
 from turnwise.schemas.record import Record
 from turnwise.schemas.run import RunInfo
-from turnwise.transforms.evaluation import evaluate
+from turnwise.transforms.evaluation import evaluate_sample
 from turnwise.transforms.formats.readers import LogReader
 from turnwise.transforms.matching.cases import CaseIndex
 from turnwise.transforms.matching.sample import Sample
@@ -44,7 +44,9 @@ def patterns() -> list[dict[str, Any]]:
     for number in range(_PATTERNS):
         record = Record("benchmark", number, dump_json(conversation(number)))
         (read,) = reader.read(record)
-        found.append(evaluate(Sample(read, index.find(read), record), criteria, run).results[0]["result"])
+        found.append(
+            evaluate_sample(Sample(read, index.find(read), record), criteria, run).results[0]["result"]
+        )
     return found
 
 

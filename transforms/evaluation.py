@@ -43,7 +43,9 @@ class EvaluatedConversation(NamedTuple):
         state.add(self.scored, self.verdict, self.parts)
 
 
-def evaluate(sample: Sample, criteria: Sequence[MeasuredCriterion], run: RunInfo) -> EvaluatedConversation:
+def evaluate_sample(
+    sample: Sample, criteria: Sequence[MeasuredCriterion], run: RunInfo
+) -> EvaluatedConversation:
     """Scores a conversation by measured criteria and decides it."""
     return decide(score_conversation(sample, criteria), run)
 

@@ -27,7 +27,7 @@ class _Finding(NamedTuple):
     p_value: float | None = None
 
 
-def evaluate(rule: AlertRule, window: WindowMetrics, baseline: MetricsState | None) -> Alert | None:
+def evaluate_rule(rule: AlertRule, window: WindowMetrics, baseline: MetricsState | None) -> Alert | None:
     """Returns the alert of a rule on a window; None: the rule does not hold, or there are too few values.
 
     A drop is tested only at the end of a window, because repeated tests of early panes would raise false

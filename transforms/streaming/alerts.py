@@ -16,7 +16,7 @@ from turnwise.schemas.alert import Alert
 from turnwise.schemas.alert_config import AlertRule
 from turnwise.transforms.metrics.codec import packed, unpacked
 from turnwise.transforms.metrics.state import MetricsState
-from turnwise.transforms.streaming.alert_rules import evaluate
+from turnwise.transforms.streaming.alert_rules import evaluate_rule
 from turnwise.transforms.streaming.durations import StreamRules
 from turnwise.transforms.streaming.windowed import WindowMetrics
 
@@ -67,7 +67,7 @@ class _RaiseFn(beam.DoFn):
         raised = seen[start].raised if start in seen else ()
         for rule in self._rules:
             if rule.name not in raised:
-                alert = evaluate(rule, window, _baseline(rule, seen, start))
+                alert = evaluate_rule(rule, window, _baseline(rule, seen, start))
                 if alert is not None:
                     raised = (*raised, rule.name)
                     yield alert

@@ -15,7 +15,7 @@ _MOST_CONNECTIONS = 256
 
 
 @dataclass(frozen=True)
-class Limits:
+class HttpLimits:
     """Limits of connections.
 
     Attributes:
@@ -31,11 +31,11 @@ class Limits:
     connections: int = _MOST_CONNECTIONS
 
 
-def server_limits() -> Limits:
+def server_limits() -> HttpLimits:
     """Returns the limits of a server; connections use at most half of the process's file descriptors."""
     files = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
     most = _MOST_CONNECTIONS if files == resource.RLIM_INFINITY else files // 2
-    return Limits(connections=max(8, min(_MOST_CONNECTIONS, most)))
+    return HttpLimits(connections=max(8, min(_MOST_CONNECTIONS, most)))
 
 
 class LimitedProtocol(H11Protocol):
@@ -45,7 +45,7 @@ class LimitedProtocol(H11Protocol):
     processed is not closed.
     """
 
-    def __init__(self, *arguments: Any, limits: Limits, **named: Any) -> None:
+    def __init__(self, *arguments: Any, limits: HttpLimits, **named: Any) -> None:
         super().__init__(*arguments, **named)
         self._limits = limits
         self._answers = 0

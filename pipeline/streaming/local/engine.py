@@ -42,7 +42,7 @@ class EndedEarlyError(OSError):
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class StreamLimits:
     """When a stream ends by itself. None: no limit.
 
     Attributes:
@@ -68,7 +68,7 @@ class Engine:
         source: StreamSource,
         in_flight: InFlightRecords,
         store: StreamStorage,
-        limits: Limits,
+        limits: StreamLimits,
         longest_wait: float,
         run_id: str,
         stop: Event,

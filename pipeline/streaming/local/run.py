@@ -32,7 +32,7 @@ from turnwise.pipeline.streaming.build import Restored, build_stream
 from turnwise.pipeline.streaming.inputs.open import SourceOptions, open_source
 from turnwise.pipeline.streaming.inputs.source import StreamSource
 from turnwise.pipeline.streaming.local.counts import stream_counts
-from turnwise.pipeline.streaming.local.engine import Engine, Limits
+from turnwise.pipeline.streaming.local.engine import Engine, StreamLimits
 from turnwise.pipeline.streaming.local.in_flight import InFlightRecords
 from turnwise.pipeline.streaming.local.live import LiveView
 from turnwise.pipeline.streaming.local.metrics_files import MetricsFiles
@@ -137,7 +137,7 @@ def _stream(
     name = settings.output
     restored = Restored(store.sums.all(), EarlierSessions(name), EarlierCounted(name))
     runtime = Runtime(store, in_flight, MetricsFiles(directory, settings.run.run_id, restored.sums))
-    limits = Limits(stream.max_run_time, stream.stop_after)
+    limits = StreamLimits(stream.max_run_time, stream.stop_after)
     engine = Engine(source, in_flight, store, limits, stream.rules.longest_wait, settings.run.run_id, stop)
     with ExitStack() as stack:
         stack.callback(open_runtime(settings.output, runtime))

@@ -15,7 +15,7 @@ from turnwise.schemas.record import Record
 from turnwise.schemas.run import RunInfo
 from turnwise.schemas.score import Score
 from turnwise.transforms.criteria.adk.response_match import ResponseMatch
-from turnwise.transforms.evaluation import evaluate
+from turnwise.transforms.evaluation import evaluate_sample
 from turnwise.transforms.matching.cases import inline_case
 from turnwise.transforms.matching.sample import Sample, TurnPair
 from turnwise.transforms.metrics.rows import version_rows
@@ -107,7 +107,7 @@ def metric_rows(names: list[str], said: str = "hello") -> list[Any]:
         turn = Turn(user="hi", agent=said, expected=ExpectedTurn(response="hello"))
         conversation = Conversation(conversation_id=name, turns=[turn])
         case = Sample(conversation, inline_case(conversation), Record("log", 1, b""))
-        evaluate(case, [Faulty()], RUN).add_to(states)
+        evaluate_sample(case, [Faulty()], RUN).add_to(states)
     return list(version_rows(("", states.get("", MetricsState())), "run-1"))
 
 

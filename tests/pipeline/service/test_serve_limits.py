@@ -22,7 +22,7 @@ import pytest
 import uvicorn
 
 from turnwise.pipeline.service.http.log_limit import LogRateLimit
-from turnwise.pipeline.service.http.protocol import LimitedProtocol, Limits, server_limits
+from turnwise.pipeline.service.http.protocol import HttpLimits, LimitedProtocol, server_limits
 
 ROOT = Path(__file__).parents[3]
 BASE = "/v1beta/projects/p/locations/l/apps/a/evaluations"
@@ -49,7 +49,7 @@ async def application(scope: Any, receive: Any, send: Any) -> None:
 
 
 @contextlib.contextmanager
-def serving(limits: Limits, kind: type[LimitedProtocol] = LimitedProtocol) -> Iterator[int]:
+def serving(limits: HttpLimits, kind: type[LimitedProtocol] = LimitedProtocol) -> Iterator[int]:
     """Serves `application` with limits in a thread of this process; gives the port."""
     protocol: Any = partial(kind, limits=limits)
     config = uvicorn.Config(application, http=protocol, log_config=None, port=0, lifespan="off")
@@ -83,13 +83,13 @@ def rest_of(client: socket.socket) -> bytes:
 
 @pytest.mark.parametrize("data", [b"", HALF_HEADERS, HALF_BODY, WHOLE + HALF_HEADERS, WHOLE + HALF_BODY])
 def test_a_half_sent_request_is_ended(data: bytes) -> None:
-    with serving(Limits(headers=0.5, body=0.5)) as port, contextlib.ExitStack() as stack:
+    with serving(HttpLimits(headers=0.5, body=0.5)) as port, contextlib.ExitStack() as stack:
         client = connect(stack, port, data)
         assert rest_of(client).count(b"200 OK") == data.count(WHOLE)
 
 
 def test_a_request_that_drips_is_ended() -> None:
-    with serving(Limits(headers=0.5)) as port, contextlib.ExitStack() as stack:
+    with serving(HttpLimits(headers=0.5)) as port, contextlib.ExitStack() as stack:
         client = connect(stack, port, HALF_HEADERS)
         with contextlib.suppress(ConnectionError):
             for _ in range(600):
@@ -99,7 +99,7 @@ def test_a_request_that_drips_is_ended() -> None:
 
 
 def test_an_answer_that_nobody_reads_is_ended() -> None:
-    with serving(Limits(answer=0.5)) as port, contextlib.ExitStack() as stack:
+    with serving(HttpLimits(answer=0.5)) as port, contextlib.ExitStack() as stack:
         client = connect(stack, port, WHOLE.replace(b"GET /", b"GET /large"))
         deadline = time.monotonic() + 60
         while time.monotonic() < deadline:
@@ -120,7 +120,7 @@ def test_every_request_of_a_connection_has_its_own_time() -> None:
             self._refresh()
             due.append(self._due)
 
-    with serving(Limits(), Watched) as port:
+    with serving(HttpLimits(), Watched) as port:
         client = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
         try:
             for _ in range(20):
@@ -132,7 +132,7 @@ def test_every_request_of_a_connection_has_its_own_time() -> None:
 
 
 def test_a_request_that_takes_the_server_long_is_not_ended() -> None:
-    limits = Limits(headers=0.5, body=0.5, answer=0.5, connections=8)
+    limits = HttpLimits(headers=0.5, body=0.5, answer=0.5, connections=8)
     with serving(limits) as port, contextlib.ExitStack() as stack:
         slow = connect(stack, port, WHOLE.replace(b"GET /", b"GET /slow"))
         assert AT_WORK.acquire(timeout=60)
@@ -143,7 +143,7 @@ def test_a_request_that_takes_the_server_long_is_not_ended() -> None:
 
 @pytest.mark.parametrize("data", [b"", HALF_HEADERS, HALF_BODY, WHOLE])
 def test_many_connections_do_not_keep_others_out(data: bytes) -> None:
-    with serving(Limits(headers=600, body=600, connections=8)) as port, contextlib.ExitStack() as stack:
+    with serving(HttpLimits(headers=600, body=600, connections=8)) as port, contextlib.ExitStack() as stack:
         held = [connect(stack, port, data) for _ in range(40)]
         for _ in range(3):
             client = connect(stack, port, WHOLE.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n"))
@@ -152,7 +152,7 @@ def test_many_connections_do_not_keep_others_out(data: bytes) -> None:
 
 
 def test_where_all_connections_are_at_work_a_new_one_is_told_so() -> None:
-    with serving(Limits(connections=8)) as port, contextlib.ExitStack() as stack:
+    with serving(HttpLimits(connections=8)) as port, contextlib.ExitStack() as stack:
         slow = [connect(stack, port, WHOLE.replace(b"GET /", b"GET /slow")) for _ in range(8)]
         assert all(AT_WORK.acquire(timeout=60) for _ in slow)
         told = rest_of(connect(stack, port, b""))
@@ -165,14 +165,14 @@ def test_where_all_connections_are_at_work_a_new_one_is_told_so() -> None:
     [b"no HTTP at all\r\n\r\n", b"\x16\x03\x01\x02\x00\x01\x00\r\n\r\n", WHOLE[:-2] + b"a b: c\r\n\r\n"],
 )
 def test_what_is_not_http_is_told_so_in_the_form_of_the_api(data: bytes) -> None:
-    with serving(Limits()) as port, contextlib.ExitStack() as stack:
+    with serving(HttpLimits()) as port, contextlib.ExitStack() as stack:
         told = rest_of(connect(stack, port, data))
         assert told.startswith(b"HTTP/1.1 400 ") and json.loads(told.partition(b"\r\n\r\n")[2])["error"]
 
 
 def test_a_body_that_breaks_the_protocol_logs_no_traceback(caplog: pytest.LogCaptureFixture) -> None:
     broken = b"POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\nno size\r\n"
-    with serving(Limits()) as port, contextlib.ExitStack() as stack:
+    with serving(HttpLimits()) as port, contextlib.ExitStack() as stack:
         assert rest_of(connect(stack, port, broken)).startswith(b"HTTP/1.1 400 ")
         assert b"200 OK" in rest_of(connect(stack, port, WHOLE[:-2] + b"Connection: close\r\n\r\n"))
     assert not any(record.exc_info for record in caplog.records)

@@ -9,7 +9,7 @@ import pytest
 from apache_beam.utils.timestamp import MAX_TIMESTAMP
 
 from turnwise.pipeline.streaming.inputs.source import SourceRecord
-from turnwise.pipeline.streaming.local.engine import EndedEarlyError, Engine, Limits, StalledError
+from turnwise.pipeline.streaming.local.engine import EndedEarlyError, Engine, StalledError, StreamLimits
 
 
 class SlowSource:
@@ -48,7 +48,7 @@ def source():
 
 
 def engine(source, opened, stop, **fields):
-    return Engine(source, opened.in_flight, opened.store, Limits(), 1.0, "run", stop, **fields)
+    return Engine(source, opened.in_flight, opened.store, StreamLimits(), 1.0, "run", stop, **fields)
 
 
 def until(messages, is_so):

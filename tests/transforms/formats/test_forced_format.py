@@ -11,7 +11,7 @@ from turnwise.schemas.conversation import ExpectedTurn
 from turnwise.schemas.record import Record
 from turnwise.schemas.run import RunInfo
 from turnwise.transforms.criteria import CRITERIA
-from turnwise.transforms.evaluation import evaluate
+from turnwise.transforms.evaluation import evaluate_sample
 from turnwise.transforms.formats.readers import LogReader
 from turnwise.transforms.matching.sample import Sample
 
@@ -58,7 +58,7 @@ def test_no_foreign_record_passes_on_calls():
                 if isinstance(found, ValueError) or any(turn.tool_calls for turn in found.turns):
                     continue
                 case = EvalCase(eval_id="e", turns=[ExpectedTurn(tool_calls=[]) for _ in found.turns])
-                status = evaluate(Sample(found, case, record), criteria, run).verdict.status
+                status = evaluate_sample(Sample(found, case, record), criteria, run).verdict.status
                 assert status != "PASS" or not WORK.search(record.data), (path.name, messages)
                 read += 1
     assert read > 20

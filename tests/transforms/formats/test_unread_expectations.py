@@ -9,7 +9,7 @@ from turnwise.schemas.config import CesConfig
 from turnwise.schemas.record import Record
 from turnwise.schemas.run import RunInfo
 from turnwise.transforms.criteria import CRITERIA
-from turnwise.transforms.evaluation import EvaluatedConversation, evaluate
+from turnwise.transforms.evaluation import EvaluatedConversation, evaluate_sample
 from turnwise.transforms.formats.canonical.turn_event import joined_conversation
 from turnwise.transforms.formats.readers import CaseReader, LogReader
 from turnwise.transforms.matching.cases import CaseIndex
@@ -35,7 +35,7 @@ def evaluated(value: Any, cases: Any = None) -> EvaluatedConversation:
     case = Sample(found[0], CaseIndex(given).find(found[0]), record(value))
     names = ("tool_trajectory_avg_score", "tool_effects_v1", "response_match_score", "total_turn_latency")
     gates = {"tool_trajectory_avg_score": 1.0, "tool_effects_v1": 0.5, "response_match_score": 0.8}
-    return evaluate(case, [CRITERIA[n](threshold=gates.get(n)) for n in names if n in CRITERIA], RUN)
+    return evaluate_sample(case, [CRITERIA[n](threshold=gates.get(n)) for n in names if n in CRITERIA], RUN)
 
 
 def status(found: EvaluatedConversation) -> str | None:

@@ -8,7 +8,7 @@ from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import Expectation, ExpectedTurn, ToolCall
 from turnwise.schemas.record import Record
 from turnwise.schemas.run import RunInfo
-from turnwise.transforms.evaluation import evaluate
+from turnwise.transforms.evaluation import evaluate_sample
 from turnwise.transforms.formats.readers import LogReader
 from turnwise.transforms.matching.cases import inline_case
 from turnwise.transforms.matching.sample import Sample
@@ -26,7 +26,7 @@ def verdict(record, case=None):
     source = Record("log.jsonl", 1, json.dumps(record).encode())
     (found,) = LogReader().read(source)
     sample = Sample(found, case or inline_case(found), source)
-    return evaluate(sample, CALLS, RunInfo("r", "2026-01-01T00:00:00Z")).verdict
+    return evaluate_sample(sample, CALLS, RunInfo("r", "2026-01-01T00:00:00Z")).verdict
 
 
 def chat(*messages, actions=(), **fields):

@@ -7,7 +7,7 @@ from turnwise.schemas.conversation import Conversation, Expectation, ExpectedTur
 from turnwise.schemas.record import Record
 from turnwise.schemas.run import RunInfo
 from turnwise.transforms.criteria import CRITERIA
-from turnwise.transforms.evaluation import evaluate
+from turnwise.transforms.evaluation import evaluate_sample
 from turnwise.transforms.matching.sample import Sample
 
 RUN = RunInfo("r", "2026-01-01T00:00:00Z")
@@ -34,7 +34,7 @@ def evaluated(name, expected, fields, turns, **options):
     case = EvalCase(eval_id="e", turns=[ExpectedTurn(**turn) for turn in expected], **fields)
     conversation = Conversation("c", turns=turns, state={"n": 2})
     held = Sample(conversation, case, Record("f", 1, b"{}"))
-    found = evaluate(held, [CRITERIA[name](**options)], RUN)
+    found = evaluate_sample(held, [CRITERIA[name](**options)], RUN)
     return found.verdict.status, found.scored.scores[0]
 
 

@@ -2,7 +2,7 @@ import pytest
 
 from turnwise.schemas.alert_config import AlertRule
 from turnwise.transforms.metrics.state import MetricsState, Tally
-from turnwise.transforms.streaming.alert_rules import evaluate
+from turnwise.transforms.streaming.alert_rules import evaluate_rule
 from turnwise.transforms.streaming.windowed import WindowMetrics
 
 SIMILARITY, LATENCY, STATUS = "response_match_score", "turn_latency", "evaluation_status"
@@ -64,16 +64,16 @@ BOUNDS = [
 
 @pytest.mark.parametrize(("sums", "asked", "wanted"), BOUNDS)
 def test_bounds(sums, asked, wanted):
-    alert = evaluate(asked, window(sums), None)
+    alert = evaluate_rule(asked, window(sums), None)
     assert (alert and (alert.kind, alert.value, alert.count, alert.threshold)) == wanted
 
 
 def test_the_default_level_is_the_whole_conversation_where_there_is_one():
     whole, turns = tally([2.0] * 20, timed=True), tally([8.0] * 40, timed=True)
     asked = rule(LATENCY, "mean", above=1)
-    found = evaluate(asked, window(state(turn_latency=whole, turn_latency__0=turns)), None)
+    found = evaluate_rule(asked, window(state(turn_latency=whole, turn_latency__0=turns)), None)
     assert (found.level, found.value) == ("conversation", 2.0)
-    found = evaluate(asked, window(state(turn_latency__0=turns)), None)
+    found = evaluate_rule(asked, window(state(turn_latency__0=turns)), None)
     assert (found.level, found.value) == ("turn", 8.0)
 
 
@@ -89,13 +89,13 @@ VERSIONS = [
 @pytest.mark.parametrize(("glob", "version", "holds"), VERSIONS)
 def test_app_versions(glob, version, holds):
     asked = rule(STATUS, "count", above=1, app_version=glob)
-    assert (evaluate(asked, window(VERDICTS, version=version), None) is not None) is holds
+    assert (evaluate_rule(asked, window(VERDICTS, version=version), None) is not None) is holds
 
 
 @pytest.mark.parametrize(("pane", "holds"), [("EARLY", False), ("ON_TIME", True), ("LATE", True)])
 def test_an_open_window_does_not_count_too_little(pane, holds):
     asked = rule(STATUS, "count", below=1000)
-    assert (evaluate(asked, window(VERDICTS, pane), None) is not None) is holds
+    assert (evaluate_rule(asked, window(VERDICTS, pane), None) is not None) is holds
 
 
 DROPS = [
@@ -148,14 +148,14 @@ DROPS = [
 
 @pytest.mark.parametrize(("sums", "baseline", "asked", "holds"), DROPS)
 def test_drops(sums, baseline, asked, holds):
-    alert = evaluate(asked, window(sums), baseline)
+    alert = evaluate_rule(asked, window(sums), baseline)
     assert (alert is not None) is holds
-    assert evaluate(asked, window(sums, "EARLY"), baseline) is None
+    assert evaluate_rule(asked, window(sums, "EARLY"), baseline) is None
 
 
 def test_an_alert_says_what_was_seen():
     asked = rule(STATUS, "pass_rate", drop={"baseline": 3})
-    alert = evaluate(asked, window(state(passes=60, fails=40)), state(passes=80, fails=20))
+    alert = evaluate_rule(asked, window(state(passes=60, fails=40)), state(passes=80, fails=20))
     assert (alert.rule, alert.app_version, alert.criterion, alert.level) == (
         "mine",
         "v1",
@@ -174,10 +174,10 @@ def test_an_alert_says_what_was_seen():
 def test_names_tell_rules_windows_and_versions_apart():
     asked = rule(STATUS, "count", above=1)
     made = [
-        evaluate(asked, window(VERDICTS), None),
-        evaluate(asked.model_copy(update={"name": "other"}), window(VERDICTS), None),
-        evaluate(asked, window(VERDICTS, version="v2"), None),
-        evaluate(asked, window(VERDICTS)._replace(window_start=0.0), None),
+        evaluate_rule(asked, window(VERDICTS), None),
+        evaluate_rule(asked.model_copy(update={"name": "other"}), window(VERDICTS), None),
+        evaluate_rule(asked, window(VERDICTS, version="v2"), None),
+        evaluate_rule(asked, window(VERDICTS)._replace(window_start=0.0), None),
     ]
     assert len({alert.name for alert in made}) == 4
-    assert evaluate(asked, window(state(passes=99), "LATE"), None).name == made[0].name
+    assert evaluate_rule(asked, window(state(passes=99), "LATE"), None).name == made[0].name

@@ -20,7 +20,7 @@ from turnwise.transforms.text.quotes import find_span
 _AROUND = "#$€£¥₩.,:;()[]\"'“”"
 _LAST_DIGITS = 4
 
-Verdict = Literal["done", "not_done", "too_early"]
+ClaimVerdict = Literal["done", "not_done", "too_early"]
 
 
 @dataclass(slots=True)
@@ -65,7 +65,7 @@ class ActionClaim:
     quote: str
     tool: str
     identifier: str
-    verdict: Verdict = "not_done"
+    verdict: ClaimVerdict = "not_done"
     action: Action | None = None
 
     def detail(self) -> JsonObject:
