@@ -43,6 +43,7 @@ class Criterion(BaseModel, ABC):
     Attributes:
         name: Name in the config and in rows.
         scale: Lowest and highest possible value; None: open-ended.
+        special_values: Values outside the scale that a score may have nevertheless (CES's -1: no claim).
         unit: Unit of a value.
         gate: `at_least`: PASS from the threshold upwards; `at_most`: PASS up to the threshold.
         rests_on: Parts of a turn that must be complete in the log, else it is unscored: calls (with results
@@ -59,6 +60,7 @@ class Criterion(BaseModel, ABC):
 
     name: ClassVar[str]
     scale: ClassVar[tuple[float, float] | None] = (0.0, 1.0)
+    special_values: ClassVar[tuple[float, ...]] = ()
     unit: ClassVar[Literal["score", "seconds", "count"]] = "score"
     gate: ClassVar[Literal["at_least", "at_most"]] = "at_least"
     rests_on: ClassVar[RestsOn] = ("calls", "words")
@@ -144,6 +146,8 @@ class Criterion(BaseModel, ABC):
         side = "below" if self.gate == "at_least" else "above"
         unit = " s" if self.unit == "seconds" else ""
         what = f"{score.label}: " if score.label else ""
+        if score.value is None:
+            return f"{what}{score.reason}"
         threshold = self.threshold if score.threshold is None else score.threshold
         bound = "its bound" if threshold is None else f"the threshold {threshold:g}{unit}"
         return f"{what}{score.value:.6g}{unit} is {side} {bound}."

@@ -15,6 +15,7 @@ from turnwise.transforms.matching.ending import broke_off, end_text
 from turnwise.transforms.matching.sample import Sample, TurnPair
 from turnwise.transforms.scoring.findings import record_findings
 from turnwise.transforms.scoring.gaps import NotAsked, conversation_gap, turn_gap, withheld
+from turnwise.transforms.scoring.returned import awaited_score, check_score, one_score, turn_scores
 
 
 @dataclass(slots=True)
@@ -83,19 +84,19 @@ def _score(criterion: MeasuredCriterion, sample: Sample, failures: list[Failure]
     result = CriterionScores(criterion)
     for pair in sample.evaluable:
         try:
-            scores = criterion.score(sample, pair)
+            found = criterion.score(sample, pair)
+            if isinstance(found, Score):
+                result.turns.append((pair.index, _decided(criterion, sample, pair, found)))
+            elif found is not None:
+                scores = [_decided(criterion, sample, pair, score) for score in turn_scores(found)]
+                result.turns += [(pair.index, score) for score in scores]
         except Exception as error:
             _note(result, failures, error, sample, pair.index)
-            continue
-        if isinstance(scores, Score):
-            result.turns.append((pair.index, _decided(criterion, sample, pair, scores)))
-        elif scores is not None:
-            result.turns += [(pair.index, _decided(criterion, sample, pair, score)) for score in scores]
     if sample.has_gaps:
         result.turns = [(i, _known(criterion, sample, sample.pairs[i], score)) for i, score in result.turns]
     try:
         is_open = criterion.needs_answers and sample.unanswered
-        whole = None if is_open else criterion.score_conversation(sample)
+        whole = None if is_open else one_score("score_conversation", criterion.score_conversation(sample))
         gap = conversation_gap(criterion, sample) if whole else None
         _sum_up(result, sample, withheld(whole, gap) if whole and gap else whole)
     except Exception as error:
@@ -120,30 +121,37 @@ async def _judge(
         if isinstance(answer, AuthenticationError | asyncio.CancelledError):
             raise answer
     for pair, score in zip(sample.evaluable, turns, strict=True):
-        if isinstance(score, BaseException):
-            _note(result, failures, score, sample, pair.index)
-        elif score is not None:
-            result.turns.append((pair.index, _decided(criterion, sample, pair, score)))
-    if isinstance(whole, BaseException):
-        _note(result, failures, whole, sample, None)
-    else:
-        _sum_up(result, sample, whole)
+        try:
+            if score is not None:
+                result.turns.append((pair.index, _decided(criterion, sample, pair, _returned(score))))
+        except Exception as error:
+            _note(result, failures, error, sample, pair.index)
+    try:
+        _sum_up(result, sample, None if whole is None else _returned(whole))
+    except Exception as error:
+        _note(result, failures, error, sample, None)
     return result
+
+
+def _returned(answer: Score | BaseException) -> Score:
+    if isinstance(answer, BaseException):
+        raise answer
+    return answer
 
 
 async def _judge_turn(criterion: JudgedCriterion, sample: Sample, pair: TurnPair, ask: Ask) -> Score | None:
     gap = turn_gap(criterion, sample, pair)
     if gap is None:
-        return await criterion.judge(sample, pair, ask)
-    score = await criterion.judge(sample, pair, NotAsked(gap))
+        return await awaited_score("judge", criterion.judge(sample, pair, ask))
+    score = await awaited_score("judge", criterion.judge(sample, pair, NotAsked(gap)))
     return withheld(score, gap, keeps_details=True) if score else None
 
 
 async def _judge_whole(criterion: JudgedCriterion, sample: Sample, ask: Ask) -> Score | None:
     gap = conversation_gap(criterion, sample)
     if gap is None:
-        return await criterion.judge_conversation(sample, ask)
-    score = await criterion.judge_conversation(sample, NotAsked(gap))
+        return await awaited_score("judge_conversation", criterion.judge_conversation(sample, ask))
+    score = await awaited_score("judge_conversation", criterion.judge_conversation(sample, NotAsked(gap)))
     return withheld(score, gap, keeps_details=True) if score else None
 
 
@@ -155,6 +163,7 @@ def _decided(criterion: Criterion, sample: Sample, pair: TurnPair | None, score:
     """Returns a score with its outcome; one that fails says why, and what is wrong with its turn."""
     if isinstance(criterion, JudgedCriterion):
         _withhold_unread(criterion, score)
+    check_score(criterion, score)
     criterion.gated(score)
     if score.outcome == "FAIL":
         if pair is not None and pair.label:
@@ -181,7 +190,9 @@ def _sum_up(result: CriterionScores, sample: Sample, whole: Score | None) -> Non
         if criterion.turns_count and result.turns and whole.outcome == "PASS":
             _hold_turns(result, whole)
     else:
-        overall = criterion.overall([score for _, score in result.turns])
+        overall = one_score("overall", criterion.overall([score for _, score in result.turns]))
+        if overall is not None:
+            check_score(criterion, overall)
         if overall is not None and overall.outcome == "FAIL" and overall.explanation is None:
             overall.explanation = why_overall(result.turns) or criterion.why_failed(sample, None, overall)
     if overall is not None and result.errors and overall.outcome == "PASS":

@@ -80,7 +80,9 @@ def criteria_verdict(scores: Sequence[CriterionScores]) -> Verdict:
     reasons = [_why_undecided(result) for result in gated if _is_undecided(result)]
     if reasons:
         return Verdict(None, tuple(reasons))
-    return Verdict("PASS") if overalls else Verdict(None, ("no criterion with a threshold applies",))
+    if any(score.outcome == "PASS" for score in overalls):
+        return Verdict("PASS")
+    return Verdict(None, ("no criterion with a threshold applies",))
 
 
 def _is_undecided(result: CriterionScores) -> bool:

@@ -60,6 +60,7 @@ class Hallucination(JudgedCriterion):
     """
 
     name: ClassVar[str] = "hallucination"
+    special_values: ClassVar[tuple[float, ...]] = (NO_CLAIM,)
 
     async def judge(self, sample: Sample, pair: TurnPair, ask: Ask) -> Score | None:
         """Judges a recorded turn; None if it has no tool call, or the case switches the check off."""

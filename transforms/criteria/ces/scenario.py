@@ -115,6 +115,7 @@ class UserGoalSatisfaction(JudgedCriterion):
     """
 
     name: ClassVar[str] = "user_goal_satisfaction"
+    special_values: ClassVar[tuple[float, ...]] = (-1,)
 
     threshold: float | None = 1.0
 

@@ -1,0 +1,100 @@
+"""Checks what the methods of criteria return."""
+
+from collections.abc import Sequence
+from inspect import isawaitable, iscoroutine
+from math import isclose, isfinite
+from numbers import Real
+from typing import get_args
+
+from turnwise.schemas.score import Outcome, Score
+from turnwise.transforms.criteria.base import Criterion
+
+NO_REASON = "the criterion gave no value and no reason"
+_ROUNDING = 1e-9
+
+
+def turn_scores(found: object) -> Sequence[Score]:
+    """Returns the scores that `score` returned for one turn.
+
+    Raises:
+        TypeError: It returned something else than a Score, a list of Scores or None.
+    """
+    if found is None:
+        return ()
+    if not isinstance(found, list | tuple):
+        raise _wrong("score", found, "a Score, a list of Scores, or None")
+    for score in found:
+        if not isinstance(score, Score):
+            raise _wrong("score", score, "a list of Scores", "a list with ")
+    return found
+
+
+def one_score(method: str, found: object) -> Score | None:
+    """Returns what a method returned; raises TypeError if it is neither a Score nor None."""
+    if found is None or isinstance(found, Score):
+        return found
+    raise _wrong(method, found, "a Score or None")
+
+
+async def awaited_score(method: str, found: object) -> Score | None:
+    """Awaits what a method returned; raises TypeError if it is no coroutine, or its result is no score."""
+    if not isawaitable(found):
+        raise _wrong(method, found, f"a coroutine (`async def {method}`)")
+    return one_score(method, await found)
+
+
+def check_score(criterion: Criterion, score: Score) -> None:
+    """Makes the value of a score a plain float, and gives a score without a value a reason.
+
+    A value that is not finite is left as it is.
+
+    Raises:
+        TypeError: The value is no number.
+        ValueError: The value is outside the criterion's scale, or the outcome is impossible.
+    """
+    value, scale = score.value, criterion.scale
+    if value.__class__ is not float or score.outcome is not None:
+        value = _complete(score)
+    if value is not None and scale is not None and not scale[0] <= value <= scale[1]:
+        _check_outside(criterion, value, scale)
+
+
+def _complete(score: Score) -> float | None:
+    value: object = score.value
+    if score.outcome not in (None, *get_args(Outcome)):
+        raise ValueError(f"the outcome is {_shown(score.outcome)}; it must be PASS, FAIL, SKIPPED or None")
+    if value is None:
+        if score.outcome == "PASS":
+            raise ValueError("the outcome is PASS, but there is no value")
+        score.reason = score.reason or NO_REASON
+        return None
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise TypeError(f"the value is {_shown(value)}, a {_type(value)}; it must be a number or None")
+    score.value = float(value)
+    return score.value
+
+
+def _check_outside(criterion: Criterion, value: float, scale: tuple[float, float]) -> None:
+    """Raises ValueError, except for rounding errors and the values that the criterion names."""
+    near = any(isclose(value, end, rel_tol=_ROUNDING, abs_tol=_ROUNDING) for end in scale)
+    if isfinite(value) and not near and value not in criterion.special_values:
+        low, high = scale
+        raise ValueError(f"the value {value:g} is outside the criterion's scale, {low:g} to {high:g}")
+
+
+def _wrong(method: str, found: object, needed: str, before: str = "") -> TypeError:
+    if iscoroutine(found):
+        found.close()
+        return TypeError(
+            f"{method} returned {before}a coroutine; needed is {needed} (`def`, not `async def`)"
+        )
+    return TypeError(f"{method} returned {before}{_shown(found)}, a {_type(found)}; needed is {needed}")
+
+
+def _shown(found: object) -> str:
+    text = repr(found)
+    return text if len(text) <= 40 else f"{text[:40]}..."
+
+
+def _type(found: object) -> str:
+    return type(found).__name__
