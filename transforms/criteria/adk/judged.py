@@ -16,13 +16,21 @@ class AdkJudged(JudgedCriterion):
 
     def said(self, turn: Turn) -> str:
         """Returns the answer that is judged."""
-        if self.include_intermediate_responses_in_final and turn.agent_messages:
-            return "\n".join(turn.agent_messages)
-        return turn.agent or ""
+        return answer_text(turn, self.include_intermediate_responses_in_final)
 
     def wanted(self, expected: ExpectedTurn) -> str:
         """Returns the expected answer."""
-        final = expected.response or ""
-        if not self.include_intermediate_responses_in_final:
-            return final
-        return "\n".join([*expected.intermediate_responses, final])
+        return expected_text(expected, self.include_intermediate_responses_in_final)
+
+
+def answer_text(turn: Turn, all_messages: bool) -> str:
+    """Returns the agent's final answer, or all its messages in the turn."""
+    if all_messages and turn.agent_messages:
+        return "\n".join(turn.agent_messages)
+    return turn.agent or ""
+
+
+def expected_text(expected: ExpectedTurn, all_messages: bool) -> str:
+    """Returns the expected final answer, or all expected messages of the turn."""
+    final = expected.response or ""
+    return "\n".join([*expected.intermediate_responses, final]) if all_messages else final

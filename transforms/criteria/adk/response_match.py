@@ -6,6 +6,7 @@ from pydantic import StrictBool
 
 from turnwise.schemas.conversation import ExpectedTurn, Turn
 from turnwise.schemas.score import Score
+from turnwise.transforms.criteria.adk.judged import answer_text, expected_text
 from turnwise.transforms.criteria.base import MeasuredCriterion, RestsOn, turn_mismatch
 from turnwise.transforms.criteria.reasons import words_text
 from turnwise.transforms.matching.sample import EXTRA_TURN, Sample, TurnPair
@@ -66,12 +67,7 @@ class ResponseMatch(MeasuredCriterion):
         return Score(scores.fmeasure, details={"precision": scores.precision, "recall": scores.recall})
 
     def _expected_text(self, expected: ExpectedTurn) -> str:
-        final = expected.response or ""
-        if not self.include_intermediate_responses_in_final:
-            return final
-        return "\n".join([*expected.intermediate_responses, final])
+        return expected_text(expected, self.include_intermediate_responses_in_final)
 
     def _said_text(self, actual: Turn) -> str:
-        if self.include_intermediate_responses_in_final and actual.agent_messages:
-            return "\n".join(actual.agent_messages)
-        return actual.agent or ""
+        return answer_text(actual, self.include_intermediate_responses_in_final)
