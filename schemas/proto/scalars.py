@@ -47,7 +47,7 @@ def shown(value: JsonValue) -> str:
 
 
 def read_int(value: JsonValue, bits: int, lenient: bool = False) -> int:
-    """Parses a signed integer of `bits` bits from a JSON number or a numeric string."""
+    """Parses a signed integer of `bits` bits from a JSON number or a numeric string; raises ValueError."""
     number = value
     if isinstance(value, str):
         number = _integer_text(value, lenient)
@@ -61,7 +61,7 @@ def read_int(value: JsonValue, bits: int, lenient: bool = False) -> int:
 
 
 def read_enum_number(value: JsonValue, lenient: bool = False) -> int:
-    """Parses an int32 from an integer or a string of digits."""
+    """Parses an int32 from an integer or a string of digits; raises ValueError."""
     if isinstance(value, str) and (lenient or _DIGITS.fullmatch(value)):
         value = int(value)
     if lenient and isinstance(value, bool | float) and math.isfinite(value):
@@ -93,7 +93,11 @@ def _float_text(text: str, lenient: bool) -> float | None:
 
 
 def read_double(value: JsonValue, lenient: bool = False) -> float:
-    """Parses a double from a JSON number, a numeric string or "NaN", "Infinity", "-Infinity"."""
+    """Parses a double from a JSON number, a numeric string or "NaN", "Infinity", "-Infinity".
+
+    Raises:
+        ValueError: The value has another form.
+    """
     number: float | None = None
     if isinstance(value, str):
         number = _float_text(value, lenient)
@@ -114,7 +118,7 @@ def _double(value: int | float) -> float:
 
 
 def read_float32(value: JsonValue, lenient: bool = False) -> float:
-    """Parses a float32 and returns its shortest decimal."""
+    """Parses a float32 and returns its shortest decimal; raises ValueError."""
     return float32(read_double(value, lenient))
 
 
@@ -146,7 +150,11 @@ def _rounds_to(decimal: float, packed: bytes) -> bool:
 
 
 def read_bytes(value: JsonValue, lenient: bool = False) -> str:
-    """Normalises base64 of either alphabet, padded or not, to standard base64 with padding."""
+    """Normalises base64 of either alphabet, padded or not, to standard base64 with padding.
+
+    Raises:
+        ValueError: The value has another form.
+    """
     if not isinstance(value, str):
         raise ValueError(f"{shown(value)} is not base64")
     match = _BASE64.fullmatch(value)
@@ -158,14 +166,22 @@ def read_bytes(value: JsonValue, lenient: bool = False) -> str:
 
 
 def read_field_mask(value: JsonValue, lenient: bool = False) -> str:
-    """Returns a field mask: lowerCamelCase paths with a comma between them, `*`, or nothing."""
+    """Returns a field mask: lowerCamelCase paths with a comma between them, `*`, or nothing.
+
+    Raises:
+        ValueError: The value has another form.
+    """
     if not isinstance(value, str) or not (_PATHS.fullmatch(value) or (lenient and "_" not in value)):
         raise ValueError(f"{shown(value)} is not a field mask (lowerCamelCase paths, comma separated)")
     return value
 
 
 def read_timestamp(value: JsonValue, lenient: bool = False) -> str:
-    """Returns the canonical text of an RFC 3339 timestamp (years 1 to 9999, `T`, `Z` or `+hh:mm`)."""
+    """Returns the canonical text of an RFC 3339 timestamp (years 1 to 9999, `T`, `Z` or `+hh:mm`).
+
+    Raises:
+        ValueError: The value has another form.
+    """
     if isinstance(value, str) and _CANONICAL_TIMESTAMP.fullmatch(value):
         return value
     match = (_LOOSE_TIMESTAMP if lenient else _TIMESTAMP).fullmatch(value) if isinstance(value, str) else None
@@ -232,7 +248,11 @@ def _fraction(nanos: int) -> str:
 
 
 def read_duration(value: JsonValue, lenient: bool = False) -> str:
-    """Returns the canonical text of a duration like "3.5s", up to 315576000000 seconds either way."""
+    """Returns the canonical text of a duration like "3.5s", up to 315576000000 seconds either way.
+
+    Raises:
+        ValueError: The value has another form.
+    """
     if isinstance(value, str) and _CANONICAL_DURATION.fullmatch(value):
         return value
     match = (_LOOSE_DURATION if lenient else _DURATION).fullmatch(value) if isinstance(value, str) else None

@@ -36,7 +36,11 @@ class JudgeWorker:
         self._thread.start()
 
     def submit(self, coroutine: Coroutine[Any, Any, T]) -> "Future[T]":
-        """Runs a coroutine on the judge's loop. Cancelling the future cancels it."""
+        """Runs a coroutine on the judge's loop. Cancelling the future cancels it.
+
+        Raises:
+            RuntimeError: The judge is closed.
+        """
         with self._lock:
             if self._is_closed:
                 coroutine.close()

@@ -76,7 +76,14 @@ class JudgeCounts:
             self._of(model).asked_again += 1
 
     def add_call(self, model: str, seconds: float, tokens_in: int, tokens_out: int) -> None:
-        """Counts a call that ended."""
+        """Counts a call that ended.
+
+        Args:
+            model: Requested model.
+            seconds: Duration of the call, with retries.
+            tokens_in: Prompt tokens.
+            tokens_out: Answer tokens, including thoughts.
+        """
         with self._lock:
             usage = self._of(model)
             usage.calls += 1
