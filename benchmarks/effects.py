@@ -21,7 +21,7 @@ from turnwise.transforms.criteria.base import MeasuredCriterion
 from turnwise.transforms.criteria.calls.tool_effects import ToolEffects
 from turnwise.transforms.criteria.calls.trajectory import ToolTrajectory
 from turnwise.transforms.criteria.expectations_met import ExpectationsMet
-from turnwise.transforms.evaluation import RULES
+from turnwise.transforms.evaluation.conversation import RULES
 from turnwise.transforms.formats.canonical.records import read_conversation
 from turnwise.transforms.matching.cases import inline_case
 from turnwise.transforms.matching.ending import broke_off

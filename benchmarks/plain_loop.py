@@ -18,7 +18,7 @@ from turnwise.pipeline.io.sinks.json_lines import JsonLinesWriter
 from turnwise.pipeline.settings.config_file import read_config
 from turnwise.schemas.record import Record
 from turnwise.schemas.run import RunInfo
-from turnwise.transforms.evaluation import evaluate_sample
+from turnwise.transforms.evaluation.conversation import evaluate_sample
 from turnwise.transforms.formats.readers import LogReader
 from turnwise.transforms.matching.cases import CaseIndex
 from turnwise.transforms.matching.sample import Sample

@@ -14,7 +14,7 @@ from turnwise.schemas.config import EvalConfig
 from turnwise.schemas.jsonio import dump_json
 from turnwise.schemas.record import Record
 from turnwise.schemas.run import RunInfo
-from turnwise.transforms.evaluation import evaluate_sample
+from turnwise.transforms.evaluation.conversation import evaluate_sample
 from turnwise.transforms.formats.readers import LogReader
 from turnwise.transforms.matching.cases import CaseIndex
 from turnwise.transforms.matching.sample import Sample

@@ -51,13 +51,16 @@ def calls_by_file(records: int, place: Path) -> dict[str, int]:
     return counted
 
 
-def test_every_file_of_the_table_works_on_every_record(tmp_path: Path) -> None:
+def test_the_files_of_the_table_are_those_that_work_on_every_record(tmp_path: Path) -> None:
     few, many = calls_by_file(2, tmp_path), calls_by_file(6, tmp_path)
+    used = {name for name, calls in many.items() if calls - few.get(name, 0) >= 4}
+    layers = tuple(f"{ROOT / layer}/" for layer in ("schemas", "transforms", "pipeline"))
     section = page("architecture").split("## One record, file by file")[1].split("Once a run:")[0]
     named = re.findall(r"`((?:schemas|transforms|pipeline)/[\w/]+\.py)`", section)
     assert len(named) > 20
-    idle = [name for name in named if many.get(str(ROOT / name), 0) - few.get(str(ROOT / name), 0) < 4]
-    assert idle == []
+    assert sorted(named) == sorted(
+        str(Path(name).relative_to(ROOT)) for name in used if name.startswith(layers)
+    )
 
 
 def drawn_floors() -> dict[str, dict[str, int]]:
@@ -81,6 +84,11 @@ def imported_folders(layer: str, folder: str) -> set[str]:
                 names = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
                 found |= {name.split(".")[2] for name in names if name.startswith(f"turnwise.{layer}.")}
     return {name for name in found if (ROOT / layer / name).is_dir()} - {folder}
+
+
+def test_every_module_of_a_layer_lies_in_a_folder() -> None:
+    loose = [str(path) for layer in ("transforms", "pipeline") for path in (ROOT / layer).glob("*.py")]
+    assert [name for name in loose if not name.endswith("__init__.py")] == []
 
 
 def test_folders_import_only_from_those_that_are_drawn_below() -> None:

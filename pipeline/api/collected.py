@@ -15,7 +15,7 @@ from turnwise.schemas.case import CaseKey, EvalCase
 from turnwise.schemas.conversation import Conversation
 from turnwise.schemas.failure import Failure, record_failure
 from turnwise.schemas.rows import FailureRow, ResultRow, ScoreRow
-from turnwise.transforms.evaluation import decide
+from turnwise.transforms.evaluation.conversation import decide
 from turnwise.transforms.formats.readers import CaseReader, LogReader
 from turnwise.transforms.matching.cases import CaseIndex, match_case
 from turnwise.transforms.matching.sample import Sample

@@ -15,7 +15,7 @@ from turnwise.transforms.beam.parse import FAILURES
 from turnwise.transforms.beam.progress import PROGRESS
 from turnwise.transforms.criteria.base import Criterion, MeasuredCriterion
 from turnwise.transforms.criteria.calls.base import UsesToolEffects
-from turnwise.transforms.evaluation import EvaluatedConversation, decide
+from turnwise.transforms.evaluation.conversation import EvaluatedConversation, decide
 from turnwise.transforms.matching.sample import Sample
 from turnwise.transforms.metrics.state import MetricsState
 from turnwise.transforms.scoring.conversation import ScoredConversation, score_conversation

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from turnwise.schemas.failure import Failure
 from turnwise.schemas.record import Receipt, Record
 from turnwise.schemas.rows import FailureRow, ResultRow, ScoreRow
-from turnwise.transforms.evaluation import EvaluatedConversation
+from turnwise.transforms.evaluation.conversation import EvaluatedConversation
 from turnwise.transforms.metrics.rows import failure_rows
 from turnwise.transforms.metrics.state import MetricsState
 from turnwise.transforms.scoring.inferred_effects import guessed_tools

@@ -13,7 +13,7 @@ from turnwise.transforms.beam.judge_turns import JudgeFn
 from turnwise.transforms.beam.parse import FAILURES
 from turnwise.transforms.beam.score_turns import ScoringDoFn
 from turnwise.transforms.criteria.base import MeasuredCriterion
-from turnwise.transforms.evaluation import EvaluatedConversation
+from turnwise.transforms.evaluation.conversation import EvaluatedConversation
 from turnwise.transforms.judging.setup import JudgeSettings
 from turnwise.transforms.matching.sample import Sample
 from turnwise.transforms.scoring.conversation import score_conversation

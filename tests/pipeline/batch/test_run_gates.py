@@ -15,7 +15,7 @@ from turnwise.schemas.record import Record
 from turnwise.schemas.run import RunInfo
 from turnwise.schemas.score import Score
 from turnwise.transforms.criteria.adk.response_match import ResponseMatch
-from turnwise.transforms.evaluation import evaluate_sample
+from turnwise.transforms.evaluation.conversation import evaluate_sample
 from turnwise.transforms.matching.cases import inline_case
 from turnwise.transforms.matching.sample import Sample, TurnPair
 from turnwise.transforms.metrics.rows import version_rows

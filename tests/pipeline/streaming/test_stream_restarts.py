@@ -10,7 +10,7 @@ import pytest
 from turnwise.schemas.config import EvalConfig
 from turnwise.schemas.record import Record
 from turnwise.transforms.ces.results import evaluation_result
-from turnwise.transforms.evaluation import RULES
+from turnwise.transforms.evaluation.conversation import RULES
 from turnwise.transforms.formats.base import record_time
 from turnwise.transforms.formats.events import in_order, join_events
 from turnwise.transforms.formats.readers import LogReader

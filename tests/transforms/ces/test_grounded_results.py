@@ -14,7 +14,7 @@ from turnwise.schemas.run import RunInfo
 from turnwise.transforms.ces.hallucinations import justification
 from turnwise.transforms.ces.results import evaluation_result, result_message
 from turnwise.transforms.criteria import CRITERIA
-from turnwise.transforms.evaluation import RULES
+from turnwise.transforms.evaluation.conversation import RULES
 from turnwise.transforms.judging.judges.local import LocalJudge
 from turnwise.transforms.judging.prompts.render import MAX_REFERENCES, asked_sections, facts
 from turnwise.transforms.scoring.conversation import score_conversation

@@ -25,7 +25,7 @@ from turnwise.schemas.run import RunInfo
 from turnwise.transforms.ces.criteria import CES_CRITERIA
 from turnwise.transforms.ces.results import evaluation_result, result_message
 from turnwise.transforms.criteria.ces.expectations import EvaluationExpectations
-from turnwise.transforms.evaluation import RULES
+from turnwise.transforms.evaluation.conversation import RULES
 from turnwise.transforms.formats.ces.cases import eval_case
 from turnwise.transforms.judging.judges.none import NoJudge
 from turnwise.transforms.matching.sample import Sample

@@ -6,7 +6,7 @@ from turnwise.schemas.score import Score
 from turnwise.transforms.ces.criteria import CES_CRITERIA
 from turnwise.transforms.ces.judgements import Judgements
 from turnwise.transforms.criteria.ces.items import ComparedValue, ExpectedAnswer, ItemScore, Statement
-from turnwise.transforms.evaluation import RULES
+from turnwise.transforms.evaluation.conversation import RULES
 from turnwise.transforms.scoring.conversation import CriterionScores, ScoredConversation
 from turnwise.transforms.scoring.verdict import Verdict, conversation_verdict
 

@@ -25,7 +25,7 @@ from turnwise.schemas.run import RunInfo
 from turnwise.transforms.ces.messages import tool_call, tool_reference, tool_response
 from turnwise.transforms.ces.results import evaluation_result, result_message, result_name
 from turnwise.transforms.criteria.latency import TurnLatency
-from turnwise.transforms.evaluation import RULES
+from turnwise.transforms.evaluation.conversation import RULES
 from turnwise.transforms.formats.ces.cases import eval_case
 from turnwise.transforms.matching.sample import Sample
 from turnwise.transforms.metrics.rows import score_rows

@@ -9,7 +9,7 @@ from turnwise.schemas.case import EvalCase
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.conversation import Conversation
 from turnwise.schemas.record import Record
-from turnwise.transforms.evaluation import RULES
+from turnwise.transforms.evaluation.conversation import RULES
 from turnwise.transforms.formats.adk.eval_sets import eval_cases, invocation_expected, invocation_turn
 from turnwise.transforms.matching.sample import Sample
 from turnwise.transforms.scoring.config import build_criteria, parse_config

@@ -10,7 +10,7 @@ from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import Expectation, ExpectedTurn, ToolCall, Turn
 from turnwise.schemas.run import RunInfo
 from turnwise.transforms.criteria import CRITERIA
-from turnwise.transforms.evaluation import decide
+from turnwise.transforms.evaluation.conversation import decide
 from turnwise.transforms.metrics.state import MetricsState
 from turnwise.transforms.scoring.conversation import score_conversation
 

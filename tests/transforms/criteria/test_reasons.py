@@ -13,7 +13,7 @@ from turnwise.schemas.conversation import Conversation, Expectation, ExpectedTur
 from turnwise.schemas.record import Record
 from turnwise.schemas.run import RunInfo
 from turnwise.transforms.ces.results import evaluation_result, result_message
-from turnwise.transforms.evaluation import RULES
+from turnwise.transforms.evaluation.conversation import RULES
 from turnwise.transforms.formats.adk.results import eval_result_conversations
 from turnwise.transforms.judging.ask import JudgeSample
 from turnwise.transforms.matching.sample import Sample

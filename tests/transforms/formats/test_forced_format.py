@@ -11,7 +11,7 @@ from turnwise.schemas.conversation import ExpectedTurn
 from turnwise.schemas.record import Record
 from turnwise.schemas.run import RunInfo
 from turnwise.transforms.criteria import CRITERIA
-from turnwise.transforms.evaluation import evaluate_sample
+from turnwise.transforms.evaluation.conversation import evaluate_sample
 from turnwise.transforms.formats.readers import LogReader
 from turnwise.transforms.matching.sample import Sample
 

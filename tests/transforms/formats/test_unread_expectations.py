@@ -9,7 +9,7 @@ from turnwise.schemas.config import CesConfig
 from turnwise.schemas.record import Record
 from turnwise.schemas.run import RunInfo
 from turnwise.transforms.criteria import CRITERIA
-from turnwise.transforms.evaluation import EvaluatedConversation, evaluate_sample
+from turnwise.transforms.evaluation.conversation import EvaluatedConversation, evaluate_sample
 from turnwise.transforms.formats.canonical.turn_event import joined_conversation
 from turnwise.transforms.formats.readers import CaseReader, LogReader
 from turnwise.transforms.matching.cases import CaseIndex

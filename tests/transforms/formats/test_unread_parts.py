@@ -12,7 +12,7 @@ from turnwise.schemas.record import Record
 from turnwise.schemas.run import RunInfo
 from turnwise.transforms.criteria import CRITERIA
 from turnwise.transforms.criteria.base import JudgedCriterion
-from turnwise.transforms.evaluation import decide
+from turnwise.transforms.evaluation.conversation import decide
 from turnwise.transforms.formats.chat.openai import chat_conversation
 from turnwise.transforms.formats.events import in_order, join_events
 from turnwise.transforms.formats.readers import LogReader

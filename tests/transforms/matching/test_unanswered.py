@@ -8,7 +8,7 @@ from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import Expectation, ExpectedTurn, ToolCall
 from turnwise.schemas.record import Record
 from turnwise.schemas.run import RunInfo
-from turnwise.transforms.evaluation import evaluate_sample
+from turnwise.transforms.evaluation.conversation import evaluate_sample
 from turnwise.transforms.formats.readers import LogReader
 from turnwise.transforms.matching.cases import inline_case
 from turnwise.transforms.matching.sample import Sample

@@ -11,7 +11,7 @@ from turnwise.schemas.grounded import GroundedAnswer
 from turnwise.schemas.record import Record
 from turnwise.schemas.run import RunInfo
 from turnwise.transforms.criteria import CRITERIA
-from turnwise.transforms.evaluation import evaluate_sample
+from turnwise.transforms.evaluation.conversation import evaluate_sample
 from turnwise.transforms.matching.sample import Sample
 from turnwise.transforms.metrics.rows import slice_rows, version_rows
 from turnwise.transforms.metrics.slices import slices_of

@@ -7,7 +7,7 @@ from turnwise.schemas.conversation import Conversation, Expectation, ExpectedTur
 from turnwise.schemas.record import Record
 from turnwise.schemas.run import RunInfo
 from turnwise.transforms.criteria import CRITERIA
-from turnwise.transforms.evaluation import evaluate_sample
+from turnwise.transforms.evaluation.conversation import evaluate_sample
 from turnwise.transforms.matching.sample import Sample
 
 RUN = RunInfo("r", "2026-01-01T00:00:00Z")

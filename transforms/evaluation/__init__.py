@@ -1,0 +1,1 @@
+"""Evaluation of one conversation: scores, verdict, result and rows."""
