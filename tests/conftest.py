@@ -42,7 +42,7 @@ def with_credentials(server):
 def unchanged() -> Iterator[None]:
     """Removes from this process, in the end, what examples add."""
     from turnwise.pipeline.io.sinks.base import SINKS
-    from turnwise.schemas.registry import PLUGINS
+    from turnwise.schemas.extension.registry import PLUGINS
     from turnwise.transforms.criteria import CRITERIA
     from turnwise.transforms.formats.base import FORMATS, _in_order
     from turnwise.transforms.judging.judges.base import JUDGES
@@ -55,7 +55,7 @@ def unchanged() -> Iterator[None]:
         registry._items = items
     _in_order.cache_clear()
     for name in set(sys.modules) - modules:
-        if name.startswith("turnwise.schemas.plugin_files"):
+        if name.startswith("turnwise.schemas.extension.plugin_files"):
             del sys.modules[name]
     os.environ.pop(PLUGINS, None)
 

@@ -17,8 +17,8 @@ from turnwise.pipeline.settings.parser import OptionParser
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.conversation import Conversation, ToolCall
+from turnwise.schemas.extension.plugins import load_plugins
 from turnwise.schemas.failure import Failure
-from turnwise.schemas.plugins import load_plugins
 from turnwise.schemas.record import Record
 from turnwise.schemas.tools import ToolEffect
 from turnwise.schemas.values import JsonObject

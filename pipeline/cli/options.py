@@ -20,7 +20,7 @@ from turnwise.pipeline.settings.run import RawOptions, RunSettings, check_option
 from turnwise.pipeline.settings.stream import RawStreamOptions
 from turnwise.pipeline.streaming.inputs.kafka_uri import SCHEME
 from turnwise.schemas.config import ConfigError
-from turnwise.schemas.plugins import is_file, load_plugins
+from turnwise.schemas.extension.plugins import is_file, load_plugins
 
 # Beam's DirectRunner would first try to download another engine.
 _IN_PROCESS = "FnApiRunner"

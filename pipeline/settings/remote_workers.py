@@ -19,7 +19,7 @@ from turnwise.pipeline.settings.packages import check_package
 from turnwise.pipeline.settings.run import DEFAULT_CACHE, RunSettings
 from turnwise.pipeline.store.urls import is_loopback, is_store_url, shown_url
 from turnwise.schemas.config import ConfigError
-from turnwise.schemas.plugins import is_file
+from turnwise.schemas.extension.plugins import is_file
 from turnwise.transforms.judging.judges.base import Access, find_judge
 
 _IN_PROCESS = (

@@ -7,7 +7,7 @@ from typing import ClassVar, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from turnwise.schemas.registry import Registry
+from turnwise.schemas.extension.registry import Registry
 from turnwise.schemas.score import Score
 from turnwise.schemas.values import JsonValue
 from turnwise.transforms.judging.ask import Ask, JudgeModelOptions

@@ -11,8 +11,8 @@ from pydantic_core import from_json
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.config import CesConfig, DiscoveryEngineConfig
 from turnwise.schemas.conversation import Conversation
+from turnwise.schemas.extension.registry import Registry
 from turnwise.schemas.record import Record
-from turnwise.schemas.registry import Registry
 from turnwise.schemas.values import JsonObject, JsonValue
 from turnwise.transforms.text.times import time_seconds, value_time
 

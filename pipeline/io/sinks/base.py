@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 from turnwise.pipeline.settings.run import SinkPlace
 from turnwise.pipeline.store.urls import shown_url
 from turnwise.schemas.config import ConfigError
-from turnwise.schemas.registry import Registry
+from turnwise.schemas.extension.registry import Registry
 from turnwise.schemas.values import JsonObject
 
 if TYPE_CHECKING:

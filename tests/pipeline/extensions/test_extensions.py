@@ -206,7 +206,7 @@ BROKEN_PACKAGES = [
 WITH_EACH = """
 import sys
 from turnwise.pipeline.cli.main import main
-from turnwise.schemas.registry import REGISTRIES, _distributions
+from turnwise.schemas.extension.registry import REGISTRIES, _distributions
 for site in sys.argv[1:5]:
     sys.path.insert(0, site)
     _distributions.cache_clear()

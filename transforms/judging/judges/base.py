@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from turnwise.schemas.config import ConfigError
+from turnwise.schemas.extension.registry import Registry
 from turnwise.schemas.judge_config import JudgeConfig
-from turnwise.schemas.registry import Registry
 from turnwise.transforms.judging.ask import Ask, JudgeModelOptions
 from turnwise.transforms.judging.backends.base import Backend
 

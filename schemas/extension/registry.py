@@ -111,7 +111,7 @@ class Registry(Mapping[str, T], Generic[T]):
                     self.add(point.load())
             if os.environ.get(PLUGINS):
                 with plugin_errors(f"{PLUGINS} {os.environ[PLUGINS]}"):
-                    import_module("turnwise.schemas.plugin_files")
+                    import_module("turnwise.schemas.extension.plugin_files")
             self._is_complete = True
         finally:
             self._is_loading = False

@@ -7,9 +7,9 @@ from importlib import import_module
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
-from turnwise.schemas.registry import PLUGINS, REGISTRIES, plugin_errors
+from turnwise.schemas.extension.registry import PLUGINS, REGISTRIES, plugin_errors
 
-_PARENT = "turnwise.schemas.plugin_files"
+_PARENT = "turnwise.schemas.extension.plugin_files"
 
 
 def is_file(plugin: str) -> bool:
