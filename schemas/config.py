@@ -3,10 +3,12 @@
 import json
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StrictBool
+from pydantic import BaseModel, ConfigDict, Field, StrictBool, field_validator
 from pydantic.alias_generators import to_camel
 
 from turnwise.schemas.alert_config import AlertRule
+from turnwise.schemas.ces.limits import check_thresholds
+from turnwise.schemas.ces.metric_settings import EvaluationMetricsThresholds
 from turnwise.schemas.judge_config import JudgeConfig
 from turnwise.schemas.tools import ToolSetting
 from turnwise.schemas.values import JsonObject
@@ -46,6 +48,12 @@ class CesConfig(BaseModel):
 
     evaluation_metrics_thresholds: JsonObject = Field(default_factory=dict)
     unexpected_response: Literal["FAIL", "ALLOW"] = "FAIL"
+
+    @field_validator("evaluation_metrics_thresholds")
+    @classmethod
+    def _within_their_ranges(cls, value: JsonObject) -> JsonObject:
+        check_thresholds(EvaluationMetricsThresholds.from_value(value))
+        return value
 
 
 class DiscoveryEngineConfig(BaseModel):

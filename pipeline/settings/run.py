@@ -17,7 +17,6 @@ from turnwise.schemas.judge_config import JudgeConfig
 from turnwise.schemas.run import RunInfo
 from turnwise.transforms.ces.criteria import CES_CRITERIA
 from turnwise.transforms.criteria import CRITERIA, Criterion
-from turnwise.transforms.criteria.adk.rubric_base import RubricCriterion
 from turnwise.transforms.formats.base import AUTO, FORMATS, check_log_format
 from turnwise.transforms.judging.judges.base import JUDGES, JudgeKind, chosen_judge
 from turnwise.transforms.judging.judges.none import NONE
@@ -202,7 +201,7 @@ def check_rubrics(criteria: tuple[Criterion, ...], has_cases: bool, input_format
     if has_cases or input_format == AUTO or FORMATS[input_format].has_rubrics:
         return
     for criterion in criteria:
-        if isinstance(criterion, RubricCriterion) and not criterion.rubrics:
+        if criterion.lacks_rubrics:
             raise ConfigError(
                 f"config: criteria.{criterion.name}: there is no rubric: add rubrics, or use --eval_cases"
             )

@@ -89,6 +89,11 @@ class Criterion(BaseModel, ABC):
         if "name" in cls.__dict__:
             CRITERIA.add(cls)
 
+    @property
+    def lacks_rubrics(self) -> bool:
+        """Whether it scores by rubrics, and has none of its own."""
+        return False
+
     def overall(self, turns: Sequence[Score]) -> Score | None:
         """Sums up the turns of one conversation; None if no turn was scored at all.
 

@@ -7,11 +7,8 @@ from typing import Any, get_args
 from pydantic import BaseModel, ValidationError
 
 from turnwise.schemas.alert_config import AlertRule
-from turnwise.schemas.ces.limits import check_thresholds
-from turnwise.schemas.ces.metric_settings import EvaluationMetricsThresholds
 from turnwise.schemas.config import ConfigError, EvalConfig, load_json_object
 from turnwise.schemas.judge_config import snake_case
-from turnwise.schemas.proto.json import WireError
 from turnwise.schemas.values import JsonObject, JsonValue
 from turnwise.transforms.criteria import CRITERIA, Criterion
 from turnwise.transforms.criteria.custom import CustomMetric
@@ -26,11 +23,8 @@ def parse_config(text: str, name: str = "config") -> EvalConfig:
         del value["custom_metrics"]  # google-adk takes null for none
     try:
         config = EvalConfig.model_validate(value)
-        check_thresholds(EvaluationMetricsThresholds.from_value(config.ces.evaluation_metrics_thresholds))
     except ValidationError as error:
         raise ConfigError(f"{name}: {_first_problem(error, EvalConfig)}") from None
-    except WireError as error:
-        raise ConfigError(f"{name}: ces.evaluation_metrics_thresholds: {error}") from None
     if config.judge.backend:
         find_judge(config.judge, f"{name}: judge.backend: ")
     _check_alerts(config, name)

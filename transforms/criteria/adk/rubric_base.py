@@ -56,6 +56,11 @@ class RubricCriterion(AdkJudged):
 
     rubrics: list[ConfiguredRubric] = Field(default_factory=list)
 
+    @property
+    def lacks_rubrics(self) -> bool:
+        """Whether the config gives it no rubric."""
+        return not self.rubrics
+
     def overall(self, turns: Sequence[Score]) -> Score | None:
         """Returns the share over the rubrics of all turns together, as google-adk does.
 
