@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
+from types import ModuleType
 
 from turnwise.schemas.extension.registry import PLUGINS, REGISTRIES, plugin_errors
 
@@ -40,7 +41,7 @@ def load_plugins(plugins: Sequence[str]) -> None:
 def import_plugin(place: str) -> None:
     """Imports a module, or a file under a name by which pickled objects of its classes are found again."""
     if not is_file(place):
-        import_module(place)
+        _check(import_module(place))
         return
     path = Path(place)
     name = f"{_PARENT}.{path.stem}"
@@ -56,6 +57,12 @@ def import_plugin(place: str) -> None:
     sys.modules[name] = module
     try:
         spec.loader.exec_module(module)
+        _check(module)
     except BaseException:
         del sys.modules[name]
         raise
+
+
+def _check(module: ModuleType) -> None:
+    for registry in REGISTRIES:
+        registry.check_module(module)

@@ -1,5 +1,6 @@
 """Registries: the implementations of one kind, built in, of installed packages, and of `--plugin`."""
 
+import importlib
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -8,6 +9,7 @@ from functools import cache
 from importlib import import_module
 from pkgutil import walk_packages
 from threading import RLock
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from turnwise.schemas.config import ConfigError
@@ -20,6 +22,8 @@ PLUGINS = "TURNWISE_PLUGINS"
 """The environment variable by which worker processes find the plugins of a run."""
 REGISTRIES: "list[Registry[Any]]" = []
 """All registries of this process."""
+_SHOWN_BESIDE = 12
+_LONGEST = 60
 
 
 class Named(Protocol):
@@ -44,10 +48,23 @@ class Registry(Mapping[str, T], Generic[T]):
         group: Entry point group in which installed packages name their implementations.
         package: The package whose modules hold the built-in implementations.
         fault: Returns what is wrong with an object that is to be added; None: nothing.
+        is_left_out: Tells whether an object of a plugin is wrong if it is not added.
+
+    Attributes:
+        changes: Number of implementations that were added or replaced.
     """
 
-    def __init__(self, kind: str, group: str, package: str, fault: Callable[[object], str | None]) -> None:
+    def __init__(
+        self,
+        kind: str,
+        group: str,
+        package: str,
+        fault: Callable[[object], str | None],
+        is_left_out: Callable[[object], bool] = lambda item: False,
+    ) -> None:
         self.kind, self.group, self._package, self._fault = kind, group, package, fault
+        self._is_left_out = is_left_out
+        self.changes = 0
         self._items: dict[str, T] = {}
         self._is_complete = self._is_loading = False
         self._lock = RLock()
@@ -59,12 +76,22 @@ class Registry(Mapping[str, T], Generic[T]):
         Raises:
             TypeError: It is none of this kind, is not complete, or its name is taken.
         """
-        fault = self._fault(item)
+        fault = _name_fault(item) or self._fault(item)
         if fault:
-            raise TypeError(f"{item!r} cannot be used as {self.kind}: {fault}")
-        if self._items.setdefault(item.name, item) is not item:
+            raise TypeError(f"{_shown(item)} cannot be used as {self.kind}: {fault}")
+        known = self._items.get(item.name, item)
+        if known is not item and not _replaces(item, known):
             raise TypeError(f"the name {item.name} is taken by another {self.kind}")
+        self.changes += known is not item or item.name not in self._items
+        self._items[item.name] = item
         return item
+
+    def check_module(self, module: ModuleType) -> None:
+        """Raises TypeError if a module defines an implementation that is not added, and should be."""
+        for item in vars(module).values():
+            is_own = getattr(item, "__module__", None) == module.__name__
+            if is_own and self._is_left_out(item) and item not in self._items.values():
+                raise TypeError(f"{_shown(item)} cannot be used as {self.kind}: it has no name of its own")
 
     def find(self, name: str, before: str = "", among: Iterable[str] | None = None) -> T:
         """Returns the implementation of a name.
@@ -75,13 +102,16 @@ class Registry(Mapping[str, T], Generic[T]):
             among: The names that are possible; None: all.
 
         Raises:
-            ConfigError: There is none; the message names the nearest, or all.
+            ConfigError: There is none; the message names the nearest, or all; both if there are few.
         """
         known = sorted(self if among is None else among)
         if name in known:
             return self[name]
         near = get_close_matches(name, known, n=1, cutoff=0.5)
-        hint = f"did you mean {near[0]}?" if near else f"there are: {', '.join(known)}"
+        everything = f"there are: {', '.join(known)}"
+        hint = f"did you mean {near[0]}?" if near else everything
+        if near and len(known) <= _SHOWN_BESIDE:
+            hint += f" {everything}"
         raise ConfigError(f"{before}{name}: unknown {self.kind} ({hint})")
 
     def __getitem__(self, name: str) -> T:
@@ -108,13 +138,47 @@ class Registry(Mapping[str, T], Generic[T]):
                     import_module(module.name)
             for point, distribution in _entry_points(self.group):
                 with plugin_errors(f"plugin {point.name} of {distribution}"):
-                    self.add(point.load())
+                    item = self.add(point.load())
+                    if item.name != point.name:
+                        raise TypeError(f"the {self.kind} that it names is called {item.name}")
             if os.environ.get(PLUGINS):
                 with plugin_errors(f"{PLUGINS} {os.environ[PLUGINS]}"):
                     import_module("turnwise.schemas.extension.plugin_files")
             self._is_complete = True
         finally:
             self._is_loading = False
+
+
+def _name_fault(item: object) -> str | None:
+    name = getattr(item, "name", "-")
+    if isinstance(name, str) and name.isprintable() and name.split() == [name]:
+        return None
+    return f"its name is {_cut(name)}; a name is a text without spaces"
+
+
+def _replaces(new: object, known: object) -> bool:
+    """Tells whether a definition is executed again: in a notebook, or in a module that is reloaded."""
+    again = {"__main__", *getattr(importlib, "_RELOADING", ())}
+    is_same = getattr(new, "__qualname__", None) == getattr(known, "__qualname__", None)
+    return is_same and bool(_modules(new) & _modules(known) & again)
+
+
+def _modules(item: object) -> set[str]:
+    """Returns the modules of a class, or of the functions that an object holds."""
+    parts = [item] if isinstance(item, type) else vars(item).values()
+    return {module for part in parts if isinstance(module := getattr(part, "__module__", None), str)}
+
+
+def _shown(item: object) -> str:
+    if isinstance(item, type):
+        return f"{item.__module__}.{item.__qualname__}"
+    name = getattr(item, "name", None)
+    return _cut(item) if name is None else f"{type(item).__name__} {_cut(name)}"
+
+
+def _cut(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
 
 
 @contextmanager

@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 from turnwise.schemas.extension.registry import Registry
 from turnwise.schemas.score import Score
 from turnwise.schemas.values import JsonValue
+from turnwise.transforms.criteria.attributes import ATTRIBUTES, attribute_fault
 from turnwise.transforms.judging.ask import Ask, JudgeModelOptions
 from turnwise.transforms.matching.sample import Sample, TurnPair
 
@@ -19,20 +20,35 @@ Scores: TypeAlias = "Score | list[Score] | None"
 RestsOn: TypeAlias = tuple[Literal["calls", "words"], ...]
 
 
-def _fault(kind: object) -> str | None:
-    if not (isinstance(kind, type) and issubclass(kind, MeasuredCriterion | JudgedCriterion)):
-        return "it is no subclass of MeasuredCriterion or JudgedCriterion"
-    if not isinstance(getattr(kind, "name", None), str):
-        return "it has no name"
+def _missing(kind: type) -> list[str]:
     missing = sorted(getattr(kind, "__abstractmethods__", ()))
     asks = (getattr(kind, "judge", None), getattr(kind, "judge_conversation", None))
     if asks == (JudgedCriterion.judge, JudgedCriterion.judge_conversation):
         missing.append("judge (or judge_conversation)")
-    return f"it lacks {', '.join(missing)}" if missing else None
+    return missing
+
+
+def _fault(kind: object) -> str | None:
+    if not (isinstance(kind, type) and issubclass(kind, MeasuredCriterion | JudgedCriterion)):
+        return "it is no subclass of MeasuredCriterion or JudgedCriterion"
+    fields = sorted({*ATTRIBUTES} & {*kind.model_fields})
+    if fields:
+        return f"{', '.join(fields)}: write ClassVar in the annotation, or no annotation"
+    if not hasattr(kind, "name"):
+        return "it has no name"
+    missing = _missing(kind)
+    return f"it lacks {', '.join(missing)}" if missing else attribute_fault(kind)
+
+
+def _is_left_out(kind: object) -> bool:
+    """Tells whether it is a criterion, complete, and no base class of another one."""
+    if not (isinstance(kind, type) and issubclass(kind, MeasuredCriterion | JudgedCriterion)):
+        return False
+    return not _missing(kind) and not kind.__subclasses__()
 
 
 CRITERIA: Registry[type["Criterion"]] = Registry(
-    "criterion", "turnwise.criteria", "turnwise.transforms.criteria", _fault
+    "criterion", "turnwise.criteria", "turnwise.transforms.criteria", _fault, _is_left_out
 )
 """Name -> criterion; a class enters itself when its module is imported."""
 

@@ -168,11 +168,11 @@ def check_log_format(name: str) -> None:
 
 def formats_in_order() -> tuple[Format, ...]:
     """Returns all formats as a record is tried on them."""
-    return _in_order(len(FORMATS))
+    return _in_order(len(FORMATS), FORMATS.changes)
 
 
 @lru_cache(maxsize=1)
-def _in_order(count: int) -> tuple[Format, ...]:
+def _in_order(count: int, changes: int) -> tuple[Format, ...]:
     return tuple(sorted(FORMATS.values(), key=lambda each: each.rank))
 
 

@@ -82,12 +82,12 @@ def _fault(item: object) -> str | None:
     if (item.writer is None) != (item.read is None) or (item.open is None) != (not item.schemes):
         return "writer and read, and schemes and open, belong together"
     for scheme in item.schemes:
-        if _SCHEMES.setdefault(scheme, item) is not item:
+        if _SCHEMES.setdefault(scheme, item.name) != item.name:
             return f"the scheme {scheme} is taken"
     return None if item.writer or item.open else "it has neither writer nor open"
 
 
-_SCHEMES: dict[str, SinkKind] = {}
+_SCHEMES: dict[str, str] = {}
 SINKS: Registry[SinkKind] = Registry("sink", "turnwise.sinks", "turnwise.pipeline.io.sinks", _fault)
 """Name -> sink."""
 

@@ -122,12 +122,19 @@ UNKNOWN = [
         ["--input_format", "exampel_call"],
         "--input_format exampel_call: unknown input format (did you mean example_call?)",
     ),
-    (["--output_format", "cvs"], "--output_format cvs: unknown sink (did you mean csv?)"),
+    (
+        ["--output_format", "cvs"],
+        "--output_format cvs: unknown sink (did you mean csv? there are: avro, csv, jsonl)",
+    ),
     (
         ["--store", "zzz:///x"],
         "--store zzz:///x: is no store (example:///FOLDER, sqlite:///FILE, postgresql://...)",
     ),
-    (["--judge", "example_rule"], "--judge example_rule: unknown judge (did you mean example_rules?)"),
+    (
+        ["--judge", "example_rule"],
+        "--judge example_rule: unknown judge (did you mean example_rules? "
+        "there are: example_rules, gemini, local, none)",
+    ),
     (["--judge", "zzzz"], "--judge zzzz: unknown judge (there are: example_rules, gemini, local, none)"),
 ]
 
@@ -164,6 +171,29 @@ BROKEN = {
     "class A(MeasuredCriterion):\n    name = 'a'": "it lacks score",
     "class A(JudgedCriterion):\n    name = 'a'": "it lacks judge (or judge_conversation)",
     "class A(Whole):\n    name = 'turn_latency'": "turn_latency is taken",
+    **{
+        f"class A(Whole):\n    name = 'a'\n    {line}": f"A cannot be used as criterion: its {message}"
+        for line, message in {
+            "gate = 'at_moist'": "gate is 'at_moist'; it must be one of at_least, at_most",
+            "unit = 'bananas'": "unit is 'bananas'; it must be one of score, seconds, count",
+            "rests_on = ('word',)": "rests_on is ('word',); it must be a tuple of calls, words",
+            "rests_on = 'words'": "rests_on is 'words'; it must be a tuple of calls, words",
+            "scale = (1, 0)": "scale is (1, 0); it must be two numbers",
+            "scale = 'x'": "scale is 'x'; it must be two numbers",
+            "special_values = -1": "special_values is -1; it must be a tuple of numbers",
+            "turns_count = 'no'": "turns_count is 'no'; it must be True or False",
+            "name = ''": "name is ''; a name is a text without spaces",
+            "name = 5": "name is 5; a name is a text without spaces",
+        }.items()
+    },
+    "class A(Whole):\n    name: str = 'a'": "A cannot be used as criterion: it has no name of its own",
+    "class A(Whole):\n    name = 'a'\n    gate: str = 'at_most'": "gate: write ClassVar in the annotation",
+    "class A(Whole): pass": "A cannot be used as criterion: it has no name of its own",
+    "register_format(Format(name=5, help='x' * 400, recognises=bool))": (
+        "TypeError: Format 5 cannot be used as input format: its name is 5; a name is a text without spaces\n"
+    ),
+    "register_judge(JudgeKind(name='', help='', answer=print))": "its name is ''",
+    "register_sink(SinkKind(name=None, help='', writer=print, read=print))": "its name is None",
     "register_format(Format(name='turnwise', help='', recognises=bool, read_log=print))": "turnwise is taken",
     "register_format(Format(name='a', help='', recognises=bool))": "it reads neither logs nor eval cases",
     "register_format(Whole)": "it is no Format",
@@ -231,3 +261,67 @@ def test_a_broken_package_is_named(tmp_path: Path) -> None:
     assert done.stdout.split() == ["2"] * len(BROKEN_PACKAGES)
     for line, (*_, message) in zip(done.stderr.splitlines(), BROKEN_PACKAGES, strict=True):
         assert line.startswith("turnwise: plugin bad of broken-one: ") and message in line
+
+
+AGAIN = """
+import turnwise
+from turnwise.pipeline.io.sinks.base import SINKS, SinkKind, find_service, register_sink
+from turnwise.transforms.criteria import CRITERIA
+from turnwise.transforms.formats.base import Format, formats_in_order, register_format
+from turnwise.transforms.judging.judges.base import JUDGES, JudgeKind, register_judge
+
+for time in range(2):
+    class Odd(turnwise.MeasuredCriterion):
+        name = "odd"
+        def score(self, sample, pair): return None
+    read = lambda value, record, settings: []
+    call = register_format(Format(name="call", help="", recognises=lambda record: False, read_log=read))
+    judge = register_judge(JudgeKind(name="mine", help="", answer=lambda: None))
+    sink = register_sink(SinkKind(name="mine", help="", schemes=("mine",), open=lambda place: None))
+    assert formats_in_order().count(call) == 1 and call in formats_in_order()
+    assert (CRITERIA["odd"], JUDGES["mine"], SINKS["mine"]) == (Odd, judge, sink)
+    assert find_service("--store", "mine:///x") is sink
+try:
+    class Other(Odd):
+        name = "odd"
+except TypeError as error:
+    assert str(error) == "the name odd is taken by another criterion"
+else:
+    raise AssertionError
+"""
+
+
+def test_a_notebook_cell_can_be_run_again() -> None:
+    done = subprocess.run([sys.executable, "-c", AGAIN], capture_output=True, text=True, timeout=300)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+RELOADED = """
+import importlib
+import example_criterion
+from turnwise.transforms.criteria import CRITERIA
+first = CRITERIA["odd"]
+assert first is example_criterion.Odd
+assert first is not importlib.reload(example_criterion).Odd
+assert CRITERIA["odd"] is example_criterion.Odd
+"""
+
+
+def test_a_module_can_be_reloaded(tmp_path: Path) -> None:
+    text = START + "class Odd(Whole):\n    name = 'odd'\n"
+    (tmp_path / "example_criterion.py").write_text(text)
+    done = subprocess.run(
+        [sys.executable, "-c", RELOADED], cwd=tmp_path, capture_output=True, text=True, timeout=300
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_an_entry_point_has_the_name_of_its_object(tmp_path: Path) -> None:
+    info = tmp_path / "site/other_name-1.0.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: other-name\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[turnwise.criteria]\npolite = other_name:Odd\n")
+    (info.parent / "other_name.py").write_text(START + "class Odd(Whole):\n    name = 'odd'\n")
+    done = run(tmp_path, ([], {**os.environ, "PYTHONPATH": str(info.parent)}))
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
+    assert "plugin polite of other-name: " in done.stderr and "is called odd" in done.stderr
