@@ -8,6 +8,8 @@ from turnwise.schemas.record import Receipt, Record
 KEPT_RECORD_BYTES = 65_536
 Stage = Literal["read", "parse", "parse_case", "assemble", "match", "score", "check", "alert"]
 """The step that failed; `check`: a problem of a record that is scored nevertheless."""
+RAISED = (Exception, SystemExit, GeneratorExit)
+"""What code of a plugin, or an object that was handed in, may raise: all but signals and cancellations."""
 
 
 @dataclass(slots=True)

@@ -5,6 +5,7 @@ from collections import deque
 from collections.abc import Iterable
 from typing import Protocol
 
+from turnwise.schemas.failure import RAISED
 from turnwise.transforms.judging.ask import Ask
 from turnwise.transforms.matching.sample import Sample
 from turnwise.transforms.scoring.conversation import (
@@ -21,7 +22,7 @@ class Receiver(Protocol):
     def add(self, scored: ScoredConversation) -> None:
         """Receives a scored conversation."""
 
-    def lose(self, sample: Sample, error: Exception) -> None:
+    def lose(self, sample: Sample, error: BaseException) -> None:
         """Receives a sample whose scoring raised an exception."""
 
 
@@ -51,7 +52,7 @@ async def score_all(
             try:
                 scored = score_conversation(sample, selection.measured)
                 judged = selection.of(sample)
-            except Exception as error:
+            except RAISED as error:
                 receiver.lose(sample, error)
                 continue
             scored.sampled_out = judged.sampled_out

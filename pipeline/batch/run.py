@@ -15,7 +15,7 @@ from turnwise.pipeline.batch.summary import report_batch
 from turnwise.pipeline.io.directory import check_directory, clear_directory, locked
 from turnwise.pipeline.io.files import file_patterns
 from turnwise.pipeline.io.run_files import FilesAndService, FileSink, NullSink, Sink
-from turnwise.pipeline.io.sinks.base import find_service
+from turnwise.pipeline.io.sinks.base import find_service, open_service
 from turnwise.pipeline.io.sources import FileSource, Source
 from turnwise.pipeline.io.terminal import say
 from turnwise.pipeline.report.judge import estimate_text
@@ -24,7 +24,7 @@ from turnwise.pipeline.settings.run import RunSettings, try_judge
 from turnwise.pipeline.store.urls import is_store_url
 from turnwise.schemas.config import ConfigError
 from turnwise.transforms.judging.backends.base import AuthenticationError
-from turnwise.transforms.judging.worker import close_judges
+from turnwise.transforms.judging.worker import close_judges, open_judge
 
 _OBJECTS_BETWEEN_COLLECTIONS = 50_000
 
@@ -52,6 +52,7 @@ def run(settings: RunSettings, options: PipelineOptions) -> int:
     check_directory(settings.output, settings.overwrite)
     try_judge(settings)
     keep_inputs(settings)
+    open_own_judge(settings)
     with locked(settings.output):
         check_directory(settings.output, settings.overwrite)
         clear_directory(settings.output)
@@ -82,8 +83,7 @@ def _case_source(settings: RunSettings) -> Source | None:
 def _sink(settings: RunSettings) -> Sink:
     files = FileSink(settings.output, settings.output_format)
     place = settings.place
-    service = find_service("--store", place.url).open if place else None
-    return FilesAndService(files, service(place)) if service and place else files
+    return FilesAndService(files, open_service(place)) if place else files
 
 
 def _left(settings: RunSettings) -> str:
@@ -111,6 +111,8 @@ def run_to_the_end(pipeline: beam.Pipeline) -> PipelineResult:
         return result
     except AuthenticationError as error:
         raise AuthenticationError(_own_words(error)) from None
+    except ConfigError as error:
+        raise ConfigError(_own_words(error)) from None
     except OSError as error:
         raise OSError(_own_words(error)) from None
     except RuntimeError as error:
@@ -126,6 +128,12 @@ def run_to_the_end(pipeline: beam.Pipeline) -> PipelineResult:
 def _own_words(error: Exception) -> str:
     """Returns the message of an error without the step that Beam appends."""
     return str(error).partition(" [while running")[0]
+
+
+def open_own_judge(settings: RunSettings) -> None:
+    """Opens the judge that this process will ask, so that one that cannot be opened ends no run midway."""
+    if settings.judged and settings.judge.kind.connect and not settings.is_distributed:
+        open_judge(settings.judge)
 
 
 def keep_inputs(settings: RunSettings) -> None:

@@ -18,7 +18,7 @@ from turnwise.schemas.case import EvalCase
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.conversation import Conversation, ToolCall
 from turnwise.schemas.extension.plugins import load_plugins
-from turnwise.schemas.failure import Failure
+from turnwise.schemas.failure import RAISED, Failure
 from turnwise.schemas.record import Record
 from turnwise.schemas.tools import ToolEffect
 from turnwise.schemas.values import JsonObject
@@ -182,11 +182,11 @@ def _hand_over(record: Record | Failure, add: Callable[[Record], None], problems
         return
     try:
         add(record)
-    except Exception as error:
+    except RAISED as error:
         problems.append(_line(f"{record.source}:{record.position}", error))
 
 
-def _line(place: str, error: Exception) -> str:
+def _line(place: str, error: BaseException) -> str:
     return f"{place}: {' '.join(str(error).split())}"
 
 

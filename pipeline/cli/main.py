@@ -6,6 +6,7 @@ import sys
 import warnings
 from collections.abc import Callable, Sequence
 from signal import SIGINT, SIGTERM
+from traceback import extract_tb
 from typing import TYPE_CHECKING
 
 from turnwise.pipeline.batch.signals import end_at_signal, interrupted_status
@@ -61,7 +62,9 @@ def main(argv: Sequence[str]) -> int:
         print(version("turnwise"))
         return 0
     # Imported late: signals are handled before the slow import of settings.
+    from turnwise.pipeline.settings.parser import HelpShown
     from turnwise.schemas.config import ConfigError
+    from turnwise.schemas.extension.registry import error_text
 
     try:
         if argv[0] not in _COMMANDS:
@@ -73,9 +76,20 @@ def main(argv: Sequence[str]) -> int:
     except OSError as error:
         complain(" ".join(str(error).split()))
         return 1
+    except HelpShown:
+        return 0
+    except (SystemExit, GeneratorExit) as error:
+        complain(f"{_origin(error)}: {error_text(error)}")
+        return 1
     except KeyboardInterrupt as error:
         complain(str(error) or "interrupted")
         return interrupted_status(getattr(error, "number", SIGINT))
+
+
+def _origin(error: BaseException) -> str:
+    """Returns file and line where an error was raised, such as a plugin that ended the process."""
+    place = extract_tb(error.__traceback__)[-1]
+    return f"{place.filename}:{place.lineno}"
 
 
 def _stream(settings: "RunSettings", options: "PipelineOptions") -> int:

@@ -17,6 +17,7 @@ from turnwise.schemas.judge_config import JudgeConfig
 from turnwise.schemas.run import RunInfo
 from turnwise.transforms.ces.criteria import CES_CRITERIA
 from turnwise.transforms.criteria import CRITERIA, Criterion
+from turnwise.transforms.criteria.base import JudgedCriterion
 from turnwise.transforms.formats.base import AUTO, FORMATS, check_log_format
 from turnwise.transforms.judging.judges.base import JUDGES, JudgeKind, chosen_judge
 from turnwise.transforms.judging.judges.none import NONE
@@ -100,6 +101,12 @@ class RunSettings:
     def criteria_names(self) -> list[str]:
         """Names of all criteria that may be scored; those of CES cases last."""
         return [criterion.name for criterion in (*self.criteria, *self.selection.of_dialects)]
+
+    @property
+    def judged(self) -> tuple[JudgedCriterion, ...]:
+        """The criteria that may ask the judge."""
+        selection = self.selection
+        return (*selection.judged, *(selection.of_dialects if self.eval_cases else ()))
 
     @property
     def selection(self) -> Selection:
@@ -254,10 +261,8 @@ def _judge_kind(options: RawJudgeOptions, config: JudgeConfig) -> JudgeKind:
 
 def try_judge(settings: RunSettings) -> None:
     """Raises ConfigError if the judge cannot work: before anything runs, at no cost."""
-    selection = settings.selection
-    asked = (*selection.judged, *(selection.of_dialects if settings.eval_cases else ()))
-    if asked:
-        check_judge(settings.judge, os.environ, [criterion.options for criterion in asked])
+    if settings.judged:
+        check_judge(settings.judge, os.environ, [criterion.options for criterion in settings.judged])
 
 
 def _known_gates(names: list[str], criteria: tuple[Criterion, ...]) -> tuple[str, ...]:

@@ -13,6 +13,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from turnwise.schemas.config import ConfigError
+from turnwise.schemas.failure import RAISED
 
 if TYPE_CHECKING:
     from importlib.metadata import Distribution, EntryPoint
@@ -186,9 +187,24 @@ def plugin_errors(plugin: str) -> Iterator[None]:
     """Makes any error of a plugin a ConfigError of one line that begins with the plugin's name."""
     try:
         yield
-    except (Exception, SystemExit) as error:
-        text = " ".join(str(error).split())
-        raise ConfigError(f"{plugin}: {type(error).__name__}: {text}") from error
+    except RAISED as error:
+        raise ConfigError(f"{plugin}: {error_text(error)}") from error
+
+
+@contextmanager
+def hook_errors(hook: str) -> Iterator[None]:
+    """Does what `plugin_errors` does around one function of a plugin; ConfigError and OSError stay."""
+    try:
+        yield
+    except (ConfigError, OSError):
+        raise
+    except RAISED as error:
+        raise ConfigError(f"{hook}: {error_text(error)}") from error
+
+
+def error_text(error: BaseException) -> str:
+    """Returns class and message of an error in one line."""
+    return f"{type(error).__name__}: {' '.join(str(error).split())}"
 
 
 def _entry_points(group: str) -> "list[tuple[EntryPoint, str]]":

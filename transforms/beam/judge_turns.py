@@ -12,6 +12,7 @@ from apache_beam.transforms.window import BoundedWindow
 from apache_beam.utils.timestamp import Timestamp
 from apache_beam.utils.windowed_value import WindowedValue
 
+from turnwise.schemas.failure import RAISED
 from turnwise.schemas.run import RunInfo
 from turnwise.transforms.beam.parse import FAILURES
 from turnwise.transforms.beam.score_turns import (
@@ -77,7 +78,7 @@ class JudgeFn(ScoringDoFn):
         try:
             scored = score_conversation(sample, self._selection.measured)
             judged = self._selection.of(sample)
-        except Exception as error:
+        except RAISED as error:
             yield self.lost(sample, error)
             return
         scored.sampled_out = judged.sampled_out

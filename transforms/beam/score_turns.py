@@ -8,7 +8,7 @@ from apache_beam.pvalue import DoOutputsTuple, PCollection, TaggedOutput
 from apache_beam.transforms.window import GlobalWindows
 from apache_beam.utils.timestamp import Timestamp
 
-from turnwise.schemas.failure import record_failure
+from turnwise.schemas.failure import RAISED, record_failure
 from turnwise.schemas.run import RunInfo
 from turnwise.transforms.beam.counters import CountingDoFn
 from turnwise.transforms.beam.parse import FAILURES
@@ -88,7 +88,7 @@ class ScoringDoFn(CountingDoFn):
         """Yields the outputs of a scored conversation, or its failure."""
         try:
             evaluated = decide(scored, self._run)
-        except Exception as error:
+        except RAISED as error:
             yield self.lost(scored.sample, error)
             return
         self.counts["results"] += 1
@@ -98,7 +98,7 @@ class ScoringDoFn(CountingDoFn):
             self._guesses.add(scored)
         yield from self._emission.give(evaluated, timestamp)
 
-    def lost(self, sample: Sample, error: Exception) -> Any:
+    def lost(self, sample: Sample, error: BaseException) -> Any:
         """Returns the failure of a conversation that could not be scored, and counts it."""
         self.count("lost_conversations")
         failure = record_failure("score", error, sample.record, sample.conversation.conversation_id)
@@ -113,7 +113,7 @@ class _MeasureFn(ScoringDoFn):
     def process(self, sample: Sample) -> Iterator[Any]:
         try:
             scored = score_conversation(sample, self._criteria)
-        except Exception as error:
+        except RAISED as error:
             yield self.lost(sample, error)
             return
         yield from self.outputs(scored)

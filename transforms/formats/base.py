@@ -12,6 +12,7 @@ from turnwise.schemas.case import EvalCase
 from turnwise.schemas.config import CesConfig, DiscoveryEngineConfig
 from turnwise.schemas.conversation import Conversation
 from turnwise.schemas.extension.registry import Registry
+from turnwise.schemas.failure import RAISED
 from turnwise.schemas.record import Record
 from turnwise.schemas.values import JsonObject, JsonValue
 from turnwise.transforms.text.times import time_seconds, value_time
@@ -198,7 +199,7 @@ def record_time(data: bytes) -> float | None:
     """Returns the event time of a JSON record in any log format, as `stated_time`; never raises."""
     try:
         return stated_time(from_json(data))
-    except Exception:
+    except RAISED:
         return None
 
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from turnwise.schemas.case import CaseKey, EvalCase
 from turnwise.schemas.conversation import Conversation
-from turnwise.schemas.failure import Failure, record_failure
+from turnwise.schemas.failure import RAISED, Failure, record_failure
 from turnwise.schemas.record import Receipt, Record
 from turnwise.transforms.formats.base import record_place
 from turnwise.transforms.formats.events import ConversationEvent, add_clashes, distinct, in_order, join_events
@@ -32,7 +32,7 @@ def parse_record(
         found = reader.read(record)
         if not found:
             raise ValueError("the record holds no conversation")
-    except Exception as error:
+    except RAISED as error:
         counts["lost_records"] += 1
         yield record_failure("parse", error, record)
         return
@@ -58,7 +58,7 @@ def parse_conversation(
     try:
         found = with_turns(checked(conversation))
         found.conversation_id = found.conversation_id or record_place(record)
-    except Exception as error:
+    except RAISED as error:
         counts["lost_records"] += 1
         return record_failure("parse", error, record)
     counts["parsed_records"] += 1
@@ -79,7 +79,7 @@ def join_session(
         events = in_order(distinct(given))
         conversation = join_events(session_id, events)
         add_clashes(conversation, given, events)
-    except Exception as error:
+    except RAISED as error:
         counts["lost_conversations"] += 1
         yield from (record_failure("parse", error, event.record, session_id) for event in given)
         return
@@ -89,13 +89,13 @@ def join_session(
 
 def parse_case(reader: CaseReader, record: Record, counts: Counter[str]) -> Iterator[EvalCase | Failure]:
     """Yields the eval cases of a record."""
-    cases: Sequence[EvalCase | Exception]
+    cases: Sequence[EvalCase | BaseException]
     try:
         cases = reader.read(record)
-    except Exception as error:
+    except RAISED as error:
         cases = [error]
     for case in cases:
-        if isinstance(case, Exception):
+        if isinstance(case, BaseException):
             counts["lost_cases"] += 1
             yield record_failure("parse_case", case, record)
         else:

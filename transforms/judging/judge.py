@@ -1,12 +1,15 @@
 """Asks a model within the limits, using the cache and sharing equal questions."""
 
 import asyncio
+import logging
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from turnwise.schemas.failure import RAISED
 from turnwise.schemas.judge_config import JudgeConfig
+from turnwise.schemas.extension.registry import error_text
 from turnwise.transforms.judging.ask import JudgeSample, Question, R
 from turnwise.transforms.judging.backends.base import (
     MAX_CANDIDATES,
@@ -26,6 +29,7 @@ from turnwise.transforms.judging.progress import JUDGING
 from turnwise.transforms.judging.replies import read_reply
 from turnwise.transforms.judging.requests import Requests
 
+_LOG = logging.getLogger(__name__)
 _SPENT = Fault("budget", "budget")
 _ASKED_AGAIN: frozenset[FaultKind | None] = frozenset(("json", "schema", "empty"))
 
@@ -92,9 +96,13 @@ class Judge:
 
     async def aclose(self) -> None:
         """Closes the connections, and the cache when it is written."""
-        await self._backend.aclose()
-        if self._cache is not None:
-            self._cache.close()
+        try:
+            await self._backend.aclose()
+        except RAISED as error:
+            _LOG.warning("the judge was not closed: %s", error_text(error))
+        finally:
+            if self._cache is not None:
+                self._cache.close()
 
     def _join_or_start(
         self, question: Question[Any], request: Request, samples: range
@@ -212,6 +220,10 @@ class Judge:
         except AuthenticationError as error:
             self._refused = str(error)
             raise
+        except (Exception, KeyboardInterrupt, asyncio.CancelledError):
+            raise
+        except BaseException as error:
+            replies = [RawReply(None, Fault("other", error_text(error)), request.template.model)] * count
         finally:
             JUDGING.asking -= 1
             self._counts.add_call(request.template.model, time.perf_counter() - start, *_tokens(replies))

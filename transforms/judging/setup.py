@@ -4,8 +4,11 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from turnwise.schemas.config import ConfigError
 from turnwise.schemas.judge_config import JudgeConfig
+from turnwise.schemas.extension.registry import hook_errors
 from turnwise.transforms.judging.ask import Ask, JudgeModelOptions
+from turnwise.transforms.judging.backends.base import backend_fault
 from turnwise.transforms.judging.cache import ReplyCache
 from turnwise.transforms.judging.judge import Judge
 from turnwise.transforms.judging.judges.base import JudgeKind, find_judge
@@ -67,7 +70,11 @@ def build_judge(settings: JudgeSettings, environ: Mapping[str, str], counts: Jud
         counts.add_retry(model)
         pace.charge()
 
-    backend = kind.connect(config, environ, note_retry)
+    with hook_errors(f"judge {kind.name}: connect"):
+        backend = kind.connect(config, environ, note_retry)
+    fault = backend_fault(backend)
+    if fault:
+        raise ConfigError(f"judge {kind.name}: connect returned no Backend: {fault}")
     judge = Judge(config, backend, requests, counts, pace, settings.concurrency, cache)
     return BuiltJudge(judge, judge.aclose)
 
@@ -89,7 +96,8 @@ def check_judge(
     config, kind = settings.config, settings.kind
     if kind.connect and config.cache:
         ReplyCache(config.cache).close()
-    kind.check(config, environ, tuple(options))
+    with hook_errors(f"judge {kind.name}: check"):
+        kind.check(config, environ, tuple(options))
 
 
 async def _nothing() -> None:

@@ -15,6 +15,19 @@ from turnwise.transforms.judging.setup import JudgeSettings, build_judge
 T = TypeVar("T")
 
 
+def run_loop(loop: asyncio.AbstractEventLoop) -> None:
+    """Runs an event loop until it is stopped, also where a task raises SystemExit or KeyboardInterrupt.
+
+    Such an error leaves `run_forever`; whoever waits for the task gets it, too, once the loop goes on.
+    """
+    while True:
+        try:
+            loop.run_forever()
+            return
+        except (SystemExit, KeyboardInterrupt):
+            continue
+
+
 class JudgeWorker:
     """A judge and the thread its event loop runs on.
 
@@ -59,7 +72,7 @@ class JudgeWorker:
     def _run(self) -> None:
         asyncio.set_event_loop(self._loop)
         try:
-            self._loop.run_forever()
+            run_loop(self._loop)
         finally:
             self._loop.close()
 

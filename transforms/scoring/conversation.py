@@ -1,10 +1,11 @@
 """Scores conversations: every criterion on every turn, without Beam."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
-from turnwise.schemas.failure import Failure, record_failure
+from turnwise.schemas.failure import RAISED, Failure, record_failure
 from turnwise.schemas.score import Score
 from turnwise.transforms.criteria.base import Criterion, JudgedCriterion, MeasuredCriterion
 from turnwise.transforms.criteria.reasons import why_overall, why_unpaired
@@ -90,7 +91,7 @@ def _score(criterion: MeasuredCriterion, sample: Sample, failures: list[Failure]
             elif found is not None:
                 scores = [_decided(criterion, sample, pair, score) for score in turn_scores(found)]
                 result.turns += [(pair.index, score) for score in scores]
-        except Exception as error:
+        except RAISED as error:
             _note(result, failures, error, sample, pair.index)
     if sample.has_gaps:
         result.turns = [(i, _known(criterion, sample, sample.pairs[i], score)) for i, score in result.turns]
@@ -99,7 +100,7 @@ def _score(criterion: MeasuredCriterion, sample: Sample, failures: list[Failure]
         whole = None if is_open else one_score("score_conversation", criterion.score_conversation(sample))
         gap = conversation_gap(criterion, sample) if whole else None
         _sum_up(result, sample, withheld(whole, gap) if whole and gap else whole)
-    except Exception as error:
+    except RAISED as error:
         _note(result, failures, error, sample, None)
     return result
 
@@ -114,8 +115,8 @@ async def _judge(
     criterion: JudgedCriterion, sample: Sample, failures: list[Failure], ask: Ask
 ) -> CriterionScores:
     result = CriterionScores(criterion)
-    questions = [_judge_turn(criterion, sample, pair, ask) for pair in sample.evaluable]
-    about_all = _nothing() if sample.unanswered else _judge_whole(criterion, sample, ask)
+    questions = [_caught(_judge_turn(criterion, sample, pair, ask)) for pair in sample.evaluable]
+    about_all = _nothing() if sample.unanswered else _caught(_judge_whole(criterion, sample, ask))
     *turns, whole = await asyncio.gather(*questions, about_all, return_exceptions=True)
     for answer in (*turns, whole):
         if isinstance(answer, AuthenticationError | asyncio.CancelledError):
@@ -153,6 +154,14 @@ async def _judge_whole(criterion: JudgedCriterion, sample: Sample, ask: Ask) -> 
         return await awaited_score("judge_conversation", criterion.judge_conversation(sample, ask))
     score = await awaited_score("judge_conversation", criterion.judge_conversation(sample, NotAsked(gap)))
     return withheld(score, gap, keeps_details=True) if score else None
+
+
+async def _caught(question: Coroutine[Any, Any, Score | None]) -> Score | SystemExit | None:
+    """Returns a SystemExit in place of raising it: raised in a task it ends the event loop."""
+    try:
+        return await question
+    except SystemExit as error:
+        return error
 
 
 async def _nothing() -> None:

@@ -12,7 +12,7 @@ from apache_beam.transforms.userstate import ReadModifyWriteStateSpec, TimerSpec
 from apache_beam.transforms.window import TimestampedValue
 from apache_beam.utils.timestamp import MAX_TIMESTAMP, Timestamp
 
-from turnwise.schemas.failure import Failure, record_failure
+from turnwise.schemas.failure import RAISED, Failure, record_failure
 from turnwise.schemas.record import Receipt, Record
 from turnwise.transforms.beam.counters import CountingDoFn
 from turnwise.transforms.beam.parse import FAILURES
@@ -107,7 +107,7 @@ class _AssembleFn(CountingDoFn):
         try:
             time = timestamp.micros / 1e6
             added = sessions.add(entry, time, self._reader, self._rules, self._earlier)
-        except Exception as error:
+        except RAISED as error:
             yield TaggedOutput(FAILURES, record_failure("assemble", error, entry.record, entry.session_id))
         else:
             self._held += added.held
@@ -132,7 +132,7 @@ class _AssembleFn(CountingDoFn):
     def _closed(self, sessions: Sessions, name: str, session: Session) -> Iterator[Any]:
         self.count("conversations")
         found, record = sessions.close(name, session, self._rules)
-        if isinstance(found, Exception):
+        if isinstance(found, BaseException):
             self.count("lost_conversations")
             failures = [record_failure("parse", found, event.record, name) for event in session.events()]
             lost = LostConversation(record, tuple(failures))

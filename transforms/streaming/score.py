@@ -8,6 +8,7 @@ import apache_beam as beam
 from apache_beam.pvalue import DoOutputsTuple, PCollection, TaggedOutput
 from apache_beam.utils.timestamp import Timestamp
 
+from turnwise.schemas.failure import RAISED
 from turnwise.schemas.run import RunInfo
 from turnwise.transforms.beam.judge_turns import JudgeFn
 from turnwise.transforms.beam.parse import FAILURES
@@ -50,7 +51,7 @@ class _MeasureStreamFn(ScoringDoFn):
     def process(self, sample: Sample, timestamp: Any = beam.DoFn.TimestampParam) -> Iterator[Any]:
         try:
             scored = score_conversation(sample, self._criteria)
-        except Exception as error:
+        except RAISED as error:
             yield self.lost(sample, error)
             return
         yield from self.outputs(scored, timestamp)

@@ -8,6 +8,7 @@ import msgspec
 from msgspec.structs import replace
 
 from turnwise.schemas.conversation import Conversation
+from turnwise.schemas.failure import RAISED
 from turnwise.schemas.record import Receipt, Record
 from turnwise.transforms.formats.events import ConversationEvent
 from turnwise.transforms.formats.readers import LogReader
@@ -129,7 +130,7 @@ class Sessions(msgspec.Struct, array_like=True):
 
     def close(
         self, name: str, session: Session, rules: StreamRules
-    ) -> tuple[Conversation | Exception, Record]:
+    ) -> tuple[Conversation | BaseException, Record]:
         """Joins a due session, and stores its events for late ones.
 
         Returns:
@@ -138,10 +139,10 @@ class Sessions(msgspec.Struct, array_like=True):
         """
         record = session.record(name, max(self.now, session.last_time))
         try:
-            found: Conversation | Exception = session.joined(name)
-        except Exception as error:
+            found: Conversation | BaseException = session.joined(name)
+        except RAISED as error:
             found = error
-        self._keep(name, closed_session(record, isinstance(found, Exception)), rules)
+        self._keep(name, closed_session(record, isinstance(found, BaseException)), rules)
         return found, record
 
     def next_visit(self, rules: StreamRules) -> float:

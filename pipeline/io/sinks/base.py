@@ -4,12 +4,13 @@ import io
 import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 
 from turnwise.pipeline.settings.run import SinkPlace
 from turnwise.pipeline.store.urls import shown_url
 from turnwise.schemas.config import ConfigError
-from turnwise.schemas.extension.registry import Registry
+from turnwise.schemas.extension.registry import Registry, hook_errors
 from turnwise.schemas.values import JsonObject
 
 if TYPE_CHECKING:
@@ -119,7 +120,14 @@ def file_formats() -> dict[str, SinkKind]:
 
 def services() -> str:
     """Returns the address patterns of all services."""
-    return ", ".join(kind.help for _, kind in sorted(SINKS.items()) if kind.schemes)
+    kinds = [kind for _, kind in sorted(SINKS.items()) if kind.schemes]
+    return ", ".join(map(_addresses, kinds))
+
+
+def _addresses(kind: SinkKind) -> str:
+    """Returns how the addresses of a service look: its help, or its schemes where its help names none."""
+    is_told = any(f"{scheme}:" in kind.help for scheme in kind.schemes)
+    return kind.help if is_told else ", ".join(f"{scheme}://..." for scheme in kind.schemes)
 
 
 def find_service(option: str, url: str) -> SinkKind:
@@ -128,7 +136,23 @@ def find_service(option: str, url: str) -> SinkKind:
     for kind in SINKS.values():
         if scheme.lower() in kind.schemes and rest.startswith("/"):
             return kind
-    raise ConfigError(f"{option} {shown_url(url)}: is no store ({services()})")
+    schemes = sorted(known for kind in SINKS.values() for known in kind.schemes)
+    near = get_close_matches(scheme.lower(), schemes, n=1)
+    hint = f"did you mean {near[0]}?" if near and near[0] != scheme.lower() else services()
+    raise ConfigError(f"{option} {shown_url(url)}: is no store ({hint})")
+
+
+def open_service(place: SinkPlace) -> TableSink:
+    """Returns the service of a run's `--store`; raises ConfigError if it cannot be opened."""
+    kind = find_service("--store", place.url)
+    assert kind.open
+    with hook_errors(f"sink {kind.name}: open"):
+        sink = kind.open(place)
+    if not callable(getattr(sink, "write_table", None)):
+        raise ConfigError(
+            f"sink {kind.name}: open returned {type(sink).__name__}, which has no method write_table"
+        )
+    return sink
 
 
 def row_writer(file: BinaryIO, table: str, output_format: str) -> RowWriter:

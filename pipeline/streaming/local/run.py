@@ -13,7 +13,7 @@ import apache_beam as beam
 from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.testing.test_stream_service import TestStreamServiceController
 
-from turnwise.pipeline.batch.run import keep_inputs, run_to_the_end
+from turnwise.pipeline.batch.run import keep_inputs, open_own_judge, run_to_the_end
 from turnwise.pipeline.batch.signals import drained_by_signal
 from turnwise.pipeline.batch.summary import report
 from turnwise.pipeline.io.directory import (
@@ -60,6 +60,7 @@ def run_stream(settings: RunSettings, options: PipelineOptions) -> int:
     open_alert_sink(settings.stream.alerts, Path(settings.output) / ALERTS_FILE)
     try_judge(settings)
     keep_inputs(settings)
+    open_own_judge(settings)
     stop = Event()
     with locked(settings.output), ExitStack() as stack:
         stack.enter_context(drained_by_signal(stop.set))

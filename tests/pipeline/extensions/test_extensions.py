@@ -130,6 +130,7 @@ UNKNOWN = [
         ["--store", "zzz:///x"],
         "--store zzz:///x: is no store (example:///FOLDER, sqlite:///FILE, postgresql://...)",
     ),
+    (["--store", "exampel:///x"], "--store exampel:///x: is no store (did you mean example?)"),
     (
         ["--judge", "example_rule"],
         "--judge example_rule: unknown judge (did you mean example_rules? "

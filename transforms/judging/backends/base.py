@@ -1,5 +1,6 @@
 """Requests and replies of models, independent of their API, and the `Backend` protocol."""
 
+import inspect
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
@@ -125,6 +126,19 @@ class Backend(Protocol):
 
     async def aclose(self) -> None:
         """Closes the connections."""
+
+
+def backend_fault(value: object) -> str | None:
+    """Returns why an object cannot be used as a `Backend`, in one line; None: it can."""
+    if isinstance(value, type):
+        return f"{value.__name__} is a class; give an instance of it"
+    for name in ("generate", "aclose"):
+        method = getattr(value, name, None)
+        if not callable(method):
+            return f"{type(value).__name__} has no method {name}"
+        if inspect.ismethod(method) and not inspect.iscoroutinefunction(inspect.unwrap(method)):
+            return f"{name} of {type(value).__name__} is no `async def`"
+    return None
 
 
 def one_line(text: str, longest: int = 200) -> str:

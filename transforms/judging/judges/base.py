@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from turnwise.schemas.config import ConfigError
-from turnwise.schemas.extension.registry import Registry
+from turnwise.schemas.extension.registry import Registry, hook_errors
 from turnwise.schemas.judge_config import JudgeConfig
 from turnwise.transforms.judging.ask import Ask, JudgeModelOptions
 from turnwise.transforms.judging.backends.base import Backend
@@ -88,10 +88,11 @@ class JudgeKind:
 
     def endpoint(self, config: JudgeConfig, environ: Environ) -> str:
         """Returns the service that would answer, even if credentials are missing."""
-        try:
-            found = self.access(config, environ).endpoint if self.access else None
-        except ConfigError:
-            found = None
+        with hook_errors(f"judge {self.name}: access"):
+            try:
+                found = self.access(config, environ).endpoint if self.access else None
+            except ConfigError:
+                found = None
         return found or config.base_url or self.name
 
 
@@ -143,8 +144,8 @@ def chosen_judge(config: JudgeConfig, environ: Environ) -> JudgeKind:
     """
     if config.backend:
         return find_judge(config)
-    kinds = sorted(JUDGES.values(), key=lambda kind: not kind.is_available(config, environ))
-    first = kinds[0]
-    if first.is_available(config, environ):
-        return first
-    return next(kind for kind in kinds if not kind.is_judging)
+    for kind in JUDGES.values():
+        with hook_errors(f"judge {kind.name}: is_available"):
+            if kind.is_available(config, environ):
+                return kind
+    return next(kind for kind in JUDGES.values() if not kind.is_judging)

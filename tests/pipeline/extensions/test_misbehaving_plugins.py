@@ -1,0 +1,121 @@
+"""A plugin whose functions raise, end the process or return nothing: one line, and never a pass."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+TURN = '{"user": "Hi", "agent": "Hello", "expected": {"response": "Hello"}}'
+LOG = f'{{"conversation_id": "c1", "turns": [{TURN}]}}\n'
+MATCH = "final_response_match_v2"
+START = """
+from typing import ClassVar
+from turnwise.pipeline.io.tables.base import SinkKind, register_sink
+from turnwise.pipeline.io.tables.json_lines import JsonLinesWriter
+from turnwise.transforms.criteria.base import JudgedCriterion, MeasuredCriterion
+from turnwise.transforms.formats.base import Format, register_format
+from turnwise.transforms.judging.judges.base import JudgeKind, register_judge
+class Client:
+    async def generate(self, request, count): NOW()
+    async def aclose(self): open("closed", "w").close()
+def leave(*given): raise SystemExit(0)
+def fail(*given): raise RuntimeError("it\\nbroke")
+def nothing(*given): return None
+def connect(*given): return Client()
+"""
+SINK = "register_sink(SinkKind(name='mine', help='', schemes=('mine',), open={}))"
+JUDGE = "register_judge(JudgeKind(name='mine', help='', model='m', {}))"
+STORE, OWN = ["--store", "mine://x"], ["--judge", "mine", "--judge_cache", "none"]
+REFUSED = [
+    (SINK.format("leave"), STORE, "sink mine: open: SystemExit: 0"),
+    (SINK.format("fail"), STORE, "sink mine: open: RuntimeError: it broke"),
+    (SINK.format("nothing"), STORE, "sink mine: open returned NoneType, which has no method write_table"),
+    (JUDGE.format("connect=connect, check=leave"), OWN, "judge mine: check: SystemExit: 0"),
+    (JUDGE.format("connect=connect, check=fail"), OWN, "judge mine: check: RuntimeError: it broke"),
+    (JUDGE.format("connect=connect, is_available=leave"), [], "judge mine: is_available: SystemExit: 0"),
+    (
+        JUDGE.format("connect=connect, is_available=fail"),
+        [],
+        "judge mine: is_available: RuntimeError: it broke",
+    ),
+    (JUDGE.format("connect=leave"), OWN, "judge mine: connect: SystemExit: 0"),
+    (JUDGE.format("connect=fail"), OWN, "judge mine: connect: RuntimeError: it broke"),
+    (
+        JUDGE.format("connect=nothing"),
+        OWN,
+        "judge mine: connect returned no Backend: ",
+    ),
+    (JUDGE.format("connect=connect, access=leave"), OWN, "judge mine: access: SystemExit: 0"),
+]
+
+
+def run(
+    folder: Path,
+    plugin: str,
+    *arguments: str,
+    command: str = "run",
+    criterion: str = "final_response_match_v2",
+):
+    (folder / "own.py").write_text(START + plugin)
+    (folder / "log.jsonl").write_text(LOG)
+    (folder / "config.json").write_text(f'{{"criteria": {{"{criterion}": 0.5}}}}')
+    given = ["log.jsonl"]
+    if command == "run":
+        given = ["--input", "log.jsonl", "--output", "out", "--config", "config.json"]
+    start = [sys.executable, "-m", "turnwise", command, *given, "--plugin", "own.py"]
+    secrets = ("GOOGLE_API_KEY", "GEMINI_API_KEY")
+    environ = {name: value for name, value in os.environ.items() if name not in secrets}
+    return subprocess.run(
+        [*start, *arguments], cwd=folder, env=environ, capture_output=True, text=True, timeout=300
+    )
+
+
+@pytest.mark.parametrize(("plugin", "arguments", "message"), REFUSED)
+def test_is_refused_before_the_run(plugin: str, arguments: list[str], message: str, tmp_path: Path) -> None:
+    done = run(tmp_path, plugin, *arguments)
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    assert done.stderr.startswith(f"turnwise: {message}")
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_format_that_ends_the_process_is_a_record_not_read(tmp_path: Path) -> None:
+    plugin = "register_format(Format(name='mine', help='', recognises=leave, read_log=nothing))"
+    tools = run(tmp_path, plugin, command="tools")
+    assert tools.returncode == 1 and "1 records not read" in tools.stderr
+    done = run(tmp_path, plugin, "--judge", "none")
+    assert done.returncode == 1 and "failures: 1 parse: SystemExit" in done.stdout
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("kind", ["Measured", "Judged"])
+def test_a_criterion_that_ends_the_process_is_a_failure(kind: str, tmp_path: Path) -> None:
+    method = (
+        "def score(self, sample, pair)" if kind == "Measured" else "async def judge(self, sample, pair, ask)"
+    )
+    plugin = f"class Own({kind}Criterion):\n    name: ClassVar[str] = 'own'\n    {method}: leave()\n"
+    plugin += JUDGE.format("connect=connect")
+    done = run(tmp_path, plugin, *OWN, criterion="own")
+    assert done.returncode == 1 and "failures: 1 score: SystemExit" in done.stdout
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("error", ["SystemExit(0)", "GeneratorExit()", "type('Odd', (BaseException,), {})()"])
+def test_a_judge_that_ends_the_process_leaves_conversations_unscored(error: str, tmp_path: Path) -> None:
+    plugin = f"def NOW(): raise {error}\n" + JUDGE.format("connect=connect")
+    done = run(tmp_path, plugin, *OWN)
+    assert done.returncode == 1 and "Traceback" not in done.stderr
+    assert "5 answers" in done.stdout and "unusable: other" in done.stdout
+    assert error[:4] in "".join(path.read_text() for path in tmp_path.glob("out/scores-*")) or "Odd" in error
+    assert (tmp_path / "closed").exists()
+
+
+def test_a_hook_without_a_guard_ends_the_command_with_its_place(tmp_path: Path) -> None:
+    plugin = (
+        "class Sink:\n    def __init__(self, place): pass\n"
+        "    def write_table(self, rows, table, part=''): leave()\n" + SINK.format("Sink")
+    )
+    done = run(tmp_path, plugin, *STORE, "--judge", "none")
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1)
+    assert "own.py:" in done.stderr and done.stderr.endswith(": SystemExit: 0\n")
