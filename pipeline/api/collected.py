@@ -13,7 +13,7 @@ from turnwise.pipeline.report.summary import Figures, summary_text
 from turnwise.pipeline.settings.run import RunSettings
 from turnwise.schemas.case import CaseKey, EvalCase
 from turnwise.schemas.conversation import Conversation
-from turnwise.schemas.failure import Failure, record_failure
+from turnwise.schemas.failure import RAISED, Failure, record_failure
 from turnwise.schemas.rows import FailureRow, ResultRow, ScoreRow
 from turnwise.transforms.evaluation.conversation import decide
 from turnwise.transforms.formats.readers import CaseReader, LogReader
@@ -38,6 +38,7 @@ class Collected:
         self._scores: list[ScoreRow] = []
         self._results: list[ResultRow] = []
         self._failures: list[FailureRow] = []
+        self._unused: list[str] = []
 
     def samples(self, logs: Inputs[Conversation], given: Inputs[EvalCase] | None) -> Iterator[Sample]:
         """Yields the conversations beside their cases; failures are collected.
@@ -59,13 +60,14 @@ class Collected:
             if found.eval_case is not None:
                 unused.discard(found.eval_case.key)
             yield found
+        self._unused = sorted(key.eval_id for key in unused)
         self._counts["unused_cases"] += len(unused)
 
     def add(self, scored: ScoredConversation) -> None:
         """Computes the verdict of a scored conversation and adds its rows."""
         try:
             evaluated = decide(scored, self._settings.run)
-        except Exception as error:
+        except RAISED as error:
             self.lose(scored.sample, error)
             return
         self._counts["results"] += 1
@@ -75,7 +77,7 @@ class Collected:
         self._results += evaluated.results
         evaluated.add_to(self._sums)
 
-    def lose(self, sample: Sample, error: Exception) -> None:
+    def lose(self, sample: Sample, error: BaseException) -> None:
         """Adds the failure of a conversation that could not be scored."""
         self._counts["lost_conversations"] += 1
         self._fail([record_failure("score", error, sample.record, sample.conversation.conversation_id)])
@@ -88,7 +90,8 @@ class Collected:
         turns = [row for entry in sums for row in turn_rows(entry, run_id)]
         slices = [row for entry in sums for row in slice_rows(entry, run_id)]
         counts = run_counts(self._counts)
-        problems = gate_problems(self._settings, counts, versions, self._missed, self._lost_places)
+        places = (self._missed, self._lost_places, self._unused)
+        problems = gate_problems(self._settings, counts, versions, *places)
         figures = Figures(counts, usage, guesses_by_tool(dict(self._guesses.items())))
         has_failed = any(row["evaluation_status"] == "FAIL" for row in self._results)
         return RunResult(

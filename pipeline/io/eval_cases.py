@@ -8,6 +8,7 @@ from turnwise.pipeline.io.files import file_patterns, file_records, matched_file
 from turnwise.pipeline.settings.run import RunSettings
 from turnwise.pipeline.store.urls import is_store_url
 from turnwise.schemas.case import CaseKey, EvalCase
+from turnwise.schemas.config import ConfigError
 from turnwise.schemas.failure import Failure, Stage
 from turnwise.schemas.record import Record
 from turnwise.transforms.formats.parsing import distinct_case, parse_case
@@ -79,9 +80,17 @@ def case_records(
 
 
 def cases_of_stream(settings: RunSettings) -> Cases | None:
-    """Reads all eval cases of a stream; None: none were given. Raises ConfigError if a path names nothing."""
+    """Reads all eval cases of a stream; None: none were given.
+
+    Raises:
+        ConfigError: A path names nothing, or there is no case: the stream would not be held against any.
+    """
     if not settings.eval_cases:
         return None
     limit, app = settings.max_record_bytes, settings.store_app
     records = case_records("--eval_cases", settings.eval_cases, limit, app, "parse_case")
-    return read_cases(records, CaseReader(settings.config.ces), Counter())
+    found = read_cases(records, CaseReader(settings.config.ces), Counter())
+    if not found.cases:
+        first = f": {found.failures[0].message}" if found.failures else ""
+        raise ConfigError(f"--eval_cases {settings.eval_cases[0]}: no eval case was read{first}")
+    return found

@@ -15,6 +15,7 @@ def gate_problems(
     rows: Sequence[MetricsByAppVersionRow],
     missed: Callable[[str], list[str]] = lambda criterion: [],
     lost_places: Callable[[], list[str]] = list,
+    unused: Sequence[str] = (),
 ) -> list[str]:
     """Returns why the run fails, one line per reason; empty if it does not.
 
@@ -24,6 +25,7 @@ def gate_problems(
         rows: Rows of `metrics_by_app_version` over the whole run.
         missed: Returns the conversations that failed a criterion or are undecided on it.
         lost_places: Returns source and position of lost records and cases.
+        unused: Eval cases without a conversation, as far as their names are known.
     """
     problems = _nothing_scored(settings, counts, rows)
     if not _is_balanced(counts):
@@ -36,13 +38,14 @@ def gate_problems(
         problems.append(
             f"{lost} of {total} records and conversations failed, more than --max_failure_ratio {limit:g}"
         )
-    if counts["lost_cases"] and not counts["cases"] and not settings.is_streaming:
-        problems.append(f"no eval case was read: {counts['lost_cases']} failed; {_see(settings, 'failures')}")
+    if settings.eval_cases and not counts["cases"] and not settings.is_streaming:
+        problems.append(f"no eval case was read: {_why_no_case(settings, counts)}")
     for name in settings.fail_on:
         problem = _gate(name, settings, counts, rows)
         if problem:
             lost_text = _lost_text(settings, counts, lost_places)
-            names = [text for text in (names_text(missed(name)), lost_text) if text]
+            texts = (names_text(missed(name)), lost_text, _unused_text(counts, unused))
+            names = [text for text in texts if text]
             problems.append(f"{name}: {problem}" + (f": {'; '.join(names)}" if names else ""))
     return problems
 
@@ -51,6 +54,19 @@ def _lost_text(settings: RunSettings, counts: RunCounts, lost_places: Callable[[
     """Returns source and position of lost records that leave a gate undecided; empty if there are none."""
     records = counts["lost_records"] if settings.max_failure_ratio is None else 0
     return f"lost: {names_text(lost_places(), LONGEST_PLACE)}" if records or counts["lost_cases"] else ""
+
+
+def _unused_text(counts: JsonObject, unused: Sequence[str]) -> str:
+    """Returns the eval cases that no conversation names, which leave a gate undecided; empty: none."""
+    number = counts["unused_cases"]
+    names = f": {names_text(unused)}" if unused else ""
+    return f"{number} eval case{'' if number == 1 else 's'} without a conversation{names}" if number else ""
+
+
+def _why_no_case(settings: RunSettings, counts: JsonObject) -> str:
+    if counts["lost_cases"]:
+        return f"{counts['lost_cases']} failed; {_see(settings, 'failures')}"
+    return f"{'--eval_cases' if settings.output else 'cases'} holds none"
 
 
 def _see(settings: RunSettings, table: str) -> str:
@@ -67,7 +83,8 @@ def _nothing_scored(
     lost = counts["lost_records"] + counts["lost_conversations"]
     if counts["results"]:
         unscored = f"{counts['results']} conversations have no value by any criterion"
-        reason = f"{unscored}; {_see(settings, 'scores')}"
+        has_raised = any(kind.startswith("score: ") for kind in counts.get("failures", ()))
+        reason = f"{unscored}; {_see(settings, 'failures' if has_raised else 'scores')}"
     elif counts.get("unread_ends"):
         reason = f"{lost} records and conversations failed, {counts['unread_ends']} files break off"
     elif lost:

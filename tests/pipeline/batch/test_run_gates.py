@@ -236,3 +236,17 @@ def test_a_run_of_whose_cases_none_could_be_read_fails(
     assert "no eval case was read: 1 failed" in done.err
     cases.write_text(cases.read_text() + json.dumps({"eval_id": "e", "turns": [{"response": "x"}]}) + "\n")
     assert turnwise(*arguments, output=tmp_path / "again").status == 0
+
+
+@pytest.mark.parametrize("is_stream", [False, True])
+def test_eval_cases_without_a_case_are_no_pass(
+    turnwise: Callable[..., Any], is_stream: bool, config: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "log.jsonl").write_text(log("hello there", "good"))
+    cases = tmp_path / "cases.jsonl"
+    cases.touch()
+    arguments = ["run", "--input", tmp_path / "log.jsonl", "--config", config, "--eval_cases", cases]
+    arguments += ["--streaming", "--stop_after", "1"] if is_stream else []
+    done = turnwise(*arguments, output=tmp_path / "out")
+    assert done.status == (2 if is_stream else 1)
+    assert "no eval case was read" in done.err

@@ -12,8 +12,8 @@ LOG = f'{{"conversation_id": "c1", "turns": [{TURN}]}}\n'
 MATCH = "final_response_match_v2"
 START = """
 from typing import ClassVar
-from turnwise.pipeline.io.tables.base import SinkKind, register_sink
-from turnwise.pipeline.io.tables.json_lines import JsonLinesWriter
+from turnwise.pipeline.io.sinks.base import SinkKind, register_sink
+from turnwise.pipeline.io.sinks.json_lines import JsonLinesWriter
 from turnwise.transforms.criteria.base import JudgedCriterion, MeasuredCriterion
 from turnwise.transforms.formats.base import Format, register_format
 from turnwise.transforms.judging.judges.base import JudgeKind, register_judge
