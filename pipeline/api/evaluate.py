@@ -11,14 +11,17 @@ from turnwise.pipeline.api.collected import Collected
 from turnwise.pipeline.api.inputs import CaseInput, ConversationInput, sort_inputs
 from turnwise.pipeline.api.result import RunResult
 from turnwise.pipeline.api.scoring import score_all
-from turnwise.pipeline.api.settings import Config, Options, run_settings
+from turnwise.pipeline.api.settings import Config, Options, in_python, run_settings
 from turnwise.pipeline.settings.run import try_judge
 from turnwise.schemas.case import EvalCase
+from turnwise.schemas.config import ConfigError
 from turnwise.schemas.conversation import Conversation
+from turnwise.schemas.registry import error_text
 from turnwise.transforms.judging.backends.base import Backend
 from turnwise.transforms.judging.judges.base import JudgeKind
 from turnwise.transforms.judging.limits.counts import JudgeCounts
 from turnwise.transforms.judging.setup import build_judge
+from turnwise.transforms.judging.worker import run_loop
 
 T = TypeVar("T")
 _WAITING_PER_CALL = 2
@@ -118,13 +121,19 @@ async def evaluate_async(
     'PASS'
     """
     options = Options(criteria, config, judge, judge_concurrency, sample_rate, input_format, run_id)
-    settings = run_settings(options, cases is not None)
-    logs = sort_inputs("conversations", conversations, Conversation)
-    given = None if cases is None else sort_inputs("cases", cases, EvalCase)
+    try:
+        settings = run_settings(options, cases is not None)
+        logs = sort_inputs("conversations", conversations, Conversation)
+        given = None if cases is None else sort_inputs("cases", cases, EvalCase)
+    except (SystemExit, GeneratorExit) as error:
+        raise _no_end(error) from error
     collected = Collected(settings)
     samples = collected.samples(logs, given)
     counts = JudgeCounts()
-    await asyncio.to_thread(try_judge, settings)
+    try:
+        await asyncio.to_thread(try_judge, settings)
+    except ConfigError as error:
+        raise type(error)(in_python(str(error))) from error
     built = build_judge(settings.judge, os.environ, counts)
     try:
         most = _WAITING_PER_CALL * judge_concurrency
@@ -134,18 +143,28 @@ async def evaluate_async(
     return collected.result(counts.take())
 
 
+def _no_end(error: BaseException) -> RuntimeError:
+    """Returns the error for an object that was handed in and raised what would end the process."""
+    return RuntimeError(f"an object that was handed in raised {error_text(error)}")
+
+
 def _finished(coroutine: Coroutine[Any, Any, T]) -> T:
     """Runs a coroutine to its end, whether or not an event loop is running in this thread."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:
-        return asyncio.run(coroutine)
+        try:
+            return asyncio.run(coroutine)
+        except SystemExit as error:
+            raise _no_end(error) from error
     loop = asyncio.new_event_loop()
-    thread = Thread(target=loop.run_forever, name="turnwise-evaluate", daemon=True)
+    thread = Thread(target=run_loop, args=(loop,), name="turnwise-evaluate", daemon=True)
     thread.start()
     future = asyncio.run_coroutine_threadsafe(coroutine, loop)
     try:
         return future.result()
+    except SystemExit as error:
+        raise _no_end(error) from error
     finally:
         future.cancel()
         asyncio.run_coroutine_threadsafe(_cancel_all(), loop).result()

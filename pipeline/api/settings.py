@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple, TypeAlias
@@ -17,7 +18,7 @@ from turnwise.pipeline.settings.run import (
 from turnwise.schemas.config import ConfigError, EvalConfig
 from turnwise.schemas.judge_config import JudgeConfig
 from turnwise.transforms.formats.base import check_log_format
-from turnwise.transforms.judging.backends.base import Backend
+from turnwise.transforms.judging.backends.base import Backend, backend_fault
 from turnwise.transforms.judging.judges.base import JudgeKind
 from turnwise.transforms.judging.judges.none import NONE
 from turnwise.transforms.judging.setup import JudgeSettings
@@ -25,6 +26,18 @@ from turnwise.transforms.scoring.config import build_criteria, parse_config
 from turnwise.transforms.scoring.verdict import STATUS
 
 Config: TypeAlias = EvalConfig | Mapping[str, Any] | str | os.PathLike[str]
+
+
+_OPTION = re.compile(r"--(?=[a-z])")
+_NONE = type(None)
+_TYPES: tuple[tuple[str, Any, str], ...] = (
+    ("criteria", (Mapping, _NONE), "dict of names and thresholds"),
+    ("config", (EvalConfig, Mapping, str, os.PathLike, _NONE), "EvalConfig, dict or path"),
+    ("judge_concurrency", int, "int"),
+    ("sample_rate", int | float, "number"),
+    ("input_format", str, "name of a format"),
+    ("run_id", (str, _NONE), "str"),
+)
 
 
 class Options(NamedTuple):
@@ -40,7 +53,32 @@ class Options(NamedTuple):
 
 
 def run_settings(options: Options, has_cases: bool) -> RunSettings:
-    """Returns the settings of the keywords; raises ConfigError for the first mistake."""
+    """Returns the settings of the keywords.
+
+    Raises:
+        ConfigError: A value is wrong; the first mistake, by the name of the keyword.
+        TypeError: A value is of a wrong type.
+    """
+    _check_types(options)
+    try:
+        return _settings(options, has_cases)
+    except ConfigError as error:
+        raise ConfigError(in_python(str(error))) from None
+
+
+def in_python(message: str) -> str:
+    """Returns a message about options of the command in the names of the keywords."""
+    return _OPTION.sub("", message.replace("--eval_cases", "cases"))
+
+
+def _check_types(options: Options) -> None:
+    for name, kinds, said in _TYPES:
+        value = getattr(options, name)
+        if not isinstance(value, kinds) or isinstance(value, bool):
+            raise TypeError(f"{name}: {type(value).__name__} is no {said}")
+
+
+def _settings(options: Options, has_cases: bool) -> RunSettings:
     config = with_criteria(read_any_config(options.config), options.criteria)
     check_log_format(options.input_format)
     criteria = build_criteria(config)
@@ -67,6 +105,9 @@ def _judge(options: Options, config: JudgeConfig, run_id: str) -> JudgeSettings:
     )
     if judge is None or isinstance(judge, str):
         return judge_settings(raw, config, run_id)
+    fault = None if isinstance(judge, JudgeKind) else backend_fault(judge)
+    if fault:
+        raise TypeError(f"judge: neither a name nor a Backend: {fault}")
     kind = judge if isinstance(judge, JudgeKind) else _kind_of(judge)
     # An object may answer otherwise in the next run, so its replies are kept only where the config says so.
     settings = judge_settings(raw, config.model_copy(update={"backend": NONE.name}), run_id)

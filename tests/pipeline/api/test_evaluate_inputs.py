@@ -114,6 +114,90 @@ def test_wrong_types_and_unknown_keywords_are_type_errors() -> None:
         api.evaluate([LOG, 3])  # type: ignore[list-item]
 
 
+class Plain:
+    def generate(self, request: Any, count: int) -> list[Any]:
+        return []
+
+    async def aclose(self) -> None:
+        pass
+
+
+@pytest.mark.parametrize(
+    ("keywords", "message"),
+    [
+        ({"judge": object()}, "judge: neither a name nor a Backend: object has no method generate"),
+        ({"judge": 5}, "judge: neither a name nor a Backend: int has no method generate"),
+        ({"judge": Scripted}, "judge: neither a name nor a Backend: Scripted is a class"),
+        ({"judge": Plain()}, "judge: neither a name nor a Backend: generate of Plain is no `async def`"),
+        ({"criteria": ["x"]}, "criteria: list is no dict"),
+        ({"criteria": "x"}, "criteria: str is no dict"),
+        ({"config": 5}, "config: int is no EvalConfig, dict or path"),
+        ({"sample_rate": "x"}, "sample_rate: str is no number"),
+        ({"judge_concurrency": 1.5}, "judge_concurrency: float is no int"),
+        ({"input_format": None}, "input_format: NoneType is no name"),
+        ({"run_id": 5}, "run_id: int is no str"),
+    ],
+)
+def test_a_wrong_type_is_one_clear_line(keywords: dict[str, Any], message: str) -> None:
+    with pytest.raises(TypeError) as raised:
+        api.evaluate(LOG, **keywords)
+    assert str(raised.value).startswith(message) and "\n" not in str(raised.value)
+
+
+def test_messages_name_keywords_not_options() -> None:
+    for keywords in (
+        {"judge": "gemeni"},
+        {"sample_rate": 2.0},
+        {"input_format": "csv"},
+        {"judge_concurrency": 0},
+    ):
+        with pytest.raises(api.ConfigError) as raised:
+            api.evaluate(LOG, **keywords)  # type: ignore[arg-type]
+        assert str(raised.value).startswith(next(iter(keywords))) and "--" not in str(raised.value)
+
+
+@pytest.mark.parametrize("error", [SystemExit(0), GeneratorExit()])
+def test_an_object_cannot_end_the_process(error: BaseException) -> None:
+    class Leaves(Scripted):
+        async def generate(self, request: Any, count: int) -> Any:
+            raise error
+
+    def given() -> Any:
+        yield LOG
+        raise error
+
+    async def notebook() -> api.RunResult:
+        return api.evaluate(LOG, criteria=MATCH, judge=Leaves())
+
+    judge = Leaves()
+    for result in (api.evaluate(LOG, criteria=MATCH, judge=judge), asyncio.run(notebook())):
+        assert result.status is None and type(error).__name__ in str(result.scores[0]["reason"])
+    assert judge.is_closed
+    for conversations, cases in ((given(), None), (LOG, given())):
+        with pytest.raises(RuntimeError, match=f"handed in raised {type(error).__name__}"):
+            api.evaluate(conversations, cases=cases, criteria=ROUGE)
+
+
+def test_no_eval_case_is_a_problem(tmp_path: Path) -> None:
+    (tmp_path / "e.jsonl").touch()
+    for cases in (tmp_path / "e.jsonl", [], iter(())):
+        result = api.evaluate(LOG, cases=cases, criteria=ROUGE)
+        assert result.status is None and "no eval case was read: cases holds none" in result.problems
+    assert api.evaluate(LOG, cases=None, criteria=ROUGE).passed
+
+
+def test_unused_cases_and_raised_errors_are_named() -> None:
+    cases = [{"eval_id": name, "turns": [{"user": "Hi", "response": "Hello"}]} for name in ("c1", "e2")]
+    (problem,) = api.evaluate({**LOG, "eval_id": "c1"}, cases=cases, criteria=ROUGE).problems
+    assert problem == "evaluation_status: 0 failed, 1 not decided: 1 eval case without a conversation: e2"
+
+    class Broken(Scripted):
+        async def generate(self, request: Any, count: int) -> Any:
+            raise ValueError
+
+    assert api.evaluate(LOG, criteria=MATCH, judge=Broken()).problems[0].endswith("; see result.failures")
+
+
 def test_calls_of_a_backend_are_concurrent() -> None:
     backend = Scripted()
     options = {"final_response_match_v2": {"threshold": 0.5, "judge_model_options": {"num_samples": 1}}}
