@@ -38,7 +38,8 @@ def gate_problems(
         problems.append(
             f"{lost} of {total} records and conversations failed, more than --max_failure_ratio {limit:g}"
         )
-    if settings.eval_cases and not counts["cases"] and not settings.is_streaming:
+    has_given = settings.eval_cases or counts["lost_cases"]
+    if has_given and not counts["cases"] and not settings.is_streaming:
         problems.append(f"no eval case was read: {_why_no_case(settings, counts)}")
     for name in settings.fail_on:
         problem = _gate(name, settings, counts, rows)
@@ -56,14 +57,14 @@ def _lost_text(settings: RunSettings, counts: RunCounts, lost_places: Callable[[
     return f"lost: {names_text(lost_places(), LONGEST_PLACE)}" if records or counts["lost_cases"] else ""
 
 
-def _unused_text(counts: JsonObject, unused: Sequence[str]) -> str:
+def _unused_text(counts: RunCounts, unused: Sequence[str]) -> str:
     """Returns the eval cases that no conversation names, which leave a gate undecided; empty: none."""
     number = counts["unused_cases"]
     names = f": {names_text(unused)}" if unused else ""
     return f"{number} eval case{'' if number == 1 else 's'} without a conversation{names}" if number else ""
 
 
-def _why_no_case(settings: RunSettings, counts: JsonObject) -> str:
+def _why_no_case(settings: RunSettings, counts: RunCounts) -> str:
     if counts["lost_cases"]:
         return f"{counts['lost_cases']} failed; {_see(settings, 'failures')}"
     return f"{'--eval_cases' if settings.output else 'cases'} holds none"

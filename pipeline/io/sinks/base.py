@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 from turnwise.pipeline.settings.run import SinkPlace
 from turnwise.pipeline.store.urls import shown_url
 from turnwise.schemas.config import ConfigError
-from turnwise.schemas.extension.registry import Registry, hook_errors
+from turnwise.schemas.extension.registry import Registry, error_text, hook_errors
 from turnwise.schemas.values import JsonObject
 
 if TYPE_CHECKING:
@@ -166,7 +166,12 @@ def table_rows(file: BinaryIO, table: str, output_format: str, mark: bytes = b""
     """Yields the rows of a file of a table; those whose JSON does not hold the mark may be left out."""
     read = SINKS[output_format].read
     assert read
-    return read(file, table, mark)
+    try:
+        yield from read(file, table, mark)
+    except OSError:
+        raise
+    except (Exception, SystemExit) as error:
+        raise OSError(f"sink {output_format}: read: {error_text(error)}") from error
 
 
 def table_content(rows: Sequence[JsonObject], table: str, output_format: str) -> bytes:

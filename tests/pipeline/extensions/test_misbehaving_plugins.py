@@ -119,3 +119,11 @@ def test_a_hook_without_a_guard_ends_the_command_with_its_place(tmp_path: Path) 
     done = run(tmp_path, plugin, *STORE, "--judge", "none")
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1)
     assert "own.py:" in done.stderr and done.stderr.endswith(": SystemExit: 0\n")
+
+
+@pytest.mark.parametrize("read", ["leave", "fail", "nothing"])
+def test_a_sink_whose_rows_cannot_be_read_back_is_an_error(read: str, tmp_path: Path) -> None:
+    plugin = f"register_sink(SinkKind(name='mine', help='', writer=JsonLinesWriter, read={read}))"
+    done = run(tmp_path, plugin, "--output_format", "mine", "--judge", "none")
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1)
+    assert done.stderr.startswith("turnwise: sink mine: read: ")
