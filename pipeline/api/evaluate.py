@@ -16,7 +16,7 @@ from turnwise.pipeline.settings.run import try_judge
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.conversation import Conversation
-from turnwise.schemas.registry import error_text
+from turnwise.schemas.extension.registry import error_text
 from turnwise.transforms.judging.backends.base import Backend
 from turnwise.transforms.judging.judges.base import JudgeKind
 from turnwise.transforms.judging.limits.counts import JudgeCounts

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from turnwise.schemas.extension.registry import error_text
 from turnwise.schemas.failure import RAISED
 from turnwise.schemas.judge_config import JudgeConfig
-from turnwise.schemas.extension.registry import error_text
 from turnwise.transforms.judging.ask import JudgeSample, Question, R
 from turnwise.transforms.judging.backends.base import (
     MAX_CANDIDATES,

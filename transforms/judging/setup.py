@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from turnwise.schemas.config import ConfigError
-from turnwise.schemas.judge_config import JudgeConfig
 from turnwise.schemas.extension.registry import hook_errors
+from turnwise.schemas.judge_config import JudgeConfig
 from turnwise.transforms.judging.ask import Ask, JudgeModelOptions
 from turnwise.transforms.judging.backends.base import backend_fault
 from turnwise.transforms.judging.cache import ReplyCache
