@@ -125,11 +125,11 @@ async def _judge(
         try:
             if score is not None:
                 result.turns.append((pair.index, _decided(criterion, sample, pair, _returned(score))))
-        except Exception as error:
+        except RAISED as error:
             _note(result, failures, error, sample, pair.index)
     try:
         _sum_up(result, sample, None if whole is None else _returned(whole))
-    except Exception as error:
+    except RAISED as error:
         _note(result, failures, error, sample, None)
     return result
 
