@@ -19,6 +19,10 @@ from tests.documentation import ROOT, SAMPLE, Block, blocks, commands
 from turnwise.pipeline.cli.main import main
 from turnwise.pipeline.cli.options import parse_options
 from turnwise.pipeline.service.arguments import parse_serve_options
+from turnwise.pipeline.service.changes import create_evaluation
+from turnwise.pipeline.service.service import Service
+from turnwise.pipeline.store.engine import open_store
+from turnwise.schemas.ces.requests import CreateEvaluationRequest
 from turnwise.schemas.config import CesConfig
 from turnwise.schemas.record import Record
 from turnwise.transforms.formats.events import ConversationEvent
@@ -89,14 +93,22 @@ def test_every_command_line_is_accepted(command: Block, place: Path) -> None:
             assert name in ("tools", "--version")
 
 
+def fill_store(address: str) -> None:
+    """Puts one eval case into a new store."""
+    content = {"displayName": "x", "golden": {"turns": [{"steps": [{"userInput": {"text": "hi"}}]}]}}
+    request = {"parent": "projects/p/locations/l/apps/a", "evaluationId": "one", "evaluation": content}
+    store = open_store(address, create=True)
+    try:
+        create_evaluation(Service(store, "tester"), CreateEvaluationRequest.from_value(request))
+    finally:
+        store.close()
+
+
 @pytest.mark.parametrize("command", RUN_HERE, ids=repr)
 def test_what_runs_here_runs(command: Block, place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with working_in(place):
         if "sqlite:///evals.db" in command.text:
-            assert (
-                main(["run", "--input", "logs/", "--output", "out/0", "--store", "sqlite:///evals.db"]) == 0
-            )
-            capsys.readouterr()
+            fill_store("sqlite:///evals.db")
         assert main(arguments(command)) == (1 if "--fail_on" in command.text else 0)
     assert capsys.readouterr().out
 

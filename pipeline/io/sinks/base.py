@@ -102,7 +102,7 @@ def register_sink(item: SinkKind) -> SinkKind:
     >>> import turnwise
     >>> turnwise.register_sink(turnwise.SinkKind(name="null", help="null://"))
     Traceback (most recent call last):
-    TypeError: SinkKind(name='null', ...) cannot be used as sink: it has neither writer nor open
+    TypeError: SinkKind 'null' cannot be used as sink: it has neither writer nor open
     >>> class Nothing:
     ...     def write_table(self, rows, table, part=""):
     ...         pass
