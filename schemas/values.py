@@ -1,4 +1,4 @@
-"""Type aliases of JSON values."""
+"""Type aliases of JSON values, and values as text."""
 
 from typing import Any, TypeAlias
 
@@ -7,3 +7,9 @@ JsonValue: TypeAlias = Any
 
 JsonObject: TypeAlias = dict[str, JsonValue]
 """A JSON object."""
+
+
+def short_repr(value: object, most: int = 60) -> str:
+    """Returns the representation of a value, cut after `most` characters."""
+    text = repr(value)
+    return text if len(text) <= most else f"{text[:most]}..."

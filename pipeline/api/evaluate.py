@@ -24,7 +24,6 @@ from turnwise.transforms.judging.setup import build_judge
 from turnwise.transforms.judging.worker import run_loop
 
 T = TypeVar("T")
-_WAITING_PER_CALL = 2
 
 
 def evaluate(
@@ -136,8 +135,7 @@ async def evaluate_async(
         raise type(error)(in_python(str(error))) from error
     built = build_judge(settings.judge, os.environ, counts)
     try:
-        most = _WAITING_PER_CALL * judge_concurrency
-        await score_all(samples, settings.selection, built.ask, most, collected)
+        await score_all(samples, settings.selection, built.ask, settings.judge.most_waiting, collected)
     finally:
         await built.aclose()
     return collected.result(counts.take())
@@ -151,20 +149,27 @@ def _no_end(error: BaseException) -> RuntimeError:
 def _finished(coroutine: Coroutine[Any, Any, T]) -> T:
     """Runs a coroutine to its end, whether or not an event loop is running in this thread."""
     try:
+        return _finished_beside(coroutine) if _is_loop_running() else asyncio.run(coroutine)
+    except SystemExit as error:
+        raise _no_end(error) from error
+
+
+def _is_loop_running() -> bool:
+    try:
         asyncio.get_running_loop()
     except RuntimeError:
-        try:
-            return asyncio.run(coroutine)
-        except SystemExit as error:
-            raise _no_end(error) from error
+        return False
+    return True
+
+
+def _finished_beside(coroutine: Coroutine[Any, Any, T]) -> T:
+    """Runs a coroutine to its end in a thread of its own."""
     loop = asyncio.new_event_loop()
     thread = Thread(target=run_loop, args=(loop,), name="turnwise-evaluate", daemon=True)
     thread.start()
     future = asyncio.run_coroutine_threadsafe(coroutine, loop)
     try:
         return future.result()
-    except SystemExit as error:
-        raise _no_end(error) from error
     finally:
         future.cancel()
         asyncio.run_coroutine_threadsafe(_cancel_all(), loop).result()

@@ -88,7 +88,7 @@ def read_conversations(
             failures.append(one)
         else:
             read.append(one.conversation)
-    _tell(failures, on_failure)
+    _report(failures, on_failure)
     return read
 
 
@@ -121,11 +121,11 @@ def read_cases(
     inputs = sort_inputs("cases", cases, EvalCase)
     reader = CaseReader(read_any_config(config).ces)
     found = eval_cases(inputs, reader, RunSettings.max_record_bytes, Counter())
-    _tell(found.failures, on_failure)
+    _report(found.failures, on_failure)
     return found.cases
 
 
-def _tell(failures: list[Failure], on_failure: OnFailure | None) -> None:
+def _report(failures: list[Failure], on_failure: OnFailure | None) -> None:
     rows = [row for failure in failures for row in failure_rows(failure, "")]
     if on_failure is None:
         if rows:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.failure import RAISED
+from turnwise.schemas.values import short_repr
 
 if TYPE_CHECKING:
     from importlib.metadata import Distribution, EntryPoint
@@ -24,7 +25,6 @@ PLUGINS = "TURNWISE_PLUGINS"
 REGISTRIES: "list[Registry[Any]]" = []
 """All registries of this process."""
 _SHOWN_BESIDE = 12
-_LONGEST = 60
 
 
 class Named(Protocol):
@@ -154,7 +154,7 @@ def _name_fault(item: object) -> str | None:
     name = getattr(item, "name", "-")
     if isinstance(name, str) and name.isprintable() and name.split() == [name]:
         return None
-    return f"its name is {_cut(name)}; a name is a text without spaces"
+    return f"its name is {short_repr(name)}; a name is a text without spaces"
 
 
 def _replaces(new: object, known: object) -> bool:
@@ -174,12 +174,7 @@ def _shown(item: object) -> str:
     if isinstance(item, type):
         return f"{item.__module__}.{item.__qualname__}"
     name = getattr(item, "name", None)
-    return _cut(item) if name is None else f"{type(item).__name__} {_cut(name)}"
-
-
-def _cut(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
+    return short_repr(item) if name is None else f"{type(item).__name__} {short_repr(name)}"
 
 
 @contextmanager

@@ -37,7 +37,6 @@ from turnwise.transforms.scoring.selection import Selection
 
 JUDGE_USAGE = "turnwise.judge"
 UNUSABLE = "unusable "
-_WAITING_PER_CALL = 2
 
 
 class _Waiting(NamedTuple):
@@ -102,7 +101,7 @@ class JudgeFn(ScoringDoFn):
         yield from super().finish_bundle()
 
     def _is_full(self) -> bool:
-        return len(self._waiting) > _WAITING_PER_CALL * self._settings.concurrency
+        return len(self._waiting) > self._settings.most_waiting
 
     def _answered(self, waiting: _Waiting) -> Iterator[Any]:
         """Waits for a conversation's answers; raises AuthenticationError if the judge refuses to answer."""

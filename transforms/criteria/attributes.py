@@ -4,6 +4,8 @@ from math import isnan
 from numbers import Real
 from typing import Any
 
+from turnwise.schemas.values import short_repr
+
 UNITS = ("score", "seconds", "count")
 GATES = ("at_least", "at_most")
 PARTS = ("calls", "words")
@@ -41,5 +43,4 @@ def _is_number(value: object) -> bool:
 
 
 def _said(name: str, value: object) -> str:
-    text = repr(value)
-    return f"its {name} is {text if len(text) <= 60 else f'{text[:60]}...'}; it must be"
+    return f"its {name} is {short_repr(value)}; it must be"

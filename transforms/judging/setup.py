@@ -37,6 +37,11 @@ class JudgeSettings:
     own: JudgeKind | None = None
 
     @property
+    def most_waiting(self) -> int:
+        """Conversations that wait for answers at most: so many that the judge always has calls to make."""
+        return 2 * self.concurrency
+
+    @property
     def kind(self) -> JudgeKind:
         """The judge; raises ConfigError if the config names none that there is."""
         return self.own or find_judge(self.config)

@@ -7,10 +7,12 @@ from numbers import Real
 from typing import get_args
 
 from turnwise.schemas.score import Outcome, Score
+from turnwise.schemas.values import short_repr
 from turnwise.transforms.criteria.base import Criterion
 
 NO_REASON = "the criterion gave no value and no reason"
 _ROUNDING = 1e-9
+_SHOWN = 40
 
 
 def turn_scores(found: object) -> Sequence[Score]:
@@ -62,14 +64,18 @@ def check_score(criterion: Criterion, score: Score) -> None:
 def _complete(score: Score) -> float | None:
     value: object = score.value
     if score.outcome not in (None, *get_args(Outcome)):
-        raise ValueError(f"the outcome is {_shown(score.outcome)}; it must be PASS, FAIL, SKIPPED or None")
+        raise ValueError(
+            f"the outcome is {short_repr(score.outcome, _SHOWN)}; it must be PASS, FAIL, SKIPPED or None"
+        )
     if value is None:
         if score.outcome == "PASS":
             raise ValueError("the outcome is PASS, but there is no value")
         score.reason = score.reason or NO_REASON
         return None
     if isinstance(value, bool) or not isinstance(value, Real):
-        raise TypeError(f"the value is {_shown(value)}, a {_type(value)}; it must be a number or None")
+        raise TypeError(
+            f"the value is {short_repr(value, _SHOWN)}, a {_type(value)}; it must be a number or None"
+        )
     score.value = float(value)
     return score.value
 
@@ -88,12 +94,9 @@ def _wrong(method: str, found: object, needed: str, before: str = "") -> TypeErr
         return TypeError(
             f"{method} returned {before}a coroutine; needed is {needed} (`def`, not `async def`)"
         )
-    return TypeError(f"{method} returned {before}{_shown(found)}, a {_type(found)}; needed is {needed}")
-
-
-def _shown(found: object) -> str:
-    text = repr(found)
-    return text if len(text) <= 40 else f"{text[:40]}..."
+    return TypeError(
+        f"{method} returned {before}{short_repr(found, _SHOWN)}, a {_type(found)}; needed is {needed}"
+    )
 
 
 def _type(found: object) -> str:
