@@ -1,0 +1,77 @@
+"""The row of a conversation: one row a conversation, with its transcript."""
+
+from typing import TypedDict
+
+from turnwise.schemas.values import JsonObject
+
+
+class ConversationRow(TypedDict):
+    """One conversation: its verdict, why it should be read, its figures, and what was said and called.
+
+    Attributes:
+        run_id: Id of the run.
+        conversation_id: Id of the conversation.
+        eval_id: Id of the eval case; null: there is none.
+        eval_set_id: Id of the eval set of the case.
+        app_version: Version of the agent; null: the log does not state it.
+        language: Language of the conversation (BCP 47).
+        tags: Tags of the conversation and of its case.
+        verdict: PASS or FAIL; null: not decided.
+        reason: Why it is not decided, or why it fails whatever its scores.
+        ended: How it ended: `normally`, `agent_error`, `limit`, `user_left`, `hand_off` or
+            `environment_error`; null: the log does not say.
+        worst_criterion: Criterion of the failed score with the greatest harm; null: none failed.
+        worst_turn: 0-based turn of that score; null: the whole conversation.
+        why: Why it should be read, in one line of at most 200 characters; turns are counted from 0. Null:
+            it passed, and nothing failed.
+        harm: Order of reading: the greater, the earlier; 0: it passed, and nothing failed.
+        harm_term: What most of the harm comes from: `destructive`, `safety`, `false_claims`,
+            `missing_writes`, `hallucination`, `expectations`, `text`, `other` or `undecided`; null: the harm
+            is 0.
+        cluster: Key of the conversations with the same kind of problem: criterion, label and tool, separated
+            by `|`; null: the harm is 0.
+        cluster_label: The same for people, such as `tool_effects_v1: missing book_slot`.
+        turns: Number of recorded turns.
+        tool_calls: Number of calls of the agent.
+        tool_errors: Number of those that failed.
+        destructive_calls: Number of successful calls of the agent that cannot be undone.
+        latency_seconds: Sum over the turns; null: not logged of every turn.
+        tokens_in: Tokens read by the agent's models; null: not logged of every turn.
+        tokens_out: Tokens written by the agent's models; null: not logged of every turn.
+        event_time: Start of the conversation or, without it, time of its first timed turn, in RFC 3339.
+        source: File or topic of the record.
+        position: 1-based line or index in the source.
+        revision: In a stream, the revision of the conversation; the row with the highest one counts.
+        transcript: What was said and called, with what was expected beside it, at most 64 KiB:
+            [transcripts](outputs.md#transcripts). Null: with `--no_transcripts`.
+    """
+
+    run_id: str
+    conversation_id: str
+    eval_id: str | None
+    eval_set_id: str | None
+    app_version: str | None
+    language: str | None
+    tags: list[str]
+    verdict: str | None
+    reason: str | None
+    ended: str | None
+    worst_criterion: str | None
+    worst_turn: int | None
+    why: str | None
+    harm: float
+    harm_term: str | None
+    cluster: str | None
+    cluster_label: str | None
+    turns: int
+    tool_calls: int
+    tool_errors: int
+    destructive_calls: int
+    latency_seconds: float | None
+    tokens_in: int | None
+    tokens_out: int | None
+    event_time: str | None
+    source: str | None
+    position: int | None
+    revision: int
+    transcript: JsonObject | None

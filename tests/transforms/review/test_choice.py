@@ -1,0 +1,87 @@
+"""Which conversations are read first."""
+
+import random
+from typing import Any, get_type_hints
+
+import pytest
+
+from turnwise.schemas.conversation_row import ConversationRow
+from turnwise.transforms.review.choice import by_harm, cluster_sizes, latest_revisions, to_read
+
+
+def row(name: str, harm: float = 1.0, cluster: str | None = "a", **columns: Any) -> ConversationRow:
+    empty: Any = dict.fromkeys(get_type_hints(ConversationRow))
+    made: ConversationRow = {
+        **empty,
+        "run_id": "r",
+        "conversation_id": name,
+        "harm": harm,
+        "cluster": cluster if harm else None,
+        "revision": 0,
+        **columns,
+    }
+    return made
+
+
+def names(rows: list[ConversationRow]) -> str:
+    return "".join(each["conversation_id"] for each in rows)
+
+
+@pytest.mark.parametrize(
+    ("rows", "read"),
+    [
+        ([], ""),
+        ([row("p", 0.0), row("q", 0.0)], ""),
+        ([row("p", 0.0), row("a", 1.0), row("b", 2.0)], "ba"),
+        # Of equal harm the latest; one without a time is the last.
+        (
+            [
+                row("a", cluster="other"),
+                row("b", event_time="2026-05-01T10:00:00Z"),
+                row("c", event_time="2026-05-01T10:00:00+02:00"),
+                row("d", event_time="2026-05-01T10:00:00.5Z"),
+            ],
+            "dbca",
+        ),
+        ([row("b"), row("a"), row("c")], "abc"),
+        # Three of a cluster, then the next ones.
+        ([row(n, 9.0) for n in "abcde"] + [row("x", 1.0, "other")], "abcx"),
+        ([row(n, 9.0, n) for n in "lkjihgfedcba"], "abcdefghij"),
+    ],
+)
+def test_the_order_of_reading(rows: list[ConversationRow], read: str) -> None:
+    for seed in range(5):
+        random.Random(seed).shuffle(rows)
+        assert names(to_read(rows)) == read
+
+
+def test_all_rows_are_ordered_by_harm() -> None:
+    assert names(by_harm([row("p", 0.0), row("a", 1.0), row("b", 2.0), row("c", 2.0)])) == "bcap"
+
+
+def test_the_bounds_can_be_chosen() -> None:
+    rows = [row(n) for n in "abc"] + [row(n, 0.5, "other") for n in "xyz"]
+    assert names(to_read(rows, most=3, of_a_cluster=1)) == "ax"
+    assert names(to_read(rows, most=2)) == "ab"
+
+
+def test_clusters_are_counted() -> None:
+    rows = [row("a"), row("b", cluster="z"), row("c", cluster="z"), row("p", 0.0), row("d", cluster="b")]
+    assert list(cluster_sizes(rows).items()) == [("z", 2), ("a", 1), ("b", 1)]
+
+
+def test_of_several_revisions_the_highest_counts() -> None:
+    rows = [
+        row("a", revision=1),
+        row("a", revision=0),
+        row("a", revision=2, app_version="v2"),
+        row("b", position=1),
+        row("b", position=2),
+    ]
+    kept = latest_revisions(rows)
+    assert [(r["conversation_id"], r["revision"], r["position"]) for r in kept] == [
+        ("a", 1, None),
+        ("a", 2, None),
+        ("b", 0, 1),
+        ("b", 0, 2),
+    ]

@@ -1,0 +1,68 @@
+"""Chooses the conversations to read first, and counts those with the same kind of problem."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from turnwise.schemas.conversation_row import ConversationRow
+from turnwise.transforms.text.times import time_seconds
+
+MOST_READ = 10
+MOST_OF_A_CLUSTER = 3
+
+
+def reading_key(row: ConversationRow) -> tuple[float, float, str, str, str]:
+    """Returns a key that sorts conversations in the order of reading.
+
+    The greatest harm comes first, of equal harm the latest event. Ids decide what is left, so that the order
+    does not depend on the order of the rows.
+    """
+    time = time_seconds(row["event_time"]) or 0.0
+    return (-row["harm"], -time, row["conversation_id"], row["app_version"] or "", row["eval_id"] or "")
+
+
+def by_harm(rows: Iterable[ConversationRow]) -> list[ConversationRow]:
+    """Returns all rows in the order of reading."""
+    return sorted(rows, key=reading_key)
+
+
+def to_read(
+    rows: Iterable[ConversationRow], most: int = MOST_READ, of_a_cluster: int = MOST_OF_A_CLUSTER
+) -> list[ConversationRow]:
+    """Returns the conversations to read first, so that they show different problems.
+
+    Args:
+        rows: Conversations, in any order; those without harm are not chosen.
+        most: Number of conversations at most.
+        of_a_cluster: Number of conversations of one cluster at most.
+    """
+    chosen: list[ConversationRow] = []
+    taken: Counter[str | None] = Counter()
+    for row in by_harm(row for row in rows if row["harm"] > 0):
+        if len(chosen) == most:
+            break
+        if taken[row["cluster"]] < of_a_cluster:
+            taken[row["cluster"]] += 1
+            chosen.append(row)
+    return chosen
+
+
+def cluster_sizes(rows: Iterable[ConversationRow]) -> dict[str, int]:
+    """Returns cluster -> number of conversations, the largest cluster first, then by name."""
+    sizes = Counter(row["cluster"] for row in rows if row["cluster"] is not None)
+    return dict(sorted(sizes.items(), key=lambda item: (-item[1], item[0])))
+
+
+def latest_revisions(rows: Sequence[ConversationRow]) -> list[ConversationRow]:
+    """Returns the rows that count: of each conversation, case and app version the highest revision.
+
+    Rows of equal revision all count: they are of several records.
+    """
+    highest: dict[tuple[str | None, ...], int] = {}
+    for row in rows:
+        key = _identity(row)
+        highest[key] = max(row["revision"], highest.get(key, 0))
+    return [row for row in rows if row["revision"] == highest[_identity(row)]]
+
+
+def _identity(row: ConversationRow) -> tuple[str | None, ...]:
+    return row["run_id"], row["conversation_id"], row["eval_set_id"], row["eval_id"], row["app_version"]
