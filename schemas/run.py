@@ -1,6 +1,10 @@
-"""The run that results and rows belong to."""
+"""The run that results and rows belong to, and the document about it."""
 
 from dataclasses import dataclass
+
+import msgspec
+
+from turnwise.schemas.values import JsonObject
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,3 +20,33 @@ class RunInfo:
     run_id: str
     create_time: str
     slices: tuple[str, ...] = ()
+
+
+class RunDocument(msgspec.Struct, frozen=True, kw_only=True):
+    """Content of `run.json`, as far as programs read it.
+
+    Attributes:
+        run_id: Id of the run.
+        create_time: Start of the run, RFC 3339 in UTC.
+        input: Paths and addresses of the logs.
+        output_format: Format of the tables, which is the suffix of their files.
+        config: The parsed config with its defaults.
+        criteria: Name of a criterion -> its parameters with their defaults.
+        versions: Package -> version.
+        counts: Numbers of what was read, scored and lost.
+        judge: Which judge was asked, and its usage.
+        problems: Why the run failed its gates, one line each.
+        exit_status: 0: done; 1: a gate was missed.
+    """
+
+    run_id: str
+    create_time: str
+    input: list[str]
+    output_format: str
+    config: JsonObject
+    criteria: dict[str, JsonObject]
+    versions: dict[str, str]
+    counts: JsonObject
+    judge: JsonObject
+    problems: list[str]
+    exit_status: int

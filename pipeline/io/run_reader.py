@@ -1,0 +1,192 @@
+"""Reads the output directory of a finished run: `run.json` and the rows of its tables."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO, cast
+
+import msgspec
+
+from turnwise.pipeline.io.sinks.base import file_formats, table_rows
+from turnwise.schemas.config import ConfigError
+from turnwise.schemas.rows import (
+    FailureRow,
+    MetricsByAppVersionRow,
+    MetricsBySliceRow,
+    MetricsByTurnRow,
+    ResultRow,
+    ScoreRow,
+)
+from turnwise.schemas.run import RunDocument
+from turnwise.schemas.values import JsonObject
+
+_RUN_FILE = "run.json"
+_TABLES = (
+    "scores",
+    "results",
+    "failures",
+    "metrics_by_app_version",
+    "metrics_by_turn",
+    "metrics_by_slice",
+)
+_SHARD = re.compile(r"([a-z_]+?)(?:-(\d{5})(?:-of-(\d{5}))?)?\.([a-z0-9]+)")
+_BROKEN_OFF = "the run has not finished; wait for it, or start it again"
+_NO_RUN = "no run was written into it"
+_UNFINISHED = re.compile(r".*\.partial|progress\.sqlite.*|\.turnwise\.lock")
+
+
+@dataclass(frozen=True)
+class RunDirectory:
+    """A finished run in a directory. Tables are read row by row when they are asked for.
+
+    Attributes:
+        directory: Directory or URL.
+        document: Content of `run.json`.
+        files: Table -> paths of its files, in order.
+    """
+
+    directory: str
+    document: RunDocument
+    files: Mapping[str, Sequence[str]]
+
+    def scores(self) -> Iterator[ScoreRow]:
+        """Yields the score rows; in a stream, several revisions of a conversation."""
+        return cast("Iterator[ScoreRow]", self.rows("scores"))
+
+    def results(self) -> Iterator[ResultRow]:
+        """Yields the evaluation results.
+
+        A row of JSON Lines has the columns `result`, `conversation_id` and `evaluation_status` only.
+        """
+        return cast("Iterator[ResultRow]", self.rows("results"))
+
+    def failures(self) -> Iterator[FailureRow]:
+        """Yields failures and findings."""
+        return cast("Iterator[FailureRow]", self.rows("failures"))
+
+    def metrics_by_app_version(self) -> Iterator[MetricsByAppVersionRow]:
+        """Yields the metrics of the app versions."""
+        return cast("Iterator[MetricsByAppVersionRow]", self.rows("metrics_by_app_version"))
+
+    def metrics_by_turn(self) -> Iterator[MetricsByTurnRow]:
+        """Yields the metrics of the turn indices."""
+        return cast("Iterator[MetricsByTurnRow]", self.rows("metrics_by_turn"))
+
+    def metrics_by_slice(self) -> Iterator[MetricsBySliceRow]:
+        """Yields the metrics of the slices."""
+        return cast("Iterator[MetricsBySliceRow]", self.rows("metrics_by_slice"))
+
+    def has(self, table: str) -> bool:
+        """Returns whether the run wrote a table."""
+        return table in self.files
+
+    def rows(self, table: str) -> Iterator[JsonObject]:
+        """Yields the rows of a table; none if the run did not write it.
+
+        Raises:
+            ConfigError: A file cannot be read, or its content is broken.
+        """
+        for path in self.files.get(table, ()):
+            try:
+                with _opened(path) as file:
+                    yield from table_rows(file, table, self.document.output_format)
+            except OSError as error:
+                raise ConfigError(f"{path}: cannot be read: {' '.join(str(error).split())}") from None
+
+
+def open_run(directory: str) -> RunDirectory:
+    """Opens the output directory of a finished run, on any filesystem that Beam supports.
+
+    Raises:
+        ConfigError: There is no such directory, it holds no finished run, or files of the run are missing.
+    """
+    names = _names(directory)
+    document = _document(directory, names)
+    known = file_formats()
+    if document.output_format not in known:
+        raise ConfigError(
+            f"{directory}: its tables are written as {document.output_format}, which is none of "
+            f"{', '.join(sorted(known))}; --plugin names the module of the format"
+        )
+    tables = _tables(directory, names, document.output_format)
+    missing = [table for table in _TABLES if table not in tables]
+    if missing:
+        raise ConfigError(f"{directory}: files of the run are missing: {', '.join(missing)}")
+    return RunDirectory(directory, document, tables)
+
+
+def _document(directory: str, names: Sequence[str]) -> RunDocument:
+    if _RUN_FILE not in names:
+        begun = any(_UNFINISHED.fullmatch(name) for name in names) or _tables_begun(names)
+        why = (
+            "the run has not finished; wait for it, or start it again"
+            if begun
+            else "no run was written into it"
+        )
+        raise ConfigError(f"{directory}: holds no {_RUN_FILE}: {why}")
+    try:
+        with _opened(_join(directory, _RUN_FILE)) as file:
+            return msgspec.json.decode(file.read(), type=RunDocument)
+    except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{_join(directory, _RUN_FILE)}: {' '.join(str(error).split())}") from None
+
+
+def _tables_begun(names: Sequence[str]) -> bool:
+    found = (_SHARD.fullmatch(name) for name in names)
+    return any(match is not None and match[1] in _TABLES for match in found)
+
+
+def _tables(directory: str, names: Sequence[str], suffix: str) -> dict[str, list[str]]:
+    """Returns the paths of every table; raises ConfigError where the numbers of its files have gaps."""
+    shards: dict[str, dict[int, str]] = {}
+    totals: dict[str, set[int]] = {}
+    for name in names:
+        match = _SHARD.fullmatch(name)
+        if match is None or match[4] != suffix:
+            continue
+        table, number, total = match[1], int(match[2] or 0), match[3]
+        shards.setdefault(table, {})[number] = name
+        totals.setdefault(table, set()).add(int(total) if total else 0)
+    for table, numbers in shards.items():
+        _check_complete(directory, table, numbers, totals[table])
+    return {
+        table: [_join(directory, numbers[i]) for i in sorted(numbers)] for table, numbers in shards.items()
+    }
+
+
+def _check_complete(directory: str, table: str, numbers: Mapping[int, str], totals: set[int]) -> None:
+    total = max(totals) or max(numbers) + 1
+    missing = total - len(numbers)
+    if len(totals) > 1 or missing:
+        what = f"{missing} of {total} files of {table} are missing" if missing else f"{table} is of two runs"
+        raise ConfigError(f"{directory}: {what}")
+
+
+def _names(directory: str) -> list[str]:
+    """Returns the names of the files in a directory."""
+    if "://" in directory:
+        from apache_beam.io.filesystems import FileSystems
+
+        try:
+            found = FileSystems.match([_join(directory, "*")])
+        except Exception as error:
+            raise ConfigError(f"{directory}: {' '.join(str(error).split())}") from None
+        return [file.path.rsplit("/", 1)[-1] for result in found for file in result.metadata_list]
+    try:
+        return [path.name for path in Path(directory).iterdir()]
+    except OSError as error:
+        raise ConfigError(f"{directory}: is no output directory of a run: {error.strerror}") from None
+
+
+def _join(directory: str, name: str) -> str:
+    return f"{directory.rstrip('/')}/{name}" if directory.strip("/") else f"/{name}"
+
+
+def _opened(path: str) -> BinaryIO:
+    if "://" not in path:
+        return open(path, "rb")
+    from apache_beam.io.filesystems import FileSystems
+
+    opened: BinaryIO = FileSystems.open(path)
+    return opened

@@ -1,0 +1,230 @@
+"""The result of comparing two versions: what `compare.json` holds.
+
+A is the base, B the candidate; see `turnwise.schemas.difference` for what the figures are.
+"""
+
+from typing import Literal
+
+import msgspec
+
+from turnwise.schemas.difference import Difference, JudgeNoise, QuantileRatio, TurnDifference, Undecided, Word
+
+Measure = Literal["pass_rate", "mean"]
+FlipKind = Literal["gained", "lost", "newly_undecided", "newly_decided"]
+PairedBy = Literal["eval_id", "conversation_id", "task", "nothing"]
+
+
+class Side(msgspec.Struct, frozen=True, kw_only=True):
+    """One of the two sides of a comparison.
+
+    Attributes:
+        name: How texts call it: the app version, or the directory where both have the same one.
+        source: Directory of the run, or address of the store.
+        run_ids: Ids of its runs.
+        app_versions: Its app versions; None: the logs do not state it.
+        conversations: Scored conversations.
+        cases: Units of the comparison: cases, or conversations where nothing pairs them.
+        repeated_cases: Cases with more than one conversation.
+        passed: Conversations with the verdict PASS.
+        failed: Conversations with the verdict FAIL.
+        undecided: Conversations without a verdict.
+        lost: Records and conversations of its run that could not be read or scored; of the run as a whole
+            where both sides are versions of one run.
+        create_time: Start of the run in RFC 3339; None: of a store.
+    """
+
+    name: str
+    source: str
+    run_ids: list[str]
+    app_versions: list[str | None]
+    conversations: int
+    cases: int
+    repeated_cases: int
+    passed: int
+    failed: int
+    undecided: int
+    lost: int | None
+    create_time: str | None = None
+
+
+class Pairing(msgspec.Struct, frozen=True, kw_only=True):
+    """How the conversations of A and B were brought together.
+
+    Attributes:
+        by: What identifies a case in both.
+        pairs: Cases on both sides.
+        only_a: Cases of A alone.
+        only_b: Cases of B alone.
+        unidentified_a: Conversations of A without an id to pair them by.
+        unidentified_b: The same of B.
+        only_a_names: The first names of the cases of A alone.
+        only_b_names: The same of B.
+    """
+
+    by: PairedBy
+    pairs: int
+    only_a: int
+    only_b: int
+    unidentified_a: int
+    unidentified_b: int
+    only_a_names: list[str]
+    only_b_names: list[str]
+
+
+class CriterionComparison(msgspec.Struct, frozen=True, kw_only=True):
+    """One criterion in both versions.
+
+    Attributes:
+        criterion: Name of the criterion; `evaluation_status`: the verdicts.
+        measure: `pass_rate`: outcomes are compared; `mean`: values.
+        unit: Unit of the values: `score`, `seconds` or `count`.
+        better_is: Which side is better; `neither`: a value without a better side.
+        threshold: Threshold of the outcomes; None: none, or not the same everywhere.
+        overall: The difference.
+        p_adjusted: p-value adjusted by Holm over the criteria that decide; the word rests on it.
+        mid_p: McNemar's mid-p; None: another test.
+        effect: Size of the effect, of B against A: Cohen's h of shares; of means, the mean difference divided
+            by the standard deviation of the differences (paired) or the pooled one (Cohen's d).
+        effect_kind: `h`, `d_z` (paired) or `d`.
+        gained: Paired cases that failed in A and pass in B.
+        lost: Paired cases that passed in A and fail in B.
+        both_pass: Paired cases that pass in both.
+        both_fail: Paired cases that fail in both.
+        only_a: Cases with a value in A alone.
+        only_b: Cases with a value in B alone.
+        unpaired: The same criterion over all conversations, pairs or not; None: it is the overall difference.
+        mean: Difference of the mean values beside that of the outcomes; None: the values say no more.
+        undecided: What is undecided, in three ways; None: nothing is.
+        quantiles: Of latencies and counts.
+        turns: By turn index, where turns have scores of their own.
+        judge: Noise of the judge; None: it is measured.
+        sentence: What may be said, as one sentence.
+    """
+
+    criterion: str
+    measure: Measure
+    unit: str
+    better_is: Literal["more", "less", "neither"]
+    threshold: float | None
+    overall: Difference
+    p_adjusted: float | None
+    mid_p: float | None = None
+    effect: float | None = None
+    effect_kind: Literal["h", "d_z", "d"] | None = None
+    gained: int | None = None
+    lost: int | None = None
+    both_pass: int | None = None
+    both_fail: int | None = None
+    only_a: int = 0
+    only_b: int = 0
+    unpaired: Difference | None = None
+    mean: Difference | None = None
+    undecided: Undecided | None = None
+    quantiles: list[QuantileRatio] = []
+    turns: list[TurnDifference] = []
+    judge: JudgeNoise | None = None
+    sentence: str = ""
+
+
+class SliceDifference(msgspec.Struct, frozen=True, kw_only=True):
+    """The difference of one criterion in one slice.
+
+    Attributes:
+        slice: Name of the slice, such as `language:ko`.
+        criterion: Name of the criterion.
+        difference: The difference.
+        shrunk: The difference pulled towards the overall one, by its own noise (empirical Bayes).
+        q: p-value adjusted by Benjamini and Hochberg over all slices and turn indices.
+        stands_out: q is below the level.
+    """
+
+    slice: str
+    criterion: str
+    difference: Difference
+    shrunk: float | None
+    q: float | None
+    stands_out: bool
+
+
+class Flip(msgspec.Struct, frozen=True, kw_only=True):
+    """A case whose outcome differs between A and B.
+
+    Attributes:
+        criterion: Name of the criterion.
+        kind: `gained`: fails in A, passes in B; `lost`: the reverse; `newly_undecided`: decided in A,
+            undecided in B; `newly_decided`: the reverse.
+        case: What pairs the two.
+        conversations_a: Ids of the conversations in A.
+        conversations_b: The same of B.
+        share_a: Share of A's runs that pass; None: undecided.
+        share_b: The same of B.
+        turn_index: First failing or undecided turn (0-based), of the side that the reason is of; None: the
+            conversation as a whole.
+        reason: Why it fails, or is undecided, on the side that is worse.
+        tags: Tags of the case, of both sides.
+        language: Its language.
+    """
+
+    criterion: str
+    kind: FlipKind
+    case: str
+    conversations_a: list[str]
+    conversations_b: list[str]
+    share_a: float | None
+    share_b: float | None
+    turn_index: int | None
+    reason: str | None
+    tags: list[str]
+    language: str | None
+
+
+class RulerChange(msgspec.Struct, frozen=True, kw_only=True):
+    """Something that measured A and B differently.
+
+    Attributes:
+        what: Path of the setting (`criteria.safety_v1.threshold`), or `judge model`, `prompt version`.
+        a: Its value for A.
+        b: Its value for B.
+        criteria: The criteria it concerns.
+    """
+
+    what: str
+    a: str
+    b: str
+    criteria: list[str]
+
+
+class Comparison(msgspec.Struct, frozen=True, kw_only=True):
+    """A compared with B.
+
+    Attributes:
+        a: The base.
+        b: The candidate.
+        pairing: How conversations were paired.
+        margin: Largest difference of shares and scores (0..1 of their scale) that does not matter.
+        alpha: Level of significance of what decides.
+        q: Level of the false discovery rate of what points.
+        seed_of: The run ids that the random numbers depend on.
+        criteria: One entry per criterion that both have, the verdicts first.
+        not_compared: Criterion -> why it is not compared.
+        slices: Slice by criterion; those that stand out first.
+        flips: Cases whose outcome differs, lost ones first.
+        ruler: What measured A and B differently; empty: nothing that is known.
+        notes: What a reader must know before believing the figures, one line each.
+        word: The word for the verdicts; None: no verdicts.
+    """
+
+    a: Side
+    b: Side
+    pairing: Pairing
+    margin: float
+    alpha: float
+    q: float
+    seed_of: list[str]
+    criteria: list[CriterionComparison]
+    not_compared: dict[str, str]
+    slices: list[SliceDifference]
+    flips: list[Flip]
+    ruler: list[RulerChange]
+    notes: list[str]
+    word: Word | None
