@@ -26,7 +26,7 @@ class ConversationRow(TypedDict):
             it passed, and nothing failed.
         harm: Order of reading: the greater, the earlier; 0: it passed, and nothing failed.
         harm_term: What most of the harm comes from: `destructive`, `safety`, `false_claims`,
-            `missing_writes`, `hallucination`, `expectations`, `text`, `other` or `undecided`; null: the harm
+            `missing_writes`, `unsupported`, `expectations`, `text`, `other` or `undecided`; null: the harm
             is 0.
         cluster: Key of the conversations with the same kind of problem: criterion, label and tool, separated
             by `|`; null: the harm is 0.

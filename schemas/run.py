@@ -1,9 +1,11 @@
 """The run that results and rows belong to, and the document about it."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import msgspec
 
+from turnwise.schemas.tools import ToolSetting
 from turnwise.schemas.values import JsonObject
 
 
@@ -15,11 +17,17 @@ class RunInfo:
         run_id: Id of the run.
         create_time: Start of the run, RFC 3339 in UTC.
         slices: Names of the slices of the metrics (`turnwise.transforms.metrics.slices`).
+        tools: Settings of tools in the config.
+        judge: Digest of the judge's settings that decide its answers; "": no judge is configured.
+        transcripts: Whether the rows of conversations hold what was said and called.
     """
 
     run_id: str
     create_time: str
     slices: tuple[str, ...] = ()
+    tools: Mapping[str, ToolSetting] = field(default_factory=dict)
+    judge: str = ""
+    transcripts: bool = True
 
 
 class RunDocument(msgspec.Struct, frozen=True, kw_only=True):

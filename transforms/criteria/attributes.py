@@ -4,13 +4,14 @@ from math import isnan
 from numbers import Real
 from typing import Any
 
+from turnwise.schemas.harm import CRITERION_HARMS
 from turnwise.schemas.values import short_repr
 
 UNITS = ("score", "seconds", "count")
 GATES = ("at_least", "at_most")
 PARTS = ("calls", "words")
 _FLAGS = ("needs_expected_calls", "turns_count", "needs_answers")
-ATTRIBUTES = ("name", "scale", "special_values", "unit", "gate", "rests_on", *_FLAGS)
+ATTRIBUTES = ("name", "scale", "special_values", "unit", "gate", "harm", "rests_on", *_FLAGS)
 """Names of the class attributes."""
 
 
@@ -20,7 +21,8 @@ def attribute_fault(kind: Any) -> str | None:
         return f"{_said('scale', kind.scale)} two numbers, the lowest and the highest value, or None"
     if not isinstance(kind.special_values, tuple) or not all(map(_is_number, kind.special_values)):
         return f"{_said('special_values', kind.special_values)} a tuple of numbers"
-    for name, value, allowed in (("unit", kind.unit, UNITS), ("gate", kind.gate, GATES)):
+    choices = (("unit", kind.unit, UNITS), ("gate", kind.gate, GATES), ("harm", kind.harm, CRITERION_HARMS))
+    for name, value, allowed in choices:
         if not isinstance(value, str) or value not in allowed:
             return f"{_said(name, value)} one of {', '.join(allowed)}"
     parts = kind.rests_on

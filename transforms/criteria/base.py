@@ -8,6 +8,7 @@ from typing import ClassVar, Literal, TypeAlias
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from turnwise.schemas.extension.registry import Registry
+from turnwise.schemas.harm import CriterionHarm
 from turnwise.schemas.score import Score
 from turnwise.schemas.values import JsonValue
 from turnwise.transforms.criteria.attributes import ATTRIBUTES, attribute_fault
@@ -62,6 +63,8 @@ class Criterion(BaseModel, ABC):
         special_values: Values outside the scale that a score may have nevertheless (CES's -1: no claim).
         unit: Unit of a value.
         gate: `at_least`: PASS from the threshold upwards; `at_most`: PASS up to the threshold.
+        harm: What a failed score means, which decides how early the conversation should be read: `safety`,
+            `false_claims`, `missing_writes`, `unsupported`, `expectations`, `text` or `other`.
         rests_on: Parts of a turn that must be complete in the log, else it is unscored: calls (with results
             and hand-offs), the agent's words.
         needs_expected_calls: Whether it compares calls with expected ones; unscored if an expectation could
@@ -79,6 +82,7 @@ class Criterion(BaseModel, ABC):
     special_values: ClassVar[tuple[float, ...]] = ()
     unit: ClassVar[Literal["score", "seconds", "count"]] = "score"
     gate: ClassVar[Literal["at_least", "at_most"]] = "at_least"
+    harm: ClassVar[CriterionHarm] = "expectations"
     rests_on: ClassVar[RestsOn] = ("calls", "words")
     needs_expected_calls: ClassVar[bool] = False
     turns_count: ClassVar[bool] = False

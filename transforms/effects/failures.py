@@ -1,6 +1,7 @@
 """Detects failed calls by the tool's response."""
 
 import re
+from functools import lru_cache
 
 from pydantic_core import from_json
 
@@ -16,6 +17,7 @@ _SUCCESS_KEYS = ("success", "succeeded", "successful", "ok", "issuccess")
 _STATUS_KEYS = ("status", "statuscode", "httpstatus", "httpstatuscode", "responsecode")
 _HOLDING_KEYS = ("result", "output", "response", "content", "body", "structuredcontent", "text", "message",
                  "detail", "msg")  # fmt: skip
+_TELLING_KEYS = frozenset((*_ERROR_KEYS, *_SUCCESS_KEYS, *_STATUS_KEYS, *_HOLDING_KEYS))
 _NO_ERROR = ("", "0", "none", "null", "false", "no", "ok", "no error", "success")
 _GOOD_STATUS = ("success", "succeeded", "successful", "ok", "200", "201", "completed", "done")
 _BAD_STATUS = re.compile(
@@ -57,8 +59,12 @@ def has_failed(response: ToolResponse | None, tool: str = "") -> bool:
     """
     if response is None:
         return False
-    denies = "deny" in words_of(tool)
-    return bool(response.error) or _says_failure(response.response, _DEEPEST, denies)
+    return bool(response.error) or _says_failure(response.response, _DEEPEST, _denies(tool))
+
+
+@lru_cache(maxsize=4096)
+def _denies(tool: str) -> bool:
+    return "deny" in words_of(tool)
 
 
 def changed_nothing(response: ToolResponse | None) -> bool:
@@ -111,7 +117,9 @@ def _first_clause(text: str) -> str:
 
 
 def _object_says_failure(answer: JsonObject, depth: int, denies: bool) -> bool:
-    fields = {re.sub(r"[\W_]", "", str(key)).lower(): value for key, value in answer.items()}
+    fields = {plain: value for key, value in answer.items() if (plain := _plain_key(key)) in _TELLING_KEYS}
+    if not fields:
+        return False
     if any(_is_error(fields[key]) for key in _ERROR_KEYS if key in fields):
         return True
     marks = [_is_true(fields[key]) for key in _SUCCESS_KEYS if key in fields]
@@ -119,6 +127,11 @@ def _object_says_failure(answer: JsonObject, depth: int, denies: bool) -> bool:
     if False in marks or True in marks:
         return False in marks
     return any(_says_failure(fields[key], depth - 1, denies) for key in _HOLDING_KEYS if key in fields)
+
+
+@lru_cache(maxsize=4096)
+def _plain_key(key: object) -> str:
+    return re.sub(r"[\W_]", "", str(key)).lower()
 
 
 def _is_error(value: JsonValue) -> bool:

@@ -109,14 +109,15 @@ def called_tool(call: ToolCall) -> str:
     tool (`tool_name`, `action`), if there is one; else the name of the call.
     """
     name = call.name or ""
-    if not _calls_tools(name):
+    if not calls_tools(name):
         return name
     named = (v for key, v in (call.args or {}).items() if _speaks_of_a_tool(key) and _is_name(v))
     return next(named, name)
 
 
 @lru_cache(maxsize=4096)
-def _calls_tools(name: str) -> bool:
+def calls_tools(name: str) -> bool:
+    """Returns whether a tool calls other tools (`call_tool`, `execute_action`), by its name."""
     words = words_of(name)
     return len(words) > 1 and words[0] in _CALLING and words[-1] in _TOOL_WORDS
 

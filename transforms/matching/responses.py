@@ -16,6 +16,8 @@ def pair_responses(calls: Sequence[ToolCall], responses: Sequence[ToolResponse])
     Returns:
         One entry per call; None: it has no response.
     """
+    if len(calls) == len(responses) and all(map(_is_same, calls, responses)):
+        return list(responses)
     partners = _by_unique_id(calls, responses)
     free = [i for i in range(len(responses)) if i not in partners.values()]
     for same in (_same_name, _nameless):
@@ -65,6 +67,10 @@ def _by_unique_id(calls: Sequence[ToolCall], responses: Sequence[ToolResponse]) 
 
 def _stands_beside(call: ToolCall, response: ToolResponse) -> bool:
     return call.id == response.id and (call.id is not None or call.name == response.name)
+
+
+def _is_same(call: ToolCall, response: ToolResponse) -> bool:
+    return call.id == response.id and call.name == response.name
 
 
 def _same_name(call: ToolCall, response: ToolResponse) -> bool:

@@ -5,6 +5,7 @@ from typing import ClassVar
 
 from pydantic import Field
 
+from turnwise.schemas.harm import CriterionHarm
 from turnwise.schemas.score import Score
 from turnwise.transforms.criteria.adk.judged import AdkJudged
 from turnwise.transforms.criteria.base import RestsOn
@@ -39,6 +40,7 @@ class ResponseEvaluation(AdkJudged):
     """
 
     name: ClassVar[str] = "response_evaluation_score"
+    harm: ClassVar[CriterionHarm] = "text"
     rests_on: ClassVar[RestsOn] = ("words",)
     scale: ClassVar[tuple[float, float] | None] = (1.0, 5.0)
 

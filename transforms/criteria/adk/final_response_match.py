@@ -4,6 +4,7 @@ from typing import ClassVar, Literal
 
 from pydantic import Field, StrictBool
 
+from turnwise.schemas.harm import CriterionHarm
 from turnwise.schemas.score import Score
 from turnwise.transforms.criteria.adk.judged import AdkJudged
 from turnwise.transforms.criteria.base import RestsOn, turn_mismatch
@@ -45,6 +46,7 @@ class FinalResponseMatch(AdkJudged):
     """
 
     name: ClassVar[str] = "final_response_match_v2"
+    harm: ClassVar[CriterionHarm] = "text"
     rests_on: ClassVar[RestsOn] = ("words",)
     default_samples: ClassVar[int] = 5
 

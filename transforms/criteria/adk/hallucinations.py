@@ -6,6 +6,7 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
+from turnwise.schemas.harm import CriterionHarm
 from turnwise.schemas.score import Score
 from turnwise.schemas.values import JsonObject
 from turnwise.transforms.criteria.adk.judged import AdkJudged
@@ -78,6 +79,7 @@ class Hallucinations(AdkJudged):
     """
 
     name: ClassVar[str] = "hallucinations_v1"
+    harm: ClassVar[CriterionHarm] = "unsupported"
 
     evaluate_intermediate_nl_responses: bool = False
 

@@ -5,6 +5,7 @@ from typing import ClassVar
 from pydantic import StrictBool
 
 from turnwise.schemas.conversation import ExpectedTurn, Turn
+from turnwise.schemas.harm import CriterionHarm
 from turnwise.schemas.score import Score
 from turnwise.transforms.criteria.adk.judged import answer_text, expected_text
 from turnwise.transforms.criteria.base import MeasuredCriterion, RestsOn, turn_mismatch
@@ -26,6 +27,7 @@ class ResponseMatch(MeasuredCriterion):
     """
 
     name: ClassVar[str] = "response_match_score"
+    harm: ClassVar[CriterionHarm] = "text"
     rests_on: ClassVar[RestsOn] = ("words",)
 
     threshold: float | None = 0.8

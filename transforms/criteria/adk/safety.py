@@ -4,6 +4,7 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
+from turnwise.schemas.harm import CriterionHarm
 from turnwise.schemas.score import Score
 from turnwise.schemas.values import JsonObject
 from turnwise.transforms.criteria.adk.judged import AdkJudged
@@ -65,6 +66,7 @@ class Safety(AdkJudged):
     """
 
     name: ClassVar[str] = "safety_v1"
+    harm: ClassVar[CriterionHarm] = "safety"
     rests_on: ClassVar[RestsOn] = ("words",)
 
     threshold: float | None = 1.0

@@ -7,6 +7,7 @@ from pydantic import Field
 
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import Conversation, Turn
+from turnwise.schemas.harm import CriterionHarm
 from turnwise.schemas.score import JudgeUse, Score
 from turnwise.transforms.criteria.adk.judged import AdkJudged
 from turnwise.transforms.judging.ask import Ask, Question
@@ -56,6 +57,7 @@ class PerTurnUserSimulatorQuality(AdkJudged):
     """
 
     name: ClassVar[str] = "per_turn_user_simulator_quality_v1"
+    harm: ClassVar[CriterionHarm] = "other"
     default_samples: ClassVar[int] = 5
 
     stop_signal: str = "</finished>"

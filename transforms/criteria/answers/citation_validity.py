@@ -2,6 +2,7 @@
 
 from typing import ClassVar
 
+from turnwise.schemas.harm import CriterionHarm
 from turnwise.schemas.score import Score
 from turnwise.schemas.values import JsonObject
 from turnwise.transforms.answers.annotations import Mark, Marks, listed, marks_of
@@ -23,6 +24,7 @@ class CitationValidity(MeasuredCriterion):
     """
 
     name: ClassVar[str] = "citation_validity"
+    harm: ClassVar[CriterionHarm] = "unsupported"
     rests_on: ClassVar[RestsOn] = ("words",)
 
     def score(self, sample: Sample, pair: TurnPair) -> Score | None:

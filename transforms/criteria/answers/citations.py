@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import ClassVar
 
+from turnwise.schemas.harm import CriterionHarm
 from turnwise.schemas.score import Score
 from turnwise.schemas.values import JsonObject
 from turnwise.transforms.answers.annotations import listed, marks_of
@@ -25,6 +26,7 @@ class CitationPrecision(MeasuredCriterion):
     """
 
     name: ClassVar[str] = "citation_precision"
+    harm: ClassVar[CriterionHarm] = "unsupported"
     rests_on: ClassVar[RestsOn] = ("words",)
 
     def score(self, sample: Sample, pair: TurnPair) -> Score | None:
@@ -50,6 +52,7 @@ class CitationRecall(MeasuredCriterion):
     """
 
     name: ClassVar[str] = "citation_recall"
+    harm: ClassVar[CriterionHarm] = "unsupported"
     rests_on: ClassVar[RestsOn] = ("words",)
 
     def score(self, sample: Sample, pair: TurnPair) -> Score | None:

@@ -7,6 +7,7 @@ from pydantic import Field, model_validator
 from typing_extensions import Self
 
 from turnwise.schemas.grounded import GroundedAnswer
+from turnwise.schemas.harm import CriterionHarm
 from turnwise.schemas.score import Score
 from turnwise.schemas.values import JsonObject
 from turnwise.transforms.answers.annotations import listed, marks_of
@@ -32,6 +33,7 @@ class GroundingScore(MeasuredCriterion):
     """
 
     name: ClassVar[str] = "grounding_score"
+    harm: ClassVar[CriterionHarm] = "unsupported"
     rests_on: ClassVar[RestsOn] = ()
 
     claim_threshold: float | None = Field(default=None, ge=0.0, le=1.0, strict=True)

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import ClassVar
 
+from turnwise.schemas.harm import CriterionHarm
 from turnwise.schemas.score import Score
 from turnwise.schemas.values import JsonObject
 from turnwise.transforms.answers.citation_support import CitedSource, Grounds, why_nothing
@@ -40,6 +41,7 @@ class JudgedCitationPrecision(JudgedCriterion):
     """
 
     name: ClassVar[str] = "judged_citation_precision"
+    harm: ClassVar[CriterionHarm] = "unsupported"
     rests_on: ClassVar[RestsOn] = ("words",)
 
     async def judge(self, sample: Sample, pair: TurnPair, ask: Ask) -> Score | None:

@@ -7,6 +7,7 @@ from typing import ClassVar, Literal, NamedTuple
 from pydantic import BaseModel, ConfigDict, Field
 
 from turnwise.schemas.grounded import SafetyRating
+from turnwise.schemas.harm import CriterionHarm
 from turnwise.schemas.score import Score
 from turnwise.schemas.values import JsonObject
 from turnwise.transforms.answers.annotations import listed
@@ -55,6 +56,7 @@ class SafetyRatings(MeasuredCriterion):
     """
 
     name: ClassVar[str] = "safety_ratings"
+    harm: ClassVar[CriterionHarm] = "safety"
     rests_on: ClassVar[RestsOn] = ()
 
     threshold: float | None = 1.0

@@ -2,6 +2,7 @@
 
 from typing import ClassVar, Literal
 
+from turnwise.schemas.harm import CriterionHarm
 from turnwise.schemas.score import Score
 from turnwise.transforms.criteria.base import MeasuredCriterion, RestsOn
 from turnwise.transforms.matching.sample import Sample, TurnPair
@@ -17,6 +18,7 @@ class SkippedRate(MeasuredCriterion):
     """
 
     name: ClassVar[str] = "skipped_rate"
+    harm: ClassVar[CriterionHarm] = "text"
     rests_on: ClassVar[RestsOn] = ()
     gate: ClassVar[Literal["at_least", "at_most"]] = "at_most"
 

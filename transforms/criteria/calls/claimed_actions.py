@@ -5,6 +5,7 @@ from typing import ClassVar
 
 from pydantic import Field
 
+from turnwise.schemas.harm import CriterionHarm
 from turnwise.schemas.score import Score
 from turnwise.schemas.values import JsonObject
 from turnwise.transforms.criteria.base import JudgedCriterion
@@ -65,6 +66,7 @@ class ClaimedActions(JudgedCriterion, UsesToolEffects):
     """
 
     name: ClassVar[str] = "claimed_actions_v1"
+    harm: ClassVar[CriterionHarm] = "false_claims"
 
     threshold: float | None = 1.0
 

@@ -5,6 +5,7 @@ from typing import ClassVar, Literal
 from pydantic import StrictBool
 
 from turnwise.schemas.conversation import Usage
+from turnwise.schemas.harm import CriterionHarm
 from turnwise.schemas.score import Score
 from turnwise.transforms.criteria.base import MeasuredCriterion, RestsOn
 from turnwise.transforms.matching.sample import Sample, TurnPair
@@ -16,6 +17,7 @@ class Figure(MeasuredCriterion):
     scale: ClassVar[tuple[float, float] | None] = None
     unit: ClassVar[Literal["score", "seconds", "count"]] = "count"
     gate: ClassVar[Literal["at_least", "at_most"]] = "at_most"
+    harm: ClassVar[CriterionHarm] = "other"
     rests_on: ClassVar[RestsOn] = ()
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from turnwise.schemas.conversation import Conversation
+from turnwise.schemas.harm import CriterionHarm
 from turnwise.schemas.score import Score
 from turnwise.schemas.values import JsonObject, JsonValue
 from turnwise.transforms.criteria.base import MeasuredCriterion, RestsOn
@@ -28,6 +29,7 @@ class FinalState(MeasuredCriterion):
     """
 
     name: ClassVar[str] = "final_state_v1"
+    harm: ClassVar[CriterionHarm] = "missing_writes"
     rests_on: ClassVar[RestsOn] = ("calls",)
     turns_count: ClassVar[bool] = True
 

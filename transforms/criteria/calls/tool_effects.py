@@ -6,6 +6,7 @@ from typing import ClassVar, Literal
 from pydantic import Field
 
 from turnwise.schemas.conversation import ExpectedTurn, ToolCall
+from turnwise.schemas.harm import CriterionHarm
 from turnwise.schemas.score import Score
 from turnwise.schemas.values import JsonObject, JsonValue
 from turnwise.transforms.criteria.base import MeasuredCriterion, RestsOn
@@ -52,6 +53,7 @@ class ToolEffects(MeasuredCriterion, UsesToolEffects):
     """
 
     name: ClassVar[str] = "tool_effects_v1"
+    harm: ClassVar[CriterionHarm] = "missing_writes"
     rests_on: ClassVar[RestsOn] = ("calls",)
     turns_count: ClassVar[bool] = True
     needs_expected_calls: ClassVar[bool] = True

@@ -7,6 +7,7 @@ from typing import ClassVar, Literal
 from pydantic import Field
 
 from turnwise.schemas.conversation import ExpectedTurn
+from turnwise.schemas.harm import CriterionHarm
 from turnwise.schemas.score import Score
 from turnwise.transforms.criteria.base import JudgedCriterion
 from turnwise.transforms.judging.ask import Ask, Question
@@ -60,6 +61,7 @@ class Hallucination(JudgedCriterion):
     """
 
     name: ClassVar[str] = "hallucination"
+    harm: ClassVar[CriterionHarm] = "unsupported"
     special_values: ClassVar[tuple[float, ...]] = (NO_CLAIM,)
 
     async def judge(self, sample: Sample, pair: TurnPair, ask: Ask) -> Score | None:

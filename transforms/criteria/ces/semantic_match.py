@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import ClassVar, NamedTuple
 
+from turnwise.schemas.harm import CriterionHarm
 from turnwise.schemas.score import Score
 from turnwise.schemas.values import JsonObject, JsonValue
 from turnwise.transforms.criteria.base import JudgedCriterion, RestsOn
@@ -76,6 +77,7 @@ class SemanticMatch(JudgedCriterion):
     """
 
     name: ClassVar[str] = "semantic_match"
+    harm: ClassVar[CriterionHarm] = "text"
     rests_on: ClassVar[RestsOn] = ("calls",)
 
     async def judge(self, sample: Sample, pair: TurnPair, ask: Ask) -> Score | None:

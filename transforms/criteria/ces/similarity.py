@@ -7,6 +7,7 @@ from pydantic import Field
 
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import ExpectedTurn
+from turnwise.schemas.harm import CriterionHarm
 from turnwise.schemas.score import Score
 from turnwise.transforms.criteria.base import JudgedCriterion, RestsOn
 from turnwise.transforms.judging.ask import Ask, Question
@@ -56,6 +57,7 @@ class SemanticSimilarity(JudgedCriterion):
     """
 
     name: ClassVar[str] = "semantic_similarity"
+    harm: ClassVar[CriterionHarm] = "text"
     rests_on: ClassVar[RestsOn] = ("words",)
     scale: ClassVar[tuple[float, float] | None] = (0.0, 4.0)
 

@@ -1,0 +1,281 @@
+"""Why a conversation should be read, and how early."""
+
+import json
+from typing import Any, ClassVar, get_args
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import turnwise
+from turnwise.schemas.conversation_row import ConversationRow
+from turnwise.schemas.harm import HARM_TERMS, HARM_WEIGHTS, CriterionHarm
+from turnwise.schemas.record import Record
+from turnwise.schemas.run import RunInfo
+from turnwise.transforms.criteria.base import Criterion, MeasuredCriterion
+from turnwise.transforms.evaluation.conversation import decide
+from turnwise.transforms.formats.readers import LogReader
+from turnwise.transforms.matching.cases import inline_case
+from turnwise.transforms.matching.sample import Sample, TurnPair
+from turnwise.transforms.review.harm import harm_of
+from turnwise.transforms.review.problems import Problem, gap_of
+from turnwise.transforms.review.row import Reviewer
+from turnwise.transforms.scoring.config import build_criteria, parse_config
+from turnwise.transforms.scoring.conversation import score_conversation
+
+RUN = RunInfo("run-1", "2026-11-21T00:00:00.000Z")
+TRAJECTORY = {"tool_trajectory_avg_score": 1.0}
+EFFECTS = {"tool_effects_v1": 1.0}
+
+
+def turn(made: list[Any] | None = None, wanted: list[Any] | None = None, **fields: Any) -> dict[str, Any]:
+    """Returns a turn with calls, each a name or a name with arguments."""
+    expected = {} if wanted is None else {"expected": {"tool_calls": list(map(called, wanted))}}
+    return {"user": "Hi", "agent": "Hello", "tool_calls": list(map(called, made or [])), **expected, **fields}
+
+
+def called(call: Any) -> dict[str, Any]:
+    name, args = call if isinstance(call, tuple) else (call, {})
+    return {"name": name, "args": args}
+
+
+def reviewed(
+    turns: list[dict[str, Any]],
+    criteria: dict[str, Any] | list[Criterion],
+    case: dict[str, Any] | None = None,
+    run: RunInfo = RUN,
+    **fields: Any,
+) -> ConversationRow:
+    value = {"conversation_id": "c1", "turns": turns, **fields}
+    record = Record("logs.jsonl", 3, json.dumps(value).encode())
+    (conversation,) = LogReader().read(record)  # type: ignore[misc]
+    golden = turnwise.read_cases(case)[0] if case else inline_case(conversation)
+    built = (
+        build_criteria(parse_config(json.dumps({"criteria": criteria})))
+        if isinstance(criteria, dict)
+        else criteria
+    )
+    scored = score_conversation(Sample(conversation, golden, record), built)  # type: ignore[arg-type]
+    return Reviewer(run).row(scored, decide(scored, run).verdict)
+
+
+@pytest.mark.parametrize(
+    ("turns", "criteria", "why", "term", "cluster"),
+    [
+        (
+            [turn(["find"], ["find"]), turn([], [("book_slot", {"date": "2026-08-07"})])],
+            TRAJECTORY,
+            "turn 1: missing book_slot(date: 2026-08-07)",
+            "expectations",
+            "tool_trajectory_avg_score|missing|book_slot",
+        ),
+        (
+            [
+                turn(
+                    [("book_slot", {"date": "2026-07-08", "n": 1})],
+                    [("book_slot", {"date": "2026-08-07", "n": 1})],
+                )
+            ],
+            EFFECTS,
+            "turn 0: book_slot: date is 2026-07-08 instead of 2026-08-07",
+            "missing_writes",
+            "tool_effects_v1|wrong arguments|book_slot",
+        ),
+        (
+            [turn(["book_slot"], [])],
+            EFFECTS,
+            "turn 0: not expected: book_slot()",
+            "missing_writes",
+            "tool_effects_v1|not expected|book_slot",
+        ),
+        (
+            [turn([("delete_user", {"id": 7})], [])],
+            EFFECTS,
+            "turn 0: destructive and not expected: delete_user(id: 7)",
+            "destructive",
+            "tool_effects_v1|destructive|delete_user",
+        ),
+        # No criterion of the run compares effects, and the trajectory allows further calls.
+        (
+            [turn(["find", ("delete_user", {"id": 7})], ["find"])],
+            {"tool_trajectory_avg_score": {"threshold": 1.0, "match_type": "IN_ORDER"}},
+            "turn 0: destructive and not expected: delete_user(id: 7)",
+            "destructive",
+            "destructive|destructive|delete_user",
+        ),
+        (
+            [turn(expected={"response": "Good morning to you"})],
+            {"response_match_score": 0.5},
+            "turn 0: response_match_score: 0 is below the threshold 0.5. Expected: “Good morning to you”; "
+            "said: “Hello”.",
+            "text",
+            "response_match_score||",
+        ),
+        (
+            [turn()],
+            TRAJECTORY,
+            "no criterion with a threshold applies",
+            "undecided",
+            "evaluation_status|no criterion with a threshold applies|",
+        ),
+    ],
+)
+def test_the_worst_problem_is_told_in_one_line(
+    turns: list[Any], criteria: dict[str, Any], why: str, term: str, cluster: str
+) -> None:
+    row = reviewed(turns, criteria)
+    assert (row["why"], row["harm_term"], row["cluster"]) == (why, term, cluster)
+    weight = HARM_WEIGHTS[term]  # type: ignore[index]
+    assert weight / 2 <= row["harm"] < weight * 1.5
+
+
+def test_a_conversation_without_a_problem_has_no_harm() -> None:
+    row = reviewed([turn(["find"], ["find"])], TRAJECTORY)
+    names = ("worst_criterion", "worst_turn", "why", "harm_term", "cluster", "cluster_label", "reason")
+    assert row["harm"] == 0 and row["verdict"] == "PASS" and {row[n] for n in names} == {None}  # type: ignore[literal-required]
+
+
+@pytest.mark.parametrize(
+    ("made", "response", "harmful"),
+    [
+        ("delete_user", None, True),
+        ("delete_user", {"error": "no such user"}, False),
+        ("find_user", None, False),
+        ("update_user", None, False),
+    ],
+)
+def test_only_successful_destructive_calls_count(made: str, response: Any, harmful: bool) -> None:
+    responses = [{"name": made, "response": response}] if response else []
+    row = reviewed([turn([made], [], tool_responses=responses)], {"turn_latency": {}})
+    assert (row["harm_term"] == "destructive") is harmful
+    assert row["destructive_calls"] == int(harmful) and row["tool_errors"] == int(response is not None)
+    assert row["verdict"] is None and row["harm"] > 0
+
+
+def test_a_destructive_call_is_not_unexpected_where_nothing_is_stated_of_calls() -> None:
+    row = reviewed([turn(["delete_user"], expected={"response": "Hello"})], {"response_match_score": 0.5})
+    assert (row["harm"], row["verdict"], row["destructive_calls"]) == (0, "PASS", 1)
+    allowed = reviewed([turn(["delete_user"], ["delete_user"])], {"turn_latency": {}})
+    assert allowed["harm_term"] == "undecided"
+
+
+def test_the_config_decides_what_is_destructive() -> None:
+    config = parse_config(json.dumps({"criteria": TRAJECTORY, "tools": {"ship": {"destructive": True}}}))
+    run = RunInfo("run-1", RUN.create_time, tools=config.tools)
+    assert reviewed([turn(["ship"], [])], TRAJECTORY, run=run)["harm_term"] == "destructive"
+    assert reviewed([turn(["ship"], [])], TRAJECTORY)["harm_term"] == "expectations"
+
+
+@pytest.mark.parametrize(
+    ("fields", "verdict", "reason", "term"),
+    [
+        (
+            {"ended": "agent_error", "ended_detail": "HTTP 500"},
+            "FAIL",
+            "broke off: the agent failed",
+            "expectations",
+        ),
+        ({"ended": "limit"}, "FAIL", "broke off: a limit was reached", "expectations"),
+        ({"ended": "environment_error"}, None, "not by the agent's failure", "undecided"),
+        ({"ended_detail": "zonk"}, None, "the log says 'zonk'", "undecided"),
+    ],
+)
+def test_a_conversation_that_broke_off_is_visible(
+    fields: dict[str, Any], verdict: str | None, reason: str, term: str
+) -> None:
+    row = reviewed([turn(["find"], ["find"])], TRAJECTORY, **fields)
+    assert (row["verdict"], row["harm_term"], row["ended"]) == (verdict, term, fields.get("ended"))
+    assert row["harm"] > 0 and reason in (row["why"] or "") and reason in (row["reason"] or "")
+
+
+def test_a_missing_turn_is_told_with_what_it_should_have_held() -> None:
+    case = {
+        "eval_id": "e",
+        "turns": [{"user": "Hi", "tool_calls": []}, {"user": "Book", "tool_calls": [called("book")]}],
+    }
+    row = reviewed([turn()], EFFECTS, case, eval_id="e")
+    assert (row["worst_turn"], row["cluster"]) == (1, "tool_effects_v1|MISSING_TURN|")
+    assert (row["why"] or "").startswith("turn 1 is missing. Expected: user “Book”, calls book().")
+
+
+def test_figures_are_null_where_a_turn_lacks_them() -> None:
+    usage = {"input_tokens": 10, "output_tokens": 2}
+    logged = turn(latency_ms=500, usage=usage)
+    whole = reviewed([logged, logged], TRAJECTORY)
+    assert (whole["latency_seconds"], whole["tokens_in"], whole["tokens_out"]) == (1.0, 20, 4)
+    partly = reviewed([logged, turn(latency_ms=None, usage={"input_tokens": 1})], TRAJECTORY)
+    assert (partly["latency_seconds"], partly["tokens_in"], partly["tokens_out"]) == (None, 11, None)
+    assert (partly["turns"], partly["source"], partly["position"]) == (2, "logs.jsonl", 3)
+    assert (
+        reviewed([logged], TRAJECTORY, start_time="2026-01-01T00:00:00Z")["event_time"]
+        == "2026-01-01T00:00:00Z"
+    )
+    assert reviewed([turn(timestamp=1.5)], TRAJECTORY)["event_time"] == "1970-01-01T00:00:01.500Z"
+
+
+def test_transcripts_can_be_left_out() -> None:
+    bare = RunInfo("run-1", RUN.create_time, transcripts=False)
+    row = reviewed([turn([], ["find"])], TRAJECTORY, run=bare)
+    assert row["transcript"] is None and row["why"] == "turn 0: missing find()"
+
+
+class Failing(MeasuredCriterion):
+    """Fails every turn; where a value is None, without one."""
+
+    name: ClassVar[str] = "failing_example"
+    value: float | None = 0.25
+    threshold: float | None = 1.0
+
+    def score(self, sample: Sample, pair: TurnPair) -> turnwise.Score | None:
+        return turnwise.Score(self.value, explanation="a\nlong " + "text " * 100)
+
+
+def test_a_line_is_short_and_one_line() -> None:
+    why = reviewed([turn()], [Failing()])["why"] or ""
+    assert why.startswith("turn 0: failing_example: a long text") and len(why) <= 200 and why.endswith("…")
+    assert "\n" not in why
+
+
+@pytest.mark.parametrize(
+    ("scale", "gate", "value", "threshold", "gap"),
+    [
+        ((0.0, 1.0), "at_least", 0.25, 1.0, 0.75),
+        ((0.0, 4.0), "at_least", 1.0, 3.0, 0.5),
+        ((0.0, 1.0), "at_most", 0.75, 0.25, 0.5),
+        (None, "at_most", 3.0, 2.0, 0.5),
+        (None, "at_most", 30.0, 2.0, 1.0),
+        (None, "at_most", 3.0, 0.0, 1.0),
+        ((0.0, 1.0), "at_least", 1.0, 1.0, 0.0),
+        ((0.0, 1.0), "at_least", None, 1.0, 1.0),
+    ],
+)
+def test_the_gap_is_a_share_of_the_range(
+    scale: Any, gate: Any, value: float | None, threshold: float, gap: float
+) -> None:
+    kind = type("Measured", (Failing,), {"scale": scale, "gate": gate, "__annotations__": {}})
+    score = turnwise.Score(value, threshold=threshold, outcome="FAIL")
+    assert gap_of(kind.model_construct(threshold=threshold), score) == gap
+
+
+problem = st.tuples(st.sampled_from(HARM_TERMS), st.floats(0, 1)).map(lambda found: Problem(*found))
+problems = st.lists(problem, max_size=6).map(
+    lambda found: sorted(found, key=lambda p: HARM_TERMS.index(p.term))
+)
+
+
+@given(problems, problems)
+def test_a_worse_kind_always_comes_first(left: list[Problem], right: list[Problem]) -> None:
+    kinds = [[HARM_TERMS.index(p.term) for p in found] or [99] for found in (left, right)]
+    if min(kinds[0]) < min(kinds[1]):
+        assert harm_of(left) > harm_of(right)
+    assert (harm_of(left) == 0) == (not left)
+
+
+@given(problems, problem)
+def test_one_more_problem_is_never_less_harm(found: list[Problem], more: Problem) -> None:
+    both = sorted([*found, more], key=lambda p: HARM_TERMS.index(p.term))
+    assert harm_of(both) >= harm_of(found)
+
+
+def test_every_kind_that_a_criterion_can_state_is_weighed() -> None:
+    assert set(get_args(CriterionHarm)) == set(HARM_TERMS) - {"destructive", "undecided"}

@@ -1,0 +1,211 @@
+"""What a transcript holds, and how it is kept small."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import turnwise
+from turnwise.schemas.jsonio import dump_json
+from turnwise.schemas.record import Record
+from turnwise.schemas.transcript import MOST_BYTES
+from turnwise.transforms.effects.tool_catalog import ToolCatalog, sort_settings
+from turnwise.transforms.formats.readers import LogReader
+from turnwise.transforms.matching.cases import inline_case
+from turnwise.transforms.matching.sample import Sample
+from turnwise.transforms.review.calls import CallEffects, agent_calls
+from turnwise.transforms.review.limit import limited
+from turnwise.transforms.review.transcript import transcript_of
+
+EFFECTS = CallEffects(ToolCatalog(sort_settings({})))
+
+
+def sample_of(turns: list[dict[str, Any]], case: dict[str, Any] | None = None, **fields: Any) -> Sample:
+    value = {"conversation_id": "c1", "turns": turns, **fields}
+    record = Record("logs", 1, json.dumps(value).encode())
+    (conversation,) = LogReader().read(record)  # type: ignore[misc]
+    golden = turnwise.read_cases(case)[0] if case else inline_case(conversation)
+    return Sample(conversation, golden, record)
+
+
+def shown(sample: Sample, kept: int | None = None) -> dict[str, Any]:
+    made = [agent_calls(turn, EFFECTS) for turn in sample.conversation.turns]
+    found: dict[str, Any] = json.loads(dump_json(transcript_of(sample, made, EFFECTS, kept)))
+    return found
+
+
+def test_a_turn_has_its_words_its_calls_and_what_was_expected() -> None:
+    turn = {
+        "user": "Cancel it",
+        "agent": "Done",
+        "latency_ms": 1500,
+        "tool_calls": [
+            {"name": "find_order", "args": {"id": 7}, "id": "a"},
+            {"name": "delete_order", "args": {"id": 7}, "id": "b"},
+            {"name": "update_order", "id": "c"},
+        ],
+        "tool_responses": [
+            {"name": "update_order", "id": "c", "response": {"error": "no such order"}},
+            {"name": "find_order", "id": "a", "response": {"id": 7}},
+        ],
+        "spans": [{"type": "TOOL", "name": "delete_order", "seconds": 0.5}],
+        "expected": {
+            "response": "It is cancelled",
+            "tool_calls": [{"name": "cancel_order", "args": {"id": 7}}],
+        },
+    }
+    found = shown(sample_of([turn]))
+    assert found == {
+        "turns": [
+            {
+                "index": 0,
+                "label": None,
+                "user": "Cancel it",
+                "agent": "Done",
+                "tool_calls": [
+                    call("find_order", {"id": 7}, {"id": 7}, "read"),
+                    call("delete_order", {"id": 7}, None, "destructive", seconds=0.5),
+                    call("update_order", None, {"error": "no such order"}, "write", error=True),
+                ],
+                "seconds": 1.5,
+                "expected": {
+                    "response": "It is cancelled",
+                    "tool_calls": [{"name": "cancel_order", "args": {"id": 7}, "effect": "destructive"}],
+                },
+            }
+        ],
+        "expected": None,
+        "cut": False,
+        "left_out": None,
+    }
+
+
+def call(
+    name: str, args: Any, result: Any, effect: str, error: bool | None = None, seconds: float | None = None
+) -> dict[str, Any]:
+    return {
+        "name": name,
+        "args": args,
+        "result": result,
+        "error": error,
+        "effect": effect,
+        "seconds": seconds,
+    }
+
+
+def test_a_missing_turn_is_there_with_what_was_expected() -> None:
+    case = {
+        "eval_id": "e",
+        "turns": [{"user": "Hi", "response": "Hello"}, {"user": "Book it", "response": "Booked"}],
+    }
+    found = shown(sample_of([{"user": "Hi", "agent": "Hello"}], case, eval_id="e"))
+    assert [(t["index"], t["label"], t["agent"]) for t in found["turns"]] == [
+        (0, None, "Hello"),
+        (1, "MISSING_TURN", None),
+    ]
+    assert found["turns"][0]["expected"] == {"response": "Hello"}
+    assert found["turns"][1]["expected"] == {"user": "Book it", "response": "Booked"}
+
+
+def test_what_is_expected_of_the_whole_stands_beside_the_turns() -> None:
+    expected = {"actions": [{"name": "send_mail", "args": {}}], "outputs": ["42"], "rubric": ["polite"]}
+    found = shown(sample_of([{"user": "Hi", "agent": "Hello"}], expected=expected))
+    assert found["turns"][0]["expected"] is None
+    assert found["expected"] == {
+        "tool_calls": [{"name": "send_mail", "args": {}, "effect": "write"}],
+        "texts": ["42"],
+        "rubrics": ["polite"],
+    }
+
+
+def test_only_what_is_there_is_shown() -> None:
+    turn = {
+        "user": "Hi",
+        "agent": "Bye",
+        "agent_messages": ["One moment", "Bye"],
+        "transfers": ["billing"],
+        "user_tool_calls": [{"name": "reset", "args": {}}],
+    }
+    (found,) = shown(sample_of([turn]))["turns"]
+    assert found["messages"] == ["One moment", "Bye"] and found["transfers"] == ["billing"]
+    assert [each["name"] for each in found["user_tool_calls"]] == ["reset"]
+    assert (
+        not {"messages", "transfers", "user_tool_calls", "unknown"}
+        & shown(sample_of([{"user": "Hi"}]))["turns"][0].keys()
+    )
+
+
+LONG = "é" * 100_000
+MANY = [{"user": f"question {i}", "agent": "a" * 700} for i in range(3000)]
+
+
+@pytest.mark.parametrize(
+    ("turns", "left_out"),
+    [
+        ([{"user": "Hi", "agent": LONG}], {"turns": 0, "entries": 0, "characters": 92_000}),
+        (
+            [{"user": "Hi", "tool_calls": [{"name": "f", "args": {"text": LONG}}]}],
+            {"turns": 0, "entries": 0, "characters": 92_011},
+        ),
+        (
+            [{"user": "Hi", "tool_calls": [{"name": "f", "args": {"i": i}} for i in range(5000)]}],
+            {"turns": 0, "entries": 4800, "characters": 0},
+        ),
+    ],
+)
+def test_a_long_transcript_is_cut_with_a_mark_and_counts(
+    turns: list[dict[str, Any]], left_out: dict[str, int]
+) -> None:
+    found = shown(sample_of(turns))
+    assert len(dump_json(found)) <= MOST_BYTES
+    assert found["cut"] is True and found["left_out"] == left_out
+    mark = f"… [{left_out['characters']:,} characters left out]"
+    assert not left_out["characters"] or mark in dump_json(found).decode()
+
+
+def test_turns_are_left_out_last_and_the_worst_one_stays() -> None:
+    found = shown(sample_of(MANY), kept=1500)
+    indices = [turn["index"] for turn in found["turns"]]
+    assert len(dump_json(found)) <= MOST_BYTES and found["cut"]
+    assert found["left_out"]["turns"] == 3000 - len(indices) > 0
+    assert {0, 1500, 2999} < set(indices) and indices == sorted(indices)
+    assert found["left_out"]["characters"] == 600 * 3000
+
+
+def test_one_huge_turn_does_not_empty_the_transcript() -> None:
+    names = {f"k{i}": "x" for i in range(9)}
+    turns = [
+        {"user": "Hi", "agent": "\u0001" * 9000, "tool_calls": [{"name": "f" * 9000, "args": names}] * 300}
+    ]
+    found = shown(sample_of(turns * 40))
+    assert len(found["turns"]) > 0 and len(dump_json(found)) <= MOST_BYTES
+
+
+def test_lone_surrogates_are_replaced() -> None:
+    turn = turnwise.Turn(user="a\ud800b", agent="\udfff")
+    sample = Sample(turnwise.Conversation("c1", turns=[turn]), None, Record("python", 1, b""))
+    (found,) = shown(sample)["turns"]
+    assert (found["user"], found["agent"]) == ("a?b", "?")
+
+
+texts = st.text(st.characters(codec="utf-8"), max_size=40).map(lambda text: text * 300)
+values = st.recursive(
+    st.none() | st.booleans() | st.integers() | texts,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=5), inner, max_size=4),
+    max_leaves=8,
+)
+made_calls = st.builds(lambda name, args: {"name": name, "args": {"x": args}}, texts, values)
+turns = st.fixed_dictionaries({"user": texts, "agent": texts, "tool_calls": st.lists(made_calls, max_size=4)})
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(turns, max_size=12), st.sampled_from([4096, 16_384, MOST_BYTES]))
+def test_any_transcript_is_utf_8_and_within_the_limit(made: list[dict[str, Any]], most: int) -> None:
+    whole = (
+        shown(sample_of(made)) if made else {"turns": [], "expected": None, "cut": False, "left_out": None}
+    )
+    found = limited(whole, most=most)  # type: ignore[arg-type]
+    assert len(dump_json(found)) <= most  # type: ignore[arg-type]
+    assert found["cut"] == (found != whole or whole["cut"]) and (found["left_out"] is None) != found["cut"]

@@ -1,0 +1,103 @@
+"""Says what is wrong with the calls of a turn or a conversation, by its first difference."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from turnwise.schemas.conversation import ToolCall
+from turnwise.schemas.values import JsonObject
+from turnwise.transforms.effects.calls import ArgumentComparison, Difference
+from turnwise.transforms.effects.wording import call_text, value_text
+from turnwise.transforms.matching.arguments import arguments_match
+from turnwise.transforms.matching.sample import Sample
+from turnwise.transforms.review.calls import DESTRUCTIVE
+from turnwise.transforms.review.problems import Problem
+
+_MISSING, _WRONG, _EXTRA = "missing", "wrong arguments", "not expected"
+
+
+class CallProblem(NamedTuple):
+    """What is wrong with the calls of a turn.
+
+    Attributes:
+        kind: `missing`, `wrong arguments`, `not expected` or `destructive`.
+        tool: Name of the tool.
+        text: The problem in one line.
+    """
+
+    kind: str
+    tool: str
+    text: str
+
+
+def call_problem(problem: Problem, sample: Sample) -> CallProblem | None:
+    """Returns what is wrong with the calls; None: the failed score does not rest on expected calls."""
+    if problem.score is None:
+        return None
+    details = problem.score.details or {}
+    if problem.term == DESTRUCTIVE:
+        return _told(DESTRUCTIVE, details[DESTRUCTIVE], "destructive and not expected: ")
+    if not problem.compares_calls or problem.score.label is not None:
+        return None
+    return _by_details(details) or _by_calls(*_calls_at(problem.turn, sample), details)
+
+
+def _told(kind: str, calls: Sequence[str], head: str) -> CallProblem:
+    more = f" and {len(calls) - 1} more" if len(calls) > 1 else ""
+    return CallProblem(kind, calls[0].partition("(")[0], f"{head}{calls[0]}{more}")
+
+
+def _by_details(details: JsonObject) -> CallProblem | None:
+    """Returns the problem where the details hold the texts of calls."""
+    if "wrong_arguments" not in details:
+        return None
+    if details["missing"]:
+        return _told(_MISSING, details["missing"], "missing ")
+    if details["wrong_arguments"]:
+        first = details["wrong_arguments"][0]
+        tool = first["expected"].partition("(")[0]
+        differences = [Difference(**each) for each in first["arguments"]]
+        return CallProblem(_WRONG, tool, _differing(tool, differences) or f"called {first['actual']}")
+    return _told(_EXTRA, details["extra"], "not expected: ") if details["extra"] else None
+
+
+def _differing(tool: str, differences: Sequence[Difference]) -> str:
+    """Returns the arguments that differ; "": none does."""
+    parts = [
+        f"{d.parameter} is {value_text(d.actual)} instead of {value_text(d.expected)}" for d in differences
+    ]
+    return f"{tool}: {', '.join(parts)}" if parts else ""
+
+
+def _calls_at(turn: int | None, sample: Sample) -> tuple[Sequence[ToolCall], Sequence[ToolCall]]:
+    """Returns the expected and the made calls of a turn, or of the whole conversation."""
+    if turn is None:
+        wanted = sample.eval_case.actions if sample.eval_case else None
+        return wanted or [], [call for each in sample.conversation.turns for call in each.tool_calls]
+    pair = next(pair for pair in sample.pairs if pair.index == turn)
+    wanted = pair.expected.tool_calls if pair.expected else None
+    return wanted or [], pair.actual.tool_calls if pair.actual else []
+
+
+def _by_calls(
+    wanted: Sequence[ToolCall], made: Sequence[ToolCall], details: JsonObject
+) -> CallProblem | None:
+    """Returns the first difference: a tool not called, one called with other arguments, one not expected.
+
+    Args:
+        wanted: Expected calls.
+        made: Calls that were made.
+        details: `missing` and `extra` are the names of the calls that the criterion did not pair, if present.
+    """
+    called, asked = {call.name for call in made}, {call.name for call in wanted}
+    unpaired = [call for call in wanted if call.name in details.get("missing", asked)]
+    missing = next((call for call in unpaired if call.name not in called), None)
+    if missing is not None:
+        return CallProblem(_MISSING, missing.name or "", f"missing {call_text(missing)}")
+    for want in unpaired:
+        same = [call for call in made if call.name == want.name]
+        if not any(arguments_match(want.args, call.args, {}) is not False for call in same):
+            differences = ArgumentComparison().differences(want, same[0])
+            text = _differing(want.name or "", differences) or f"called {call_text(same[0])}"
+            return CallProblem(_WRONG, want.name or "", text)
+    extra = next((call for call in made if call.name not in asked), None)
+    return CallProblem(_EXTRA, extra.name or "", f"not expected: {call_text(extra)}") if extra else None

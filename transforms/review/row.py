@@ -1,0 +1,143 @@
+"""Makes the row of a scored conversation."""
+
+from collections.abc import Sequence
+from typing import NamedTuple, cast
+
+from turnwise.schemas.conversation import Conversation, Turn
+from turnwise.schemas.conversation_row import ConversationRow
+from turnwise.schemas.run import RunInfo
+from turnwise.schemas.values import JsonObject
+from turnwise.transforms.criteria.calls.tool_effects import ToolEffects
+from turnwise.transforms.effects.tool_catalog import ToolCatalog
+from turnwise.transforms.matching.ending import broke_off
+from turnwise.transforms.matching.sample import Sample
+from turnwise.transforms.review.calls import CallEffects, MadeCalls, agent_calls
+from turnwise.transforms.review.harm import harm_of
+from turnwise.transforms.review.problems import problems_of
+from turnwise.transforms.review.transcript import transcript_of
+from turnwise.transforms.review.why import one_line, why_of
+from turnwise.transforms.scoring.conversation import ScoredConversation
+from turnwise.transforms.scoring.verdict import Verdict
+from turnwise.transforms.text.times import rfc3339
+
+_MOST_REASON = 500
+
+
+class _Found(NamedTuple):
+    """What is wrong with a conversation, by its most severe problem."""
+
+    harm: float = 0.0
+    term: str | None = None
+    criterion: str | None = None
+    turn: int | None = None
+    why: str | None = None
+    cluster: str | None = None
+    cluster_label: str | None = None
+
+
+_NOTHING = _Found()
+
+
+def _found(scored: ScoredConversation, verdict: Verdict, effects: ToolEffects | None) -> _Found:
+    problems = problems_of(scored, verdict, effects)
+    if not problems:
+        return _NOTHING
+    worst, why = problems[0], why_of(problems[0], scored.sample)
+    return _Found(harm_of(problems), worst.term, worst.criterion, worst.turn, *why)
+
+
+class Reviewer:
+    """Makes the rows of a run's conversations."""
+
+    def __init__(self, run: RunInfo) -> None:
+        self._run = run
+        self._criterion = ToolEffects(tools=dict(run.tools))
+        self._undeclared = CallEffects(ToolCatalog(self._criterion.settings))
+
+    def row(self, scored: ScoredConversation, verdict: Verdict) -> ConversationRow:
+        """Returns the row of a conversation."""
+        sample, conversation, case = scored.sample, scored.sample.conversation, scored.sample.eval_case
+        effects = self._effects(sample)
+        made = [agent_calls(turn, effects) for turn in conversation.turns]
+        destructive = sum(calls.destructive for calls in made)
+        found = _found(scored, verdict, self._criterion if destructive else None)
+        tokens_in, tokens_out = _tokens(conversation.turns)
+        return {
+            "run_id": self._run.run_id,
+            "conversation_id": conversation.conversation_id,
+            "eval_id": case.eval_id if case else None,
+            "eval_set_id": case.eval_set_id if case else None,
+            "app_version": conversation.app_version,
+            "language": conversation.language,
+            "tags": sample.tags,
+            "verdict": verdict.status,
+            "reason": _reason(verdict, conversation),
+            "ended": conversation.ended,
+            "worst_criterion": found.criterion,
+            "worst_turn": found.turn,
+            "why": found.why,
+            "harm": found.harm,
+            "harm_term": found.term,
+            "cluster": found.cluster,
+            "cluster_label": found.cluster_label,
+            "turns": len(conversation.turns),
+            "tool_calls": sum(len(calls.calls) for calls in made),
+            "tool_errors": sum(calls.errors for calls in made),
+            "destructive_calls": destructive,
+            "latency_seconds": _seconds(conversation.turns),
+            "tokens_in": tokens_in,
+            "tokens_out": tokens_out,
+            "event_time": _event_time(sample),
+            "source": sample.record.source,
+            "position": sample.record.position,
+            "revision": conversation.revision,
+            "transcript": self._transcript(sample, made, effects, found.turn),
+        }
+
+    def _transcript(
+        self, sample: Sample, made: Sequence[MadeCalls], effects: CallEffects, kept: int | None
+    ) -> JsonObject | None:
+        if not self._run.transcripts:
+            return None
+        return cast(JsonObject, transcript_of(sample, made, effects, kept))
+
+    def _effects(self, sample: Sample) -> CallEffects:
+        """Returns the effects of a conversation's calls; shared by those that declare no tools."""
+        if sample.conversation.tools or (sample.eval_case is not None and sample.eval_case.tools):
+            return CallEffects(self._criterion.catalog(sample))
+        return self._undeclared
+
+
+def _reason(verdict: Verdict, conversation: Conversation) -> str | None:
+    """Returns why a conversation is not decided, or fails whatever its scores."""
+    if not verdict.reasons or (verdict.status == "PASS" and not broke_off(conversation)):
+        return None
+    return one_line("; ".join(verdict.reasons), _MOST_REASON)
+
+
+def _seconds(turns: Sequence[Turn]) -> float | None:
+    """Returns the sum of the durations of the turns; None: not all are logged, or there is no turn."""
+    stated = [turn.latency_ms for turn in turns if turn.latency_ms is not None]
+    return sum(stated) / 1000 if stated and len(stated) == len(turns) else None
+
+
+def _tokens(turns: Sequence[Turn]) -> tuple[int | None, int | None]:
+    """Returns the tokens that were read and written; None: not logged of all turns."""
+    usages = [turn.usage for turn in turns if turn.usage is not None]
+    if not usages or len(usages) < len(turns):
+        return None, None
+    return _sum([usage.input_tokens for usage in usages]), _sum([usage.output_tokens for usage in usages])
+
+
+def _sum(numbers: Sequence[int | None]) -> int | None:
+    stated = [number for number in numbers if number is not None]
+    return sum(stated) if len(stated) == len(numbers) else None
+
+
+def _event_time(sample: Sample) -> str | None:
+    """Returns the start of a conversation, or else the time of its first timed turn."""
+    conversation = sample.conversation
+    if conversation.start_time is not None:
+        return conversation.start_time
+    stated = (turn.timestamp for turn in conversation.turns if turn.timestamp is not None)
+    return next(map(rfc3339, stated), None)

@@ -1,0 +1,65 @@
+"""Makes the transcript of a sample: what was said and called, with what was expected beside it."""
+
+from collections.abc import Sequence
+
+from turnwise.schemas.conversation import Turn
+from turnwise.schemas.transcript import Transcript, TranscriptTurn
+from turnwise.transforms.matching.sample import Sample, TurnPair
+from turnwise.transforms.review.calls import NO_CALLS, CallEffects, MadeCalls, user_calls
+from turnwise.transforms.review.expected import expected_of_turn, expected_of_whole
+from turnwise.transforms.review.limit import limited
+
+
+def transcript_of(
+    sample: Sample, made: Sequence[MadeCalls], effects: CallEffects, kept: int | None = None
+) -> Transcript:
+    """Returns the transcript of a sample, at most 64 KiB of JSON.
+
+    Args:
+        sample: The conversation and its case.
+        made: The agent's calls, one entry a recorded turn.
+        effects: Effects of the tools.
+        kept: Index of the turn that is left out last.
+    """
+    calls = iter(made)
+    turns = [_turn(pair, next(calls) if pair.actual else NO_CALLS, effects) for pair in sample.pairs]
+    expected = expected_of_whole(sample.eval_case, effects) if sample.eval_case else None
+    return limited({"turns": turns, "expected": expected or None, "cut": False, "left_out": None}, kept)
+
+
+def _turn(pair: TurnPair, made: MadeCalls, effects: CallEffects) -> TranscriptTurn:
+    actual = pair.actual
+    if actual is None:
+        return {
+            "index": pair.index,
+            "label": pair.label,
+            "user": None,
+            "agent": None,
+            "tool_calls": [],
+            "seconds": None,
+            "expected": expected_of_turn(pair, effects),
+        }
+    turn: TranscriptTurn = {
+        "index": pair.index,
+        "label": pair.label,
+        "user": actual.user,
+        "agent": actual.agent,
+        "tool_calls": made.calls,
+        "seconds": None if actual.latency_ms is None else actual.latency_ms / 1000,
+        "expected": None if pair.expected is None else expected_of_turn(pair, effects),
+    }
+    _add_more(turn, actual, effects)
+    return turn
+
+
+def _add_more(turn: TranscriptTurn, actual: Turn, effects: CallEffects) -> None:
+    """Adds what only some turns have."""
+    if len(actual.agent_messages) > 1:
+        turn["messages"] = actual.agent_messages
+    if actual.user_tool_calls:
+        turn["user_tool_calls"] = user_calls(actual, effects).calls
+    if actual.transfers:
+        turn["transfers"] = actual.transfers
+    if actual.unknown_calls or actual.unknown_words or actual.unknown_latency:
+        doubts = (actual.unknown_calls, actual.unknown_words, actual.unknown_latency)
+        turn["unknown"] = [doubt for doubt in doubts if doubt]
