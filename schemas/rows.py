@@ -28,6 +28,9 @@ class ScoreRow(TypedDict):
         language: Language of the conversation (BCP 47).
         tags: Tags of the conversation and of its case.
         revision: In a stream, the revision of the conversation; the row with the highest one counts.
+        score_id: Key of the score: the same in every run for the same conversation, app version, case, turn
+            and criterion with the same parameters (and, if judged, the same judge). Rows of a conversation
+            have different ones; its revisions have the same.
 
     >>> import turnwise
     >>> turn = {"user": "Hi", "agent": "Hello", "expected": {"response": "Hello there"}}
@@ -55,6 +58,7 @@ class ScoreRow(TypedDict):
     language: str | None
     tags: list[str]
     revision: int
+    score_id: str
 
 
 class ResultRow(TypedDict):

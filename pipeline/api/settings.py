@@ -13,6 +13,7 @@ from turnwise.pipeline.settings.run import (
     RunSettings,
     check_rubrics,
     judge_settings,
+    judged_by,
     run_info,
 )
 from turnwise.schemas.config import ConfigError, EvalConfig
@@ -84,11 +85,12 @@ def _settings(options: Options, has_cases: bool) -> RunSettings:
     criteria = build_criteria(config)
     check_rubrics(criteria, has_cases, options.input_format)
     run = run_info(options.run_id, config)
+    judge = _judge(options, config.judge, run.run_id)
     return RunSettings(
-        run=run,
+        run=judged_by(run, judge),
         config=config,
         criteria=criteria,
-        judge=_judge(options, config.judge, run.run_id),
+        judge=judge,
         sample_rate=options.sample_rate,
         input=("conversations",),
         input_format=options.input_format,

@@ -2,8 +2,9 @@
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
+from hashlib import blake2b
 from math import inf
 from pathlib import Path
 from typing import NamedTuple
@@ -144,6 +145,7 @@ class RawOptions(RawJudgeOptions):
     fail_on: list[str] | None
     store: str | None
     store_app: str | None
+    no_transcripts: bool = False
     plugin: Sequence[str] = ()
 
 
@@ -170,10 +172,10 @@ def check_options(
     config = read_config(options.config)
     criteria = build_criteria(config)
     check_rubrics(criteria, bool(options.eval_cases), options.input_format)
-    run = run_info(options.run_id, config)
+    run = run_info(options.run_id, config, not options.no_transcripts)
     judge = judge_settings(options, config.judge, run.run_id)
     return RunSettings(
-        run=run,
+        run=judged_by(run, judge),
         config=config,
         criteria=criteria,
         judge=judge,
@@ -196,11 +198,18 @@ def check_options(
     )
 
 
-def run_info(run_id: str | None, config: EvalConfig) -> RunInfo:
+def run_info(run_id: str | None, config: EvalConfig, transcripts: bool = True) -> RunInfo:
     """Returns what is said of a run that starts now; its id is made from the time if none is given."""
     started = datetime.now(timezone.utc)
     time = started.isoformat(timespec="milliseconds").replace("+00:00", "Z")
-    return RunInfo(run_id or started.strftime("run-%Y%m%dT%H%M%S-%fZ"), time, config.slices)
+    name = run_id or started.strftime("run-%Y%m%dT%H%M%S-%fZ")
+    return RunInfo(name, time, config.slices, config.tools, transcripts=transcripts)
+
+
+def judged_by(run: RunInfo, judge: JudgeSettings) -> RunInfo:
+    """Returns a run with the digest of what decides its judge's answers: backend, model, generation settings."""
+    stated = judge.config.model_dump_json(include={"backend", "model", "generation_config"})
+    return replace(run, judge=blake2b(stated.encode(), digest_size=4).hexdigest())
 
 
 def check_rubrics(criteria: tuple[Criterion, ...], has_cases: bool, input_format: str) -> None:

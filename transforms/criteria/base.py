@@ -2,6 +2,8 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from functools import cached_property
+from hashlib import blake2b
 from math import inf, isfinite
 from typing import ClassVar, Literal, TypeAlias
 
@@ -113,6 +115,15 @@ class Criterion(BaseModel, ABC):
     def lacks_rubrics(self) -> bool:
         """Whether it scores by rubrics, and has none of its own."""
         return False
+
+    @cached_property
+    def digest(self) -> str:
+        """Digest of the name and the parameters, 8 hexadecimal digits."""
+        try:
+            fields = self.model_dump_json()
+        except ValueError:  # a field of an addition that has no JSON
+            fields = repr(self)
+        return blake2b(f"{self.name}\0{fields}".encode("utf-8", "replace"), digest_size=4).hexdigest()
 
     def overall(self, turns: Sequence[Score]) -> Score | None:
         """Sums up the turns of one conversation; None if no turn was scored at all.

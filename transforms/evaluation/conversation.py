@@ -58,4 +58,4 @@ def decide(scored: ScoredConversation, run: RunInfo) -> EvaluatedConversation:
     verdict = conversation_verdict(scored, RULES)
     result = evaluation_result(scored, verdict)
     row = result_row(sample, verdict, result.name, result_message(result, run))
-    return EvaluatedConversation(scored, verdict, list(score_rows(scored, run.run_id)), [row], result.parts())
+    return EvaluatedConversation(scored, verdict, list(score_rows(scored, run)), [row], result.parts())

@@ -14,10 +14,12 @@ from turnwise.schemas.rows import (
     ResultRow,
     ScoreRow,
 )
+from turnwise.schemas.run import RunInfo
 from turnwise.schemas.score import Score
 from turnwise.schemas.values import JsonObject
 from turnwise.transforms.criteria import CRITERIA
 from turnwise.transforms.matching.sample import Sample
+from turnwise.transforms.metrics.score_ids import ScoreIds, conversation_key, criterion_key
 from turnwise.transforms.metrics.significance import wilson_interval
 from turnwise.transforms.metrics.state import ONE, MetricsState, Tally
 from turnwise.transforms.scoring.conversation import ScoredConversation
@@ -41,19 +43,20 @@ class RowWindow(NamedTuple):
     revision: int
 
 
-def score_rows(scored: ScoredConversation, run_id: str) -> Iterator[ScoreRow]:
+def score_rows(scored: ScoredConversation, run: RunInfo) -> Iterator[ScoreRow]:
     """Yields one row per score: the turns of every criterion, then the conversation as a whole."""
     times, start, base = (
         _turn_times(scored.sample),
         scored.sample.conversation.start_time,
-        _base_row(scored.sample, run_id),
+        _base_row(scored.sample, run.run_id),
     )
+    key = conversation_key(scored.sample)
     for entry in scored.scores:
-        name = entry.criterion.name
+        name, ids = entry.criterion.name, ScoreIds(key, criterion_key(entry.criterion, run.judge))
         for turn, score in entry.turns:
-            yield _score_row(base, name, turn, score, times[turn])
+            yield _score_row(base, name, turn, score, times[turn], ids.of_turn(turn))
         if entry.overall is not None:
-            yield _score_row(base, name, None, entry.overall, start)
+            yield _score_row(base, name, None, entry.overall, start, ids.of_whole)
 
 
 def _turn_times(sample: Sample) -> list[str | None]:
@@ -86,10 +89,13 @@ def _base_row(sample: Sample, run_id: str) -> ScoreRow:
         "language": conversation.language,
         "tags": sample.tags,
         "revision": conversation.revision,
+        "score_id": "",
     }
 
 
-def _score_row(base: ScoreRow, criterion: str, turn: int | None, score: Score, time: str | None) -> ScoreRow:
+def _score_row(
+    base: ScoreRow, criterion: str, turn: int | None, score: Score, time: str | None, score_id: str
+) -> ScoreRow:
     return {
         **base,
         "turn_index": turn,
@@ -103,6 +109,7 @@ def _score_row(base: ScoreRow, criterion: str, turn: int | None, score: Score, t
         "details": score.details,
         "judge": None if score.judge is None else asdict(score.judge),
         "event_time": time,
+        "score_id": score_id,
     }
 
 
