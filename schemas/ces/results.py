@@ -10,7 +10,6 @@ from turnwise.schemas.ces.conversations import (
     ConversationMessage,
 )
 from turnwise.schemas.ces.metric_settings import EvaluationMetricsThresholds
-from turnwise.schemas.ces.personas import EvaluationPersona
 from turnwise.schemas.ces.result_parts import (
     CesSpanLatency,
     CesToolCallLatency,
@@ -23,7 +22,7 @@ from turnwise.schemas.ces.result_parts import (
     TaskCompletionResult,
     UserGoalSatisfactionResult,
 )
-from turnwise.schemas.ces.run_settings import EvaluationConfig, GoldenRunMethod
+from turnwise.schemas.ces.run_settings import EvaluationConfig, EvaluationPersona, GoldenRunMethod
 from turnwise.schemas.ces.status import Status
 from turnwise.schemas.proto.fields import (
     Bool,
