@@ -13,7 +13,7 @@ from turnwise.schemas.values import JsonObject, JsonValue
 from turnwise.transforms.formats.base import AUTO, FORMATS, EventReader, time_by
 from turnwise.transforms.formats.problems import checked, with_turns
 from turnwise.transforms.formats.spellings import as_text
-from turnwise.transforms.formats.unread import UNREAD, Unread
+from turnwise.transforms.formats.unread import UNREAD, gaps
 
 UNNUMBERED = -1
 _LARGEST_INDEX = 2**31 - 1
@@ -110,11 +110,8 @@ def add_clashes(
         return
     by_id = {event.event_id: event.record.data for event in kept}
     clashing = {event.event_id for event in given if not _says_same(event.record.data, by_id[event.event_id])}
-    unread = Unread()
-    for event_id in sorted(clashing):
-        fault = f"several different events have the id {event_id[:60]!r}; only the first is read"
-        unread.add(UNREAD, fault, calls=True, words=True)
-    unread.add_to_all(conversation.turns)
+    said = "several different events have the id {!r}; only the first is read"
+    gaps(UNREAD, (said.format(name[:60]) for name in sorted(clashing))).add_to_all(conversation.turns)
 
 
 def _says_same(left: bytes, right: bytes) -> bool:

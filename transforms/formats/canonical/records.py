@@ -177,14 +177,11 @@ def _repaired(data: bytes) -> Conversation:
         if raw and _TURN_FIELDS.isdisjoint(raw):
             shown = ", ".join(list(raw)[:8])
             raise ValueError(f"{_WHAT}: turns.{place}: none of a turn's fields (keys {shown})")
-        unread = Unread()
-        unread.keys(raw, _with_expectations(raw, _TURN_KEYS))
+        unread = Unread().keys(raw, _with_expectations(raw, _TURN_KEYS))
         unread_work(turn, raw, unread)
         _unread_times(turn, raw, unread)
         unread.add_to(turn)
-    beside = Unread()
-    beside.keys(value, _with_expectations(value, _FIELDS))
-    beside.add_to_all(conversation.turns)
+    Unread().keys(value, _with_expectations(value, _FIELDS)).add_to_all(conversation.turns)
     add_unread_expectations(conversation, value)
     return conversation
 
