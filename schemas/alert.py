@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from turnwise.schemas.alert_config import Level, Measure
+from turnwise.schemas.alert_config import Measure, ScoreLevel
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Alert:
     window_end: str
     app_version: str | None
     criterion: str
-    level: Level
+    level: ScoreLevel
     measure: Measure
     value: float
     count: int

@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-Level = Literal["conversation", "turn"]
+ScoreLevel = Literal["conversation", "turn"]
 Measure = Literal["mean", "pass_rate", "unscored_rate", "p50", "p90", "p99", "count"]
 RATES = ("pass_rate", "unscored_rate")
 
@@ -44,7 +44,7 @@ class AlertRule(BaseModel):
 
     name: str = Field(min_length=1, max_length=200)
     criterion: str
-    level: Level | None = None
+    level: ScoreLevel | None = None
     app_version: str = Field(default="*", min_length=1)
     measure: Measure
     below: float | None = None

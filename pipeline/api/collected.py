@@ -8,7 +8,7 @@ from turnwise.pipeline.api.result import RunResult
 from turnwise.pipeline.api.table import Table
 from turnwise.pipeline.report.counts import failure_counters, guesses_by_tool, run_counts
 from turnwise.pipeline.report.gates import gate_problems
-from turnwise.pipeline.report.judge import Usage, judge_document
+from turnwise.pipeline.report.judge import UsageByModel, judge_document
 from turnwise.pipeline.report.summary import Figures, summary_text
 from turnwise.pipeline.settings.run import RunSettings
 from turnwise.schemas.case import CaseKey, EvalCase
@@ -82,7 +82,7 @@ class Collected:
         self._counts["lost_conversations"] += 1
         self._fail([record_failure("score", error, sample.record, sample.conversation.conversation_id)])
 
-    def result(self, usage: Usage) -> RunResult:
+    def result(self, usage: UsageByModel) -> RunResult:
         """Returns everything; `usage` is the judge's usage."""
         run_id = self._settings.run.run_id
         sums = sorted(self._sums.items())

@@ -51,7 +51,7 @@ def list_tools(argv: Sequence[str]) -> int:
     load_plugins(options.plugin)
     check_log_format(options.input_format)
     config = read_config(options.config)
-    listing = _Listing(
+    listing = _ToolCollector(
         sort_settings(config.tools),
         LogReader(options.input_format, config.discovery_engine),
         CaseReader(config.ces),
@@ -102,7 +102,7 @@ def _setting(tool: ToolEffect) -> JsonObject:
     return setting if tool.effect == "read" else {**tool._asdict()}
 
 
-class _Listing:
+class _ToolCollector:
     """Collects tools. A declared effect takes precedence over a guess."""
 
     def __init__(self, settings: ToolSettings, logs: LogReader, cases: CaseReader) -> None:

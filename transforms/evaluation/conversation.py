@@ -11,7 +11,7 @@ from turnwise.transforms.criteria.base import MeasuredCriterion
 from turnwise.transforms.matching.sample import Sample
 from turnwise.transforms.metrics.rows import result_row, score_rows
 from turnwise.transforms.metrics.slices import slices_of
-from turnwise.transforms.metrics.state import MetricsState, Part
+from turnwise.transforms.metrics.state import MetricsState, SumPart
 from turnwise.transforms.scoring.conversation import ScoredConversation, score_conversation
 from turnwise.transforms.scoring.verdict import Rules, Verdict, conversation_verdict
 
@@ -32,7 +32,7 @@ class EvaluatedConversation(NamedTuple):
     verdict: Verdict
     scores: list[ScoreRow]
     results: list[ResultRow]
-    parts: list[Part]
+    parts: list[SumPart]
 
     def add_to(self, sums: dict[str, MetricsState]) -> None:
         """Adds the conversation to the sums of its app version ("" if unknown)."""

@@ -26,7 +26,11 @@ from turnwise.schemas.ces.conversations import (
     Span,
 )
 from turnwise.schemas.ces.messages import MESSAGES
-from turnwise.schemas.ces.result_parts import Outcome, OverallToolInvocationResult, SemanticSimilarityResult
+from turnwise.schemas.ces.result_parts import (
+    EvaluationOutcome,
+    OverallToolInvocationResult,
+    SemanticSimilarityResult,
+)
 from turnwise.schemas.ces.results import EvaluationResult, ScenarioResult, TurnReplayResult
 from turnwise.schemas.proto.fields import Int32, Map
 from turnwise.schemas.proto.json import Message, WireError
@@ -191,8 +195,8 @@ def test_lenient_reading(message, value, wire):
         (ToolMetrics(tool="t", pass_count=0), {"tool": "t"}),
         (HallucinationMetrics(score=0.0), {}),
         (HallucinationMetrics(score=-0.0), {"score": -0.0}),
-        (EvaluationResult(evaluation_status=Outcome.PASS), {"evaluationStatus": "PASS"}),
-        (EvaluationResult(evaluation_status=Outcome(99)), {"evaluationStatus": 99}),
+        (EvaluationResult(evaluation_status=EvaluationOutcome.PASS), {"evaluationStatus": "PASS"}),
+        (EvaluationResult(evaluation_status=EvaluationOutcome(99)), {"evaluationStatus": 99}),
         (CesConversation(input_types=[InputType(0), 7]), {"inputTypes": TWO_INPUTS}),
     ],
 )
