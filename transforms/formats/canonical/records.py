@@ -6,7 +6,14 @@ import msgspec
 from pydantic_core import from_json
 
 from turnwise.schemas.case import EvalCase
-from turnwise.schemas.conversation import Conversation, ExpectedOutcome, ExpectedTurn, ToolResponse, Turn
+from turnwise.schemas.conversation import (
+    APP_DETAILS,
+    Conversation,
+    ExpectedOutcome,
+    ExpectedTurn,
+    ToolResponse,
+    Turn,
+)
 from turnwise.schemas.values import JsonObject
 from turnwise.transforms.formats.canonical.expected import add_unread_expectations, read_fields, unread_work
 from turnwise.transforms.formats.canonical.strict import strict_case
@@ -22,7 +29,6 @@ from turnwise.transforms.formats.spellings import (
     users_actions,
 )
 from turnwise.transforms.formats.tool_declarations import (
-    APP_DETAILS,
     context_tools,
     declared_tools,
     is_foreign,
