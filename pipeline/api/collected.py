@@ -20,7 +20,7 @@ from turnwise.transforms.formats.readers import CaseReader, LogReader
 from turnwise.transforms.matching.cases import CaseIndex, match_case
 from turnwise.transforms.matching.sample import Sample
 from turnwise.transforms.metrics.rows import failure_rows, slice_rows, turn_rows, version_rows
-from turnwise.transforms.metrics.state import MetricsState
+from turnwise.transforms.metrics.state import MetricsState, add_conversation
 from turnwise.transforms.scoring.conversation import ScoredConversation
 from turnwise.transforms.scoring.inferred_effects import GuessCounts
 
@@ -75,7 +75,7 @@ class Collected:
         self._fail(scored.failures)
         self._scores += evaluated.scores
         self._results += evaluated.results
-        evaluated.add_to(self._sums)
+        add_conversation(self._sums, scored, evaluated.verdict, evaluated.parts)
 
     def lose(self, sample: Sample, error: BaseException) -> None:
         """Adds the failure of a conversation that could not be scored."""

@@ -11,7 +11,7 @@ from turnwise.transforms.matching.sample import Sample
 from turnwise.transforms.scoring.conversation import (
     ScoredConversation,
     judge_conversation,
-    score_conversation,
+    score_selected,
 )
 from turnwise.transforms.scoring.selection import Selection
 
@@ -50,13 +50,11 @@ async def score_all(
     try:
         for sample in samples:
             try:
-                scored = score_conversation(sample, selection.measured)
-                judged = selection.of(sample)
+                scored, asked = score_selected(sample, selection)
             except RAISED as error:
                 receiver.lose(sample, error)
                 continue
-            scored.sampled_out = judged.sampled_out
-            waiting.append((scored, asyncio.create_task(judge_conversation(scored, judged.asked, ask))))
+            waiting.append((scored, asyncio.create_task(judge_conversation(scored, asked, ask))))
             await asyncio.sleep(0)
             while waiting and (len(waiting) > most or waiting[0][1].done()):
                 await hand_over()

@@ -31,7 +31,7 @@ from turnwise.transforms.matching.sample import Sample
 from turnwise.transforms.scoring.conversation import (
     ScoredConversation,
     judge_conversation,
-    score_conversation,
+    score_selected,
 )
 from turnwise.transforms.scoring.selection import Selection
 
@@ -75,16 +75,14 @@ class JudgeFn(ScoringDoFn):
     ) -> Iterator[Any]:
         """Asks about a conversation, and yields those that are answered."""
         try:
-            scored = score_conversation(sample, self._selection.measured)
-            judged = self._selection.of(sample)
+            scored, asked = score_selected(sample, self._selection)
         except RAISED as error:
             yield self.lost(sample, error)
             return
-        scored.sampled_out = judged.sampled_out
-        if not judged.asked:
+        if not asked:
             yield from self.outputs(scored, timestamp)
             return
-        answered = self._judge.submit(judge_conversation(scored, judged.asked, self._judge.ask))
+        answered = self._judge.submit(judge_conversation(scored, asked, self._judge.ask))
         self._waiting.append(_Waiting(answered, scored, timestamp, window))
         while self._is_full() or self._waiting[0].answered.done():
             yield from self._answered(self._waiting.popleft())

@@ -11,7 +11,7 @@ from turnwise.transforms.criteria.base import MeasuredCriterion
 from turnwise.transforms.matching.sample import Sample
 from turnwise.transforms.metrics.rows import result_row, score_rows
 from turnwise.transforms.metrics.slices import slices_of
-from turnwise.transforms.metrics.state import MetricsState, SumPart
+from turnwise.transforms.metrics.state import SumPart
 from turnwise.transforms.scoring.conversation import ScoredConversation, score_conversation
 from turnwise.transforms.scoring.verdict import Rules, Verdict, conversation_verdict
 
@@ -34,14 +34,6 @@ class EvaluatedConversation(NamedTuple):
     results: list[ResultRow]
     parts: list[SumPart]
 
-    def add_to(self, sums: dict[str, MetricsState]) -> None:
-        """Adds the conversation to the sums of its app version ("" if unknown)."""
-        version = self.scored.sample.conversation.app_version or ""
-        state = sums.get(version)
-        if state is None:
-            state = sums[version] = MetricsState()
-        state.add(self.scored, self.verdict, self.parts)
-
 
 def evaluate_sample(
     sample: Sample, criteria: Sequence[MeasuredCriterion], run: RunInfo
@@ -57,5 +49,6 @@ def decide(scored: ScoredConversation, run: RunInfo) -> EvaluatedConversation:
         scored.slices = slices_of(sample, run.slices)
     verdict = conversation_verdict(scored, RULES)
     result = evaluation_result(scored, verdict)
-    row = result_row(sample, verdict, result.name, result_message(result, run))
-    return EvaluatedConversation(scored, verdict, list(score_rows(scored, run.run_id)), [row], result.parts())
+    message, parts = result_message(result, run), result.parts()
+    row = result_row(sample, verdict, result.name, message)
+    return EvaluatedConversation(scored, verdict, score_rows(scored, run.run_id), [row], parts)

@@ -1,6 +1,5 @@
 """Scored conversations and metrics as rows."""
 
-from collections.abc import Iterator
 from dataclasses import asdict
 from typing import NamedTuple
 
@@ -41,19 +40,17 @@ class RowWindow(NamedTuple):
     revision: int
 
 
-def score_rows(scored: ScoredConversation, run_id: str) -> Iterator[ScoreRow]:
-    """Yields one row per score: the turns of every criterion, then the conversation as a whole."""
-    times, start, base = (
-        _turn_times(scored.sample),
-        scored.sample.conversation.start_time,
-        _base_row(scored.sample, run_id),
-    )
+def score_rows(scored: ScoredConversation, run_id: str) -> list[ScoreRow]:
+    """Returns one row per score: the turns of every criterion, then the conversation as a whole."""
+    times, start = _turn_times(scored.sample), scored.sample.conversation.start_time
+    base, rows = _base_row(scored.sample, run_id), list[ScoreRow]()
     for entry in scored.scores:
         name = entry.criterion.name
         for turn, score in entry.turns:
-            yield _score_row(base, name, turn, score, times[turn])
+            rows.append(_score_row(base, name, turn, score, times[turn]))
         if entry.overall is not None:
-            yield _score_row(base, name, None, entry.overall, start)
+            rows.append(_score_row(base, name, None, entry.overall, start))
+    return rows
 
 
 def _turn_times(sample: Sample) -> list[str | None]:

@@ -259,6 +259,17 @@ class MetricsState:
         return merged
 
 
+def add_conversation(
+    sums: dict[str, MetricsState], scored: ScoredConversation, verdict: Verdict, parts: Iterable[SumPart]
+) -> None:
+    """Adds a conversation to the sums of its app version ("" if unknown); see `MetricsState.add`."""
+    version = scored.sample.conversation.app_version or ""
+    state = sums.get(version)
+    if state is None:
+        state = sums[version] = MetricsState()
+    state.add(scored, verdict, parts)
+
+
 def _overall_within(entry: CriterionScores, turns: frozenset[int]) -> Score | None:
     """Sums up some turns of a conversation; what was scored as a whole stays whole."""
     if not entry.turns:

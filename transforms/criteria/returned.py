@@ -1,4 +1,4 @@
-"""Checks what the methods of criteria return."""
+"""Checks what the methods of criteria return, and decides it by the thresholds."""
 
 from collections.abc import Sequence
 from inspect import isawaitable, iscoroutine
@@ -8,21 +8,71 @@ from typing import get_args
 
 from turnwise.schemas.score import Outcome, Score
 from turnwise.schemas.values import short_repr
-from turnwise.transforms.criteria.base import Criterion
+from turnwise.transforms.criteria.base import Criterion, JudgedCriterion
+from turnwise.transforms.criteria.reasons import why_overall, why_unpaired
+from turnwise.transforms.judging.prompts.statements import UNREAD, unread_reason
+from turnwise.transforms.matching.sample import Sample, TurnPair
 
 NO_REASON = "the criterion gave no value and no reason"
 _ROUNDING = 1e-9
 _SHOWN = 40
 
 
-def turn_scores(found: object) -> Sequence[Score]:
-    """Returns the scores that `score` returned for one turn.
+def turn_scores(criterion: Criterion, sample: Sample, pair: TurnPair, found: object) -> Sequence[Score]:
+    """Returns the scores of a turn with their outcomes.
+
+    Args:
+        criterion: The criterion.
+        sample: The scored sample.
+        pair: The turn.
+        found: What the criterion returned or raised for it.
 
     Raises:
-        TypeError: It returned something else than a Score, a list of Scores or None.
+        BaseException: What the criterion raised.
+        TypeError: It returned something else than a Score or a list of Scores, or a value is no number.
+        ValueError: A value is outside the criterion's scale, or an outcome is impossible.
     """
-    if found is None:
-        return ()
+    scores = (found,) if isinstance(found, Score) else _listed(found)
+    for score in scores:
+        decide_score(criterion, sample, pair, score)
+    return scores
+
+
+def overall_score(criterion: Criterion, sample: Sample, turns: Sequence[tuple[int, Score]]) -> Score | None:
+    """Returns the summary of the scores of the turns, by index; raises as `turn_scores` does."""
+    overall = one_score("overall", criterion.overall([score for _, score in turns]))
+    if overall is not None:
+        check_score(criterion, overall)
+        if overall.outcome == "FAIL" and overall.explanation is None:
+            overall.explanation = why_overall(turns) or criterion.why_failed(sample, None, overall)
+    return overall
+
+
+def decide_score(criterion: Criterion, sample: Sample, pair: TurnPair | None, score: Score) -> None:
+    """Checks a score and sets its outcome; one that fails says why, and what is wrong with its turn."""
+    if isinstance(criterion, JudgedCriterion):
+        _withhold_unread(criterion, score)
+    check_score(criterion, score)
+    criterion.gated(score)
+    if score.outcome == "FAIL":
+        if pair is not None and pair.label:
+            score.explanation = " ".join(filter(None, (why_unpaired(pair), score.explanation)))
+        elif score.explanation is None:
+            score.explanation = criterion.why_failed(sample, pair, score)
+
+
+def _withhold_unread(criterion: JudgedCriterion, score: Score) -> None:
+    """Takes the value of a score whose judge did not read all that it judged, unless it is the worst."""
+    unread = (score.details or {}).get(UNREAD)
+    is_worst = criterion.scale is not None and score.value == criterion.scale[0]
+    if isinstance(unread, int) and score.value is not None and not is_worst:
+        score.value, score.outcome, score.threshold = None, None, None
+        score.reason = unread_reason(unread)
+
+
+def _listed(found: object) -> Sequence[Score]:
+    if isinstance(found, BaseException):
+        raise found
     if not isinstance(found, list | tuple):
         raise _wrong("score", found, "a Score, a list of Scores, or None")
     for score in found:
@@ -32,9 +82,11 @@ def turn_scores(found: object) -> Sequence[Score]:
 
 
 def one_score(method: str, found: object) -> Score | None:
-    """Returns what a method returned; raises TypeError if it is neither a Score nor None."""
+    """Returns what a method returned, or raises what it raised; TypeError: neither a Score nor None."""
     if found is None or isinstance(found, Score):
         return found
+    if isinstance(found, BaseException):
+        raise found
     raise _wrong(method, found, "a Score or None")
 
 
