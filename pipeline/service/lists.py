@@ -82,8 +82,8 @@ def read_order(text: str) -> OrderBy:
     raise invalid("orderBy", f"{shown(text)} is not supported; use one of {known}")
 
 
-def read_filter(field: str, text: str, fields: Mapping[str, Field]) -> Sql | None:
-    """Returns the condition of a request's filter, None if it is empty; raises ServiceError."""
+def read_filter(field: str, text: str, fields: Mapping[str, Field]) -> list[Sql]:
+    """Returns the condition of a request's filter as a list, empty if it is empty; raises ServiceError."""
     with field_errors(field):
         parsed = parse_filter(text)
-        return None if parsed is None else condition_of(parsed, fields)
+        return [] if parsed is None else [condition_of(parsed, fields)]

@@ -109,13 +109,10 @@ def add_clashes(
     if len(given) == len(kept):
         return
     by_id = {event.event_id: event.record.data for event in kept}
-    clashing = {event.event_id for event in given if not _says_same(event.record.data, by_id[event.event_id])}
+    pairs = ((event.event_id, event.record.data, by_id[event.event_id]) for event in given)
+    clashing = {name for name, left, right in pairs if left != right and _content(left) != _content(right)}
     said = "several different events have the id {!r}; only the first is read"
     gaps(UNREAD, (said.format(name[:60]) for name in sorted(clashing))).add_to_all(conversation.turns)
-
-
-def _says_same(left: bytes, right: bytes) -> bool:
-    return left == right or _content(left) == _content(right)
 
 
 def _content(data: bytes) -> JsonObject:

@@ -7,7 +7,6 @@ from typing import Any
 
 import apache_beam as beam
 import msgspec
-from apache_beam.coders import Coder
 from apache_beam.pvalue import PCollection
 from apache_beam.transforms.userstate import ReadModifyWriteStateSpec
 from apache_beam.transforms.window import GlobalWindows
@@ -17,6 +16,7 @@ from turnwise.schemas.alert_config import AlertRule
 from turnwise.transforms.metrics.codec import packed, unpacked
 from turnwise.transforms.metrics.state import MetricsState
 from turnwise.transforms.streaming.alert_rules import evaluate_rule
+from turnwise.transforms.streaming.coders import MessagePackCoder
 from turnwise.transforms.streaming.durations import StreamRules
 from turnwise.transforms.streaming.windowed import WindowMetrics
 
@@ -35,21 +35,8 @@ _Windows = dict[float, _Window]
 """Start -> window."""
 
 
-class _WindowsCoder(Coder):
-    """Encodes windows as MessagePack."""
-
-    def encode(self, value: _Windows) -> bytes:
-        return msgspec.msgpack.encode(value)
-
-    def decode(self, encoded: bytes) -> _Windows:
-        return msgspec.msgpack.decode(encoded, type=_Windows)
-
-    def is_deterministic(self) -> bool:
-        return False
-
-
 class _RaiseFn(beam.DoFn):
-    WINDOWS = ReadModifyWriteStateSpec("windows", _WindowsCoder())
+    WINDOWS = ReadModifyWriteStateSpec("windows", MessagePackCoder(_Windows))
 
     def __init__(self, rules: StreamRules, alert_rules: Sequence[AlertRule]) -> None:
         self._rules = tuple(alert_rules)
@@ -105,10 +92,6 @@ class RaiseAlerts(beam.PTransform[PCollection[WindowMetrics], PCollection[Alert]
 
     def expand(self, windows: "PCollection[WindowMetrics]") -> "PCollection[Alert]":
         """Keys by app version; windows are compared with each other, so they share one global window."""
-        keyed = windows | "KeyWindows" >> beam.Map(_keyed)
+        keyed = windows | "KeyWindows" >> beam.WithKeys(lambda window: window.app_version)
         together = keyed | "AllWindows" >> beam.WindowInto(GlobalWindows())
         return together | "Raise" >> beam.ParDo(_RaiseFn(self._rules, self._alert_rules))
-
-
-def _keyed(window: WindowMetrics) -> tuple[str, WindowMetrics]:
-    return window.app_version, window

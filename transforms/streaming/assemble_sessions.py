@@ -39,9 +39,6 @@ class _IdentityCoder(beam.coders.Coder):
     def decode(self, encoded: Any) -> Any:
         return encoded
 
-    def is_deterministic(self) -> bool:
-        return False
-
 
 _SESSIONS = ReadModifyWriteStateSpec("sessions", _IdentityCoder())
 _CLOSING = TimerSpec("closing", TimeDomain.WATERMARK)

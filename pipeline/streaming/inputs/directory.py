@@ -4,13 +4,13 @@ import contextlib
 import os
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 
 from turnwise.pipeline.io.walking import Unreadable, shown_path
 from turnwise.pipeline.streaming.inputs.document import Document
 from turnwise.pipeline.streaming.inputs.line_file import GzipFoundError, LineFile
 from turnwise.pipeline.streaming.inputs.scanning import check_paths, find_files, root_of
-from turnwise.pipeline.streaming.inputs.source import Checkpoints, SourceRecord
+from turnwise.pipeline.streaming.inputs.source import Checkpoints, SourceRecord, StreamSource
 from turnwise.pipeline.streaming.inputs.watched import GIVEN_UP_SECONDS, Labels, WatchedFile
 
 _SCAN_SECONDS = 0.1
@@ -22,14 +22,12 @@ _DOCUMENTS = (".json", ".gz", ".avro")
 _FileKey = tuple[int, int]
 
 
-class DirectorySource:
+class DirectorySource(StreamSource):
     """Reads the records of files as they appear and grow, each record once.
 
     A file is identified by its inode: a renamed file continues, and a file that replaces another is new.
     `.json`, `.gz` and `.avro` are read when they are complete; all other files line by line as they grow.
     """
-
-    is_finished = False
 
     def __init__(
         self,
@@ -215,9 +213,6 @@ class DirectorySource:
                 problem = file.unfinished()
                 lines += [f"{shown_path(file.path)}: {problem}"] if problem else []
         return sorted(lines)
-
-    def settle(self, places: Iterable[tuple[str, int]]) -> None:
-        """Does nothing: progress is stored in the checkpoints."""
 
     def backlog(self) -> int | None:
         """Returns the number of bytes not yet read in the files found so far."""

@@ -1,6 +1,5 @@
 """Common parts of the sources that read messages from a broker."""
 
-from collections.abc import Sequence
 from hashlib import blake2b
 
 from turnwise.pipeline.io.records import oversized_error
@@ -9,20 +8,6 @@ from turnwise.schemas.failure import KEPT_RECORD_BYTES
 from turnwise.schemas.proto.scalars import timestamp_nanos
 
 _LARGEST_POSITION = (1 << 63) - 1
-
-
-class MessageSource:
-    """Base class of sources of whole messages that the broker keeps until they are settled."""
-
-    is_finished = False
-
-    def last_items(self) -> Sequence[SourceRecord]:
-        """Returns nothing: the broker delivers messages again that were not polled."""
-        return ()
-
-    def unread(self) -> Sequence[str]:
-        """Returns nothing: messages arrive whole."""
-        return ()
 
 
 def message_position(message_id: str) -> int:
