@@ -135,7 +135,11 @@ class EvalConfig(BaseModel):
 
 
 def load_json_object(text: str, name: str) -> JsonObject:
-    """Parses a JSON object; raises ConfigError for any other value and for duplicate keys."""
+    """Parses a JSON object.
+
+    Raises:
+        ConfigError: It is any other value, or a key stands in it twice.
+    """
     try:
         value = json.loads(text, object_pairs_hook=_without_duplicates)
     except (ValueError, RecursionError) as error:

@@ -131,7 +131,11 @@ def read_any_config(config: Config | None) -> EvalConfig:
 
 
 def with_criteria(config: EvalConfig, criteria: Mapping[str, Any] | None) -> EvalConfig:
-    """Returns a config with these criteria; raises ConfigError if it names some itself."""
+    """Returns a config with these criteria.
+
+    Raises:
+        ConfigError: The config names some itself.
+    """
     if criteria is None:
         return config
     if "criteria" in config.model_fields_set:

@@ -100,7 +100,14 @@ def _estimate(pipeline: beam.Pipeline, logs: Source, cases: Source | None, setti
 
 
 def run_to_the_end(pipeline: beam.Pipeline) -> PipelineResult:
-    """Runs a pipeline and waits for its end; raises the error that made it fail."""
+    """Runs a pipeline and waits for its end.
+
+    Raises:
+        AuthenticationError: The judge was refused.
+        ConfigError: A setting cannot be used.
+        OSError: A disk or network failed.
+        KeyboardInterrupt: A signal ended the run.
+    """
     calm_collector()
     # Beam also logs, with a traceback, every error that it raises.
     for name in ("common", "direct.executor"):

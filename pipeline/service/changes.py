@@ -30,7 +30,11 @@ _MICROSECOND = 1000
 
 
 def create_evaluation(service: Service, request: CreateEvaluationRequest) -> JsonObject:
-    """Creates an evaluation and returns it. Raises ServiceError."""
+    """Creates an evaluation and returns it.
+
+    Raises:
+        ServiceError: The request is invalid, or there is an evaluation of that name.
+    """
     service.check_writable()
     with field_errors("parent"):
         checked_name("app", request.parent)

@@ -18,7 +18,11 @@ from turnwise.schemas.values import JsonObject
 
 
 def get_evaluation(service: Service, name: str, computed: Collection[str] = COMPUTED) -> JsonObject:
-    """Returns an evaluation with the given computed fields. Raises ServiceError."""
+    """Returns an evaluation with the given computed fields.
+
+    Raises:
+        ServiceError: There is none of that name.
+    """
     with field_errors("name"):
         checked_name("evaluation", name)
 

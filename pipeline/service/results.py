@@ -21,7 +21,11 @@ from turnwise.schemas.values import JsonObject
 
 
 def get_evaluation_result(service: Service, name: str) -> JsonObject:
-    """Returns a result. Raises ServiceError."""
+    """Returns a result.
+
+    Raises:
+        ServiceError: There is none of that name.
+    """
     with field_errors("name"):
         checked_name("result", name)
     found = service.store.read(lambda connection: find_result(connection, name))

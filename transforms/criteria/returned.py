@@ -82,7 +82,12 @@ def _listed(found: object) -> Sequence[Score]:
 
 
 def one_score(method: str, found: object) -> Score | None:
-    """Returns what a method returned, or raises what it raised; TypeError: neither a Score nor None."""
+    """Returns what a method returned.
+
+    Raises:
+        TypeError: It is neither a Score nor None.
+        BaseException: What the method raised.
+    """
     if found is None or isinstance(found, Score):
         return found
     if isinstance(found, BaseException):
@@ -91,7 +96,11 @@ def one_score(method: str, found: object) -> Score | None:
 
 
 async def awaited_score(method: str, found: object) -> Score | None:
-    """Awaits what a method returned; raises TypeError if it is no coroutine, or its result is no score."""
+    """Awaits what a method returned.
+
+    Raises:
+        TypeError: It is no coroutine, or its result is no score.
+    """
     if not isawaitable(found):
         raise _wrong(method, found, f"a coroutine (`async def {method}`)")
     return one_score(method, await found)

@@ -47,7 +47,11 @@ class ReplyCache:
     """
 
     def __init__(self, path: str):
-        """Opens or creates the file; raises ConfigError if it cannot be used."""
+        """Opens or creates the file.
+
+        Raises:
+            ConfigError: It cannot be used.
+        """
         self._path = path
         self._connection = open_cache_file(path)
         self._queue: SimpleQueue[_Item] = SimpleQueue()

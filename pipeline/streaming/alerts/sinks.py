@@ -44,7 +44,11 @@ class FileAlertSink:
         self._path, self._file = path, AlertFile(path)
 
     def send(self, alerts: Sequence[Alert]) -> None:
-        """Appends the alerts that are not in the file."""
+        """Appends the alerts that are not in the file.
+
+        Raises:
+            AlertError: The file cannot be written.
+        """
         try:
             self._file.append(self._file.missing(alerts))
         except OSError as error:
@@ -58,7 +62,11 @@ class RecordedAlertSink:
         self._sink, self._path, self._file = sink, path, AlertFile(path)
 
     def send(self, alerts: Sequence[Alert]) -> None:
-        """Sends the alerts that are not in the file, one at a time, and appends each after it was sent."""
+        """Sends the alerts that are not in the file, one at a time, and appends each after it was sent.
+
+        Raises:
+            AlertError: An alert could not be sent, or the file cannot be written.
+        """
         try:
             for alert in self._file.missing(alerts):
                 self._sink.send([alert])
@@ -91,7 +99,11 @@ class WebhookAlertSink:
         self._opener = urllib.request.build_opener(_NoRedirect)
 
     def send(self, alerts: Sequence[Alert]) -> None:
-        """Posts each alert. Tries three times, unless the answer is 4xx other than 408 and 429."""
+        """Posts each alert. Tries three times, unless the answer is 4xx other than 408 and 429.
+
+        Raises:
+            AlertError: An alert could not be sent.
+        """
         for alert in alerts:
             _with_retries(lambda alert=alert: self._post(alert), self._pause, self._shown)  # type: ignore[misc]
 
@@ -143,7 +155,11 @@ class PubSubAlertSink:
         self._topic, self._timeout = topic, timeout
 
     def send(self, alerts: Sequence[Alert]) -> None:
-        """Publishes alerts and waits until the service has accepted them."""
+        """Publishes alerts and waits until the service has accepted them.
+
+        Raises:
+            AlertError: At least one alert could not be sent.
+        """
         from google.api_core.exceptions import GoogleAPIError
         from google.auth.exceptions import GoogleAuthError
 

@@ -51,7 +51,11 @@ class LinesSource(StreamSource):
         return self._is_ended and not self._items and self._error is None
 
     def poll(self, limit: int) -> Sequence[SourceRecord]:
-        """Returns the records that have arrived, at most `limit`; raises OSError."""
+        """Returns the records that have arrived, at most `limit`.
+
+        Raises:
+            OSError: The pipe cannot be read.
+        """
         with self._changed:
             items = [self._items.popleft() for _ in range(min(limit, len(self._items)))]
             self._held -= sum(_ITEM_BYTES + len(item.data) for item in items)

@@ -36,7 +36,16 @@ def message_item(
     event_time: float | None = None,
     published: float | None = None,
 ) -> SourceRecord:
-    """Returns the record of a message; with an error if it is larger than `limit` bytes."""
+    """Returns the record of a message.
+
+    Args:
+        source: Name of the source.
+        position: Number of the message in the source.
+        data: Content of the message.
+        limit: A larger message, in bytes, gives a record with an error and the start of its content.
+        event_time: Seconds since the epoch; None: not stated by the message.
+        published: Seconds since the epoch; None: not stated by the broker.
+    """
     if len(data) > limit:
         error = oversized_error(limit)
         return SourceRecord(source, position, data[:KEPT_RECORD_BYTES], event_time, error, published)

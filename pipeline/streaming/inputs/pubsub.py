@@ -150,7 +150,11 @@ _DAY_SECONDS = 86_400
 
 
 def pubsub_name(uri: str) -> tuple[str, bool]:
-    """Returns the resource name in a URI and whether it is a topic; raises ConfigError."""
+    """Returns the resource name in a URI and whether it is a topic.
+
+    Raises:
+        ConfigError: It is no subscription or topic.
+    """
     match = _NAME.fullmatch(uri.removeprefix(SCHEME))
     if not match:
         raise ConfigError(
