@@ -6,7 +6,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, field_validator
 from pydantic.alias_generators import to_camel
 
-from turnwise.schemas.alert_config import AlertRule
+from turnwise.schemas.alert import AlertRule
 from turnwise.schemas.ces.limits import check_thresholds
 from turnwise.schemas.ces.metric_settings import EvaluationMetricsThresholds
 from turnwise.schemas.judge_config import JudgeConfig

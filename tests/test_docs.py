@@ -17,7 +17,7 @@ from tests.documentation import DOCS, PAGES, ROOT, TEXT, page, table
 from turnwise.pipeline.cli.arguments import add_arguments
 from turnwise.pipeline.service.arguments import add_serve_arguments
 from turnwise.pipeline.service.mcp.tools import TOOLS
-from turnwise.schemas.alert_config import AlertRule
+from turnwise.schemas.alert import AlertRule
 from turnwise.schemas.config import EvalConfig
 from turnwise.schemas.failure import Stage
 from turnwise.schemas.judge_config import JudgeConfig

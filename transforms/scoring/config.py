@@ -6,7 +6,7 @@ from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
 
-from turnwise.schemas.alert_config import AlertRule
+from turnwise.schemas.alert import AlertRule
 from turnwise.schemas.config import ConfigError, EvalConfig, load_json_object
 from turnwise.schemas.judge_config import snake_case
 from turnwise.schemas.values import JsonObject, JsonValue

@@ -4,8 +4,7 @@ from fnmatch import fnmatchcase
 from hashlib import sha256
 from typing import NamedTuple
 
-from turnwise.schemas.alert import Alert
-from turnwise.schemas.alert_config import AlertRule, ScoreLevel
+from turnwise.schemas.alert import Alert, AlertRule, ScoreLevel
 from turnwise.schemas.proto.scalars import nanos_timestamp
 from turnwise.transforms.criteria import CRITERIA
 from turnwise.transforms.metrics.rows import status_tally

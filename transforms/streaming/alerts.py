@@ -11,8 +11,7 @@ from apache_beam.pvalue import PCollection
 from apache_beam.transforms.userstate import ReadModifyWriteStateSpec
 from apache_beam.transforms.window import GlobalWindows
 
-from turnwise.schemas.alert import Alert
-from turnwise.schemas.alert_config import AlertRule
+from turnwise.schemas.alert import Alert, AlertRule
 from turnwise.transforms.metrics.codec import packed, unpacked
 from turnwise.transforms.metrics.state import MetricsState
 from turnwise.transforms.streaming.alert_rules import evaluate_rule

@@ -5,8 +5,7 @@ from typing import Any
 import apache_beam as beam
 from apache_beam.pvalue import PCollection
 
-from turnwise.schemas.arrival import Arrival
-from turnwise.schemas.record import Record
+from turnwise.schemas.record import Arrival, Record
 from turnwise.transforms.beam.parse import Parsed, ParsingDoFn, parse_with
 from turnwise.transforms.formats.readers import LogReader
 from turnwise.transforms.text.times import epoch_seconds

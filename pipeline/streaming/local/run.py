@@ -36,8 +36,13 @@ from turnwise.pipeline.streaming.local.engine import Engine, StreamLimits
 from turnwise.pipeline.streaming.local.in_flight import InFlightRecords
 from turnwise.pipeline.streaming.local.live import LiveView
 from turnwise.pipeline.streaming.local.metrics_files import MetricsFiles
-from turnwise.pipeline.streaming.local.runtime import EarlierCounted, EarlierSessions, Runtime, open_runtime
-from turnwise.pipeline.streaming.local.steps import LocalStream
+from turnwise.pipeline.streaming.local.steps import (
+    EarlierCounted,
+    EarlierSessions,
+    LocalStream,
+    Runtime,
+    open_runtime,
+)
 from turnwise.pipeline.streaming.local.storage import StreamStorage
 from turnwise.schemas.config import ConfigError
 from turnwise.transforms.judging.progress import JUDGING

@@ -9,13 +9,16 @@ from time import time
 from typing import Any
 
 from turnwise.pipeline.streaming.local.checkpoints import SourceCheckpoints
-from turnwise.pipeline.streaming.local.conversation_store import ConversationStore, StoredConversation, key_of
-from turnwise.pipeline.streaming.local.counts import loss_counts, outcome_counts
+from turnwise.pipeline.streaming.local.conversation_store import (
+    ConversationStore,
+    PreviousProcesses,
+    StoredConversation,
+    key_of,
+)
+from turnwise.pipeline.streaming.local.counts import WindowSums, loss_counts, outcome_counts
 from turnwise.pipeline.streaming.local.database import disk_errors, open_database, prune
 from turnwise.pipeline.streaming.local.in_flight import InFlightRecords, Place
-from turnwise.pipeline.streaming.local.previous_processes import PreviousProcesses
 from turnwise.pipeline.streaming.local.segments import TABLES, SegmentId, Segments
-from turnwise.pipeline.streaming.local.sums import WindowSums
 from turnwise.transforms.metrics.state import MetricsState
 from turnwise.transforms.streaming.durations import StreamRules
 from turnwise.transforms.streaming.outcome import Contribution, RecordOutcome, too_late
