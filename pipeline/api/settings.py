@@ -27,7 +27,6 @@ from turnwise.transforms.scoring.verdict import STATUS
 
 Config: TypeAlias = EvalConfig | Mapping[str, Any] | str | os.PathLike[str]
 
-
 _OPTION = re.compile(r"--(?=[a-z])")
 _NONE = type(None)
 _TYPES: tuple[tuple[str, Any, str], ...] = (

@@ -32,7 +32,6 @@ _LOCAL_SLOTS = 64
 DEFAULT_CACHE = Path.home() / ".cache/turnwise/replies.sqlite"
 """Default file of the judge cache."""
 
-
 DEFAULT_OUTPUT_FORMAT = "jsonl"
 
 

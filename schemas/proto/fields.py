@@ -93,7 +93,6 @@ Implicit = Annotated[T, Field(exclude_if=not_)]
 Repeated = Annotated[list[T], Field(exclude_if=not_)]
 Map = Annotated[dict[Text, T], Field(exclude_if=not_)]
 
-
 _NO_NUMBER = -(2**31)
 _LONGEST_NAME = 100
 

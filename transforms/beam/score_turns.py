@@ -26,7 +26,6 @@ STATISTICS = "statistics"
 SCORES = "scores"
 RESULTS = "results"
 
-
 _BATCH = 64
 
 

@@ -51,7 +51,6 @@ def evaluate_rule(rule: AlertRule, window: WindowMetrics, baseline: MetricsState
 
 
 def _tally(state: MetricsState, rule: AlertRule) -> tuple[ScoreLevel, Tally]:
-    """Returns the level and sums of a rule's criterion."""
     if rule.criterion == STATUS:
         return "conversation", status_tally(state)
     if rule.level is not None:
@@ -71,7 +70,6 @@ def _level_tally(state: MetricsState, criterion: str, level: ScoreLevel) -> Tall
 
 
 def _measured(rule: AlertRule, tally: Tally) -> tuple[float | None, int]:
-    """Returns the measured value and the number of values behind it."""
     decided, everything = tally.passes + tally.fails, tally.scored + tally.unscored
     if rule.measure == "pass_rate":
         return (tally.passes / decided if decided else None), decided

@@ -91,6 +91,10 @@ class RaiseAlerts(beam.PTransform[PCollection[WindowMetrics], PCollection[Alert]
 
     def expand(self, windows: "PCollection[WindowMetrics]") -> "PCollection[Alert]":
         """Keys by app version; windows are compared with each other, so they share one global window."""
-        keyed = windows | "KeyWindows" >> beam.WithKeys(lambda window: window.app_version)
+        keyed = windows | "KeyWindows" >> beam.Map(_keyed)
         together = keyed | "AllWindows" >> beam.WindowInto(GlobalWindows())
         return together | "Raise" >> beam.ParDo(_RaiseFn(self._rules, self._alert_rules))
+
+
+def _keyed(window: WindowMetrics) -> tuple[str, WindowMetrics]:
+    return window.app_version, window

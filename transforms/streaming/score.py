@@ -34,12 +34,10 @@ class _Outcomes:
         """Does nothing."""
 
     def give(self, evaluated: EvaluatedConversation, timestamp: Timestamp | None) -> list[Any]:
-        """Returns the outcome."""
         seconds = time() if timestamp is None else timestamp.micros / 1e6
         return [TaggedOutput(OUTCOMES, scored_outcome(evaluated, seconds, self._run_id))]
 
     def finish(self) -> list[Any]:
-        """Returns nothing."""
         return []
 
 

@@ -84,8 +84,6 @@ class _MetricLinesFn(beam.DoFn):
 
 
 class _WriteFn(beam.DoFn):
-    """Writes a batch of lines as one file."""
-
     def __init__(self, directory: str) -> None:
         self._directory = directory
 

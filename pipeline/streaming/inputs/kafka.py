@@ -204,7 +204,6 @@ def _settings(uri: KafkaTopic, on_error: Callable[["KafkaError"], None]) -> dict
 
 
 def _is_recoverable(error: "KafkaError") -> bool:
-    """Returns whether the client recovers from an error by itself."""
     from confluent_kafka import KafkaError
 
     return error.retriable() or error.code() in (KafkaError._PARTITION_EOF, KafkaError._MAX_POLL_EXCEEDED)

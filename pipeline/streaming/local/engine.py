@@ -29,7 +29,6 @@ class BackgroundThread:
     """Runs calls one after the other in a daemon thread, which does not block the end of the process."""
 
     def __init__(self, name: str) -> None:
-        """Starts the thread."""
         self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
         Thread(target=self._work, name=name, daemon=True).start()
 

@@ -70,12 +70,10 @@ def conversation(value: JsonObject) -> canonical.Conversation:
 
 
 def _raw_turns(value: JsonObject) -> list[JsonObject]:
-    """Returns the raw turns of a validated conversation."""
     return value.get("turns") or ([{"messages": value["messages"]}] if value.get("messages") else [])
 
 
 def _unread(raw: JsonObject) -> Unread:
-    """Returns the unread parts of a logged turn."""
     unread = Unread().keys(raw, _HOLDER_KEYS)
     for message in raw.get("messages") or ():
         unread.keys(message, _HOLDER_KEYS)
@@ -147,7 +145,6 @@ def _add_message(turn: canonical.Turn, message: ces.ConversationMessage, said: l
 
 
 def _tool_names(message: ces.CesToolCall | ces.CesToolResponse) -> tuple[str | None, str | None]:
-    """Returns the short name and the resource name of a tool."""
     toolset = message.toolset_tool
     if toolset is not None:
         return toolset.tool_id, f"{toolset.toolset}/tools/{toolset.tool_id}"

@@ -78,7 +78,6 @@ def chat_conversation(value: JsonValue, fallback_id: str) -> Conversation:
 
 
 def _unread(record: JsonObject, messages: Sequence[JsonObject]) -> Unread:
-    """Returns the unread parts of a record outside its turns."""
     unread = Unread().keys(record, _KEYS_WITH_TRAJ if record.get("messages") is None else _KEYS)
     for message in messages:
         if message.get("role") in SKIPPED_ROLES:
@@ -114,13 +113,10 @@ def _expected_outcome(record: JsonObject) -> JsonObject | None:
 def _turns(messages: Sequence[JsonObject]) -> list[Turn]:
     turns = [_turn(group, i) for i, group in enumerate(_turn_groups(messages))]
     check_calls(turns)
-    if turns and all(map(_is_not_agents, messages)):
+    others = (m for m in messages if m.get("role") not in SKIPPED_ROLES)
+    if turns and all(by_user(m) or is_answer(m) for m in others):
         gaps(NO_ANSWER, ["no message is the agent's: its answers are not in the log"]).add_to(turns[0])
     return turns
-
-
-def _is_not_agents(message: JsonObject) -> bool:
-    return by_user(message) or is_answer(message) or message.get("role") in SKIPPED_ROLES
 
 
 def _end(record: JsonObject, messages: Sequence[JsonObject]) -> End:
