@@ -183,10 +183,7 @@ class AssembleConversations(beam.PTransform[PCollection[tuple[str, ConversationE
     """
 
     def __init__(
-        self,
-        rules: StreamRules,
-        earlier: ClosedLookup = none_earlier,
-        reader: LogReader | None = None,
+        self, rules: StreamRules, earlier: ClosedLookup = none_earlier, reader: LogReader | None = None
     ) -> None:
         """Sets the rules of the assembly.
 

@@ -28,11 +28,7 @@ from turnwise.transforms.formats.spellings import (
     usage_fields,
     users_actions,
 )
-from turnwise.transforms.formats.tool_declarations import (
-    context_tools,
-    declared_tools,
-    is_foreign,
-)
+from turnwise.transforms.formats.tool_declarations import context_tools, declared_tools, is_foreign
 from turnwise.transforms.formats.unread import Unread, add_leap, check_calls, snake
 from turnwise.transforms.matching.cases import inline_case
 
