@@ -107,6 +107,7 @@ def run_to_the_end(pipeline: beam.Pipeline) -> PipelineResult:
         ConfigError: A setting cannot be used.
         OSError: A disk or network failed.
         KeyboardInterrupt: A signal ended the run.
+        SystemExit: Code of a plugin raised it.
     """
     calm_collector()
     # Beam also logs, with a traceback, every error that it raises.
@@ -127,7 +128,7 @@ def run_to_the_end(pipeline: beam.Pipeline) -> PipelineResult:
             raise KeyboardInterrupt from None
         # Beam wraps an error that it cannot recreate.
         cause = error.__cause__ or error.__context__
-        raise (cause if isinstance(cause, OSError) else error) from None
+        raise (cause if isinstance(cause, OSError | SystemExit) else error) from None
     finally:
         close_judges()
 

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from turnwise.pipeline.cli.arguments import add_plugin_argument, format_help
 from turnwise.pipeline.io.records import OTHER_SUFFIXES, SUFFIXES, split_records, unzipped
-from turnwise.pipeline.io.terminal import printable, say
+from turnwise.pipeline.io.terminal import counted, printable, say
 from turnwise.pipeline.io.walking import Unreadable, files_at, shown_path
 from turnwise.pipeline.settings.config_file import read_config
 from turnwise.pipeline.settings.extras import check_places
@@ -59,9 +59,10 @@ def list_tools(argv: Sequence[str]) -> int:
     _each_record([*options.log, *options.eval_cases], listing.add, listing.problems)
     say(_text(listing.tools))
     guessed = sum(tool.is_guess for tool in listing.tools.values())
-    print(f"{len(listing.tools)} tools, {guessed} of them guessed by name", file=sys.stderr)
+    print(f"{counted(len(listing.tools), 'tool')}, {guessed} of them guessed by name", file=sys.stderr)
     if listing.problems:
-        say(f"{len(listing.problems)} records not read: {printable(listing.problems[0])}", sys.stderr)
+        unread = counted(len(listing.problems), "record")
+        say(f"{unread} not read: {printable(listing.problems[0])}", sys.stderr)
     return 1 if listing.problems and not listing.was_read else 0
 
 

@@ -6,8 +6,10 @@ from math import isclose, isfinite
 from numbers import Real
 from typing import get_args
 
+from pydantic_core import from_json, to_json
+
 from turnwise.schemas.score import Outcome, Score
-from turnwise.schemas.values import short_repr
+from turnwise.schemas.values import JsonObject, short_repr
 from turnwise.transforms.criteria.base import Criterion, JudgedCriterion
 from turnwise.transforms.criteria.reasons import why_overall, why_unpaired
 from turnwise.transforms.judging.prompts.statements import UNREAD, unread_reason
@@ -16,6 +18,7 @@ from turnwise.transforms.matching.sample import Sample, TurnPair
 NO_REASON = "the criterion gave no value and no reason"
 _ROUNDING = 1e-9
 _SHOWN = 40
+_BUILT_IN = "turnwise.transforms.criteria."
 
 
 def turn_scores(criterion: Criterion, sample: Sample, pair: TurnPair, found: object) -> Sequence[Score]:
@@ -63,7 +66,7 @@ def decide_score(criterion: Criterion, sample: Sample, pair: TurnPair | None, sc
 
 def _withhold_unread(criterion: JudgedCriterion, score: Score) -> None:
     """Takes the value of a score whose judge did not read all that it judged, unless it is the worst."""
-    unread = (score.details or {}).get(UNREAD)
+    unread = score.details.get(UNREAD) if isinstance(score.details, dict) else None
     is_worst = criterion.scale is not None and score.value == criterion.scale[0]
     if isinstance(unread, int) and score.value is not None and not is_worst:
         score.value, score.outcome, score.threshold = None, None, None
@@ -109,17 +112,37 @@ async def awaited_score(method: str, found: object) -> Score | None:
 def check_score(criterion: Criterion, score: Score) -> None:
     """Makes the value of a score a plain float, and gives a score without a value a reason.
 
-    A value that is not finite is left as it is.
+    A value that is not finite is left as it is. The details of a plugin's score become plain JSON values.
 
     Raises:
-        TypeError: The value is no number.
+        TypeError: The value is no number, or the details hold what JSON cannot.
         ValueError: The value is outside the criterion's scale, or the outcome is impossible.
     """
     value, scale = score.value, criterion.scale
+    if score.details is not None and not criterion.__class__.__module__.startswith(_BUILT_IN):
+        score.details = _json_object(score.details)
     if value.__class__ is not float or score.outcome is not None:
         value = _complete(score)
     if value is not None and scale is not None and not scale[0] <= value <= scale[1]:
         _check_outside(criterion, value, scale)
+
+
+def _json_object(details: object) -> JsonObject:
+    """Returns details with numpy's scalars and arrays as numbers and lists."""
+    try:
+        found = from_json(to_json(details, inf_nan_mode="null", fallback=_builtin))
+    except (ValueError, RecursionError) as error:
+        raise TypeError(f"the details cannot be written as JSON: {error}") from None
+    if isinstance(found, dict):
+        return found
+    raise TypeError(f"the details are {short_repr(details, _SHOWN)}, a {_type(details)}; needed is a dict")
+
+
+def _builtin(value: object) -> object:
+    found = value.tolist() if hasattr(value, "tolist") else value
+    if type(found) is type(value):
+        raise TypeError(f"{short_repr(value, _SHOWN)}, a {_type(value)}")
+    return found
 
 
 def _complete(score: Score) -> float | None:

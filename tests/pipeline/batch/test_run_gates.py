@@ -202,11 +202,11 @@ NOTHING = {
     "broken records": ("{\n[\n", "2 records and conversations failed"),
     "eval cases": (
         json.dumps({"eval_id": "e", "turns": [{"user": "hi", "response": "hello"}]}) + "\n",
-        "1 records and conversations failed",
+        "1 record or conversation failed",
     ),
     "nothing to measure": (
         json.dumps({"conversation_id": "a", "turns": [{"user": "hi", "agent": "hello"}]}) + "\n",
-        "1 conversations have no value by any criterion",
+        "1 conversation has no value by any criterion",
     ),
 }
 
