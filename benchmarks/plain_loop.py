@@ -23,7 +23,7 @@ from turnwise.transforms.formats.readers import LogReader
 from turnwise.transforms.matching.cases import CaseIndex
 from turnwise.transforms.matching.sample import Sample
 from turnwise.transforms.metrics.rows import turn_rows, version_rows
-from turnwise.transforms.metrics.state import MetricsState
+from turnwise.transforms.metrics.state import MetricsState, add_conversation
 from turnwise.transforms.scoring.config import build_criteria
 
 
@@ -47,7 +47,7 @@ def score_file(logs: Path, output: Path, config: Path, run: RunInfo) -> dict[str
                 evaluated = evaluate_sample(case, criteria, run)
                 scores.write(evaluated.scores)
                 results.write(evaluated.results)
-                evaluated.add_to(states)
+                add_conversation(states, evaluated.scored, evaluated.verdict, evaluated.parts)
     return states
 
 

@@ -5,14 +5,7 @@ from typing import Annotated, Literal, NamedTuple
 import msgspec
 from msgspec import Meta
 
-from turnwise.schemas.conversation import (
-    CanonicalModel,
-    Expectation,
-    ExpectedTurn,
-    Rubric,
-    Share,
-    ToolCall,
-)
+from turnwise.schemas.conversation import CanonicalModel, Expectation, ExpectedTurn, Rubric, Share, ToolCall
 from turnwise.schemas.tools import ToolDeclaration
 from turnwise.schemas.values import JsonObject
 

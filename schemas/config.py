@@ -6,7 +6,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, field_validator
 from pydantic.alias_generators import to_camel
 
-from turnwise.schemas.alert_config import AlertRule
+from turnwise.schemas.alert import AlertRule
 from turnwise.schemas.ces.limits import check_thresholds
 from turnwise.schemas.ces.metric_settings import EvaluationMetricsThresholds
 from turnwise.schemas.judge_config import JudgeConfig
@@ -135,7 +135,11 @@ class EvalConfig(BaseModel):
 
 
 def load_json_object(text: str, name: str) -> JsonObject:
-    """Parses a JSON object; raises ConfigError for any other value and for duplicate keys."""
+    """Parses a JSON object.
+
+    Raises:
+        ConfigError: It is any other value, or a key stands in it twice.
+    """
     try:
         value = json.loads(text, object_pairs_hook=_without_duplicates)
     except (ValueError, RecursionError) as error:

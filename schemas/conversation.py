@@ -12,9 +12,13 @@ from turnwise.schemas.values import JsonObject, JsonValue
 Milliseconds = Annotated[float, Meta(ge=0, le=3.15576e14)]
 """A duration within the range of a proto3 Duration (10,000 years)."""
 
-
 Share = Annotated[float, Meta(ge=0, le=1)]
 """A fraction, 0..1."""
+
+APP_DETAILS, GROUNDING = "app_details", "grounding"
+"""Keys of `Conversation.meta`, each with one entry per turn: null, or `{agent: {instructions,
+tool_declarations}}` for the first, and the sources that the model itself looked up for the second.
+"""
 
 
 class CanonicalModel(msgspec.Struct):

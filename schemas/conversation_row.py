@@ -44,6 +44,16 @@ class ConversationRow(TypedDict):
         revision: In a stream, the revision of the conversation; the row with the highest one counts.
         transcript: What was said and called, with what was expected beside it, at most 64 KiB:
             [transcripts](outputs.md#transcripts). Null: with `--no_transcripts`.
+
+    >>> import turnwise
+    >>> call = {"name": "book_slot", "args": {"date": "2026-08-07"}}
+    >>> turn = {"user": "Hi", "agent": "Hello", "expected": {"tool_calls": [call]}}
+    >>> log = {"conversation_id": "c1", "turns": [turn]}
+    >>> result = turnwise.evaluate(log, criteria={"tool_effects_v1": 1.0})
+    >>> [(row["verdict"], row["harm_term"], row["why"]) for row in result.conversations]
+    [('FAIL', 'missing_writes', 'turn 0: missing book_slot(date: 2026-08-07)')]
+    >>> result.conversations[0]["transcript"]["turns"][0]["agent"]
+    'Hello'
     """
 
     run_id: str

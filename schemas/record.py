@@ -1,6 +1,8 @@
-"""Raw records with their source."""
+"""Raw records with their source, and with their times in a stream."""
 
 from typing import NamedTuple
+
+import msgspec
 
 
 class Receipt(NamedTuple):
@@ -62,3 +64,21 @@ class Record(NamedTuple):
     def settles(self) -> tuple[Receipt, ...]:
         """Returns the receipts that are settled when the record's outcome is stored."""
         return self.receipts if self.receipts or self.closing else (Receipt(self.source, self.position),)
+
+
+class Arrival(msgspec.Struct, frozen=True):
+    """A record of a stream.
+
+    Attributes:
+        source: File, topic or subscription.
+        position: Number of the record in its source: 1-based line, index, or offset.
+        data: UTF-8 JSON text.
+        event_time: Seconds since the epoch.
+        watermark: Watermark of the source at the time of reading, seconds since the epoch; 0.0: unknown.
+    """
+
+    source: str
+    position: int
+    data: bytes
+    event_time: float
+    watermark: float = 0.0

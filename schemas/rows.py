@@ -2,6 +2,7 @@
 
 from typing import TypedDict
 
+from turnwise.schemas.conversation_row import ConversationRow
 from turnwise.schemas.values import JsonObject
 
 
@@ -250,6 +251,7 @@ class FailureRow(TypedDict):
 TABLES: dict[str, type] = {
     "scores": ScoreRow,
     "results": ResultRow,
+    "conversations": ConversationRow,
     "metrics_by_app_version": MetricsByAppVersionRow,
     "metrics_by_turn": MetricsByTurnRow,
     "metrics_by_slice": MetricsBySliceRow,

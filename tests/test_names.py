@@ -1,6 +1,8 @@
-"""A criterion, format, judge or sink is named in its own file only: adding one touches no other."""
+"""A criterion, format, judge or sink is named in its own file only, and a class name stands for one thing."""
 
 import ast
+import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -35,16 +37,20 @@ ALLOWED = {
     "jsonl": {"pipeline/settings/run.py"},
 }
 ORDINARY_WORDS = {"turnwise", "none"}
+TREES = {
+    path.relative_to(ROOT).as_posix(): ast.parse(path.read_text(encoding="utf-8"))
+    for layer in ("schemas", "transforms", "pipeline")
+    for path in (ROOT / layer).rglob("*.py")
+}
 
 
 def places() -> dict[str, set[str]]:
     """Returns every text of the code with the files that it stands in."""
     found: dict[str, set[str]] = {}
-    for layer in ("schemas", "transforms", "pipeline"):
-        for path in (ROOT / layer).rglob("*.py"):
-            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-                if isinstance(node, ast.Constant) and isinstance(node.value, str):
-                    found.setdefault(node.value, set()).add(path.relative_to(ROOT).as_posix())
+    for path, tree in TREES.items():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                found.setdefault(node.value, set()).add(path)
     return found
 
 
@@ -69,3 +75,22 @@ def test_the_exceptions_are_needed() -> None:
 
 def _any_below(paths: set[str], start: str) -> bool:
     return any(path.startswith(start) for path in paths)
+
+
+def _defined(tree: ast.Module) -> Iterator[str]:
+    """Yields the names of all classes of a module, nested ones too, and of its type aliases."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ClassDef):
+            yield node.name
+    for node in tree.body:
+        target = node.targets[0] if isinstance(node, ast.Assign) else getattr(node, "target", None)
+        if isinstance(target, ast.Name) and re.fullmatch(r"_?[A-Z]\w*[a-z]\w*", target.id):
+            yield target.id
+
+
+def test_a_class_name_stands_for_one_thing() -> None:
+    files: dict[str, list[str]] = {}
+    for path, tree in TREES.items():
+        for name in _defined(tree):
+            files.setdefault(name, []).append(path)
+    assert {name: found for name, found in files.items() if len(found) > 1} == {}

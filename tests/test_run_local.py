@@ -25,7 +25,7 @@ esac
 """
 BASE = ["venv", "pip requirements.lock", "pip ."]
 RUN = ["turnwise run --help"]
-REST = ["pip requirements-test.lock"]
+REST = ["pip requirements-test.lock", "pip requirements-pandas.lock"]
 CHECKS = ["ruff check .", "ruff format --check", "mypy", "python -m pytest"]
 
 
@@ -35,8 +35,8 @@ class Checkout:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.log = folder / "log"
-        for name in ("run_local.sh", "requirements.lock", "requirements-test.lock", "pyproject.toml"):
-            shutil.copy(ROOT / name, folder / name)
+        for path in (ROOT / "run_local.sh", ROOT / "pyproject.toml", *ROOT.glob("requirements*.lock")):
+            shutil.copy(path, folder / path.name)
         (folder / "python").write_text(PYTHON)
         (folder / "python").chmod(0o755)
 
@@ -78,6 +78,7 @@ def test_the_tests_install_the_rest_on_top(checkout: Checkout) -> None:
     [
         ("requirements.lock", BASE, [*BASE[:2], *REST, *BASE[2:]]),
         ("requirements-test.lock", [], [*BASE[:2], *REST, *BASE[2:]]),
+        ("requirements-pandas.lock", [], [*BASE[:2], *REST, *BASE[2:]]),
         ("pyproject.toml", BASE[2:], BASE[2:]),
     ],
 )
@@ -97,7 +98,9 @@ def test_another_python_begins_anew(checkout: Checkout) -> None:
     assert checkout.call("run", "--help", VERSION="3.13.0") == [*BASE, *RUN]
 
 
-@pytest.mark.parametrize("step", ["requirements.lock", "requirements-test.lock", "."])
+@pytest.mark.parametrize(
+    "step", ["requirements.lock", "requirements-test.lock", "requirements-pandas.lock", "."]
+)
 def test_an_installation_that_failed_is_made_up_for(checkout: Checkout, step: str) -> None:
     checkout.call("test", status=1, FAILS=step)
     done = checkout.call("test")

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from turnwise.schemas.case import EvalCase
     from turnwise.schemas.config import ConfigError, EvalConfig
     from turnwise.schemas.conversation import Conversation, Turn
+    from turnwise.schemas.conversation_row import ConversationRow
     from turnwise.schemas.record import Record
     from turnwise.schemas.rows import (
         FailureRow,
@@ -44,6 +45,7 @@ __all__ = [
     "Backend",
     "ConfigError",
     "Conversation",
+    "ConversationRow",
     "EvalCase",
     "EvalConfig",
     "EventReader",
@@ -93,6 +95,7 @@ _MODULES = {
     "schemas.case": ("EvalCase",),
     "schemas.config": ("ConfigError", "EvalConfig"),
     "schemas.conversation": ("Conversation", "Turn"),
+    "schemas.conversation_row": ("ConversationRow",),
     "schemas.record": ("Record",),
     "schemas.rows": (
         "FailureRow",

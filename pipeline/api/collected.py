@@ -8,11 +8,12 @@ from turnwise.pipeline.api.result import RunResult
 from turnwise.pipeline.api.table import Table
 from turnwise.pipeline.report.counts import failure_counters, guesses_by_tool, run_counts
 from turnwise.pipeline.report.gates import gate_problems
-from turnwise.pipeline.report.judge import Usage, judge_document
+from turnwise.pipeline.report.judge import UsageByModel, judge_document
 from turnwise.pipeline.report.summary import Figures, summary_text
 from turnwise.pipeline.settings.run import RunSettings
 from turnwise.schemas.case import CaseKey, EvalCase
 from turnwise.schemas.conversation import Conversation
+from turnwise.schemas.conversation_row import ConversationRow
 from turnwise.schemas.failure import RAISED, Failure, record_failure
 from turnwise.schemas.rows import FailureRow, ResultRow, ScoreRow
 from turnwise.transforms.evaluation.conversation import decide
@@ -20,7 +21,7 @@ from turnwise.transforms.formats.readers import CaseReader, LogReader
 from turnwise.transforms.matching.cases import CaseIndex, match_case
 from turnwise.transforms.matching.sample import Sample
 from turnwise.transforms.metrics.rows import failure_rows, slice_rows, turn_rows, version_rows
-from turnwise.transforms.metrics.state import MetricsState
+from turnwise.transforms.metrics.state import MetricsState, add_conversation
 from turnwise.transforms.scoring.conversation import ScoredConversation
 from turnwise.transforms.scoring.inferred_effects import GuessCounts
 
@@ -37,6 +38,7 @@ class Collected:
         self._sums: dict[str, MetricsState] = {}
         self._scores: list[ScoreRow] = []
         self._results: list[ResultRow] = []
+        self._conversations: list[ConversationRow] = []
         self._failures: list[FailureRow] = []
         self._unused: list[str] = []
 
@@ -75,14 +77,15 @@ class Collected:
         self._fail(scored.failures)
         self._scores += evaluated.scores
         self._results += evaluated.results
-        evaluated.add_to(self._sums)
+        self._conversations += evaluated.conversations
+        add_conversation(self._sums, scored, evaluated.verdict, evaluated.parts)
 
     def lose(self, sample: Sample, error: BaseException) -> None:
         """Adds the failure of a conversation that could not be scored."""
         self._counts["lost_conversations"] += 1
         self._fail([record_failure("score", error, sample.record, sample.conversation.conversation_id)])
 
-    def result(self, usage: Usage) -> RunResult:
+    def result(self, usage: UsageByModel) -> RunResult:
         """Returns everything; `usage` is the judge's usage."""
         run_id = self._settings.run.run_id
         sums = sorted(self._sums.items())
@@ -100,6 +103,7 @@ class Collected:
             problems=tuple(problems),
             scores=Table("scores", self._scores),
             results=Table("results", self._results),
+            conversations=Table("conversations", self._conversations),
             metrics_by_app_version=Table("metrics_by_app_version", versions),
             metrics_by_turn=Table("metrics_by_turn", turns),
             metrics_by_slice=Table("metrics_by_slice", slices),

@@ -25,9 +25,9 @@ from turnwise.transforms.formats.readers import CaseReader, LogReader, is_one_re
 
 T = TypeVar("T", Conversation, EvalCase)
 
-Path: TypeAlias = str | os.PathLike[str]
-ConversationInput: TypeAlias = Path | Mapping[str, Any] | Conversation
-CaseInput: TypeAlias = Path | Mapping[str, Any] | EvalCase
+AnyPath: TypeAlias = str | os.PathLike[str]
+ConversationInput: TypeAlias = AnyPath | Mapping[str, Any] | Conversation
+CaseInput: TypeAlias = AnyPath | Mapping[str, Any] | EvalCase
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from typing import Literal
 
 from turnwise.pipeline.api.table import Table
 from turnwise.pipeline.io.terminal import counted
+from turnwise.schemas.conversation_row import ConversationRow
 from turnwise.schemas.rows import (
     FailureRow,
     MetricsByAppVersionRow,
@@ -27,6 +28,7 @@ class RunResult:
         problems: Why the status is not PASS, one line each.
         scores: One row a score.
         results: One row a conversation; `result` is a CES EvaluationResult in proto3 JSON.
+        conversations: One row a conversation: why it should be read and how early, figures, what was said.
         metrics_by_app_version: Figures by app version and criterion.
         metrics_by_turn: Figures by app version, criterion and turn index.
         metrics_by_slice: Figures by app version, criterion and slice.
@@ -50,6 +52,7 @@ class RunResult:
     problems: tuple[str, ...]
     scores: Table[ScoreRow]
     results: Table[ResultRow]
+    conversations: Table[ConversationRow]
     metrics_by_app_version: Table[MetricsByAppVersionRow]
     metrics_by_turn: Table[MetricsByTurnRow]
     metrics_by_slice: Table[MetricsBySliceRow]

@@ -3,31 +3,17 @@
 import asyncio
 from collections import deque
 from collections.abc import Iterable
-from typing import Protocol
 
+from turnwise.pipeline.api.collected import Collected
 from turnwise.schemas.failure import RAISED
 from turnwise.transforms.judging.ask import Ask
 from turnwise.transforms.matching.sample import Sample
-from turnwise.transforms.scoring.conversation import (
-    ScoredConversation,
-    judge_conversation,
-    score_conversation,
-)
+from turnwise.transforms.scoring.conversation import ScoredConversation, judge_conversation, score_selected
 from turnwise.transforms.scoring.selection import Selection
 
 
-class Receiver(Protocol):
-    """Receives scored conversations and failed samples."""
-
-    def add(self, scored: ScoredConversation) -> None:
-        """Receives a scored conversation."""
-
-    def lose(self, sample: Sample, error: BaseException) -> None:
-        """Receives a sample whose scoring raised an exception."""
-
-
 async def score_all(
-    samples: Iterable[Sample], selection: Selection, ask: Ask, most: int, receiver: Receiver
+    samples: Iterable[Sample], selection: Selection, ask: Ask, most: int, receiver: Collected
 ) -> None:
     """Scores samples and passes them on in order.
 
@@ -50,13 +36,11 @@ async def score_all(
     try:
         for sample in samples:
             try:
-                scored = score_conversation(sample, selection.measured)
-                judged = selection.of(sample)
+                scored, asked = score_selected(sample, selection)
             except RAISED as error:
                 receiver.lose(sample, error)
                 continue
-            scored.sampled_out = judged.sampled_out
-            waiting.append((scored, asyncio.create_task(judge_conversation(scored, judged.asked, ask))))
+            waiting.append((scored, asyncio.create_task(judge_conversation(scored, asked, ask))))
             await asyncio.sleep(0)
             while waiting and (len(waiting) > most or waiting[0][1].done()):
                 await hand_over()

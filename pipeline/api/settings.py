@@ -28,7 +28,6 @@ from turnwise.transforms.scoring.verdict import STATUS
 
 Config: TypeAlias = EvalConfig | Mapping[str, Any] | str | os.PathLike[str]
 
-
 _OPTION = re.compile(r"--(?=[a-z])")
 _NONE = type(None)
 _TYPES: tuple[tuple[str, Any, str], ...] = (
@@ -133,7 +132,11 @@ def read_any_config(config: Config | None) -> EvalConfig:
 
 
 def with_criteria(config: EvalConfig, criteria: Mapping[str, Any] | None) -> EvalConfig:
-    """Returns a config with these criteria; raises ConfigError if it names some itself."""
+    """Returns a config with these criteria.
+
+    Raises:
+        ConfigError: The config names some itself.
+    """
     if criteria is None:
         return config
     if "criteria" in config.model_fields_set:

@@ -21,7 +21,7 @@ from turnwise.transforms.beam.judge_turns import JudgeTurns
 from turnwise.transforms.beam.match import USED, MatchCases, count_unused_cases
 from turnwise.transforms.beam.metrics import MetricsFn
 from turnwise.transforms.beam.parse import FAILURES, JoinSessions, ParseConversations, ParseEvalCases
-from turnwise.transforms.beam.score_turns import RESULTS, SCORES, STATISTICS, ScoreTurns
+from turnwise.transforms.beam.score_turns import ROW_TABLES, STATISTICS, ScoreTurns
 from turnwise.transforms.ces.aggregates import VersionSums, aggregated_metrics
 from turnwise.transforms.formats.events import may_hold_events
 from turnwise.transforms.formats.readers import CaseReader, LogReader
@@ -56,8 +56,8 @@ def build(root: beam.Pipeline, logs: Source, cases: Source | None, settings: Run
     for part, conversations in parts.items():
         matched = conversations | f"MatchCases{part}" >> MatchCases(eval_cases)
         scored = matched["matched"] | f"ScoreTurns{part}" >> _scoring(settings)
-        sink.write_table(scored[SCORES], "scores", part)
-        sink.write_table(scored[RESULTS], "results", part)
+        for table in ROW_TABLES:
+            sink.write_table(scored[table], table, part)
         used.append(matched[USED])
         states.append(scored[STATISTICS] | f"Metrics{part}" >> beam.CombinePerKey(MetricsFn()))
         failures += [matched[FAILURES], scored[FAILURES]]

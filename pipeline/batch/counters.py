@@ -3,7 +3,7 @@
 from apache_beam.metrics.metric import MetricsFilter
 from apache_beam.runners.runner import PipelineResult
 
-from turnwise.pipeline.report.judge import Usage
+from turnwise.pipeline.report.judge import UsageByModel
 from turnwise.transforms.beam.counters import NAMESPACE
 from turnwise.transforms.beam.judge_turns import JUDGE_USAGE, UNUSABLE
 from turnwise.transforms.judging.limits.counts import JudgeUsage
@@ -18,9 +18,9 @@ def counters(result: PipelineResult, namespace: str = NAMESPACE) -> dict[str, in
     return found
 
 
-def judge_usage(result: PipelineResult) -> Usage:
+def judge_usage(result: PipelineResult) -> UsageByModel:
     """Returns what was asked of every model."""
-    usage: Usage = {}
+    usage: UsageByModel = {}
     for name, number in counters(result, JUDGE_USAGE).items():
         model, _, figure = name.rpartition("|")
         own = usage.setdefault(model, JudgeUsage())

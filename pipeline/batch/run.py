@@ -100,7 +100,15 @@ def _estimate(pipeline: beam.Pipeline, logs: Source, cases: Source | None, setti
 
 
 def run_to_the_end(pipeline: beam.Pipeline) -> PipelineResult:
-    """Runs a pipeline and waits for its end; raises the error that made it fail."""
+    """Runs a pipeline and waits for its end.
+
+    Raises:
+        AuthenticationError: The judge was refused.
+        ConfigError: A setting cannot be used.
+        OSError: A disk or network failed.
+        KeyboardInterrupt: A signal ended the run.
+        SystemExit: Code of a plugin raised it.
+    """
     calm_collector()
     # Beam also logs, with a traceback, every error that it raises.
     for name in ("common", "direct.executor"):
@@ -120,7 +128,7 @@ def run_to_the_end(pipeline: beam.Pipeline) -> PipelineResult:
             raise KeyboardInterrupt from None
         # Beam wraps an error that it cannot recreate.
         cause = error.__cause__ or error.__context__
-        raise (cause if isinstance(cause, OSError) else error) from None
+        raise (cause if isinstance(cause, OSError | SystemExit) else error) from None
     finally:
         close_judges()
 

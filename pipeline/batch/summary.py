@@ -15,7 +15,7 @@ from turnwise.pipeline.io.sinks.base import find_service
 from turnwise.pipeline.io.terminal import LONGEST_LINE, complain, printable, say
 from turnwise.pipeline.report.counts import RunCounts, guesses_by_tool, run_counts
 from turnwise.pipeline.report.gates import gate_problems
-from turnwise.pipeline.report.judge import Usage, judge_document
+from turnwise.pipeline.report.judge import UsageByModel, judge_document
 from turnwise.pipeline.report.missed import lost_places, missed_conversations, names_text
 from turnwise.pipeline.report.summary import Figures, summary_text
 from turnwise.pipeline.settings.run import RunSettings
@@ -73,7 +73,7 @@ def _replaced(settings: RunSettings, results: int) -> tuple[int | None, str]:
 
 
 def _run_document(
-    settings: RunSettings, counts: RunCounts, usage: Usage, problems: Sequence[str], status: int
+    settings: RunSettings, counts: RunCounts, usage: UsageByModel, problems: Sequence[str], status: int
 ) -> JsonObject:
     return {
         "run_id": settings.run.run_id,

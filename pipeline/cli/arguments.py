@@ -44,12 +44,7 @@ def _add_input(group: argparse._ArgumentGroup) -> None:
         "conversation logs: files, directories or globs; with --streaming also - (standard input), "
         "pubsub:projects/P/subscriptions/S, kafka://HOST:PORT/TOPIC?group=G (required)",
     )
-    group.add_argument(
-        "--input_format",
-        default=AUTO,
-        metavar="FORMAT",
-        help=format_help(),
-    )
+    group.add_argument("--input_format", default=AUTO, metavar="FORMAT", help=format_help())
     _add_paths(group, "--eval_cases", "eval cases: files, directories, globs or URLs of stores")
     add_plugin_argument(group)
     group.add_argument(
@@ -131,9 +126,7 @@ def _add_judge(group: argparse._ArgumentGroup) -> None:
 
 def _add_output(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
-        "--output",
-        metavar="DIR",
-        help="directory of the run's files (required, but not with --estimate)",
+        "--output", metavar="DIR", help="directory of the run's files (required, but not with --estimate)"
     )
     formats = ", ".join(f"{name} ({kind.help})" for name, kind in sorted(file_formats().items()))
     group.add_argument(
@@ -143,16 +136,15 @@ def _add_output(group: argparse._ArgumentGroup) -> None:
         help=f"format of the tables: {formats} (default: {DEFAULT_OUTPUT_FORMAT})",
     )
     group.add_argument("--overwrite", action="store_true", help="replace an earlier run in DIR")
+    group.add_argument(
+        "--no_transcripts", action="store_true", help="keep no words and calls of conversations"
+    )
     group.add_argument("--run_id", metavar="ID", help="id of the run (default: from its start time)")
     group.add_argument(
-        "--store",
-        metavar="URL",
-        help=f"also write results and failures to a store: {services()}",
+        "--store", metavar="URL", help=f"also write results and failures to a store: {services()}"
     )
     group.add_argument(
-        "--store_app",
-        metavar="APP",
-        help="projects/P/locations/L/apps/A: app of results that name none",
+        "--store_app", metavar="APP", help="projects/P/locations/L/apps/A: app of results that name none"
     )
 
 

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from turnwise.pipeline.cli.arguments import add_plugin_argument, format_help
 from turnwise.pipeline.io.records import OTHER_SUFFIXES, SUFFIXES, split_records, unzipped
-from turnwise.pipeline.io.terminal import printable, say
+from turnwise.pipeline.io.terminal import counted, printable, say
 from turnwise.pipeline.io.walking import Unreadable, files_at, shown_path
 from turnwise.pipeline.settings.config_file import read_config
 from turnwise.pipeline.settings.extras import check_places
@@ -51,7 +51,7 @@ def list_tools(argv: Sequence[str]) -> int:
     load_plugins(options.plugin)
     check_log_format(options.input_format)
     config = read_config(options.config)
-    listing = _Listing(
+    listing = _ToolCollector(
         sort_settings(config.tools),
         LogReader(options.input_format, config.discovery_engine),
         CaseReader(config.ces),
@@ -59,9 +59,10 @@ def list_tools(argv: Sequence[str]) -> int:
     _each_record([*options.log, *options.eval_cases], listing.add, listing.problems)
     say(_text(listing.tools))
     guessed = sum(tool.is_guess for tool in listing.tools.values())
-    print(f"{len(listing.tools)} tools, {guessed} of them guessed by name", file=sys.stderr)
+    print(f"{counted(len(listing.tools), 'tool')}, {guessed} of them guessed by name", file=sys.stderr)
     if listing.problems:
-        say(f"{len(listing.problems)} records not read: {printable(listing.problems[0])}", sys.stderr)
+        unread = counted(len(listing.problems), "record")
+        say(f"{unread} not read: {printable(listing.problems[0])}", sys.stderr)
     return 1 if listing.problems and not listing.was_read else 0
 
 
@@ -102,7 +103,7 @@ def _setting(tool: ToolEffect) -> JsonObject:
     return setting if tool.effect == "read" else {**tool._asdict()}
 
 
-class _Listing:
+class _ToolCollector:
     """Collects tools. A declared effect takes precedence over a guess."""
 
     def __init__(self, settings: ToolSettings, logs: LogReader, cases: CaseReader) -> None:

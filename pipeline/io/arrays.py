@@ -17,7 +17,7 @@ class ArrayFault(NamedTuple):
     problem: str
 
 
-class _Part(NamedTuple):
+class _ArrayPart(NamedTuple):
     text: bytes
     ends_at: bytes
 
@@ -53,7 +53,7 @@ def element_texts(text: bytes) -> Iterator[bytes | ArrayFault]:
         is_ended = part.ends_at == b"]"
 
 
-def _whole_ones(part: _Part) -> Iterator[bytes]:
+def _whole_ones(part: _ArrayPart) -> Iterator[bytes]:
     """Yields the elements of a part; of a truncated part only a complete object."""
     if part.ends_at:
         yield from _run_together(part.text) if part.text else ()
@@ -61,7 +61,7 @@ def _whole_ones(part: _Part) -> Iterator[bytes]:
         yield part.text
 
 
-def _faults(part: _Part, number: int, found: int) -> Iterator[ArrayFault]:
+def _faults(part: _ArrayPart, number: int, found: int) -> Iterator[ArrayFault]:
     if not part.ends_at:
         what = f"from element {number + 1} on nothing was read"
         yield ArrayFault(part.text, f"the array is cut off, or a bracket or a quote is missing: {what}")
@@ -99,7 +99,7 @@ def _is_broken(text: bytes) -> bool:
     return False
 
 
-def _split(text: bytes) -> Iterator[_Part]:
+def _split(text: bytes) -> Iterator[_ArrayPart]:
     """Yields the texts of an array's elements with the character that ends each, then the rest."""
     depth = start = 0
     is_string = False
@@ -115,8 +115,8 @@ def _split(text: bytes) -> Iterator[_Part]:
         elif sign in b"]}":
             depth -= 1
         if depth == 0 or (depth == 1 and sign == b","):
-            yield _Part(text[start : mark.start()].strip(), b"]" if depth == 0 else b",")
+            yield _ArrayPart(text[start : mark.start()].strip(), b"]" if depth == 0 else b",")
             start = mark.end()
         if depth == 0:
             break
-    yield _Part(text[start:].strip(), b"")
+    yield _ArrayPart(text[start:].strip(), b"")

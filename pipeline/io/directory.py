@@ -20,7 +20,7 @@ RUN_FILE = "run.json"
 PROGRESS_FILE = "progress.sqlite"
 ALERTS_FILE = "alerts.jsonl"
 _OURS = (
-    r"(scores|results|failures)-\d{5}(-of-\d{5})?\.(SUFFIX)|progress\.sqlite(-wal|-shm)?|alerts\.jsonl"
+    r"(scores|results|conversations|failures)-\d{5}(-of-\d{5})?\.(SUFFIX)|progress\.sqlite(-wal|-shm)?|alerts\.jsonl"
     r"|metrics_by_(app_version|turn|slice)\.(SUFFIX)|aggregated_metrics\.json|run\.json"
     r"|[a-z_.]+\.[0-9a-f]{32}\.partial"
 )

@@ -37,7 +37,7 @@ def unzipped(file: BinaryIO) -> BinaryIO | gzip.GzipFile:
 
 
 def split_records(path: str, file: BinaryIO | gzip.GzipFile, limit: int) -> Iterator[Record | Failure]:
-    """Yields the records of an open file, read by its suffix as Avro, one JSON text, or JSON Lines.
+    """Returns the records of an open file, read by its suffix as Avro, one JSON text, or JSON Lines.
 
     A JSON array yields its elements. A record larger than `limit` bytes is a failure; reading continues.
 
@@ -46,17 +46,15 @@ def split_records(path: str, file: BinaryIO | gzip.GzipFile, limit: int) -> Iter
         ValueError: The file is empty where its suffix requires content.
     """
     if path.endswith(".avro"):
-        yield from _avro_records(path, file)
-        return
+        return _avro_records(path, file)
     head = file.read(KIND_BYTES)
     if not head and path.endswith(".gz") and not isinstance(file, gzip.GzipFile):
         raise ValueError("the file is empty; a gzip file never is")
     check_text(head)
     file.seek(0)
     if path.removesuffix(".gz").endswith(".json"):
-        yield from _document_records(path, file, limit)
-    else:
-        yield from _line_records(path, file, limit)
+        return _document_records(path, file, limit)
+    return _line_records(path, file, limit)
 
 
 def _line_records(path: str, file: BinaryIO | gzip.GzipFile, limit: int) -> Iterator[Record | Failure]:

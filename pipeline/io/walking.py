@@ -21,7 +21,7 @@ _GLOB = re.compile(r"\*\*|\[(?P<chars>!.[^\]]*|[^!][^\]]*)\]|.", re.DOTALL)
 _FILES = (*SUFFIXES, *OTHER_SUFFIXES)
 
 
-class Found(NamedTuple):
+class FoundFile(NamedTuple):
     """A regular file; links are followed."""
 
     path: str
@@ -35,7 +35,7 @@ class Unreadable(NamedTuple):
     error: Exception
 
 
-Seen: TypeAlias = Found | Unreadable
+Seen: TypeAlias = FoundFile | Unreadable
 
 
 def walk(directory: str, is_wanted: Callable[[str], bool], enters: Callable[[str], bool]) -> Iterator[Seen]:
@@ -99,7 +99,7 @@ def look_at(path: str) -> Iterator[Seen]:
         yield Unreadable(path, error)
         return
     problem = other_kind(about) or name_problem(path)
-    yield Unreadable(path, ValueError(problem)) if problem else Found(path, about)
+    yield Unreadable(path, ValueError(problem)) if problem else FoundFile(path, about)
 
 
 def other_kind(about: os.stat_result) -> str | None:

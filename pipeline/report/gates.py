@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
+from turnwise.pipeline.io.terminal import counted
 from turnwise.pipeline.report.counts import RunCounts
 from turnwise.pipeline.report.missed import LONGEST_PLACE, names_text
 from turnwise.pipeline.report.table import balance_text
@@ -61,7 +62,7 @@ def _unused_text(counts: RunCounts, unused: Sequence[str]) -> str:
     """Returns the eval cases that no conversation names, which leave a gate undecided; empty: none."""
     number = counts["unused_cases"]
     names = f": {names_text(unused)}" if unused else ""
-    return f"{number} eval case{'' if number == 1 else 's'} without a conversation{names}" if number else ""
+    return f"{counted(number, 'eval case')} without a conversation{names}" if number else ""
 
 
 def _why_no_case(settings: RunSettings, counts: RunCounts) -> str:
@@ -83,16 +84,22 @@ def _nothing_scored(
         return []
     lost = counts["lost_records"] + counts["lost_conversations"]
     if counts["results"]:
-        unscored = f"{counts['results']} conversations have no value by any criterion"
+        has = "has" if counts["results"] == 1 else "have"
+        unscored = f"{counted(counts['results'], 'conversation')} {has} no value by any criterion"
         has_raised = any(kind.startswith("score: ") for kind in counts.get("failures", ()))
         reason = f"{unscored}; {_see(settings, 'failures' if has_raised else 'scores')}"
     elif counts.get("unread_ends"):
-        reason = f"{lost} records and conversations failed, {counts['unread_ends']} files break off"
+        files = counted(counts["unread_ends"], "file")
+        reason = f"{_failed(lost)}, {files} {'breaks' if files == '1 file' else 'break'} off"
     elif lost:
-        reason = f"{lost} records and conversations failed; {_see(settings, 'failures')}"
+        reason = f"{_failed(lost)}; {_see(settings, 'failures')}"
     else:
         reason = "the input holds no record"
     return [f"no conversation was scored: {reason}"]
+
+
+def _failed(lost: int) -> str:
+    return f"{lost} record{' or conversation' if lost == 1 else 's and conversations'} failed"
 
 
 def _is_balanced(counts: RunCounts) -> bool:

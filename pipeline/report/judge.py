@@ -9,10 +9,10 @@ from turnwise.schemas.values import JsonObject
 from turnwise.transforms.judging.limits.counts import JudgeUsage, total_cost
 from turnwise.transforms.scoring.verdict import STATUS
 
-Usage = dict[str, JudgeUsage]
+UsageByModel = dict[str, JudgeUsage]
 
 
-def judge_document(settings: RunSettings, usage: Usage) -> JsonObject:
+def judge_document(settings: RunSettings, usage: UsageByModel) -> JsonObject:
     """Returns the `judge` object of `run.json`."""
     config = settings.judge.config
     document: JsonObject = {"backend": config.backend, "sample_rate": settings.sample_rate}
@@ -36,7 +36,7 @@ def _figures(usage: JudgeUsage) -> JsonObject:
     }
 
 
-def judge_text(settings: RunSettings, usage: Usage, rows: Sequence[MetricsByAppVersionRow]) -> str:
+def judge_text(settings: RunSettings, usage: UsageByModel, rows: Sequence[MetricsByAppVersionRow]) -> str:
     """Returns the lines about the judge; "" if there are none.
 
     Args:
@@ -69,7 +69,7 @@ def _usage_text(usage: JudgeUsage) -> str:
     return ", ".join([*parts, *(f"{number:,} unusable: {kind}" for kind, number in faults)])
 
 
-def estimate_text(settings: RunSettings, usage: Usage) -> str:
+def estimate_text(settings: RunSettings, usage: UsageByModel) -> str:
     """Returns the estimated calls and tokens: if all samples agree, and at most."""
     config = settings.judge.config
     lines = [
@@ -80,6 +80,6 @@ def estimate_text(settings: RunSettings, usage: Usage) -> str:
     return "\n".join([*lines, *_money_lines("about", usage, config)]) if lines else "no model would be asked"
 
 
-def _money_lines(word: str, usage: Usage, config: JudgeConfig) -> list[str]:
+def _money_lines(word: str, usage: UsageByModel, config: JudgeConfig) -> list[str]:
     cost = total_cost(usage, config.prices) if usage and config.prices else None
     return [] if cost is None else [f"{word} {cost:,.2f} at the prices of the config"]

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from turnwise.pipeline.report.counts import RunCounts
-from turnwise.pipeline.report.judge import Usage, judge_text
+from turnwise.pipeline.report.judge import UsageByModel, judge_text
 from turnwise.pipeline.report.table import balance_text, custom_text, guesses_text, idle_text, version_table
 from turnwise.pipeline.settings.run import RunSettings
 from turnwise.schemas.rows import MetricsByAppVersionRow
@@ -22,7 +22,7 @@ class Figures(NamedTuple):
     """
 
     counts: RunCounts
-    usage: Usage
+    usage: UsageByModel
     guesses: JsonObject
     unread: Sequence[str] = ()
 

@@ -19,10 +19,9 @@ from turnwise.pipeline.store.evaluations import (
     find_evaluation,
     replace_evaluation,
 )
-from turnwise.schemas.ces.cases import Evaluation
+from turnwise.schemas.ces.cases import Evaluation, updated_content, written_fields
 from turnwise.schemas.ces.names import app_of, checked_name, is_id
 from turnwise.schemas.ces.requests import CreateEvaluationRequest
-from turnwise.schemas.ces.updates import updated_content, written_fields
 from turnwise.schemas.proto.scalars import shown
 from turnwise.schemas.values import JsonObject
 
@@ -30,7 +29,11 @@ _MICROSECOND = 1000
 
 
 def create_evaluation(service: Service, request: CreateEvaluationRequest) -> JsonObject:
-    """Creates an evaluation and returns it. Raises ServiceError."""
+    """Creates an evaluation and returns it.
+
+    Raises:
+        ServiceError: The request is invalid, or there is an evaluation of that name.
+    """
     service.check_writable()
     with field_errors("parent"):
         checked_name("app", request.parent)

@@ -23,7 +23,7 @@ _NONE = VersionSums(0, 0, {})
 _RANKS: dict[str, int] = {"REGRESSED": 1, "IMPROVED": 2}
 
 
-class _Pair(NamedTuple):
+class _VersionPair(NamedTuple):
     """The results of one evaluation in both versions."""
 
     evaluation: str
@@ -59,7 +59,7 @@ def compare_app_versions(service: Service, request: CompareAppVersionsRequest) -
     figures, display_names = _read(service, app, request.evaluation_filter)
     _check_versions(figures, (base, candidate))
     pairs = [
-        _Pair(name, own.versions.get(base, _NONE), own.versions.get(candidate, _NONE))
+        _VersionPair(name, own.versions.get(base, _NONE), own.versions.get(candidate, _NONE))
         for name, own in figures.items()
     ]
     changes = sorted((pair for pair in pairs if pair.change in _RANKS), key=_place)
@@ -107,11 +107,11 @@ def _check_versions(figures: Mapping[str, EvaluationFigures], versions: Sequence
             )
 
 
-def _place(pair: _Pair) -> Position:
+def _place(pair: _VersionPair) -> Position:
     return Position(_RANKS[pair.change], pair.evaluation)
 
 
-def _counts(pairs: list[_Pair]) -> JsonObject:
+def _counts(pairs: list[_VersionPair]) -> JsonObject:
     changes: list[str] = [pair.change for pair in pairs]
     kinds = ("REGRESSED", "IMPROVED", "unchanged", "onlyBase", "onlyCandidate")
     names = ("regressedCount", "improvedCount", "unchangedCount", "onlyBaseCount", "onlyCandidateCount")
@@ -119,7 +119,7 @@ def _counts(pairs: list[_Pair]) -> JsonObject:
     return {name: count for name, count in counts.items() if count}
 
 
-def _change(pair: _Pair, display_names: Mapping[str, str]) -> JsonObject:
+def _change(pair: _VersionPair, display_names: Mapping[str, str]) -> JsonObject:
     counts = {
         "basePassCount": pair.base.passes,
         "baseFailCount": pair.base.fails,

@@ -64,7 +64,11 @@ def not_found(name: str) -> ServiceError:
 
 @contextmanager
 def field_errors(field: str) -> Iterator[None]:
-    """Converts errors of the body to ServiceError for a field."""
+    """Converts errors of the body.
+
+    Raises:
+        ServiceError: It names the field.
+    """
     try:
         yield
     except WireError as error:

@@ -18,7 +18,11 @@ from turnwise.schemas.values import JsonObject
 
 
 def get_evaluation(service: Service, name: str, computed: Collection[str] = COMPUTED) -> JsonObject:
-    """Returns an evaluation with the given computed fields. Raises ServiceError."""
+    """Returns an evaluation with the given computed fields.
+
+    Raises:
+        ServiceError: There is none of that name.
+    """
     with field_errors("name"):
         checked_name("evaluation", name)
 
@@ -37,14 +41,14 @@ def list_evaluations(
     """Returns a page of the evaluations of an app with the given computed fields. Raises ServiceError."""
     with field_errors("parent"):
         app = checked_name("app", request.parent)
-    own, of_run = _filters(request)
+    if request.filter and request.evaluation_filter:
+        raise invalid("filter", "is superseded by evaluationFilter, which is given as well")
+    own, of_run = request.filter or request.evaluation_filter, request.evaluation_run_filter
     paging = read_paging(
         request.page_size, request.page_token, "evaluations", app, own, of_run, request.order_by
     )
-    conditions = [EVALUATIONS.c.app == app, *filter_conditions(app, own)]
-    condition = read_filter("evaluationRunFilter", of_run, run_fields(app))
-    if condition is not None:
-        conditions.append(of_runs(condition))
+    runs = map(of_runs, read_filter("evaluationRunFilter", of_run, run_fields(app)))
+    conditions = [EVALUATIONS.c.app == app, *filter_conditions(app, own), *runs]
     listing = Listing(EVALUATIONS, COLUMNS, conditions, read_order(request.order_by))
     wanted = {*computed, LAST_TEN} if request.last_ten_results else computed
 
@@ -59,11 +63,4 @@ def list_evaluations(
 
 def filter_conditions(app: str, text: str) -> list[Sql]:
     """Returns the condition of a filter on evaluations, as a list of at most one; raises ServiceError."""
-    condition = read_filter("evaluationFilter", text, evaluation_fields(app))
-    return [] if condition is None else [condition]
-
-
-def _filters(request: ListEvaluationsRequest) -> tuple[str, str]:
-    if request.filter and request.evaluation_filter:
-        raise invalid("filter", "is superseded by evaluationFilter, which is given as well")
-    return request.filter or request.evaluation_filter, request.evaluation_run_filter
+    return read_filter("evaluationFilter", text, evaluation_fields(app))

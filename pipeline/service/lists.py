@@ -34,12 +34,15 @@ class Paging(NamedTuple):
 
 
 def read_paging(page_size: int, page_token: str, *identity: str) -> Paging:
-    """Returns the requested page; raises ServiceError.
+    """Returns the requested page.
 
     Args:
         page_size: 0: the default; values above the maximum are reduced to it.
         page_token: Token of the previous page; "": the first page.
         identity: All parameters that determine the list and its order.
+
+    Raises:
+        ServiceError: The size or the token is invalid.
     """
     if page_size < 0:
         raise invalid("pageSize", "must not be negative")
@@ -71,7 +74,11 @@ def next_token(paging: Paging, end: Position | None) -> JsonObject:
 
 
 def read_order(text: str) -> OrderBy:
-    """Returns the requested order; raises ServiceError."""
+    """Returns the requested order.
+
+    Raises:
+        ServiceError: It is not supported.
+    """
     name, _, direction = " ".join(text.split()).partition(" ")
     snake = {"createTime": "create_time", "updateTime": "update_time", "": "update_time"}.get(name, name)
     for order in get_args(OrderBy):
@@ -82,8 +89,8 @@ def read_order(text: str) -> OrderBy:
     raise invalid("orderBy", f"{shown(text)} is not supported; use one of {known}")
 
 
-def read_filter(field: str, text: str, fields: Mapping[str, Field]) -> Sql | None:
-    """Returns the condition of a request's filter, None if it is empty; raises ServiceError."""
+def read_filter(field: str, text: str, fields: Mapping[str, Field]) -> list[Sql]:
+    """Returns the condition of a request's filter as a list, empty if it is empty; raises ServiceError."""
     with field_errors(field):
         parsed = parse_filter(text)
-        return None if parsed is None else condition_of(parsed, fields)
+        return [] if parsed is None else [condition_of(parsed, fields)]

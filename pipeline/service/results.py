@@ -21,7 +21,11 @@ from turnwise.schemas.values import JsonObject
 
 
 def get_evaluation_result(service: Service, name: str) -> JsonObject:
-    """Returns a result. Raises ServiceError."""
+    """Returns a result.
+
+    Raises:
+        ServiceError: There is none of that name.
+    """
     with field_errors("name"):
         checked_name("result", name)
     found = service.store.read(lambda connection: find_result(connection, name))
@@ -43,14 +47,14 @@ def list_evaluation_results(service: Service, request: ListEvaluationResultsRequ
     )
     is_all = parent.endswith(f"/{ANY}")
     conditions = [RESULTS.c.app == app_of(parent) if is_all else RESULTS.c.evaluation == parent]
-    condition = read_filter("filter", request.filter, result_fields(app_of(parent)))
-    if condition is not None:
-        conditions.append(condition)
+    conditions += read_filter("filter", request.filter, result_fields(app_of(parent)))
     listing = Listing(RESULTS, ("content",), conditions, read_order(request.order_by))
 
     def work(connection: Connection) -> JsonObject:
         page = read_page(connection, listing, paging.after, paging.size)
-        if not (page.rows or is_all or _is_known(connection, parent)):
+        if not (
+            page.rows or is_all or has_results(connection, parent) or find_evaluation(connection, parent)
+        ):
             raise not_found(parent)
         values = [json.loads(row.content) for row in page.rows]
         return ({"evaluationResults": values} if values else {}) | next_token(paging, page.end)
@@ -58,19 +62,12 @@ def list_evaluation_results(service: Service, request: ListEvaluationResultsRequ
     return service.store.read(work)
 
 
-def _is_known(connection: Connection, evaluation: str) -> bool:
-    return has_results(connection, evaluation) or find_evaluation(connection, evaluation) is not None
-
-
 def get_failures(service: Service, request: GetFailuresRequest) -> JsonObject:
     """Returns a page of the failures of an app, newest first. Raises ServiceError."""
     with field_errors("parent"):
         app = checked_name("app", request.parent)
     paging = read_paging(request.page_size, request.page_token, "failures", app, request.filter)
-    conditions = [FAILURES.c.app == app]
-    condition = read_filter("filter", request.filter, failure_fields(app))
-    if condition is not None:
-        conditions.append(condition)
+    conditions = [FAILURES.c.app == app, *read_filter("filter", request.filter, failure_fields(app))]
     listing = Listing(FAILURES, ("evaluation_run", "content"), conditions)
     page = service.store.read(lambda connection: read_page(connection, listing, paging.after, paging.size))
     found = [

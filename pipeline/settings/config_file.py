@@ -7,7 +7,11 @@ from turnwise.transforms.scoring.config import parse_config
 
 
 def read_config(path: str | None) -> EvalConfig:
-    """Reads a config file; None returns the default config. Raises ConfigError."""
+    """Reads a config file; None returns the default config.
+
+    Raises:
+        ConfigError: It cannot be read, or is not valid.
+    """
     if path is None:
         return EvalConfig()
     try:

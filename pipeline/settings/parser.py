@@ -14,7 +14,11 @@ class OptionParser(argparse.ArgumentParser):
     """Raises ConfigError for a wrong option instead of printing the usage."""
 
     def exit(self, status: int = 0, message: str | None = None) -> NoReturn:
-        """Ends the command after its help; errors do not come here."""
+        """Ends the command after its help; `error` handles errors.
+
+        Raises:
+            HelpShown: Always.
+        """
         raise HelpShown(status)
 
     def error(self, message: str) -> None:  # type: ignore[override]

@@ -33,7 +33,6 @@ _LOCAL_SLOTS = 64
 DEFAULT_CACHE = Path.home() / ".cache/turnwise/replies.sqlite"
 """Default file of the judge cache."""
 
-
 DEFAULT_OUTPUT_FORMAT = "jsonl"
 
 
@@ -164,7 +163,11 @@ def _check_batch_options(options: RawOptions) -> None:
 def check_options(
     options: RawOptions, stream: RawStreamOptions, is_distributed: bool, is_streaming: bool
 ) -> RunSettings:
-    """Converts options to settings; raises ConfigError for the first error."""
+    """Converts options to settings.
+
+    Raises:
+        ConfigError: The first error.
+    """
     _check_values(options)
     if is_streaming:
         _check_batch_options(options)
@@ -207,13 +210,17 @@ def run_info(run_id: str | None, config: EvalConfig, transcripts: bool = True) -
 
 
 def judged_by(run: RunInfo, judge: JudgeSettings) -> RunInfo:
-    """Returns a run with the digest of what decides its judge's answers: backend, model, generation settings."""
+    """Returns a run with the digest of its judge's backend, model and generation settings."""
     stated = judge.config.model_dump_json(include={"backend", "model", "generation_config"})
     return replace(run, judge=blake2b(stated.encode(), digest_size=4).hexdigest())
 
 
 def check_rubrics(criteria: tuple[Criterion, ...], has_cases: bool, input_format: str) -> None:
-    """Refuses a criterion by rubrics where there can be none: records of most formats bring none along."""
+    """Checks that a criterion by rubrics has some where records of most formats bring none along.
+
+    Raises:
+        ConfigError: There is no rubric.
+    """
     if has_cases or input_format == AUTO or FORMATS[input_format].has_rubrics:
         return
     for criterion in criteria:
@@ -241,7 +248,11 @@ def _app(name: str | None) -> str:
 
 
 def judge_settings(options: RawJudgeOptions, config: JudgeConfig, run_id: str) -> JudgeSettings:
-    """Returns who judges: the command line goes before the config; raises ConfigError."""
+    """Returns who judges: the command line goes before the config.
+
+    Raises:
+        ConfigError: An option is out of its range, or the judge is unknown.
+    """
     if options.judge_concurrency < 1:
         raise ConfigError(f"--judge_concurrency must be 1 or more, not {options.judge_concurrency}")
     if not 0 <= options.sample_rate <= 1:

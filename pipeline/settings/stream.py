@@ -46,12 +46,15 @@ _ZERO_ALLOWED = ("allowed_lateness",)
 
 
 def check_stream(options: RawStreamOptions, is_streaming: bool, slots: int | None) -> StreamSettings:
-    """Converts the options of a stream to settings; raises ConfigError for the first error.
+    """Converts the options of a stream to settings.
 
     Args:
         options: The options.
         is_streaming: Whether this is a stream; if not, no option may be given.
         slots: As in StreamRules.
+
+    Raises:
+        ConfigError: The first error.
     """
     given = {f.name: value for f in fields(options) if (value := getattr(options, f.name)) is not None}
     if given and not is_streaming:

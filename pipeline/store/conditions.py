@@ -7,7 +7,7 @@ from pydantic.alias_generators import to_snake
 from sqlalchemy import Column, ColumnElement, and_, exists, false, func, not_, or_
 
 from turnwise.pipeline.store.tables import EVALUATIONS, FAILURES, RESULTS, TAGS, key_nanos, key_text
-from turnwise.schemas.ces.result_parts import Outcome
+from turnwise.schemas.ces.result_parts import EvaluationOutcome
 from turnwise.schemas.ces.results import ExecutionState
 from turnwise.schemas.proto.filters import Condition, FieldComparison, FilterError, Junction, Operator
 from turnwise.schemas.proto.scalars import shown, timestamp_nanos
@@ -146,7 +146,7 @@ def result_fields(app: str) -> dict[str, Field]:
         "name": text_field(columns.name),
         "display_name": text_field(columns.display_name),
         "evaluation": name_field(columns.evaluation, f"{app}/evaluations"),
-        "evaluation_status": enum_field(columns.evaluation_status, Outcome),
+        "evaluation_status": enum_field(columns.evaluation_status, EvaluationOutcome),
         "execution_state": enum_field(columns.execution_state, ExecutionState),
         "evaluation_run": name_field(columns.evaluation_run, f"{app}/evaluationRuns"),
         "app_version": text_field(columns.app_version, columns.version_id),

@@ -54,7 +54,11 @@ class Store:
         return self._run(self._reader, work)
 
     def write(self, work: Callable[[Connection], T]) -> T:
-        """Runs `work` in a write transaction, repeated after conflicts; raises StoreError."""
+        """Runs `work` in a write transaction, repeated after conflicts.
+
+        Raises:
+            StoreError: The store is read-only, or does not answer.
+        """
         if self._read_only:
             raise StoreError(f"the store {self.url}: is open read-only")
         with self._turn:
@@ -196,7 +200,11 @@ def shared_store(url: str, *, read_only: bool = False) -> Store:
 
 
 def try_store(option: str, url: str, *, read_only: bool = False) -> Store:
-    """Opens a store before a run starts; raises ConfigError if that fails."""
+    """Opens a store before a run starts.
+
+    Raises:
+        ConfigError: That fails.
+    """
     try:
         return open_store(url, create=True, read_only=read_only)
     except (ConfigError, StoreError) as error:

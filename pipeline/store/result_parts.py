@@ -4,12 +4,12 @@ from collections.abc import Iterable, Iterator
 
 from turnwise.schemas.proto.scalars import duration_nanos
 from turnwise.schemas.values import JsonObject
-from turnwise.transforms.metrics.state import Part
+from turnwise.transforms.metrics.state import SumPart
 
 _PLACES = {"PASS": (1, 0), "FAIL": (0, 1)}
 
 
-def result_parts(result: JsonObject) -> list[Part]:
+def result_parts(result: JsonObject) -> list[SumPart]:
     """Returns what one EvaluationResult (canonical JSON) adds; nothing if it did not complete."""
     if result.get("executionState") != "COMPLETED":
         return []
@@ -19,8 +19,8 @@ def result_parts(result: JsonObject) -> list[Part]:
     return list(_scenario_parts(result.get("scenarioResult", {})))
 
 
-def _turn_parts(index: int, turn: JsonObject) -> list[Part]:
-    parts: list[Part] = []
+def _turn_parts(index: int, turn: JsonObject) -> list[SumPart]:
+    parts: list[SumPart] = []
     for outcome in turn.get("expectationOutcome", ()):
         place = _PLACES.get(outcome.get("outcome"))
         if place is not None:
@@ -39,7 +39,7 @@ def _turn_parts(index: int, turn: JsonObject) -> list[Part]:
     return parts
 
 
-def _scenario_parts(scenario: JsonObject) -> Iterator[Part]:
+def _scenario_parts(scenario: JsonObject) -> Iterator[SumPart]:
     yield from _latency_parts(None, scenario.get("toolCallLatencies", ()))
     for index, judged in enumerate(scenario.get("hallucinationResult", ())):
         yield from _score_parts(index, "hallucination", judged)
@@ -52,13 +52,13 @@ def _tool_name(call: JsonObject) -> str:
     return f"{toolset.get('toolset', '')}/tools/{toolset.get('toolId', '')}"
 
 
-def _score_parts(turn: int, kind: str, judged: JsonObject) -> tuple[Part, ...]:
+def _score_parts(turn: int, kind: str, judged: JsonObject) -> tuple[SumPart, ...]:
     if judged.get("score", -1) < 0:
         return ()
     return (((turn, kind, ""), 1, judged["score"]),)
 
 
-def _latency_parts(turn: int | None, latencies: Iterable[JsonObject]) -> list[Part]:
+def _latency_parts(turn: int | None, latencies: Iterable[JsonObject]) -> list[SumPart]:
     return [
         (
             (turn, "tool_latency", latency.get("tool", "")),

@@ -11,8 +11,8 @@ from apache_beam.transforms.window import TimestampedValue
 from turnwise.pipeline.io.eval_cases import Cases
 from turnwise.pipeline.settings.run import RunSettings
 from turnwise.pipeline.streaming.alerts.send import SendAlerts
-from turnwise.schemas.arrival import Arrival
 from turnwise.schemas.failure import Failure
+from turnwise.schemas.record import Arrival
 from turnwise.transforms.beam.match import MatchCases
 from turnwise.transforms.beam.parse import FAILURES
 from turnwise.transforms.formats.parsing import LoggedConversation

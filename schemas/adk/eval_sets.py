@@ -48,7 +48,7 @@ def _log_response(value: JsonValue, info: ValidationInfo) -> JsonValue:
 
 
 Arguments = Annotated[JsonObject | None, BeforeValidator(_log_arguments)]
-Answer = Annotated[JsonObject | None, BeforeValidator(_log_response)]
+LoggedResponse = Annotated[JsonObject | None, BeforeValidator(_log_response)]
 
 
 class AdkModel(BaseModel):
@@ -85,7 +85,7 @@ class FunctionResponse(AdkModel):
 
     id: str | None = None
     name: str | None = None
-    response: Answer = None
+    response: LoggedResponse = None
     parts: list[JsonObject] | None = None
     scheduling: str | None = None
     will_continue: bool | None = None

@@ -26,7 +26,7 @@ class EvaluationErrorInfo(Message):
     user_facing_error_message: Text = ""
 
 
-class Outcome(OpenEnum):
+class EvaluationOutcome(OpenEnum):
     """Verdict on a case, an expectation or a check."""
 
     OUTCOME_UNSPECIFIED = 0
@@ -44,7 +44,7 @@ class SemanticSimilarityResult(Message):
     """0..4."""
     label: Text = ""
     explanation: Text = ""
-    outcome: Implicit[Outcome] = Outcome(0)
+    outcome: Implicit[EvaluationOutcome] = EvaluationOutcome(0)
 
 
 class HallucinationResult(Message):
@@ -65,7 +65,7 @@ class OverallToolInvocationResult(Message):
 
     tool_invocation_score: Float32 | None = None
     """0..1, share of expected tools that were called."""
-    outcome: Implicit[Outcome] = Outcome(0)
+    outcome: Implicit[EvaluationOutcome] = EvaluationOutcome(0)
 
 
 class CesToolCallLatency(Message):
@@ -114,7 +114,7 @@ class EvaluationExpectationResult(Message):
 
     evaluation_expectation: Text = ""
     prompt: Text = ""
-    outcome: Implicit[Outcome] = Outcome(0)
+    outcome: Implicit[EvaluationOutcome] = EvaluationOutcome(0)
     explanation: Text = ""
 
 

@@ -10,20 +10,19 @@ from turnwise.schemas.ces.conversations import (
     ConversationMessage,
 )
 from turnwise.schemas.ces.metric_settings import EvaluationMetricsThresholds
-from turnwise.schemas.ces.personas import EvaluationPersona
 from turnwise.schemas.ces.result_parts import (
     CesSpanLatency,
     CesToolCallLatency,
     EvaluationErrorInfo,
     EvaluationExpectationResult,
+    EvaluationOutcome,
     HallucinationResult,
-    Outcome,
     OverallToolInvocationResult,
     SemanticSimilarityResult,
     TaskCompletionResult,
     UserGoalSatisfactionResult,
 )
-from turnwise.schemas.ces.run_settings import EvaluationConfig, GoldenRunMethod
+from turnwise.schemas.ces.run_settings import EvaluationConfig, EvaluationPersona, GoldenRunMethod
 from turnwise.schemas.ces.status import Status
 from turnwise.schemas.proto.fields import (
     Bool,
@@ -46,7 +45,7 @@ class ToolInvocationResult(Message):
 
     parameter_correctness_score: Float32 | None = None
     """0..1, share of the expected parameters that the call has."""
-    outcome: Implicit[Outcome] = Outcome(0)
+    outcome: Implicit[EvaluationOutcome] = EvaluationOutcome(0)
     explanation: Text = ""
 
 
@@ -71,7 +70,7 @@ class GoldenExpectationOutcome(Message):
     observed_payload: Struct | None = None
     """A custom payload; never expected, always SKIPPED."""
     expectation: GoldenExpectation | None = None
-    outcome: Implicit[Outcome] = Outcome(0)
+    outcome: Implicit[EvaluationOutcome] = EvaluationOutcome(0)
     semantic_similarity_result: SemanticSimilarityResult | None = None
     """Superseded by the turn's."""
     tool_invocation_result: ToolInvocationResult | None = None
@@ -126,7 +125,7 @@ class ScenarioExpectationOutcome(Message):
     observed_tool_call: ObservedToolCall | None = None
     observed_agent_response: ConversationMessage | None = None
     expectation: ScenarioExpectation | None = None
-    outcome: Implicit[Outcome] = Outcome(0)
+    outcome: Implicit[EvaluationOutcome] = EvaluationOutcome(0)
 
 
 class ScenarioRubricOutcome(Message):
@@ -182,7 +181,7 @@ class EvaluationResult(Message):
     name: Text = ""
     display_name: Text = ""
     create_time: Timestamp | None = None
-    evaluation_status: Implicit[Outcome] = Outcome(0)
+    evaluation_status: Implicit[EvaluationOutcome] = EvaluationOutcome(0)
     """Set only when COMPLETED."""
     evaluation_run: Text = ""
     persona: EvaluationPersona | None = None

@@ -1,7 +1,6 @@
-"""Settings of runs."""
+"""Settings of runs, and simulated users."""
 
-from turnwise.schemas.ces.metric_settings import EvaluationMetricsConfig
-from turnwise.schemas.proto.fields import Implicit, Int32, OpenEnum, Text
+from turnwise.schemas.proto.fields import Double, Implicit, Int32, OpenEnum, Text
 from turnwise.schemas.proto.json import Message
 
 
@@ -57,28 +56,6 @@ class EvaluationConfig(Message):
     tool_call_behaviour: Implicit[EvaluationToolCallBehaviour] = EvaluationToolCallBehaviour(0)
 
 
-class EvaluationRunCachingMode(OpenEnum):
-    """Whether earlier results are used again; unspecified: FORCE_RUN."""
-
-    EVALUATION_RUN_CACHING_MODE_UNSPECIFIED = 0
-    FORCE_RUN = 1
-    SKIP_IF_UNCHANGED = 2
-
-
-class EvaluationRunCachingSettings(Message):
-    """Whether earlier results are used again."""
-
-    run_caching_mode: Implicit[EvaluationRunCachingMode] = EvaluationRunCachingMode(0)
-
-
-class ScenarioConversationInitiator(OpenEnum):
-    """First speaker; unspecified: USER."""
-
-    SCENARIO_CONVERSATION_INITIATOR_UNSPECIFIED = 0
-    USER = 1
-    AGENT = 2
-
-
 class GoldenRunMethod(OpenEnum):
     """Replay method of a golden; unspecified: STABLE."""
 
@@ -95,19 +72,32 @@ class ScenarioExecutionMode(OpenEnum):
     SPEED_OPTIMIZED = 2
 
 
-class EvaluationSettings(Message):
-    """Defaults of an app."""
+class BackgroundEnvironment(OpenEnum):
+    """Background noise; 1 and 2 do not exist."""
 
-    scenario_conversation_initiator: Implicit[ScenarioConversationInitiator] = ScenarioConversationInitiator(
-        0
-    )
-    golden_run_method: Implicit[GoldenRunMethod] = GoldenRunMethod(0)
-    golden_evaluation_tool_call_behaviour: Implicit[EvaluationToolCallBehaviour] = (
-        EvaluationToolCallBehaviour(0)
-    )
-    scenario_evaluation_tool_call_behaviour: Implicit[EvaluationToolCallBehaviour] = (
-        EvaluationToolCallBehaviour(0)
-    )
-    metrics_config: EvaluationMetricsConfig | None = None
-    scenario_execution_mode: Implicit[ScenarioExecutionMode] = ScenarioExecutionMode(0)
-    evaluation_run_caching_settings: EvaluationRunCachingSettings | None = None
+    BACKGROUND_ENVIRONMENT_UNSPECIFIED = 0
+    CALL_CENTER = 3
+    TRAFFIC = 4
+    KIDS_NOISE = 5
+    CAFE = 6
+
+
+class SpeechConfig(Message):
+    """Voice of a persona."""
+
+    PROTO = "EvaluationPersona.SpeechConfig"
+
+    speaking_rate: Double = 0.0
+    """1 is normal."""
+    environment: Implicit[BackgroundEnvironment] = BackgroundEnvironment(0)
+    voice_id: Text = ""
+
+
+class EvaluationPersona(Message):
+    """A simulated user."""
+
+    name: Text = ""
+    description: Text = ""
+    display_name: Text = ""
+    personality: Text = ""
+    speech_config: SpeechConfig | None = None

@@ -39,7 +39,14 @@ def load_plugins(plugins: Sequence[str]) -> None:
 
 
 def import_plugin(place: str) -> None:
-    """Imports a module, or a file under a name by which pickled objects of its classes are found again."""
+    """Imports a module, or a file under a name by which pickled objects of its classes are found again.
+
+    Args:
+        place: Name of a module, or the absolute path of a file.
+
+    Raises:
+        ImportError: There is no such file, or another plugin file has the same name.
+    """
     if not is_file(place):
         _check(import_module(place))
         return

@@ -179,7 +179,11 @@ def _shown(item: object) -> str:
 
 @contextmanager
 def plugin_errors(plugin: str) -> Iterator[None]:
-    """Makes any error of a plugin a ConfigError of one line that begins with the plugin's name."""
+    """Converts any error of a plugin.
+
+    Raises:
+        ConfigError: One line that begins with the plugin's name.
+    """
     try:
         yield
     except RAISED as error:
@@ -188,7 +192,11 @@ def plugin_errors(plugin: str) -> Iterator[None]:
 
 @contextmanager
 def hook_errors(hook: str) -> Iterator[None]:
-    """Does what `plugin_errors` does around one function of a plugin; ConfigError and OSError stay."""
+    """Converts any error of a function of a plugin but ConfigError and OSError, which stay.
+
+    Raises:
+        ConfigError: One line that begins with the name of the function.
+    """
     try:
         yield
     except (ConfigError, OSError):

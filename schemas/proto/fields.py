@@ -1,5 +1,6 @@
 """Field types of protobuf messages, as pydantic annotations."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import IntEnum
 from math import isfinite
@@ -44,36 +45,15 @@ def _is_lenient(info: ValidationInfo) -> bool:
     return info.context is not None and info.context.lenient
 
 
-def _read_int32(value: JsonValue, info: ValidationInfo) -> int:
-    return scalars.read_int(value, 32, _is_lenient(info))
+def _reader(read: Callable[[JsonValue, bool], T]) -> PlainValidator:
+    def validate(value: JsonValue, info: ValidationInfo) -> T:
+        return read(value, _is_lenient(info))
+
+    return PlainValidator(validate)
 
 
-def _read_int64(value: JsonValue, info: ValidationInfo) -> int:
-    return scalars.read_int(value, 64, _is_lenient(info))
-
-
-def _read_float32(value: JsonValue, info: ValidationInfo) -> float:
-    return scalars.read_float32(value, _is_lenient(info))
-
-
-def _read_double(value: JsonValue, info: ValidationInfo) -> float:
-    return scalars.read_double(value, _is_lenient(info))
-
-
-def _read_bytes(value: JsonValue, info: ValidationInfo) -> str:
-    return scalars.read_bytes(value, _is_lenient(info))
-
-
-def _read_timestamp(value: JsonValue, info: ValidationInfo) -> str:
-    return scalars.read_timestamp(value, _is_lenient(info))
-
-
-def _read_duration(value: JsonValue, info: ValidationInfo) -> str:
-    return scalars.read_duration(value, _is_lenient(info))
-
-
-def _read_field_mask(value: JsonValue, info: ValidationInfo) -> str:
-    return scalars.read_field_mask(value, _is_lenient(info))
+def _read_int(bits: int) -> PlainValidator:
+    return _reader(lambda value, lenient: scalars.read_int(value, bits, lenient))
 
 
 def _read_struct(value: JsonValue, info: ValidationInfo) -> JsonObject:
@@ -93,26 +73,25 @@ def _is_positive_zero(value: float) -> bool:
 # The empty pattern makes pydantic decode the text, which refuses unpaired surrogates.
 Text = Annotated[str, StringConstraints(strict=True, pattern=""), Field(exclude_if=not_)]
 Bool = Annotated[bool, Strict(), Field(exclude_if=not_)]
-Int32 = Annotated[int, PlainValidator(_read_int32), Field(exclude_if=not_)]
-Int64 = Annotated[int, PlainValidator(_read_int64), PlainSerializer(str), Field(exclude_if=not_)]
+Int32 = Annotated[int, _read_int(32), Field(exclude_if=not_)]
+Int64 = Annotated[int, _read_int(64), PlainSerializer(str), Field(exclude_if=not_)]
 Double = Annotated[
-    float, PlainValidator(_read_double), PlainSerializer(_print_float), Field(exclude_if=_is_positive_zero)
+    float, _reader(scalars.read_double), PlainSerializer(_print_float), Field(exclude_if=_is_positive_zero)
 ]
 Float32 = Annotated[
-    float, PlainValidator(_read_float32), PlainSerializer(_print_float), Field(exclude_if=_is_positive_zero)
+    float, _reader(scalars.read_float32), PlainSerializer(_print_float), Field(exclude_if=_is_positive_zero)
 ]
 """A float32, stored as its shortest decimal."""
-Bytes = Annotated[str, PlainValidator(_read_bytes), Field(exclude_if=not_)]
+Bytes = Annotated[str, _reader(scalars.read_bytes), Field(exclude_if=not_)]
 """Bytes, stored as standard base64 text."""
-Timestamp = Annotated[str, PlainValidator(_read_timestamp)]
-Duration = Annotated[str, PlainValidator(_read_duration)]
-FieldMask = Annotated[str, PlainValidator(_read_field_mask)]
+Timestamp = Annotated[str, _reader(scalars.read_timestamp)]
+Duration = Annotated[str, _reader(scalars.read_duration)]
+FieldMask = Annotated[str, _reader(scalars.read_field_mask)]
 Struct = Annotated[JsonObject, PlainValidator(_read_struct)]
 """Any JSON object; its numbers are doubles."""
 Implicit = Annotated[T, Field(exclude_if=not_)]
 Repeated = Annotated[list[T], Field(exclude_if=not_)]
 Map = Annotated[dict[Text, T], Field(exclude_if=not_)]
-
 
 _NO_NUMBER = -(2**31)
 _LONGEST_NAME = 100

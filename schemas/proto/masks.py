@@ -14,7 +14,7 @@ from turnwise.schemas.proto.json import Message
 from turnwise.schemas.proto.scalars import shown
 from turnwise.schemas.values import JsonObject, JsonValue
 
-Path: TypeAlias = tuple[str, ...]
+FieldPath: TypeAlias = tuple[str, ...]
 """JSON names from the outermost field to the innermost."""
 
 _MOST_PATHS = 500
@@ -57,7 +57,9 @@ def _message_in(annotation: Any) -> type[Message] | None:
     return next((found for part in get_args(annotation) if (found := _message_in(part))), None)
 
 
-def parse_mask(message: type[Message], text: str, *, through_lists: bool = False) -> tuple[Path, ...] | None:
+def parse_mask(
+    message: type[Message], text: str, *, through_lists: bool = False
+) -> tuple[FieldPath, ...] | None:
     """Returns the paths of a mask; None: it is empty or `*`, which means the whole message.
 
     Args:
@@ -76,7 +78,7 @@ def parse_mask(message: type[Message], text: str, *, through_lists: bool = False
     return tuple(_parse_path(message, part.strip(), through_lists) for part in parts)
 
 
-def _parse_path(message: type[Message], text: str, through_lists: bool) -> Path:
+def _parse_path(message: type[Message], text: str, through_lists: bool) -> FieldPath:
     names: list[str] = []
     inside: type[Message] | None = message
     for segment in text.split("."):
@@ -92,7 +94,7 @@ def _parse_path(message: type[Message], text: str, through_lists: bool) -> Path:
 
 
 def update_fields(
-    message: type[Message], old: JsonObject, new: JsonObject, paths: Iterable[Path]
+    message: type[Message], old: JsonObject, new: JsonObject, paths: Iterable[FieldPath]
 ) -> JsonObject:
     """Returns `old` with the fields of the paths taken from `new`; fields unset in `new` are cleared.
 
@@ -114,19 +116,19 @@ def update_fields(
     return updated
 
 
-def _value_at(value: JsonObject, path: Path) -> tuple[bool, JsonValue]:
+def _value_at(value: JsonObject, path: FieldPath) -> tuple[bool, JsonValue]:
     for name in path[:-1]:
         value = value.get(name, {})
     return path[-1] in value, value.get(path[-1])
 
 
-def _clear(target: JsonObject, path: Path) -> None:
+def _clear(target: JsonObject, path: FieldPath) -> None:
     for name in path[:-1]:
         target = target.get(name, {})
     target.pop(path[-1], None)
 
 
-def _set(message: type[Message], target: JsonObject, path: Path, value: JsonValue) -> None:
+def _set(message: type[Message], target: JsonObject, path: FieldPath, value: JsonValue) -> None:
     name = path[0]
     for members in message.ONEOFS:
         others = [to_camel(member) for member in members]
@@ -141,12 +143,12 @@ def _set(message: type[Message], target: JsonObject, path: Path, value: JsonValu
         _set(inside, target.setdefault(name, {}), path[1:], value)
 
 
-def all_but(message: type[Message], mask: str) -> tuple[Path, ...]:
+def all_but(message: type[Message], mask: str) -> tuple[FieldPath, ...]:
     """Returns the paths of a message except those of a mask."""
     return tuple(_others(message, parse_mask(message, mask, through_lists=True) or ()))
 
 
-def _others(message: type[Message], excluded: Iterable[Path]) -> Iterator[Path]:
+def _others(message: type[Message], excluded: Iterable[FieldPath]) -> Iterator[FieldPath]:
     for field in dict.fromkeys(mask_fields(message).values()):
         inside = [path[1:] for path in excluded if path[0] == field.name]
         if () in inside:
@@ -157,7 +159,7 @@ def _others(message: type[Message], excluded: Iterable[Path]) -> Iterator[Path]:
             yield (field.name,)
 
 
-def select_fields(value: JsonObject, paths: Iterable[Path]) -> JsonObject:
+def select_fields(value: JsonObject, paths: Iterable[FieldPath]) -> JsonObject:
     """Returns the parts of a canonical proto3 JSON message at the paths."""
     tree: JsonObject = {}
     for path in sorted(set(paths), key=len):
@@ -165,7 +167,7 @@ def select_fields(value: JsonObject, paths: Iterable[Path]) -> JsonObject:
     return _pruned(value, tree)
 
 
-def _grow(tree: JsonObject, path: Path) -> None:
+def _grow(tree: JsonObject, path: FieldPath) -> None:
     for name in path[:-1]:
         tree = tree.setdefault(name, {})
         if tree is None:

@@ -47,7 +47,11 @@ def shown(value: JsonValue) -> str:
 
 
 def read_int(value: JsonValue, bits: int, lenient: bool = False) -> int:
-    """Parses a signed integer of `bits` bits from a JSON number or a numeric string; raises ValueError."""
+    """Parses a signed integer of `bits` bits from a JSON number or a numeric string.
+
+    Raises:
+        ValueError: It is none, or out of range.
+    """
     number = value
     if isinstance(value, str):
         number = _integer_text(value, lenient)
@@ -61,7 +65,11 @@ def read_int(value: JsonValue, bits: int, lenient: bool = False) -> int:
 
 
 def read_enum_number(value: JsonValue, lenient: bool = False) -> int:
-    """Parses an int32 from an integer or a string of digits; raises ValueError."""
+    """Parses an int32 from an integer or a string of digits.
+
+    Raises:
+        ValueError: It is none, or out of range.
+    """
     if isinstance(value, str) and (lenient or _DIGITS.fullmatch(value)):
         value = int(value)
     if lenient and isinstance(value, bool | float) and math.isfinite(value):
@@ -118,7 +126,11 @@ def _double(value: int | float) -> float:
 
 
 def read_float32(value: JsonValue, lenient: bool = False) -> float:
-    """Parses a float32 and returns its shortest decimal; raises ValueError."""
+    """Parses a float32 and returns its shortest decimal.
+
+    Raises:
+        ValueError: It is no number, or out of range.
+    """
     return float32(read_double(value, lenient))
 
 

@@ -16,8 +16,7 @@ from turnwise.schemas.failure import RAISED
 from turnwise.schemas.run import RunInfo
 from turnwise.transforms.beam.parse import FAILURES
 from turnwise.transforms.beam.score_turns import (
-    RESULTS,
-    SCORES,
+    ROW_TABLES,
     STATISTICS,
     BundleSums,
     Emitter,
@@ -31,7 +30,7 @@ from turnwise.transforms.matching.sample import Sample
 from turnwise.transforms.scoring.conversation import (
     ScoredConversation,
     judge_conversation,
-    score_conversation,
+    score_selected,
 )
 from turnwise.transforms.scoring.selection import Selection
 
@@ -75,16 +74,14 @@ class JudgeFn(ScoringDoFn):
     ) -> Iterator[Any]:
         """Asks about a conversation, and yields those that are answered."""
         try:
-            scored = score_conversation(sample, self._selection.measured)
-            judged = self._selection.of(sample)
+            scored, asked = score_selected(sample, self._selection)
         except RAISED as error:
             yield self.lost(sample, error)
             return
-        scored.sampled_out = judged.sampled_out
-        if not judged.asked:
+        if not asked:
             yield from self.outputs(scored, timestamp)
             return
-        answered = self._judge.submit(judge_conversation(scored, judged.asked, self._judge.ask))
+        answered = self._judge.submit(judge_conversation(scored, asked, self._judge.ask))
         self._waiting.append(_Waiting(answered, scored, timestamp, window))
         while self._is_full() or self._waiting[0].answered.done():
             yield from self._answered(self._waiting.popleft())
@@ -126,6 +123,6 @@ class JudgeTurns(beam.PTransform[PCollection[Sample], DoOutputsTuple]):
         self._selection, self._run, self._settings = selection, run, settings
 
     def expand(self, matched: "PCollection[Sample]") -> Any:
-        """Returns keyed sums, lists of score rows, lists of result rows, and failures."""
+        """Returns keyed sums, lists of rows of scores, results and conversations, and failures."""
         judge = JudgeFn(self._selection, self._run, self._settings, BundleSums())
-        return matched | "Judge" >> beam.ParDo(judge).with_outputs(STATISTICS, SCORES, RESULTS, FAILURES)
+        return matched | "Judge" >> beam.ParDo(judge).with_outputs(STATISTICS, *ROW_TABLES, FAILURES)

@@ -34,17 +34,16 @@ class _MatchFn(CountingDoFn):
 
     def process(
         self, logged: LoggedConversation, cases: Sequence[EvalCase] | CaseIndex | None = None
-    ) -> Iterator[Any]:
+    ) -> list[Any]:
         if cases is not self._cases:
             self._cases = cases
             self._index = cases if isinstance(cases, CaseIndex) else CaseIndex(cases)
         found = match_case(self._index, *logged, self.counts)
         if isinstance(found, Failure):
-            yield beam.pvalue.TaggedOutput(FAILURES, found)
-            return
+            return [beam.pvalue.TaggedOutput(FAILURES, found)]
         if cases is not None and found.eval_case is not None:
             self._used.add(found.eval_case.key)
-        yield found
+        return [found]
 
 
 class MatchCases(beam.PTransform[PCollection[LoggedConversation], DoOutputsTuple]):

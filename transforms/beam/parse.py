@@ -39,16 +39,18 @@ class ParsingDoFn(CountingDoFn):
         super().__init__()
         self._reader = reader
 
-    def outputs(self, record: Record, watermark: float = 0.0) -> Iterator[Any]:
-        """Yields the contents of a record; events get the watermark, if there is one."""
+    def outputs(self, record: Record, watermark: float = 0.0) -> list[Any]:
+        """Returns the contents of a record; events get the watermark, if there is one."""
+        outputs: list[Any] = []
         for found in parse_record(self._reader, record, self.counts):
             if isinstance(found, Failure):
-                yield _tagged(found)
+                outputs.append(_tagged(found))
             elif isinstance(found, ConversationEvent):
                 event = found._replace(watermark=watermark) if watermark else found
-                yield beam.pvalue.TaggedOutput(EVENTS, (event.session_id, event))
+                outputs.append(beam.pvalue.TaggedOutput(EVENTS, (event.session_id, event)))
             else:
-                yield found
+                outputs.append(found)
+        return outputs
 
 
 def parse_with(fn: ParsingDoFn, records: "PCollection[Any]") -> Parsed:
@@ -58,7 +60,7 @@ def parse_with(fn: ParsingDoFn, records: "PCollection[Any]") -> Parsed:
 
 
 class _ParseConversationFn(ParsingDoFn):
-    def process(self, record: Record) -> Iterator[Any]:
+    def process(self, record: Record) -> list[Any]:
         return self.outputs(record)
 
 

@@ -8,7 +8,9 @@ from apache_beam.pvalue import DoOutputsTuple, PCollection, TaggedOutput
 from apache_beam.transforms.window import GlobalWindows
 from apache_beam.utils.timestamp import Timestamp
 
+from turnwise.schemas.conversation_row import ConversationRow
 from turnwise.schemas.failure import RAISED, record_failure
+from turnwise.schemas.rows import ResultRow, ScoreRow
 from turnwise.schemas.run import RunInfo
 from turnwise.transforms.beam.counters import CountingDoFn
 from turnwise.transforms.beam.parse import FAILURES
@@ -17,13 +19,19 @@ from turnwise.transforms.criteria.base import Criterion, MeasuredCriterion
 from turnwise.transforms.criteria.calls.base import UsesToolEffects
 from turnwise.transforms.evaluation.conversation import EvaluatedConversation, decide
 from turnwise.transforms.matching.sample import Sample
-from turnwise.transforms.metrics.state import MetricsState
+from turnwise.transforms.metrics.state import MetricsState, add_conversation
 from turnwise.transforms.scoring.conversation import ScoredConversation, score_conversation
 from turnwise.transforms.scoring.inferred_effects import GuessCounts
 
 STATISTICS = "statistics"
 SCORES = "scores"
 RESULTS = "results"
+CONVERSATIONS = "conversations"
+
+ROW_TABLES = (SCORES, RESULTS, CONVERSATIONS)
+"""Tables with rows of single conversations."""
+
+_BATCH = 64
 
 
 class Emitter(Protocol):
@@ -32,35 +40,58 @@ class Emitter(Protocol):
     def start(self) -> None:
         """Discards an aborted bundle."""
 
-    def give(self, evaluated: EvaluatedConversation, timestamp: Timestamp | None) -> Iterator[Any]:
-        """Yields the outputs of a conversation."""
+    def give(self, evaluated: EvaluatedConversation, timestamp: Timestamp | None) -> list[Any]:
+        """Returns the outputs that a conversation makes."""
 
-    def finish(self) -> Iterator[Any]:
-        """Yields the outputs of the bundle."""
+    def finish(self) -> list[Any]:
+        """Returns the remaining outputs of the bundle."""
 
 
 class BundleSums:
-    """Emits rows at once, and the sums of a bundle at its end."""
+    """Emits the rows of up to 64 conversations in one list, and the sums of a bundle at its end.
+
+    For the global window: a row may leave with a later conversation of its bundle.
+    """
 
     def __init__(self) -> None:
-        self._sums: dict[str, MetricsState] = {}
+        self.start()
 
     def start(self) -> None:
-        """Resets the sums."""
-        self._sums = {}
+        """Discards what an aborted bundle left."""
+        self._sums: dict[str, MetricsState] = {}
+        self._scores: list[ScoreRow] = []
+        self._results: list[ResultRow] = []
+        self._conversations: list[ConversationRow] = []
 
-    def give(self, evaluated: EvaluatedConversation, timestamp: Timestamp | None) -> Iterator[Any]:
-        """Yields the rows and the failures of criteria."""
+    def give(self, evaluated: EvaluatedConversation, timestamp: Timestamp | None) -> list[Any]:
+        """Returns the failures of criteria, and the rows when there are enough."""
+        self._scores += evaluated.scores
+        self._results += evaluated.results
+        self._conversations += evaluated.conversations
+        add_conversation(self._sums, evaluated.scored, evaluated.verdict, evaluated.parts)
+        outputs: list[Any] = []
         for failure in evaluated.scored.failures:
-            yield TaggedOutput(FAILURES, failure)
-        yield TaggedOutput(SCORES, evaluated.scores)
-        yield TaggedOutput(RESULTS, evaluated.results)
-        evaluated.add_to(self._sums)
+            outputs.append(TaggedOutput(FAILURES, failure))
+        if len(self._results) >= _BATCH:
+            outputs += [TaggedOutput(tag, rows) for tag, rows in self._taken()]
+        return outputs
 
-    def finish(self) -> Iterator[Any]:
-        """Yields the bundle's sums by app version."""
-        for entry in self._sums.items():
-            yield TaggedOutput(STATISTICS, GlobalWindows.windowed_value(entry))
+    def finish(self) -> list[Any]:
+        """Returns the remaining rows, and the sums by app version."""
+        outputs: list[tuple[str, Any]] = [(STATISTICS, entry) for entry in self._sums.items()]
+        if self._results:
+            outputs += self._taken()
+        return [TaggedOutput(tag, GlobalWindows.windowed_value(value)) for tag, value in outputs]
+
+    def _taken(self) -> list[tuple[str, Any]]:
+        """Returns the collected rows by table, and collects new ones."""
+        rows = [
+            (SCORES, self._scores),
+            (RESULTS, self._results),
+            (CONVERSATIONS, self._conversations),
+        ]
+        self._scores, self._results, self._conversations = [], [], []
+        return rows
 
 
 class ScoringDoFn(CountingDoFn):
@@ -84,19 +115,23 @@ class ScoringDoFn(CountingDoFn):
         super().finish_bundle()
         yield from self._emission.finish()
 
-    def outputs(self, scored: ScoredConversation, timestamp: Timestamp | None = None) -> Iterator[Any]:
-        """Yields the outputs of a scored conversation, or its failure."""
+    def outputs(self, scored: ScoredConversation, timestamp: Timestamp | None = None) -> list[Any]:
+        """Returns the outputs of a scored conversation, or its failure."""
         try:
             evaluated = decide(scored, self._run)
         except RAISED as error:
-            yield self.lost(scored.sample, error)
-            return
+            return [self.lost(scored.sample, error)]
+        return self.emitted(evaluated, timestamp)
+
+    def emitted(self, evaluated: EvaluatedConversation, timestamp: Timestamp | None = None) -> list[Any]:
+        """Returns the outputs of an evaluated conversation, and counts it."""
+        scored = evaluated.scored
         self.counts["results"] += 1
         PROGRESS.conversations += 1
         PROGRESS.turns += len(scored.sample.conversation.turns)
         if self._may_guess:
             self._guesses.add(scored)
-        yield from self._emission.give(evaluated, timestamp)
+        return self._emission.give(evaluated, timestamp)
 
     def lost(self, sample: Sample, error: BaseException) -> Any:
         """Returns the failure of a conversation that could not be scored, and counts it."""
@@ -110,13 +145,12 @@ class _MeasureFn(ScoringDoFn):
         super().__init__(criteria, run, BundleSums())
         self._criteria = tuple(criteria)
 
-    def process(self, sample: Sample) -> Iterator[Any]:
+    def process(self, sample: Sample) -> list[Any]:
         try:
-            scored = score_conversation(sample, self._criteria)
+            evaluated = decide(score_conversation(sample, self._criteria), self._run)
         except RAISED as error:
-            yield self.lost(sample, error)
-            return
-        yield from self.outputs(scored)
+            return [self.lost(sample, error)]
+        return self.emitted(evaluated)
 
 
 class ScoreTurns(beam.PTransform[PCollection[Sample], DoOutputsTuple]):
@@ -127,7 +161,7 @@ class ScoreTurns(beam.PTransform[PCollection[Sample], DoOutputsTuple]):
         self._criteria, self._run = criteria, run
 
     def expand(self, matched: "PCollection[Sample]") -> Any:
-        """Returns keyed sums, lists of score rows, lists of result rows, and failures."""
+        """Returns keyed sums, lists of rows of scores, results and conversations, and failures."""
         return matched | "Score" >> beam.ParDo(_MeasureFn(self._criteria, self._run)).with_outputs(
-            STATISTICS, SCORES, RESULTS, FAILURES
+            STATISTICS, *ROW_TABLES, FAILURES
         )

@@ -13,7 +13,7 @@ from turnwise.transforms.criteria.ces.hallucination import Hallucination, switch
 from turnwise.transforms.criteria.ces.items import (
     ComparedValue,
     ExpectedAnswer,
-    RubricScore,
+    JudgedRubric,
     Statement,
     items_of,
 )
@@ -60,9 +60,9 @@ class Judgements:
         """Returns the judged answers of a scenario."""
         return items_of(self.of_whole(ScenarioExpectations.name), ExpectedAnswer)
 
-    def rubrics(self) -> list[RubricScore]:
+    def rubrics(self) -> list[JudgedRubric]:
         """Returns the judged rubrics of a scenario."""
-        return items_of(self.of_whole(ScenarioRubrics.name), RubricScore)
+        return items_of(self.of_whole(ScenarioRubrics.name), JudgedRubric)
 
     def hallucination(self, index: int) -> Score | None:
         """Returns the hallucination score of a pair."""

@@ -28,7 +28,7 @@ from turnwise.transforms.criteria.expectations_met import not_met
 from turnwise.transforms.criteria.reasons import calls_text, why_unpaired
 from turnwise.transforms.matching.expectations import ExpectationOutcome, TurnReplay
 from turnwise.transforms.matching.sample import Sample, TurnPair
-from turnwise.transforms.metrics.state import Part
+from turnwise.transforms.metrics.state import SumPart
 from turnwise.transforms.scoring.conversation import ScoredConversation
 from turnwise.transforms.scoring.verdict import Verdict
 
@@ -81,7 +81,7 @@ class ConversationResult(msgspec.Struct):
     statements: Sequence[Statement] = ()
     failed: Sequence[tuple[Criterion, Score]] = ()
 
-    def parts(self) -> list[Part]:
+    def parts(self) -> list[SumPart]:
         """Returns what the result adds to the sums behind AggregatedMetrics; nothing if not COMPLETED."""
         if self.turns is not None:
             return [part for turn in self.turns for part in _turn_parts(turn)]
@@ -166,9 +166,9 @@ def _unmet(turn: TurnResult) -> str:
     return " ".join(text for text in (not_met(failed), unexpected) if text)
 
 
-def _turn_parts(turn: TurnResult) -> list[Part]:
+def _turn_parts(turn: TurnResult) -> list[SumPart]:
     index, actual = turn.pair.index, turn.pair.actual
-    parts: list[Part] = []
+    parts: list[SumPart] = []
     for outcome in turn.outcomes:
         place = _PLACES.get(outcome.outcome or "")
         call = outcome.observed if outcome.expectation is None else outcome.expectation.tool_call
@@ -186,7 +186,7 @@ def _turn_parts(turn: TurnResult) -> list[Part]:
     return parts
 
 
-def _score_parts(index: int, kind: str, score: Score | None) -> list[Part]:
+def _score_parts(index: int, kind: str, score: Score | None) -> list[SumPart]:
     if score is None or score.value is None or score.value < 0:
         return []
     return [((index, kind, ""), 1, int(score.value))]

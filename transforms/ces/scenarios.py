@@ -12,7 +12,7 @@ from turnwise.transforms.ces import messages
 from turnwise.transforms.ces.hallucinations import judged_hallucination
 from turnwise.transforms.ces.judgements import Judgements
 from turnwise.transforms.ces.spans import add_spans
-from turnwise.transforms.criteria.ces.items import RubricScore
+from turnwise.transforms.criteria.ces.items import JudgedRubric
 from turnwise.transforms.matching.expectations import ExpectationOutcome, turn_texts
 from turnwise.transforms.matching.sample import Sample, TurnPair
 from turnwise.transforms.matching.scenario import responses_by_call
@@ -36,7 +36,7 @@ class ScenarioSummary:
     sample: Sample
     outcomes: Sequence[ExpectationOutcome]
     said: dict[int, str]
-    rubrics: Sequence[RubricScore] = ()
+    rubrics: Sequence[JudgedRubric] = ()
     hallucinations: Sequence[Score | None] = ()
     goal: Score | None = None
     completed: bool | None = None
@@ -161,7 +161,7 @@ def _outcome(outcome: ExpectationOutcome, responses: dict[int, ToolResponse]) ->
     return message
 
 
-def _rubric(rubric: RubricScore) -> JsonObject:
+def _rubric(rubric: JudgedRubric) -> JsonObject:
     message: JsonObject = {"rubric": rubric.rubric}
     if rubric.score is not None:
         message["score"] = float32(rubric.score)

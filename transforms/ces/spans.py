@@ -6,7 +6,7 @@ from functools import lru_cache
 from turnwise.schemas.conversation import TimedSpan
 from turnwise.schemas.proto.scalars import nanos_duration, read_timestamp
 from turnwise.schemas.values import JsonObject
-from turnwise.transforms.metrics.state import Part
+from turnwise.transforms.metrics.state import SumPart
 
 
 def nanos(seconds: float) -> int:
@@ -22,7 +22,7 @@ def add_spans(message: JsonObject, spans: Sequence[TimedSpan]) -> None:
     message["spanLatencies"] = [_span_latency(span) for span in spans]
 
 
-def latency_parts(turn: int | None, spans: Sequence[TimedSpan]) -> list[Part]:
+def latency_parts(turn: int | None, spans: Sequence[TimedSpan]) -> list[SumPart]:
     """Returns what the tool calls among timed steps add to the sums.
 
     Args:

@@ -83,7 +83,7 @@ def _read(words: Sequence[str]) -> InferredVerb | None:
     verb = _verb(words)
     if verb is None:
         is_known = last in verbs.INFORMATION | verbs.READING or "to" in words[1:-1]
-        return InferredVerb("read", "") if is_known or _runs_on(head) else None
+        return InferredVerb("read", "") if is_known or _RUNNING_ON.fullmatch(head) else None
     joined = (b for a, b in pairwise(words) if a in verbs.JOINING and b in WRITING)
     if verb in verbs.READING:
         verb = next(joined, verb)
@@ -100,11 +100,6 @@ def _verb(words: Sequence[str]) -> str | None:
         return last if last in clear else clear[0]
     says_what_is_known = len(words) > 1 and last in verbs.FACTS | verbs.READING
     return head if head in WRITING and not says_what_is_known else None
-
-
-def _runs_on(word: str) -> bool:
-    """Returns whether a word starts with a reading verb that is not separated (`getweather`)."""
-    return _RUNNING_ON.fullmatch(word) is not None
 
 
 def _hands_over(words: Sequence[str]) -> bool:

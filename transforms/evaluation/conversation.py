@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from turnwise.schemas.conversation_row import ConversationRow
 from turnwise.schemas.rows import ResultRow, ScoreRow
 from turnwise.schemas.run import RunInfo
 from turnwise.transforms.ces.results import evaluation_result, result_message
@@ -11,7 +12,8 @@ from turnwise.transforms.criteria.base import MeasuredCriterion
 from turnwise.transforms.matching.sample import Sample
 from turnwise.transforms.metrics.rows import result_row, score_rows
 from turnwise.transforms.metrics.slices import slices_of
-from turnwise.transforms.metrics.state import MetricsState, Part
+from turnwise.transforms.metrics.state import SumPart
+from turnwise.transforms.review.row import reviewer_of
 from turnwise.transforms.scoring.conversation import ScoredConversation, score_conversation
 from turnwise.transforms.scoring.verdict import Rules, Verdict, conversation_verdict
 
@@ -25,6 +27,7 @@ class EvaluatedConversation(NamedTuple):
     Attributes:
         scores: Its score rows.
         results: Its one result row, in a list.
+        conversations: Its one row with what to read, in a list.
         parts: What it adds to the sums of its dialect.
     """
 
@@ -32,15 +35,8 @@ class EvaluatedConversation(NamedTuple):
     verdict: Verdict
     scores: list[ScoreRow]
     results: list[ResultRow]
-    parts: list[Part]
-
-    def add_to(self, sums: dict[str, MetricsState]) -> None:
-        """Adds the conversation to the sums of its app version ("" if unknown)."""
-        version = self.scored.sample.conversation.app_version or ""
-        state = sums.get(version)
-        if state is None:
-            state = sums[version] = MetricsState()
-        state.add(self.scored, self.verdict, self.parts)
+    conversations: list[ConversationRow]
+    parts: list[SumPart]
 
 
 def evaluate_sample(
@@ -57,5 +53,7 @@ def decide(scored: ScoredConversation, run: RunInfo) -> EvaluatedConversation:
         scored.slices = slices_of(sample, run.slices)
     verdict = conversation_verdict(scored, RULES)
     result = evaluation_result(scored, verdict)
-    row = result_row(sample, verdict, result.name, result_message(result, run))
-    return EvaluatedConversation(scored, verdict, list(score_rows(scored, run)), [row], result.parts())
+    message, parts = result_message(result, run), result.parts()
+    row = result_row(sample, verdict, result.name, message)
+    conversation = reviewer_of(run).row(scored, verdict)
+    return EvaluatedConversation(scored, verdict, score_rows(scored, run), [row], [conversation], parts)

@@ -13,7 +13,7 @@ from turnwise.schemas.values import JsonObject, JsonValue
 from turnwise.transforms.formats.base import AUTO, FORMATS, EventReader, time_by
 from turnwise.transforms.formats.problems import checked, with_turns
 from turnwise.transforms.formats.spellings import as_text
-from turnwise.transforms.formats.unread import UNREAD, Unread
+from turnwise.transforms.formats.unread import UNREAD, gaps
 
 UNNUMBERED = -1
 _LARGEST_INDEX = 2**31 - 1
@@ -109,16 +109,10 @@ def add_clashes(
     if len(given) == len(kept):
         return
     by_id = {event.event_id: event.record.data for event in kept}
-    clashing = {event.event_id for event in given if not _says_same(event.record.data, by_id[event.event_id])}
-    unread = Unread()
-    for event_id in sorted(clashing):
-        fault = f"several different events have the id {event_id[:60]!r}; only the first is read"
-        unread.add(UNREAD, fault, calls=True, words=True)
-    unread.add_to_all(conversation.turns)
-
-
-def _says_same(left: bytes, right: bytes) -> bool:
-    return left == right or _content(left) == _content(right)
+    pairs = ((event.event_id, event.record.data, by_id[event.event_id]) for event in given)
+    clashing = {name for name, left, right in pairs if left != right and _content(left) != _content(right)}
+    said = "several different events have the id {!r}; only the first is read"
+    gaps(UNREAD, (said.format(name[:60]) for name in sorted(clashing))).add_to_all(conversation.turns)
 
 
 def _content(data: bytes) -> JsonObject:

@@ -25,8 +25,8 @@ class LoggedConversation(NamedTuple):
 
 def parse_record(
     reader: LogReader, record: Record, counts: Counter[str]
-) -> Iterator[LoggedConversation | ConversationEvent | Failure]:
-    """Yields what a log record holds; of several conversations in one record each has its own receipt."""
+) -> Sequence[LoggedConversation | ConversationEvent | Failure]:
+    """Returns what a log record holds; of several conversations in one record each has its own receipt."""
     counts["records"] += 1
     try:
         found = reader.read(record)
@@ -34,20 +34,20 @@ def parse_record(
             raise ValueError("the record holds no conversation")
     except RAISED as error:
         counts["lost_records"] += 1
-        yield record_failure("parse", error, record)
-        return
+        return [record_failure("parse", error, record)]
     counts["parsed_records"] += 1
     if isinstance(found, ConversationEvent):
-        yield found
-        return
+        return [found]
     counts["conversations"] += len(found)
+    parts: list[LoggedConversation | Failure] = []
     for part, one in enumerate(found):
         own = record if len(found) == 1 else _part_of(record, part, len(found))
         if isinstance(one, ValueError):
             counts["lost_conversations"] += 1
-            yield record_failure("parse", one, own)
+            parts.append(record_failure("parse", one, own))
         else:
-            yield LoggedConversation(one, own)
+            parts.append(LoggedConversation(one, own))
+    return parts
 
 
 def parse_conversation(
@@ -72,8 +72,8 @@ def _part_of(record: Record, part: int, parts: int) -> Record:
 
 def join_session(
     session_id: str, given: Sequence[ConversationEvent], counts: Counter[str]
-) -> Iterator[LoggedConversation | Failure]:
-    """Yields the conversation that all events of one session make, or a failure for each event."""
+) -> Sequence[LoggedConversation | Failure]:
+    """Returns the conversation that all events of one session make, or a failure for each event."""
     counts["conversations"] += 1
     try:
         events = in_order(distinct(given))
@@ -81,10 +81,9 @@ def join_session(
         add_clashes(conversation, given, events)
     except RAISED as error:
         counts["lost_conversations"] += 1
-        yield from (record_failure("parse", error, event.record, session_id) for event in given)
-        return
+        return [record_failure("parse", error, event.record, session_id) for event in given]
     counts["joined_entries"] += len(given)
-    yield LoggedConversation(conversation, events[0].record)
+    return [LoggedConversation(conversation, events[0].record)]
 
 
 def parse_case(reader: CaseReader, record: Record, counts: Counter[str]) -> Iterator[EvalCase | Failure]:

@@ -58,7 +58,11 @@ def problem(error: ValidationError) -> str:
 
 @contextmanager
 def one_line_problems(what: str) -> Iterator[None]:
-    """Converts pydantic's errors to a ValueError of one line that begins with `what`."""
+    """Converts pydantic's errors.
+
+    Raises:
+        ValueError: One line that begins with `what`.
+    """
     try:
         yield
     except ValidationError as error:

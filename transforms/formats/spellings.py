@@ -4,12 +4,18 @@ import json
 from collections.abc import Sequence
 
 import msgspec
+from pydantic.alias_generators import to_camel
 
 from turnwise.schemas.arguments import decoded_arguments
 from turnwise.schemas.conversation import Milliseconds
 from turnwise.schemas.values import JsonObject, JsonValue
 
 ARGUMENTS = ("args", "arguments", "kwargs")
+
+
+def spelt(*names: str) -> frozenset[str]:
+    """Returns names that are in snake_case, and the same in camelCase."""
+    return frozenset((*names, *map(to_camel, names)))
 
 
 def name_of(record: JsonObject) -> str:

@@ -8,8 +8,6 @@ from pydantic_core import from_json
 from turnwise.schemas.tools import Effect, ToolDeclaration
 from turnwise.schemas.values import JsonObject, JsonValue
 
-APP_DETAILS = "app_details"
-"""Key of `Conversation.meta`: for every turn null or `{agent: {instructions, tool_declarations}}`."""
 _METHODS: dict[str, Effect] = {
     **dict.fromkeys(("get", "head", "options", "trace", "query"), "read"),
     **dict.fromkeys(("post", "put", "patch", "delete"), "write"),

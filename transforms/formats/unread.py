@@ -120,21 +120,23 @@ class Unread:
             said = f"a part of the type {shown} is not read; it may be a call or a result"
             self.add(UNREAD, said, calls=True, words=by_agent and not works)
 
-    def keys(self, value: JsonObject, known: frozenset[str], by_agent: bool = True) -> None:
+    def keys(self, value: JsonObject, known: frozenset[str], by_agent: bool = True) -> "Unread":
         """Adds the keys of an object that are not known and may hold calls, their results or words.
 
         Args:
             value: The object.
             known: Keys that are read, or are harmless here.
             by_agent: Whether the agent's words may be in it.
+
+        Returns:
+            The same object, with what was found.
         """
-        if value.keys() <= known:
-            return
-        for name, item in value.items():
+        for name, item in () if value.keys() <= known else value.items():
             if name not in known and may_hold_work(name, item):
                 works, shown = is_work(name), repr(name[:_LONGEST_NAME])
                 said = f"the key {shown} is not read; it may hold calls or results"
                 self.add(UNREAD, said, calls=True, words=by_agent and not works)
+        return self
 
     def add_to(self, turn: Turn) -> Turn:
         """Returns the turn, with what was found."""
@@ -153,6 +155,14 @@ class Unread:
                 turn.unknown_words = turn.unknown_words or self._words
 
 
+def gaps(kind: str, messages: Iterable[str], calls: bool = True, words: bool = True) -> Unread:
+    """Returns findings of one kind; see `Unread.add`."""
+    found = Unread()
+    for message in messages:
+        found.add(kind, message, calls, words)
+    return found
+
+
 def add_leap(turn: Turn, before: int, index: int, first: int = 0) -> None:
     """Adds to a turn, numbered by its position already, that the log's own numbers leap before it.
 
@@ -162,11 +172,9 @@ def add_leap(turn: Turn, before: int, index: int, first: int = 0) -> None:
         index: The number that the log gives it.
         first: The number of a log's first turn.
     """
-    gap = Unread()
     where = f"after turn {before}" if before >= first else f"where turn {first} should open"
     said = f"the log has turn {index} {where}, so that turns may be missing or twice or out of order"
-    gap.add(MISSING, f"{said}; it is numbered by its place, {turn.turn_index}", calls=True, words=True)
-    gap.add_to(turn)
+    gaps(MISSING, [f"{said}; it is numbered by its place, {turn.turn_index}"]).add_to(turn)
 
 
 def check_calls(turns: Iterable[Turn]) -> None:
@@ -177,9 +185,7 @@ def check_calls(turns: Iterable[Turn]) -> None:
     earlier: set[str | None] = set()
     for turn in turns:
         if any(text and spells_calls(text) for text in (turn.user, turn.agent, *turn.agent_messages)):
-            spelt = Unread()
-            spelt.add(UNREAD, _SPELT, calls=True)
-            spelt.add_to(turn)
+            gaps(UNREAD, [_SPELT], words=False).add_to(turn)
         calls = turn.tool_calls
         if calls or turn.tool_responses:
             unread = Unread()

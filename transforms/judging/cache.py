@@ -33,8 +33,8 @@ class _Put(NamedTuple):
     reply: CachedReply
 
 
-Found = dict[int, CachedReply]
-_Lookup = tuple[bytes, "asyncio.Future[Found]"]
+CachedReplies = dict[int, CachedReply]
+_Lookup = tuple[bytes, "asyncio.Future[CachedReplies]"]
 _Item = _Put | _Lookup | None
 
 
@@ -47,7 +47,11 @@ class ReplyCache:
     """
 
     def __init__(self, path: str):
-        """Opens or creates the file; raises ConfigError if it cannot be used."""
+        """Opens or creates the file.
+
+        Raises:
+            ConfigError: It cannot be used.
+        """
         self._path = path
         self._connection = open_cache_file(path)
         self._queue: SimpleQueue[_Item] = SimpleQueue()
@@ -55,9 +59,9 @@ class ReplyCache:
         self._thread = threading.Thread(target=self._work, name="turnwise-judge-cache", daemon=True)
         self._thread.start()
 
-    def get(self, question: bytes) -> "asyncio.Future[Found]":
+    def get(self, question: bytes) -> "asyncio.Future[CachedReplies]":
         """Returns the replies to a question that are there, by number; to be awaited."""
-        answer: asyncio.Future[Found] = asyncio.get_running_loop().create_future()
+        answer: asyncio.Future[CachedReplies] = asyncio.get_running_loop().create_future()
         self._queue.put((question, answer))
         return answer
 
@@ -101,7 +105,7 @@ class ReplyCache:
     def _answer(self, looks: Sequence[_Lookup]) -> None:
         if not looks:
             return
-        found: dict[bytes, Found] = {}
+        found: dict[bytes, CachedReplies] = {}
         questions = tuple({question for question, _ in looks})
         marks = ",".join("?" * len(questions))
         query = f"SELECT * FROM replies WHERE question IN ({marks})"
@@ -121,7 +125,7 @@ class ReplyCache:
             _LOG.warning("judge.cache: %s: %s; replies may be asked for anew", self._path, error)
 
 
-def _set_results(answers: Sequence[tuple["asyncio.Future[Found]", Found]]) -> None:
+def _set_results(answers: Sequence[tuple["asyncio.Future[CachedReplies]", CachedReplies]]) -> None:
     for answer, found in answers:
         if not answer.done():
             answer.set_result(found)

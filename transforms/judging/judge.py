@@ -35,13 +35,13 @@ _ASKED_AGAIN: frozenset[FaultKind | None] = frozenset(("json", "schema", "empty"
 
 
 @dataclass(slots=True)
-class _Answer:
+class _Sampled:
     sample: JudgeSample[Any]
     fault: FaultKind | None
     saved: int
 
 
-_PendingAnswers = asyncio.Task[dict[int, _Answer]]
+_PendingSamples = asyncio.Task[dict[int, _Sampled]]
 
 
 class Judge:
@@ -70,7 +70,7 @@ class Judge:
         self._cache = cache
         self._in_flight = asyncio.Semaphore(concurrency)
         self._budget = Budget(config.max_calls, config.max_tokens)
-        self._pending: dict[tuple[bytes, int, type], _PendingAnswers] = {}
+        self._pending: dict[tuple[bytes, int, type], _PendingSamples] = {}
         self._one_each: set[str] = set()
         self._refused: str | None = None
 
@@ -86,7 +86,7 @@ class Judge:
             request = self._requests.make(question)
         except (TypeError, ValueError) as error:
             fault = Fault("other", f"judge_model_config: {error}")
-            unusable = _Answer(JudgeSample(None, fault.reason, model), fault.kind, 0)
+            unusable = _Sampled(JudgeSample(None, fault.reason, model), fault.kind, 0)
             return [self._given(model, unusable, False) for _ in samples]
         given = []
         for number, pending, is_own in self._join_or_start(question, request, samples):
@@ -106,7 +106,7 @@ class Judge:
 
     def _join_or_start(
         self, question: Question[Any], request: Request, samples: range
-    ) -> list[tuple[int, _PendingAnswers, bool]]:
+    ) -> list[tuple[int, _PendingSamples, bool]]:
         keys = {number: (request.key, number, question.reply_model) for number in samples}
         new = [number for number in samples if keys[number] not in self._pending]
         if new:
@@ -115,13 +115,13 @@ class Judge:
             pending.add_done_callback(lambda done: self._forget(done, [keys[number] for number in new]))
         return [(number, self._pending[keys[number]], number in new) for number in samples]
 
-    def _forget(self, pending: _PendingAnswers, keys: list[tuple[bytes, int, type]]) -> None:
+    def _forget(self, pending: _PendingSamples, keys: list[tuple[bytes, int, type]]) -> None:
         for key in keys:
             del self._pending[key]
         if not pending.cancelled():
             pending.exception()  # mark as retrieved: all waiters may be gone
 
-    def _given(self, model: str, answer: _Answer, is_joined: bool) -> JudgeSample[Any]:
+    def _given(self, model: str, answer: _Sampled, is_joined: bool) -> JudgeSample[Any]:
         sample = answer.sample
         if is_joined:
             sample = replace(sample, tokens_in=0, tokens_out=0, is_cached=sample.reply is not None)
@@ -130,7 +130,7 @@ class Judge:
 
     async def _answer_samples(
         self, question: Question[Any], request: Request, numbers: list[int]
-    ) -> dict[int, _Answer]:
+    ) -> dict[int, _Sampled]:
         answers = await self._recall(question, request)
         missing = [number for number in numbers if number not in answers]
         answers.update(await self._replies(question, request, missing))
@@ -143,7 +143,7 @@ class Judge:
 
     async def _replies(
         self, question: Question[Any], request: Request, numbers: list[int]
-    ) -> dict[int, _Answer]:
+    ) -> dict[int, _Sampled]:
         if not numbers:
             return {}
         replies = await self._ask(request, len(numbers))
@@ -152,7 +152,7 @@ class Judge:
             for number, reply in zip(numbers, replies, strict=True)
         }
 
-    async def _recall(self, question: Question[Any], request: Request) -> dict[int, _Answer]:
+    async def _recall(self, question: Question[Any], request: Request) -> dict[int, _Sampled]:
         if self._cache is None:
             return {}
         answers = {}
@@ -160,17 +160,17 @@ class Judge:
             reply = read_reply(kept.text, question.reply_model)
             if not isinstance(reply, Fault):
                 sample = JudgeSample(reply, model=kept.model, is_cached=True)
-                answers[number] = _Answer(sample, None, kept.tokens_in + kept.tokens_out)
+                answers[number] = _Sampled(sample, None, kept.tokens_in + kept.tokens_out)
         return answers
 
-    def _read(self, question: Question[Any], request: Request, number: int, raw: RawReply) -> _Answer:
+    def _read(self, question: Question[Any], request: Request, number: int, raw: RawReply) -> _Sampled:
         cost = (raw.model, raw.tokens_in, raw.tokens_out)
         reply = raw.fault if raw.text is None else read_reply(raw.text, question.reply_model)
         if isinstance(reply, Fault):
-            return _Answer(JudgeSample(None, reply.reason, *cost), reply.kind, 0)
+            return _Sampled(JudgeSample(None, reply.reason, *cost), reply.kind, 0)
         if self._cache is not None and raw.text is not None:
             self._cache.put(request.key, number, CachedReply(raw.text, *cost))
-        return _Answer(JudgeSample(reply, None, *cost), None, raw.tokens_in + raw.tokens_out)
+        return _Sampled(JudgeSample(reply, None, *cost), None, raw.tokens_in + raw.tokens_out)
 
     async def _ask(self, request: Request, count: int) -> list[RawReply]:
         model = request.template.model
@@ -234,7 +234,7 @@ class Judge:
             raise AuthenticationError(self._refused)
 
 
-def _second(first: _Answer, again: _Answer) -> _Answer:
+def _second(first: _Sampled, again: _Sampled) -> _Sampled:
     """Returns a second answer with the tokens of both; the first one's fault if it is unusable as well."""
     kept = first if again.fault else again
     tokens_in = first.sample.tokens_in + again.sample.tokens_in

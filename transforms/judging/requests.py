@@ -16,7 +16,11 @@ _KINDS_KEPT = 1024
 
 
 def merged_settings(config: JudgeConfig, own: JsonObject | None) -> JsonObject:
-    """Returns the generation settings of a criterion over the run's; raises ValueError if they are none."""
+    """Returns the generation settings of a criterion over the run's.
+
+    Raises:
+        ValueError: They are none.
+    """
     return {**config.generation_config, **generation_settings(own or {})}
 
 

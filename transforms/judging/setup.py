@@ -59,7 +59,11 @@ class BuiltJudge(NamedTuple):
 
 
 def build_judge(settings: JudgeSettings, environ: Mapping[str, str], counts: JudgeCounts) -> BuiltJudge:
-    """Returns the judge that the settings name; raises ConfigError if credentials or a cache are missing."""
+    """Returns the judge that the settings name.
+
+    Raises:
+        ConfigError: Credentials or a cache are missing, or the judge gives no backend.
+    """
     config, kind = settings.config, settings.kind
     if kind.answer:
         return BuiltJudge(kind.answer(), _nothing)

@@ -37,7 +37,11 @@ class JudgeWorker:
     """
 
     def __init__(self, settings: JudgeSettings, environ: Mapping[str, str]):
-        """Starts the thread; raises ConfigError if there are no credentials or the cache cannot be used."""
+        """Starts the thread.
+
+        Raises:
+            ConfigError: There are no credentials, or the cache cannot be used.
+        """
         self.counts = JudgeCounts()
         judge = build_judge(settings, environ, self.counts)
         self.ask: Ask = judge.ask

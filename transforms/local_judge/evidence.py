@@ -82,7 +82,6 @@ class _Piece:
         return self._stretch(best[0], best[-1])
 
     def _sentences(self, places: list[int]) -> list[list[int]]:
-        """Groups word indexes by sentence."""
         text, tokens, starts = self.text, self.tokens, self._all_starts()
         sentences = [places[:1]]
         for last, place in pairwise(places):

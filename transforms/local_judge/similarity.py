@@ -42,12 +42,6 @@ class AnswerComparison(NamedTuple):
     reason: str
 
 
-class _Comparison(NamedTuple):
-    figure: float
-    quote: str
-    reason: str
-
-
 def compare_answers(expected: str, actual: str) -> AnswerComparison:
     """Compares an answer with the expected one, in any language; additional information is allowed."""
     figure, quote, reason = _compare(expected, actual)
@@ -56,12 +50,13 @@ def compare_answers(expected: str, actual: str) -> AnswerComparison:
 
 def answer_similarity(expected: str, actual: str) -> float:
     """Returns the similarity behind the score of `compare_answers`, 0..1; 1 for equal texts."""
-    return _compare(expected, actual).figure
+    return _compare(expected, actual)[0]
 
 
-def _compare(expected: str, actual: str) -> _Comparison:
+def _compare(expected: str, actual: str) -> tuple[float, str, str]:
+    """Returns figure, quote and reason."""
     if _normal(expected) == _normal(actual):
-        return _Comparison(1.0, actual.strip(), "The texts are the same.")
+        return 1.0, actual.strip(), "The texts are the same."
     wanted, said, known = read_claim(expected), read_claim(actual), Evidence([actual])
     span, _ = known.look_up(wanted.content)
     figure, numbers = _overlap(wanted, said), missing_numbers(wanted, known.keys)
@@ -74,7 +69,7 @@ def _compare(expected: str, actual: str) -> _Comparison:
     if contrary:
         figure *= _CONTRADICTED
     missing = numbers + missing_words(wanted, known.keys)
-    return _Comparison(figure, span.quote if span else "", contrary or _reason(figure, missing, is_denied))
+    return figure, span.quote if span else "", contrary or _reason(figure, missing, is_denied)
 
 
 def _normal(text: str) -> str:

@@ -71,8 +71,5 @@ def _is_small_talk(claim: Claim, known: float) -> bool:
     if size <= _SOME_WORDS and _EXCLAMATION.search(claim.text[-_TAIL:]):
         return True
     is_unknown = size <= _FEW_WORDS and known < _SMALL_SHARE * size
-    return is_unknown and (_is_fragment(claim) or not _PERSONS.isdisjoint(word.lower for word in claim.words))
-
-
-def _is_fragment(claim: Claim) -> bool:
-    return all(word.is_content for word in claim.words)
+    is_fragment = all(word.is_content for word in claim.words)
+    return is_unknown and (is_fragment or not _PERSONS.isdisjoint(word.lower for word in claim.words))

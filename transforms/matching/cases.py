@@ -30,10 +30,9 @@ def inline_case(conversation: Conversation) -> EvalCase | None:
     turns = [turn.expected for turn in conversation.turns]
     if conversation.expected is None and not any(turns):
         return None
+    expected = [turn or ExpectedTurn() for turn in turns] if any(turns) else []
     eval_id = stated_case(conversation) or conversation.conversation_id
-    case = EvalCase(eval_id=eval_id, eval_set_id=conversation.eval_set_id)
-    if any(turns):
-        case.turns = [turn or ExpectedTurn() for turn in turns]
+    case = EvalCase(eval_id=eval_id, eval_set_id=conversation.eval_set_id, turns=expected)
     outcome = conversation.expected
     if outcome is not None:
         case.rubrics = [Rubric(rubric_id=str(i), text=text) for i, text in enumerate(outcome.rubric)]

@@ -105,7 +105,11 @@ class Sample:
             self.run_of = case.key.text
 
     def replay(self, pair: TurnPair) -> TurnReplay:
-        """Returns how a pair's golden turn was met, worked out once; raises ValueError without a case."""
+        """Returns how a pair's golden turn was met, worked out once.
+
+        Raises:
+            ValueError: The conversation has no case.
+        """
         replay = self._replays.get(pair.index)
         if replay is None:
             if self.eval_case is None:

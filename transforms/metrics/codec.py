@@ -11,7 +11,7 @@ from turnwise.transforms.metrics.state import MetricsState, Tally
 _VERSION = 1
 
 
-class _Tally(msgspec.Struct, array_like=True):
+class _EncodedTally(msgspec.Struct, array_like=True):
     """A Tally; its sums exceed 64 bits and stand as big-endian two's complement."""
 
     criterion: str
@@ -26,7 +26,7 @@ class _Tally(msgspec.Struct, array_like=True):
     sketch: Bins | None
 
 
-class _Pair(msgspec.Struct, array_like=True):
+class _EncodedSum(msgspec.Struct, array_like=True):
     """An entry of CES sums; totals of nanoseconds may exceed 64 bits."""
 
     turn: int | None
@@ -36,7 +36,7 @@ class _Pair(msgspec.Struct, array_like=True):
     second: bytes
 
 
-class _State(msgspec.Struct, array_like=True):
+class _EncodedState(msgspec.Struct, array_like=True):
     """A MetricsState. New fields go to the end, with a default; a change of old ones needs a new version."""
 
     version: int
@@ -44,8 +44,8 @@ class _State(msgspec.Struct, array_like=True):
     turns: int
     passes: int
     fails: int
-    tallies: list[_Tally]
-    ces: list[_Pair]
+    tallies: list[_EncodedTally]
+    ces: list[_EncodedSum]
     sampled_out: dict[str, int]
     repeats: dict[str, dict[str, tuple[int, int]]]
     are_repeats_full: bool
@@ -55,14 +55,14 @@ class _State(msgspec.Struct, array_like=True):
 def packed(state: MetricsState) -> bytes:
     """Returns sums as MessagePack."""
     return msgspec.msgpack.encode(
-        _State(
+        _EncodedState(
             _VERSION,
             state.conversations,
             state.turns,
             state.passes,
             state.fails,
             [_packed_tally(*key, tally) for key, tally in state.tallies.items()],
-            [_Pair(*key, _bytes(first), _bytes(second)) for key, (first, second) in state.ces.items()],
+            [_EncodedSum(*key, _bytes(first), _bytes(second)) for key, (first, second) in state.ces.items()],
             state.sampled_out,
             state.repeats.cases,
             state.repeats.is_full,
@@ -93,8 +93,8 @@ def unpacked(data: bytes) -> MetricsState:
     )
 
 
-def _packed_tally(criterion: str, turn: int | None, tally: Tally) -> _Tally:
-    return _Tally(
+def _packed_tally(criterion: str, turn: int | None, tally: Tally) -> _EncodedTally:
+    return _EncodedTally(
         criterion,
         turn,
         tally.scored,
@@ -108,7 +108,7 @@ def _packed_tally(criterion: str, turn: int | None, tally: Tally) -> _Tally:
     )
 
 
-def _unpacked_tally(found: _Tally) -> Tally:
+def _unpacked_tally(found: _EncodedTally) -> Tally:
     return Tally(
         found.scored,
         found.unscored,
@@ -129,4 +129,4 @@ def _int(data: bytes) -> int:
     return int.from_bytes(data, "big", signed=True)
 
 
-_DECODER = msgspec.msgpack.Decoder(_State)
+_DECODER = msgspec.msgpack.Decoder(_EncodedState)

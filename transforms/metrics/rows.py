@@ -1,6 +1,5 @@
 """Scored conversations and metrics as rows."""
 
-from collections.abc import Iterator
 from dataclasses import asdict
 from typing import NamedTuple
 
@@ -43,20 +42,18 @@ class RowWindow(NamedTuple):
     revision: int
 
 
-def score_rows(scored: ScoredConversation, run: RunInfo) -> Iterator[ScoreRow]:
-    """Yields one row per score: the turns of every criterion, then the conversation as a whole."""
-    times, start, base = (
-        _turn_times(scored.sample),
-        scored.sample.conversation.start_time,
-        _base_row(scored.sample, run.run_id),
-    )
+def score_rows(scored: ScoredConversation, run: RunInfo) -> list[ScoreRow]:
+    """Returns one row per score: the turns of every criterion, then the conversation as a whole."""
+    times, start = _turn_times(scored.sample), scored.sample.conversation.start_time
+    base, rows = _base_row(scored.sample, run.run_id), list[ScoreRow]()
     key = conversation_key(scored.sample)
     for entry in scored.scores:
         name, ids = entry.criterion.name, ScoreIds(key, criterion_key(entry.criterion, run.judge))
         for turn, score in entry.turns:
-            yield _score_row(base, name, turn, score, times[turn], ids.of_turn(turn))
+            rows.append(_score_row(base, name, turn, score, times[turn], ids.of_turn(turn)))
         if entry.overall is not None:
-            yield _score_row(base, name, None, entry.overall, start, ids.of_whole)
+            rows.append(_score_row(base, name, None, entry.overall, start, ids.of_whole))
+    return rows
 
 
 def _turn_times(sample: Sample) -> list[str | None]:

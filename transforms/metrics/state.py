@@ -127,11 +127,11 @@ A 0-based turn index (None: the whole conversation), a kind, and the tool where 
 Sums = dict[SumKey, list[int]]
 """Pairs of sums that a dialect gives; those of two sets of conversations add up to those of both together."""
 
-Part = tuple[SumKey, int, int]
+SumPart = tuple[SumKey, int, int]
 """Addition of one observation to a pair of sums."""
 
 
-def add_parts(sums: Sums, parts: Iterable[Part]) -> None:
+def add_parts(sums: Sums, parts: Iterable[SumPart]) -> None:
     """Adds observations to sums, in place."""
     for key, first, second in parts:
         pair = sums.get(key)
@@ -176,7 +176,7 @@ class MetricsState:
     repeats: Repeats = field(default_factory=Repeats)
     slices: dict[str, "MetricsState"] = field(default_factory=dict)
 
-    def add(self, scored: ScoredConversation, verdict: Verdict, parts: Iterable[Part] = ()) -> None:
+    def add(self, scored: ScoredConversation, verdict: Verdict, parts: Iterable[SumPart] = ()) -> None:
         """Counts one conversation, with its verdict and what it adds to the sums of its dialect."""
         self._add_part(scored, verdict, None)
         add_parts(self.ces, parts)
@@ -257,6 +257,17 @@ class MetricsState:
         for criterion in self.sampled_out:
             merged.setdefault((criterion, True), Tally())
         return merged
+
+
+def add_conversation(
+    sums: dict[str, MetricsState], scored: ScoredConversation, verdict: Verdict, parts: Iterable[SumPart]
+) -> None:
+    """Adds a conversation to the sums of its app version ("" if unknown); see `MetricsState.add`."""
+    version = scored.sample.conversation.app_version or ""
+    state = sums.get(version)
+    if state is None:
+        state = sums[version] = MetricsState()
+    state.add(scored, verdict, parts)
 
 
 def _overall_within(entry: CriterionScores, turns: frozenset[int]) -> Score | None:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from turnwise.schemas.conversation import ToolCall
-from turnwise.schemas.values import JsonObject
+from turnwise.schemas.values import JsonObject, JsonValue
 from turnwise.transforms.effects.calls import ArgumentComparison, Difference
 from turnwise.transforms.effects.wording import call_text, value_text
 from turnwise.transforms.matching.arguments import arguments_match
@@ -41,23 +41,29 @@ def call_problem(problem: Problem, sample: Sample) -> CallProblem | None:
     return _by_details(details) or _by_calls(*_calls_at(problem.turn, sample), details)
 
 
-def _told(kind: str, calls: Sequence[str], head: str) -> CallProblem:
+def _told(kind: str, calls: Sequence[JsonValue], head: str) -> CallProblem:
     more = f" and {len(calls) - 1} more" if len(calls) > 1 else ""
-    return CallProblem(kind, calls[0].partition("(")[0], f"{head}{calls[0]}{more}")
+    return CallProblem(kind, str(calls[0]).partition("(")[0], f"{head}{calls[0]}{more}")
 
 
 def _by_details(details: JsonObject) -> CallProblem | None:
     """Returns the problem where the details hold the texts of calls."""
+    missing, wrong, extra = (_entries(details, key) for key in ("missing", "wrong_arguments", "extra"))
     if "wrong_arguments" not in details:
         return None
-    if details["missing"]:
-        return _told(_MISSING, details["missing"], "missing ")
-    if details["wrong_arguments"]:
-        first = details["wrong_arguments"][0]
-        tool = first["expected"].partition("(")[0]
-        differences = [Difference(**each) for each in first["arguments"]]
-        return CallProblem(_WRONG, tool, _differing(tool, differences) or f"called {first['actual']}")
-    return _told(_EXTRA, details["extra"], "not expected: ") if details["extra"] else None
+    if missing:
+        return _told(_MISSING, missing, "missing ")
+    if wrong and isinstance(wrong[0], dict) and isinstance(wrong[0].get("expected"), str):
+        tool = wrong[0]["expected"].partition("(")[0]
+        differences = [Difference(**each) for each in wrong[0]["arguments"]]
+        return CallProblem(_WRONG, tool, _differing(tool, differences) or f"called {wrong[0]['actual']}")
+    return _told(_EXTRA, extra, "not expected: ") if extra else None
+
+
+def _entries(details: JsonObject, key: str) -> list[JsonValue]:
+    """Returns a list of the details; empty: there is none."""
+    found = details.get(key)
+    return found if isinstance(found, list) else []
 
 
 def _differing(tool: str, differences: Sequence[Difference]) -> str:
@@ -89,7 +95,8 @@ def _by_calls(
         details: `missing` and `extra` are the names of the calls that the criterion did not pair, if present.
     """
     called, asked = {call.name for call in made}, {call.name for call in wanted}
-    unpaired = [call for call in wanted if call.name in details.get("missing", asked)]
+    named = _entries(details, "missing") if "missing" in details else asked
+    unpaired = [call for call in wanted if call.name in named]
     missing = next((call for call in unpaired if call.name not in called), None)
     if missing is not None:
         return CallProblem(_MISSING, missing.name or "", f"missing {call_text(missing)}")

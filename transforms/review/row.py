@@ -23,6 +23,20 @@ from turnwise.transforms.text.times import rfc3339
 _MOST_REASON = 500
 
 
+_MOST_RUNS = 16
+_REVIEWERS: dict[int, "Reviewer"] = {}
+
+
+def reviewer_of(run: RunInfo) -> "Reviewer":
+    """Returns the reviewer of a run, the same for the same object."""
+    known = _REVIEWERS.get(id(run))
+    if known is None or known.run is not run:
+        if len(_REVIEWERS) >= _MOST_RUNS:
+            _REVIEWERS.clear()
+        known = _REVIEWERS[id(run)] = Reviewer(run)
+    return known
+
+
 class _Found(NamedTuple):
     """What is wrong with a conversation, by its most severe problem."""
 
@@ -47,10 +61,14 @@ def _found(scored: ScoredConversation, verdict: Verdict, effects: ToolEffects | 
 
 
 class Reviewer:
-    """Makes the rows of a run's conversations."""
+    """Makes the rows of a run's conversations.
+
+    Attributes:
+        run: The run.
+    """
 
     def __init__(self, run: RunInfo) -> None:
-        self._run = run
+        self.run = run
         self._criterion = ToolEffects(tools=dict(run.tools))
         self._undeclared = CallEffects(ToolCatalog(self._criterion.settings))
 
@@ -63,7 +81,7 @@ class Reviewer:
         found = _found(scored, verdict, self._criterion if destructive else None)
         tokens_in, tokens_out = _tokens(conversation.turns)
         return {
-            "run_id": self._run.run_id,
+            "run_id": self.run.run_id,
             "conversation_id": conversation.conversation_id,
             "eval_id": case.eval_id if case else None,
             "eval_set_id": case.eval_set_id if case else None,
@@ -97,7 +115,7 @@ class Reviewer:
     def _transcript(
         self, sample: Sample, made: Sequence[MadeCalls], effects: CallEffects, kept: int | None
     ) -> JsonObject | None:
-        if not self._run.transcripts:
+        if not self.run.transcripts:
             return None
         return cast(JsonObject, transcript_of(sample, made, effects, kept))
 

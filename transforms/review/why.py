@@ -55,11 +55,11 @@ def _kind_and_tool(problem: Problem, calls: CallProblem | None) -> tuple[str, st
         return problem.label or (_without_numbers(problem.text or ""), "")
     if score.label is not None:
         return score.label, ""
-    checks = (score.details or {}).get("checks", ())
-    failed = next((check for check in checks if check["outcome"] == "FAIL"), None)
-    if failed is None:
-        return "", ""
-    return failed["kind"], (failed["wanted"] or "").partition("(")[0] if failed["kind"] == "tool_call" else ""
+    checks = (score.details or {}).get("checks")
+    entries = checks if isinstance(checks, list) else []
+    failed = next((c for c in entries if isinstance(c, dict) and c.get("outcome") == "FAIL"), {})
+    kind = str(failed.get("kind") or "")
+    return kind, str(failed.get("wanted") or "").partition("(")[0] if kind == "tool_call" else ""
 
 
 def _text(problem: Problem, calls: CallProblem | None) -> str:

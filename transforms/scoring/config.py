@@ -6,7 +6,7 @@ from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
 
-from turnwise.schemas.alert_config import AlertRule
+from turnwise.schemas.alert import AlertRule
 from turnwise.schemas.config import ConfigError, EvalConfig, load_json_object
 from turnwise.schemas.judge_config import snake_case
 from turnwise.schemas.values import JsonObject, JsonValue
@@ -17,7 +17,11 @@ from turnwise.transforms.scoring.verdict import STATUS
 
 
 def parse_config(text: str, name: str = "config") -> EvalConfig:
-    """Parses a config file; raises ConfigError."""
+    """Parses a config file.
+
+    Raises:
+        ConfigError: It is not valid; one line.
+    """
     value = _snake_fields(name, load_json_object(text, name))
     if value.get("custom_metrics", {}) is None:
         del value["custom_metrics"]  # google-adk takes null for none
@@ -62,7 +66,11 @@ def _alert_problem(rule: AlertRule, criteria: JsonObject) -> str | None:
 
 
 def build_criteria(config: EvalConfig) -> tuple[Criterion, ...]:
-    """Returns the criteria of a config in its order; raises ConfigError for a wrong name, field or value."""
+    """Returns the criteria of a config in its order.
+
+    Raises:
+        ConfigError: A name, field or value is wrong, or there is no criterion.
+    """
     if not config.criteria:
         raise ConfigError("config: criteria: names no criterion")
     return tuple(_criterion(name, value, config) for name, value in config.criteria.items())

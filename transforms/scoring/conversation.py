@@ -8,15 +8,21 @@ from typing import Any
 from turnwise.schemas.failure import RAISED, Failure, record_failure
 from turnwise.schemas.score import Score
 from turnwise.transforms.criteria.base import Criterion, JudgedCriterion, MeasuredCriterion
-from turnwise.transforms.criteria.reasons import why_overall, why_unpaired
+from turnwise.transforms.criteria.reasons import why_overall
+from turnwise.transforms.criteria.returned import (
+    awaited_score,
+    decide_score,
+    one_score,
+    overall_score,
+    turn_scores,
+)
 from turnwise.transforms.judging.ask import Ask
 from turnwise.transforms.judging.backends.base import AuthenticationError
-from turnwise.transforms.judging.prompts.statements import UNREAD, unread_reason
 from turnwise.transforms.matching.ending import broke_off, end_text
 from turnwise.transforms.matching.sample import Sample, TurnPair
 from turnwise.transforms.scoring.findings import record_findings
 from turnwise.transforms.scoring.gaps import NotAsked, conversation_gap, turn_gap, withheld
-from turnwise.transforms.scoring.returned import awaited_score, check_score, one_score, turn_scores
+from turnwise.transforms.scoring.selection import Selection
 
 
 @dataclass(slots=True)
@@ -67,6 +73,15 @@ def score_conversation(sample: Sample, criteria: Sequence[MeasuredCriterion]) ->
     return scored
 
 
+def score_selected(
+    sample: Sample, selection: Selection
+) -> tuple[ScoredConversation, tuple[JudgedCriterion, ...]]:
+    """Scores a conversation by the measured criteria of a run; returns the judged ones that apply too."""
+    scored = score_conversation(sample, selection.measured)
+    asked, scored.sampled_out = selection.of(sample)
+    return scored, asked
+
+
 async def judge_conversation(
     scored: ScoredConversation, criteria: Sequence[JudgedCriterion], ask: Ask
 ) -> None:
@@ -82,24 +97,42 @@ async def judge_conversation(
 
 
 def _score(criterion: MeasuredCriterion, sample: Sample, failures: list[Failure]) -> CriterionScores:
-    result = CriterionScores(criterion)
+    turns: list[object] = []
     for pair in sample.evaluable:
         try:
-            found = criterion.score(sample, pair)
-            if isinstance(found, Score):
-                result.turns.append((pair.index, _decided(criterion, sample, pair, found)))
-            elif found is not None:
-                scores = [_decided(criterion, sample, pair, score) for score in turn_scores(found)]
-                result.turns += [(pair.index, score) for score in scores]
+            turns.append(criterion.score(sample, pair))
+        except RAISED as error:
+            turns.append(error)
+    whole: object = None
+    try:
+        if not (criterion.needs_answers and sample.unanswered):
+            whole = criterion.score_conversation(sample)
+    except RAISED as error:
+        whole = error
+    return _result(criterion, sample, failures, turns, whole)
+
+
+def _result(
+    criterion: Criterion, sample: Sample, failures: list[Failure], turns: Sequence[object], whole: object
+) -> CriterionScores:
+    """Checks and sums up what a criterion returned or raised for every turn and for the whole."""
+    result = CriterionScores(criterion)
+    for pair, found in zip(sample.evaluable, turns, strict=True):
+        try:
+            if found is not None:
+                for score in turn_scores(criterion, sample, pair, found):
+                    result.turns.append((pair.index, score))
         except RAISED as error:
             _note(result, failures, error, sample, pair.index)
-    if sample.has_gaps:
+    if sample.has_gaps and isinstance(criterion, MeasuredCriterion):
         result.turns = [(i, _known(criterion, sample, sample.pairs[i], score)) for i, score in result.turns]
     try:
-        is_open = criterion.needs_answers and sample.unanswered
-        whole = None if is_open else one_score("score_conversation", criterion.score_conversation(sample))
-        gap = conversation_gap(criterion, sample) if whole else None
-        _sum_up(result, sample, withheld(whole, gap) if whole and gap else whole)
+        if whole is None:
+            result.overall = overall_score(criterion, sample, result.turns)
+        else:
+            result.overall = _score_of_whole(result, sample, whole)
+        if result.overall is None or result.errors:
+            _qualify(result, sample)
     except RAISED as error:
         _note(result, failures, error, sample, None)
     return result
@@ -114,30 +147,13 @@ def _known(criterion: MeasuredCriterion, sample: Sample, pair: TurnPair, score: 
 async def _judge(
     criterion: JudgedCriterion, sample: Sample, failures: list[Failure], ask: Ask
 ) -> CriterionScores:
-    result = CriterionScores(criterion)
     questions = [_caught(_judge_turn(criterion, sample, pair, ask)) for pair in sample.evaluable]
     about_all = _nothing() if sample.unanswered else _caught(_judge_whole(criterion, sample, ask))
     *turns, whole = await asyncio.gather(*questions, about_all, return_exceptions=True)
     for answer in (*turns, whole):
         if isinstance(answer, AuthenticationError | asyncio.CancelledError):
             raise answer
-    for pair, score in zip(sample.evaluable, turns, strict=True):
-        try:
-            if score is not None:
-                result.turns.append((pair.index, _decided(criterion, sample, pair, _returned(score))))
-        except RAISED as error:
-            _note(result, failures, error, sample, pair.index)
-    try:
-        _sum_up(result, sample, None if whole is None else _returned(whole))
-    except RAISED as error:
-        _note(result, failures, error, sample, None)
-    return result
-
-
-def _returned(answer: Score | BaseException) -> Score:
-    if isinstance(answer, BaseException):
-        raise answer
-    return answer
+    return _result(criterion, sample, failures, turns, whole)
 
 
 async def _judge_turn(criterion: JudgedCriterion, sample: Sample, pair: TurnPair, ask: Ask) -> Score | None:
@@ -168,47 +184,25 @@ async def _nothing() -> None:
     """Answers in place of a criterion that is not asked."""
 
 
-def _decided(criterion: Criterion, sample: Sample, pair: TurnPair | None, score: Score) -> Score:
-    """Returns a score with its outcome; one that fails says why, and what is wrong with its turn."""
-    if isinstance(criterion, JudgedCriterion):
-        _withhold_unread(criterion, score)
-    check_score(criterion, score)
-    criterion.gated(score)
-    if score.outcome == "FAIL":
-        if pair is not None and pair.label:
-            score.explanation = " ".join(filter(None, (why_unpaired(pair), score.explanation)))
-        elif score.explanation is None:
-            score.explanation = criterion.why_failed(sample, pair, score)
-    return score
+def _score_of_whole(result: CriterionScores, sample: Sample, found: object) -> Score:
+    """Returns what a criterion gave for the whole; its pass holds only if that of the turns does."""
+    criterion, whole = result.criterion, one_score("score_conversation", found)
+    assert whole is not None
+    gap = conversation_gap(criterion, sample) if isinstance(criterion, MeasuredCriterion) else None
+    whole = withheld(whole, gap) if gap else whole
+    decide_score(criterion, sample, None, whole)
+    if criterion.turns_count and result.turns and whole.outcome == "PASS":
+        _hold_turns(result, whole)
+    return whole
 
 
-def _withhold_unread(criterion: JudgedCriterion, score: Score) -> None:
-    """Takes the value of a score whose judge did not read all that it judged, unless it is the worst."""
-    unread = (score.details or {}).get(UNREAD)
-    is_worst = criterion.scale is not None and score.value == criterion.scale[0]
-    if isinstance(unread, int) and score.value is not None and not is_worst:
-        score.value, score.outcome, score.threshold = None, None, None
-        score.reason = unread_reason(unread)
-
-
-def _sum_up(result: CriterionScores, sample: Sample, whole: Score | None) -> None:
-    """Sets the conversation's own score; a gate that found nothing in one that broke off is unscored."""
-    criterion = result.criterion
-    if whole is not None:
-        overall: Score | None = _decided(criterion, sample, None, whole)
-        if criterion.turns_count and result.turns and whole.outcome == "PASS":
-            _hold_turns(result, whole)
-    else:
-        overall = one_score("overall", criterion.overall([score for _, score in result.turns]))
-        if overall is not None:
-            check_score(criterion, overall)
-        if overall is not None and overall.outcome == "FAIL" and overall.explanation is None:
-            overall.explanation = why_overall(result.turns) or criterion.why_failed(sample, None, overall)
-    if overall is not None and result.errors and overall.outcome == "PASS":
+def _qualify(result: CriterionScores, sample: Sample) -> None:
+    """Takes the pass of turns of which some raised; a gate that found nothing in a broken-off one is open."""
+    overall = result.overall
+    if overall is not None and overall.outcome == "PASS":
         overall.outcome, overall.reason = None, f"{len(result.errors)} turns could not be scored"
-    if overall is None and criterion.threshold is not None and broke_off(sample.conversation):
-        overall = None if result.errors else Score(None, reason=end_text(sample.conversation))
-    result.overall = overall
+    elif overall is None and result.criterion.threshold is not None and broke_off(sample.conversation):
+        result.overall = None if result.errors else Score(None, reason=end_text(sample.conversation))
 
 
 def _hold_turns(result: CriterionScores, whole: Score) -> None:

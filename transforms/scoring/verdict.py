@@ -73,20 +73,21 @@ def _why_unanswered(pair: TurnPair) -> str:
 
 def criteria_verdict(scores: Sequence[CriterionScores]) -> Verdict:
     """FAIL if a gate was missed; PASS if all that apply were scored and passed; else undecided."""
-    gated = [result for result in scores if result.criterion.threshold is not None]
-    overalls = [result.overall for result in gated if result.overall is not None]
-    if any(score.outcome == "FAIL" for score in overalls):
+    outcomes, reasons = set[Outcome | None](), list[str]()
+    for result in scores:
+        if result.criterion.threshold is None:
+            continue
+        if result.overall is not None:
+            outcomes.add(result.overall.outcome)
+        if result.errors or (result.overall is not None and result.overall.outcome is None):
+            reasons.append(_why_undecided(result))
+    if "FAIL" in outcomes:
         return Verdict("FAIL")
-    reasons = [_why_undecided(result) for result in gated if _is_undecided(result)]
     if reasons:
         return Verdict(None, tuple(reasons))
-    if any(score.outcome == "PASS" for score in overalls):
+    if "PASS" in outcomes:
         return Verdict("PASS")
     return Verdict(None, ("no criterion with a threshold applies",))
-
-
-def _is_undecided(result: CriterionScores) -> bool:
-    return bool(result.errors) or (result.overall is not None and result.overall.outcome is None)
 
 
 def _why_undecided(result: CriterionScores) -> str:

@@ -4,8 +4,7 @@ from fnmatch import fnmatchcase
 from hashlib import sha256
 from typing import NamedTuple
 
-from turnwise.schemas.alert import Alert
-from turnwise.schemas.alert_config import AlertRule, Level
+from turnwise.schemas.alert import Alert, AlertRule, ScoreLevel
 from turnwise.schemas.proto.scalars import nanos_timestamp
 from turnwise.transforms.criteria import CRITERIA
 from turnwise.transforms.metrics.rows import status_tally
@@ -51,8 +50,7 @@ def evaluate_rule(rule: AlertRule, window: WindowMetrics, baseline: MetricsState
     return None if finding is None else _alert(rule, window, level, value, count, finding)
 
 
-def _tally(state: MetricsState, rule: AlertRule) -> tuple[Level, Tally]:
-    """Returns the level and sums of a rule's criterion."""
+def _tally(state: MetricsState, rule: AlertRule) -> tuple[ScoreLevel, Tally]:
     if rule.criterion == STATUS:
         return "conversation", status_tally(state)
     if rule.level is not None:
@@ -63,7 +61,7 @@ def _tally(state: MetricsState, rule: AlertRule) -> tuple[Level, Tally]:
     return "turn", _level_tally(state, rule.criterion, "turn")
 
 
-def _level_tally(state: MetricsState, criterion: str, level: Level) -> Tally:
+def _level_tally(state: MetricsState, criterion: str, level: ScoreLevel) -> Tally:
     merged = Tally()
     for (name, turn), tally in state.tallies.items():
         if name == criterion and (turn is None) == (level == "conversation"):
@@ -72,7 +70,6 @@ def _level_tally(state: MetricsState, criterion: str, level: Level) -> Tally:
 
 
 def _measured(rule: AlertRule, tally: Tally) -> tuple[float | None, int]:
-    """Returns the measured value and the number of values behind it."""
     decided, everything = tally.passes + tally.fails, tally.scored + tally.unscored
     if rule.measure == "pass_rate":
         return (tally.passes / decided if decided else None), decided
@@ -94,7 +91,9 @@ def _out_of_bounds(rule: AlertRule, value: float, is_open: bool) -> _Finding | N
     return _Finding("below", rule.below)
 
 
-def _dropped(rule: AlertRule, level: Level, tally: Tally, baseline: MetricsState | None) -> _Finding | None:
+def _dropped(
+    rule: AlertRule, level: ScoreLevel, tally: Tally, baseline: MetricsState | None
+) -> _Finding | None:
     """Tests a value against the windows before."""
     if rule.drop is None or baseline is None:
         return None
@@ -128,7 +127,7 @@ def _sample(tally: Tally) -> SampleMoments | None:
 
 
 def _alert(
-    rule: AlertRule, window: WindowMetrics, level: Level, value: float, count: int, finding: _Finding
+    rule: AlertRule, window: WindowMetrics, level: ScoreLevel, value: float, count: int, finding: _Finding
 ) -> Alert:
     start, end = _time(window.window_start), _time(window.window_end)
     key = "\0".join((rule.name, window.app_version, start, end)).encode("utf-8", "replace")

@@ -7,16 +7,15 @@ from typing import Any
 
 import apache_beam as beam
 import msgspec
-from apache_beam.coders import Coder
 from apache_beam.pvalue import PCollection
 from apache_beam.transforms.userstate import ReadModifyWriteStateSpec
 from apache_beam.transforms.window import GlobalWindows
 
-from turnwise.schemas.alert import Alert
-from turnwise.schemas.alert_config import AlertRule
+from turnwise.schemas.alert import Alert, AlertRule
 from turnwise.transforms.metrics.codec import packed, unpacked
 from turnwise.transforms.metrics.state import MetricsState
 from turnwise.transforms.streaming.alert_rules import evaluate_rule
+from turnwise.transforms.streaming.coders import MessagePackCoder
 from turnwise.transforms.streaming.durations import StreamRules
 from turnwise.transforms.streaming.windowed import WindowMetrics
 
@@ -35,21 +34,8 @@ _Windows = dict[float, _Window]
 """Start -> window."""
 
 
-class _WindowsCoder(Coder):
-    """Encodes windows as MessagePack."""
-
-    def encode(self, value: _Windows) -> bytes:
-        return msgspec.msgpack.encode(value)
-
-    def decode(self, encoded: bytes) -> _Windows:
-        return msgspec.msgpack.decode(encoded, type=_Windows)
-
-    def is_deterministic(self) -> bool:
-        return False
-
-
 class _RaiseFn(beam.DoFn):
-    WINDOWS = ReadModifyWriteStateSpec("windows", _WindowsCoder())
+    WINDOWS = ReadModifyWriteStateSpec("windows", MessagePackCoder(_Windows))
 
     def __init__(self, rules: StreamRules, alert_rules: Sequence[AlertRule]) -> None:
         self._rules = tuple(alert_rules)

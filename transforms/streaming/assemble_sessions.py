@@ -39,9 +39,6 @@ class _IdentityCoder(beam.coders.Coder):
     def decode(self, encoded: Any) -> Any:
         return encoded
 
-    def is_deterministic(self) -> bool:
-        return False
-
 
 _SESSIONS = ReadModifyWriteStateSpec("sessions", _IdentityCoder())
 _CLOSING = TimerSpec("closing", TimeDomain.WATERMARK)
@@ -186,10 +183,7 @@ class AssembleConversations(beam.PTransform[PCollection[tuple[str, ConversationE
     """
 
     def __init__(
-        self,
-        rules: StreamRules,
-        earlier: ClosedLookup = none_earlier,
-        reader: LogReader | None = None,
+        self, rules: StreamRules, earlier: ClosedLookup = none_earlier, reader: LogReader | None = None
     ) -> None:
         """Sets the rules of the assembly.
 

@@ -5,7 +5,6 @@ from typing import Any, NamedTuple, TypeAlias
 
 import apache_beam as beam
 import msgspec
-from apache_beam.coders import Coder
 from apache_beam.pvalue import PCollection
 from apache_beam.transforms.timeutil import TimeDomain
 from apache_beam.transforms.userstate import ReadModifyWriteStateSpec, TimerSpec, on_timer
@@ -15,6 +14,7 @@ from apache_beam.utils.windowed_value import WindowedValue
 
 from turnwise.transforms.metrics.codec import packed, unpacked
 from turnwise.transforms.metrics.state import MetricsState
+from turnwise.transforms.streaming.coders import MessagePackCoder
 from turnwise.transforms.streaming.durations import StreamRules
 from turnwise.transforms.streaming.outcome import Contribution
 
@@ -96,25 +96,11 @@ class _Slot(msgspec.Struct, frozen=True, array_like=True):
 
 
 _PACKER = msgspec.msgpack.Encoder()
-_SLOTS = msgspec.msgpack.Decoder(_Slot)
 _KNOWN = msgspec.msgpack.Decoder(Counted)
 
 
-class _SlotCoder(Coder):
-    """Encodes a slot as MessagePack."""
-
-    def encode(self, value: _Slot) -> bytes:
-        return _PACKER.encode(value)
-
-    def decode(self, encoded: bytes) -> _Slot:
-        return _SLOTS.decode(encoded)
-
-    def is_deterministic(self) -> bool:
-        return False
-
-
 class _CountOnceFn(beam.DoFn):
-    SLOT = ReadModifyWriteStateSpec("slot", _SlotCoder())
+    SLOT = ReadModifyWriteStateSpec("slot", MessagePackCoder(_Slot))
     FORGET = TimerSpec("forget", TimeDomain.WATERMARK)
 
     def __init__(self, rules: StreamRules, earlier: CountedLookup) -> None:

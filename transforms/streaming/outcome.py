@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from hashlib import blake2b
 from typing import NamedTuple
 
+from turnwise.schemas.conversation_row import ConversationRow
 from turnwise.schemas.failure import Failure
 from turnwise.schemas.record import Receipt, Record
 from turnwise.schemas.rows import FailureRow, ResultRow, ScoreRow
@@ -45,6 +46,7 @@ class RecordOutcome(NamedTuple):
             yielded no conversation.
         scores: Score rows.
         results: The one result row, or none.
+        conversations: The one row of the conversation, or none.
         failures: Failure rows.
         receipts: Receipts that are settled when the outcome is stored.
         joined: Record of a conversation joined from events; None: not joined.
@@ -55,6 +57,7 @@ class RecordOutcome(NamedTuple):
     contribution: Contribution | None
     scores: list[ScoreRow]
     results: list[ResultRow]
+    conversations: list[ConversationRow]
     failures: list[FailureRow]
     receipts: tuple[Receipt, ...]
     joined: Record | None = None
@@ -80,6 +83,7 @@ def scored_outcome(evaluated: EvaluatedConversation, event_time: float, run_id: 
         contribution=contribution,
         scores=evaluated.scores,
         results=evaluated.results,
+        conversations=evaluated.conversations,
         failures=[row for failure in scored.failures for row in failure_rows(failure, run_id)],
         receipts=record.settles(),
         joined=record if record.closing else None,
@@ -92,7 +96,7 @@ def failed_outcome(failure: Failure, run_id: str) -> RecordOutcome:
     if failure.joined is not None:
         return lost_outcome(failure.joined, [failure], run_id)
     return RecordOutcome(
-        failure.conversation_id, None, [], [], failure_rows(failure, run_id), failure.receipts
+        failure.conversation_id, None, [], [], [], failure_rows(failure, run_id), failure.receipts
     )
 
 
@@ -104,7 +108,7 @@ def lost_outcome(record: Record, failures: Sequence[Failure], run_id: str) -> Re
         f"conversation {name}", revision, _digest(record), time, app_version="", statistics=MetricsState()
     )
     rows = [row for failure in failures for row in failure_rows(failure, run_id)]
-    return RecordOutcome(name, contribution, [], [], rows, record.settles(), record)
+    return RecordOutcome(name, contribution, [], [], [], rows, record.settles(), record)
 
 
 def too_late(outcome: RecordOutcome, run_id: str) -> RecordOutcome:
@@ -129,4 +133,4 @@ def _digest(record: Record) -> bytes:
 
 def ignored_outcome(receipts: tuple[Receipt, ...]) -> RecordOutcome:
     """Returns the outcome of records that add nothing, such as an event that came twice."""
-    return RecordOutcome(None, None, [], [], [], receipts)
+    return RecordOutcome(None, None, [], [], [], [], receipts)

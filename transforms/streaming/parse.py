@@ -1,20 +1,18 @@
 """Parses arrivals of a stream into conversations and events."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import apache_beam as beam
 from apache_beam.pvalue import PCollection
 
-from turnwise.schemas.arrival import Arrival
-from turnwise.schemas.record import Record
+from turnwise.schemas.record import Arrival, Record
 from turnwise.transforms.beam.parse import Parsed, ParsingDoFn, parse_with
 from turnwise.transforms.formats.readers import LogReader
 from turnwise.transforms.text.times import epoch_seconds
 
 
 class _ParseArrivalFn(ParsingDoFn):
-    def process(self, arrival: Arrival) -> Iterator[Any]:
+    def process(self, arrival: Arrival) -> list[Any]:
         record = Record(arrival.source, arrival.position, arrival.data)
         is_known = epoch_seconds(arrival.watermark) == arrival.watermark
         return self.outputs(record, arrival.watermark if is_known else 0.0)

@@ -1,6 +1,6 @@
 """Scores the conversations of a stream, one outcome per conversation."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from time import time
 from typing import Any
 
@@ -14,7 +14,7 @@ from turnwise.transforms.beam.judge_turns import JudgeFn
 from turnwise.transforms.beam.parse import FAILURES
 from turnwise.transforms.beam.score_turns import ScoringDoFn
 from turnwise.transforms.criteria.base import MeasuredCriterion
-from turnwise.transforms.evaluation.conversation import EvaluatedConversation
+from turnwise.transforms.evaluation.conversation import EvaluatedConversation, decide
 from turnwise.transforms.judging.setup import JudgeSettings
 from turnwise.transforms.matching.sample import Sample
 from turnwise.transforms.scoring.conversation import score_conversation
@@ -33,14 +33,12 @@ class _Outcomes:
     def start(self) -> None:
         """Does nothing."""
 
-    def give(self, evaluated: EvaluatedConversation, timestamp: Timestamp | None) -> Iterator[Any]:
-        """Yields the outcome."""
+    def give(self, evaluated: EvaluatedConversation, timestamp: Timestamp | None) -> list[Any]:
         seconds = time() if timestamp is None else timestamp.micros / 1e6
-        yield TaggedOutput(OUTCOMES, scored_outcome(evaluated, seconds, self._run_id))
+        return [TaggedOutput(OUTCOMES, scored_outcome(evaluated, seconds, self._run_id))]
 
-    def finish(self) -> Iterator[Any]:
-        """Yields nothing."""
-        return iter(())
+    def finish(self) -> list[Any]:
+        return []
 
 
 class _MeasureStreamFn(ScoringDoFn):
@@ -48,13 +46,12 @@ class _MeasureStreamFn(ScoringDoFn):
         super().__init__(criteria, run, _Outcomes(run.run_id))
         self._criteria = tuple(criteria)
 
-    def process(self, sample: Sample, timestamp: Any = beam.DoFn.TimestampParam) -> Iterator[Any]:
+    def process(self, sample: Sample, timestamp: Any = beam.DoFn.TimestampParam) -> list[Any]:
         try:
-            scored = score_conversation(sample, self._criteria)
+            evaluated = decide(score_conversation(sample, self._criteria), self._run)
         except RAISED as error:
-            yield self.lost(sample, error)
-            return
-        yield from self.outputs(scored, timestamp)
+            return [self.lost(sample, error)]
+        return self.emitted(evaluated, timestamp)
 
 
 class ScoreArrivals(beam.PTransform[PCollection[Sample], DoOutputsTuple]):

@@ -72,7 +72,6 @@ class _AccumulatePanesFn(beam.DoFn):
 
     @on_timer(FORGET)
     def forget(self, sums: Any = beam.DoFn.StateParam(SUMS)) -> None:
-        """Clears the sums of a final window."""
         sums.clear()
 
 

@@ -9,7 +9,6 @@ from turnwise.transforms.text.function_words import word_set
 _WORD = re.compile(r"[^\W\d_]+")
 _ENGLISH_AM = re.compile(r"(?:\bi|\d)\s*am\b|\bam\s+(?:i|not)\b")
 
-
 FUNCTION_WORDS_BY_LANGUAGE: Mapping[str, frozenset[str]] = {
     "cs": word_set(
         "a nebo ale je jsou byl byla není my vy se pro s v na do od po to ten že pokud prosím děkuji jste"

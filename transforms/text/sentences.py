@@ -23,7 +23,6 @@ from turnwise.transforms.text.sanitize import sanitize
 _BULLET = re.compile(r"[ \t]*(?:(?P<sign>[-*+•‣◦·–—]|#{1,6})|[0-9]{1,3}[.)]|[A-Za-z][.)])[ \t]+")
 _END = re.compile(r"[.!?:;。！？：；۔؟।…][\"'”’)\]]*$")
 
-
 _TAIL = 60
 _NUMBER = re.compile(r"(?:^|[^\w.])[0-9]{1,2}\.\s*$")
 _DATE = re.compile(
@@ -61,7 +60,8 @@ def sentences(text: str, language: str | None) -> list[SentenceSpan]:
         for block in _blocks(shown)
         for span in ([block] if _is_whole(shown, block) else _split(shown, block, code))
     ]
-    return [span for span in (_stripped(shown, span) for span in spans) if _has_words(shown, span)]
+    stripped = (_stripped(shown, span) for span in spans)
+    return [span for span in stripped if any(map(str.isalnum, shown[slice(*span)]))]
 
 
 def _lines(text: str) -> Iterator[SentenceSpan]:
@@ -72,7 +72,6 @@ def _lines(text: str) -> Iterator[SentenceSpan]:
 
 
 def _blocks(text: str) -> Iterator[SentenceSpan]:
-    """Joins lines into blocks."""
     block: SentenceSpan | None = None
     is_fenced = False
     for line in _lines(text):
@@ -173,7 +172,3 @@ def _stripped(text: str, span: SentenceSpan) -> SentenceSpan:
     piece = text[slice(*span)]
     start = span.start + len(piece) - len(piece.lstrip())
     return SentenceSpan(start, start + len(piece.strip()))
-
-
-def _has_words(text: str, span: SentenceSpan) -> bool:
-    return any(char.isalnum() for char in text[slice(*span)])

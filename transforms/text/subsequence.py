@@ -8,7 +8,7 @@ def common_subsequence(places: Iterable[int], size: int) -> int:
 
     Args:
         places: For every element of the first list, in order, a bit mask of the matching indexes of the
-        second.
+            second.
         size: Length of the second list.
     """
     everywhere = (1 << size) - 1

@@ -131,7 +131,11 @@ def _addresses(kind: SinkKind) -> str:
 
 
 def find_service(option: str, url: str) -> SinkKind:
-    """Returns the sink of an address; raises ConfigError if no sink has its scheme."""
+    """Returns the sink of an address.
+
+    Raises:
+        ConfigError: No sink has its scheme.
+    """
     scheme, _, rest = url.partition(":")
     for kind in SINKS.values():
         if scheme.lower() in kind.schemes and rest.startswith("/"):
@@ -143,7 +147,11 @@ def find_service(option: str, url: str) -> SinkKind:
 
 
 def open_service(place: SinkPlace) -> TableSink:
-    """Returns the service of a run's `--store`; raises ConfigError if it cannot be opened."""
+    """Returns the service of a run's `--store`.
+
+    Raises:
+        ConfigError: It cannot be opened.
+    """
     kind = find_service("--store", place.url)
     assert kind.open
     with hook_errors(f"sink {kind.name}: open"):
@@ -163,7 +171,11 @@ def row_writer(file: BinaryIO, table: str, output_format: str) -> RowWriter:
 
 
 def table_rows(file: BinaryIO, table: str, output_format: str, mark: bytes = b"") -> Iterator[JsonObject]:
-    """Yields the rows of a file of a table; those whose JSON does not hold the mark may be left out."""
+    """Yields the rows of a file of a table; those whose JSON does not hold the mark may be left out.
+
+    Raises:
+        OSError: The file cannot be read as one of its format.
+    """
     read = SINKS[output_format].read
     assert read
     try:

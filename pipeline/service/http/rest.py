@@ -31,8 +31,8 @@ from turnwise.schemas.values import JsonObject
 
 M = TypeVar("M", bound=Message)
 
-Query = Mapping[str, str]
-Handler = Callable[[Service, str, Query, bytes], JsonObject]
+QueryParameters = Mapping[str, str]
+Handler = Callable[[Service, str, QueryParameters, bytes], JsonObject]
 
 _SYSTEM_PARAMETERS = re.compile(r"\$?(alt|prettyPrint|userProject|xgafv)")
 _BELOW = "/v1beta/"
@@ -41,7 +41,7 @@ _FLAGS = {"true": True, "false": False}
 _HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
 
 
-def _only(query: Query, *known: str) -> JsonObject:
+def _only(query: QueryParameters, *known: str) -> JsonObject:
     """Returns the parameters of a query by their JSON names; raises ServiceError for others."""
     found: JsonObject = {}
     for key, text in query.items():
@@ -54,7 +54,7 @@ def _only(query: Query, *known: str) -> JsonObject:
     return found
 
 
-def _listing(kind: type[M], query: Query, parent: str) -> M:
+def _listing(kind: type[M], query: QueryParameters, parent: str) -> M:
     names = [name for field in kind.model_fields if (name := to_camel(field)) != "parent"]
     value = _only(query, *names)
     if LAST_TEN in value:
@@ -83,23 +83,23 @@ def _body(body: bytes) -> Evaluation:
         raise message_error(error, "evaluation") from None
 
 
-def _get_evaluation(service: Service, name: str, query: Query, body: bytes) -> JsonObject:
+def _get_evaluation(service: Service, name: str, query: QueryParameters, body: bytes) -> JsonObject:
     wants_ten = _flag(_only(query, LAST_TEN).get(LAST_TEN, "false"))
     return get_evaluation(service, name, {*COMPUTED, LAST_TEN} if wants_ten else COMPUTED)
 
 
-def _list_evaluations(service: Service, name: str, query: Query, body: bytes) -> JsonObject:
+def _list_evaluations(service: Service, name: str, query: QueryParameters, body: bytes) -> JsonObject:
     return list_evaluations(service, _listing(ListEvaluationsRequest, query, name))
 
 
-def _create_evaluation(service: Service, name: str, query: Query, body: bytes) -> JsonObject:
+def _create_evaluation(service: Service, name: str, query: QueryParameters, body: bytes) -> JsonObject:
     value = {**_only(query, "evaluationId"), "parent": name}
     request = _message(CreateEvaluationRequest, value)
     request.evaluation = _body(body)
     return create_evaluation(service, request)
 
 
-def _update_evaluation(service: Service, name: str, query: Query, body: bytes) -> JsonObject:
+def _update_evaluation(service: Service, name: str, query: QueryParameters, body: bytes) -> JsonObject:
     mask = _only(query, "updateMask").get("updateMask", "")
     evaluation = _body(body)
     if evaluation.name not in ("", name):
@@ -108,12 +108,12 @@ def _update_evaluation(service: Service, name: str, query: Query, body: bytes) -
     return update_evaluation(service, evaluation, mask)
 
 
-def _get_result(service: Service, name: str, query: Query, body: bytes) -> JsonObject:
+def _get_result(service: Service, name: str, query: QueryParameters, body: bytes) -> JsonObject:
     _only(query)
     return get_evaluation_result(service, name)
 
 
-def _list_results(service: Service, name: str, query: Query, body: bytes) -> JsonObject:
+def _list_results(service: Service, name: str, query: QueryParameters, body: bytes) -> JsonObject:
     return list_evaluation_results(service, _listing(ListEvaluationResultsRequest, query, name))
 
 

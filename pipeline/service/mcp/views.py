@@ -10,7 +10,7 @@ from turnwise.schemas.ces.cases import Evaluation
 from turnwise.schemas.ces.results import EvaluationResult
 from turnwise.schemas.ces.tools import CompareAppVersionsResponse, RunFailure
 from turnwise.schemas.proto.json import Message
-from turnwise.schemas.proto.masks import Path, all_but, parse_mask, select_fields
+from turnwise.schemas.proto.masks import FieldPath, all_but, parse_mask, select_fields
 from turnwise.schemas.values import JsonObject
 
 _DETAILS = ("goldenResult", "scenarioResult", "persona", "error", "config", "evaluationMetricsThresholds")
@@ -33,7 +33,7 @@ class View(NamedTuple):
         asks_for_last_ten: Whether a mask names an evaluation's last ten results.
     """
 
-    paths: Sequence[Path] | None
+    paths: Sequence[FieldPath] | None
     asks_for_last_ten: bool = False
 
     def select(self, value: JsonObject) -> JsonObject:

@@ -38,29 +38,22 @@ class AlertSink(Protocol):
 
 
 class FileAlertSink:
-    """Writes alerts to a file, one JSON object per line."""
+    """Writes alerts to a file, one JSON object per line, each once; with another sink, those it has sent.
 
-    def __init__(self, path: Path) -> None:
-        self._path, self._file = path, AlertFile(path)
+    A sent alert is appended at once, so that a restart does not send it again.
+    """
 
-    def send(self, alerts: Sequence[Alert]) -> None:
-        """Appends the alerts that are not in the file."""
-        try:
-            self._file.append(self._file.missing(alerts))
-        except OSError as error:
-            raise AlertError(f"{self._path}: {error.strerror or error}") from None
-
-
-class RecordedAlertSink:
-    """Sends alerts to another sink once, with a file that records which were sent."""
-
-    def __init__(self, sink: AlertSink, path: Path) -> None:
-        self._sink, self._path, self._file = sink, path, AlertFile(path)
+    def __init__(self, path: Path, sink: AlertSink | None = None) -> None:
+        self._path, self._file, self._sink = path, AlertFile(path), sink
 
     def send(self, alerts: Sequence[Alert]) -> None:
-        """Sends the alerts that are not in the file, one at a time, and appends each after it was sent."""
+        """Sends the alerts that are not in the file, one at a time, and appends each."""
         try:
-            for alert in self._file.missing(alerts):
+            missing = self._file.missing(alerts)
+            if self._sink is None:
+                self._file.append(missing)
+                return
+            for alert in missing:
                 self._sink.send([alert])
                 self._file.append([alert])
         except OSError as error:
@@ -91,7 +84,11 @@ class WebhookAlertSink:
         self._opener = urllib.request.build_opener(_NoRedirect)
 
     def send(self, alerts: Sequence[Alert]) -> None:
-        """Posts each alert. Tries three times, unless the answer is 4xx other than 408 and 429."""
+        """Posts each alert. Tries three times, unless the answer is 4xx other than 408 and 429.
+
+        Raises:
+            AlertError: An alert could not be sent.
+        """
         for alert in alerts:
             _with_retries(lambda alert=alert: self._post(alert), self._pause, self._shown)  # type: ignore[misc]
 
@@ -143,7 +140,11 @@ class PubSubAlertSink:
         self._topic, self._timeout = topic, timeout
 
     def send(self, alerts: Sequence[Alert]) -> None:
-        """Publishes alerts and waits until the service has accepted them."""
+        """Publishes alerts and waits until the service has accepted them.
+
+        Raises:
+            AlertError: At least one alert could not be sent.
+        """
         from google.api_core.exceptions import GoogleAPIError
         from google.auth.exceptions import GoogleAuthError
 
@@ -186,7 +187,7 @@ def open_alert_sink(uri: str | None, default_path: Path | None) -> AlertSink:
         raise ConfigError(f"alerts: {scheme}:// is none of http, https, pubsub, a path")
     else:
         return FileAlertSink(Path(uri))
-    return sink if default_path is None else RecordedAlertSink(sink, default_path)
+    return sink if default_path is None else FileAlertSink(default_path, sink)
 
 
 def _checked_url(url: str) -> str:

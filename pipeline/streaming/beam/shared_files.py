@@ -34,7 +34,7 @@ class SharedFiles:
         self._directory, self._run_id = directory, run_id
 
     def write_outcomes(self, outcomes: "PCollection[RecordOutcome]") -> None:
-        """Adds the steps that write `scores-*`, `results-*` and `failures-*`."""
+        """Adds the steps that write `scores-*`, `results-*`, `conversations-*` and `failures-*`."""
         self._write(outcomes | "OutcomeLines" >> beam.ParDo(_OutcomeLinesFn()), "Outcomes")
 
     def write_metrics(self, metrics: "PCollection[WindowMetrics]") -> None:
@@ -55,6 +55,8 @@ class _OutcomeLinesFn(beam.DoFn):
             yield f"scores/{shard}", dump_json(score)
         for row in outcome.results:
             yield f"results-r{_revision(outcome):05}/{shard}", dump_json(row["result"])
+        for conversation in outcome.conversations:
+            yield f"conversations/{shard}", dump_json(conversation)
         table = (
             "failures" if outcome.results or outcome.joined is None else f"failures-r{_revision(outcome):05}"
         )
@@ -84,8 +86,6 @@ class _MetricLinesFn(beam.DoFn):
 
 
 class _WriteFn(beam.DoFn):
-    """Writes a batch of lines as one file."""
-
     def __init__(self, directory: str) -> None:
         self._directory = directory
 

@@ -18,10 +18,9 @@ from turnwise.pipeline.streaming.inputs import kafka_uri, pubsub
 from turnwise.pipeline.streaming.inputs.kafka_uri import parse_kafka_uri
 from turnwise.pipeline.streaming.inputs.messages import attribute_time, message_position
 from turnwise.pipeline.streaming.inputs.pubsub import pubsub_name
-from turnwise.schemas.arrival import Arrival
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.failure import Failure, record_failure
-from turnwise.schemas.record import Record
+from turnwise.schemas.record import Arrival, Record
 from turnwise.transforms.beam.counters import CountingDoFn
 from turnwise.transforms.beam.parse import FAILURES
 

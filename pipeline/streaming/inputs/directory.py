@@ -4,13 +4,13 @@ import contextlib
 import os
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 
 from turnwise.pipeline.io.walking import Unreadable, shown_path
 from turnwise.pipeline.streaming.inputs.document import Document
 from turnwise.pipeline.streaming.inputs.line_file import GzipFoundError, LineFile
 from turnwise.pipeline.streaming.inputs.scanning import check_paths, find_files, root_of
-from turnwise.pipeline.streaming.inputs.source import Checkpoints, SourceRecord
+from turnwise.pipeline.streaming.inputs.source import Checkpoints, SourceRecord, StreamSource
 from turnwise.pipeline.streaming.inputs.watched import GIVEN_UP_SECONDS, Labels, WatchedFile
 
 _SCAN_SECONDS = 0.1
@@ -19,17 +19,15 @@ _BUDGET = 1 << 23
 _MOST_OPEN = 256
 _DOCUMENTS = (".json", ".gz", ".avro")
 
-_Key = tuple[int, int]
+_FileKey = tuple[int, int]
 
 
-class DirectorySource:
+class DirectorySource(StreamSource):
     """Reads the records of files as they appear and grow, each record once.
 
     A file is identified by its inode: a renamed file continues, and a file that replaces another is new.
     `.json`, `.gz` and `.avro` are read when they are complete; all other files line by line as they grow.
     """
-
-    is_finished = False
 
     def __init__(
         self,
@@ -52,11 +50,11 @@ class DirectorySource:
         check_paths(paths)
         self._paths, self._labels = paths, Labels(checkpoints)
         self._limit, self._clock = max_record_bytes, clock
-        self._files: dict[_Key, WatchedFile] = {}
-        self._ready: deque[_Key] = deque()
-        self._waiting: set[_Key] = set()
-        self._open: dict[_Key, LineFile] = {}
-        self._refused: dict[_Key, int] = {}
+        self._files: dict[_FileKey, WatchedFile] = {}
+        self._ready: deque[_FileKey] = deque()
+        self._waiting: set[_FileKey] = set()
+        self._open: dict[_FileKey, LineFile] = {}
+        self._refused: dict[_FileKey, int] = {}
         self._reported: set[str] = set()
         self._compressed: set[str] = set()
         self._pending: list[SourceRecord] = []
@@ -112,7 +110,7 @@ class DirectorySource:
                 found += self._unreadable(root, FileNotFoundError("the watched directory is gone"))
         return found
 
-    def _file_at(self, key: _Key, path: str) -> WatchedFile:
+    def _file_at(self, key: _FileKey, path: str) -> WatchedFile:
         kind = Document if path.endswith(_DOCUMENTS) or path in self._compressed else LineFile
         file = self._files.get(key)
         if not isinstance(file, kind):
@@ -120,12 +118,12 @@ class DirectorySource:
             file = self._files[key] = kind(self._labels, self._limit)
         return file
 
-    def _queue(self, key: _Key, now: float) -> None:
+    def _queue(self, key: _FileKey, now: float) -> None:
         if key not in self._waiting and self._files[key].wants(now):
             self._ready.append(key)
             self._waiting.add(key)
 
-    def _read_removed(self, key: _Key, now: float) -> None:
+    def _read_removed(self, key: _FileKey, now: float) -> None:
         """Reads a removed file to its end, while it is open."""
         file = self._open.get(key)
         if file is None:
@@ -143,13 +141,13 @@ class DirectorySource:
         error = ValueError(f"{problem}, and the file is gone")
         return self._unreadable(file.source or file.path, error) if problem else []
 
-    def _forget(self, key: _Key) -> None:
+    def _forget(self, key: _FileKey) -> None:
         file = self._files.pop(key, None)
         self._open.pop(key, None)
         if file:
             file.close()
 
-    def _read(self, key: _Key, limit: int, now: float) -> tuple[list[SourceRecord], int]:
+    def _read(self, key: _FileKey, limit: int, now: float) -> tuple[list[SourceRecord], int]:
         file = self._files.get(key)
         if file is None:
             return [], 0
@@ -167,7 +165,7 @@ class DirectorySource:
         self._keep_open(key, file)
         return items, cost
 
-    def _refuse(self, key: _Key, file: WatchedFile, error: Exception) -> list[SourceRecord]:
+    def _refuse(self, key: _FileKey, file: WatchedFile, error: Exception) -> list[SourceRecord]:
         """Reports an unreadable file once and skips it until it changes."""
         self._forget(key)
         with contextlib.suppress(OSError):
@@ -182,7 +180,7 @@ class DirectorySource:
         self._reported.add(source)
         return [SourceRecord(source, 1, b"", error=error)]
 
-    def _keep_open(self, key: _Key, file: WatchedFile) -> None:
+    def _keep_open(self, key: _FileKey, file: WatchedFile) -> None:
         """Keeps the most recently read files open, so that reading continues after a rename."""
         if isinstance(file, LineFile) and file.is_open:
             self._open.pop(key, None)
@@ -199,7 +197,7 @@ class DirectorySource:
                 items += self._last_items(key, file, now)
         return items
 
-    def _last_items(self, key: _Key, file: WatchedFile, now: float) -> list[SourceRecord]:
+    def _last_items(self, key: _FileKey, file: WatchedFile, now: float) -> list[SourceRecord]:
         try:
             return file.last_items(now)
         except (FileNotFoundError, GzipFoundError):
@@ -215,9 +213,6 @@ class DirectorySource:
                 problem = file.unfinished()
                 lines += [f"{shown_path(file.path)}: {problem}"] if problem else []
         return sorted(lines)
-
-    def settle(self, places: Iterable[tuple[str, int]]) -> None:
-        """Does nothing: progress is stored in the checkpoints."""
 
     def backlog(self) -> int | None:
         """Returns the number of bytes not yet read in the files found so far."""

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from turnwise.pipeline.settings.extras import check_extra
 from turnwise.pipeline.streaming.inputs.kafka_uri import KafkaTopic, parse_kafka_uri, sasl_password
-from turnwise.pipeline.streaming.inputs.messages import MessageSource, message_item
-from turnwise.pipeline.streaming.inputs.source import SourceRecord
+from turnwise.pipeline.streaming.inputs.messages import message_item
+from turnwise.pipeline.streaming.inputs.source import SourceRecord, StreamSource
 from turnwise.schemas.config import ConfigError
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ _MOST_AT_ONCE = 10_000
 _POLL_INTERVAL_MS = 3_600_000
 
 
-class KafkaSource(MessageSource):
+class KafkaSource(StreamSource):
     """Reads the records of a topic as one consumer of a group.
 
     A source is `topic[partition]`, a position is the offset. The committed offset is the one before which all
@@ -204,7 +204,6 @@ def _settings(uri: KafkaTopic, on_error: Callable[["KafkaError"], None]) -> dict
 
 
 def _is_recoverable(error: "KafkaError") -> bool:
-    """Returns whether the client recovers from an error by itself."""
     from confluent_kafka import KafkaError
 
     return error.retriable() or error.code() in (KafkaError._PARTITION_EOF, KafkaError._MAX_POLL_EXCEEDED)

@@ -134,7 +134,8 @@ class LineFile(WatchedFile):
         if line.startswith(GZIP_MAGIC):
             raise GzipFoundError
         check_text(line[:KIND_BYTES])
-        if not is_whole and not _may_end(line, is_quiet, is_last):
+        is_ended = (is_quiet or is_last) and line.strip() and may_be_complete(line)
+        if not is_whole and not is_ended:
             return False
         self._identity, self._is_cut_short = self._identity_of(line), not is_whole
         facts = {} if self._must_be_new else self._labels.facts(self._identity)
@@ -254,11 +255,6 @@ class LineFile(WatchedFile):
         if self._file:
             self._file.close()
             self._file = None
-
-
-def _may_end(line: bytes, is_quiet: bool, is_last: bool) -> bool:
-    """Returns whether an unterminated line counts as complete."""
-    return bool(line.strip()) and (is_quiet or is_last) and may_be_complete(line)
 
 
 def _part(file: BinaryIO, offset: int, length: int) -> bytes:

@@ -3,12 +3,12 @@
 import os
 import select
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from threading import Condition, Thread
 from typing import BinaryIO
 
 from turnwise.pipeline.io.records import BOM, oversized_error
-from turnwise.pipeline.streaming.inputs.source import Checkpoints, SourceRecord
+from turnwise.pipeline.streaming.inputs.source import Checkpoints, SourceRecord, StreamSource
 from turnwise.pipeline.streaming.inputs.splitting import LineSplitter, OversizedLine
 
 _CHUNK = 1 << 16
@@ -17,7 +17,7 @@ _POLL_SECONDS = 0.2
 _ITEM_BYTES = 200
 
 
-class LinesSource:
+class LinesSource(StreamSource):
     """Reads the lines of a pipe in a thread. A full buffer blocks the writer.
 
     A pipe cannot be read again: records that were read and not settled are lost when the process dies.
@@ -51,7 +51,11 @@ class LinesSource:
         return self._is_ended and not self._items and self._error is None
 
     def poll(self, limit: int) -> Sequence[SourceRecord]:
-        """Returns the records that have arrived, at most `limit`; raises OSError."""
+        """Returns the records that have arrived, at most `limit`.
+
+        Raises:
+            OSError: The pipe cannot be read.
+        """
         with self._changed:
             items = [self._items.popleft() for _ in range(min(limit, len(self._items)))]
             self._held -= sum(_ITEM_BYTES + len(item.data) for item in items)
@@ -101,13 +105,6 @@ class LinesSource:
         self.close()
         items, self._items, self._held = list(self._items), deque(), 0
         return items
-
-    def unread(self) -> Sequence[str]:
-        """Returns nothing: an unterminated line is a record."""
-        return ()
-
-    def settle(self, places: Iterable[tuple[str, int]]) -> None:
-        """Does nothing: progress is stored in the checkpoints."""
 
     def backlog(self) -> int | None:
         """Returns the number of records read and not yet polled."""

@@ -1,6 +1,5 @@
 """Common parts of the sources that read messages from a broker."""
 
-from collections.abc import Sequence
 from hashlib import blake2b
 
 from turnwise.pipeline.io.records import oversized_error
@@ -9,20 +8,6 @@ from turnwise.schemas.failure import KEPT_RECORD_BYTES
 from turnwise.schemas.proto.scalars import timestamp_nanos
 
 _LARGEST_POSITION = (1 << 63) - 1
-
-
-class MessageSource:
-    """Base class of sources of whole messages that the broker keeps until they are settled."""
-
-    is_finished = False
-
-    def last_items(self) -> Sequence[SourceRecord]:
-        """Returns nothing: the broker delivers messages again that were not polled."""
-        return ()
-
-    def unread(self) -> Sequence[str]:
-        """Returns nothing: messages arrive whole."""
-        return ()
 
 
 def message_position(message_id: str) -> int:
@@ -51,7 +36,16 @@ def message_item(
     event_time: float | None = None,
     published: float | None = None,
 ) -> SourceRecord:
-    """Returns the record of a message; with an error if it is larger than `limit` bytes."""
+    """Returns the record of a message.
+
+    Args:
+        source: Name of the source.
+        position: Number of the message in the source.
+        data: Content of the message.
+        limit: A larger message, in bytes, gives a record with an error and the start of its content.
+        event_time: Seconds since the epoch; None: not stated by the message.
+        published: Seconds since the epoch; None: not stated by the broker.
+    """
     if len(data) > limit:
         error = oversized_error(limit)
         return SourceRecord(source, position, data[:KEPT_RECORD_BYTES], event_time, error, published)

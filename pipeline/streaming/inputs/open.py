@@ -63,7 +63,7 @@ def _open_stream(name: str, options: SourceOptions, checkpoints: Checkpoints) ->
     return PubSubSource(name, options.max_record_bytes, options.timestamp_attribute)
 
 
-class CompositeSource:
+class CompositeSource(StreamSource):
     """Several sources as one, polled in turn."""
 
     def __init__(self, sources: Sequence[StreamSource]) -> None:

@@ -10,13 +10,8 @@ from typing import Any
 from uuid import uuid4
 
 from turnwise.pipeline.settings.extras import check_extra
-from turnwise.pipeline.streaming.inputs.messages import (
-    MessageSource,
-    attribute_time,
-    message_item,
-    message_position,
-)
-from turnwise.pipeline.streaming.inputs.source import SourceRecord
+from turnwise.pipeline.streaming.inputs.messages import attribute_time, message_item, message_position
+from turnwise.pipeline.streaming.inputs.source import SourceRecord, StreamSource
 from turnwise.schemas.config import ConfigError
 
 _HOLD_SECONDS = 6 * 3600
@@ -28,7 +23,7 @@ _REFUSED_WITHIN_SECONDS = 1.0
 _IDS_PER_REQUEST = 1_000
 
 
-class PubSubSource(MessageSource):
+class PubSubSource(StreamSource):
     """Reads the messages of a subscription. A message is acknowledged when it is settled.
 
     A position is the message id, so that a redelivered message has the same position. A topic is read from
@@ -155,7 +150,11 @@ _DAY_SECONDS = 86_400
 
 
 def pubsub_name(uri: str) -> tuple[str, bool]:
-    """Returns the resource name in a URI and whether it is a topic; raises ConfigError."""
+    """Returns the resource name in a URI and whether it is a topic.
+
+    Raises:
+        ConfigError: It is no subscription or topic.
+    """
     match = _NAME.fullmatch(uri.removeprefix(SCHEME))
     if not match:
         raise ConfigError(

@@ -64,6 +64,7 @@ class StreamSource(Protocol):
     @property
     def is_finished(self) -> bool:
         """Whether no more records can arrive (standard input is closed)."""
+        return False
 
     def poll(self, limit: int) -> Sequence[SourceRecord]:
         """Returns the records that have arrived, at most `limit`, without waiting.
@@ -74,12 +75,15 @@ class StreamSource(Protocol):
 
     def last_items(self) -> Sequence[SourceRecord]:
         """Returns records that may be incomplete; called once, when the stream ends."""
+        return ()
 
     def unread(self) -> Sequence[str]:
         """Returns the incomplete ends of the input, one line each. A later process can read them."""
+        return ()
 
     def settle(self, places: Iterable[tuple[str, int]]) -> None:
-        """Acknowledges (source, position) pairs whose outcomes are on disk."""
+        """Acknowledges (source, position) pairs whose outcomes are on disk, where no checkpoint does."""
+        return None
 
     def backlog(self) -> int | None:
         """Returns how many records (files: bytes) are waiting; None if unknown."""

@@ -14,7 +14,6 @@ class SourceCheckpoints:
     """The progress of sources that can be read again, written in the transaction of the outcomes."""
 
     def __init__(self, connection: sqlite3.Connection, lock: RLock) -> None:
-        """Reads the progress of earlier processes."""
         self._connection, self._lock = connection, lock
         self._through: dict[str, int] = {}
         self._beyond: defaultdict[str, set[int]] = defaultdict(set)

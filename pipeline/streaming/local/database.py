@@ -50,7 +50,11 @@ CREATE TABLE IF NOT EXISTS counts (name TEXT PRIMARY KEY, number INTEGER NOT NUL
 
 @contextmanager
 def disk_errors() -> Iterator[None]:
-    """Converts errors of the database to OSError."""
+    """Converts errors of the database.
+
+    Raises:
+        OSError: One line that begins with the name of the file.
+    """
     try:
         yield
     except sqlite3.Error as error:

@@ -1,10 +1,11 @@
 """Drives a local pipeline: passes records to it, advances its time and ends it."""
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from concurrent.futures import wait
+from concurrent.futures import Future, wait
 from dataclasses import dataclass
 from functools import partial
-from threading import Event
+from queue import SimpleQueue
+from threading import Event, Thread
 from time import monotonic, sleep, time
 from typing import Any, TypeAlias, TypeVar
 
@@ -12,16 +13,43 @@ from apache_beam.portability.api import beam_runner_api_pb2
 from apache_beam.utils.timestamp import MAX_TIMESTAMP
 
 from turnwise.pipeline.streaming.inputs.source import SourceRecord, StreamSource
-from turnwise.pipeline.streaming.local.background_thread import BackgroundThread
 from turnwise.pipeline.streaming.local.in_flight import InFlightRecords
 from turnwise.pipeline.streaming.local.storage import StreamStorage
 from turnwise.pipeline.streaming.local.watermark import Watermark
-from turnwise.schemas.arrival import Arrival
 from turnwise.schemas.failure import record_failure
 from turnwise.schemas.jsonio import dump_json
-from turnwise.schemas.record import Record
+from turnwise.schemas.record import Arrival, Record
 from turnwise.transforms.formats.base import record_time
 from turnwise.transforms.streaming.outcome import failed_outcome
+
+_Job: TypeAlias = tuple[Future[Any], Callable[[], Any]]
+
+
+class BackgroundThread:
+    """Runs calls one after the other in a daemon thread, which does not block the end of the process."""
+
+    def __init__(self, name: str) -> None:
+        self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
+        Thread(target=self._work, name=name, daemon=True).start()
+
+    def submit(self, call: Callable[[], Any]) -> Future[Any]:
+        """Queues a call and returns its future."""
+        future: Future[Any] = Future()
+        self._jobs.put((future, call))
+        return future
+
+    def close(self) -> None:
+        """Ends the thread after the queued calls."""
+        self._jobs.put(None)
+
+    def _work(self) -> None:
+        while (job := self._jobs.get()) is not None:
+            future, call = job
+            try:
+                future.set_result(call())
+            except BaseException as error:
+                future.set_exception(error)
+
 
 _BUNDLE = 400
 _PAUSE = 0.02

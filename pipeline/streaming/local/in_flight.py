@@ -3,8 +3,7 @@
 from collections.abc import Callable, Iterable
 from threading import Lock
 
-from turnwise.schemas.arrival import Arrival
-from turnwise.schemas.record import Receipt
+from turnwise.schemas.record import Arrival, Receipt
 from turnwise.transforms.beam.progress import PROGRESS
 
 Place = tuple[str, int]

@@ -13,7 +13,7 @@ from turnwise.pipeline.report.table import version_table
 from turnwise.pipeline.streaming.inputs.source import StreamSource
 from turnwise.pipeline.streaming.local.counts import stream_counts
 from turnwise.pipeline.streaming.local.engine import Engine
-from turnwise.pipeline.streaming.local.runtime import Runtime
+from turnwise.pipeline.streaming.local.steps import Runtime
 from turnwise.schemas.rows import MetricsByAppVersionRow
 from turnwise.transforms.beam.progress import PROGRESS
 from turnwise.transforms.judging.progress import JUDGING

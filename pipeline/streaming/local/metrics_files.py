@@ -19,7 +19,7 @@ from turnwise.transforms.streaming.windowed import WindowMetrics
 from turnwise.transforms.text.times import rfc3339
 
 BY_VERSION, BY_TURN, BY_SLICE = SINGLE_FILES
-_Key = tuple[str, str | None]
+_WindowKey = tuple[str, str | None]
 
 
 class MetricsFiles:
@@ -96,7 +96,7 @@ class MetricsFiles:
         partial.write_bytes(content)
         partial.replace(self._directory / name)
 
-    def _next_revision(self, key: _Key, revision: int) -> int:
+    def _next_revision(self, key: _WindowKey, revision: int) -> int:
         """Returns a revision above all earlier ones of the window, those of earlier processes included."""
         return max([revision, *(row["revision"] + 1 for row in self._rows[BY_VERSION].get(key, ()))])
 
@@ -107,8 +107,8 @@ def _read(path: Path) -> list[JsonObject]:
     return [json.loads(line) for line in path.read_bytes().splitlines()]
 
 
-def _grouped(rows: Iterable[JsonObject], keys: Container[_Key]) -> dict[_Key, list[JsonObject]]:
-    groups: dict[_Key, list[JsonObject]] = {}
+def _grouped(rows: Iterable[JsonObject], keys: Container[_WindowKey]) -> dict[_WindowKey, list[JsonObject]]:
+    groups: dict[_WindowKey, list[JsonObject]] = {}
     for row in rows:
         key = (row["window_start"], row["app_version"])
         if key in keys:
@@ -116,5 +116,5 @@ def _grouped(rows: Iterable[JsonObject], keys: Container[_Key]) -> dict[_Key, li
     return groups
 
 
-def _place(entry: tuple[_Key, list[JsonObject]]) -> tuple[str, str]:
+def _place(entry: tuple[_WindowKey, list[JsonObject]]) -> tuple[str, str]:
     return entry[0][0], entry[0][1] or ""

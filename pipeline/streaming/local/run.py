@@ -36,8 +36,13 @@ from turnwise.pipeline.streaming.local.engine import Engine, StreamLimits
 from turnwise.pipeline.streaming.local.in_flight import InFlightRecords
 from turnwise.pipeline.streaming.local.live import LiveView
 from turnwise.pipeline.streaming.local.metrics_files import MetricsFiles
-from turnwise.pipeline.streaming.local.runtime import EarlierCounted, EarlierSessions, Runtime, open_runtime
-from turnwise.pipeline.streaming.local.steps import LocalStream
+from turnwise.pipeline.streaming.local.steps import (
+    EarlierCounted,
+    EarlierSessions,
+    LocalStream,
+    Runtime,
+    open_runtime,
+)
 from turnwise.pipeline.streaming.local.storage import StreamStorage
 from turnwise.schemas.config import ConfigError
 from turnwise.transforms.judging.progress import JUDGING
@@ -70,7 +75,8 @@ def run_stream(settings: RunSettings, options: PipelineOptions) -> int:
         store = _opened_store(settings, stack)
         try:
             settings = _continued(settings, store)
-            source = open_source(settings.input, _source_options(settings), store.checkpoints)
+            limits = SourceOptions(settings.max_record_bytes, settings.stream.timestamp_attribute)
+            source = open_source(settings.input, limits, store.checkpoints)
         except ConfigError:
             if is_new:
                 clear_directory(settings.output)
@@ -119,10 +125,6 @@ def _continued(settings: RunSettings, store: StreamStorage) -> RunSettings:
     run_id = store.meta("run_id", settings.run.run_id)
     create_time = store.meta("create_time", settings.run.create_time)
     return replace(settings, run=replace(settings.run, run_id=run_id, create_time=create_time))
-
-
-def _source_options(settings: RunSettings) -> SourceOptions:
-    return SourceOptions(settings.max_record_bytes, settings.stream.timestamp_attribute)
 
 
 def _stream(

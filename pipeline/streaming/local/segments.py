@@ -9,8 +9,8 @@ from typing import BinaryIO, NamedTuple
 from turnwise.schemas.jsonio import dump_json
 from turnwise.schemas.values import JsonObject
 
-TABLES = ("scores", "results", "failures")
-_NAME = re.compile(r"(scores|results|failures)-(\d{5})\.jsonl")
+TABLES = ("scores", "results", "conversations", "failures")
+_NAME = re.compile(r"(scores|results|conversations|failures)-(\d{5})\.jsonl")
 _LARGEST = 256 * 1024 * 1024
 _COPIED_AT_ONCE = 1024 * 1024
 

@@ -9,13 +9,16 @@ from time import time
 from typing import Any
 
 from turnwise.pipeline.streaming.local.checkpoints import SourceCheckpoints
-from turnwise.pipeline.streaming.local.conversation_store import ConversationStore, StoredConversation, key_of
-from turnwise.pipeline.streaming.local.counts import loss_counts, outcome_counts
+from turnwise.pipeline.streaming.local.conversation_store import (
+    ConversationStore,
+    PreviousProcesses,
+    StoredConversation,
+    key_of,
+)
+from turnwise.pipeline.streaming.local.counts import WindowSums, loss_counts, outcome_counts
 from turnwise.pipeline.streaming.local.database import disk_errors, open_database, prune
 from turnwise.pipeline.streaming.local.in_flight import InFlightRecords, Place
-from turnwise.pipeline.streaming.local.previous_processes import PreviousProcesses
 from turnwise.pipeline.streaming.local.segments import TABLES, SegmentId, Segments
-from turnwise.pipeline.streaming.local.sums import WindowSums
 from turnwise.transforms.metrics.state import MetricsState
 from turnwise.transforms.streaming.durations import StreamRules
 from turnwise.transforms.streaming.outcome import Contribution, RecordOutcome, too_late
@@ -27,7 +30,7 @@ _NOW = "watermark"
 class StreamStorage:
     """The directory of a stream.
 
-    Rows are appended to `scores-*`, `results-*` and `failures-*` and synced. Then one transaction stores the
+    Rows are appended to the files of their tables and synced. Then one transaction stores the
     lengths of these files, their conversations and the settled records. If a process dies in between, the
     next one cuts off the uncommitted rows.
 
@@ -139,6 +142,7 @@ class StreamStorage:
         rows: Mapping[str, Sequence[Any]] = {
             "scores": [{**row, "revision": written} for row in outcome.scores],
             "results": [row["result"] for row in outcome.results],
+            "conversations": [{**row, "revision": written} for row in outcome.conversations],
             "failures": outcome.failures,
         }
         spans = [span for table in TABLES if (span := self._segments.append(table, rows[table]))]

@@ -17,10 +17,7 @@ class Watermark:
     """
 
     def __init__(
-        self,
-        now: Callable[[], float] = time,
-        clock: Callable[[], float] = monotonic,
-        patience: float = 600.0,
+        self, now: Callable[[], float] = time, clock: Callable[[], float] = monotonic, patience: float = 600.0
     ) -> None:
         """Creates a watermark at 0.
 

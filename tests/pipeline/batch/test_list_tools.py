@@ -70,7 +70,7 @@ def test_every_tool_with_its_effect_and_where_that_is_from(logs, capsys):
         "toggle": WRITE,
         "zork": {"effect": "read", "source": "mcp"},
     }
-    assert "8 tools, 6 of them guessed by name\n1 records not read: " in err
+    assert "8 tools, 6 of them guessed by name\n1 record not read: " in err
     assert "a.jsonl:2: " in err
 
 

@@ -19,7 +19,7 @@ from turnwise.transforms.evaluation.conversation import evaluate_sample
 from turnwise.transforms.matching.cases import inline_case
 from turnwise.transforms.matching.sample import Sample, TurnPair
 from turnwise.transforms.metrics.rows import version_rows
-from turnwise.transforms.metrics.state import MetricsState
+from turnwise.transforms.metrics.state import MetricsState, add_conversation
 from turnwise.transforms.scoring.config import build_criteria
 
 COUNTS = {
@@ -107,7 +107,8 @@ def metric_rows(names: list[str], said: str = "hello") -> list[Any]:
         turn = Turn(user="hi", agent=said, expected=ExpectedTurn(response="hello"))
         conversation = Conversation(conversation_id=name, turns=[turn])
         case = Sample(conversation, inline_case(conversation), Record("log", 1, b""))
-        evaluate_sample(case, [Faulty()], RUN).add_to(states)
+        found = evaluate_sample(case, [Faulty()], RUN)
+        add_conversation(states, found.scored, found.verdict, found.parts)
     return list(version_rows(("", states.get("", MetricsState())), "run-1"))
 
 
@@ -201,11 +202,11 @@ NOTHING = {
     "broken records": ("{\n[\n", "2 records and conversations failed"),
     "eval cases": (
         json.dumps({"eval_id": "e", "turns": [{"user": "hi", "response": "hello"}]}) + "\n",
-        "1 records and conversations failed",
+        "1 record or conversation failed",
     ),
     "nothing to measure": (
         json.dumps({"conversation_id": "a", "turns": [{"user": "hi", "agent": "hello"}]}) + "\n",
-        "1 conversations have no value by any criterion",
+        "1 conversation has no value by any criterion",
     ),
 }
 

@@ -1,5 +1,6 @@
 """A plugin whose functions raise, end the process or return nothing: one line, and never a pass."""
 
+import json
 import os
 import subprocess
 import sys
@@ -83,7 +84,7 @@ def test_is_refused_before_the_run(plugin: str, arguments: list[str], message: s
 def test_a_format_that_ends_the_process_is_a_record_not_read(tmp_path: Path) -> None:
     plugin = "register_format(Format(name='mine', help='', recognises=leave, read_log=nothing))"
     tools = run(tmp_path, plugin, command="tools")
-    assert tools.returncode == 1 and "1 records not read" in tools.stderr
+    assert tools.returncode == 1 and "1 record not read" in tools.stderr
     done = run(tmp_path, plugin, "--judge", "none")
     assert done.returncode == 1 and "failures: 1 parse: SystemExit" in done.stdout
     assert "Traceback" not in done.stderr
@@ -101,6 +102,19 @@ def test_a_criterion_that_ends_the_process_is_a_failure(kind: str, tmp_path: Pat
     assert "Traceback" not in done.stderr
 
 
+def test_details_with_numpy_values_are_written(tmp_path: Path) -> None:
+    plugin = (
+        "import numpy\nclass Own(MeasuredCriterion):\n    name: ClassVar[str] = 'own'\n"
+        "    def score(self, sample, pair):\n"
+        "        return Score(1.0, details={'a': numpy.bool_(True), 'b': numpy.int64(2)})\n"
+        "from turnwise.schemas.score import Score\n"
+    )
+    done = run(tmp_path, plugin, "--judge", "none", criterion="own")
+    assert (done.returncode, done.stderr) == (0, "")
+    rows = [json.loads(line) for path in tmp_path.glob("out/scores-*") for line in path.open()]
+    assert [row["details"] for row in rows if row["turn_index"] == 0] == [{"a": True, "b": 2}]
+
+
 @pytest.mark.parametrize("error", ["SystemExit(0)", "GeneratorExit()", "type('Odd', (BaseException,), {})()"])
 def test_a_judge_that_ends_the_process_leaves_conversations_unscored(error: str, tmp_path: Path) -> None:
     plugin = f"def NOW(): raise {error}\n" + JUDGE.format("connect=connect")
@@ -111,12 +125,33 @@ def test_a_judge_that_ends_the_process_leaves_conversations_unscored(error: str,
     assert (tmp_path / "closed").exists()
 
 
-def test_a_hook_without_a_guard_ends_the_command_with_its_place(tmp_path: Path) -> None:
-    plugin = (
-        "class Sink:\n    def __init__(self, place): pass\n"
-        "    def write_table(self, rows, table, part=''): leave()\n" + SINK.format("Sink")
-    )
-    done = run(tmp_path, plugin, *STORE, "--judge", "none")
+SERVICE = (
+    "class Sink:\n    def __init__(self, *given): pass\n    def write_table(self, rows, table, part=''): "
+)
+WRITER = "register_sink(SinkKind(name='mine', help='', read=nothing, writer={}))"
+FORMAT = ["--output_format", "mine"]
+WITHOUT_A_GUARD = [
+    (SERVICE + "leave()\n" + SINK.format("Sink"), STORE),
+    (
+        "import apache_beam\n"
+        + SERVICE
+        + "rows | table + part >> apache_beam.Map(leave)\n"
+        + SINK.format("Sink"),
+        STORE,
+    ),
+    (WRITER.format("leave"), FORMAT),
+    (
+        "class Writer:\n    def __init__(self, *given): pass\n    write = leave\n" + WRITER.format("Writer"),
+        FORMAT,
+    ),
+]
+
+
+@pytest.mark.parametrize(("plugin", "arguments"), WITHOUT_A_GUARD)
+def test_a_hook_without_a_guard_ends_the_command_with_its_place(
+    plugin: str, arguments: list[str], tmp_path: Path
+) -> None:
+    done = run(tmp_path, plugin, *arguments, "--judge", "none")
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1)
     assert "own.py:" in done.stderr and done.stderr.endswith(": SystemExit: 0\n")
 

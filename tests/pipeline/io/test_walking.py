@@ -10,11 +10,19 @@ from apache_beam.io.filesystem import FileSystem
 from hypothesis import given
 from hypothesis import strategies as st
 
-from turnwise.pipeline.io.walking import Found, Seen, Unreadable, glob_expression, matches, shown_path, walk
+from turnwise.pipeline.io.walking import (
+    FoundFile,
+    Seen,
+    Unreadable,
+    glob_expression,
+    matches,
+    shown_path,
+    walk,
+)
 
 
 def names(root: Path, seen: Iterable[Seen]) -> list[str]:
-    return sorted(os.path.relpath(one.path, root) for one in seen if isinstance(one, Found))
+    return sorted(os.path.relpath(one.path, root) for one in seen if isinstance(one, FoundFile))
 
 
 def lines_below(root: Path) -> list[str]:
@@ -85,7 +93,7 @@ def test_a_glob_is_told_of_what_it_may_have_matched_only(
 ) -> None:
     add_odd_files(tmp_path)
     (tmp_path / "a.jsonl").write_text("{}\n")
-    assert [type(one) for one in matches(f"{tmp_path}/a*.jsonl")] == [Found]
+    assert [type(one) for one in matches(f"{tmp_path}/a*.jsonl")] == [FoundFile]
     below = matches(f"{tmp_path}/**/d*.jsonl")
     assert {shown_path(one.path).rpartition("/")[2] for one in below} == {"d" * 250}
 

@@ -18,8 +18,7 @@ import pytest
 from turnwise.pipeline.streaming.local.conversation_store import key_of
 from turnwise.pipeline.streaming.local.in_flight import InFlightRecords
 from turnwise.pipeline.streaming.local.storage import StreamStorage
-from turnwise.schemas.arrival import Arrival
-from turnwise.schemas.record import Closing, Receipt, Record
+from turnwise.schemas.record import Arrival, Closing, Receipt, Record
 from turnwise.transforms.metrics.state import MetricsState, Tally
 from turnwise.transforms.streaming.durations import StreamRules
 from turnwise.transforms.streaming.outcome import Contribution, RecordOutcome

@@ -11,7 +11,7 @@ from google.protobuf import json_format
 from google.protobuf.wrappers_pb2 import FloatValue
 from hypothesis import example, given
 from hypothesis import strategies as st
-from pydantic import ValidationError
+from pydantic import Field, ValidationError
 
 from turnwise.schemas.ces.aggregates import HallucinationMetrics, MetricsByTurn, ToolMetrics
 from turnwise.schemas.ces.case_parts import GoldenExpectation
@@ -26,10 +26,14 @@ from turnwise.schemas.ces.conversations import (
     Span,
 )
 from turnwise.schemas.ces.messages import MESSAGES
-from turnwise.schemas.ces.result_parts import Outcome, OverallToolInvocationResult, SemanticSimilarityResult
+from turnwise.schemas.ces.result_parts import (
+    EvaluationOutcome,
+    OverallToolInvocationResult,
+    SemanticSimilarityResult,
+)
 from turnwise.schemas.ces.results import EvaluationResult, ScenarioResult, TurnReplayResult
-from turnwise.schemas.ces.runs import EvaluationRun, RunEvaluationRequest
-from turnwise.schemas.proto.json import WireError
+from turnwise.schemas.proto.fields import Int32, Map
+from turnwise.schemas.proto.json import Message, WireError
 from turnwise.schemas.proto.scalars import (
     duration_nanos,
     float32,
@@ -51,7 +55,23 @@ def recorded_cases():
     return [pytest.param(case, id=case["label"]) for case in map(json.loads, lines)]
 
 
+class RunSummary(Message):
+    PACKAGE = "tests"
+
+    passed_count: Int32 = 0
+
+
+class EvaluationRun(Message):
+    """The fields of an EvaluationRun that the recorded cases have."""
+
+    PACKAGE = "tests"
+
+    evaluation_run_summaries: Map[RunSummary] = Field(default_factory=dict)
+
+
 def message_class(name):
+    if name == "EvaluationRun":
+        return EvaluationRun
     return MESSAGES.get(name) or MESSAGES[f"EvaluationResult.{name}"]
 
 
@@ -169,15 +189,14 @@ def test_lenient_reading(message, value, wire):
         (OverallToolInvocationResult(tool_invocation_score=0.0), {"toolInvocationScore": 0.0}),
         (ScenarioResult(task_completed=False), {"taskCompleted": False}),
         (GoldenExpectation(no_tool_calls=False), {"noToolCalls": False}),
-        (RunEvaluationRequest(run_count=0), {"runCount": 0}),
         (Chunk(text=""), {"text": ""}),
         (CesToolCall(args={}), {"args": {}}),
         (CesToolCall(args={"a": None, "b": [None, 1]}), {"args": {"a": None, "b": [None, 1.0]}}),
         (ToolMetrics(tool="t", pass_count=0), {"tool": "t"}),
         (HallucinationMetrics(score=0.0), {}),
         (HallucinationMetrics(score=-0.0), {"score": -0.0}),
-        (EvaluationResult(evaluation_status=Outcome.PASS), {"evaluationStatus": "PASS"}),
-        (EvaluationResult(evaluation_status=Outcome(99)), {"evaluationStatus": 99}),
+        (EvaluationResult(evaluation_status=EvaluationOutcome.PASS), {"evaluationStatus": "PASS"}),
+        (EvaluationResult(evaluation_status=EvaluationOutcome(99)), {"evaluationStatus": 99}),
         (CesConversation(input_types=[InputType(0), 7]), {"inputTypes": TWO_INPUTS}),
     ],
 )

@@ -129,8 +129,8 @@ def test_a_conversation_that_broke_off_is_in_every_sum(decided):
     nothing = {"turns": (), "case": EvalCase(eval_id="e")}
     crashed, unrelated = {"ended": "agent_error", **nothing}, {"ended": "environment_error"}
     for fields in ({}, {"ended": "limit"}, crashed, unrelated):
-        sums_by_version = {"v1": sums}
-        decided(GOOD, **named, **fields).add_to(sums_by_version)
+        found = decided(GOOD, **named, **fields)
+        sums.add(found.scored, found.verdict, found.parts)
     assert (sums.conversations, sums.passes, sums.fails) == (4, 1, 2)
     red = sums.slices["red"]
     assert (red.conversations, red.passes, red.fails) == (4, 1, 2)

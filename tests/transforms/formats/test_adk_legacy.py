@@ -1,7 +1,7 @@
 import pytest
 
 from turnwise.schemas.conversation import ToolCall
-from turnwise.transforms.formats.adk.legacy import legacy_cases, legacy_eval_case, row_case
+from turnwise.transforms.formats.adk.legacy import legacy_cases, legacy_eval_case
 
 ROW = {
     "query": "turn it off",
@@ -12,7 +12,7 @@ ROW = {
 
 
 def test_rows_are_turns_of_one_case():
-    case = row_case([ROW, {"query": "thanks"}], "lamp")
+    [case] = legacy_cases([ROW, {"query": "thanks"}], "lamp")
     assert (case.eval_id, case.dialect, len(case.turns)) == ("lamp", "adk", 2)
     first, second = case.turns
     assert (first.user, first.response) == ("turn it off", "It is off.")
@@ -46,9 +46,8 @@ def test_either_kind_of_file(value, names):
             [{"query": "q", "expected_tool_use": [{"tool_name": "a"}]}],
             "tool_use.0.tool_input: Field required",
         ),
-        ({"query": "q"}, "data: Input should be a valid list"),
     ],
 )
 def test_refused(rows, message):
     with pytest.raises(ValueError, match=message):
-        row_case(rows, "x")
+        legacy_cases(rows, "x")

@@ -15,7 +15,7 @@ from turnwise.transforms.evaluation.conversation import evaluate_sample
 from turnwise.transforms.matching.sample import Sample
 from turnwise.transforms.metrics.rows import slice_rows, version_rows
 from turnwise.transforms.metrics.slices import slices_of
-from turnwise.transforms.metrics.state import MetricsState
+from turnwise.transforms.metrics.state import MetricsState, add_conversation
 
 RUN = RunInfo("run-1", "2026-03-01T02:00:00Z", ("skipped", "query"))
 CRITERIA_USED = [CRITERIA["skipped_rate"](threshold=0.6), CRITERIA["turn_latency"]()]
@@ -62,7 +62,8 @@ def test_slices(wanted, slices):
 def state_of(*cases, run=RUN):
     sums = {}
     for case in cases:
-        evaluate_sample(case, CRITERIA_USED, run).add_to(sums)
+        found = evaluate_sample(case, CRITERIA_USED, run)
+        add_conversation(sums, found.scored, found.verdict, found.parts)
     return sums.get("", MetricsState())
 
 

@@ -1,6 +1,6 @@
 import pytest
 
-from turnwise.schemas.alert_config import AlertRule
+from turnwise.schemas.alert import AlertRule
 from turnwise.transforms.metrics.state import MetricsState, Tally
 from turnwise.transforms.streaming.alert_rules import evaluate_rule
 from turnwise.transforms.streaming.windowed import WindowMetrics

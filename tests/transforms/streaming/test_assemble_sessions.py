@@ -10,9 +10,8 @@ from apache_beam.testing.test_stream import TestStream
 from apache_beam.testing.util import assert_that, equal_to
 from apache_beam.transforms.window import TimestampedValue
 
-from turnwise.schemas.arrival import Arrival
 from turnwise.schemas.failure import Failure
-from turnwise.schemas.record import Receipt, Record
+from turnwise.schemas.record import Arrival, Receipt, Record
 from turnwise.transforms.beam.parse import JoinSessions, ParseConversations
 from turnwise.transforms.beam.progress import PROGRESS
 from turnwise.transforms.formats.parsing import LoggedConversation

@@ -7,7 +7,7 @@ from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.testing import test_stream
 from apache_beam.transforms.window import FixedWindows, TimestampedValue
 
-from turnwise.schemas.alert_config import AlertRule
+from turnwise.schemas.alert import AlertRule
 from turnwise.transforms.metrics.state import MetricsState
 from turnwise.transforms.streaming.alerts import RaiseAlerts
 from turnwise.transforms.streaming.durations import StreamRules

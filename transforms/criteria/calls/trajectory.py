@@ -19,7 +19,7 @@ from turnwise.transforms.matching.sample import EXTRA_TURN, Sample, TurnPair
 
 MATCH_TYPES = ("EXACT", "IN_ORDER", "ANY_ORDER", "SUPERSET", "SUBSET")
 T = TypeVar("T")
-_Key = tuple[str | None, JsonObject | None]
+_CallKey = tuple[str | None, JsonObject | None]
 
 
 class ToolTrajectory(MeasuredCriterion):
@@ -86,7 +86,7 @@ class ToolTrajectory(MeasuredCriterion):
         partners = _equal_partners(wanted, made)
         return self._score(expected, actual, wanted, made, operator.eq, partners)
 
-    def _keys(self, calls: Sequence[ToolCall]) -> list[_Key]:
+    def _keys(self, calls: Sequence[ToolCall]) -> list[_CallKey]:
         if self.ignore_args:
             return [(call.name, None) for call in calls]
         return [(call.name, call.args) for call in calls]
@@ -152,7 +152,7 @@ def _has_directive(call: ToolCall) -> bool:
     return bool(call.args) and any(map(is_directive, (call.args or {}).values()))
 
 
-def _equal_partners(wanted: Sequence[_Key], made: Sequence[_Key]) -> list[int | None]:
+def _equal_partners(wanted: Sequence[_CallKey], made: Sequence[_CallKey]) -> list[int | None]:
     """Pairs equal calls: first those at the same place, which needs no hashes, then the others."""
     partners = [i if i < len(made) and want == made[i] else None for i, want in enumerate(wanted)]
     rows = [i for i, partner in enumerate(partners) if partner is None]
@@ -163,7 +163,7 @@ def _equal_partners(wanted: Sequence[_Key], made: Sequence[_Key]) -> list[int | 
     return partners
 
 
-def _hashed(key: _Key) -> Hashable:
+def _hashed(key: _CallKey) -> Hashable:
     return key[0], frozen(key[1])
 
 

@@ -38,7 +38,7 @@ class ExpectedAnswer:
 
 
 @dataclass(frozen=True, slots=True)
-class RubricScore:
+class JudgedRubric:
     """A rubric of a scenario. `score`: 0..1, None: not judged."""
 
     rubric: str
@@ -60,7 +60,7 @@ class ComparedValue:
     score: float | None
 
 
-Item = TypeVar("Item", Statement, ExpectedAnswer, RubricScore, ComparedValue)
+Item = TypeVar("Item", Statement, ExpectedAnswer, JudgedRubric, ComparedValue)
 
 
 @dataclass(slots=True)

@@ -9,7 +9,7 @@ from pydantic import Field
 from turnwise.schemas.score import Outcome, Score
 from turnwise.schemas.values import JsonObject
 from turnwise.transforms.criteria.base import JudgedCriterion
-from turnwise.transforms.criteria.ces.items import RubricScore, with_items
+from turnwise.transforms.criteria.ces.items import JudgedRubric, with_items
 from turnwise.transforms.judging.ask import Ask, Question
 from turnwise.transforms.judging.prompts.render import dialogue_sections
 from turnwise.transforms.judging.prompts.sections import Section, fill
@@ -82,7 +82,7 @@ class ScenarioRubrics(JudgedCriterion):
             score.value = sum(scores) / len(scores)
         else:
             score.reason = unjudged_reason(len(found) - len(scores), len(found), answers.reason)
-        return with_items(score, [RubricScore(r["rubric"], r["score"], r["reason"]) for r in found])
+        return with_items(score, [JudgedRubric(r["rubric"], r["score"], r["reason"]) for r in found])
 
 
 def _graded(answers: Answers[RubricsReply], number: int, evidence: str) -> JsonObject:

@@ -120,17 +120,14 @@ def match_claims(claims: Sequence[ActionClaim], actions: Sequence[Action]) -> No
     action comes after the claim, the verdict is `too_early`.
     """
     for claim in sorted(claims, key=lambda claim: not claim.identifier):
-        fitting = [action for action in actions if _fits(claim, action)]
+        of_tool = (action for action in actions if action.tool == claim.tool)
+        fitting = [action for action in of_tool if _names(claim.identifier, action.text)]
         before = [action for action in fitting if action.turn <= claim.place.turn]
         meant = before or fitting
         if meant:
             claim.action = next((action for action in meant if not action.is_claimed), meant[0])
             claim.action.is_claimed = True
             claim.verdict = "done" if before else "too_early"
-
-
-def _fits(claim: ActionClaim, action: Action) -> bool:
-    return action.tool == claim.tool and _names(claim.identifier, action.text)
 
 
 def _names(identifier: str, text: str) -> bool:

@@ -84,16 +84,12 @@ def _without_list_numbers(text: str) -> str:
 def _contains(said: Passage, wanted: Passage) -> bool:
     size = len(wanted.mentions)
     return any(
-        all(map(_means, wanted.mentions, said.mentions[i : i + size]))
+        all(map(Mention.means, wanted.mentions, said.mentions[i : i + size]))
         and said.between[i].endswith(wanted.between[0])
         and said.between[i + 1 : i + size] == wanted.between[1:-1]
         and said.between[i + size].startswith(wanted.between[-1])
         for i in range(len(said.mentions) - size + 1)
     )
-
-
-def _means(wanted: Mention, said: Mention) -> bool:
-    return wanted.means(said)
 
 
 def _likeness(wanted: str, part: str) -> float:

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from turnwise.schemas.adk.eval_sets import Content, FunctionCall, FunctionResponse, InvocationEvent, Part
 from turnwise.schemas.adk.results import AdkEvent
 from turnwise.schemas.conversation import ToolCall, ToolResponse, Usage
+from turnwise.transforms.formats.spellings import spelt
 from turnwise.transforms.formats.unread import UNREAD, Unread, is_work, may_hold_work
 
 TRANSFER = "transfer_to_agent"
@@ -16,29 +17,14 @@ _NOT_READ = (
     "tool_call",
     "tool_response",
 )
-_EVENT_KEYS = frozenset(
-    (
-        *("output", "errorCode", "error_code", "logprobsResult", "logprobs_result", "event_id"),
-        *(
-            "cacheMetadata",
-            "cache_metadata",
-            "citationMetadata",
-            "citation_metadata",
-            "nodeInfo",
-            "node_info",
-        ),
-        *("inputTranscription", "input_transcription", "outputTranscription", "output_transcription"),
-        *("liveSessionResumptionUpdate", "live_session_resumption_update", "goAway", "go_away"),
-        *("avgLogprobs", "avg_logprobs", "safetyRatings", "safety_ratings"),
-        *("session_id", "sessionId", "app_name", "appName", "user_id", "userId", "state"),
-    )
-)
-_ACTION_KEYS = frozenset(
-    (
-        *("artifactDelta", "artifact_delta", "requestedAuthConfigs", "requested_auth_configs"),
-        *("requestedToolConfirmations", "requested_tool_confirmations", "agentState", "agent_state"),
-        *("renderUiWidgets", "render_ui_widgets", "route"),
-    )
+_EVENT_KEYS = spelt(
+    *("output", "error_code", "logprobs_result", "cache_metadata", "citation_metadata", "node_info"),
+    *("input_transcription", "output_transcription", "live_session_resumption_update", "go_away"),
+    *("avg_logprobs", "safety_ratings", "session_id", "app_name", "user_id", "state"),
+) | {"event_id"}
+_ACTION_KEYS = spelt(
+    *("artifact_delta", "requested_auth_configs", "requested_tool_confirmations", "agent_state"),
+    *("render_ui_widgets", "route"),
 )
 _SPOKEN = ("output_transcription", "outputTranscription")
 

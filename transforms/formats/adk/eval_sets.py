@@ -16,13 +16,13 @@ from turnwise.schemas.adk.eval_sets import (
     Part,
 )
 from turnwise.schemas.case import EvalCase, UserFact
-from turnwise.schemas.conversation import ExpectedTurn, Rubric, Turn
+from turnwise.schemas.conversation import APP_DETAILS, GROUNDING, ExpectedTurn, Rubric, Turn
 from turnwise.schemas.values import JsonObject, JsonValue
 from turnwise.transforms.formats.adk import content as adk_content
 from turnwise.transforms.formats.adk.content import adk_text, text, tool_calls, tool_responses, unread_content
 from turnwise.transforms.formats.problems import one_line_problems
 from turnwise.transforms.formats.spellings import length
-from turnwise.transforms.formats.tool_declarations import APP_DETAILS, context_tools
+from turnwise.transforms.formats.tool_declarations import context_tools
 from turnwise.transforms.formats.unread import Unread
 
 
@@ -82,12 +82,11 @@ def turn_context(invocations: Sequence[Invocation]) -> JsonObject:
     """Returns further data of each turn: configuration of the agents, and retrieved sources.
 
     Returns:
-        `app_details` and `grounding` (read by `turnwise.transforms.judging.prompts.render`), each
-        with one entry per turn; absent if no turn states it.
+        `app_details` and `grounding`, each with one entry per turn; absent if no turn states it.
     """
     context: JsonObject = {
         APP_DETAILS: [_agents(invocation.app_details) for invocation in invocations],
-        "grounding": [_grounding(invocation.intermediate_data) for invocation in invocations],
+        GROUNDING: [_grounding(invocation.intermediate_data) for invocation in invocations],
     }
     return {key: by_turn for key, by_turn in context.items() if any(by_turn)}
 

@@ -7,7 +7,7 @@ from turnwise.schemas.values import JsonObject, JsonValue
 from turnwise.transforms.formats.adk.sessions import session_conversation
 from turnwise.transforms.formats.endings import DETAIL, ENDED, UNKNOWN, stated_end
 from turnwise.transforms.formats.spellings import as_text
-from turnwise.transforms.formats.unread import UNREAD, Unread
+from turnwise.transforms.formats.unread import UNREAD, gaps
 
 _TEMPORARY = "temp:"
 _UNNUMBERED = -1
@@ -58,10 +58,7 @@ def joined_conversation(session_id: str, values: Sequence[JsonObject]) -> Conver
             "events": events,
         }
     )
-    unread = Unread()
-    for fault in faults:
-        unread.add(UNREAD, fault, calls=True, words=True)
-    unread.add_to_all(conversation.turns)
+    gaps(UNREAD, faults).add_to_all(conversation.turns)
     eval_id = as_text(_last(values, "eval_id", "evalId"))
     conversation.eval_id = eval_id or conversation.eval_id
     eval_set_id = as_text(_last(values, "eval_set_id", "evalSetId"))

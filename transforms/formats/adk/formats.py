@@ -13,10 +13,21 @@ from turnwise.transforms.formats.adk.legacy import legacy_cases
 from turnwise.transforms.formats.adk.results import eval_result_conversations
 from turnwise.transforms.formats.adk.sessions import session_conversation
 from turnwise.transforms.formats.base import EventReader, Format, ReadSettings, register_format
+from turnwise.transforms.formats.spellings import spelt
 
 T = TypeVar("T")
-_OF_EVENTS = frozenset(("content", "actions", "invocation_id", "invocationId", "errorCode", "error_code"))
-_SCRIPTS = frozenset({"conversation", "conversation_scenario", "conversationScenario"})
+_OF_ROWS = frozenset(("expected_tool_use", "reference"))
+_OF_EVENTS = spelt("content", "actions", "invocation_id", "error_code")
+
+
+def _has(*names: str) -> Callable[[JsonObject], bool]:
+    """Returns a test for records with one of some keys, in either spelling."""
+    keys = spelt(*names)
+    return lambda record: not keys.isdisjoint(record)
+
+
+_HAS_SESSION, _HAS_STATE = _has("session_id"), _has("state", "app_name")
+_HAS_ID, _HAS_SCRIPT = _has("eval_id"), _has("conversation", "conversation_scenario")
 
 
 def _each(value: JsonValue, key: str, read: Callable[[JsonValue], list[T]]) -> list[T | ValueError]:
@@ -41,7 +52,7 @@ def _each(value: JsonValue, key: str, read: Callable[[JsonValue], list[T]]) -> l
 
 def _is_event(record: JsonObject) -> bool:
     """Returns whether a record is an event, in an envelope or with a session id, or an end of a session."""
-    if not record.keys() & {"session_id", "sessionId"}:
+    if not _HAS_SESSION(record):
         return False
     inner = record.get("event")
     if not isinstance(inner, dict | None):
@@ -54,38 +65,14 @@ def _is_bare(record: JsonObject) -> bool:
     return "author" in record and bool(record.keys() & _OF_EVENTS)
 
 
-def _is_eval_set(record: JsonObject) -> bool:
-    return "eval_cases" in record or "evalCases" in record
-
-
-def _is_eval_case(record: JsonObject) -> bool:
-    return bool(record.keys() & {"eval_id", "evalId"} and record.keys() & _SCRIPTS)
-
-
-def _is_eval_result(record: JsonObject) -> bool:
-    return "eval_case_results" in record or "evalCaseResults" in record
-
-
-def _is_case_result(record: JsonObject) -> bool:
-    return "eval_metric_result_per_invocation" in record or "evalMetricResultPerInvocation" in record
-
-
 def _is_session(record: JsonObject) -> bool:
     """Returns whether a record is a session, by its events' authors, or by state or app name."""
     if not record.keys() >= {"id", "events"}:
         return False
     events = record["events"]
     if not events:
-        return bool(record.keys() & {"state", "app_name", "appName"})
+        return _HAS_STATE(record)
     return isinstance(events, list) and any(isinstance(each, dict) and _is_bare(each) for each in events)
-
-
-def _is_legacy_case(record: JsonObject) -> bool:
-    return "name" in record and isinstance(record.get("data"), list)
-
-
-def _is_legacy_row(record: JsonObject) -> bool:
-    return "query" in record and ("expected_tool_use" in record or "reference" in record)
 
 
 def _cases(value: JsonValue, record: Record, settings: ReadSettings) -> list[EvalCase | ValueError]:
@@ -98,17 +85,25 @@ def _legacy(value: JsonValue, record: Record, settings: ReadSettings) -> list[Ev
 
 
 register_format(
-    Format(name="adk_eval_set", help="ADK eval set", rank=30, recognises=_is_eval_set, read_cases=_cases)
+    Format(
+        name="adk_eval_set", help="ADK eval set", rank=30, recognises=_has("eval_cases"), read_cases=_cases
+    )
 )
 register_format(
-    Format(name="adk_eval_case", help="ADK eval case", rank=40, recognises=_is_eval_case, read_cases=_cases)
+    Format(
+        name="adk_eval_case",
+        help="ADK eval case",
+        rank=40,
+        recognises=lambda record: _HAS_ID(record) and _HAS_SCRIPT(record),
+        read_cases=_cases,
+    )
 )
 register_format(
     Format(
         name="adk_eval_result",
         help="ADK eval result (EvalSetResult)",
         rank=50,
-        recognises=_is_eval_result,
+        recognises=_has("eval_case_results"),
         read_log=lambda value, record, settings: _each(value, "eval_case_results", eval_result_conversations),
         is_in_text=True,
     )
@@ -118,7 +113,7 @@ register_format(
         name="adk_case_result",
         help="one case of an ADK eval result",
         rank=60,
-        recognises=_is_case_result,
+        recognises=_has("eval_metric_result_per_invocation"),
         read_log=lambda value, record, settings: eval_result_conversations(value),
     )
 )
@@ -149,7 +144,7 @@ register_format(
         name="adk_legacy_case",
         help="ADK eval case before 1.0",
         rank=150,
-        recognises=_is_legacy_case,
+        recognises=lambda record: "name" in record and isinstance(record.get("data"), list),
         read_cases=_legacy,
     )
 )
@@ -158,7 +153,7 @@ register_format(
         name="adk_legacy_rows",
         help="rows of an ADK eval case before 1.0",
         rank=160,
-        recognises=_is_legacy_row,
+        recognises=lambda record: "query" in record and not _OF_ROWS.isdisjoint(record),
         read_cases=_legacy,
         is_list=lambda first: "query" in first,
     )

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from turnwise.schemas.adk.results import AdkEvent, EventCompaction
 from turnwise.transforms.formats.adk.content import parts_of
-from turnwise.transforms.formats.unread import Unread
+from turnwise.transforms.formats.unread import Unread, gaps
 
 REWOUND = "UndoneTurns"
 COMPACTED = "CompactedTurns"
@@ -67,19 +67,15 @@ def _add(found: History, note: Unread | None) -> None:
 
 def _undone(target: str, undone: Sequence[AdkEvent] | None) -> Unread:
     """Describes the undone events of a rewind; external effects of their calls remain."""
-    note = Unread()
     if undone is None:
-        said = f"a rewind to before {target[:60]!r}, which the log does not hold"
-        note.add(REWOUND, said, calls=True, words=True)
-        return note
+        return gaps(REWOUND, [f"a rewind to before {target[:60]!r}, which the log does not hold"])
     count = len({event.invocation_id for event in undone if event.content is not None})
     said = f"{count} invocations were undone by a rewind and are left out"
     names = list(dict.fromkeys(_called(undone)))
     if names:
         more = ", ..." if len(names) > _SHOWN else ""
         said += f"; what they called may have its effects all the same: {', '.join(names[:_SHOWN])}{more}"
-    note.add(REWOUND, said, calls=bool(names))
-    return note
+    return gaps(REWOUND, [said], calls=bool(names), words=False)
 
 
 def _called(events: Iterable[AdkEvent]) -> list[str]:
@@ -89,15 +85,9 @@ def _called(events: Iterable[AdkEvent]) -> list[str]:
 
 def _lost(compacted: EventCompaction, events: Sequence[AdkEvent]) -> Unread | None:
     """Describes a compaction whose events are not logged; None: its first and last events are logged."""
-    stamps = [event.timestamp for event in events if event.timestamp is not None and not _is_summary(event)]
+    logged = [event.timestamp for event in events if event.actions.compaction is None]
+    stamps = [stamp for stamp in logged if stamp is not None]
     bounds = (compacted.start_timestamp, compacted.end_timestamp)
     if all(bound is not None and any(abs(bound - at) < _SECOND for at in stamps) for bound in bounds):
         return None
-    note = Unread()
-    said = "earlier turns were compacted and are not all in the log"
-    note.add(COMPACTED, said, calls=True, words=True)
-    return note
-
-
-def _is_summary(event: AdkEvent) -> bool:
-    return event.actions.compaction is not None
+    return gaps(COMPACTED, ["earlier turns were compacted and are not all in the log"])

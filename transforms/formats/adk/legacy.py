@@ -45,19 +45,6 @@ class LegacyCase(BaseModel):
     initial_session: LegacySession = Field(default_factory=LegacySession)
 
 
-def row_case(rows: JsonValue, eval_id: str) -> EvalCase:
-    """Returns the one case that the rows of a `*.test.json` make up.
-
-    Args:
-        rows: The file's list; every row is a turn.
-        eval_id: The case's name, which the file does not hold (its stem).
-
-    Raises:
-        ValueError: Not such a list; one line with the path of the first problem.
-    """
-    return legacy_eval_case({"name": eval_id, "data": rows})
-
-
 def legacy_eval_case(value: JsonValue, eval_set_id: str | None = None) -> EvalCase:
     """Returns an entry `{name, data, initial_session}` of an old eval set as a case.
 
@@ -76,10 +63,14 @@ def legacy_eval_case(value: JsonValue, eval_set_id: str | None = None) -> EvalCa
 
 
 def legacy_cases(value: list[JsonValue], stem: str) -> list[EvalCase]:
-    """Returns the cases of a file of either kind; its stem names the set, or the case of a file of rows."""
+    """Returns the cases of a file of either kind; its stem names the set, or the case of a file of rows.
+
+    Raises:
+        ValueError: Not such a file; one line with the path of the first problem.
+    """
     if value and isinstance(value[0], dict) and "data" in value[0]:
         return [legacy_eval_case(entry, stem) for entry in value]
-    return [row_case(value, stem)]
+    return [legacy_eval_case({"name": stem, "data": value})]
 
 
 def _expected(row: LegacyRow) -> ExpectedTurn:

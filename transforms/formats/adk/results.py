@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from turnwise.schemas.adk.eval_sets import read_log
 from turnwise.schemas.adk.results import EvalCaseResult, EvalMetricResultPerInvocation, EvalSetResult
-from turnwise.schemas.conversation import Conversation, ExpectedOutcome, ExpectedTurn, Turn
+from turnwise.schemas.conversation import APP_DETAILS, Conversation, ExpectedOutcome, ExpectedTurn, Turn
 from turnwise.schemas.values import JsonObject, JsonValue
 from turnwise.transforms.formats.adk.end import case_end
 from turnwise.transforms.formats.adk.eval_sets import (
@@ -18,7 +18,7 @@ from turnwise.transforms.formats.adk.eval_sets import (
 )
 from turnwise.transforms.formats.adk.sessions import session_conversation
 from turnwise.transforms.formats.problems import one_line_problems
-from turnwise.transforms.formats.tool_declarations import APP_DETAILS, context_tools
+from turnwise.transforms.formats.tool_declarations import context_tools
 from turnwise.transforms.formats.unread import check_calls
 from turnwise.transforms.matching.ending import broke_off
 

@@ -19,10 +19,10 @@ from turnwise.transforms.formats.adk.end import by_user, is_final, session_end
 from turnwise.transforms.formats.adk.eval_sets import invocation_turn, stated_app_version, turn_context
 from turnwise.transforms.formats.adk.history import history
 from turnwise.transforms.formats.problems import one_line_problems
-from turnwise.transforms.formats.spellings import length
+from turnwise.transforms.formats.spellings import length, spelt
 from turnwise.transforms.formats.unread import Unread, check_calls
 
-_SESSION_KEYS = frozenset(("lastUpdateTime", "last_update_time", "displayName", "display_name"))
+_SESSION_KEYS = spelt("last_update_time", "display_name")
 
 
 def session_conversation(value: JsonValue) -> Conversation:
@@ -44,9 +44,7 @@ def session_conversation(value: JsonValue) -> Conversation:
     for turn, group in zip(turns, groups, strict=True):
         for note in counted.notes_of(group, turn is turns[-1]):
             note.add_to(turn)
-    beside = Unread()
-    beside.keys(session.model_extra or {}, _SESSION_KEYS)
-    beside.add_to_all(turns)
+    Unread().keys(session.model_extra or {}, _SESSION_KEYS).add_to_all(turns)
     check_calls(turns)
     return Conversation(
         conversation_id=session.id,

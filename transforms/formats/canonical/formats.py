@@ -10,14 +10,6 @@ _OF_CASES = frozenset({"kind", "dialect", "turns", "task", "actions", "rubrics"}
 _OF_TURN_EVENTS = frozenset({"turn", "turn_index", "event_id", "event_time", "end", "ended"})
 
 
-def _is_conversation(record: JsonObject) -> bool:
-    return "conversation_id" in record and "turns" in record
-
-
-def _is_case(record: JsonObject) -> bool:
-    return "eval_id" in record and bool(record.keys() & _OF_CASES)
-
-
 def _is_turn_event(record: JsonObject) -> bool:
     return "conversation_id" in record and bool(record.keys() & _OF_TURN_EVENTS) and not is_chat(record)
 
@@ -27,8 +19,8 @@ register_format(
         name="turnwise",
         help="turnwise's own canonical JSON",
         rank=10,
-        recognises=_is_conversation,
-        recognises_last=_is_case,
+        recognises=lambda record: "conversation_id" in record and "turns" in record,
+        recognises_last=lambda record: "eval_id" in record and bool(record.keys() & _OF_CASES),
         looks_right=looks_canonical,
         read_text=read_recording,
         read_cases=lambda value, record, settings: [read_case(record.data)],

@@ -6,7 +6,14 @@ import msgspec
 from pydantic_core import from_json
 
 from turnwise.schemas.case import EvalCase
-from turnwise.schemas.conversation import Conversation, ExpectedOutcome, ExpectedTurn, ToolResponse, Turn
+from turnwise.schemas.conversation import (
+    APP_DETAILS,
+    Conversation,
+    ExpectedOutcome,
+    ExpectedTurn,
+    ToolResponse,
+    Turn,
+)
 from turnwise.schemas.values import JsonObject
 from turnwise.transforms.formats.canonical.expected import add_unread_expectations, read_fields, unread_work
 from turnwise.transforms.formats.canonical.strict import strict_case
@@ -21,12 +28,7 @@ from turnwise.transforms.formats.spellings import (
     usage_fields,
     users_actions,
 )
-from turnwise.transforms.formats.tool_declarations import (
-    APP_DETAILS,
-    context_tools,
-    declared_tools,
-    is_foreign,
-)
+from turnwise.transforms.formats.tool_declarations import context_tools, declared_tools, is_foreign
 from turnwise.transforms.formats.unread import Unread, add_leap, check_calls, snake
 from turnwise.transforms.matching.cases import inline_case
 
@@ -177,14 +179,11 @@ def _repaired(data: bytes) -> Conversation:
         if raw and _TURN_FIELDS.isdisjoint(raw):
             shown = ", ".join(list(raw)[:8])
             raise ValueError(f"{_WHAT}: turns.{place}: none of a turn's fields (keys {shown})")
-        unread = Unread()
-        unread.keys(raw, _with_expectations(raw, _TURN_KEYS))
+        unread = Unread().keys(raw, _with_expectations(raw, _TURN_KEYS))
         unread_work(turn, raw, unread)
         _unread_times(turn, raw, unread)
         unread.add_to(turn)
-    beside = Unread()
-    beside.keys(value, _with_expectations(value, _FIELDS))
-    beside.add_to_all(conversation.turns)
+    Unread().keys(value, _with_expectations(value, _FIELDS)).add_to_all(conversation.turns)
     add_unread_expectations(conversation, value)
     return conversation
 

@@ -46,7 +46,6 @@ def strict_case(value: JsonObject) -> EvalCase:
 
 
 def _expects_something(case: EvalCase) -> bool:
-    """Returns whether a case states any expectation."""
     of_turns = (
         turn.response or turn.tool_calls is not None or turn.expectations or turn.rubrics
         for turn in case.turns

@@ -13,7 +13,7 @@ from turnwise.schemas.values import JsonObject, JsonValue
 from turnwise.transforms.formats.canonical.records import read_recording
 from turnwise.transforms.formats.endings import DETAIL, ENDED, TERMINATIONS
 from turnwise.transforms.formats.spellings import as_text
-from turnwise.transforms.formats.unread import MISSING, Unread
+from turnwise.transforms.formats.unread import MISSING, gaps
 from turnwise.transforms.text.times import rfc3339, time_seconds, value_time
 
 _Index = Annotated[int, Meta(ge=0, le=2**31 - 1)]
@@ -96,10 +96,7 @@ def joined_conversation(conversation_id: str, events: Sequence[JsonObject]) -> C
     if faults and not turns:
         raise ValueError(faults[0])
     found = read_recording(dump_json({**fields, "conversation_id": conversation_id, "turns": turns}))
-    unread = Unread()
-    for fault in faults:
-        unread.add(MISSING, fault, calls=True, words=True)
-    unread.add_to_all(found.turns)
+    gaps(MISSING, faults).add_to_all(found.turns)
     return found
 
 

@@ -10,7 +10,7 @@ from turnwise.schemas.proto.scalars import duration_nanos, timestamp_nanos
 from turnwise.schemas.values import JsonObject, JsonValue
 from turnwise.transforms.formats.ces.end import session_end
 from turnwise.transforms.formats.endings import UNKNOWN, record_end
-from turnwise.transforms.formats.spellings import length
+from turnwise.transforms.formats.spellings import length, spelt
 from turnwise.transforms.formats.tool_declarations import declared_tools
 from turnwise.transforms.formats.unread import UNREAD, Unread, check_calls
 
@@ -31,7 +31,7 @@ def spellings(model: type[Message]) -> frozenset[str]:
 
 
 _READ_KEYS = spellings(ces.Chunk) - {"blob", "image"}
-_HOLDER_KEYS = frozenset(("chunks", "messages", "rootSpan", "root_span"))
+_HOLDER_KEYS = spelt("chunks", "messages", "root_span")
 _RECORD_KEYS = spellings(ces.CesConversation) | {"evaluation", "eval_id", "eval_set_id", "tools"}
 _NO_CALLS = "the trace shows {} tool calls, and the messages hold {}"
 _NO_SUCH_CALL = "the trace shows a call of {!r}, which no message holds"
@@ -48,9 +48,7 @@ def conversation(value: JsonObject) -> canonical.Conversation:
         logged_turn(index, turn, raw)
         for index, (turn, raw) in enumerate(zip(turns, _raw_turns(value), strict=True))
     ]
-    beside = Unread()
-    beside.keys(value, _RECORD_KEYS)
-    beside.add_to_all(made)
+    Unread().keys(value, _RECORD_KEYS).add_to_all(made)
     check_calls(made)
     end = record_end(value)
     if end == UNKNOWN and made:
@@ -72,14 +70,11 @@ def conversation(value: JsonObject) -> canonical.Conversation:
 
 
 def _raw_turns(value: JsonObject) -> list[JsonObject]:
-    """Returns the raw turns of a validated conversation."""
     return value.get("turns") or ([{"messages": value["messages"]}] if value.get("messages") else [])
 
 
 def _unread(raw: JsonObject) -> Unread:
-    """Returns the unread parts of a logged turn."""
-    unread = Unread()
-    unread.keys(raw, _HOLDER_KEYS)
+    unread = Unread().keys(raw, _HOLDER_KEYS)
     for message in raw.get("messages") or ():
         unread.keys(message, _HOLDER_KEYS)
         by_agent = message.get("role") != "user"
@@ -150,7 +145,6 @@ def _add_message(turn: canonical.Turn, message: ces.ConversationMessage, said: l
 
 
 def _tool_names(message: ces.CesToolCall | ces.CesToolResponse) -> tuple[str | None, str | None]:
-    """Returns the short name and the resource name of a tool."""
     toolset = message.toolset_tool
     if toolset is not None:
         return toolset.tool_id, f"{toolset.toolset}/tools/{toolset.tool_id}"

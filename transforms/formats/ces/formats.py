@@ -5,23 +5,11 @@ from turnwise.transforms.formats.base import EventReader, Format, register_forma
 from turnwise.transforms.formats.ces import log
 from turnwise.transforms.formats.ces.cases import eval_case
 from turnwise.transforms.formats.ces.conversations import conversation
-from turnwise.transforms.formats.spellings import name_of
+from turnwise.transforms.formats.spellings import name_of, spelt
 
-_OF_RESULTS = frozenset(
-    (
-        *("goldenResult", "golden_result", "scenarioResult", "scenario_result"),
-        *("executionState", "execution_state"),
-    )
-)
-_TURN, _DIAGNOSIS = frozenset({"turnIndex", "turn_index"}), frozenset({"diagnosticInfo", "diagnostic_info"})
-
-
-def _is_result(record: JsonObject) -> bool:
-    return bool(record.keys() & _OF_RESULTS) or "/results/" in name_of(record)
-
-
-def _is_evaluation(record: JsonObject) -> bool:
-    return "golden" in record or "scenario" in record or "/evaluations/" in name_of(record)
+_OF_RESULTS = spelt("golden_result", "scenario_result", "execution_state")
+_SCRIPTS = frozenset(("golden", "scenario"))
+_TURN, _DIAGNOSIS = spelt("turn_index"), spelt("diagnostic_info")
 
 
 def _is_session_output(record: JsonObject) -> bool:
@@ -46,13 +34,12 @@ def _place(value: JsonObject) -> tuple[str, int]:
     return session_id, one_based - 1
 
 
-def _own_id(value: JsonObject) -> JsonValue:
-    return value.get("insertId")
-
-
 register_format(
     Format(
-        name="ces_evaluation_result", help="CES EvaluationResult; not read", rank=100, recognises=_is_result
+        name="ces_evaluation_result",
+        help="CES EvaluationResult; not read",
+        rank=100,
+        recognises=lambda record: bool(record.keys() & _OF_RESULTS) or "/results/" in name_of(record),
     )
 )
 register_format(
@@ -60,7 +47,7 @@ register_format(
         name="ces_evaluation",
         help="CES Evaluation (proto3 JSON)",
         rank=110,
-        recognises=_is_evaluation,
+        recognises=lambda record: bool(record.keys() & _SCRIPTS) or "/evaluations/" in name_of(record),
         read_cases=lambda value, record, settings: [eval_case(record.data, settings.ces)],
     )
 )
@@ -71,7 +58,10 @@ register_format(
         rank=120,
         recognises=_is_session_output,
         events=EventReader(
-            place=_place, is_end=log.ends_session, own_id=_own_id, join=log.joined_conversation
+            place=_place,
+            is_end=log.ends_session,
+            own_id=lambda value: value.get("insertId"),
+            join=log.joined_conversation,
         ),
         has_rubrics=False,
     )

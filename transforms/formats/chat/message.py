@@ -63,7 +63,11 @@ def _text(part: JsonValue) -> str | None:
 
 
 def message_calls(message: JsonObject) -> list[ToolCall]:
-    """Returns the calls of a message; raises ValueError if they have a wrong type."""
+    """Returns the calls of a message.
+
+    Raises:
+        ValueError: They are no array.
+    """
     older, given = message.get("function_call"), message.get("tool_calls") or []
     if not isinstance(given, list):
         raise ValueError(f"not a chat: tool_calls: a JSON array is needed, not {type(given).__name__}")

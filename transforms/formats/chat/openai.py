@@ -24,7 +24,7 @@ from turnwise.transforms.formats.spellings import (
     users_actions,
 )
 from turnwise.transforms.formats.tool_declarations import declared_tools
-from turnwise.transforms.formats.unread import NO_ANSWER, Unread, check_calls
+from turnwise.transforms.formats.unread import NO_ANSWER, Unread, check_calls, gaps
 from turnwise.transforms.matching.responses import pair_responses
 
 _REASONS = ("finish_reason", "stop_reason", "finishReason", "stopReason")
@@ -78,9 +78,7 @@ def chat_conversation(value: JsonValue, fallback_id: str) -> Conversation:
 
 
 def _unread(record: JsonObject, messages: Sequence[JsonObject]) -> Unread:
-    """Returns the unread parts of a record outside its turns."""
-    unread = Unread()
-    unread.keys(record, _KEYS_WITH_TRAJ if record.get("messages") is None else _KEYS)
+    unread = Unread().keys(record, _KEYS_WITH_TRAJ if record.get("messages") is None else _KEYS)
     for message in messages:
         if message.get("role") in SKIPPED_ROLES:
             unread_instructions(message, unread)
@@ -115,15 +113,10 @@ def _expected_outcome(record: JsonObject) -> JsonObject | None:
 def _turns(messages: Sequence[JsonObject]) -> list[Turn]:
     turns = [_turn(group, i) for i, group in enumerate(_turn_groups(messages))]
     check_calls(turns)
-    if turns and all(map(_is_not_agents, messages)):
-        unread = Unread()
-        unread.add(NO_ANSWER, "no message is the agent's: its answers are not in the log", True, True)
-        unread.add_to(turns[0])
+    others = (m for m in messages if m.get("role") not in SKIPPED_ROLES)
+    if turns and all(by_user(m) or is_answer(m) for m in others):
+        gaps(NO_ANSWER, ["no message is the agent's: its answers are not in the log"]).add_to(turns[0])
     return turns
-
-
-def _is_not_agents(message: JsonObject) -> bool:
-    return by_user(message) or is_answer(message) or message.get("role") in SKIPPED_ROLES
 
 
 def _end(record: JsonObject, messages: Sequence[JsonObject]) -> End:
@@ -149,10 +142,8 @@ def _mark_unanswered_calls(turn: Turn, last: JsonObject) -> None:
     """Adds a finding to the last turn if the chat ends with a call, whose result is unknown."""
     called = () if by_user(last) or is_answer(last) else message_calls(last)
     if called:
-        unread = Unread()
-        name = repr((called[-1].name or "")[:60])
-        unread.add("CallWithoutResult", f"the chat stops at the call {name}, without its result", calls=True)
-        unread.add_to(turn)
+        said = f"the chat stops at the call {(called[-1].name or '')[:60]!r}, without its result"
+        gaps("CallWithoutResult", [said], words=False).add_to(turn)
 
 
 def _turn_groups(messages: Sequence[JsonObject]) -> list[list[JsonObject]]:

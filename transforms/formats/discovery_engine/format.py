@@ -2,27 +2,20 @@
 
 import re
 
-from pydantic.alias_generators import to_camel
-
 from turnwise.schemas.values import JsonObject
 from turnwise.transforms.formats.base import Format, register_format
 from turnwise.transforms.formats.discovery_engine.conversations import answer_conversation
 from turnwise.transforms.formats.discovery_engine.flat import is_flat
-from turnwise.transforms.formats.spellings import name_of
+from turnwise.transforms.formats.spellings import name_of, spelt
 
-_ONLY_OF_ANSWERS = (
-    "answer_text",
-    "grounding_supports",
-    "grounding_score",
-    "answer_skipped_reasons",
-    "query_understanding_info",
-    "related_questions",
+_OF_ANSWERS = spelt(
+    *("answer_text", "grounding_supports", "grounding_score", "answer_skipped_reasons"),
+    *("query_understanding_info", "related_questions"),
 )
-_OF_ANSWERS = frozenset((*_ONLY_OF_ANSWERS, *map(to_camel, _ONLY_OF_ANSWERS)))
-_RATINGS = frozenset(("safety_ratings", "safetyRatings"))
+_RATINGS = spelt("safety_ratings")
 _PARTS_OF_ANSWERS = frozenset(("state", "citations", "references", "steps"))
 _INSIDE_ANSWERS = _OF_ANSWERS | _RATINGS | _PARTS_OF_ANSWERS
-_OF_ANSWER_TURNS = frozenset({"detailedAnswer", "detailed_answer"})
+_OF_ANSWER_TURNS = spelt("detailed_answer")
 _OF_ANSWER_NAME = re.compile(r"/sessions/[^/]+/answers/[^/]+$")
 _OF_SESSION_NAME = re.compile(r"/(engines|dataStores)/[^/]+/sessions/[^/]+$")
 

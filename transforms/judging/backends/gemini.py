@@ -42,7 +42,6 @@ _CONFIGS_KEPT = 1024
 _CHECK_S = 30.0
 _BAD_KEYS = ("API_KEY_INVALID", "API key not valid", "API key expired")
 
-
 _OBJECT = re.compile(r"\s?ssl:<[^>]*>")
 """A part of aiohttp's messages without information, which differs between runs."""
 

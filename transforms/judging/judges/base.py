@@ -132,7 +132,11 @@ def register_judge(item: JudgeKind) -> JudgeKind:
 
 
 def find_judge(config: JudgeConfig, before: str = "judge.backend ") -> JudgeKind:
-    """Returns the judge that a config names; raises ConfigError if there is none of that name."""
+    """Returns the judge that a config names.
+
+    Raises:
+        ConfigError: There is none of that name.
+    """
     return JUDGES.find(config.backend or "", before)
 
 

@@ -15,10 +15,13 @@ _NAME = "gemini"
 
 
 def find_access(config: JudgeConfig, environ: Mapping[str, str]) -> Access:
-    """Returns the access to Gemini; raises ConfigError if no setting gives one.
+    """Returns the access to Gemini.
 
     A project in the config, or a variable of the environment, selects Vertex AI. A project is preferred to a
     key there.
+
+    Raises:
+        ConfigError: No setting gives one.
     """
     vertexai = bool(config.project) or _wants_vertexai(environ)
     key = _api_key(environ)

@@ -92,7 +92,15 @@ class JudgeCounts:
             usage.tokens_out += tokens_out
 
     def add_estimate(self, model: str, calls: int, samples: int, tokens_in: int, tokens_out: int) -> None:
-        """Counts an estimate of a question: minimum calls and tokens, maximum samples."""
+        """Counts an estimate of a question.
+
+        Args:
+            model: Requested model.
+            calls: Minimum number of calls.
+            samples: Maximum number of samples.
+            tokens_in: Prompt tokens of the calls.
+            tokens_out: Answer tokens of the calls.
+        """
         with self._lock:
             usage = self._of(model)
             usage.calls += calls

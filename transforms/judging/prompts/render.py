@@ -3,18 +3,13 @@
 import json
 from collections.abc import Iterable, Sequence
 
-from turnwise.schemas.conversation import Conversation, ToolCall, ToolResponse, Turn
+from turnwise.schemas.conversation import APP_DETAILS, GROUNDING, Conversation, ToolCall, ToolResponse, Turn
 from turnwise.schemas.grounded import Reference
 from turnwise.schemas.jsonio import dump_json
 from turnwise.schemas.values import JsonObject, JsonValue
-from turnwise.transforms.formats.tool_declarations import APP_DETAILS
 from turnwise.transforms.judging.prompts.sections import Section
 from turnwise.transforms.matching.expectations import turn_texts
 from turnwise.transforms.matching.responses import pair_responses
-
-GROUNDING = "grounding"
-"""Key of `Conversation.meta`: for every turn null or the sources that the model itself looked up."""
-
 
 MAX_REFERENCES = 100
 """Maximum number of references per turn."""

@@ -55,7 +55,14 @@ async def judge_statements(
     count: int,
     local: Callable[[], StatementReply] | None = None,
 ) -> tuple[list[JsonObject], Vote[StatementReply]]:
-    """Asks about `count` numbered items at once; `local` answers without a model.
+    """Asks about numbered items at once.
+
+    Args:
+        ask: The judge.
+        prompt: Prompt with the items as numbered sections.
+        options: Model and number of samples.
+        count: Number of items.
+        local: Answers without a model; None: only a model can answer.
 
     Returns:
         For every item its score (1.0 yes, 0.0 no, None: not judged), reason, quote and votes; and the vote.
@@ -71,10 +78,15 @@ async def judge_statements(
 
 
 def share(scores: Sequence[float | None], reason: str, threshold: float | None) -> Score:
-    """Returns the share of yes among some scores (1.0, 0.0, None: not judged), 0..1.
+    """Returns the share of yes among some scores, 0..1.
 
     The value covers the judged items. While items are unjudged, the outcome is never PASS, and FAIL only if
     yes for all of them would not reach the threshold.
+
+    Args:
+        scores: For every item 1.0, 0.0 or None (not judged).
+        reason: Why items are not judged.
+        threshold: Lowest share that passes; None: no outcome.
     """
     judged = [score for score in scores if score is not None]
     missing = len(scores) - len(judged)
@@ -103,6 +115,12 @@ def share_score(
     """Returns the share of yes among findings, with the findings as details.
 
     Unlike `share`, the value is None while a finding is missing.
+
+    Args:
+        found: Findings of `judge_statements`.
+        vote: Its vote.
+        name: Key of the findings in the details.
+        threshold: Lowest share that passes; None: no outcome.
     """
     unasked = (item["reason"] for item in found if item["score"] is None and item["reason"])
     score = share([item["score"] for item in found], next(unasked, vote.answers.reason), threshold)

@@ -16,7 +16,6 @@ from turnwise.pipeline.streaming.alerts.send import SendAlerts
 from turnwise.pipeline.streaming.alerts.sinks import (
     AlertError,
     FileAlertSink,
-    RecordedAlertSink,
     WebhookAlertSink,
     open_alert_sink,
 )
@@ -190,7 +189,7 @@ def test_sinks_by_uri(tmp_path):
     assert isinstance(open_alert_sink(None, default), FileAlertSink)
     assert isinstance(open_alert_sink(str(tmp_path / "a:b.jsonl"), default), FileAlertSink)
     assert isinstance(open_alert_sink("https://host/x", None), WebhookAlertSink)
-    assert isinstance(open_alert_sink("HTTPS://host:8443/x", default), RecordedAlertSink)
+    assert isinstance(open_alert_sink("HTTPS://host:8443/x", default), FileAlertSink)
 
 
 WRONG = [

@@ -3,8 +3,7 @@
 import pytest
 
 from turnwise.pipeline.streaming.local.in_flight import InFlightRecords
-from turnwise.schemas.arrival import Arrival
-from turnwise.schemas.record import Receipt
+from turnwise.schemas.record import Arrival, Receipt
 
 
 class Owner:

@@ -96,6 +96,9 @@ IMPOSSIBLE = [
     (lambda: Score([1.0]), "the value is [1.0], a list"),
     (lambda: Score("x" * 4000), f"the value is '{'x' * 39}..., a str"),
     (lambda: Score(Fraction(10**400)), "too large"),
+    (lambda: Score(1.0, details={"of": object()}), "the details cannot be written as JSON"),
+    (lambda: Score(1.0, details={"text": "\ud800"}), "the details cannot be written as JSON"),
+    (lambda: Score(1.0, details=[1]), "the details are [1], a list; needed is a dict"),
     (lambda: 1.0, "returned 1.0, a float; needed is a Score"),
     (lambda: True, "returned True, a bool; needed is a Score"),
     (lambda: 0, "returned 0, a int; needed is a Score"),
@@ -129,6 +132,22 @@ def test_a_number_becomes_a_plain_float(kind, value):
     score = dict(result.turns)[1] if KINDS[kind] else result.overall
     assert found.failures == []
     assert type(score.value) is float and score.value == float(value)
+
+
+@each_kind
+def test_details_become_plain_values(kind):
+    given = {
+        "a": numpy.float64(0.5),
+        "b": [numpy.int64(3), numpy.bool_(True)],
+        "c": numpy.arange(2),
+        "d": 2**70,
+        "e": float("nan"),
+    }
+    result, found = scored(kind, Score(1.0, details=given))
+    score = dict(result.turns)[1] if KINDS[kind] else result.overall
+    assert found.failures == []
+    assert score.details == {"a": 0.5, "b": [3, True], "c": [0, 1], "d": 2**70, "e": None}
+    assert type(score.details["a"]) is float and type(score.details["b"][1]) is bool
 
 
 @each_kind

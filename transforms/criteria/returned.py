@@ -1,0 +1,187 @@
+"""Checks what the methods of criteria return, and decides it by the thresholds."""
+
+from collections.abc import Sequence
+from inspect import isawaitable, iscoroutine
+from math import isclose, isfinite
+from numbers import Real
+from typing import get_args
+
+from pydantic_core import from_json, to_json
+
+from turnwise.schemas.score import Outcome, Score
+from turnwise.schemas.values import JsonObject, short_repr
+from turnwise.transforms.criteria.base import Criterion, JudgedCriterion
+from turnwise.transforms.criteria.reasons import why_overall, why_unpaired
+from turnwise.transforms.judging.prompts.statements import UNREAD, unread_reason
+from turnwise.transforms.matching.sample import Sample, TurnPair
+
+NO_REASON = "the criterion gave no value and no reason"
+_ROUNDING = 1e-9
+_SHOWN = 40
+_BUILT_IN = "turnwise.transforms.criteria."
+
+
+def turn_scores(criterion: Criterion, sample: Sample, pair: TurnPair, found: object) -> Sequence[Score]:
+    """Returns the scores of a turn with their outcomes.
+
+    Args:
+        criterion: The criterion.
+        sample: The scored sample.
+        pair: The turn.
+        found: What the criterion returned or raised for it.
+
+    Raises:
+        BaseException: What the criterion raised.
+        TypeError: It returned something else than a Score or a list of Scores, or a value is no number.
+        ValueError: A value is outside the criterion's scale, or an outcome is impossible.
+    """
+    scores = (found,) if isinstance(found, Score) else _listed(found)
+    for score in scores:
+        decide_score(criterion, sample, pair, score)
+    return scores
+
+
+def overall_score(criterion: Criterion, sample: Sample, turns: Sequence[tuple[int, Score]]) -> Score | None:
+    """Returns the summary of the scores of the turns, by index; raises as `turn_scores` does."""
+    overall = one_score("overall", criterion.overall([score for _, score in turns]))
+    if overall is not None:
+        check_score(criterion, overall)
+        if overall.outcome == "FAIL" and overall.explanation is None:
+            overall.explanation = why_overall(turns) or criterion.why_failed(sample, None, overall)
+    return overall
+
+
+def decide_score(criterion: Criterion, sample: Sample, pair: TurnPair | None, score: Score) -> None:
+    """Checks a score and sets its outcome; one that fails says why, and what is wrong with its turn."""
+    if isinstance(criterion, JudgedCriterion):
+        _withhold_unread(criterion, score)
+    check_score(criterion, score)
+    criterion.gated(score)
+    if score.outcome == "FAIL":
+        if pair is not None and pair.label:
+            score.explanation = " ".join(filter(None, (why_unpaired(pair), score.explanation)))
+        elif score.explanation is None:
+            score.explanation = criterion.why_failed(sample, pair, score)
+
+
+def _withhold_unread(criterion: JudgedCriterion, score: Score) -> None:
+    """Takes the value of a score whose judge did not read all that it judged, unless it is the worst."""
+    unread = score.details.get(UNREAD) if isinstance(score.details, dict) else None
+    is_worst = criterion.scale is not None and score.value == criterion.scale[0]
+    if isinstance(unread, int) and score.value is not None and not is_worst:
+        score.value, score.outcome, score.threshold = None, None, None
+        score.reason = unread_reason(unread)
+
+
+def _listed(found: object) -> Sequence[Score]:
+    if isinstance(found, BaseException):
+        raise found
+    if not isinstance(found, list | tuple):
+        raise _wrong("score", found, "a Score, a list of Scores, or None")
+    for score in found:
+        if not isinstance(score, Score):
+            raise _wrong("score", score, "a list of Scores", "a list with ")
+    return found
+
+
+def one_score(method: str, found: object) -> Score | None:
+    """Returns what a method returned.
+
+    Raises:
+        TypeError: It is neither a Score nor None.
+        BaseException: What the method raised.
+    """
+    if found is None or isinstance(found, Score):
+        return found
+    if isinstance(found, BaseException):
+        raise found
+    raise _wrong(method, found, "a Score or None")
+
+
+async def awaited_score(method: str, found: object) -> Score | None:
+    """Awaits what a method returned.
+
+    Raises:
+        TypeError: It is no coroutine, or its result is no score.
+    """
+    if not isawaitable(found):
+        raise _wrong(method, found, f"a coroutine (`async def {method}`)")
+    return one_score(method, await found)
+
+
+def check_score(criterion: Criterion, score: Score) -> None:
+    """Makes the value of a score a plain float, and gives a score without a value a reason.
+
+    A value that is not finite is left as it is. The details of a plugin's score become plain JSON values.
+
+    Raises:
+        TypeError: The value is no number, or the details hold what JSON cannot.
+        ValueError: The value is outside the criterion's scale, or the outcome is impossible.
+    """
+    value, scale = score.value, criterion.scale
+    if score.details is not None and not criterion.__class__.__module__.startswith(_BUILT_IN):
+        score.details = _json_object(score.details)
+    if value.__class__ is not float or score.outcome is not None:
+        value = _complete(score)
+    if value is not None and scale is not None and not scale[0] <= value <= scale[1]:
+        _check_outside(criterion, value, scale)
+
+
+def _json_object(details: object) -> JsonObject:
+    """Returns details with numpy's scalars and arrays as numbers and lists."""
+    try:
+        found = from_json(to_json(details, inf_nan_mode="null", fallback=_builtin))
+    except (ValueError, RecursionError) as error:
+        raise TypeError(f"the details cannot be written as JSON: {error}") from None
+    if isinstance(found, dict):
+        return found
+    raise TypeError(f"the details are {short_repr(details, _SHOWN)}, a {_type(details)}; needed is a dict")
+
+
+def _builtin(value: object) -> object:
+    found = value.tolist() if hasattr(value, "tolist") else value
+    if type(found) is type(value):
+        raise TypeError(f"{short_repr(value, _SHOWN)}, a {_type(value)}")
+    return found
+
+
+def _complete(score: Score) -> float | None:
+    value: object = score.value
+    if score.outcome not in (None, *get_args(Outcome)):
+        raise ValueError(
+            f"the outcome is {short_repr(score.outcome, _SHOWN)}; it must be PASS, FAIL, SKIPPED or None"
+        )
+    if value is None:
+        if score.outcome == "PASS":
+            raise ValueError("the outcome is PASS, but there is no value")
+        score.reason = score.reason or NO_REASON
+        return None
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise TypeError(
+            f"the value is {short_repr(value, _SHOWN)}, a {_type(value)}; it must be a number or None"
+        )
+    score.value = float(value)
+    return score.value
+
+
+def _check_outside(criterion: Criterion, value: float, scale: tuple[float, float]) -> None:
+    """Raises ValueError, except for rounding errors and the values that the criterion names."""
+    near = any(isclose(value, end, rel_tol=_ROUNDING, abs_tol=_ROUNDING) for end in scale)
+    if isfinite(value) and not near and value not in criterion.special_values:
+        low, high = scale
+        raise ValueError(f"the value {value:g} is outside the criterion's scale, {low:g} to {high:g}")
+
+
+def _wrong(method: str, found: object, needed: str, before: str = "") -> TypeError:
+    if iscoroutine(found):
+        found.close()
+        return TypeError(
+            f"{method} returned {before}a coroutine; needed is {needed} (`def`, not `async def`)"
+        )
+    return TypeError(
+        f"{method} returned {before}{short_repr(found, _SHOWN)}, a {_type(found)}; needed is {needed}"
+    )
+
+
+def _type(found: object) -> str:
+    return type(found).__name__
