@@ -141,7 +141,9 @@ def _add_output(group: argparse._ArgumentGroup) -> None:
     )
     group.add_argument("--run_id", metavar="ID", help="id of the run (default: from its start time)")
     group.add_argument(
-        "--store", metavar="URL", help=f"also write results and failures to a store: {services()}"
+        "--store",
+        metavar="URL",
+        help=f"also write results, scores, conversations and failures to a store: {services()}",
     )
     group.add_argument(
         "--store_app", metavar="APP", help="projects/P/locations/L/apps/A: app of results that name none"

@@ -1,4 +1,4 @@
-"""Writes the results and failures of a run to a store, in addition to files."""
+"""Writes results, conversations, scores and failures of a run to a store, in addition to files."""
 
 from collections.abc import Callable, Sequence
 from time import time_ns
@@ -10,6 +10,12 @@ from sqlalchemy import Connection
 
 from turnwise.pipeline.io.terminal import printable
 from turnwise.pipeline.settings.run import SinkPlace
+from turnwise.pipeline.store.conversations import (
+    conversation_columns,
+    score_columns,
+    write_conversations,
+    write_scores,
+)
 from turnwise.pipeline.store.engine import open_store, shared_store, try_store
 from turnwise.pipeline.store.failures import failure_columns, write_failures
 from turnwise.pipeline.store.naming import LOCAL_APP, app_of_row, full_result
@@ -32,8 +38,24 @@ def _failure(row: Any, app: str, nanos: int) -> JsonObject:
     return failure_columns(row, app_of_row(row, app), nanos)
 
 
+def _score(row: Any, app: str, nanos: int) -> JsonObject:
+    return score_columns(row, app, nanos)
+
+
+def _conversation(row: Any, app: str, nanos: int) -> JsonObject:
+    return conversation_columns(row, app, nanos)
+
+
 def _write_failures(connection: Connection, rows: list[JsonObject], *_: object) -> None:
     write_failures(connection, rows)
+
+
+def _write_scores(connection: Connection, rows: list[JsonObject], *_: object) -> None:
+    write_scores(connection, rows)
+
+
+def _write_conversations(connection: Connection, rows: list[JsonObject], since: int, app: str) -> None:
+    write_conversations(connection, rows, since)
 
 
 _TABLES: dict[
@@ -42,15 +64,16 @@ _TABLES: dict[
 ] = {
     "results": (_result, write_results),
     "failures": (_failure, _write_failures),
+    "scores": (_score, _write_scores),
+    "conversations": (_conversation, _write_conversations),
 }
 
 
 class _StoreFn(beam.DoFn):
     """Writes rows in batches. Writes are idempotent, so that a bundle can be repeated."""
 
-    def __init__(self, url: str, app: str, table: str) -> None:
-        self._url, self._app, self._table = url, app, table
-        self._since = time_ns()
+    def __init__(self, url: str, app: str, table: str, since: int) -> None:
+        self._url, self._app, self._table, self._since = url, app, table, since
 
     def start_bundle(self) -> None:
         self._waiting: list[JsonObject] = []
@@ -77,15 +100,17 @@ class _StoreFn(beam.DoFn):
 
 
 class StoreSink:
-    """Writes results and failures to the store."""
+    """Writes the tables of a run to the store."""
 
     def __init__(self, url: str, app: str) -> None:
-        self._url, self._app = url, app
+        self._url, self._app, self._since = url, app, time_ns()
 
     def write_table(self, rows: "PCollection[Any]", table: str, part: str = "") -> None:
         """Adds the steps that write lists of rows."""
         if table in _TABLES:
-            _ = rows | f"Store_{table}{part}" >> beam.ParDo(_StoreFn(self._url, self._app, table))
+            _ = rows | f"Store_{table}{part}" >> beam.ParDo(
+                _StoreFn(self._url, self._app, table, self._since)
+            )
 
 
 def open_sink(place: SinkPlace) -> StoreSink:

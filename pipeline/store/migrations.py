@@ -133,7 +133,59 @@ def _marked(name: str, *texts: str) -> str:
     return f"{name}-{sha256(text).hexdigest()[:16]}"
 
 
-MIGRATIONS: tuple[Migration, ...] = (_first, _keep_from_replacing, _name_by_run)
+_ROW_TABLES = """
+CREATE TABLE conversations (
+    name TEXT NOT NULL PRIMARY KEY,
+    app TEXT NOT NULL,
+    evaluation_run TEXT NOT NULL,
+    conversation_id TEXT NOT NULL,
+    eval_id TEXT NOT NULL,
+    version_id TEXT NOT NULL,
+    verdict TEXT NOT NULL,
+    harm DOUBLE PRECISION NOT NULL,
+    harm_term TEXT NOT NULL,
+    cluster TEXT NOT NULL,
+    why TEXT NOT NULL,
+    event_time TEXT NOT NULL,
+    update_nanos BIGINT NOT NULL,
+    content TEXT NOT NULL
+);
+CREATE INDEX conversations_by_harm ON conversations (app, evaluation_run, harm);
+CREATE INDEX conversations_by_update ON conversations (app, update_nanos);
+CREATE INDEX conversations_by_conversation ON conversations (app, conversation_id);
+CREATE TABLE scores (
+    name TEXT NOT NULL PRIMARY KEY,
+    app TEXT NOT NULL,
+    evaluation_run TEXT NOT NULL,
+    conversation TEXT NOT NULL,
+    score_id TEXT NOT NULL,
+    conversation_id TEXT NOT NULL,
+    eval_id TEXT NOT NULL,
+    version_id TEXT NOT NULL,
+    turn_index BIGINT,
+    criterion TEXT NOT NULL,
+    value DOUBLE PRECISION,
+    outcome TEXT,
+    threshold DOUBLE PRECISION,
+    label TEXT,
+    reason TEXT,
+    explanation TEXT,
+    event_time TEXT,
+    update_nanos BIGINT NOT NULL,
+    content TEXT NOT NULL
+);
+CREATE INDEX scores_by_conversation ON scores (conversation);
+CREATE INDEX scores_by_criterion ON scores (app, evaluation_run, criterion, outcome)
+"""
+
+
+def _keep_rows(connection: Connection) -> None:
+    """Adds the tables of conversations and scores."""
+    for statement in _ROW_TABLES.split(";"):
+        connection.exec_driver_sql(statement)
+
+
+MIGRATIONS: tuple[Migration, ...] = (_first, _keep_from_replacing, _name_by_run, _keep_rows)
 
 
 def stored_version(connection: Connection) -> int:

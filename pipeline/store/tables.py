@@ -8,6 +8,7 @@ from sqlalchemy import (
     BigInteger,
     Column,
     Connection,
+    Double,
     ForeignKey,
     Index,
     Integer,
@@ -109,6 +110,56 @@ FAILURES = Table(
 )
 """Failures of reading, parsing, matching and scoring."""
 
+CONVERSATIONS = Table(
+    "conversations",
+    METADATA,
+    Column("name", Text, primary_key=True),
+    Column("app", Text, nullable=False),
+    Column("evaluation_run", Text, nullable=False),
+    Column("conversation_id", Text, nullable=False),
+    Column("eval_id", Text, nullable=False),
+    Column("version_id", Text, nullable=False),
+    Column("verdict", Text, nullable=False),
+    Column("harm", Double, nullable=False),
+    Column("harm_term", Text, nullable=False),
+    Column("cluster", Text, nullable=False),
+    Column("why", Text, nullable=False),
+    Column("event_time", Text, nullable=False),
+    Column("update_nanos", BigInteger, nullable=False),
+    Column("content", Text, nullable=False),
+    Index("conversations_by_harm", "app", "evaluation_run", "harm"),
+    Index("conversations_by_update", "app", "update_nanos"),
+    Index("conversations_by_conversation", "app", "conversation_id"),
+)
+"""Conversations of runs. `content` holds the row, with the transcript; "": null."""
+
+SCORES = Table(
+    "scores",
+    METADATA,
+    Column("name", Text, primary_key=True),
+    Column("app", Text, nullable=False),
+    Column("evaluation_run", Text, nullable=False),
+    Column("conversation", Text, nullable=False),
+    Column("score_id", Text, nullable=False),
+    Column("conversation_id", Text, nullable=False),
+    Column("eval_id", Text, nullable=False),
+    Column("version_id", Text, nullable=False),
+    Column("turn_index", BigInteger),
+    Column("criterion", Text, nullable=False),
+    Column("value", Double),
+    Column("outcome", Text),
+    Column("threshold", Double),
+    Column("label", Text),
+    Column("reason", Text),
+    Column("explanation", Text),
+    Column("event_time", Text),
+    Column("update_nanos", BigInteger, nullable=False),
+    Column("content", Text, nullable=False),
+    Index("scores_by_conversation", "conversation"),
+    Index("scores_by_criterion", "app", "evaluation_run", "criterion", "outcome"),
+)
+"""Scores of conversations (`conversation`: its name). `content` holds details, judge and tags as JSON."""
+
 
 def key_nanos(nanos: int) -> int:
     """Returns a time limited to 64 bits: the years 1678 to 2261."""
@@ -117,10 +168,15 @@ def key_nanos(nanos: int) -> int:
 
 def key_text(text: str) -> str:
     """Returns a text for an indexed column: without NUL, at most 200 characters."""
-    clean = text.replace("\0", "\ufffd").encode("utf-8", "replace").decode()
+    clean = plain_text(text)
     if len(clean) <= _LONGEST_KEY:
         return clean
     return f"{clean[: _LONGEST_KEY - 33]}~{sha256(clean.encode()).hexdigest()[:32]}"
+
+
+def plain_text(text: str) -> str:
+    """Returns a text that every database takes: without NUL and lone surrogates."""
+    return text.replace("\0", "\ufffd").encode("utf-8", "replace").decode()
 
 
 def upsert(connection: Connection, table: Table, rows: Sequence[JsonObject]) -> None:

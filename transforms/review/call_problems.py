@@ -10,7 +10,7 @@ from turnwise.transforms.effects.wording import call_text, value_text
 from turnwise.transforms.matching.arguments import arguments_match
 from turnwise.transforms.matching.sample import Sample
 from turnwise.transforms.review.calls import DESTRUCTIVE
-from turnwise.transforms.review.problems import Problem
+from turnwise.transforms.review.problems import ReviewProblem
 
 _MISSING, _WRONG, _EXTRA = "missing", "wrong arguments", "not expected"
 
@@ -29,7 +29,7 @@ class CallProblem(NamedTuple):
     text: str
 
 
-def call_problem(problem: Problem, sample: Sample) -> CallProblem | None:
+def call_problem(problem: ReviewProblem, sample: Sample) -> CallProblem | None:
     """Returns what is wrong with the calls; None: the failed score does not rest on expected calls."""
     if problem.score is None:
         return None

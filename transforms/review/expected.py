@@ -1,4 +1,4 @@
-"""What a case expects of a turn or of a conversation, as it stands in transcripts."""
+"""What a case expects of a whole conversation, and single expectations, as they stand in transcripts."""
 
 from collections.abc import Sequence
 
@@ -6,32 +6,7 @@ from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import Expectation
 from turnwise.schemas.transcript import ExpectedPart
 from turnwise.transforms.effects.wording import call_text, value_text
-from turnwise.transforms.matching.sample import TurnPair
 from turnwise.transforms.review.calls import CallEffects, expected_calls
-
-
-def expected_of_turn(pair: TurnPair, effects: CallEffects) -> ExpectedPart | None:
-    """Returns what is expected of a turn; None: nothing."""
-    expected, part = pair.expected, ExpectedPart()
-    if expected is None:
-        return None
-    if expected.user and (pair.actual is None or pair.actual.user != expected.user):
-        part["user"] = expected.user
-    if expected.response is not None:
-        part["response"] = expected.response
-    if expected.tool_calls is not None:
-        part["tool_calls"] = expected_calls(expected.tool_calls, effects)
-    if expected.intermediate_responses:
-        part["texts"] = expected.intermediate_responses
-    if expected.scripted_transfers:
-        part["transfers"] = expected.scripted_transfers
-    if expected.expectations:
-        _add_expectations(part, expected.expectations, effects)
-    if expected.rubrics:
-        part["rubrics"] = [rubric.text for rubric in expected.rubrics]
-    if expected.unread:
-        part["other"] = [*part.get("other", ()), expected.unread]
-    return part or None
 
 
 def expected_of_whole(case: EvalCase, effects: CallEffects) -> ExpectedPart | None:
@@ -44,7 +19,7 @@ def expected_of_whole(case: EvalCase, effects: CallEffects) -> ExpectedPart | No
     if case.outputs:
         part["texts"] = case.outputs
     if case.expectations:
-        _add_expectations(part, case.expectations, effects)
+        add_expectations(part, case.expectations, effects)
     if case.final_session_state:
         part["variables"] = {**part.get("variables", {}), **case.final_session_state}
     rubrics = [*(rubric.text for rubric in case.rubrics), *case.evaluation_expectations]
@@ -58,7 +33,7 @@ def expected_of_whole(case: EvalCase, effects: CallEffects) -> ExpectedPart | No
     return part or None
 
 
-def _add_expectations(part: ExpectedPart, expectations: Sequence[Expectation], effects: CallEffects) -> None:
+def add_expectations(part: ExpectedPart, expectations: Sequence[Expectation], effects: CallEffects) -> None:
     """Adds single expectations; calls and texts that a turn states already are not repeated."""
     states_calls = "tool_calls" in part
     for each in expectations:

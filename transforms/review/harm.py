@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from itertools import groupby
 
 from turnwise.schemas.harm import HARM_WEIGHTS
-from turnwise.transforms.review.problems import Problem
+from turnwise.transforms.review.problems import ReviewProblem
 
 _DECIMALS = 3
 
 
-def harm_of(problems: Sequence[Problem]) -> float:
+def harm_of(problems: Sequence[ReviewProblem]) -> float:
     """Returns the harm of a conversation; 0: it has no problem.
 
     Each kind adds weight * (1 - 1/2 * product of (1 - gap/2) over its problems), which lies between half the

@@ -8,20 +8,25 @@ from turnwise.schemas.transcript import MOST_BYTES, LeftOut, Transcript, Transcr
 from turnwise.schemas.values import JsonValue
 
 
-class _Limits(NamedTuple):
+class _TranscriptLimits(NamedTuple):
     """Characters of a text or value, and entries of a list, at most."""
 
     characters: int
     entries: int
 
 
-_STEPS = (_Limits(8_000, 200), _Limits(2_000, 50), _Limits(500, 20), _Limits(100, 5))
+_STEPS = (
+    _TranscriptLimits(8_000, 200),
+    _TranscriptLimits(2_000, 50),
+    _TranscriptLimits(500, 20),
+    _TranscriptLimits(100, 5),
+)
 _WHOLE_KEYS = frozenset(("index", "label", "seconds", "effect"))
 _VALUES = frozenset(("args", "result", "variables"))
 
 
 def limited(transcript: Transcript, kept: int | None = None, most: int = MOST_BYTES) -> Transcript:
-    """Returns a transcript whose compact JSON has at most `most` bytes; one that has is returned as it is.
+    """Returns a transcript whose compact JSON has at most `most` bytes, shortened where it is longer.
 
     Long texts and values are shortened first, in four steps of 8,000 to 100 characters, and long lists to
     their first entries. Then turns are left out: the turn with the index `kept` stays, then the first and
@@ -48,7 +53,7 @@ def _size(transcript: Transcript) -> float:
 class _Cut:
     """Shortens the parts of a transcript, and counts what is left out."""
 
-    def __init__(self, limits: _Limits) -> None:
+    def __init__(self, limits: _TranscriptLimits) -> None:
         self._limits = limits
         self.left_out: LeftOut = {"turns": 0, "entries": 0, "characters": 0}
 

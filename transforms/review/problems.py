@@ -18,7 +18,7 @@ from turnwise.transforms.scoring.gaps import conversation_gap
 from turnwise.transforms.scoring.verdict import Verdict
 
 
-class Problem(NamedTuple):
+class ReviewProblem(NamedTuple):
     """One reason to read a conversation.
 
     Attributes:
@@ -44,7 +44,7 @@ class Problem(NamedTuple):
 
 def problems_of(
     scored: ScoredConversation, verdict: Verdict, effects: ToolEffects | None = None
-) -> list[Problem]:
+) -> list[ReviewProblem]:
     """Returns the problems of a conversation, the most severe first; empty: it passed, nothing failed.
 
     Args:
@@ -61,18 +61,18 @@ def problems_of(
     return sorted(found, key=lambda problem: (HARM_TERMS.index(problem.term), -problem.gap))
 
 
-def _of_verdict(scored: ScoredConversation, verdict: Verdict) -> Iterator[Problem]:
+def _of_verdict(scored: ScoredConversation, verdict: Verdict) -> Iterator[ReviewProblem]:
     """Yields that a conversation broke off or is not decided."""
     conversation = scored.sample.conversation
-    if broke_off(conversation):
-        yield Problem("expectations", 1.0, text=end_text(conversation))
+    if conversation.ended is not None and broke_off(conversation):
+        yield ReviewProblem("expectations", 1.0, text=end_text(conversation))
     if verdict.status is None:
-        yield Problem("undecided", 0.0, text=_joined(verdict) or "no verdict")
+        yield ReviewProblem("undecided", 0.0, text=_joined(verdict) or "no verdict")
 
 
-def _unmet(sample: Sample, verdict: Verdict) -> Problem:
+def _unmet(sample: Sample, verdict: Verdict) -> ReviewProblem:
     """Returns the first expectation that is not met, of a case that decides by rules of its own."""
-    problem = Problem("expectations", 1.0, text=_joined(verdict) or None)
+    problem = ReviewProblem("expectations", 1.0, text=_joined(verdict) or None)
     if verdict.reasons or sample.eval_case is None:
         return problem
     for pair in sample.pairs:
@@ -84,12 +84,12 @@ def _unmet(sample: Sample, verdict: Verdict) -> Problem:
     return _first_unmet(sample.scenario_outcomes) or problem
 
 
-def _first_unmet(outcomes: Sequence[ExpectationOutcome]) -> Problem | None:
+def _first_unmet(outcomes: Sequence[ExpectationOutcome]) -> ReviewProblem | None:
     for outcome in outcomes:
         if outcome.outcome == "FAIL" and outcome.expectation is not None:
             call = outcome.expectation.tool_call
             label = (outcome.expectation.kind, (call.name or "") if call else "")
-            return Problem("expectations", 1.0, text=not_met([outcome]), label=label)
+            return ReviewProblem("expectations", 1.0, text=not_met([outcome]), label=label)
     return None
 
 
@@ -97,12 +97,12 @@ def _joined(verdict: Verdict) -> str:
     return "; ".join(verdict.reasons)
 
 
-def _failed_criteria(scored: ScoredConversation) -> Iterator[Problem]:
+def _failed_criteria(scored: ScoredConversation) -> Iterator[ReviewProblem]:
     for entry in scored.scores:
         overall, criterion = entry.overall, entry.criterion
         if overall is not None and overall.outcome == "FAIL":
             turn, score = _worst(entry, overall)
-            yield Problem(
+            yield ReviewProblem(
                 criterion.harm,
                 gap_of(criterion, overall),
                 criterion.name,
@@ -134,7 +134,7 @@ def gap_of(criterion: Criterion, score: Score) -> float:
     return min(1.0, max(0.0, gap / extent if extent else float(gap > 0)))
 
 
-def _destructive(scored: ScoredConversation, effects: ToolEffects) -> Iterator[Problem]:
+def _destructive(scored: ScoredConversation, effects: ToolEffects) -> Iterator[ReviewProblem]:
     """Yields a problem for every destructive call that was not expected."""
     compared = [entry for entry in scored.scores if isinstance(entry.criterion, ToolEffects)]
     name: str | None = ToolEffects.name
@@ -146,7 +146,7 @@ def _destructive(scored: ScoredConversation, effects: ToolEffects) -> Iterator[P
             scores = [(None, entry.overall)]
         for turn, score in scores:
             for _ in _of_score(score):
-                yield Problem(DESTRUCTIVE, 1.0, name, turn, score)
+                yield ReviewProblem(DESTRUCTIVE, 1.0, name, turn, score)
 
 
 def _of_score(score: Score) -> list[str]:

@@ -3,13 +3,12 @@
 from collections.abc import Sequence
 from typing import NamedTuple, cast
 
-from turnwise.schemas.conversation import Conversation, Turn
+from turnwise.schemas.conversation import Turn
 from turnwise.schemas.conversation_row import ConversationRow
 from turnwise.schemas.run import RunInfo
 from turnwise.schemas.values import JsonObject
 from turnwise.transforms.criteria.calls.tool_effects import ToolEffects
 from turnwise.transforms.effects.tool_catalog import ToolCatalog
-from turnwise.transforms.matching.ending import broke_off
 from turnwise.transforms.matching.sample import Sample
 from turnwise.transforms.review.calls import CallEffects, MadeCalls, agent_calls
 from turnwise.transforms.review.harm import harm_of
@@ -89,7 +88,7 @@ class Reviewer:
             "language": conversation.language,
             "tags": sample.tags,
             "verdict": verdict.status,
-            "reason": _reason(verdict, conversation),
+            "reason": _reason(verdict),
             "ended": conversation.ended,
             "worst_criterion": found.criterion,
             "worst_turn": found.turn,
@@ -126,9 +125,9 @@ class Reviewer:
         return self._undeclared
 
 
-def _reason(verdict: Verdict, conversation: Conversation) -> str | None:
+def _reason(verdict: Verdict) -> str | None:
     """Returns why a conversation is not decided, or fails whatever its scores."""
-    if not verdict.reasons or (verdict.status == "PASS" and not broke_off(conversation)):
+    if not verdict.reasons or verdict.status == "PASS":
         return None
     return one_line("; ".join(verdict.reasons), _MOST_REASON)
 

@@ -1,12 +1,15 @@
 """Makes the transcript of a sample: what was said and called, with what was expected beside it."""
 
 from collections.abc import Sequence
+from typing import cast
 
 from turnwise.schemas.conversation import Turn
-from turnwise.schemas.transcript import Transcript, TranscriptTurn
+from turnwise.schemas.jsonio import dump_json
+from turnwise.schemas.transcript import MOST_BYTES, ExpectedPart, Transcript, TranscriptTurn
+from turnwise.schemas.values import JsonValue
 from turnwise.transforms.matching.sample import Sample, TurnPair
-from turnwise.transforms.review.calls import NO_CALLS, CallEffects, MadeCalls, user_calls
-from turnwise.transforms.review.expected import expected_of_turn, expected_of_whole
+from turnwise.transforms.review.calls import NO_CALLS, CallEffects, MadeCalls, expected_calls, user_calls
+from turnwise.transforms.review.expected import add_expectations, expected_of_whole
 from turnwise.transforms.review.limit import limited
 
 
@@ -24,7 +27,15 @@ def transcript_of(
     calls = iter(made)
     turns = [_turn(pair, next(calls) if pair.actual else NO_CALLS, effects) for pair in sample.pairs]
     expected = expected_of_whole(sample.eval_case, effects) if sample.eval_case else None
-    return limited({"turns": turns, "expected": expected or None, "cut": False, "left_out": None}, kept)
+    transcript: Transcript = {"turns": turns, "expected": expected, "cut": False, "left_out": None}
+    return transcript if _fits(transcript) else limited(transcript, kept)
+
+
+def _fits(transcript: Transcript) -> bool:
+    try:
+        return len(dump_json(cast(JsonValue, transcript))) <= MOST_BYTES
+    except ValueError:  # a lone surrogate
+        return False
 
 
 def _turn(pair: TurnPair, made: MadeCalls, effects: CallEffects) -> TranscriptTurn:
@@ -37,7 +48,7 @@ def _turn(pair: TurnPair, made: MadeCalls, effects: CallEffects) -> TranscriptTu
             "agent": None,
             "tool_calls": [],
             "seconds": None,
-            "expected": expected_of_turn(pair, effects),
+            "expected": _expected(pair, effects),
         }
     turn: TranscriptTurn = {
         "index": pair.index,
@@ -46,7 +57,7 @@ def _turn(pair: TurnPair, made: MadeCalls, effects: CallEffects) -> TranscriptTu
         "agent": actual.agent,
         "tool_calls": made.calls,
         "seconds": None if actual.latency_ms is None else actual.latency_ms / 1000,
-        "expected": None if pair.expected is None else expected_of_turn(pair, effects),
+        "expected": None if pair.expected is None else _expected(pair, effects),
     }
     _add_more(turn, actual, effects)
     return turn
@@ -63,3 +74,27 @@ def _add_more(turn: TranscriptTurn, actual: Turn, effects: CallEffects) -> None:
     if actual.unknown_calls or actual.unknown_words or actual.unknown_latency:
         doubts = (actual.unknown_calls, actual.unknown_words, actual.unknown_latency)
         turn["unknown"] = [doubt for doubt in doubts if doubt]
+
+
+def _expected(pair: TurnPair, effects: CallEffects) -> ExpectedPart | None:
+    """Returns what is expected of a turn; None: nothing."""
+    expected, part = pair.expected, ExpectedPart()
+    if expected is None:
+        return None
+    if expected.user and (pair.actual is None or pair.actual.user != expected.user):
+        part["user"] = expected.user
+    if expected.response is not None:
+        part["response"] = expected.response
+    if expected.tool_calls is not None:
+        part["tool_calls"] = expected_calls(expected.tool_calls, effects)
+    if expected.intermediate_responses:
+        part["texts"] = expected.intermediate_responses
+    if expected.scripted_transfers:
+        part["transfers"] = expected.scripted_transfers
+    if expected.expectations:
+        add_expectations(part, expected.expectations, effects)
+    if expected.rubrics:
+        part["rubrics"] = [rubric.text for rubric in expected.rubrics]
+    if expected.unread:
+        part["other"] = [*part.get("other", ()), expected.unread]
+    return part or None

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from turnwise.transforms.matching.sample import Sample
 from turnwise.transforms.review.call_problems import CallProblem, call_problem
 from turnwise.transforms.review.calls import DESTRUCTIVE
-from turnwise.transforms.review.problems import Problem
+from turnwise.transforms.review.problems import ReviewProblem
 from turnwise.transforms.scoring.verdict import STATUS
 
 MOST_WHY = 200
@@ -29,7 +29,7 @@ class Why(NamedTuple):
     cluster_label: str
 
 
-def why_of(problem: Problem, sample: Sample) -> Why:
+def why_of(problem: ReviewProblem, sample: Sample) -> Why:
     """Returns why a conversation should be read, by its most severe problem."""
     calls = call_problem(problem, sample)
     text = _text(problem, calls)
@@ -46,7 +46,7 @@ def why_of(problem: Problem, sample: Sample) -> Why:
     )
 
 
-def _kind_and_tool(problem: Problem, calls: CallProblem | None) -> tuple[str, str]:
+def _kind_and_tool(problem: ReviewProblem, calls: CallProblem | None) -> tuple[str, str]:
     """Returns what tells the problem from others of its criterion: its label and its tool; "": nothing."""
     score = problem.score
     if calls is not None:
@@ -62,7 +62,7 @@ def _kind_and_tool(problem: Problem, calls: CallProblem | None) -> tuple[str, st
     return kind, str(failed.get("wanted") or "").partition("(")[0] if kind == "tool_call" else ""
 
 
-def _text(problem: Problem, calls: CallProblem | None) -> str:
+def _text(problem: ReviewProblem, calls: CallProblem | None) -> str:
     if calls is not None:
         return calls.text
     score = problem.score

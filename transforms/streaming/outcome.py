@@ -46,22 +46,22 @@ class RecordOutcome(NamedTuple):
             yielded no conversation.
         scores: Score rows.
         results: The one result row, or none.
-        conversations: The one row of the conversation, or none.
         failures: Failure rows.
         receipts: Receipts that are settled when the outcome is stored.
         joined: Record of a conversation joined from events; None: not joined.
         guesses: Tools with inferred effects, `EFFECT|TOOL`.
+        conversations: The one row of the conversation, or none.
     """
 
     conversation_id: str | None
     contribution: Contribution | None
     scores: list[ScoreRow]
     results: list[ResultRow]
-    conversations: list[ConversationRow]
     failures: list[FailureRow]
     receipts: tuple[Receipt, ...]
     joined: Record | None = None
     guesses: tuple[str, ...] = ()
+    conversations: Sequence[ConversationRow] = ()
 
 
 def scored_outcome(evaluated: EvaluatedConversation, event_time: float, run_id: str) -> RecordOutcome:
@@ -83,11 +83,11 @@ def scored_outcome(evaluated: EvaluatedConversation, event_time: float, run_id: 
         contribution=contribution,
         scores=evaluated.scores,
         results=evaluated.results,
-        conversations=evaluated.conversations,
         failures=[row for failure in scored.failures for row in failure_rows(failure, run_id)],
         receipts=record.settles(),
         joined=record if record.closing else None,
         guesses=tuple(f"{effect}|{name}" for name, effect in guessed_tools(scored).items()),
+        conversations=evaluated.conversations,
     )
 
 
@@ -96,7 +96,7 @@ def failed_outcome(failure: Failure, run_id: str) -> RecordOutcome:
     if failure.joined is not None:
         return lost_outcome(failure.joined, [failure], run_id)
     return RecordOutcome(
-        failure.conversation_id, None, [], [], [], failure_rows(failure, run_id), failure.receipts
+        failure.conversation_id, None, [], [], failure_rows(failure, run_id), failure.receipts
     )
 
 
@@ -108,7 +108,7 @@ def lost_outcome(record: Record, failures: Sequence[Failure], run_id: str) -> Re
         f"conversation {name}", revision, _digest(record), time, app_version="", statistics=MetricsState()
     )
     rows = [row for failure in failures for row in failure_rows(failure, run_id)]
-    return RecordOutcome(name, contribution, [], [], [], rows, record.settles(), record)
+    return RecordOutcome(name, contribution, [], [], rows, record.settles(), record)
 
 
 def too_late(outcome: RecordOutcome, run_id: str) -> RecordOutcome:
@@ -133,4 +133,4 @@ def _digest(record: Record) -> bytes:
 
 def ignored_outcome(receipts: tuple[Receipt, ...]) -> RecordOutcome:
     """Returns the outcome of records that add nothing, such as an event that came twice."""
-    return RecordOutcome(None, None, [], [], [], [], receipts)
+    return RecordOutcome(None, None, [], [], [], receipts)

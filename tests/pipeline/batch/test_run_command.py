@@ -32,10 +32,12 @@ SCORE_KEYS = [
     "language",
     "tags",
     "revision",
+    "score_id",
 ]
 FILES = {
     r"scores-\d{5}-of-\d{5}\.jsonl",
     r"results-\d{5}-of-\d{5}\.jsonl",
+    r"conversations-\d{5}-of-\d{5}\.jsonl",
     r"failures-\d{5}-of-\d{5}\.jsonl",
     r"metrics_by_app_version\.jsonl",
     r"metrics_by_turn\.jsonl",

@@ -17,12 +17,20 @@ from turnwise.pipeline.service.comparison import compare_app_versions
 from turnwise.pipeline.service.evaluations import get_evaluation
 from turnwise.pipeline.service.results import list_evaluation_results
 from turnwise.pipeline.service.service import Service
+from turnwise.pipeline.store.conversations import (
+    RunPart,
+    conversations_to_read,
+    last_run,
+    names_of,
+    scores_of,
+)
 from turnwise.pipeline.store.engine import Store, open_store
 from turnwise.pipeline.store.naming import LOCAL_APP
-from turnwise.pipeline.store.tables import FAILURES, RESULTS
+from turnwise.pipeline.store.tables import CONVERSATIONS, FAILURES, RESULTS, SCORES
 from turnwise.schemas.ces.requests import CreateEvaluationRequest, ListEvaluationResultsRequest
 from turnwise.schemas.ces.results import EvaluationResult
 from turnwise.schemas.ces.tools import CompareAppVersionsRequest
+from turnwise.transforms.review.choice import cluster_sizes, to_read
 
 ROOT = Path(__file__).parents[3]
 PLAIN = ("--judge", "none")
@@ -67,6 +75,56 @@ def test_a_store_gets_what_the_files_get(
     assert "not-checked" not in done.out + done.err
     document = json.dumps(done.document("run.json"))
     assert "not-checked" not in document and store_url.partition(":")[0] in document
+    store.close()
+
+
+def test_a_store_holds_the_conversations_and_scores_of_the_files(
+    turnwise: Callable[..., Any], arguments: list[str], store_url: str, tmp_path: Path
+) -> None:
+    done = turnwise(*arguments, "--store", store_url, output=tmp_path / "out")
+    store = open_store(store_url)
+    conversations, written = stored(store, CONVERSATIONS), done.rows("conversations")
+    assert len(written) == 59 and sorted(map(_key, conversations.values())) == sorted(map(_key, written))
+    assert all(row in written for row in conversations.values())
+    query = select(*(SCORES.c[name] for name in SCORE_COLUMNS))
+    scores = store.read(lambda c: [tuple(row) for row in c.execute(query)])
+    assert len(scores) == len(done.rows("scores")) > 400
+    assert set(scores) == {tuple(row[name] for name in SCORE_COLUMNS) for row in done.rows("scores")}
+    app = "projects/kettenblau-care/locations/eu/apps/front-desk"
+    run = store.read(lambda c: last_run(c, app))
+    assert run is not None and run.startswith(f"{app}/evaluationRuns/")
+    read = store.read(lambda c: conversations_to_read(c, RunPart(run, "v2")))
+    own = [row for row in written if (row["app_version"] or "").endswith("v2")]
+    assert [row for row, _ in read] == to_read(own)
+    sizes = cluster_sizes(own)
+    assert [size for _, size in read] == [sizes[row["cluster"] or ""] for row, _ in read]
+    (name,) = store.read(lambda c: names_of(c, app, read[0][0]["conversation_id"], run))
+    expected = [r for r in done.rows("scores") if r["conversation_id"] == read[0][0]["conversation_id"]]
+    found_scores = store.read(lambda c: scores_of(c, name))
+    assert {s["score_id"] for s in found_scores} == {s["score_id"] for s in expected}
+    turns = [s["turn_index"] for s in found_scores]
+    assert turns == sorted(turns, key=lambda turn: (turn is None, turn))
+    store.close()
+
+
+SCORE_COLUMNS = ("score_id", "conversation_id", "turn_index", "criterion", "value", "outcome", "explanation")
+
+
+def _key(row: dict[str, Any]) -> str:
+    return f"{row['conversation_id']} {row['app_version']}"
+
+
+def test_a_repeated_run_replaces_the_scores_of_its_conversations(
+    turnwise: Callable[..., Any], arguments: list[str], store_url: str, tmp_path: Path
+) -> None:
+    config = tmp_path / "config.json"
+    for number, name in enumerate(("tool_trajectory_avg_score", "turn_latency")):
+        config.write_text(json.dumps({"criteria": {name: {}}}))
+        options = ("--store", store_url, "--run_id", "nightly", "--config", config)
+        assert turnwise(*arguments, *options, output=tmp_path / str(number)).status == 0
+    store = open_store(store_url)
+    criteria = store.read(lambda c: set(c.execute(select(SCORES.c.criterion)).scalars()))
+    assert criteria == {"turn_latency"} and len(stored(store, CONVERSATIONS)) == 59
     store.close()
 
 

@@ -18,7 +18,7 @@ from turnwise.transforms.formats.readers import LogReader
 from turnwise.transforms.matching.cases import inline_case
 from turnwise.transforms.matching.sample import Sample, TurnPair
 from turnwise.transforms.review.harm import harm_of
-from turnwise.transforms.review.problems import Problem, gap_of
+from turnwise.transforms.review.problems import ReviewProblem, gap_of
 from turnwise.transforms.review.row import Reviewer
 from turnwise.transforms.scoring.config import build_criteria, parse_config
 from turnwise.transforms.scoring.conversation import score_conversation
@@ -257,14 +257,14 @@ def test_the_gap_is_a_share_of_the_range(
     assert gap_of(kind.model_construct(threshold=threshold), score) == gap
 
 
-problem = st.tuples(st.sampled_from(HARM_TERMS), st.floats(0, 1)).map(lambda found: Problem(*found))
+problem = st.tuples(st.sampled_from(HARM_TERMS), st.floats(0, 1)).map(lambda found: ReviewProblem(*found))
 problems = st.lists(problem, max_size=6).map(
     lambda found: sorted(found, key=lambda p: HARM_TERMS.index(p.term))
 )
 
 
 @given(problems, problems)
-def test_a_worse_kind_always_comes_first(left: list[Problem], right: list[Problem]) -> None:
+def test_a_worse_kind_always_comes_first(left: list[ReviewProblem], right: list[ReviewProblem]) -> None:
     kinds = [[HARM_TERMS.index(p.term) for p in found] or [99] for found in (left, right)]
     if min(kinds[0]) < min(kinds[1]):
         assert harm_of(left) > harm_of(right)
@@ -272,7 +272,7 @@ def test_a_worse_kind_always_comes_first(left: list[Problem], right: list[Proble
 
 
 @given(problems, problem)
-def test_one_more_problem_is_never_less_harm(found: list[Problem], more: Problem) -> None:
+def test_one_more_problem_is_never_less_harm(found: list[ReviewProblem], more: ReviewProblem) -> None:
     both = sorted([*found, more], key=lambda p: HARM_TERMS.index(p.term))
     assert harm_of(both) >= harm_of(found)
 

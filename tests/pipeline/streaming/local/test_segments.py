@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from turnwise.pipeline.streaming.local.segments import RowRange, SegmentId, Segments
+from turnwise.pipeline.streaming.local.segments import TABLES, RowRange, SegmentId, Segments
 
 FIRST = SegmentId("scores", 0)
 
@@ -40,9 +40,10 @@ def test_rows_stand_where_it_says(tmp_path):
 
 
 def test_there_is_a_file_of_each_table_from_the_start(tmp_path):
+    assert TABLES == ("scores", "results", "conversations", "failures")
     Segments(tmp_path, {}).close()
     names = {path.name: path.stat().st_size for path in tmp_path.iterdir()}
-    assert names == {f"{table}-00000.jsonl": 0 for table in ("scores", "results", "failures")}
+    assert names == {f"{table}-00000.jsonl": 0 for table in TABLES}
 
 
 def test_what_was_not_committed_is_cut_off(tmp_path):
@@ -86,7 +87,7 @@ def test_a_full_file_is_followed_by_another(tmp_path):
     span = segments.append("scores", rows(1))
     assert span == RowRange(SegmentId("scores", 1), 0, 10)
     assert segments.lengths == {
-        **{SegmentId(table, 0): 0 for table in ("results", "failures")},
+        **{SegmentId(table, 0): 0 for table in TABLES[1:]},
         **{FIRST: full, SegmentId("scores", 1): 10},
     }
     segments = reopened(tmp_path, segments)

@@ -1,0 +1,175 @@
+"""Reads and writes the conversations of runs and their scores."""
+
+import json
+from collections.abc import Sequence
+from hashlib import sha256
+from typing import Any, NamedTuple
+
+from sqlalchemy import Connection, Select, delete, func, select
+
+from turnwise.pipeline.store.naming import app_of_row, run_name
+from turnwise.pipeline.store.results import version_id
+from turnwise.pipeline.store.tables import CONVERSATIONS, SCORES, key_text, plain_text, upsert
+from turnwise.schemas.conversation_row import ConversationRow
+from turnwise.schemas.jsonio import dump_json
+from turnwise.schemas.rows import ScoreRow
+from turnwise.schemas.values import JsonObject
+from turnwise.transforms.review.choice import MOST_OF_A_CLUSTER, MOST_READ, to_read
+
+_MOST_CONSIDERED = 10_000
+_CONTENT = ("details", "judge", "tags", "language", "revision")
+
+
+def conversation_columns(row: ConversationRow, app: str, nanos: int) -> JsonObject:
+    """Returns the columns of a conversation, with a name that is the same when its run is repeated.
+
+    Args:
+        row: The conversation.
+        app: App in the store if the conversation names none.
+        nanos: Time of writing, nanoseconds since 1970.
+    """
+    texts = ("harm_term", "cluster", "why", "event_time", "verdict")
+    return {
+        **_place(row, app, nanos),
+        **{name: plain_text(row[name] or "") for name in texts},  # type: ignore[literal-required]
+        "name": _name(row, app),
+        "harm": row["harm"],
+        "content": dump_json(row).decode(),
+    }
+
+
+def score_columns(row: ScoreRow, app: str, nanos: int) -> JsonObject:
+    """Returns the columns of a score, with a name that is the same when its run is repeated.
+
+    Args:
+        row: The score.
+        app: App in the store if the conversation names none.
+        nanos: Time of writing, nanoseconds since 1970.
+    """
+    texts = {name: row[name] for name in ("outcome", "label", "reason", "explanation", "event_time")}
+    conversation = _name(row, app)
+    return {
+        **_place(row, app, nanos),
+        **{name: None if text is None else plain_text(text) for name, text in texts.items()},
+        "name": f"{conversation}/scores/{row['score_id']}",
+        "conversation": conversation,
+        "score_id": row["score_id"],
+        "turn_index": row["turn_index"],
+        "criterion": key_text(row["criterion"]),
+        "value": row["value"],
+        "threshold": row["threshold"],
+        "content": dump_json({name: row[name] for name in _CONTENT}).decode(),  # type: ignore[literal-required]
+    }
+
+
+def _place(row: ConversationRow | ScoreRow, app: str, nanos: int) -> JsonObject:
+    own = app_of_row(row, app)
+    return {
+        "app": own,
+        "evaluation_run": run_name(own, row["run_id"]),
+        "conversation_id": key_text(row["conversation_id"]),
+        "eval_id": key_text(row["eval_id"] or ""),
+        "version_id": key_text(version_id(row["app_version"] or "")),
+        "update_nanos": nanos,
+    }
+
+
+def _name(row: ConversationRow | ScoreRow, app: str) -> str:
+    """Returns the name of a conversation of a run, for each case and app version another one."""
+    run = run_name(app_of_row(row, app), row["run_id"])
+    ids = "\0".join(
+        ("" if i is None else f"={i}") for i in (row["conversation_id"], row["app_version"], row["eval_id"])
+    )
+    return f"{run}/conversations/c-{sha256(ids.encode('utf-8', 'replace')).hexdigest()[:32]}"
+
+
+def write_conversations(connection: Connection, rows: list[JsonObject], since: int = 0) -> None:
+    """Writes rows of `conversation_columns`; each replaces an earlier one of the same name.
+
+    Deletes the scores of these conversations from an earlier execution of the same run.
+
+    Args:
+        connection: Connection to the store.
+        rows: The rows.
+        since: Start of this execution, nanoseconds since 1970. Later scores stay.
+    """
+    upsert(connection, CONVERSATIONS, rows)
+    names = sorted({row["name"] for row in rows})
+    is_old = SCORES.c.update_nanos < since
+    connection.execute(delete(SCORES).where(SCORES.c.conversation.in_(names), is_old))
+
+
+def write_scores(connection: Connection, rows: list[JsonObject]) -> None:
+    """Writes rows of `score_columns`; each replaces an earlier score of the same name."""
+    upsert(connection, SCORES, rows)
+
+
+class RunPart(NamedTuple):
+    """Conversations of a run.
+
+    Attributes:
+        run: Name of the run.
+        version: Last part of an app version's name; None: all versions.
+    """
+
+    run: str
+    version: str | None = None
+
+
+def last_run(connection: Connection, app: str) -> str | None:
+    """Returns the name of the run that was written last in an app; None: there is none."""
+    newest = CONVERSATIONS.c.update_nanos.desc(), CONVERSATIONS.c.name.desc()
+    query = (
+        select(CONVERSATIONS.c.evaluation_run).where(CONVERSATIONS.c.app == app).order_by(*newest).limit(1)
+    )
+    return connection.execute(query).scalar()
+
+
+def _of(part: RunPart, query: Select[Any]) -> Select[Any]:
+    query = query.where(CONVERSATIONS.c.evaluation_run == part.run)
+    return query if part.version is None else query.where(CONVERSATIONS.c.version_id == part.version)
+
+
+def conversations_to_read(
+    connection: Connection, part: RunPart, most: int = MOST_READ, of_a_cluster: int = MOST_OF_A_CLUSTER
+) -> list[tuple[ConversationRow, int]]:
+    """Returns the conversations to read first, each with the number of conversations of its cluster.
+
+    They are chosen from the 10,000 with the greatest harm, as `to_read` does.
+    """
+    columns = [CONVERSATIONS.c[name] for name in ("name", "harm", "cluster", "event_time", "conversation_id")]
+    query = _of(part, select(*columns, CONVERSATIONS.c.version_id, CONVERSATIONS.c.eval_id))
+    worst = (
+        query.where(CONVERSATIONS.c.harm > 0).order_by(CONVERSATIONS.c.harm.desc()).limit(_MOST_CONSIDERED)
+    )
+    rows: list[Any] = [{**row._mapping, "app_version": row.version_id} for row in connection.execute(worst)]
+    chosen = to_read(rows, most, of_a_cluster)
+    counts = _of(part, select(CONVERSATIONS.c.cluster, func.count())).group_by(CONVERSATIONS.c.cluster)
+    sizes: dict[str, int] = {cluster: count for cluster, count in connection.execute(counts)}
+    found = [find_conversation(connection, row["name"]) for row in chosen]  # type: ignore[typeddict-item]
+    return [(row, sizes[row["cluster"] or ""]) for row in found if row is not None]
+
+
+def find_conversation(connection: Connection, name: str) -> ConversationRow | None:
+    """Returns a conversation by its name, or None."""
+    text = connection.execute(select(CONVERSATIONS.c.content).where(CONVERSATIONS.c.name == name)).scalar()
+    return None if text is None else json.loads(text)
+
+
+def names_of(connection: Connection, app: str, conversation_id: str, run: str | None) -> Sequence[str]:
+    """Returns the names of a conversation in one run or (None) in all runs of an app, the newest first."""
+    is_it = (CONVERSATIONS.c.app == app, CONVERSATIONS.c.conversation_id == key_text(conversation_id))
+    query = select(CONVERSATIONS.c.name).where(*is_it)
+    query = query if run is None else query.where(CONVERSATIONS.c.evaluation_run == run)
+    newest = query.order_by(CONVERSATIONS.c.update_nanos.desc(), CONVERSATIONS.c.name)
+    return connection.execute(newest).scalars().all()
+
+
+def scores_of(connection: Connection, name: str) -> list[JsonObject]:
+    """Returns the scores of a conversation by its name: by turn, those of the whole last."""
+    columns = [
+        column for column in SCORES.c if column.name not in ("name", "app", "conversation", "update_nanos")
+    ]
+    order = (SCORES.c.turn_index.is_(None), SCORES.c.turn_index, SCORES.c.criterion, SCORES.c.score_id)
+    found = connection.execute(select(*columns).where(SCORES.c.conversation == name).order_by(*order))
+    return [{**row._mapping, **json.loads(row.content)} for row in found]
