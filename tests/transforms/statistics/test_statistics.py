@@ -1,5 +1,7 @@
 """The statistics against scipy and statsmodels, published examples, and their laws."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -35,6 +37,7 @@ from turnwise.transforms.statistics.resampling import (
     sign_flip_p,
     within_case_p,
 )
+from turnwise.transforms.statistics.sequential import mean_evidence, needed_evidence, share_evidence
 
 COUNTS = st.integers(0, 3000)
 RATES = st.floats(0.001, 0.999)
@@ -227,3 +230,24 @@ def test_krippendorffs_alpha():
     units = [[label for label in unit if label != "*"] for unit in zip(*raters, strict=True)]
     assert krippendorffs_alpha(units) == pytest.approx(0.743, abs=5e-4)
     assert krippendorffs_alpha([["p"], []]) is None and krippendorffs_alpha([["p", "p"]]) is None
+
+
+@pytest.mark.parametrize("rate", [0.5, 0.9, 0.99])
+def test_looking_often_alarms_falsely_in_few_streams(rate):
+    generator, alarmed = np.random.default_rng(0), 0
+    for _ in range(200):
+        windows = generator.binomial(10, rate, size=(30, 20)).cumsum(axis=1)
+        alarmed += any(
+            share_evidence(int(passes), 10 * (pane + 1), int(before[-1]), 200) > needed_evidence(i, 0.05)
+            for i, (before, window) in enumerate(pairwise(windows), 1)
+            for pane, passes in enumerate(window)
+        )
+    assert alarmed <= 20
+
+
+def test_a_drop_is_found():
+    assert share_evidence(140, 200, 180, 200) > needed_evidence(10, 0.05) > share_evidence(170, 200, 180, 200)
+    assert share_evidence(200, 200, 180, 200) < 0 == max(0.0, share_evidence(180, 200, 180, 200))
+    base, lower = SampleMoments(200, 0.9, 0.04), SampleMoments(200, 0.8, 0.04)
+    assert mean_evidence(lower, base) > needed_evidence(10, 0.05) > 0 > mean_evidence(base, lower)
+    assert mean_evidence(SampleMoments(9, 0.0, 0.0), SampleMoments(9, 1.0, 0.0)) == float("inf")
