@@ -1,4 +1,4 @@
-"""Always-valid tests whether a growing group lies below its base: looking often does not raise false alarms."""
+"""Always-valid tests whether a growing group lies below its base, for looking often without false alarms."""
 
 from math import inf, log, log1p, sqrt
 
@@ -6,7 +6,7 @@ from turnwise.transforms.statistics.distributions import upper_normal
 from turnwise.transforms.statistics.means import SampleMoments
 
 _EXPECTED_EFFECT = 0.3
-"""Typical drop that is looked for, in standard deviations: the scale of the mixture, fixed before the data."""
+"""Typical drop that is looked for, in standard deviations: the scale of the mixture."""
 
 
 def share_evidence(passes: int, count: int, base_passes: int, base_count: int) -> float:
@@ -34,8 +34,8 @@ def mean_evidence(sample: SampleMoments, base: SampleMoments) -> float:
 def needed_evidence(window: int, alpha: float) -> float:
     """Returns the logarithm of the evidence that a window needs for an alarm.
 
-    Window i gets alpha / (i (i + 1)), so that all windows of a stream together err with at most alpha, however
-    often each is looked at.
+    Window i gets alpha / (i (i + 1)), so that all windows of a stream together err with at most alpha,
+    however often each is looked at.
 
     Args:
         window: Position of the window among those that were tested, from 1.
@@ -47,8 +47,8 @@ def needed_evidence(window: int, alpha: float) -> float:
 def _mixture(z: float, count: int, base_count: int) -> float:
     """Returns the logarithm of Robbins' one-sided normal mixture of likelihood ratios.
 
-    Its expectation without a difference is 1 at most at any time, for normal increments (Robbins 1970; Howard,
-    Ramdas, McAuliffe and Sekhon 2021). The half-normal mixture has the scale `_EXPECTED_EFFECT`.
+    Its expectation without a difference is 1 at most at any time, for normal increments (Robbins 1970;
+    Howard, Ramdas, McAuliffe and Sekhon 2021). The half-normal mixture has the scale `_EXPECTED_EFFECT`.
     """
     spread = _EXPECTED_EFFECT**2 / (1 / count + 1 / base_count)
     share = spread / (1 + spread)
