@@ -24,7 +24,8 @@ class Alert:
         threshold: Exceeded bound; for a drop, the significance.
         baseline_value: Value in the windows before; None: no drop.
         baseline_count: Number of scores behind the baseline; None: no drop.
-        p_value: Of a one-sided test that the window is no worse than its baseline; None: no drop.
+        p_value: Of a one-sided test that the window is no worse than its baseline, valid however often it is
+            made; None: no drop.
         message: The alert as one sentence.
     """
 

@@ -10,11 +10,12 @@ RATES = ("pass_rate", "unscored_rate")
 
 
 class Drop(BaseModel):
-    """A significant drop against earlier windows; tested at the end of a window and at late data.
+    """A significant drop against earlier windows; tested whenever a window gives figures.
 
     Attributes:
         baseline: Number of earlier non-empty windows of the same app version that form the baseline.
-        significance: Highest p-value of a one-sided test that counts as a drop, between 0 and 1, exclusive.
+        significance: Highest probability that any window of an app version raises the alert although nothing
+            changes, however often windows are looked at; between 0 and 1, exclusive.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)

@@ -72,8 +72,3 @@ def krippendorffs_alpha(units: Sequence[Sequence[Hashable]]) -> float | None:
     )
     expected = size**2 - sum(n * n for n in total.values())
     return 1 - (size - 1) * observed / expected if expected else None
-
-
-def _disagreements(labels: Counter[Hashable]) -> int:
-    """Returns the number of ordered pairs of unequal labels."""
-    return int(labels.total() ** 2 - sum(n * n for n in labels.values()))

@@ -7,7 +7,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from turnwise.transforms.statistics.distributions import t_quantile
+from turnwise.transforms.statistics.agreement import Confusion
+from turnwise.transforms.statistics.distributions import normal_quantile, t_quantile
 from turnwise.transforms.statistics.interval import Interval
 from turnwise.transforms.statistics.resampling import REPLICATES, Numbers, generator_of
 
@@ -83,6 +84,41 @@ def corrected_rate(
     draws = share * passed + (1 - share) * failed
     low, high = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2])
     return Interval(float(low), float(high))
+
+
+def rogan_gladen(passes: int, count: int, table: Confusion, level: float = 0.95) -> Interval | None:
+    """Returns an interval of the share that people would let pass, from a judge's error rates.
+
+    (share + specificity - 1) / (sensitivity + specificity - 1) (Rogan and Gladen 1978), with the interval of
+    Lang and Reiczigel 2014, Confidence limits for prevalence of disease adjusted for estimated sensitivity
+    and specificity. The error rates may come from labels of other conversations.
+
+    Args:
+        passes: Conversations that the judge passed.
+        count: Judged conversations.
+        table: Labels against the judge's outcomes.
+        level: Level of confidence, between 0 and 1.
+
+    Returns:
+        The interval within 0..1; None: the judge is no better than chance, or people passed or failed none.
+    """
+    human_passes, human_fails = table.true_pass + table.false_fail, table.false_pass + table.true_fail
+    if not count or not human_passes or not human_fails:
+        return None
+    z = normal_quantile((1 + level) / 2)
+    share = (passes + z * z / 2) / (count + z * z)
+    sensitivity = (table.true_pass + 1) / (human_passes + 2)
+    specificity = (table.true_fail + 1) / (human_fails + 2)
+    gain = sensitivity + specificity - 1
+    if gain <= 0:
+        return None
+    centre = (share + specificity - 1) / gain
+    hits = sensitivity * (1 - sensitivity) / (human_passes + 2)
+    misses = specificity * (1 - specificity) / (human_fails + 2)
+    shift = 2 * z * z * (centre * hits - (1 - centre) * misses)
+    own = share * (1 - share) / (count + z * z)
+    half = z * sqrt(own + centre**2 * hits + (1 - centre) ** 2 * misses) / gain
+    return Interval(*(min(1.0, max(0.0, bound)) for bound in (centre + shift - half, centre + shift + half)))
 
 
 def _posterior(generator: np.random.Generator, outcomes: npt.NDArray[np.bool_]) -> Numbers:

@@ -1,14 +1,11 @@
-"""Outcomes of the same cases in two versions: exact tests, intervals, and what could have been seen."""
+"""Outcomes of the same cases in two versions: exact test and interval."""
 
-from math import ceil, sqrt
+from math import sqrt
 from typing import NamedTuple
 
-from turnwise.transforms.statistics.distributions import binomial_cdf, normal_quantile
+from turnwise.transforms.statistics.distributions import binomial_cdf
 from turnwise.transforms.statistics.interval import Interval
 from turnwise.transforms.statistics.proportions import wilson_interval
-
-POWER = 0.8
-"""Probability with which a difference is to be seen."""
 
 
 class Pairs(NamedTuple):
@@ -99,28 +96,3 @@ def _correlation(pairs: Pairs) -> float:
     if determinant > 0:
         determinant = max(0.0, determinant - pairs.size / 2)
     return determinant / sqrt(margins)
-
-
-def detectable_difference(discordant: float, count: int, alpha: float = 0.05) -> float:
-    """Returns the smallest difference of paired shares that a test would have seen with a power of 80 %.
-
-    Solves d = (z(1 - alpha / 2) + z(power)) sqrt((discordant - d^2) / count) for d, after Connor 1987.
-
-    Args:
-        discordant: Share of the cases whose outcome differs, 0..1.
-        count: Number of cases, at least 1.
-        alpha: Two-sided level of significance.
-    """
-    factor = _both_quantiles(alpha) ** 2 / count
-    return sqrt(factor * discordant / (1 + factor))
-
-
-def needed_pairs(difference: float, discordant: float, alpha: float = 0.05) -> int | None:
-    """Returns how many cases a difference needs to be seen with a power of 80 %; None: there is none."""
-    if not difference:
-        return None
-    return ceil(_both_quantiles(alpha) ** 2 * (discordant - difference**2) / difference**2)
-
-
-def _both_quantiles(alpha: float) -> float:
-    return normal_quantile(1 - alpha / 2) + normal_quantile(POWER)

@@ -1,8 +1,8 @@
 """Shares of two groups of conversations: intervals of them and of their difference."""
 
-from math import hypot, sqrt
+from math import exp, hypot, lgamma, sqrt
 
-from turnwise.transforms.statistics.distributions import normal_quantile, upper_normal
+from turnwise.transforms.statistics.distributions import normal_quantile
 from turnwise.transforms.statistics.interval import Interval
 
 
@@ -42,14 +42,21 @@ def difference_interval(
     return Interval(rate - base_rate - below, rate - base_rate + above)
 
 
-def lower_share(passes: int, count: int, base_passes: int, base_count: int) -> float:
-    """Returns the p-value of a share this far below the base's, if both were the same; 0..1.
+def exact_p(passes: int, count: int, base_passes: int, base_count: int) -> float:
+    """Returns the two-sided p-value of Fisher's exact test of two independent shares; 0..1.
 
-    The two-proportion z test with the pooled share; NIST/SEMATECH e-Handbook of Statistical Methods, 7.3.3.
-    Both counts must be positive.
+    The sum over the tables with the same margins that are no likelier than the one seen. Both counts must be
+    positive.
     """
-    pooled = (passes + base_passes) / (count + base_count)
-    spread = sqrt(pooled * (1 - pooled) * (1 / count + 1 / base_count))
-    if not spread:
-        return 1.0
-    return upper_normal((base_passes / base_count - passes / count) / spread)
+    together = passes + base_passes
+    first, last = max(0, together - base_count), min(count, together)
+    logs = [_log_choose(count, k) + _log_choose(base_count, together - k) for k in range(first, last + 1)]
+    # Tables that are equally likely on paper differ in the last digits.
+    seen = logs[passes - first] + 1e-7
+    largest = max(logs)
+    chances = [exp(log - largest) for log in logs]
+    return min(1.0, sum(c for c, log in zip(chances, logs, strict=True) if log <= seen) / sum(chances))
+
+
+def _log_choose(count: int, chosen: int) -> float:
+    return lgamma(count + 1) - lgamma(chosen + 1) - lgamma(count - chosen + 1)

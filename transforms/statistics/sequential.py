@@ -1,12 +1,14 @@
 """Always-valid tests whether a growing group lies below its base, for looking often without false alarms."""
 
-from math import inf, log, log1p, sqrt
+from math import exp, inf, log, log1p, sqrt
 
-from turnwise.transforms.statistics.distributions import upper_normal
-from turnwise.transforms.statistics.means import SampleMoments
+from turnwise.transforms.statistics.distributions import normal_quantile, upper_normal
+from turnwise.transforms.statistics.means import SampleMoments, lower_mean
 
 _EXPECTED_EFFECT = 0.3
 """Typical drop that is looked for, in standard deviations: the scale of the mixture."""
+_TINY = 1e-300
+_CLOSE = 1e-15
 
 
 def share_evidence(passes: int, count: int, base_passes: int, base_count: int) -> float:
@@ -24,24 +26,24 @@ def share_evidence(passes: int, count: int, base_passes: int, base_count: int) -
 
 def mean_evidence(sample: SampleMoments, base: SampleMoments) -> float:
     """Returns the logarithm of the evidence that a mean lies below the base's mean."""
-    error = sample.variance / sample.size + base.variance / base.size
-    difference = base.mean - sample.mean
-    if not error:
-        return inf if difference > 0 else -inf
-    return _mixture(difference / sqrt(error), sample.size, base.size)
+    if not sample.variance and not base.variance:
+        is_lower = sample.mean < base.mean
+        return share_evidence(0 if is_lower else sample.size, sample.size, base.size, base.size)
+    p = lower_mean(sample, base)
+    return _mixture(-normal_quantile(min(max(p, _TINY), 1 - _CLOSE)), sample.size, base.size)
 
 
-def needed_evidence(window: int, alpha: float) -> float:
-    """Returns the logarithm of the evidence that a window needs for an alarm.
+def always_valid_p(evidence: float, window: int) -> float:
+    """Returns the p-value of a window's evidence, valid however often it is looked at; 0..1.
 
-    Window i gets alpha / (i (i + 1)), so that all windows of a stream together err with at most alpha,
-    however often each is looked at.
+    Window i is weighted by i (i + 1), so that all windows of a stream together fall below alpha with a
+    probability of at most alpha, if nothing changes.
 
     Args:
-        window: Position of the window among those that were tested, from 1.
-        alpha: Highest probability of any false alarm, between 0 and 1.
+        evidence: Logarithm of the evidence.
+        window: Position of the window among all windows of the stream, from 1.
     """
-    return log(window * (window + 1) / alpha)
+    return min(1.0, exp(min(0.0, log(window * (window + 1)) - evidence)))
 
 
 def _mixture(z: float, count: int, base_count: int) -> float:
