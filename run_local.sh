@@ -43,12 +43,12 @@ prepare() {
 # Adds what only the tests need; begins anew where another lock file was installed.
 prepare_tests() {
   local tests
-  tests=$(cat requirements-test.lock requirements-pandas.lock | cksum)
+  tests=$(cat requirements-test.lock requirements-beside.lock | cksum)
   marked .tests "$tests" && return
   [ ! -e "$env/.tests" ] || { rm "$env/.prepared"; prepare; }
   echo "adding what the tests need (once; about two minutes) ..." >&2
   install -r requirements-test.lock
-  install --no-deps --target "$env/pandas" -r requirements-pandas.lock
+  install --no-deps --target "$env/beside" -r requirements-beside.lock
   mark .tests "$tests"
 }
 

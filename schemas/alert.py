@@ -11,11 +11,12 @@ RATES = ("pass_rate", "unscored_rate")
 
 
 class Drop(BaseModel):
-    """A significant drop against earlier windows; tested at the end of a window and at late data.
+    """A significant drop against earlier windows; tested whenever a window gives figures.
 
     Attributes:
         baseline: Number of earlier non-empty windows of the same app version that form the baseline.
-        significance: Highest p-value of a one-sided test that counts as a drop, between 0 and 1, exclusive.
+        significance: Highest probability that any window of an app version raises the alert although nothing
+            changes, however often windows are looked at; between 0 and 1, exclusive.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
@@ -86,7 +87,8 @@ class Alert:
         threshold: Exceeded bound; for a drop, the significance.
         baseline_value: Value in the windows before; None: no drop.
         baseline_count: Number of scores behind the baseline; None: no drop.
-        p_value: Of a one-sided test that the window is no worse than its baseline; None: no drop.
+        p_value: Of a one-sided test that the window is no worse than its baseline, valid however often it is
+            made; None: no drop.
         message: The alert as one sentence.
     """
 

@@ -39,6 +39,22 @@ def with_credentials(server):
 
 
 @pytest.fixture
+def packages_beside() -> Iterator[None]:
+    """Makes pandas and statsmodels importable, from a folder beside the environment.
+
+    In the environment itself, Beam would import pandas into every process.
+    """
+    folder = Path(sys.prefix, "beside")
+    if not folder.is_dir():
+        pytest.skip(f"there is no {folder}; ./run_local.sh test installs it")
+    sys.path.append(str(folder))
+    try:
+        yield
+    finally:
+        sys.path.remove(str(folder))
+
+
+@pytest.fixture
 def unchanged() -> Iterator[None]:
     """Removes from this process, in the end, what examples add."""
     from turnwise.pipeline.io.sinks.base import SINKS

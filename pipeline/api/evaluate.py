@@ -10,9 +10,10 @@ from typing import Any, TypeVar
 from turnwise.pipeline.api.collected import Collected
 from turnwise.pipeline.api.inputs import CaseInput, ConversationInput, sort_inputs
 from turnwise.pipeline.api.result import RunResult
-from turnwise.pipeline.api.scoring import score_all
+from turnwise.pipeline.api.scoring import Receiver, score_all
 from turnwise.pipeline.api.settings import Config, Options, in_python, run_settings
-from turnwise.pipeline.settings.run import try_judge
+from turnwise.pipeline.report.judge import UsageByModel
+from turnwise.pipeline.settings.run import RunSettings, try_judge
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.conversation import Conversation
@@ -22,6 +23,7 @@ from turnwise.transforms.judging.judges.base import JudgeKind
 from turnwise.transforms.judging.limits.counts import JudgeCounts
 from turnwise.transforms.judging.setup import build_judge
 from turnwise.transforms.judging.worker import run_loop
+from turnwise.transforms.matching.sample import Sample
 
 T = TypeVar("T")
 
@@ -80,7 +82,7 @@ def evaluate(
     >>> result.failures
     []
     """
-    return _finished(
+    return finished(
         evaluate_async(
             conversations,
             cases=cases,
@@ -127,7 +129,19 @@ async def evaluate_async(
     except (SystemExit, GeneratorExit) as error:
         raise _no_end(error) from error
     collected = Collected(settings)
-    samples = collected.samples(logs, given)
+    usage = await score_with_judge(collected.samples(logs, given), settings, collected)
+    return collected.result(usage)
+
+
+async def score_with_judge(
+    samples: Iterable[Sample], settings: RunSettings, receiver: Receiver
+) -> UsageByModel:
+    """Scores samples by the criteria and the judge of the settings, and returns the judge's usage.
+
+    Raises:
+        ConfigError: The judge cannot work; nothing was scored.
+        AuthenticationError: The judge's credentials are refused.
+    """
     counts = JudgeCounts()
     try:
         await asyncio.to_thread(try_judge, settings)
@@ -135,10 +149,10 @@ async def evaluate_async(
         raise type(error)(in_python(str(error))) from error
     built = build_judge(settings.judge, os.environ, counts)
     try:
-        await score_all(samples, settings.selection, built.ask, settings.judge.most_waiting, collected)
+        await score_all(samples, settings.selection, built.ask, settings.judge.most_waiting, receiver)
     finally:
         await built.aclose()
-    return collected.result(counts.take())
+    return counts.take()
 
 
 def _no_end(error: BaseException) -> RuntimeError:
@@ -146,7 +160,7 @@ def _no_end(error: BaseException) -> RuntimeError:
     return RuntimeError(f"an object that was handed in raised {error_text(error)}")
 
 
-def _finished(coroutine: Coroutine[Any, Any, T]) -> T:
+def finished(coroutine: Coroutine[Any, Any, T]) -> T:
     """Runs a coroutine to its end, whether or not an event loop is running in this thread."""
     try:
         return _finished_beside(coroutine) if _is_loop_running() else asyncio.run(coroutine)

@@ -3,8 +3,8 @@
 import asyncio
 from collections import deque
 from collections.abc import Iterable
+from typing import Protocol
 
-from turnwise.pipeline.api.collected import Collected
 from turnwise.schemas.failure import RAISED
 from turnwise.transforms.judging.ask import Ask
 from turnwise.transforms.matching.sample import Sample
@@ -12,8 +12,18 @@ from turnwise.transforms.scoring.conversation import ScoredConversation, judge_c
 from turnwise.transforms.scoring.selection import Selection
 
 
+class Receiver(Protocol):
+    """Receives scored conversations and failed samples."""
+
+    def add(self, scored: ScoredConversation) -> None:
+        """Receives a scored conversation."""
+
+    def lose(self, sample: Sample, error: BaseException) -> None:
+        """Receives a sample whose scoring raised an exception."""
+
+
 async def score_all(
-    samples: Iterable[Sample], selection: Selection, ask: Ask, most: int, receiver: Collected
+    samples: Iterable[Sample], selection: Selection, ask: Ask, most: int, receiver: Receiver
 ) -> None:
     """Scores samples and passes them on in order.
 

@@ -16,8 +16,8 @@ from turnwise.schemas.ces.names import checked_name
 from turnwise.schemas.ces.tools import CompareAppVersionsRequest
 from turnwise.schemas.values import JsonObject
 from turnwise.transforms.ces.aggregates import VersionSums, aggregated_metrics
-from turnwise.transforms.metrics.significance import wilson_interval
 from turnwise.transforms.metrics.state import Sums, add_sums
+from turnwise.transforms.statistics.proportions import wilson_interval
 
 _NONE = VersionSums(0, 0, {})
 _RANKS: dict[str, int] = {"REGRESSED": 1, "IMPROVED": 2}

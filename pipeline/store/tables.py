@@ -5,10 +5,10 @@ from hashlib import sha256
 from typing import Any
 
 from sqlalchemy import (
+    DOUBLE_PRECISION,
     BigInteger,
     Column,
     Connection,
-    Double,
     ForeignKey,
     Index,
     Integer,
@@ -120,7 +120,7 @@ CONVERSATIONS = Table(
     Column("eval_id", Text, nullable=False),
     Column("version_id", Text, nullable=False),
     Column("verdict", Text, nullable=False),
-    Column("harm", Double, nullable=False),
+    Column("harm", DOUBLE_PRECISION, nullable=False),
     Column("harm_term", Text, nullable=False),
     Column("cluster", Text, nullable=False),
     Column("why", Text, nullable=False),
@@ -146,9 +146,9 @@ SCORES = Table(
     Column("version_id", Text, nullable=False),
     Column("turn_index", BigInteger),
     Column("criterion", Text, nullable=False),
-    Column("value", Double),
+    Column("value", DOUBLE_PRECISION),
     Column("outcome", Text),
-    Column("threshold", Double),
+    Column("threshold", DOUBLE_PRECISION),
     Column("label", Text),
     Column("reason", Text),
     Column("explanation", Text),

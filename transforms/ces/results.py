@@ -25,7 +25,7 @@ from turnwise.transforms.ces.spans import add_spans, latency_parts, nanos
 from turnwise.transforms.criteria.base import Criterion
 from turnwise.transforms.criteria.ces.items import Statement
 from turnwise.transforms.criteria.expectations_met import not_met
-from turnwise.transforms.criteria.reasons import calls_text, why_unpaired
+from turnwise.transforms.criteria.reasons import calls_text, why_unpaired, words_text
 from turnwise.transforms.matching.expectations import ExpectationOutcome, TurnReplay
 from turnwise.transforms.matching.sample import Sample, TurnPair
 from turnwise.transforms.metrics.state import SumPart
@@ -161,9 +161,11 @@ def _unmet(turn: TurnResult) -> str:
     failed = [outcome for outcome in turn.outcomes if outcome.outcome == "FAIL"]
     if turn.pair.label or not failed:
         return ""
-    calls = [o.observed for o in failed if o.expectation is None and isinstance(o.observed, ToolCall)]
-    unexpected = f"Not expected: {calls_text(calls)}." if calls else ""
-    return " ".join(text for text in (not_met(failed), unexpected) if text)
+    extra = [outcome.observed for outcome in failed if outcome.expectation is None]
+    calls = [observed for observed in extra if isinstance(observed, ToolCall)]
+    unexpected = [f"Not expected: {calls_text(calls)}."] if calls else []
+    unexpected += [f"Answer not expected: {words_text(said)}." for said in extra if isinstance(said, str)]
+    return " ".join(text for text in (not_met(failed), *unexpected) if text)
 
 
 def _turn_parts(turn: TurnResult) -> list[SumPart]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from turnwise.schemas.score import Outcome
 from turnwise.schemas.values import JsonObject
-from turnwise.transforms.metrics.significance import wilson_interval
+from turnwise.transforms.statistics.proportions import wilson_interval
 
 MOST_CASES = 10_000
 MOST_RUNS = 100

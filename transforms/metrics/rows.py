@@ -19,10 +19,10 @@ from turnwise.schemas.values import JsonObject
 from turnwise.transforms.criteria import CRITERIA
 from turnwise.transforms.matching.sample import Sample
 from turnwise.transforms.metrics.score_ids import ScoreIds, conversation_key, criterion_key
-from turnwise.transforms.metrics.significance import wilson_interval
 from turnwise.transforms.metrics.state import ONE, MetricsState, Tally
 from turnwise.transforms.scoring.conversation import ScoredConversation
 from turnwise.transforms.scoring.verdict import STATUS, Verdict
+from turnwise.transforms.statistics.proportions import wilson_interval
 from turnwise.transforms.text.times import rfc3339
 
 

@@ -8,9 +8,10 @@ from turnwise.schemas.alert import Alert, AlertRule, ScoreLevel
 from turnwise.schemas.proto.scalars import nanos_timestamp
 from turnwise.transforms.criteria import CRITERIA
 from turnwise.transforms.metrics.rows import status_tally
-from turnwise.transforms.metrics.significance import SampleMoments, lower_mean, lower_share
 from turnwise.transforms.metrics.state import MetricsState, Tally
 from turnwise.transforms.scoring.verdict import STATUS
+from turnwise.transforms.statistics.means import SampleMoments
+from turnwise.transforms.statistics.sequential import always_valid_p, mean_evidence, share_evidence
 from turnwise.transforms.streaming.windowed import WindowMetrics
 
 _QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99}
@@ -26,16 +27,18 @@ class _Finding(NamedTuple):
     p_value: float | None = None
 
 
-def evaluate_rule(rule: AlertRule, window: WindowMetrics, baseline: MetricsState | None) -> Alert | None:
+def evaluate_rule(
+    rule: AlertRule, window: WindowMetrics, baseline: MetricsState | None, number: int = 1
+) -> Alert | None:
     """Returns the alert of a rule on a window; None: the rule does not hold, or there are too few values.
 
-    A drop is tested only at the end of a window, because repeated tests of early panes would raise false
-    alerts.
+    A drop is tested at every pane, by a test that is valid however often it is made.
 
     Args:
         rule: The rule.
         window: The window's sums.
         baseline: The sums of the windows before it that the rule's `drop` asks for; None: there are none.
+        number: Position of the window among all windows of its app version, from 1.
     """
     if not fnmatchcase(window.app_version, rule.app_version):
         return None
@@ -43,10 +46,9 @@ def evaluate_rule(rule: AlertRule, window: WindowMetrics, baseline: MetricsState
     value, count = _measured(rule, tally)
     if value is None or (rule.measure != "count" and count < rule.min_count):
         return None
-    is_open = window.pane == "EARLY"
-    finding = _out_of_bounds(rule, value, is_open)
-    if finding is None and not is_open:
-        finding = _dropped(rule, level, tally, baseline)
+    finding = _out_of_bounds(rule, value, window.pane == "EARLY")
+    if finding is None:
+        finding = _dropped(rule, level, tally, baseline, number)
     return None if finding is None else _alert(rule, window, level, value, count, finding)
 
 
@@ -92,7 +94,7 @@ def _out_of_bounds(rule: AlertRule, value: float, is_open: bool) -> _Finding | N
 
 
 def _dropped(
-    rule: AlertRule, level: ScoreLevel, tally: Tally, baseline: MetricsState | None
+    rule: AlertRule, level: ScoreLevel, tally: Tally, baseline: MetricsState | None, number: int
 ) -> _Finding | None:
     """Tests a value against the windows before."""
     if rule.drop is None or baseline is None:
@@ -103,22 +105,23 @@ def _dropped(
     value, count = _measured(rule, base)
     if value is None or count < rule.min_count:
         return None
-    p_value = _p_value(rule, tally, base)
-    if p_value is None or p_value > rule.drop.significance:
+    evidence = _evidence(rule, tally, base)
+    p_value = 1.0 if evidence is None else always_valid_p(evidence, number)
+    if p_value > rule.drop.significance:
         return None
     return _Finding("drop", rule.drop.significance, value, count, p_value)
 
 
-def _p_value(rule: AlertRule, tally: Tally, base: Tally) -> float | None:
-    """Returns the p-value of a one-sided test of the window against the baseline; None: too few values."""
+def _evidence(rule: AlertRule, tally: Tally, base: Tally) -> float | None:
+    """Returns the evidence that the window is worse than the baseline; None: there are too few values."""
     if rule.measure == "pass_rate":
-        return lower_share(tally.passes, tally.passes + tally.fails, base.passes, base.passes + base.fails)
+        return share_evidence(tally.passes, tally.passes + tally.fails, base.passes, base.passes + base.fails)
     now, before = _sample(tally), _sample(base)
     if now is None or before is None:
         return None
     kind = CRITERIA.get(rule.criterion)
     is_cost = kind is not None and kind.gate == "at_most"
-    return lower_mean(before, now) if is_cost else lower_mean(now, before)
+    return mean_evidence(before, now) if is_cost else mean_evidence(now, before)
 
 
 def _sample(tally: Tally) -> SampleMoments | None:

@@ -24,14 +24,18 @@ MAX_WINDOWS = 1000
 
 
 class _Window(msgspec.Struct, frozen=True, array_like=True):
-    """A stored window: packed sums for later baselines, and the names of the raised rules."""
+    """A stored window: packed sums for later baselines, the raised rules, and its position from 1."""
 
     sums: bytes
     raised: tuple[str, ...]
+    number: int
 
 
-_Windows = dict[float, _Window]
-"""Start -> window."""
+class _Windows(msgspec.Struct, frozen=True, array_like=True):
+    """The latest windows by their start, and the number of all windows so far."""
+
+    count: int = 0
+    latest: dict[float, _Window] = {}
 
 
 class _RaiseFn(beam.DoFn):
@@ -48,17 +52,19 @@ class _RaiseFn(beam.DoFn):
     def process(
         self, element: tuple[str, WindowMetrics], windows: Any = beam.DoFn.StateParam(WINDOWS)
     ) -> Iterator[Alert]:
-        window, seen = element[1], windows.read() or {}
-        start = window.window_start
-        raised = seen[start].raised if start in seen else ()
+        window, before = element[1], windows.read() or _Windows()
+        start, seen = window.window_start, before.latest
+        known = seen.get(start) or _Window(b"", (), before.count + 1)
+        raised = known.raised
         for rule in self._rules:
             if rule.name not in raised:
-                alert = evaluate_rule(rule, window, _baseline(rule, seen, start))
+                alert = evaluate_rule(rule, window, _baseline(rule, seen, start), known.number)
                 if alert is not None:
                     raised = (*raised, rule.name)
                     yield alert
-        seen = {**seen, start: _Window(packed(_part(window.state, self._needed)), raised)}
-        windows.write({time: seen[time] for time in sorted(seen)[-self._kept :]})
+        seen = {**seen, start: _Window(packed(_part(window.state, self._needed)), raised, known.number)}
+        latest = {time: seen[time] for time in sorted(seen)[-self._kept :]}
+        windows.write(_Windows(max(before.count, known.number), latest))
 
 
 def _part(state: MetricsState, criteria: frozenset[str]) -> MetricsState:

@@ -2,11 +2,9 @@
 
 import asyncio
 import gzip
-import importlib.util
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -257,20 +255,7 @@ def test_arrow_tables_have_all_columns_and_values() -> None:
     assert json.loads(result.results.to_arrow().column("result")[0].as_py()) == result.results[0]["result"]
 
 
-@pytest.fixture
-def pandas() -> Iterator[None]:
-    """Makes pandas importable: from the folder beside the environment, where Beam does not find it."""
-    folder = Path(sys.prefix, "pandas")
-    if importlib.util.find_spec("pandas") is None and not folder.is_dir():
-        pytest.skip(f"pandas is in neither the environment nor {folder}")
-    sys.path.append(str(folder))
-    try:
-        yield
-    finally:
-        sys.path.remove(str(folder))
-
-
-@pytest.mark.usefixtures("pandas")
+@pytest.mark.usefixtures("packages_beside")
 @pytest.mark.parametrize(
     "logs", [[{**LOG, "tags": ["skipped:NONE"]}, {"no": "log"}], []], ids=["rows", "none"]
 )

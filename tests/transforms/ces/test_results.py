@@ -495,7 +495,7 @@ def said_of_turn(expectation, turn, case=None):
         (
             Expectation("agent_transfer", target_agent="desk"),
             Turn(user="Hi", agent="No."),
-            "Turn 0: Not met: agent_transfer desk.",
+            "Turn 0: Not met: agent_transfer desk. Answer not expected: “No.”.",
         ),
         (
             Expectation("no_tool_calls"),
@@ -505,7 +505,7 @@ def said_of_turn(expectation, turn, case=None):
         (
             Expectation("tool_call", tool_call=ToolCall(name="pay", args={"x": 1})),
             Turn(user="Hi", agent="No."),
-            "Turn 0: Not met: tool_call pay(x: 1).",
+            "Turn 0: Not met: tool_call pay(x: 1). Answer not expected: “No.”.",
         ),
     ],
 )
@@ -520,3 +520,9 @@ def test_a_failed_golden_names_the_calls_that_it_forbids():
     turn = Turn(user="Hi", agent="Hi", tool_calls=[ToolCall(name="pay", args={"x": 1})])
     expectation = Expectation("agent_response", text="Hi", comparison="EQUALS")
     assert said_of_turn([expectation], turn, case) == {"errorMessage": "Turn 0: Not expected: pay(x: 1)."}
+
+
+def test_a_failed_golden_names_the_answer_that_it_does_not_expect():
+    expectation = Expectation("tool_call", tool_call=ToolCall(name="pay", args={}))
+    turn = Turn(user="Hi", agent="Done.", tool_calls=[ToolCall(name="pay", args={})])
+    assert said_of_turn([expectation], turn) == {"errorMessage": "Turn 0: Answer not expected: “Done.”."}

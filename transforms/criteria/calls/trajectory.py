@@ -81,10 +81,23 @@ class ToolTrajectory(MeasuredCriterion):
         wanted, made = self._keys(expected), self._keys(actual)
         if wanted == made:
             return Score(1.0, details=credit(len(expected), len(expected), len(actual)))
-        if self.argument_matchers or any(map(_has_directive, expected)):
+        if self._needs_rules(expected):
             return self._compare_one_by_one(expected, actual)
         partners = _equal_partners(wanted, made)
         return self._score(expected, actual, wanted, made, operator.eq, partners)
+
+    def partners(self, expected: Sequence[ToolCall], actual: Sequence[ToolCall]) -> list[int | None]:
+        """Returns for every expected call the index of the actual one that is as good, or None.
+
+        A call that only a judge can compare has no partner.
+        """
+        if self._needs_rules(expected):
+            return count_matches(expected, actual, partial(self._is_same, False))
+        return _equal_partners(self._keys(expected), self._keys(actual))
+
+    def _needs_rules(self, expected: Sequence[ToolCall]) -> bool:
+        """Returns whether calls are compared by matchers or directives, not by equality."""
+        return bool(self.argument_matchers) or any(map(_has_directive, expected))
 
     def _keys(self, calls: Sequence[ToolCall]) -> list[_CallKey]:
         if self.ignore_args:

@@ -1,0 +1,1 @@
+"""Assertions about conversations, and a pytest plugin over a directory of recordings."""
