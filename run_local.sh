@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # turnwise on this machine: its own environment, then one of
-#   ./run_local.sh            score the bundled sample conversations
+#   ./run_local.sh            score the bundled sample conversations, and write a report of them
 #   ./run_local.sh stream     score them as they arrive, one by one over half a minute
 #   ./run_local.sh run ...    turnwise run ... (see ./run_local.sh run --help)
 #   ./run_local.sh test       lint, types and tests
@@ -52,6 +52,19 @@ prepare_tests() {
   mark .tests "$tests"
 }
 
+# Installs the browser that shows reports to the tests, where apt may; they are skipped where there is none.
+install_browser() {
+  command -v chromium > /dev/null && command -v chromedriver > /dev/null && return
+  if [ "$(id -u)" != 0 ] || ! command -v apt-get > /dev/null; then
+    echo "chromium and chromedriver are not installed: tests of the report's page are skipped" >&2
+    return
+  fi
+  echo "installing chromium (once) ..." >&2
+  { apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium chromium-driver; } \
+    > /dev/null 2>&1 < /dev/null ||
+    echo "chromium cannot be installed: tests of the report's page are skipped" >&2
+}
+
 # Installs turnwise itself, again when its entry points or packages may have changed.
 install_project() {
   local project
@@ -100,10 +113,10 @@ run_tests() {
 }
 
 prepare
-[ "${1:-}" != test ] || prepare_tests
+[ "${1:-}" != test ] || { prepare_tests; install_browser; }
 install_project
 case "${1:-}" in
-  "") score --input $data/conversations --output out/sample ;;
+  "") score --input $data/conversations --output out/sample; "$env/bin/turnwise" report out/sample ;;
   stream) stream ;;
   test) shift; run_tests "$@" ;;
   *) turnwise=$PWD/$env/bin/turnwise; cd "$caller"; exec "$turnwise" "$@" ;;

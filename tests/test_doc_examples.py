@@ -18,6 +18,7 @@ import pytest
 from tests.documentation import ROOT, SAMPLE, Block, blocks, commands
 from turnwise.pipeline.cli.main import main
 from turnwise.pipeline.cli.options import parse_options
+from turnwise.pipeline.cli.report import report_parser
 from turnwise.pipeline.service.arguments import parse_serve_options
 from turnwise.pipeline.service.changes import create_evaluation
 from turnwise.pipeline.service.service import Service
@@ -89,6 +90,8 @@ def test_every_command_line_is_accepted(command: Block, place: Path) -> None:
             # Beam looks up a bucket when it checks the options of Dataflow.
             settings, _ = parse_options([word.replace("DataflowRunner", "DirectRunner") for word in rest])
             assert settings.input
+        elif name == "report":
+            assert report_parser().parse_args(rest).out
         else:
             assert name in ("tools", "--version")
 
@@ -104,11 +107,20 @@ def fill_store(address: str) -> None:
         store.close()
 
 
+def make_runs(directories: list[str]) -> None:
+    """Makes output directories of runs."""
+    for directory in directories:
+        run = ["run", "--input", "conversations.jsonl", "--judge", "none", "--output", directory]
+        assert main(run) == 0
+
+
 @pytest.mark.parametrize("command", RUN_HERE, ids=repr)
 def test_what_runs_here_runs(command: Block, place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with working_in(place):
         if "sqlite:///evals.db" in command.text:
             fill_store("sqlite:///evals.db")
+        if arguments(command)[0] == "report":
+            make_runs(report_parser().parse_args(arguments(command)[1:]).out)
         assert main(arguments(command)) == (1 if "--fail_on" in command.text else 0)
     assert capsys.readouterr().out
 

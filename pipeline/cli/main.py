@@ -21,9 +21,10 @@ _INTERRUPTED = (interrupted_status(SIGINT), interrupted_status(SIGTERM))
 _USAGE = """usage: turnwise COMMAND [options]
 
 commands:
-  run    score recorded conversations (turnwise run --help)
-  tools  list the tools of logs and their effects (turnwise tools --help)
-  serve  serve a store of evaluations and results over MCP and REST (turnwise serve --help)
+  run     score recorded conversations (turnwise run --help)
+  report  write one HTML file with the verdicts and conversations of runs (turnwise report --help)
+  tools   list the tools of logs and their effects (turnwise tools --help)
+  serve   serve a store of evaluations and results over MCP and REST (turnwise serve --help)
 
 options:
   -h, --help  show this help message and exit
@@ -130,6 +131,12 @@ def _tools(argv: Sequence[str]) -> int:
     return list_tools(argv)
 
 
+def _report(argv: Sequence[str]) -> int:
+    from turnwise.pipeline.cli.report import report_runs
+
+    return report_runs(argv)
+
+
 def _serve(argv: Sequence[str]) -> int:
     from turnwise.pipeline.service.arguments import parse_serve_options
     from turnwise.pipeline.settings.extras import check_extra, check_store
@@ -144,4 +151,9 @@ def _serve(argv: Sequence[str]) -> int:
     return serve(options)
 
 
-_COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {"run": _run, "tools": _tools, "serve": _serve}
+_COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {
+    "run": _run,
+    "report": _report,
+    "tools": _tools,
+    "serve": _serve,
+}

@@ -21,6 +21,9 @@ from turnwise.schemas.rows import (
 from turnwise.schemas.run import RunDocument
 from turnwise.schemas.values import JsonObject
 
+REPORT_FILE = "report.html"
+REPORT_DATA = "report_data"
+"""Where `turnwise report` puts a report of the run, and transcripts that have no room in it."""
 _RUN_FILE = "run.json"
 _TABLES = (
     "scores",

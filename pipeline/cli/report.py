@@ -1,0 +1,68 @@
+"""Implements `turnwise report`. Without Beam, unless a directory is remote."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from turnwise.pipeline.cli.arguments import add_plugin_argument
+from turnwise.pipeline.io.run_reader import REPORT_DATA, REPORT_FILE, open_run
+from turnwise.pipeline.io.terminal import say
+from turnwise.pipeline.report_html.write import run_rows, write_report
+from turnwise.pipeline.settings.parser import OptionParser
+from turnwise.schemas.config import ConfigError
+from turnwise.schemas.extension.plugins import load_plugins
+from turnwise.schemas.report.document import Report
+
+
+def report_runs(argv: Sequence[str]) -> int:
+    """Writes a report of the runs in some directories, and prints its path.
+
+    Returns:
+        Exit status 0.
+
+    Raises:
+        ConfigError: An option is wrong, or a directory holds no finished run.
+    """
+    options = report_parser().parse_args(argv)
+    load_plugins(options.plugin)
+    if len(set(options.out)) < len(options.out):
+        raise ConfigError("a directory is named twice")
+    path = _path(options.html, options.out[0])
+    runs = [run_rows(open_run(directory)) for directory in options.out]
+    report = write_report(path, runs, [], single_file=options.single_file)
+    say(f"report: {path}{_beside(report)}")
+    return 0
+
+
+def report_parser() -> OptionParser:
+    """Returns the parser of `turnwise report`."""
+    parser = OptionParser(
+        prog="turnwise report",
+        description="Writes one HTML file with verdicts, figures and conversations of one or several runs.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("out", nargs="+", metavar="OUT", help="output directories of finished runs")
+    parser.add_argument(
+        "--html", metavar="FILE", help=f"the file (default: {REPORT_FILE} in the first directory)"
+    )
+    parser.add_argument(
+        "--single_file",
+        action="store_true",
+        help="keep only the transcripts that the file has room for: a random sample, then what did not pass",
+    )
+    add_plugin_argument(parser)
+    return parser
+
+
+def _path(file: str | None, directory: str) -> Path:
+    if file is None and "://" in directory:
+        raise ConfigError(f"{directory}: is not on this machine; name the report's file with --html")
+    path = Path(file) if file else Path(directory) / REPORT_FILE
+    if path.is_dir():
+        raise ConfigError(f"--html {file}: is a directory")
+    return path
+
+
+def _beside(report: Report) -> str:
+    files = report.chunks - report.inline_chunks
+    left_out = f"; transcripts of {report.omitted:,} conversations are left out" if report.omitted else ""
+    return (f"; {files} files with transcripts beside it, in {REPORT_DATA}" if files else "") + left_out

@@ -1,0 +1,68 @@
+"""Makes the page: markup, styles, scripts and data in one file, under a content-security policy."""
+
+import gzip
+import json
+from base64 import b64encode
+from collections.abc import Sequence
+from hashlib import sha256
+from html import escape
+from importlib.resources import files
+
+import msgspec
+
+from turnwise.pipeline.report_html.modules import join_modules
+from turnwise.schemas.report.document import Report
+
+_FRONT_END = files("turnwise.pipeline.report_html") / "page"
+_START = "main"
+_POLICY = (
+    "default-src 'none'; script-src {scripts}; style-src {styles}; img-src data:; "
+    "base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'; trusted-types report"
+)
+
+
+def packed(text: str) -> str:
+    """Returns a text compressed by gzip, in base64, which no markup can be in."""
+    return b64encode(gzip.compress(text.encode(), 6, mtime=0)).decode()
+
+
+def page(report: Report, chunks: Sequence[str], title: str) -> str:
+    """Returns the page as HTML.
+
+    Args:
+        report: The report.
+        chunks: The packed chunks that the page itself holds.
+        title: Title of the page.
+    """
+    scripts = [_text("vendor/uplot.js"), join_modules(lambda name: _text(f"{name}.js"), _START)]
+    styles = [_text("vendor/uplot.css"), _text("page.css")]
+    loads = " 'strict-dynamic'" if report.chunks > report.inline_chunks else ""
+    policy = _POLICY.format(scripts=_hashes(scripts) + loads, styles=_hashes(styles))
+    data = packed(json.dumps(msgspec.to_builtins(report), separators=(",", ":")))
+    return _text("page.html").format(
+        policy=escape(policy),
+        title=escape(title.encode("utf-8", "replace").decode()),
+        styles="\n".join(f"<style>{style}</style>" for style in styles),
+        data="\n".join(
+            [_data("report", data), *(_data(f"chunk-{i}", chunk) for i, chunk in enumerate(chunks))]
+        ),
+        library=f"<script>{scripts[0]}</script>",
+        script=f'<script type="module">{scripts[1]}</script>',
+    )
+
+
+def chunk_script(report_id: str, number: int, chunk: str) -> str:
+    """Returns a file beside the page that gives a chunk to it."""
+    return f'reportChunk("{report_id}", {number}, "{chunk}");\n'
+
+
+def _data(name: str, content: str) -> str:
+    return f'<script type="application/octet-stream" id="{name}">{content}</script>'
+
+
+def _text(name: str) -> str:
+    return (_FRONT_END / name).read_text(encoding="utf-8")
+
+
+def _hashes(texts: Sequence[str]) -> str:
+    return " ".join(f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'" for text in texts)

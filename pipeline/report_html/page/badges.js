@@ -1,0 +1,27 @@
+// Small marks: outcomes, words, tags. What is not decided has a mark of its own, never that of a pass.
+
+import { h } from "./dom.js";
+import { shown } from "./format.js";
+
+const VERDICTS = { PASS: ["pass", "✓ pass"], FAIL: ["fail", "✕ fail"], SKIPPED: ["none", "skipped"] };
+
+export function outcome(value, prefix) {
+  const [kind, text] = VERDICTS[value] ?? ["open", "? not decided"];
+  return h("span", { class: `badge ${kind}` }, prefix ? `${shown(prefix)} ` : null, text);
+}
+
+export function scoreOutcome(score) {
+  if (score.outcome) return outcome(score.outcome);
+  if (score.value === undefined) return h("span", { class: "badge open" }, "? not scored");
+  return h("span", { class: "badge none" }, "no threshold");
+}
+
+const WORDS = { better: "pass", worse: "fail" };
+
+export function word(text) {
+  return h("span", { class: `badge ${WORDS[text] ?? "open"}` }, text);
+}
+
+export function tag(text) {
+  return h("span", { class: "tag", dir: "auto" }, shown(text));
+}

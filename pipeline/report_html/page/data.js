@@ -1,0 +1,111 @@
+// The data of the report: decoded from the page, and chunks with transcripts, some from files beside it.
+
+export const report = {};
+
+const waiting = new Map();
+const loaded = new Map();
+const MOST_LOADED = 20;
+const policy = globalThis.trustedTypes?.createPolicy("report", {
+  createScriptURL: (address) => {
+    if (!/^report_data\/\d+\.js$/.test(address)) throw new TypeError("not a file of the report");
+    return address;
+  },
+});
+
+export async function openReport() {
+  Object.assign(report, await unpack(document.getElementById("report").textContent));
+  globalThis.reportChunk = receive;
+}
+
+async function unpack(text) {
+  const packed = atob(text);
+  const bytes = new Uint8Array(packed.length);
+  for (let i = 0; i < packed.length; i += 1) bytes[i] = packed.charCodeAt(i);
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+  return JSON.parse(await new Response(stream).text());
+}
+
+function receive(reportId, chunk, text) {
+  const { resolve, reject } = waiting.get(chunk) ?? {};
+  if (reportId === report.report_id) resolve?.(text);
+  else reject?.(new Error(`${fileOf(chunk)} belongs to another report`));
+}
+
+function fileOf(chunk) {
+  return `report_data/${String(chunk).padStart(3, "0")}.js`;
+}
+
+function loadFile(chunk) {
+  return new Promise((resolve, reject) => {
+    waiting.set(chunk, { resolve, reject });
+    const script = document.createElement("script");
+    script.src = policy ? policy.createScriptURL(fileOf(chunk)) : fileOf(chunk);
+    script.onload = () => script.remove();
+    script.onerror = () => reject(new Error(`${fileOf(chunk)} cannot be read; it must lie beside the report`));
+    document.head.append(script);
+  });
+}
+
+// Place of a conversation -> transcript and scores, of all conversations of a chunk.
+export async function openChunk(chunk) {
+  if (!loaded.has(chunk)) {
+    const isHere = chunk < report.inline_chunks;
+    const text = isHere ? document.getElementById(`chunk-${chunk}`).textContent : await loadFile(chunk);
+    if (loaded.size >= MOST_LOADED) loaded.delete(loaded.keys().next().value);
+    loaded.set(chunk, await unpack(text));
+  }
+  return loaded.get(chunk);
+}
+
+// Transcript and scores of a conversation; null: left out of this report.
+export async function details(place) {
+  const chunk = report.conversations.chunk[place];
+  return chunk < 0 ? null : (await openChunk(chunk))[place];
+}
+
+// One conversation as an object.
+export function conversation(place) {
+  const row = { place };
+  for (const [name, values] of Object.entries(report.conversations)) row[name] = values[place];
+  return row;
+}
+
+export function nameOf(place) {
+  return place === undefined || place < 0 ? null : report.names[place];
+}
+
+export function size() {
+  return report.conversations.id.length;
+}
+
+export function versionName(place) {
+  return report.versions[place]?.name ?? "";
+}
+
+// Places of the other conversations of the same eval case.
+export function siblings(place) {
+  const { eval_id: cases } = report.conversations;
+  if (cases[place] === null) return [];
+  report.byCase ??= groupByCase();
+  return report.byCase.get(cases[place]).filter((other) => other !== place);
+}
+
+function groupByCase() {
+  const groups = new Map();
+  report.conversations.eval_id.forEach((name, place) => {
+    if (name === null) return;
+    if (groups.has(name)) groups.get(name).push(place);
+    else groups.set(name, [place]);
+  });
+  return groups;
+}
+
+export function clusterSizes() {
+  if (!report.clusterSizes) {
+    report.clusterSizes = new Map();
+    for (const cluster of report.conversations.cluster) {
+      report.clusterSizes.set(cluster, (report.clusterSizes.get(cluster) ?? 0) + 1);
+    }
+  }
+  return report.clusterSizes;
+}

@@ -1,0 +1,52 @@
+// Tools, latencies and tokens.
+
+import { report, versionName } from "./data.js";
+import { h, table } from "./dom.js";
+import { NONE, decimal, number, percent, quantity, shown } from "./format.js";
+import { lines } from "./plots.js";
+import { fresh } from "./state.js";
+
+const WIDE = 50;
+const SHARES = [[50, "p50"], [90, "p90"], [95, "p95"], [99, "p99"]];
+
+export function figures() {
+  const quantities = [...new Set(report.curves.map((curve) => curve.quantity))];
+  return [
+    h("h1", null, "Tools, latency and tokens"),
+    h("section", { "aria-labelledby": "tools" }, h("h2", { id: "tools" }, "Tools"), tools()),
+    quantities.length ? quantities.map(distribution) : h("p", null, "The logs state no latencies and no tokens."),
+  ];
+}
+
+function tools() {
+  const silent = report.runs.some((run) => !run.has_transcripts);
+  const note = silent ? h("p", { class: "problem" }, "A run wrote no transcripts: its calls are not counted here.") : null;
+  if (!report.tools.length) return [note, h("p", null, "No tool was called.")];
+  return [note, table("Calls by tool and version", ["tool", "version", "calls", "errors", "p50", "p95", "effect", "arguments most often wrong"],
+    report.tools.map((one) => [
+      h("a", { href: fresh({ view: "conversations", tool: one.tool }), dir: "auto" }, shown(one.tool || "(no name)")), shown(versionName(one.version)),
+      number(one.calls), `${number(one.errors)} (${percent(one.errors / (one.calls || 1))})`, quantity(one.p50, "seconds"), quantity(one.p95, "seconds"),
+      Object.keys(one.effects).map(shown).join(", "), one.wrong.map(([name, count]) => `${shown(name)} (${count})`).join(", ") || NONE]))];
+}
+
+// The share of values up to each value, one line a version.
+function distribution(name) {
+  const curves = report.curves.filter((curve) => curve.quantity === name && curve.count);
+  const { unit } = curves[0];
+  const title = `${shown(name)}${unit === "tokens" ? " a conversation" : ""}`;
+  const x = [...new Set(curves.flatMap((curve) => curve.quantiles))].sort((a, b) => a - b);
+  const text = (value) => (unit === "seconds" ? quantity(value, unit) : decimal(value));
+  return h("section", { "aria-label": title }, h("h2", null, title),
+    x.length > 1 ? lines({
+      label: `Share of values up to each ${unit === "seconds" ? "duration" : "number"}: ${title}`, x, xLabel: unit, yLabel: "", isLogarithmic: x[0] > 0 && x.at(-1) > WIDE * x[0], format: percent, xFormat: decimal,
+      series: curves.map((curve) => ({ name: shown(versionName(curve.version)), values: x.map((value) => shareUpTo(curve.quantiles, value)) })),
+    }) : null,
+    table(`Quantiles of ${title}`, ["version", "values", "not logged", ...SHARES.map(([, label]) => label)], curves.map((curve) => [
+      shown(versionName(curve.version)), number(curve.count), number(curve.missing), ...SHARES.map(([share]) => text(curve.quantiles[share]))])));
+}
+
+function shareUpTo(quantiles, value) {
+  let count = 0;
+  while (count < quantiles.length && quantiles[count] <= value) count += 1;
+  return count / quantiles.length;
+}

@@ -1,0 +1,101 @@
+// Which conversations the filters of the state leave, in display order.
+
+import { nameOf, openChunk, report, size } from "./data.js";
+import { state } from "./state.js";
+
+const UNDECIDED = "undecided";
+let texts = null;
+let last = { key: "", places: [] };
+let deep = { query: "", places: new Set(), done: 0, failed: null };
+
+export const FILTERS = ["version", "criterion", "outcome", "label", "tool", "language", "tag", "cluster"];
+
+export function filtered() {
+  const key = JSON.stringify([...FILTERS, "text", "deep", "sort", "slice"].map((name) => state[name])) + deep.done;
+  if (last.key !== key) last = { key, places: sorted(allPlaces().filter(test())) };
+  return last.places;
+}
+
+function allPlaces() {
+  return Array.from({ length: size() }, (_, place) => place);
+}
+
+// Returns a test of places. Names are looked up once, so that a test compares numbers.
+function test() {
+  const rows = report.conversations;
+  const tests = [];
+  const holds = (column, name) => {
+    const wanted = report.names.indexOf(name);
+    tests.push((place) => (Array.isArray(rows[column][place]) ? rows[column][place].includes(wanted) : rows[column][place] === wanted));
+  };
+  if (state.version !== "") tests.push((place) => rows.version[place] === Number(state.version));
+  if (state.criterion) addCriterion(tests, rows);
+  else if (state.outcome) tests.push((place) => (rows.verdict[place] ?? UNDECIDED) === state.outcome);
+  for (const [column, name] of [["labels", state.label], ["tools", state.tool], ["language", state.language],
+    ["tags", state.tag], ["cluster", state.cluster]]) {
+    if (name) holds(column, name);
+  }
+  if (state.slice) tests.push(inBucket(rows, state.slice));
+  if (state.text) addText(tests, state.text.toLowerCase());
+  return (place) => tests.every((one) => one(place));
+}
+
+function addCriterion(tests, rows) {
+  const wanted = report.names.indexOf(state.criterion);
+  const has = (column) => (place) => rows[column][place].includes(wanted);
+  const [failed, unscored] = [has("failed"), has("unscored")];
+  if (state.outcome === "FAIL") tests.push(failed);
+  else if (state.outcome === UNDECIDED) tests.push(unscored);
+  else if (state.outcome === "PASS") tests.push(has("passed"));
+  else tests.push((place) => failed(place) || unscored(place) || has("passed")(place));
+}
+
+// A number of turns, such as `2 to 3` or `over 10`.
+function inBucket(rows, text) {
+  const [low, high] = text.startsWith("over") ? [11, Infinity] : text.split(" to ").map(Number);
+  return (place) => rows.turns[place] >= low && rows.turns[place] <= (high ?? low);
+}
+
+function addText(tests, query) {
+  texts ??= allPlaces().map(searchText);
+  const isDeep = state.deep && deep.query === query;
+  tests.push((place) => texts[place].includes(query) || (isDeep && deep.places.has(place)));
+}
+
+function searchText(place) {
+  const { id, eval_id: cases, why, reason, cluster_label: kind, tags, language } = report.conversations;
+  const names = [...tags[place], language[place]].map(nameOf);
+  return [id[place], cases[place], why[place], reason[place], kind[place], ...names].join("\n").toLowerCase();
+}
+
+function sorted(places) {
+  const rows = report.conversations;
+  const by = { time: rows.time, latency: rows.seconds, turns: rows.turns, errors: rows.tool_errors }[state.sort];
+  if (!by) return places;
+  const key = (place) => by[place];
+  return places.sort((a, b) => (key(a) === null) - (key(b) === null) || (key(a) < key(b)) - (key(a) > key(b)) || a - b);
+}
+
+// Searches transcripts, chunk by chunk, until the query changes; calls `report` after each one.
+export async function searchTranscripts(onProgress) {
+  const query = state.text.toLowerCase();
+  if (!query || deep.query === query) return;
+  const own = { query, places: new Set(), done: 0, failed: null };
+  deep = own;
+  for (let chunk = 0; chunk < report.chunks && deep === own; chunk += 1) {
+    try {
+      const found = await openChunk(chunk);
+      for (const [place, detail] of Object.entries(found)) {
+        if (JSON.stringify(detail.transcript).toLowerCase().includes(query)) own.places.add(Number(place));
+      }
+    } catch (error) {
+      own.failed = error.message;
+    }
+    own.done = chunk + 1;
+    if (deep === own) onProgress(own);
+  }
+}
+
+export function searched() {
+  return deep;
+}

@@ -1,0 +1,63 @@
+// Texts of numbers and of what others wrote. A missing number is a dash, never 0.
+
+export const NONE = "–";
+
+// Control characters, marks that reverse the order of text, and halves of characters are shown as escapes.
+const HIDDEN =
+  /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g;
+
+export function shown(text) {
+  return String(text).replace(HIDDEN, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`);
+}
+
+export function number(value) {
+  return value === null || value === undefined ? NONE : value.toLocaleString("en");
+}
+
+// 100 % and 0 % only if it is exactly that, but for errors of rounding.
+export function percent(value) {
+  if (value === null || value === undefined) return NONE;
+  const share = Number(value.toFixed(9));
+  if (share > 0.995 && share < 1) return share < 0.9995 ? `${(share * 100).toFixed(1)}%` : "> 99.9%";
+  if (share > 0 && share < 0.005) return share >= 0.0005 ? `${(share * 100).toFixed(1)}%` : "< 0.1%";
+  return `${Math.round(share * 100)}%`;
+}
+
+export function points(difference) {
+  if (difference === null || difference === undefined) return NONE;
+  return `${difference < 0 ? "−" : "+"}${Math.abs(difference * 100).toFixed(1)} points`;
+}
+
+export function decimal(value) {
+  if (value === null || value === undefined) return NONE;
+  const size = Math.abs(value);
+  return size >= 1000 ? Math.round(value).toLocaleString("en") : value.toFixed(size >= 100 ? 0 : size >= 10 ? 1 : 2);
+}
+
+export function quantity(value, unit) {
+  return value !== null && value !== undefined && unit === "seconds" ? `${decimal(value)} s` : decimal(value);
+}
+
+export function counted(value, noun) {
+  return `${number(value)} ${noun}${value === 1 ? "" : "s"}`;
+}
+
+// Turns are counted from 0, as in all files and explanations.
+export function turnName(index) {
+  return index === null || index === undefined ? "whole conversation" : `turn ${index}`;
+}
+
+// The last part of a resource name.
+export function lastPart(name) {
+  return name.split("/").filter(Boolean).at(-1) ?? name;
+}
+
+export function pValue(p) {
+  if (p === null || p === undefined) return NONE;
+  return p < 0.001 ? "< 0.001" : p.toFixed(p < 0.1 ? 3 : 2);
+}
+
+export function short(text, most) {
+  const parts = [...shown(text)];
+  return parts.length <= most ? parts.join("") : `${parts.slice(0, most).join("")}…`;
+}

@@ -1,0 +1,36 @@
+// What the judge was asked, what it answered, and what it cost.
+
+import { report } from "./data.js";
+import { h, table } from "./dom.js";
+import { NONE, decimal, number, percent, shown } from "./format.js";
+
+export function judge() {
+  return [h("h1", null, "Judge"), report.runs.map(run), disagreement()];
+}
+
+function run({ run_id: name, judge: own, sampled_out: out }) {
+  const usage = Object.entries(own.usage ?? {});
+  const facts = [["backend", own.backend ?? "none"], own.model ? ["model", own.model] : null, ["sample rate", percent(own.sample_rate)],
+    ["conversations sampled out", number(out)], ["cost", own.cost === null || own.cost === undefined ? "no prices in the config" : decimal(own.cost)]];
+  return h("section", { "aria-label": `Judge of ${shown(name)}` }, h("h2", null, shown(name)),
+    h("dl", { class: "facts" }, facts.filter(Boolean).map(([term, value]) => h("div", null, h("dt", null, term), h("dd", null, shown(value))))),
+    usage.length ? usageTable(usage) : h("p", null, "No model was asked."));
+}
+
+function usageTable(usage) {
+  return table("Usage by model", ["model", "calls", "answers", "cached", "tokens in", "tokens out", "seconds a call", "retries", "unusable"],
+    usage.map(([model, own]) => [shown(model), number(own.calls), number(own.samples), number(own.cached), number(own.tokens_in), number(own.tokens_out),
+      own.mean_latency_ms === null || own.mean_latency_ms === undefined ? NONE : decimal(own.mean_latency_ms / 1000), number(own.retries), unusable(own.unusable)]));
+}
+
+function unusable(reasons) {
+  const found = Object.entries(reasons ?? {});
+  return found.length ? found.map(([reason, count]) => `${number(count)} ${shown(reason)}`).join(", ") : "0";
+}
+
+function disagreement() {
+  const found = report.comparisons.flatMap((one) => one.criteria).filter((one) => one.judge?.scores);
+  if (!found.length) return null;
+  return table("How often the judge disagrees with itself", ["criterion", "scores of several samples", "not unanimous"],
+    found.map((one) => [shown(one.criterion), number(one.judge.scores), `${number(one.judge.split)} (${percent(one.judge.share)})`]));
+}

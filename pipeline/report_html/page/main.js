@@ -1,0 +1,106 @@
+// Opens the report and shows the screen that the fragment of the address names.
+
+import { conversationView } from "./conversation.js";
+import { conversations } from "./conversations.js";
+import { openReport, report, versionName } from "./data.js";
+import { h } from "./dom.js";
+import { figures } from "./figures.js";
+import { shown } from "./format.js";
+import { judge } from "./judge.js";
+import { listenToKeys, showKeys } from "./keys.js";
+import { readLabels } from "./labelling.js";
+import { labels } from "./labels.js";
+import { missing } from "./missing.js";
+import { overview } from "./overview.js";
+import { amend, fresh, readState, state } from "./state.js";
+import { where } from "./where.js";
+
+const VIEWS = {
+  overview: ["Verdict", overview],
+  conversations: ["Conversations", conversations],
+  where: ["Where", where],
+  figures: ["Tools and latency", figures],
+  missing: ["Not scored", missing],
+  judge: ["Judge", judge],
+  labels: ["Labels", labels],
+};
+const main = document.getElementById("main");
+let shownView = null;
+let drawing = 0;
+
+async function draw() {
+  drawing += 1;
+  const own = drawing;
+  readState();
+  applyTheme();
+  drawNavigation();
+  const [, view] = state.view === "conversation" ? [null, conversationView] : VIEWS[state.view] ?? VIEWS.overview;
+  const content = await attempt(view);
+  if (own !== drawing) return;
+  const focused = document.activeElement?.id === "search" ? document.activeElement.selectionStart : null;
+  main.replaceChildren(...[content].flat(Infinity).filter((one) => one !== null && one !== undefined));
+  if (focused !== null) focusSearch(focused);
+  else if (shownView !== null && shownView !== state.view + state.at) arrive();
+  shownView = state.view + state.at;
+  main.dataset.view = state.view;
+}
+
+// A view that fails says so, instead of leaving the screen before it.
+async function attempt(view) {
+  try {
+    return await view();
+  } catch (error) {
+    console.error(error);
+    return h("p", { class: "problem", role: "alert" }, `This screen cannot be shown: ${shown(error.message)}`);
+  }
+}
+
+function focusSearch(place) {
+  const field = document.getElementById("search");
+  field?.focus();
+  field?.setSelectionRange(place, place);
+}
+
+// The top of a new screen, or the turn that failed.
+function arrive() {
+  scrollTo(0, 0);
+  main.focus({ preventScroll: true });
+  if (state.view === "conversation") document.querySelector(".turn.worst")?.scrollIntoView({ block: "center" });
+}
+
+function drawNavigation() {
+  const current = state.view === "conversation" ? "conversations" : state.view;
+  document.getElementById("views").replaceChildren(h("ul", null, Object.entries(VIEWS).map(([name, [label]]) =>
+    h("li", null, h("a", { href: fresh({ view: name }), "aria-current": name === current ? "page" : null }, label)))));
+}
+
+function isDark() {
+  return state.theme ? state.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+}
+
+function applyTheme() {
+  document.documentElement.dataset.theme = isDark() ? "dark" : "light";
+  document.getElementById("theme").textContent = isDark() ? "Light" : "Dark";
+}
+
+async function start() {
+  document.getElementById("theme").addEventListener("click", () => amend({ theme: isDark() ? "light" : "dark" }));
+  document.querySelector(".skip").addEventListener("click", (event) => {
+    event.preventDefault();
+    main.focus();
+  });
+  document.getElementById("help").addEventListener("click", showKeys);
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
+  await openReport();
+  document.getElementById("subject").textContent = report.versions.map((_, i) => shown(versionName(i))).join(", ");
+  readLabels();
+  listenToKeys();
+  addEventListener("hashchange", draw);
+  await draw();
+}
+
+start().catch((error) => {
+  console.error(error);
+  main.replaceChildren(h("p", { class: "problem", role: "alert" },
+    `The report cannot be opened: ${error.message}. It needs a browser of 2023 or later.`));
+});

@@ -1,0 +1,44 @@
+// What is not green: scores without a value by reason, and failures with their records.
+
+import { conversation, report, versionName } from "./data.js";
+import { h, table } from "./dom.js";
+import { counted, lastPart, number, shown, turnName } from "./format.js";
+import { fresh } from "./state.js";
+
+export function missing() {
+  const failures = report.failures.filter((group) => group.stage !== "check");
+  const findings = report.failures.filter((group) => group.stage === "check");
+  return [
+    h("h1", null, "Not scored, failed, lost"),
+    h("section", { "aria-labelledby": "unscored" }, h("h2", { id: "unscored" }, "Not scored or not decided"), unscored()),
+    h("section", { "aria-labelledby": "failures" }, h("h2", { id: "failures" }, "Failures"),
+      failures.length ? failures.map(group) : h("p", null, "No record, conversation or criterion failed.")),
+    h("section", { "aria-labelledby": "findings" }, h("h2", { id: "findings" }, "Findings"),
+      h("p", { class: "hint" }, "Problems of records that were scored nevertheless."),
+      findings.length ? findings.map(group) : h("p", null, "There are none.")),
+  ];
+}
+
+function unscored() {
+  if (!report.unscored.length) return h("p", null, "Every score has a value, and every conversation a verdict.");
+  return table("By reason", ["criterion", "version", "scores", "reason", "conversations"], report.unscored.map((one) => [
+    one.criterion === "evaluation_status" ? "verdict" : shown(one.criterion), shown(versionName(one.version)), number(one.count),
+    h("span", { dir: "auto" }, shown(one.reason)),
+    one.examples.map((place, i) => [i ? ", " : null, h("a", { href: fresh({ view: "conversation", at: String(place) }), dir: "auto" }, shown(lastPart(conversation(place).id)))])]));
+}
+
+function group({ stage, error_type: kind, count, rows }) {
+  return h("details", { open: rows.length < 4 }, h("summary", null, `${shown(stage)}: ${shown(kind)} `, h("strong", null, number(count))),
+    count > rows.length ? h("p", { class: "hint" }, `The first ${rows.length} of ${counted(count, "row")}; all of them are in failures-*.`) : null,
+    rows.map(failure));
+}
+
+function failure(row) {
+  const place = [row.source, row.position || null].filter((part) => part !== undefined && part !== null).join(":");
+  const about = [row.conversation_id, row.criterion, row.turn_index === undefined ? null : turnName(row.turn_index)].filter(Boolean);
+  return h("div", { class: "failure" },
+    h("p", { dir: "auto" }, h("strong", null, shown(row.message ?? ""))),
+    h("p", { class: "hint", dir: "auto" }, shown([place, ...about].filter(Boolean).join(" · "))),
+    row.record ? h("details", null, h("summary", null, "record"), h("pre", { dir: "auto", tabindex: 0 }, shown(row.record)),
+      row.record_cut ? h("p", { class: "hint" }, `${counted(row.record_cut, "more character")} in failures-*`) : null) : null);
+}

@@ -1,0 +1,130 @@
+// The first screen: verdicts in sentences, the balance of records, the table of criteria, and what to read.
+
+import { word } from "./badges.js";
+import { report, versionName } from "./data.js";
+import { breakable, h, table } from "./dom.js";
+import { NONE, counted, decimal, number, pValue, percent, points, quantity, shown } from "./format.js";
+import { readingTable } from "./list.js";
+import { intervalBar, sparkline } from "./plots.js";
+import { fresh } from "./state.js";
+
+const VERDICT = "evaluation_status";
+const TONES = { better: "better", worse: "worse", problem: "problem" };
+const SENTENCES = 8;
+
+export function overview() {
+  return [
+    h("h1", null, "Verdict"),
+    sentences(),
+    h("ul", { class: "coverage", "aria-label": "Coverage" }, report.coverage.map((one) => h("li", null, shown(one.text)))),
+    h("section", { "aria-labelledby": "criteria" }, h("h2", { id: "criteria" }, "Criteria"), criteriaTable()),
+    h("section", { "aria-labelledby": "read" }, h("h2", { id: "read" }, "Read these first"),
+      h("p", { class: "hint" }, "The conversations with the most harm, at most three of a kind."),
+      report.read_first.length ? readingTable(report.read_first) : h("p", null, "No conversation failed or is undecided.")),
+  ];
+}
+
+function sentences() {
+  const problems = report.sentences.filter((one) => one.tone === "problem");
+  const others = report.sentences.filter((one) => one.tone !== "problem");
+  const rest = others.slice(SENTENCES);
+  return [
+    problems.length ? h("ul", { class: "problems", "aria-label": "Problems" }, problems.map(sentence)) : null,
+    h("ul", { class: "sentences", "aria-label": "Verdicts" }, others.slice(0, SENTENCES).map(sentence)),
+    rest.length
+      ? h("details", null, h("summary", null, `${rest.length} more`), h("ul", { class: "sentences" }, rest.map(sentence)))
+      : null,
+  ];
+}
+
+function sentence(one) {
+  return h("li", { class: TONES[one.tone] ?? "neutral" }, shown(one.text));
+}
+
+function criteriaTable() {
+  const compared = report.comparisons.flatMap((one) => [`${one.b.name} − ${one.a.name}`, "adjusted p"]);
+  const columns = ["criterion", ...report.versions.map((version) => version.name), ...compared, "by turn", "not scored"];
+  return table("Criteria by version, with 95 % intervals", columns.map(shown), report.criteria.map(criterionRow),
+    { class: "criteria" });
+}
+
+function criterionRow(row) {
+  const scale = scaleOf(row);
+  return [
+    h("a", { href: fresh({ view: "conversations", ...failing(row.name) }) }, breakable(nameOf(row))),
+    ...row.figures.map((figure) => figureCell(row, figure, scale)),
+    ...report.comparisons.flatMap((one) => differenceCells(one, row)),
+    turnsCell(row, scale),
+    unscoredCell(row),
+  ];
+}
+
+function failing(name) {
+  return name === VERDICT ? { outcome: "FAIL" } : { criterion: name, outcome: "FAIL" };
+}
+
+function nameOf(row) {
+  return row.name === VERDICT ? "verdict" : shown(row.name);
+}
+
+// From 0 to 1, the scale of the criterion, or from 0 to the largest bound.
+function scaleOf(row) {
+  if (row.low !== null && row.high !== null) return [row.low, row.high];
+  return [0, Math.max(...row.figures.filter(Boolean).map((f) => f.high ?? f.mean ?? 0), 0.001)];
+}
+
+function figureText(row, figure) {
+  return figure.share !== null ? percent(figure.share) : quantity(figure.mean, row.unit);
+}
+
+function figureCell(row, figure, scale) {
+  if (figure === null) return NONE;
+  const value = figure.share ?? figure.mean;
+  const bounds = figure.low === null ? "" : ` (${[figure.low, figure.high].map((bound) => boundText(row, figure, bound)).join(" to ")})`;
+  const count = figure.share !== null ? figure.passed + figure.failed : figure.scored;
+  return [
+    h("span", { class: "figure" }, figureText(row, figure)),
+    value === null ? null : intervalBar(value, figure.low === null ? null : [figure.low, figure.high], scale),
+    h("small", null, `${bounds} n ${number(count)}`),
+  ];
+}
+
+function boundText(row, figure, bound) {
+  return figure.share !== null ? percent(bound) : decimal(bound);
+}
+
+function differenceCells(comparison, row) {
+  const own = comparison.criteria.find((one) => one.criterion === row.name);
+  if (!own) return [h("small", null, shown(comparison.not_compared[row.name] ?? NONE)), NONE];
+  const { difference, interval, word: said } = own.overall;
+  const text = own.measure === "pass_rate" ? points : (value) => signed(value);
+  if (difference === null) return [word(said), NONE];
+  const bounds = interval && [interval.low, interval.high];
+  const reach = Math.max(...[difference, ...(bounds ?? [])].map(Math.abs), 0.001);
+  return [
+    [word(said), h("span", { class: "figure" }, text(difference)), intervalBar(difference, bounds, [-reach, reach]),
+      bounds ? h("small", null, `(${text(bounds[0])} to ${text(bounds[1])})`) : null],
+    pValue(own.p_adjusted),
+  ];
+}
+
+function signed(value) {
+  return `${value < 0 ? "−" : "+"}${decimal(Math.abs(value))}`;
+}
+
+function turnsCell(row, scale) {
+  const last = row.figures.findLastIndex((figure) => figure?.by_turn.length > 1);
+  if (last < 0) return NONE;
+  const values = row.figures[last].by_turn;
+  const text = values.map(([value, count], i) =>
+    `turn ${i}: ${value === null ? NONE : row.unit === "score" ? percent(value) : decimal(value)} of ${count}`);
+  const most = Math.max(...values.map(([value]) => value ?? 0));
+  return sparkline(values, row.unit === "score" ? scale : [0, most || 1], `${versionName(last)}: ${text.join(", ")}`);
+}
+
+function unscoredCell(row) {
+  const missing = row.figures.reduce((sum, figure) => sum + (figure?.unscored ?? 0), 0);
+  const errors = row.figures.reduce((sum, figure) => sum + (figure?.errors ?? 0), 0);
+  const text = [missing ? number(missing) : "0", errors ? counted(errors, "error") : null].filter(Boolean).join(", ");
+  return missing || errors ? h("a", { class: "open-count", href: fresh({ view: "missing" }) }, text) : text;
+}

@@ -1,0 +1,103 @@
+// Where it goes wrong: slices by criterion, and turns by their index.
+
+import { word } from "./badges.js";
+import { report, versionName } from "./data.js";
+import { breakable, choice, h, table } from "./dom.js";
+import { NONE, counted, decimal, number, percent, points, shown } from "./format.js";
+import { lines } from "./plots.js";
+import { fresh, go, link, state } from "./state.js";
+
+const FILTER = { language: "language", tag: "tag", tool: "tool", turns: "slice" };
+const MOST = 60;
+
+export function where() {
+  return [
+    h("h1", null, "Where it goes wrong"),
+    h("section", { "aria-labelledby": "slices" }, h("h2", { id: "slices" }, "Slices"), slices()),
+    report.comparisons.length ? h("section", { "aria-labelledby": "changes" }, h("h2", { id: "changes" }, "What changed where"), report.comparisons.map(changes)) : null,
+    h("section", { "aria-labelledby": "turns" }, h("h2", { id: "turns" }, "Turns"), turns()),
+  ];
+}
+
+function slices() {
+  if (!report.slices.length) return h("p", null, "All conversations are in the same slice: there is nothing to compare.");
+  const version = Number(state.version || 0);
+  const names = report.criteria.map((row) => row.name).filter((name) => report.slices.some((one) => one.figures[name]?.[version]));
+  return [
+    report.versions.length > 1
+      ? choice("version", report.versions.map((_, i) => [String(i), shown(versionName(i))]), String(version), (value) => go(link({ version: value })))
+      : null,
+    h("p", { class: "hint" }, "Pass share of each slice. Coloured: it differs from the other conversations of the version at a false discovery rate of 10 %. ",
+      "Grey: so few conversations show only differences of the stated size."),
+    table(`Pass shares by slice, ${shown(versionName(version))}`, ["slice", "conversations", ...names.map((name) => breakable(label(name)))],
+      report.slices.map((slice) => [sliceLink(slice), conversationsOf(slice, version), ...names.map((name) => cell(slice, name, version))]),
+      { class: "grid" }),
+  ];
+}
+
+function conversationsOf({ figures: { evaluation_status: verdicts } }, version) {
+  const own = verdicts?.[version];
+  return own ? number(own.passed + own.failed + own.unscored) : "0";
+}
+
+function label(name) {
+  return name === "evaluation_status" ? "verdict" : shown(name);
+}
+
+function sliceLink(slice) {
+  return [h("small", null, `${slice.kind} `), h("a", { href: fresh({ view: "conversations", [FILTER[slice.kind]]: slice.value }), dir: "auto" }, shown(slice.value))];
+}
+
+function cell(slice, name, version) {
+  const own = slice.figures[name]?.[version];
+  if (!own) return NONE;
+  const decided = own.passed + own.failed;
+  if (!decided) return h("span", { class: "cell open" }, `${number(own.unscored)} not scored`);
+  const kind = own.stands_out ? (own.difference < 0 ? "bad" : "good") : "";
+  const filter = { view: "conversations", [FILTER[slice.kind]]: slice.value, version: String(version), outcome: "FAIL",
+    ...(name === "evaluation_status" ? {} : { criterion: name }) };
+  return h("a", { class: `cell ${kind}`, href: fresh(filter) },
+    h("span", { class: "figure" }, percent(own.passed / decided)), h("small", null, ` ${own.passed}/${decided}`),
+    own.unscored ? h("small", null, ` +${own.unscored} not scored`) : null,
+    own.stands_out ? h("small", null, ` ${points(own.shrunk)}`) : own.detectable === null ? null : h("small", null, ` sees ±${Math.round(own.detectable * 100)}`));
+}
+
+function changes(comparison) {
+  const found = comparison.slices.slice(0, MOST);
+  const title = `${comparison.b.name} against ${comparison.a.name}`;
+  if (!found.length) return h("p", null, shown(`${title}: no slice is compared.`));
+  return table(shown(title), ["slice", "criterion", "difference", "shrunk", "adjusted p", "stands out"],
+    found.map((one) => [shown(one.slice), label(one.criterion), difference(one.difference), points(one.shrunk),
+      one.q === null ? NONE : decimal(one.q), one.stands_out ? word(one.difference.word) : "no"]));
+}
+
+function difference(own) {
+  if (own.difference === null) return NONE;
+  const seen = own.detectable === null ? "" : `, sees ±${Math.round(own.detectable * 100)} points`;
+  return [points(own.difference), h("small", null, ` ${counted(own.pairs || own.count_b, own.pairs ? "pair" : "conversation")}${seen}`)];
+}
+
+function turns() {
+  const rows = report.criteria.filter((row) => row.figures.some((figure) => figure?.by_turn.length));
+  if (!rows.length) return h("p", null, "No criterion scores single turns.");
+  const row = rows.find((one) => one.name === state.criterion) ?? rows[0];
+  const length = Math.max(...row.figures.map((figure) => figure?.by_turn.length ?? 0));
+  const used = row.figures.map((figure, i) => [figure, i]).filter(([figure]) => figure?.by_turn.length);
+  const isShare = row.figures.some((figure) => figure?.share !== null && figure !== null);
+  const text = isShare || row.unit === "score" && row.high === 1 ? percent : decimal;
+  const x = Array.from({ length }, (_, i) => i);
+  return [
+    choice("criterion", rows.map((one) => [one.name, label(one.name)]), row.name, (value) => go(link({ criterion: value }))),
+    length > 1 ? lines({
+      label: `${label(row.name)} by turn, ${isShare ? "share that passes" : "mean"}`, x, xLabel: "turn, counted from 0", yLabel: "",
+      xFormat: (value) => (Number.isInteger(value) ? String(value) : ""), format: text,
+      series: used.map(([figure, i]) => ({ name: shown(versionName(i)), values: x.map((turn) => figure.by_turn[turn]?.[0] ?? null) })),
+    }) : null,
+    table(`${label(row.name)} by turn`, ["turn", ...used.map(([, i]) => shown(versionName(i)))], x.map((turn) => [String(turn),
+      ...used.map(([figure]) => turnCell(figure.by_turn[turn], text))])),
+  ];
+}
+
+function turnCell(pair, text) {
+  return pair && pair[1] ? [text(pair[0]), h("small", null, ` n ${number(pair[1])}`)] : NONE;
+}

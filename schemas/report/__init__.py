@@ -1,0 +1,1 @@
+"""The data of a report, which the page of `turnwise report` shows."""

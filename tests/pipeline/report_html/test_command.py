@@ -1,0 +1,124 @@
+"""The command `turnwise report`: directories, options, and what it says about runs that are not whole."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.pipeline.report_html.made_run import conversation, write_run
+from tests.pipeline.report_html.test_page import report
+from turnwise.pipeline.cli.main import main
+
+
+def test_it_names_the_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = write_run(tmp_path / "run", [conversation("a")])
+    assert main(["report", str(run), "--html", str(tmp_path / "x/own.html")]) == 0
+    assert capsys.readouterr().out == f"report: {tmp_path}/x/own.html\n"
+    assert (tmp_path / "x/own.html").stat().st_size > 50_000
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "the following arguments are required: OUT"),
+        (["nowhere"], "nowhere: is no output directory of a run"),
+        (["{empty}"], "no run was written into it"),
+        (["{run}", "{run}"], "a directory is named twice"),
+        (["{run}", "--html", "{empty}"], "is a directory"),
+        (["gs://bucket/out"], "name the report's file with --html"),
+    ],
+)
+def test_wrong_arguments_are_one_line(
+    arguments: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "empty").mkdir()
+    write_run(tmp_path / "run", [conversation("a")])
+    places = {"run": tmp_path / "run", "empty": tmp_path / "empty"}
+    assert main(["report", *(argument.format(**places) for argument in arguments)]) == 2
+    found = capsys.readouterr()
+    assert message in found.err and found.err.count("\n") == 1 and found.out == ""
+
+
+def test_a_foreign_file_in_report_data_is_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = write_run(tmp_path / "run", [conversation("a")])
+    (run / "report_data").mkdir()
+    (run / "report_data/mine.txt").write_text("mine")
+    assert main(["report", str(run)]) == 2
+    assert "is no file of an earlier report" in capsys.readouterr().err
+    assert (run / "report_data/mine.txt").exists() and not (run / "report.html").exists()
+
+
+def test_several_runs_are_columns_of_one_report(tmp_path: Path) -> None:
+    one = write_run(tmp_path / "one", [conversation("a", eval_id="e")])
+    two = write_run(tmp_path / "two", [conversation("a", "FAIL", eval_id="e")], run_id="run-2")
+    data = report(one, two).data("report")
+    assert isinstance(data, dict)
+    assert [(version["name"], version["passed"], version["failed"]) for version in data["versions"]] == [
+        ("v1 (run 1)", 1, 0),
+        ("v1 (run 2)", 0, 1),
+    ]
+    assert [run["run_id"] for run in data["runs"]] == ["run-1", "run-2"]
+
+
+def problems(directory: Path) -> list[str]:
+    data = report(directory).data("report")
+    assert isinstance(data, dict)
+    return [one["text"] for one in data["sentences"] if one["tone"] == "problem"]
+
+
+def test_a_clean_run_has_no_problem(tmp_path: Path) -> None:
+    assert problems(write_run(tmp_path / "run", [conversation("a"), conversation("b", "FAIL")])) == []
+
+
+def test_a_run_that_is_not_whole_says_so_first(tmp_path: Path) -> None:
+    rows = [conversation("a"), conversation("b", None), conversation("c", transcript=None)]
+    counts = {"lost_records": 2, "lost_conversations": 1, "lost_cases": 0}
+    run = write_run(tmp_path / "run", rows, counts=counts, exit_status=1, problems=["too many failures"])
+    assert problems(run) == [
+        "run-1 ended with exit status 1: too many failures.",
+        "run-1 lost 2 records and 1 conversation; they are in no figure.",
+        "run-1: only 2 of 4 conversations have a verdict (50%); nothing is known of the others.",
+    ]
+
+
+def test_a_run_without_transcripts_says_so(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", [conversation("a", transcript=None)])
+    assert problems(run) == ["run-1 wrote no transcripts, so that no conversation of it can be read here."]
+    for path in run.glob("conversations-*"):
+        path.unlink()
+    data = report(run).data("report")
+    assert isinstance(data, dict)
+    assert data["conversations"]["verdict"] == [None]
+    assert "wrote no row" in data["conversations"]["reason"][0]
+
+
+def test_columns_of_another_version_do_not_matter(tmp_path: Path) -> None:
+    row = conversation("a", "FAIL", new_column={"x": 1})
+    for name in ("tokens_in", "harm_term", "position", "cluster_label"):
+        del row[name]
+    data = report(write_run(tmp_path / "run", [row])).data("report")
+    assert isinstance(data, dict)
+    assert data["conversations"]["tokens_in"] == [None]
+
+
+def test_of_a_stream_the_last_revision_counts(tmp_path: Path) -> None:
+    rows = [conversation("a", "FAIL"), conversation("a", "PASS", revision=1)]
+    page = report(write_run(tmp_path / "run", rows))
+    data, chunk = page.data("report"), page.data("chunk-0")
+    assert isinstance(data, dict) and isinstance(chunk, dict)
+    assert data["conversations"]["verdict"] == ["PASS"]
+    assert [one["outcome"] for one in chunk["0"]["scores"]] == ["PASS"] * 3
+
+
+def test_a_single_file_keeps_a_sample_and_says_what_it_left_out(tmp_path: Path) -> None:
+    from turnwise.pipeline.io.run_reader import open_run
+    from turnwise.pipeline.report_html.write import run_rows, write_report
+
+    rows = [conversation(f"c{i}", "FAIL" if i % 3 == 0 else "PASS") for i in range(900)]
+    run = run_rows(open_run(str(write_run(tmp_path / "run", rows))))
+    path = tmp_path / "run/report.html"
+    found = write_report(path, [run], [], single_file=True, inline_characters=40_000)
+    kept = [i for i, chunk in enumerate(found.conversations.chunk) if chunk >= 0]
+    assert not (tmp_path / "run/report_data").exists()
+    assert 200 < len(kept) < 900 and found.omitted == 900 - len(kept)
+    assert sum(found.conversations.is_random) == 200 and found.sample_seed
+    assert {found.conversations.verdict[i] for i in kept if not found.conversations.is_random[i]} == {"FAIL"}

@@ -1,0 +1,416 @@
+"""The page in headless Chromium: screens, filters, keys, state, harmful texts, accessibility."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.pipeline.report_html.attacks import ATTACKS
+from tests.pipeline.report_html.browser import Browser, Keys
+from tests.pipeline.report_html.made_run import conversation, score, turn, write_run
+from tests.pipeline.report_html.test_page import attacked_run
+from turnwise.pipeline.cli.main import main
+from turnwise.pipeline.io.run_reader import open_run
+from turnwise.pipeline.report_html.write import run_rows, write_report
+
+VIEWS = ("overview", "conversations", "conversation", "where", "figures", "missing", "judge", "labels")
+
+
+def made_report(directory: Path) -> Path:
+    """Writes a report of two versions: passes, failures, undecided ones, slices, failures with records."""
+    rows = []
+    for i in range(30):
+        for version in ("v1", "v2"):
+            verdict = None if i == 7 else "FAIL" if i % 3 == 0 and (version == "v1" or i == 0) else "PASS"
+            tags = ["workshop"] if i % 2 else ["billing"]
+            rows.append(
+                conversation(
+                    f"c{i}-{version}",
+                    verdict,
+                    2,
+                    app_version=version,
+                    eval_id=f"case-{i}",
+                    tags=tags,
+                    language="de" if i % 5 == 0 else "en",
+                    harm=0.0 if verdict == "PASS" else 10.0 - i / 10,
+                    event_time=f"2026-05-01T09:{i:02}:00Z",
+                    tokens_in=100 + i,
+                    tokens_out=10,
+                )
+            )
+    bad = next(row for row in rows if row["conversation_id"] == "c0-v1")
+    bad["transcript"]["turns"][1] = turn(
+        1,
+        tool_calls=[
+            {
+                "name": "book_slot",
+                "args": {"date": "2026-07-08", "note": {"x": 1}},
+                "effect": "write",
+                "error": "closed",
+                "result": None,
+                "seconds": 0.4,
+            },
+            {
+                "name": "delete_all",
+                "args": {},
+                "effect": "destructive",
+                "error": None,
+                "result": None,
+                "seconds": None,
+            },
+        ],
+    )
+    details = {
+        "sentences": [
+            {
+                "sentence": "The tyre is free.",
+                "label": "unsupported",
+                "reason": "nobody said so",
+                "votes": [1, 4],
+            }
+        ]
+    }
+    extra = [
+        score(
+            bad,
+            1,
+            0.0,
+            criterion="hallucinations_v1",
+            details=details,
+            judge={"model": "m", "prompt_version": "p/1"},
+        ),
+        *(
+            score(row, 0, 1.5 + i / 10, criterion="turn_latency", outcome=None, threshold=None)
+            for i, row in enumerate(rows)
+        ),
+    ]
+    failures = [
+        {
+            "run_id": "run-1",
+            "stage": "parse",
+            "error_type": "ValueError",
+            "message": "no JSON",
+            "source": "a.jsonl",
+            "position": 3,
+            "record": "{broken",
+        }
+    ]
+    write_run(directory, rows, extra, failures)
+    assert main(["report", str(directory)]) == 0
+    return directory / "report.html"
+
+
+@pytest.fixture(scope="session")
+def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return made_report(tmp_path_factory.mktemp("report") / "run")
+
+
+@pytest.fixture(scope="session")
+def attacked(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    run = attacked_run(tmp_path_factory.mktemp("attacked") / "run")
+    assert main(["report", str(run)]) == 0
+    return run / "report.html"
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_every_screen_is_shown_without_a_message_on_the_console(
+    browser: Browser, report: Path, view: str
+) -> None:
+    browser.open(report, view=view, **({"at": "0"} if view == "conversation" else {}))
+    assert browser.find("h1").text
+    assert browser.texts("[role=alert]") == []
+    assert browser.errors() == []
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("view", VIEWS)
+def test_axe_finds_nothing_serious(browser: Browser, report: Path, view: str, theme: str, width: int) -> None:
+    browser.emulate(width=width, theme=theme)
+    browser.open(report, view=view, **({"at": "0"} if view == "conversation" else {}))
+    assert browser.find("html").get_attribute("data-theme") == theme
+    assert browser.accessibility_faults() == []
+    assert browser.run("return document.documentElement.scrollWidth") <= width
+
+
+def test_axe_sees_a_fault(browser: Browser, report: Path) -> None:
+    browser.open(report)
+    browser.run("document.querySelector('h1').style.color = '#ddd'")
+    (fault,) = browser.accessibility_faults()
+    assert fault.startswith("serious color-contrast: <h1")
+
+
+def test_the_first_screen_holds_verdicts_and_coverage(browser: Browser, report: Path) -> None:
+    browser.open(report)
+    assert "passed" in browser.texts(".sentences li")[0]
+    coverage = browser.find(".coverage")
+    assert coverage.rect["y"] + coverage.rect["height"] <= 720
+    assert coverage.text.startswith("run-1: 60 records = 60 read + 0 lost.")
+    assert browser.texts("table.criteria tbody th")[0] == "verdict"
+    assert len(browser.texts(".rows tbody tr")) == 3, "at most three of a kind"
+
+
+def test_what_is_not_decided_is_neither_green_nor_nought(browser: Browser, report: Path) -> None:
+    browser.open(report, view="conversations", outcome="undecided")
+    browser.wait(lambda: len(browser.texts(".virtual tbody tr:not(.space)")) == 2)
+    badges = browser.texts(".virtual tbody tr:not(.space) td:first-child .badge")
+    assert sorted(set(badges)) == ["v1 ? not decided", "v2 ? not decided"]
+    assert browser.texts(".virtual .badge.pass") == []
+    browser.click("turn 1: missing book_slot")
+    browser.wait(lambda: browser.texts(".chat"))
+    whole = browser.texts("section .score")[0]
+    assert "? not scored" in whole and "the judge gave no answer" in whole and "0.00" not in whole
+
+
+def shown(browser: Browser) -> str:
+    return browser.find("#found").text
+
+
+@pytest.mark.parametrize(
+    ("label", "value", "count"),
+    [
+        ("version", "1", "30 of 60"),
+        ("outcome", "FAIL", "11 of 60"),
+        ("outcome", "undecided", "2 of 60"),
+        ("tag", "billing", "30 of 60"),
+        ("language", "de", "12 of 60"),
+        ("tool", "delete_all", "1 of 60"),
+        ("criterion", "hallucinations_v1", "1 of 60"),
+    ],
+)
+def test_filters(browser: Browser, report: Path, label: str, value: str, count: str) -> None:
+    browser.open(report, view="conversations")
+    browser.choose(label, value)
+    browser.wait(lambda: shown(browser).startswith(count))
+    assert value in browser.state
+    browser.click("Remove filters")
+    browser.wait(lambda: shown(browser).startswith("60 of 60"))
+
+
+def test_search_and_the_state_in_the_address(browser: Browser, report: Path) -> None:
+    browser.open(report, view="conversations")
+    browser.find("#search").send_keys("C12-V")
+    browser.wait(lambda: shown(browser).startswith("2 of 60"))
+    address = browser.driver.current_url
+    browser.driver.get("about:blank")
+    browser.driver.get(address)
+    browser.wait(lambda: shown(browser).startswith("2 of 60"))
+    assert browser.find("#search").get_attribute("value") == "C12-V"
+
+
+def test_search_in_transcripts(browser: Browser, report: Path) -> None:
+    browser.open(report, view="conversations", text="2026-07-08")
+    assert shown(browser).startswith("0 of 60")
+    browser.find("input[type=checkbox]").click()
+    browser.wait(lambda: shown(browser).startswith("1 of 60"))
+    assert "searched" in shown(browser)
+
+
+def test_an_old_state_and_unknown_keys_do_not_matter(browser: Browser, report: Path) -> None:
+    browser.open(report, view="nothing", at="999", unknown="1", __proto__="x", version="77")
+    assert browser.find("h1").text == "Verdict"
+    browser.open(report, view="conversation", at="999")
+    assert "no such conversation" in browser.find("main").text
+    assert browser.errors() == []
+
+
+def test_keys(browser: Browser, report: Path) -> None:
+    browser.open(report, view="conversations")
+    browser.press("j", "j")
+    browser.wait(lambda: "at=1" in browser.state)
+    browser.press("k")
+    browser.wait(lambda: "at=0" in browser.state)
+    browser.press("f")
+    browser.wait(lambda: "at=1" in browser.state)
+    browser.find("body").send_keys(Keys.ENTER)
+    browser.wait(lambda: browser.texts(".chat"))
+    first = browser.find("h1").text
+    browser.press("j")
+    browser.wait(lambda: browser.find("h1").text != first)
+    browser.press("k")
+    browser.wait(lambda: browser.find("h1").text == first)
+    browser.press("d")
+    browser.wait(lambda: "beside=" in browser.state)
+    browser.press("c")
+    browser.wait(lambda: browser.find("#status").text == "Copied the id.")
+    browser.press("?")
+    browser.wait(lambda: browser.find("dialog").is_displayed())
+    assert "next conversation" in browser.find("dialog").text
+    browser.press(Keys.ESCAPE)
+    browser.wait(lambda: not browser.texts("dialog"))
+    assert browser.errors() == []
+
+
+def test_keys_write_into_fields(browser: Browser, report: Path) -> None:
+    browser.open(report, view="conversations")
+    browser.press("/")
+    browser.press("j", "?")
+    browser.wait(lambda: browser.find("#search").get_attribute("value") == "j?")
+    assert browser.texts("dialog") == []
+
+
+def test_from_a_criterion_to_the_turn_that_failed(browser: Browser, report: Path) -> None:
+    browser.open(report)
+    browser.click("tool_trajectory_avg_score")
+    browser.wait(lambda: shown(browser).startswith("11 of 60"))
+    browser.run("document.querySelector('.virtual .why a').click()")
+    browser.wait(lambda: browser.texts(".turn.worst"))
+    assert browser.find(".turn.worst h2").text.startswith("turn 1")
+
+
+def test_a_conversation_shows_calls_differences_and_evidence(browser: Browser, report: Path) -> None:
+    browser.open(report, view="conversations", text="c0-v1")
+    browser.wait(lambda: browser.texts(".virtual .why a"))
+    browser.run("document.querySelector('.virtual .why a').click()")
+    browser.wait(lambda: browser.texts("#turn-1 .call"))
+    made, wrong, *_ = browser.texts("#turn-1 .side:first-child .call")
+    assert "other arguments" in made and "error" in made
+    assert "date\n2026-07-08 instead of 2026-08-07" in made
+    assert "time\n11:00 missing" in made and "note.x\n1 not expected" in made
+    assert "destructive" in wrong and "not expected" in wrong
+    mark = browser.find("#turn-1 mark")
+    assert mark.text == "The tyre is free." and "nobody said so" in (mark.get_attribute("title") or "")
+    assert "votes: 1 yes, 4 no" in browser.find("#turn-1 .scores").text
+    browser.press("d")
+    browser.wait(lambda: browser.texts("#turn-1 .beside h3") == ["v2"])
+
+
+def test_labels_are_kept_and_exported_with_how_they_were_chosen(
+    browser: Browser, report: Path, tmp_path: Path
+) -> None:
+    browser.driver.execute_cdp_cmd(
+        "Browser.setDownloadBehavior", {"behavior": "allow", "downloadPath": str(tmp_path)}
+    )
+    browser.open(report, view="labels")
+    browser.choose("criterion", "turn_latency")
+    browser.run(
+        "const field = document.querySelector('input[type=number]');"
+        "field.value = 5; field.dispatchEvent(new Event('change'));"
+    )
+    browser.click("Draw")
+    browser.wait(lambda: "5 of 60 conversations" in browser.find("main").text)
+    browser.click("Next conversation")
+    browser.wait(lambda: browser.texts(".chat"))
+    label(browser, "turn_latency", "looks slow")
+    label(browser, "tool_trajectory_avg_score", "")
+    browser.driver.refresh()
+    browser.wait(lambda: browser.texts(".chat"))
+    browser.click("Labels")
+    browser.wait(lambda: "1 labelled, 4 to do" in browser.find("main").text)
+    browser.click("Export labels as JSON Lines")
+    (file,) = browser.wait(lambda: list(tmp_path.glob("labels-*.jsonl")))
+    rows = {row["criterion"]: row for row in map(json.loads, file.read_text().splitlines())}
+    drawn = rows["turn_latency"]
+    assert (
+        drawn["label"] == "FAIL"
+        and drawn["comment"] == "looks slow"
+        and drawn["score_id"].endswith("/turn_latency")
+    )
+    assert drawn["selection"] == {
+        "kind": "random",
+        "unit": "conversation",
+        "seed": "1",
+        "drawn": 5,
+        "of": 60,
+        "labelled": 1,
+    }
+    assert rows["tool_trajectory_avg_score"]["selection"] == {"kind": "hand_picked"}
+    assert set(drawn) >= {"score_id", "conversation_id", "turn_index", "criterion", "label", "comment"}
+    assert browser.errors() == []
+
+
+def label(browser: Browser, criterion: str, comment: str) -> None:
+    """Gives the first score of a criterion the label FAIL, and a comment."""
+    browser.run(
+        "const scores = [...document.querySelectorAll('.score')];"
+        "const score = scores.find((s) => s.querySelector('strong').textContent === arguments[0]);"
+        "score.querySelectorAll('.label button')[1].click();"
+        "const field = score.querySelector('.label input'); field.value = arguments[1];"
+        "field.dispatchEvent(new Event('change'));",
+        criterion,
+        comment,
+    )
+
+
+def test_transcripts_beside_the_page_are_loaded_when_they_are_read(browser: Browser, tmp_path: Path) -> None:
+    rows = [conversation(f"c{i}", "FAIL", 2) for i in range(6)]
+    for i, row in enumerate(rows):
+        row["transcript"]["turns"][0]["user"] = f"{i}" * 300_000
+    run = run_rows(open_run(str(write_run(tmp_path / "run", rows))))
+    path = tmp_path / "run/report.html"
+    found = write_report(path, [run], [], inline_characters=0)
+    assert found.inline_chunks == 0 and found.chunks > 2
+    browser.open(path, view="conversation", at="5")
+    browser.wait(lambda: browser.texts(".chat .bubble"))
+    assert browser.errors() == []
+    last = tmp_path / f"run/report_data/{found.chunks - 1:03}.js"
+    last.write_text(last.read_text().replace(found.report_id, "0" * 16))
+    browser.open(path, view="conversation", at="5")
+    assert "belongs to another report" in browser.find("[role=alert]").text
+    last.unlink()
+    browser.open(path, view="conversation", at="5")
+    assert "cannot be read; it must lie beside the report" in browser.find("[role=alert]").text
+
+
+def test_a_single_file_says_which_transcripts_it_left_out(browser: Browser, tmp_path: Path) -> None:
+    rows = [conversation(f"c{i}") for i in range(300)]
+    run = run_rows(open_run(str(write_run(tmp_path / "run", rows))))
+    path = tmp_path / "run/report.html"
+    found = write_report(path, [run], [], single_file=True)
+    assert found.omitted == 100
+    browser.open(path, view="conversations")
+    assert "100 transcripts left out" in browser.find("main").text
+    left_out = found.conversations.chunk.index(-1)
+    browser.open(path, view="conversation", at=str(left_out))
+    assert "left out of this single file" in browser.find("main").text
+    assert browser.errors() == []
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_harmful_texts_run_nothing(browser: Browser, attacked: Path, view: str) -> None:
+    places = range(len(ATTACKS)) if view == "conversation" else [""]
+    for place in places:
+        browser.open(attacked, view=view, at=str(place))
+        browser.run(
+            "document.querySelectorAll('details').forEach((d) => { d.open = true; });"
+            "document.querySelectorAll('main a, mark, [tabindex]').forEach((e) => { e.focus(); "
+            "e.dispatchEvent(new MouseEvent('mouseover', { bubbles: true })); });"
+        )
+        assert browser.run("return window.attacked ?? null") is None
+        links = browser.run("return [...document.querySelectorAll('a')].map((a) => a.getAttribute('href'))")
+        assert [link for link in links if not link.startswith("#")] == []
+        elements = browser.run(
+            "return [...document.querySelectorAll('iframe, form[action], base, img, object, embed')].length"
+        )
+        assert elements == 0
+        assert browser.errors() == []
+
+
+def test_harmful_texts_are_shown_as_they_are(browser: Browser, attacked: Path) -> None:
+    browser.open(attacked, view="conversations", text="<img src=x")
+    browser.wait(lambda: browser.texts(".virtual .why a"))
+    assert ATTACKS["event_handler"] in browser.texts(".virtual .why a")
+    browser.open(attacked, view="conversations", text="fdp.exe")
+    browser.wait(lambda: browser.texts(".virtual .why a"))
+    assert "abc\\u202e fdp.exe" in browser.texts(".virtual .why a")[0]
+
+
+def test_a_link_of_an_attack_cannot_be_followed(browser: Browser, attacked: Path) -> None:
+    browser.open(attacked, view="where")
+    count = browser.run("return document.querySelectorAll('main a').length")
+    assert count > 20
+    for i in range(0, count, count // 8):
+        browser.open(attacked, view="where")
+        browser.run("document.querySelectorAll('main a')[arguments[0]].click()", i)
+        browser.wait(lambda: "conversations" in (browser.find("main").get_attribute("data-view") or ""))
+        assert browser.run("return window.attacked ?? null") is None
+    assert browser.errors() == []
+
+
+def test_the_theme_switch_and_print(browser: Browser, report: Path) -> None:
+    browser.open(report)
+    browser.find("#theme").click()
+    browser.wait(lambda: browser.find("html").get_attribute("data-theme") == "dark")
+    assert "theme=dark" in browser.state
+    printed = browser.driver.execute_cdp_cmd("Page.printToPDF", {})
+    assert len(printed["data"]) > 10_000

@@ -1,0 +1,132 @@
+"""Criteria, curves, tools, gaps and sentences of a report."""
+
+import pytest
+
+from tests.pipeline.report_html.made_run import Row, conversation, score, scores, turn
+from turnwise.transforms.reporting.calls import call_pairs, tool_figures
+from turnwise.transforms.reporting.collect import Collected, Entry, VersionKey
+from turnwise.transforms.reporting.criteria import criterion_rows
+from turnwise.transforms.reporting.curves import curves, quantile
+from turnwise.transforms.reporting.gaps import failure_groups, unscored
+from turnwise.transforms.reporting.sentences import percent
+
+V1 = VersionKey(0, "v1")
+
+
+def entry(row: Row, *extra: Row) -> Entry:
+    return Entry(V1, row, [{k: v for k, v in one.items() if v is not None} for one in (*scores(row), *extra)])
+
+
+def collected(*entries: Entry, **units: str) -> Collected:
+    return Collected([V1], list(entries), [[]], units, [0])
+
+
+def test_a_criterion_without_a_value_has_no_figure() -> None:
+    rows = {row.name: row for row in criterion_rows(collected(entry(conversation("a", None))))}
+    (figure,) = rows["evaluation_status"].figures
+    assert figure is not None
+    assert (figure.count, figure.scored, figure.unscored, figure.share, figure.mean) == (1, 0, 1, None, None)
+    (figure,) = rows["tool_trajectory_avg_score"].figures
+    assert figure is not None and (figure.unscored, figure.share, figure.low) == (1, None, None)
+
+
+def test_shares_have_intervals_and_turns() -> None:
+    rows = criterion_rows(collected(entry(conversation("a")), entry(conversation("b", "FAIL"))))
+    (figure,) = rows[1].figures
+    assert rows[1].name == "tool_trajectory_avg_score" and figure is not None
+    assert (figure.share, figure.passed, figure.failed) == (0.5, 1, 1)
+    assert figure.low == pytest.approx(0.0945, abs=1e-3) and figure.high == pytest.approx(0.9055, abs=1e-3)
+    assert figure.by_turn == [(1.0, 2), (0.5, 2)]
+
+
+def test_latencies_are_means_over_turns_with_students_interval() -> None:
+    row = conversation("a")
+    extra = [score(row, i, 1.0 + i, criterion="turn_latency", outcome=None, threshold=None) for i in range(3)]
+    own = collected(entry(row, *extra), turn_latency="seconds")
+    found = next(one for one in criterion_rows(own) if one.name == "turn_latency")
+    (figure,) = found.figures
+    assert figure is not None and (found.unit, found.level, found.high) == ("seconds", "turn", None)
+    assert (figure.mean, figure.share) == (2.0, None)
+    assert figure.low == 0.0 and figure.high == pytest.approx(2 + 2.4841, abs=1e-3)
+
+
+def test_values_that_say_that_nothing_was_claimed_are_in_no_mean() -> None:
+    row = conversation("a")
+    extra = [score(row, i, value, criterion="hallucination", outcome=None) for i, value in enumerate([1, -1])]
+    found = next(one for one in criterion_rows(collected(entry(row, *extra))) if one.name == "hallucination")
+    assert found.figures[0] is not None and found.figures[0].mean == 1.0
+
+
+def test_curves_state_how_many_values_are_missing() -> None:
+    logged, silent = conversation("a", tokens_in=100), conversation("b")
+    found = {one.quantity: one for one in curves(collected(entry(logged), entry(silent)))}
+    assert list(found) == ["tokens_in"]
+    assert (found["tokens_in"].count, found["tokens_in"].missing) == (1, 1)
+    assert quantile([1.0, 3.0], 0.5) == 2.0 and quantile([5.0], 0.99) == 5.0
+
+
+CONTAINS = {"$matchType": "contains", "$matchValue": "ab"}
+IGNORE = {"$matchType": "ignore"}
+BROKEN = {"$matchType": "regexp", "$matchValue": "("}
+
+
+@pytest.mark.parametrize(
+    ("expected", "actual", "pairs"),
+    [
+        ([("a", {"x": 1})], [("a", {"x": 1})], [(0, 0, ())]),
+        ([("a", {"x": 1})], [("a", {"x": 2})], [(0, 0, ("x",))]),
+        ([("a", {"x": 1})], [("a", {"x": 2}), ("a", {"x": 1})], [(0, 1, ()), (None, 0, ())]),
+        ([("a", {})], [("b", {})], [(0, None, ()), (None, 0, ())]),
+        ([("a", {"x": CONTAINS})], [("a", {"x": "cabd"})], [(0, 0, ())]),
+        ([("a", {"x": IGNORE})], [("a", {})], [(0, 0, ())]),
+        ([("a", {"x": BROKEN})], [("a", {"x": "y"})], [(0, 0, ())]),
+        ([("a", None)], [("a", [1, 2])], [(0, 0, ())]),
+        ([], [], []),
+    ],
+)
+def test_calls_are_paired_by_tool_and_arguments(
+    expected: list[tuple[str, Row]], actual: list[tuple[str, Row]], pairs: list[tuple[object, ...]]
+) -> None:
+    wanted, made = ([{"name": name, "args": args} for name, args in side] for side in (expected, actual))
+    assert [tuple(pair) for pair in call_pairs(wanted, made)] == pairs
+
+
+def test_tools_count_errors_and_wrong_arguments() -> None:
+    call = {"name": "book_slot", "args": {"date": "x"}, "effect": "write", "error": "closed", "seconds": None}
+    transcript = {"turns": [turn(0, tool_calls=[call]), turn(1)], "expected": None}
+    (found,) = tool_figures(collected(entry(conversation("a", transcript=transcript))))
+    assert (found.calls, found.errors, found.p50) == (2, 1, 0.5)
+    assert found.wrong == [("date", 1), ("time", 1)] and found.effects == {"write": 2}
+
+
+def test_reasons_are_counted_with_examples() -> None:
+    entries = [entry(conversation(f"c{i}", None)) for i in range(20)]
+    found = {one.criterion: one for one in unscored(collected(*entries), entries)}
+    assert found["evaluation_status"].count == 20
+    assert found["evaluation_status"].examples == list(range(10))
+    assert found["tool_trajectory_avg_score"].count == 40
+
+
+def test_failures_are_grouped_and_their_records_cut_with_a_mark() -> None:
+    row = {"stage": "parse", "error_type": "ValueError", "record": "x" * 5000, "turn_index": None}
+    first, second = failure_groups([[{"stage": "check", "error_type": "odd"}, *[row] * 30]])
+    assert (first.stage, first.count, len(first.rows)) == ("parse", 30, 25)
+    assert len(first.rows[0]["record"]) == 4000 and first.rows[0]["record_cut"] == 1000
+    assert "turn_index" not in first.rows[0] and second.stage == "check"
+
+
+@pytest.mark.parametrize(
+    ("share", "text"),
+    [
+        (1.0, "100%"),
+        (0.999, "99.9%"),
+        (0.99999, "more than 99.9%"),
+        (0.0, "0%"),
+        (0.001, "0.1%"),
+        (0.0001, "less than 0.1%"),
+        (0.45, "45%"),
+        (1 - 1e-12, "100%"),
+    ],
+)
+def test_only_all_is_100_percent_and_only_none_is_0(share: float, text: str) -> None:
+    assert percent(share) == text

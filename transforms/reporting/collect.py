@@ -1,0 +1,152 @@
+"""Joins the rows of runs by conversation: the last revision counts."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, cast
+
+from turnwise.schemas.conversation_row import ConversationRow
+from turnwise.schemas.run import RunDocument
+from turnwise.transforms.review.choice import latest_revisions
+
+Row = dict[str, Any]
+"""A row of a table. Columns that another version of turnwise does not write are absent."""
+
+NO_ROW = "the run wrote no row of this conversation into conversations-*"
+_OF_CONVERSATION = frozenset(
+    ("run_id", "conversation_id", "eval_id", "app_version", "language", "tags", "revision", "event_time")
+)
+_ABSENT: Row = {**dict.fromkeys(ConversationRow.__annotations__), "tags": [], "harm": 0.0, "revision": 0}
+Key = tuple[str, "str | None", "str | None"]
+"""Conversation, case and app version: what joins scores with a conversation."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunRows:
+    """The rows of one run.
+
+    Attributes:
+        directory: Where its files are, as given.
+        document: Its `run.json`.
+        has_conversations: Whether it wrote `conversations-*`.
+        conversations: Rows of `conversations-*`.
+        scores: Rows of `scores-*`.
+        failures: Rows of `failures-*`.
+        metrics: Rows of `metrics_by_app_version`.
+    """
+
+    directory: str
+    document: RunDocument
+    has_conversations: bool
+    conversations: Iterable[Mapping[str, Any]]
+    scores: Iterable[Mapping[str, Any]]
+    failures: Iterable[Mapping[str, Any]]
+    metrics: Iterable[Mapping[str, Any]] = ()
+
+
+class VersionKey(NamedTuple):
+    """A column of the report: an app version of a run; "": the logs do not state it."""
+
+    run: int
+    app_version: str
+
+
+@dataclass(slots=True)
+class Entry:
+    """A conversation with its scores.
+
+    Attributes:
+        version: Its column.
+        row: Its row of `conversations-*`.
+        scores: Its score rows, without the columns of the conversation and without nulls.
+    """
+
+    version: VersionKey
+    row: ConversationRow
+    scores: list[Row] = field(default_factory=list)
+
+    @property
+    def identity(self) -> str:
+        """Conversation, case and version as one text."""
+        return "\0".join((self.row["conversation_id"], self.row["eval_id"] or "", *map(str, self.version)))
+
+
+@dataclass(frozen=True)
+class Collected:
+    """The conversations of some runs.
+
+    Attributes:
+        versions: The columns, in display order.
+        entries: The conversations.
+        failures: Run -> its rows of failures and findings.
+        units: Criterion -> unit of its values.
+        sampled_out: Run -> conversations about which the judge was not asked.
+    """
+
+    versions: list[VersionKey]
+    entries: list[Entry]
+    failures: list[list[Row]]
+    units: dict[str, str]
+    sampled_out: list[int]
+
+
+def collect(runs: Sequence[RunRows]) -> Collected:
+    """Reads the rows of runs and joins them."""
+    entries: list[Entry] = []
+    units: dict[str, str] = {}
+    sampled_out = []
+    for place, run in enumerate(runs):
+        entries += _joined(place, run)
+        rows = list(run.metrics)
+        units |= {row["criterion"]: row.get("unit") or "score" for row in rows}
+        sampled_out.append(
+            sum({row.get("app_version"): row.get("sampled_out") or 0 for row in rows}.values())
+        )
+    versions = sorted({entry.version for entry in entries}, key=_display_order)
+    return Collected(
+        versions, entries, [[dict(row) for row in run.failures] for run in runs], units, sampled_out
+    )
+
+
+def _display_order(key: VersionKey) -> tuple[bool, VersionKey]:
+    return not key.app_version, key
+
+
+def _joined(place: int, run: RunRows) -> list[Entry]:
+    """Returns the conversations of a run; of several with the same ids, the first holds the scores."""
+    rows = latest_revisions([cast("ConversationRow", {**_ABSENT, **row}) for row in run.conversations])
+    entries = [Entry(VersionKey(place, row["app_version"] or ""), row) for row in rows]
+    found = {_key(entry.row): entry for entry in reversed(entries)}
+    latest: dict[Key, int] = {}
+    for score in run.scores:
+        key, revision = _key(score), score.get("revision") or 0
+        if key not in found:
+            found[key] = _without_row(place, score)
+            entries.append(found[key])
+        if revision > latest.get(key, 0):
+            latest[key] = revision
+            found[key].scores.clear()
+        if revision == latest.get(key, 0):
+            found[key].scores.append(_compact(score))
+    return entries
+
+
+def _key(row: Mapping[str, Any]) -> Key:
+    return row["conversation_id"], row.get("eval_id"), row.get("app_version")
+
+
+def _without_row(place: int, score: Mapping[str, Any]) -> Entry:
+    known = {name: score.get(name) for name in _OF_CONVERSATION & score.keys()}
+    row = cast("ConversationRow", {**_ABSENT, **known, "reason": NO_ROW, "harm_term": "undecided"})
+    return Entry(VersionKey(place, row["app_version"] or ""), row)
+
+
+def _compact(score: Mapping[str, Any]) -> Row:
+    return {
+        name: value for name, value in score.items() if value is not None and name not in _OF_CONVERSATION
+    }
+
+
+def turns_of(row: ConversationRow) -> list[Row]:
+    """Returns the turns of a transcript; none if it was not written."""
+    transcript = row["transcript"]
+    return transcript["turns"] if transcript else []

@@ -1,0 +1,167 @@
+"""The table of criteria: figures by version, with intervals."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from math import sqrt
+
+from turnwise.schemas.report.figures import CriterionRow, Figure
+from turnwise.transforms.criteria import CRITERIA
+from turnwise.transforms.reporting.collect import Collected, Entry, Row, VersionKey
+from turnwise.transforms.scoring.verdict import STATUS
+from turnwise.transforms.statistics.distributions import t_quantile
+from turnwise.transforms.statistics.proportions import wilson_interval
+
+_SHARE = (0.0, 1.0)
+_MOST_TURNS = 50
+
+
+@dataclass
+class _Sum:
+    """Scores of one criterion, one level and one version."""
+
+    unscored: int = 0
+    passed: int = 0
+    failed: int = 0
+    values: list[float] = field(default_factory=list)
+
+    def add(self, value: float | None, outcome: str | None, special: Sequence[float] = ()) -> None:
+        if value is None:
+            self.unscored += 1
+        elif value not in special:
+            self.values.append(value)
+        self.passed += outcome == "PASS"
+        self.failed += outcome == "FAIL"
+
+    @property
+    def mean(self) -> float | None:
+        return sum(self.values) / len(self.values) if self.values else None
+
+    @property
+    def share(self) -> float | None:
+        decided = self.passed + self.failed
+        return self.passed / decided if decided else None
+
+    @property
+    def shown(self) -> float | None:
+        return self.mean if self.share is None else self.share
+
+
+Sums = dict[tuple[str, bool, VersionKey], _Sum]
+"""(criterion, whether it is of whole conversations, version) -> sum."""
+
+
+def criterion_rows(collected: Collected) -> list[CriterionRow]:
+    """Returns the rows of the table: verdicts first, then the criteria in the order of their scores."""
+    sums, turns = _sums(collected.entries), _sums_by_turn(collected.entries)
+    errors = _errors(collected.failures)
+    names = dict.fromkeys([STATUS, *(name for name, _, _ in sums)])
+    return [_row(name, collected, sums, turns, errors) for name in names]
+
+
+def _sums(entries: Iterable[Entry]) -> Sums:
+    sums: Sums = {}
+    for entry in entries:
+        verdict = entry.row["verdict"]
+        value = {"PASS": 1.0, "FAIL": 0.0}.get(verdict or "")
+        sums.setdefault((STATUS, True, entry.version), _Sum()).add(value, verdict)
+        for score in entry.scores:
+            key = (score["criterion"], "turn_index" not in score, entry.version)
+            sums.setdefault(key, _Sum()).add(*_value(score))
+    return sums
+
+
+def _value(score: Row) -> tuple[float | None, str | None, Sequence[float]]:
+    kind = CRITERIA.get(score["criterion"])
+    return score.get("value"), score.get("outcome"), kind.special_values if kind else ()
+
+
+def _sums_by_turn(entries: Iterable[Entry]) -> dict[tuple[str, VersionKey], dict[int, _Sum]]:
+    sums: dict[tuple[str, VersionKey], dict[int, _Sum]] = {}
+    for entry in entries:
+        for score in entry.scores:
+            turn = score.get("turn_index")
+            if turn is not None and 0 <= turn < _MOST_TURNS:
+                own = sums.setdefault((score["criterion"], entry.version), {})
+                own.setdefault(turn, _Sum()).add(*_value(score))
+    return sums
+
+
+def _errors(failures: Sequence[Sequence[Row]]) -> Counter[tuple[str, VersionKey]]:
+    return Counter(
+        (row["criterion"], VersionKey(place, row.get("app_version") or ""))
+        for place, rows in enumerate(failures)
+        for row in rows
+        if row.get("stage") == "score" and row.get("criterion")
+    )
+
+
+def _row(
+    name: str,
+    collected: Collected,
+    sums: Sums,
+    turns: dict[tuple[str, VersionKey], dict[int, _Sum]],
+    errors: Counter[tuple[str, VersionKey]],
+) -> CriterionRow:
+    is_whole = _shows_conversations(name, collected, sums)
+    own = [sums.get((name, is_whole, version)) for version in collected.versions]
+    has_outcomes = any(one is not None and one.share is not None for one in own)
+    scale = _SHARE if has_outcomes else _scale(name)
+    figures = [
+        None
+        if one is None
+        else _figure(one, has_outcomes, scale, turns.get((name, version), {}), errors[name, version])
+        for one, version in zip(own, collected.versions, strict=True)
+    ]
+    low, high = scale or (None, None)
+    level = "conversation" if is_whole else "turn"
+    return CriterionRow(name, collected.units.get(name, "score"), level, low, high, figures)
+
+
+def _shows_conversations(name: str, collected: Collected, sums: Sums) -> bool:
+    """Scores are shown by conversation, latencies and counts by turn, as in the table of a run."""
+    wanted = name == STATUS or _scale(name) is not None
+    is_there = any((name, wanted, version) in sums for version in collected.versions)
+    return wanted if is_there else not wanted
+
+
+def _scale(name: str) -> tuple[float, float] | None:
+    kind = CRITERIA.get(name)
+    return kind.scale if kind else _SHARE
+
+
+def _figure(
+    own: _Sum, has_outcomes: bool, scale: tuple[float, float] | None, turns: dict[int, _Sum], errors: int
+) -> Figure:
+    interval = wilson_interval(own.passed, own.passed + own.failed) if has_outcomes else _mean_interval(own)
+    low, high = interval or (None, None)
+    if low is not None and high is not None:
+        lowest, highest = scale or (0.0, high)
+        low, high = max(lowest, low), min(highest, high)
+    by_turn = [
+        (one.shown, len(one.values) + one.unscored)
+        for one in (turns.get(i, _Sum()) for i in range(max(turns, default=-1) + 1))
+    ]
+    return Figure(
+        count=len(own.values) + own.unscored,
+        scored=len(own.values),
+        unscored=own.unscored,
+        errors=errors,
+        passed=own.passed,
+        failed=own.failed,
+        mean=own.mean,
+        share=own.share,
+        low=low,
+        high=high,
+        by_turn=by_turn,
+    )
+
+
+def _mean_interval(own: _Sum) -> tuple[float, float] | None:
+    """Returns Student's 95 % interval of the mean; None for fewer than two values."""
+    mean, count = own.mean, len(own.values)
+    if mean is None or count < 2:
+        return None
+    variance = sum((value - mean) ** 2 for value in own.values) / (count - 1)
+    half = t_quantile(0.975, count - 1) * sqrt(variance / count)
+    return mean - half, mean + half

@@ -1,0 +1,142 @@
+"""The first screen in words: what cannot be relied on, the verdicts, and the balance of records."""
+
+from collections.abc import Iterator, Sequence
+
+from turnwise.schemas.comparison import Comparison
+from turnwise.schemas.report.document import ReportRun, ReportVersion, Sentence
+from turnwise.schemas.report.figures import CriterionRow, Figure
+from turnwise.schemas.run import RunDocument
+from turnwise.transforms.scoring.verdict import STATUS
+
+LEAST_COVERAGE = 0.95
+_TONES = {"better": "better", "worse": "worse"}
+
+
+def problem_sentences(run: ReportRun, versions: Sequence[ReportVersion]) -> Iterator[Sentence]:
+    """Yields why a run cannot be relied on: gates, lost records, too few verdicts, no transcripts."""
+    name = run.run_id
+    if run.exit_status:
+        why = "; ".join(run.problems) or "it does not say why"
+        yield _problem(f"{name} ended with exit status {run.exit_status}: {why}.")
+    lost = _count(run, "lost_records"), _count(run, "lost_conversations"), _count(run, "lost_cases")
+    if any(lost):
+        what = ("record", "conversation", "eval case")
+        parts = [_counted(number, noun) for number, noun in zip(lost, what, strict=True) if number]
+        yield _problem(f"{name} lost {_listed(parts)}; they are in no figure.")
+    decided = sum(version.passed + version.failed for version in versions)
+    everything = sum(version.conversations for version in versions) + _count(run, "lost_conversations")
+    if everything and decided / everything < LEAST_COVERAGE:
+        yield _problem(
+            f"{name}: only {decided} of {_counted(everything, 'conversation')} have a verdict "
+            f"({percent(decided / everything)}); nothing is known of the others."
+        )
+    if not run.has_transcripts:
+        yield _problem(f"{name} wrote no transcripts, so that no conversation of it can be read here.")
+
+
+def _problem(text: str) -> Sentence:
+    return Sentence(text, "problem")
+
+
+def _count(run: ReportRun, name: str) -> int:
+    number = run.counts.get(name)
+    return number if isinstance(number, int) else 0
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def _listed(parts: Sequence[str]) -> str:
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
+
+
+def percent(share: float) -> str:
+    """Returns a share as a percentage; 100% and 0% only if it is exactly that, but for errors of rounding."""
+    share = round(share, 9)
+    if 0.995 < share < 1:
+        return f"{share:.1%}" if share < 0.9995 else "more than 99.9%"
+    if 0 < share < 0.005:
+        return f"{share:.1%}" if share >= 0.0005 else "less than 0.1%"
+    return f"{share:.0%}"
+
+
+def verdict_sentences(
+    rows: Sequence[CriterionRow], versions: Sequence[ReportVersion], comparisons: Sequence[Comparison]
+) -> Iterator[Sentence]:
+    """Yields one sentence a criterion: of the difference between versions, or of the only version."""
+    for comparison in comparisons:
+        yield from (Sentence(note, "neutral") for note in comparison.notes)
+        for one in comparison.criteria:
+            yield Sentence(one.sentence, _TONES.get(one.overall.word, "neutral"), one.criterion)
+    if not comparisons:
+        for row in rows:
+            yield from _figure_sentences(row, versions)
+
+
+def _figure_sentences(row: CriterionRow, versions: Sequence[ReportVersion]) -> Iterator[Sentence]:
+    for version, figure in zip(versions, row.figures, strict=True):
+        if figure is not None and (figure.share is not None or row.name == STATUS):
+            yield Sentence(f"{version.name}: {_outcome_text(row, figure)}.", "neutral", row.name)
+
+
+def _outcome_text(row: CriterionRow, figure: Figure) -> str:
+    what = _counted(figure.passed + figure.failed, row.level)
+    name = "" if row.name == STATUS else f" {row.name}"
+    rest = f"; {figure.unscored:,} not decided" if row.name == STATUS else f"; {figure.unscored:,} not scored"
+    rest = rest if figure.unscored else ""
+    if figure.share is None or figure.low is None or figure.high is None:
+        return f"no conversation has a verdict{rest}"
+    interval = f"{percent(figure.share)}, {percent(figure.low)} to {percent(figure.high)}"
+    return f"{figure.passed:,} of {what} passed{name} ({interval}){rest}"
+
+
+def coverage_sentence(
+    run: ReportRun, versions: Sequence[ReportVersion], unscored: int, scores: int
+) -> Sentence:
+    """Returns the balance of a run: what came in, and what became of all of it.
+
+    Args:
+        run: The run.
+        versions: Its versions.
+        unscored: Scores without a value.
+        scores: All scores.
+    """
+    passed, failed, undecided = (
+        sum(getattr(version, name) for version in versions) for name in ("passed", "failed", "undecided")
+    )
+    lost = _count(run, "lost_conversations")
+    records = _counted(_count(run, "records"), "record")
+    text = (
+        f"{records} = {_count(run, 'parsed_records'):,} read + {_count(run, 'lost_records'):,} lost. "
+        f"{_counted(passed + failed + undecided + lost, 'conversation')} = {passed:,} passed "
+        f"+ {failed:,} failed + {undecided:,} not decided + {lost:,} lost. "
+        f"{_counted(scores, 'score')} = {scores - unscored:,} with a value + {unscored:,} not scored."
+    )
+    return Sentence(f"{run.run_id}: {text}{_judge_text(run)}", "neutral")
+
+
+def _judge_text(run: ReportRun) -> str:
+    parts = [f"Judge: {run.judge.get('model') or run.judge.get('backend') or 'none'}"]
+    usage = run.judge.get("usage")
+    if isinstance(usage, dict):
+        unusable = sum(sum((own.get("unusable") or {}).values()) for own in usage.values())
+        parts.append(f"{unusable:,} unusable answers")
+    parts.append(f"{run.sampled_out:,} conversations sampled out")
+    return f" {', '.join(parts)}."
+
+
+def report_run(directory: str, document: RunDocument, has_transcripts: bool, sampled_out: int) -> ReportRun:
+    """Returns what a report says about a run."""
+    return ReportRun(
+        run_id=document.run_id,
+        directory=directory,
+        create_time=document.create_time,
+        exit_status=document.exit_status,
+        problems=document.problems,
+        counts=document.counts,
+        criteria=document.criteria,
+        judge=document.judge,
+        has_transcripts=has_transcripts,
+        sampled_out=sampled_out,
+    )
