@@ -22,6 +22,7 @@ from turnwise.transforms.matching.cases import CaseIndex, match_case
 from turnwise.transforms.matching.sample import Sample
 from turnwise.transforms.metrics.rows import failure_rows, slice_rows, turn_rows, version_rows
 from turnwise.transforms.metrics.state import MetricsState, add_conversation
+from turnwise.transforms.review.choice import to_read
 from turnwise.transforms.scoring.conversation import ScoredConversation
 from turnwise.transforms.scoring.inferred_effects import GuessCounts
 
@@ -95,7 +96,9 @@ class Collected:
         counts = run_counts(self._counts)
         places = (self._missed, self._lost_places, self._unused)
         problems = gate_problems(self._settings, counts, versions, *places)
-        figures = Figures(counts, usage, guesses_by_tool(dict(self._guesses.items())))
+        figures = Figures(
+            counts, usage, guesses_by_tool(dict(self._guesses.items())), to_read=to_read(self._conversations)
+        )
         has_failed = any(row["evaluation_status"] == "FAIL" for row in self._results)
         return RunResult(
             run_id=run_id,

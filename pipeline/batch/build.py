@@ -7,7 +7,7 @@ import apache_beam as beam
 from apache_beam.metrics.metric import Metrics
 from apache_beam.pvalue import PCollection
 
-from turnwise.pipeline.io.directory import AGGREGATED, SINGLE_FILES
+from turnwise.pipeline.io.directory import AGGREGATED, READING_LIST, SINGLE_FILES
 from turnwise.pipeline.io.run_files import Sink
 from turnwise.pipeline.io.sources import Source
 from turnwise.pipeline.report.counts import failure_counters
@@ -21,7 +21,8 @@ from turnwise.transforms.beam.judge_turns import JudgeTurns
 from turnwise.transforms.beam.match import USED, MatchCases, count_unused_cases
 from turnwise.transforms.beam.metrics import MetricsFn
 from turnwise.transforms.beam.parse import FAILURES, JoinSessions, ParseConversations, ParseEvalCases
-from turnwise.transforms.beam.score_turns import ROW_TABLES, STATISTICS, ScoreTurns
+from turnwise.transforms.beam.reading_list import ToReadFn
+from turnwise.transforms.beam.score_turns import ROW_TABLES, STATISTICS, TO_READ, ScoreTurns
 from turnwise.transforms.ces.aggregates import VersionSums, aggregated_metrics
 from turnwise.transforms.formats.events import may_hold_events
 from turnwise.transforms.formats.readers import CaseReader, LogReader
@@ -52,16 +53,19 @@ def build(root: beam.Pipeline, logs: Source, cases: Source | None, settings: Run
         joined = parsed.events | "JoinSessions" >> JoinSessions()
         parts[SESSIONS] = joined.conversations
         failures.append(joined.failures)
-    states, used = [], []
+    states, used, to_read = [], [], []
     for part, conversations in parts.items():
         matched = conversations | f"MatchCases{part}" >> MatchCases(eval_cases)
         scored = matched["matched"] | f"ScoreTurns{part}" >> _scoring(settings)
         for table in ROW_TABLES:
             sink.write_table(scored[table], table, part)
         used.append(matched[USED])
+        to_read.append(scored[TO_READ])
         states.append(scored[STATISTICS] | f"Metrics{part}" >> beam.CombinePerKey(MetricsFn()))
         failures += [matched[FAILURES], scored[FAILURES]]
     _write_metrics(states, settings, sink)
+    chosen = to_read | "AllToRead" >> beam.Flatten() | "ToRead" >> beam.CombineGlobally(ToReadFn())
+    sink.write_document(chosen, READING_LIST)
     if eval_cases is not None:
         count_unused_cases(eval_cases, used)
     rows = failures | "Failures" >> beam.Flatten() | "FailureRows" >> beam.Map(_counted, settings.run.run_id)

@@ -10,7 +10,7 @@ import apache_beam as beam
 from apache_beam.runners.runner import PipelineResult
 
 from turnwise.pipeline.batch.counters import counters, judge_usage
-from turnwise.pipeline.io.directory import read_rows, write_run_file
+from turnwise.pipeline.io.directory import READING_LIST, read_rows, take_document, write_run_file
 from turnwise.pipeline.io.sinks.base import find_service
 from turnwise.pipeline.io.terminal import LONGEST_LINE, complain, printable, say
 from turnwise.pipeline.report.counts import RunCounts, guesses_by_tool, run_counts
@@ -20,6 +20,7 @@ from turnwise.pipeline.report.missed import lost_places, missed_conversations, n
 from turnwise.pipeline.report.summary import Figures, summary_text
 from turnwise.pipeline.settings.run import RunSettings
 from turnwise.pipeline.store.urls import is_store_url, shown_url
+from turnwise.schemas.conversation_row import ConversationRow
 from turnwise.schemas.rows import MetricsByAppVersionRow
 from turnwise.schemas.values import JsonObject
 
@@ -29,7 +30,9 @@ def report_batch(settings: RunSettings, result: PipelineResult) -> int:
     table = read_rows(settings.output, "metrics_by_app_version", settings.output_format)
     rows = cast("list[MetricsByAppVersionRow]", table)
     counts = counters(result)
-    return report(settings, Figures(run_counts(counts), judge_usage(result), guesses_by_tool(counts)), rows)
+    to_read = take_document(settings.output, READING_LIST).get("conversations", ())
+    usage, guesses = judge_usage(result), guesses_by_tool(counts)
+    return report(settings, Figures(run_counts(counts), usage, guesses, to_read=to_read), rows)
 
 
 def report(settings: RunSettings, figures: Figures, rows: Sequence[MetricsByAppVersionRow]) -> int:
@@ -40,7 +43,7 @@ def report(settings: RunSettings, figures: Figures, rows: Sequence[MetricsByAppV
         figures: Figures of the run.
         rows: Rows of `metrics_by_app_version` over the whole run.
     """
-    counts, usage, guesses, unread = figures
+    counts, usage, guesses, unread, to_read = figures
     missed = partial(missed_conversations, settings.output, settings.output_format)
     lost = partial(lost_places, settings.output, settings.output_format)
     problems = gate_problems(settings, counts, rows, missed, lost)
@@ -55,8 +58,19 @@ def report(settings: RunSettings, figures: Figures, rows: Sequence[MetricsByAppV
         complain(problem)
     status = 1 if problems else 0
     document = _run_document(settings, counts, usage, problems, status) | {"replaced_in_store": replaced}
-    write_run_file(settings.output, document | {"guessed_tools": guesses, "unread": list(unread)})
+    more = {
+        "guessed_tools": guesses,
+        "unread": list(unread),
+        "to_read": None if to_read is None else list(map(_to_read, to_read)),
+    }
+    write_run_file(settings.output, document | more)
     return status
+
+
+def _to_read(row: ConversationRow) -> JsonObject:
+    """Returns what `run.json` says of a conversation to read."""
+    names = ("conversation_id", "app_version", "eval_id", "verdict", "why", "harm", "harm_term", "cluster")
+    return {name: row[name] for name in names}  # type: ignore[literal-required]
 
 
 def _replaced(settings: RunSettings, results: int) -> tuple[int | None, str]:

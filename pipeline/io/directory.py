@@ -1,6 +1,7 @@
 """Manages the output directory of a run on any filesystem that Beam supports."""
 
 import fcntl
+import json
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -17,12 +18,15 @@ from turnwise.schemas.values import JsonObject
 
 SINGLE_FILES = ("metrics_by_app_version", "metrics_by_turn", "metrics_by_slice")
 AGGREGATED = "aggregated_metrics"
+READING_LIST = "to_read"
+"""Document of a batch that becomes a part of `run.json`."""
 RUN_FILE = "run.json"
 PROGRESS_FILE = "progress.sqlite"
 ALERTS_FILE = "alerts.jsonl"
 _OURS = (
-    r"(scores|results|conversations|failures)-\d{5}(-of-\d{5})?\.(SUFFIX)|progress\.sqlite(-wal|-shm)?|alerts\.jsonl"
-    r"|metrics_by_(app_version|turn|slice)\.(SUFFIX)|aggregated_metrics\.json|run\.json"
+    r"(scores|results|conversations|failures)-\d{5}(-of-\d{5})?\.(SUFFIX)"
+    r"|progress\.sqlite(-wal|-shm)?|alerts\.jsonl"
+    r"|metrics_by_(app_version|turn|slice)\.(SUFFIX)|(aggregated_metrics|to_read|run)\.json"
     r"|[a-z_.]+\.[0-9a-f]{32}\.partial|report\.html|\d{3,}\.js"
 )
 
@@ -55,7 +59,8 @@ def _waits(partial: str, place: str) -> bool:
 
 def earlier_files(directory: str) -> list[str]:
     """Returns the files of an earlier run in a directory, finished or not."""
-    names = [f"{name}*" for name in (*TABLES, AGGREGATED, RUN_FILE, PROGRESS_FILE, ALERTS_FILE)]
+    names = [f"{name}*" for name in (*TABLES, AGGREGATED, READING_LIST, RUN_FILE)]
+    names += [f"{name}*" for name in (PROGRESS_FILE, ALERTS_FILE)]
     names += [REPORT_FILE, f"{REPORT_DATA}/*"]
     found = FileSystems.match([FileSystems.join(directory, name) for name in names])
     paths = [file.path for result in found for file in result.metadata_list]
@@ -92,6 +97,15 @@ def check_directory(directory: str, overwrite: bool) -> None:
 def write_run_file(directory: str, document: JsonObject) -> None:
     """Writes `run.json`; its presence marks a finished run."""
     publish(directory, [(write_partial(directory, RUN_FILE, document_content(document)), RUN_FILE)])
+
+
+def take_document(directory: str, name: str) -> JsonObject:
+    """Reads `NAME.json` and removes it."""
+    path = FileSystems.join(directory, f"{name}.json")
+    with FileSystems.open(path) as file:
+        document: JsonObject = json.loads(file.read())
+    FileSystems.delete([path])
+    return document
 
 
 def read_rows(directory: str, table: str, output_format: str) -> list[JsonObject]:

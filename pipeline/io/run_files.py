@@ -11,6 +11,7 @@ from apache_beam.utils.windowed_value import WindowedValue
 
 from turnwise.pipeline.io.directory import (
     AGGREGATED,
+    READING_LIST,
     SINGLE_FILES,
     clear_partial_files,
     partial_path,
@@ -151,9 +152,10 @@ class _PublishFn(beam.DoFn):
         for table in TABLES:
             parts = [part for part in written if part.table == table]
             files += self._single_file(table, parts) if table in SINGLE_FILES else self._shards(table, parts)
-        aggregated = next((part.rows[0] for part in written if part.table == AGGREGATED), {})
-        name = f"{AGGREGATED}.json"
-        files.append((write_partial(self._directory, name, document_content(aggregated)), name))
+        for name in (AGGREGATED, READING_LIST):
+            document = next((part.rows[0] for part in written if part.table == name), {})
+            content = document_content(document)
+            files.append((write_partial(self._directory, name, content), f"{name}.json"))
         publish(self._directory, files)
         clear_partial_files(self._directory)
 

@@ -5,8 +5,10 @@ from typing import NamedTuple
 
 from turnwise.pipeline.report.counts import RunCounts
 from turnwise.pipeline.report.judge import UsageByModel, judge_text
+from turnwise.pipeline.report.reading import reading_text
 from turnwise.pipeline.report.table import balance_text, custom_text, guesses_text, idle_text, version_table
 from turnwise.pipeline.settings.run import RunSettings
+from turnwise.schemas.conversation_row import ConversationRow
 from turnwise.schemas.rows import MetricsByAppVersionRow
 from turnwise.schemas.values import JsonObject
 
@@ -19,12 +21,14 @@ class Figures(NamedTuple):
         usage: Usage of judges.
         guesses: The tools whose effect was guessed.
         unread: Incomplete ends of a stream's input that were not read, one line each.
+        to_read: The conversations to read first, in order; None: not chosen.
     """
 
     counts: RunCounts
     usage: UsageByModel
     guesses: JsonObject
     unread: Sequence[str] = ()
+    to_read: Sequence[ConversationRow] | None = None
 
 
 def summary_text(settings: RunSettings, figures: Figures, rows: Sequence[MetricsByAppVersionRow]) -> str:
@@ -40,6 +44,7 @@ def summary_text(settings: RunSettings, figures: Figures, rows: Sequence[Metrics
         version_table(rows, settings.criteria_names, counts["failures_by_version"])
         if rows
         else "no conversation was scored",
+        reading_text(figures.to_read or ()),
         f"\n{balance_text(counts)}",
         judge_text(settings, figures.usage, rows),
         idle_text(settings.criteria, rows) if rows else "",

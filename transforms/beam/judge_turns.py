@@ -18,6 +18,7 @@ from turnwise.transforms.beam.parse import FAILURES
 from turnwise.transforms.beam.score_turns import (
     ROW_TABLES,
     STATISTICS,
+    TO_READ,
     BundleSums,
     Emitter,
     ScoringDoFn,
@@ -123,6 +124,6 @@ class JudgeTurns(beam.PTransform[PCollection[Sample], DoOutputsTuple]):
         self._selection, self._run, self._settings = selection, run, settings
 
     def expand(self, matched: "PCollection[Sample]") -> Any:
-        """Returns keyed sums, lists of rows of scores, results and conversations, and failures."""
+        """Returns keyed sums, lists of rows by table, conversations to read, and failures."""
         judge = JudgeFn(self._selection, self._run, self._settings, BundleSums())
-        return matched | "Judge" >> beam.ParDo(judge).with_outputs(STATISTICS, *ROW_TABLES, FAILURES)
+        return matched | "Judge" >> beam.ParDo(judge).with_outputs(STATISTICS, *ROW_TABLES, TO_READ, FAILURES)

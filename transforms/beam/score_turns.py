@@ -20,6 +20,7 @@ from turnwise.transforms.criteria.calls.base import UsesToolEffects
 from turnwise.transforms.evaluation.conversation import EvaluatedConversation, decide
 from turnwise.transforms.matching.sample import Sample
 from turnwise.transforms.metrics.state import MetricsState, add_conversation
+from turnwise.transforms.review.choice import ReadingList
 from turnwise.transforms.scoring.conversation import ScoredConversation, score_conversation
 from turnwise.transforms.scoring.inferred_effects import GuessCounts
 
@@ -27,6 +28,7 @@ STATISTICS = "statistics"
 SCORES = "scores"
 RESULTS = "results"
 CONVERSATIONS = "conversations"
+TO_READ = "to_read"
 
 ROW_TABLES = (SCORES, RESULTS, CONVERSATIONS)
 """Tables with rows of single conversations."""
@@ -62,6 +64,7 @@ class BundleSums:
         self._scores: list[ScoreRow] = []
         self._results: list[ResultRow] = []
         self._conversations: list[ConversationRow] = []
+        self._to_read = ReadingList()
 
     def give(self, evaluated: EvaluatedConversation, timestamp: Timestamp | None) -> list[Any]:
         """Returns the failures of criteria, and the rows when there are enough."""
@@ -77,10 +80,11 @@ class BundleSums:
         return outputs
 
     def finish(self) -> list[Any]:
-        """Returns the remaining rows, and the sums by app version."""
+        """Returns the remaining rows, the sums by app version, and the conversations to read."""
         outputs: list[tuple[str, Any]] = [(STATISTICS, entry) for entry in self._sums.items()]
         if self._results:
             outputs += self._taken()
+        outputs += [(TO_READ, row) for row in self._to_read.rows()]
         return [TaggedOutput(tag, GlobalWindows.windowed_value(value)) for tag, value in outputs]
 
     def _taken(self) -> list[tuple[str, Any]]:
@@ -90,6 +94,7 @@ class BundleSums:
             (RESULTS, self._results),
             (CONVERSATIONS, self._conversations),
         ]
+        self._to_read.add(self._conversations)
         self._scores, self._results, self._conversations = [], [], []
         return rows
 
@@ -161,7 +166,7 @@ class ScoreTurns(beam.PTransform[PCollection[Sample], DoOutputsTuple]):
         self._criteria, self._run = criteria, run
 
     def expand(self, matched: "PCollection[Sample]") -> Any:
-        """Returns keyed sums, lists of rows of scores, results and conversations, and failures."""
+        """Returns keyed sums, lists of rows by table, conversations to read, and failures."""
         return matched | "Score" >> beam.ParDo(_MeasureFn(self._criteria, self._run)).with_outputs(
-            STATISTICS, *ROW_TABLES, FAILURES
+            STATISTICS, *ROW_TABLES, TO_READ, FAILURES
         )

@@ -8,6 +8,7 @@ from turnwise.transforms.text.times import time_seconds
 
 MOST_READ = 10
 MOST_OF_A_CLUSTER = 3
+_MOST_KEPT = 256
 
 
 def reading_key(row: ConversationRow) -> tuple[float, float, str, str, str]:
@@ -44,6 +45,28 @@ def to_read(
             taken[row["cluster"]] += 1
             chosen.append(row)
     return chosen
+
+
+class ReadingList:
+    """The conversations of a part of a run to read first, without transcripts; lists of parts can be joined.
+
+    The list of a whole is the list of its parts' lists: a row that is chosen from the whole is chosen from
+    its part, too, where fewer rows stand before it.
+    """
+
+    def __init__(self, rows: Iterable[ConversationRow] = ()) -> None:
+        self._rows: list[ConversationRow] = []
+        self.add(rows)
+
+    def add(self, rows: Iterable[ConversationRow]) -> None:
+        """Adds rows; at most some hundreds are kept."""
+        self._rows += [{**row, "transcript": None} for row in rows if row["harm"] > 0]
+        if len(self._rows) > _MOST_KEPT:
+            self._rows = to_read(self._rows)
+
+    def rows(self) -> list[ConversationRow]:
+        """Returns the chosen rows in the order of reading."""
+        return to_read(self._rows)
 
 
 def cluster_sizes(rows: Iterable[ConversationRow]) -> dict[str, int]:

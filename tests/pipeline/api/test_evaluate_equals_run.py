@@ -10,7 +10,8 @@ import pytest
 import turnwise as api
 
 DATA = Path(__file__).parents[3] / "../shared/data"
-TABLES = ("scores", "results", "metrics_by_app_version", "metrics_by_turn", "metrics_by_slice", "failures")
+METRICS = ("metrics_by_app_version", "metrics_by_turn", "metrics_by_slice")
+TABLES = ("scores", "results", "conversations", *METRICS, "failures")
 OF_RUN = ("run_id", "createTime", "evaluationRun")
 MATCH = "final_response_match_v2"
 Compare = Callable[..., tuple[Any, Any]]

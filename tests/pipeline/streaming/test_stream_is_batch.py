@@ -52,12 +52,17 @@ def told(run):
         for row in run.rows("failures")
     ]
     results = [(row["displayName"], row.get("evaluationStatus")) for row in run.rows("results")]
+    reading = [
+        tuple(row[key] for key in ("conversation_id", "app_version", "verdict", "harm", "why", "transcript"))
+        for row in run.rows("conversations")
+    ]
     counts = run.document("run.json")["counts"]
     return {
         **{
             name: sorted(rows, key=repr)
             for name, rows in (("scores", scores), ("failures", failures), ("results", results))
         },
+        "reading": sorted(reading, key=repr),
         "counts": {key: counts[key] for key in COUNTED},
         "totals": run.document("aggregated_metrics.json"),
     }
