@@ -42,6 +42,7 @@ STEPS = [
     *("MatchCases", "ScoreTurns", "Metrics", "MatchCasesSessions", "ScoreTurnsSessions", "MetricsSessions"),
     *("GivenCases", "UsedCases0", "UsedCases1", "AllUses", "UsesOfCase", "CountUnusedCases"),
     *("AllMetrics", "MetricsOfRun", "GatherMetrics", "MetricRows", "Failures", "FailureRows"),
+    *("AllToRead", "ToRead"),
 ]
 
 
