@@ -7,9 +7,16 @@ from typing import Literal
 
 import msgspec
 
-from turnwise.schemas.difference import Difference, JudgeNoise, QuantileRatio, TurnDifference, Undecided, Word
+from turnwise.schemas.difference import (
+    ComparisonWord,
+    JudgeNoise,
+    QuantileRatio,
+    TurnDifference,
+    Undecided,
+    VersionDifference,
+)
 
-Measure = Literal["pass_rate", "mean"]
+ComparedMeasure = Literal["pass_rate", "mean"]
 FlipKind = Literal["gained", "lost", "newly_undecided", "newly_decided"]
 PairedBy = Literal["eval_id", "conversation_id", "task", "nothing"]
 
@@ -93,7 +100,7 @@ class CriterionComparison(msgspec.Struct, frozen=True, kw_only=True):
         only_a: Cases with a value in A alone.
         only_b: Cases with a value in B alone.
         unpaired: The same criterion over all conversations, pairs or not; None: it is the overall difference.
-        mean: Difference of the mean values beside that of the outcomes; None: the values say no more.
+        mean: VersionDifference of the mean values beside that of the outcomes; None: the values say no more.
         undecided: What is undecided, in three ways; None: nothing is.
         quantiles: Of latencies and counts.
         turns: By turn index, where turns have scores of their own.
@@ -102,11 +109,11 @@ class CriterionComparison(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     criterion: str
-    measure: Measure
+    measure: ComparedMeasure
     unit: str
     better_is: Literal["more", "less", "neither"]
     threshold: float | None
-    overall: Difference
+    overall: VersionDifference
     p_adjusted: float | None
     mid_p: float | None = None
     effect: float | None = None
@@ -117,8 +124,8 @@ class CriterionComparison(msgspec.Struct, frozen=True, kw_only=True):
     both_fail: int | None = None
     only_a: int = 0
     only_b: int = 0
-    unpaired: Difference | None = None
-    mean: Difference | None = None
+    unpaired: VersionDifference | None = None
+    mean: VersionDifference | None = None
     undecided: Undecided | None = None
     quantiles: list[QuantileRatio] = []
     turns: list[TurnDifference] = []
@@ -140,7 +147,7 @@ class SliceDifference(msgspec.Struct, frozen=True, kw_only=True):
 
     slice: str
     criterion: str
-    difference: Difference
+    difference: VersionDifference
     shrunk: float | None
     q: float | None
     stands_out: bool
@@ -227,4 +234,4 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     flips: list[Flip]
     ruler: list[RulerChange]
     notes: list[str]
-    word: Word | None
+    word: ComparisonWord | None

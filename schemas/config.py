@@ -20,6 +20,7 @@ DEFAULT_CRITERIA: JsonObject = {
     "expectations_met": {},
     "turn_latency": {},
     "tool_call_latency": {},
+    "recorded_reward": {},
 }
 
 

@@ -8,7 +8,7 @@ from typing import Literal
 
 import msgspec
 
-Word = Literal["better", "worse", "not worse", "same", "cannot tell", "differs"]
+ComparisonWord = Literal["better", "worse", "not worse", "same", "cannot tell", "differs"]
 """What may be said of B against A; `differs`: a difference of a criterion that has no better side."""
 
 
@@ -19,7 +19,7 @@ class Bounds(msgspec.Struct, frozen=True):
     high: float
 
 
-class Difference(msgspec.Struct, frozen=True, kw_only=True):
+class VersionDifference(msgspec.Struct, frozen=True, kw_only=True):
     """One difference and what may be said about it.
 
     Attributes:
@@ -46,7 +46,7 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
     difference: float | None = None
     interval: Bounds | None = None
     p: float | None = None
-    word: Word = "cannot tell"
+    word: ComparisonWord = "cannot tell"
     detectable: float | None = None
     pairs_needed: int | None = None
     method: str = ""
@@ -71,7 +71,7 @@ class UndecidedReading(msgspec.Struct, frozen=True, kw_only=True):
     difference: float | None
     interval: Bounds | None
     p: float | None
-    word: Word
+    word: ComparisonWord
 
 
 class Undecided(msgspec.Struct, frozen=True, kw_only=True):
@@ -137,6 +137,6 @@ class TurnDifference(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     turn_index: int
-    difference: Difference
+    difference: VersionDifference
     q: float | None
     stands_out: bool

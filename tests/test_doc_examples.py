@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from tests.documentation import ROOT, SAMPLE, Block, blocks, commands
+from turnwise.pipeline.cli.compare import compare_parser
 from turnwise.pipeline.cli.main import main
 from turnwise.pipeline.cli.options import parse_options
 from turnwise.pipeline.cli.report import report_parser
@@ -40,7 +41,7 @@ RUN_HERE = [
     one
     for one in TURNWISE
     if " serve " not in one.text
-    and not re.search(r"--streaming|DataflowRunner|GOOGLE_API_KEY|--judge gemini", one.text)
+    and not re.search(r"--streaming|DataflowRunner|GOOGLE_API_KEY|--judge gemini|compare --store", one.text)
 ]
 
 
@@ -92,6 +93,8 @@ def test_every_command_line_is_accepted(command: Block, place: Path) -> None:
             assert settings.input
         elif name == "report":
             assert report_parser().parse_args(rest).out
+        elif name == "compare":
+            assert compare_parser().parse_args(rest)
         else:
             assert name in ("tools", "--version")
 
@@ -108,10 +111,15 @@ def fill_store(address: str) -> None:
 
 
 def make_runs(directories: list[str]) -> None:
-    """Makes output directories of runs."""
-    for directory in directories:
-        run = ["run", "--input", "conversations.jsonl", "--judge", "none", "--output", directory]
-        assert main(run) == 0
+    """Scores the sample into one directory, or one conversation of two versions into two."""
+    if len(directories) == 1:
+        options = ["--input", "logs", "--eval_cases", "cases", "--config", "config.json"]
+        assert main(["run", *options, "--output", directories[0]]) == 0
+        return
+    for version, directory in enumerate(directories, 1):
+        log = json.loads(canonical_conversation()) | {"app_version": f"v{version}"}
+        Path(f"v{version}.jsonl").write_text(json.dumps(log))
+        assert main(["run", "--input", f"v{version}.jsonl", "--output", directory]) == 0
 
 
 @pytest.mark.parametrize("command", RUN_HERE, ids=repr)
@@ -119,8 +127,11 @@ def test_what_runs_here_runs(command: Block, place: Path, capsys: pytest.Capture
     with working_in(place):
         if "sqlite:///evals.db" in command.text:
             fill_store("sqlite:///evals.db")
-        if arguments(command)[0] == "report":
-            make_runs(report_parser().parse_args(arguments(command)[1:]).out)
+        name, *rest = arguments(command)
+        if name == "compare":
+            make_runs(compare_parser().parse_args(rest).runs)
+        if name == "report":
+            make_runs(report_parser().parse_args(rest).out)
         assert main(arguments(command)) == (1 if "--fail_on" in command.text else 0)
     assert capsys.readouterr().out
 

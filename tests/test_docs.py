@@ -15,6 +15,7 @@ from docs.generate import PAGES as GENERATED
 from docs.generate import field_meaning, own_fields, read_docstring, shipped
 from tests.documentation import DOCS, PAGES, ROOT, TEXT, page, table
 from turnwise.pipeline.cli.arguments import add_arguments
+from turnwise.pipeline.cli.compare import compare_parser
 from turnwise.pipeline.cli.report import report_parser
 from turnwise.pipeline.service.arguments import add_serve_arguments
 from turnwise.pipeline.service.mcp.tools import TOOLS
@@ -92,7 +93,8 @@ def test_every_option_that_is_named_exists_and_every_own_option_is_named() -> No
     serve = argparse.ArgumentParser(add_help=False)
     add_serve_arguments(serve)
     known = argparse.ArgumentParser(conflict_handler="resolve")
-    for parser in (own, serve, report_parser()):
+    parsers = (own, serve, compare_parser(), report_parser())
+    for parser in parsers:
         known._add_container_actions(parser)
     for group in (PipelineOptions, *PipelineOptions.__subclasses__()):
         group._add_argparse_args(known)  # type: ignore[arg-type]
@@ -105,9 +107,7 @@ def test_every_option_that_is_named_exists_and_every_own_option_is_named() -> No
     named = set(re.findall(r"--[a-z_]{2,}", text.replace("--turnwise-", "")))
     assert named - set(known._option_string_actions) == {"--version"}
     everywhere = set(re.findall(r"--[a-z_]{2,}", TEXT))
-    ours = {
-        option for parser in (own, serve, report_parser()) for option in parser._option_string_actions
-    } - {"-h", "--help"}
+    ours = {option for parser in parsers for option in parser._option_string_actions} - {"-h", "--help"}
     assert {name for name in ours if name.startswith("--")} - everywhere == set()
 
 

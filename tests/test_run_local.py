@@ -25,7 +25,7 @@ esac
 """
 BASE = ["venv", "pip requirements.lock", "pip ."]
 RUN = ["turnwise run --help"]
-REST = ["pip requirements-test.lock", "pip requirements-pandas.lock"]
+REST = ["pip requirements-test.lock", "pip requirements-beside.lock"]
 CHECKS = ["ruff check .", "ruff format --check", "mypy", "python -m pytest"]
 
 
@@ -78,7 +78,7 @@ def test_the_tests_install_the_rest_on_top(checkout: Checkout) -> None:
     [
         ("requirements.lock", BASE, [*BASE[:2], *REST, *BASE[2:]]),
         ("requirements-test.lock", [], [*BASE[:2], *REST, *BASE[2:]]),
-        ("requirements-pandas.lock", [], [*BASE[:2], *REST, *BASE[2:]]),
+        ("requirements-beside.lock", [], [*BASE[:2], *REST, *BASE[2:]]),
         ("pyproject.toml", BASE[2:], BASE[2:]),
     ],
 )
@@ -99,7 +99,7 @@ def test_another_python_begins_anew(checkout: Checkout) -> None:
 
 
 @pytest.mark.parametrize(
-    "step", ["requirements.lock", "requirements-test.lock", "requirements-pandas.lock", "."]
+    "step", ["requirements.lock", "requirements-test.lock", "requirements-beside.lock", "."]
 )
 def test_an_installation_that_failed_is_made_up_for(checkout: Checkout, step: str) -> None:
     checkout.call("test", status=1, FAILS=step)
@@ -110,3 +110,34 @@ def test_an_installation_that_failed_is_made_up_for(checkout: Checkout, step: st
 
 def test_an_old_python_is_refused(checkout: Checkout) -> None:
     assert checkout.call(status=2, VERSION="3.9.1") == []
+
+
+TOOLS = ("bash", "cat", "cksum", "cp", "dirname", "mkdir", "mv", "rm")
+STUBS = {"id": "echo $USER_ID", "apt-get": 'echo "apt-get $1" >> "$LOG"; [ "$APT" = works ]'}
+
+
+@pytest.mark.parametrize(
+    ("user", "apt", "there", "asked"),
+    [
+        ("0", "works", (), ["apt-get update", "apt-get install"]),
+        ("0", "fails", (), ["apt-get update"]),
+        ("1000", "works", (), []),
+        ("0", "works", ("chromium",), ["apt-get update", "apt-get install"]),
+        ("0", "works", ("chromium", "chromedriver"), []),
+    ],
+)
+def test_the_browser_is_installed_where_apt_may(
+    checkout: Checkout, user: str, apt: str, there: tuple[str, ...], asked: list[str]
+) -> None:
+    tools = checkout.folder / "tools"
+    tools.mkdir()
+    for name in TOOLS:
+        (tools / name).symlink_to(str(shutil.which(name)))
+    (tools / "env").symlink_to("/usr/bin/env")
+    for name, command in {**STUBS, **dict.fromkeys(there, "true")}.items():
+        (tools / name).write_text(f"#!/bin/bash\n{command}\n")
+        (tools / name).chmod(0o755)
+    checkout.call("run", "--help")
+    done = checkout.call("test", PATH=str(tools), USER_ID=user, APT=apt)
+    assert [one for one in done if one.startswith("apt-get")] == asked
+    assert done[-len(CHECKS) :] == CHECKS

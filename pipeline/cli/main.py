@@ -21,10 +21,11 @@ _INTERRUPTED = (interrupted_status(SIGINT), interrupted_status(SIGTERM))
 _USAGE = """usage: turnwise COMMAND [options]
 
 commands:
-  run     score recorded conversations (turnwise run --help)
-  report  write one HTML file with the verdicts and conversations of runs (turnwise report --help)
-  tools   list the tools of logs and their effects (turnwise tools --help)
-  serve   serve a store of evaluations and results over MCP and REST (turnwise serve --help)
+  run      score recorded conversations (turnwise run --help)
+  compare  say whether one version is better than another (turnwise compare --help)
+  report   write one HTML file with the verdicts and conversations of runs (turnwise report --help)
+  tools    list the tools of logs and their effects (turnwise tools --help)
+  serve    serve a store of evaluations and results over MCP and REST (turnwise serve --help)
 
 options:
   -h, --help  show this help message and exit
@@ -131,6 +132,12 @@ def _tools(argv: Sequence[str]) -> int:
     return list_tools(argv)
 
 
+def _compare(argv: Sequence[str]) -> int:
+    from turnwise.pipeline.cli.compare import compare_runs
+
+    return compare_runs(argv)
+
+
 def _report(argv: Sequence[str]) -> int:
     from turnwise.pipeline.cli.report import report_runs
 
@@ -153,6 +160,7 @@ def _serve(argv: Sequence[str]) -> int:
 
 _COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {
     "run": _run,
+    "compare": _compare,
     "report": _report,
     "tools": _tools,
     "serve": _serve,

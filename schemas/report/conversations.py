@@ -40,7 +40,8 @@ class Conversations(msgspec.Struct, frozen=True):
         passed: Places of the names of the criteria that passed.
         failed: Places of the names of the criteria that failed.
         unscored: Places of the names of the criteria without a value.
-        measured: Places of the names of the criteria with a value, but without an outcome.
+        whole: Places of the names of the criteria with a score of the whole conversation.
+        by_turn: Places of the names of the criteria with scores of turns.
         labels: Places of the labels of its scores.
         tools: Places of the names of the called tools.
         chunk: Place of the chunk with transcript and scores; -1: left out of the report.
@@ -76,7 +77,8 @@ class Conversations(msgspec.Struct, frozen=True):
     passed: list[list[int]]
     failed: list[list[int]]
     unscored: list[list[int]]
-    measured: list[list[int]]
+    whole: list[list[int]]
+    by_turn: list[list[int]]
     labels: list[list[int]]
     tools: list[list[int]]
     chunk: list[int]

@@ -16,7 +16,7 @@ def unanswered_end(sample: Sample) -> str | None:
     last = conversation.turns[-1] if conversation.turns else None
     if last is None or _answers(last):
         return None
-    if conversation.ended or conversation.ended_detail or _RATING in conversation.labels:
+    if conversation.ended or conversation.ended_detail or conversation.labels.get(_RATING) is not None:
         return None
     pair = next((pair for pair in reversed(sample.pairs) if pair.actual is last), None)
     if pair is not None and _expects_no_words(pair):

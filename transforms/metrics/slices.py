@@ -25,7 +25,7 @@ def slices_of(sample: Sample, wanted: Sequence[str]) -> dict[str, frozenset[int]
     turns = _labelled_turns(sample)
     found: dict[str, frozenset[int] | None] = {tag: None for tag in sample.tags}
     found |= {tag: frozenset(places) for tag, places in turns.items()}
-    slices = {tag: places for tag, places in found.items() if _is_wanted(tag, wanted)}
+    slices = {tag: places for tag, places in found.items() if is_wanted(tag, wanted)}
     language = sample.conversation.language
     return slices | {f"{LANGUAGE}:{language}": None} if LANGUAGE in wanted and language else slices
 
@@ -39,5 +39,6 @@ def _labelled_turns(sample: Sample) -> dict[str, list[int]]:
     return turns
 
 
-def _is_wanted(tag: str, wanted: Iterable[str]) -> bool:
+def is_wanted(tag: str, wanted: Iterable[str]) -> bool:
+    """Returns whether a tag is a slice, given the dimensions that are wanted."""
     return TAG in wanted or (":" in tag and tag.partition(":")[0] in wanted)

@@ -145,18 +145,20 @@ def columns(
 
 
 def _score_columns(entries: Sequence[Entry], names: _Names) -> dict[str, list[Any]]:
-    """Returns which criteria passed, failed, gave no value, or have no outcome, and the labels of scores."""
-    found: dict[str, list[Any]] = {name: [] for name in (*_COLUMN_OF.values(), "measured", "labels")}
+    """Returns which criteria passed, failed, gave no value, at which level, and the labels of scores."""
+    found: dict[str, list[Any]] = {name: [] for name in (*_COLUMN_OF.values(), *_LEVELS, "labels")}
     for entry in entries:
         own = outcomes(entry)
         for outcome, name in _COLUMN_OF.items():
             found[name].append(names.places(_with(own, outcome)))
-        measured = [score["criterion"] for score in entry.scores if score["criterion"] not in own]
-        found["measured"].append(names.places(measured))
+        for name, is_turn in _LEVELS.items():
+            seen = [score["criterion"] for score in entry.scores if ("turn_index" in score) == is_turn]
+            found[name].append(names.places(seen))
         found["labels"].append(names.places([s["label"] for s in entry.scores if s.get("label")]))
     return found
 
 
+_LEVELS = {"whole": False, "by_turn": True}
 _COLUMN_OF = {"PASS": "passed", "FAIL": "failed", None: "unscored"}
 
 

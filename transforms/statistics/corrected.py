@@ -13,7 +13,7 @@ from turnwise.transforms.statistics.interval import Interval
 from turnwise.transforms.statistics.resampling import REPLICATES, Numbers, generator_of
 
 
-class Estimate(NamedTuple):
+class CorrectedMean(NamedTuple):
     """A corrected figure.
 
     Attributes:
@@ -29,7 +29,7 @@ class Estimate(NamedTuple):
 
 def corrected_mean(
     labels: Sequence[float], judged: Sequence[float], others: Sequence[float], level: float = 0.95
-) -> Estimate:
+) -> CorrectedMean:
     """Returns the mean that people would give to all conversations, by prediction-powered inference.
 
     value = w mean(judged of all others) + mean(labels - w judged), with the weight w of the smallest variance
@@ -56,7 +56,7 @@ def corrected_mean(
         value += weight * float(rest.mean())
         variance += weight**2 * float(rest.var()) / len(rest)
     half = t_quantile((1 + level) / 2, len(human) - 1) * sqrt(variance)
-    return Estimate(value, Interval(value - half, value + half), weight)
+    return CorrectedMean(value, Interval(value - half, value + half), weight)
 
 
 def corrected_rate(

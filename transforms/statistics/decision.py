@@ -1,15 +1,13 @@
 """The word for a difference: what may be said about it, and what may not."""
 
 from dataclasses import dataclass
-from typing import Literal
 
+from turnwise.schemas.difference import ComparisonWord
 from turnwise.transforms.statistics.interval import Interval
-
-Word = Literal["better", "worse", "same", "not worse", "cannot tell"]
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class DifferenceEvidence:
     """A difference between a candidate and its base, in units in which more is better.
 
     Attributes:
@@ -25,7 +23,7 @@ class Evidence:
     equivalence: Interval
 
 
-def word(evidence: Evidence, margin: float, alpha: float = 0.05) -> Word:
+def word(evidence: DifferenceEvidence, margin: float, alpha: float = 0.05) -> ComparisonWord:
     """Returns what may be said.
 
     `same`: two one-sided tests at alpha place the difference within the margin (Schuirmann 1987).

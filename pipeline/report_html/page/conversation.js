@@ -6,6 +6,7 @@ import { conversation, details, nameOf, siblings, versionName } from "./data.js"
 import { button, choice, copy, h } from "./dom.js";
 import { counted, lastPart, number, quantity, shown, turnName } from "./format.js";
 import { filtered } from "./filter.js";
+import { labelControls, toLabel, verdictScore } from "./labelling.js";
 import { whyText } from "./list.js";
 import { marked, scoreList, unsupported } from "./scores.js";
 import { fresh, go, link, state } from "./state.js";
@@ -34,7 +35,8 @@ function heading(own) {
     h("p", { class: "steps" }, h("a", { href: link({ view: "conversations" }) }, "All conversations"), step(-1, "← previous"),
       index >= 0 ? `${number(index + 1)} of ${number(places.length)}` : null, step(1, "next →")),
     h("h1", { dir: "auto" }, shown(lastPart(own.id))),
-    h("p", { class: "lead" }, outcome(own.verdict, versionName(own.version)), " ", h("span", { dir: "auto" }, whyText(own))),
+    h("p", { class: "lead" }, outcome(own.verdict, versionName(own.version)), " ", h("span", { dir: "auto" }, whyText(own)),
+      labelControls(own, verdictScore(own))),
   ];
 }
 
@@ -65,7 +67,14 @@ function actions(own, detail, beside) {
   return h("p", { class: "actions" },
     choice("beside it", [[EXPECTED, "what was expected"], ...others, [NOTHING, "nothing"]], beside, (value) => go(link({ beside: value }))),
     button("Copy id", () => copyId()),
+    sampleLink(own.place),
     detail?.transcript ? button("Copy as eval case", () => copy(JSON.stringify(evalCase(own, detail), null, 1), "the eval case")) : null);
+}
+
+// Where a random sample is being labelled: the next conversation of it.
+function sampleLink(place) {
+  const next = toLabel().find((other) => other !== place);
+  return next === undefined ? null : h("a", { href: fresh({ view: "conversation", at: String(next) }) }, "next of the sample");
 }
 
 function besideOf(place) {

@@ -1,9 +1,15 @@
 // The reader's own labels of scores. They stay in this browser until they are exported as JSON Lines.
 
-import { conversation, report } from "./data.js";
+import { details, report } from "./data.js";
 import { button, h, say } from "./dom.js";
+import { turnName } from "./format.js";
 
+export const VERDICT = "evaluation_status";
+export const WHOLE = "whole conversations";
+export const TURNS = "turns";
 const KINDS = [["PASS", "👍 pass"], ["FAIL", "👎 fail"]];
+
+// Key of a score -> label and comment; and the random sample, if one was drawn.
 const labels = new Map();
 let sample = null;
 
@@ -40,58 +46,79 @@ function keep() {
   }
 }
 
+function keyOf(place, score) {
+  return score.score_id ?? JSON.stringify([place, score.turn_index ?? null, score.criterion, score.label ?? null]);
+}
+
 export function allLabels() {
   return [...labels.values()];
 }
 
-// Thumbs and a comment on one score; its label says what the outcome should be.
+// The verdict of a conversation, in the form of a score.
+export function verdictScore(own) {
+  return { criterion: VERDICT, outcome: own.verdict ?? undefined };
+}
+
+// Thumbs and a comment on one score; the label says what the outcome should be.
 export function labelControls(own, score) {
-  if (!score.score_id) return h("small", null, "no label possible: the run wrote no score_id");
-  const known = () => labels.get(score.score_id) ?? {};
-  const name = `${score.criterion}, ${score.turn_index === undefined ? "whole conversation" : `turn ${score.turn_index}`}`;
+  const key = keyOf(own.place, score);
+  const known = () => labels.get(key) ?? {};
+  const name = `${score.criterion === VERDICT ? "verdict" : score.criterion}, ${turnName(score.turn_index)}`;
   const comment = h("input", { type: "text", value: known().comment ?? "", placeholder: "comment", "aria-label": `Comment on ${name}`,
     onchange: (event) => set({ comment: event.target.value }) });
   const thumbs = KINDS.map(([kind, text]) => button(text, () => set({ label: known().label === kind ? null : kind }),
     { "aria-pressed": String(known().label === kind), "aria-label": `${text} should be the outcome of ${name}` }));
   const set = (changes) => {
-    store(own, score, changes);
+    const label = { ...labelOf(own.place, score), ...known(), ...changes };
+    if (label.label === null && !label.comment) labels.delete(key);
+    else labels.set(key, label);
+    keep();
     thumbs.forEach((thumb, i) => thumb.setAttribute("aria-pressed", String(known().label === KINDS[i][0])));
   };
   return h("span", { class: "label" }, thumbs, comment);
 }
 
-function store(own, score, changes) {
-  const label = { label: null, comment: "", ...labels.get(score.score_id), ...changes };
-  if (label.label === null && !label.comment) labels.delete(score.score_id);
-  else labels.set(score.score_id, { ...identity(own, score), label: label.label, comment: label.comment });
-  keep();
-}
-
-function identity(own, score) {
-  const version = report.versions[own.version];
+function labelOf(place, score) {
   return {
-    score_id: score.score_id,
-    conversation_id: own.id,
+    key: keyOf(place, score),
+    place,
     turn_index: score.turn_index ?? null,
     criterion: score.criterion,
-    run_id: report.runs[version.run].run_id,
-    app_version: version.app_version,
-    value: score.value ?? null,
+    score_id: score.score_id ?? null,
     outcome: score.outcome ?? null,
-    place: own.place,
+    label: null,
+    comment: "",
   };
 }
 
-// Draws conversations at random: those whose hash with the seed is lowest, among all that have a score.
-export function draw(criterion, wanted, seed) {
+// Places of the conversations of a run that have scores of a criterion at a level, with a value or without.
+export function population(criterion, level, run) {
+  const { version, whole, by_turn: byTurn } = report.conversations;
   const name = report.names.indexOf(criterion);
-  const { passed, failed, measured, is_random: isRandom } = report.conversations;
-  const population = passed.map((_, place) => place).filter((place) => isRandom[place]
-    && [passed, failed, measured].some((column) => column[place].includes(name)));
-  const ranked = population.map((place) => [hash(`${seed}\u0000${place}`), place]).sort((a, b) => a[0] - b[0] || a[1] - b[1]);
-  sample = { criterion, seed, of: population.length, places: ranked.slice(0, wanted).map(([, place]) => place).sort((a, b) => a - b) };
+  const column = level === WHOLE ? whole : byTurn;
+  return version.map((_, place) => place).filter((place) => report.versions[version[place]].run === run
+    && (criterion === VERDICT ? level === WHOLE : column[place].includes(name)));
+}
+
+// Draws conversations: those whose hash with the seed is lowest, in that order. A report that left out
+// transcripts holds a random sample of them, so that what is drawn of it is random, too.
+export async function draw({ criterion, level, run, size, seed }) {
+  const places = population(criterion, level, run);
+  const ranked = places.filter((place) => report.conversations.is_random[place])
+    .map((place) => [hash(`${seed}\u0000${place}`), place]).sort((a, b) => a[0] - b[0] || a[1] - b[1]);
+  const chosen = ranked.slice(0, size).map(([, place]) => place);
+  const items = [];
+  for (const place of chosen) items.push({ place, scores: await scoresOf(place, criterion, level) });
+  sample = items.length ? { criterion, level, seed, of: places.length, items } : null;
   keep();
   return sample;
+}
+
+async function scoresOf(place, criterion, level) {
+  if (criterion === VERDICT) return [labelOf(place, { criterion, outcome: report.conversations.verdict[place] ?? undefined })];
+  const { scores } = await details(place);
+  return scores.filter((score) => score.criterion === criterion && (score.turn_index === undefined) === (level === WHOLE))
+    .map((score) => labelOf(place, score));
 }
 
 export function drawn() {
@@ -103,6 +130,11 @@ export function forgetSample() {
   keep();
 }
 
+// The conversations of the sample that have a score without a label, in the order of drawing.
+export function toLabel() {
+  return (sample?.items ?? []).filter(({ scores }) => scores.some(({ key }) => !labels.get(key)?.label)).map(({ place }) => place);
+}
+
 // FNV-1a of the UTF-16 units, mixed by the finaliser of MurmurHash3.
 function hash(text) {
   let value = 0x811c9dc5;
@@ -112,24 +144,20 @@ function hash(text) {
   return (value ^ (value >>> 16)) >>> 0;
 }
 
-// How a row was chosen: `calibrate` corrects figures by random rows only.
-function selection(label) {
-  const isDrawn = sample && label.criterion === sample.criterion && sample.places.includes(label.place);
-  if (!isDrawn) return { kind: "hand_picked" };
-  const done = new Set(allLabels().filter((one) => one.label && one.criterion === sample.criterion).map((one) => one.place));
-  const labelled = sample.places.filter((place) => done.has(place)).length;
-  return { kind: "random", unit: "conversation", seed: sample.seed, drawn: sample.places.length, of: sample.of, labelled };
-}
-
+// One line a score: everything that was drawn, with a label or without, and then what was picked by hand.
 export function exportLines() {
-  const rows = allLabels().map(({ place, ...label }) => ({ ...label, selection: selection({ ...label, place }), report_id: report.report_id }));
-  return rows.map((row) => `${JSON.stringify(row)}\n`).join("");
+  const random = (sample?.items ?? []).flatMap(({ scores }, i) => scores.map((score) =>
+    row(labels.get(score.key) ?? score, { chosen: "random", draw: drawOf(sample), number: i + 1 })));
+  const keys = new Set((sample?.items ?? []).flatMap(({ scores }) => scores.map(({ key }) => key)));
+  const picked = allLabels().filter(({ key }) => !keys.has(key)).map((label) => row(label, { chosen: "hand-picked" }));
+  return [...random, ...picked].map((one) => `${JSON.stringify(one)}\n`).join("");
 }
 
-export function isLabelled(place, criterion) {
-  return allLabels().some((one) => one.place === place && one.criterion === criterion && one.label);
+function drawOf({ seed, items, of }) {
+  return { seed, size: items.length, of, unit: "conversation" };
 }
 
-export function describe(label) {
-  return conversation(label.place);
+function row({ place, turn_index, criterion, score_id, label, comment }, chosen) {
+  const known = score_id === null ? {} : { score_id };
+  return { conversation_id: report.conversations.id[place], turn_index, criterion, ...known, label, comment: comment || null, ...chosen };
 }

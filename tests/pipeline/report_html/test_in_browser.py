@@ -1,6 +1,5 @@
 """The page in headless Chromium: screens, filters, keys, state, harmful texts, accessibility."""
 
-import json
 from pathlib import Path
 
 import pytest
@@ -12,6 +11,7 @@ from tests.pipeline.report_html.test_page import attacked_run
 from turnwise.pipeline.cli.main import main
 from turnwise.pipeline.io.run_reader import open_run
 from turnwise.pipeline.report_html.write import run_rows, write_report
+from turnwise.schemas.label import Draw, parse_label
 
 VIEWS = ("overview", "conversations", "conversation", "where", "figures", "missing", "judge", "labels")
 
@@ -283,6 +283,9 @@ def test_labels_are_kept_and_exported_with_how_they_were_chosen(
     )
     browser.open(report, view="labels")
     browser.choose("criterion", "turn_latency")
+    browser.wait(lambda: "of 0 conversations" in browser.find("main").text)
+    browser.choose("scores of", "turns")
+    browser.wait(lambda: "of 60 conversations" in browser.find("main").text)
     browser.run(
         "const field = document.querySelector('input[type=number]');"
         "field.value = 5; field.dispatchEvent(new Event('change'));"
@@ -293,29 +296,27 @@ def test_labels_are_kept_and_exported_with_how_they_were_chosen(
     browser.wait(lambda: browser.texts(".chat"))
     label(browser, "turn_latency", "looks slow")
     label(browser, "tool_trajectory_avg_score", "")
+    browser.find(".lead .label button").click()
     browser.driver.refresh()
     browser.wait(lambda: browser.texts(".chat"))
     browser.click("Labels")
     browser.wait(lambda: "1 labelled, 4 to do" in browser.find("main").text)
     browser.click("Export labels as JSON Lines")
     (file,) = browser.wait(lambda: list(tmp_path.glob("labels-*.jsonl")))
-    rows = {row["criterion"]: row for row in map(json.loads, file.read_text().splitlines())}
-    drawn = rows["turn_latency"]
-    assert (
-        drawn["label"] == "FAIL"
-        and drawn["comment"] == "looks slow"
-        and drawn["score_id"].endswith("/turn_latency")
+    rows = [parse_label(line) for line in file.read_text().splitlines()]
+    first, *others, trajectory, verdict = rows
+    draw = Draw(seed="1", size=5, of=60, unit="conversation")
+    assert (first.label, first.comment, first.chosen, first.number) == ("FAIL", "looks slow", "random", 1)
+    assert first.draw == draw and first.turn_index == 0 and (first.score_id or "").endswith("/turn_latency")
+    assert [(one.label, one.chosen, one.draw, one.number) for one in others] == [
+        (None, "random", draw, number) for number in (2, 3, 4, 5)
+    ]
+    assert (trajectory.criterion, trajectory.label, trajectory.chosen) == (
+        "tool_trajectory_avg_score",
+        "FAIL",
+        "hand-picked",
     )
-    assert drawn["selection"] == {
-        "kind": "random",
-        "unit": "conversation",
-        "seed": "1",
-        "drawn": 5,
-        "of": 60,
-        "labelled": 1,
-    }
-    assert rows["tool_trajectory_avg_score"]["selection"] == {"kind": "hand_picked"}
-    assert set(drawn) >= {"score_id", "conversation_id", "turn_index", "criterion", "label", "comment"}
+    assert (verdict.criterion, verdict.label, verdict.score_id) == ("evaluation_status", "PASS", None)
     assert browser.errors() == []
 
 

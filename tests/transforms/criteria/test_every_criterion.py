@@ -205,7 +205,8 @@ def outcome(sample: Sample, name: str, threshold: float) -> str | None:
 def test_every_criterion_has_its_cases() -> None:
     judged = {name for name in SHIPPED if issubclass(CRITERIA[name], JudgedCriterion)}
     assert judged == set(JUDGED)
-    assert set(SHIPPED) - judged == {*MEASURED, "ended_normally", "final_state_v1"}
+    others = {"ended_normally", "final_state_v1", "recorded_reward"}
+    assert set(SHIPPED) - judged == {*MEASURED, *others}
 
 
 @pytest.mark.parametrize("name", MEASURED)
@@ -214,6 +215,30 @@ def test_measured(name: str) -> None:
     samples = [sample_of(one, cases.case) for one in (cases.passing, cases.failing)]
     assert [outcome(sample, name, cases.threshold) for sample in samples] == ["PASS", "FAIL"]
     assert outcome(sample_of(cases.without, None), name, cases.threshold) is None
+
+
+@pytest.mark.parametrize(
+    "labels, value, reason",
+    [
+        ({"reward": 1.0}, 1.0, None),
+        ({"reward": True}, 1.0, None),
+        ({"reward": 0}, 0.0, None),
+        ({"reward": 0.5, "success": False}, 0.5, None),
+        ({"reward": None}, None, "the log gives no reward"),
+        ({"success": True}, None, "the log gives no reward"),
+        ({"reward": 5}, None, "the reward of the log is no number from 0 to 1: 5"),
+        ({"reward": "high"}, None, "the reward of the log is no number from 0 to 1: high"),
+        ({"reward": float("nan")}, None, "the reward of the log is no number from 0 to 1: nan"),
+    ],
+)
+def test_the_reward_of_the_log(labels: dict[str, object], value: float | None, reason: str | None) -> None:
+    scored = score_conversation(sample_of(PLAIN, None, labels=labels), [CRITERIA["recorded_reward"]()])
+    overall = scored.scores[0].overall
+    assert overall is not None and (overall.value, overall.reason) == (value, reason)
+    assert [
+        entry.overall
+        for entry in score_conversation(sample_of(PLAIN, None), [CRITERIA["recorded_reward"]()]).scores
+    ] in ([], [None])
 
 
 def test_how_a_conversation_ended() -> None:

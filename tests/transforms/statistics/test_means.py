@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from turnwise.transforms.statistics.decision import Evidence, word
+from turnwise.transforms.statistics.decision import DifferenceEvidence, word
 from turnwise.transforms.statistics.effects import standardised
 from turnwise.transforms.statistics.interval import Interval
 from turnwise.transforms.statistics.means import (
@@ -157,5 +157,5 @@ def test_what_a_mean_needs():
     ],
 )
 def test_words(difference, p, interval, equivalence, expected):
-    evidence = Evidence(difference, p, Interval(*interval), Interval(*equivalence))
+    evidence = DifferenceEvidence(difference, p, Interval(*interval), Interval(*equivalence))
     assert word(evidence, margin=0.02) == expected

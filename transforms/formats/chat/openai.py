@@ -70,7 +70,7 @@ def chat_conversation(value: JsonValue, fallback_id: str) -> Conversation:
         "expected": _expected_outcome(record) or (None if messages else {}),
         "ended": end.ended,
         "ended_detail": end.detail,
-        "labels": {"reward": record["reward"]} if record.get("reward") is not None else {},
+        "labels": {"reward": record["reward"]} if "reward" in record else {},
         "tools": declared_tools(record.get("tools") or record.get("functions")),
         "meta": {key: record[key] for key in ("task_id", "trial") if key in record},
     }

@@ -1,0 +1,187 @@
+"""Implements `turnwise compare`: says whether one version is better than another. Without Beam."""
+
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, get_args
+
+import msgspec
+
+from turnwise.pipeline.cli.arguments import add_plugin_argument
+from turnwise.pipeline.comparison.sides import sides_of
+from turnwise.pipeline.io.terminal import complain, say
+from turnwise.pipeline.settings.parser import OptionParser
+from turnwise.schemas.comparison import Comparison, PairedBy
+from turnwise.schemas.config import ConfigError
+from turnwise.schemas.extension.plugins import load_plugins
+from turnwise.transforms.comparison.observed import ComparedSide
+
+FailOn = Literal["worse", "not_noninferior"]
+_BY: tuple[PairedBy, ...] = ("eval_id", "conversation_id", "task")
+_WIDTH = 120
+
+
+@dataclass(frozen=True, slots=True)
+class _Options:
+    runs: Sequence[str]
+    versions: Sequence[str]
+    store: str | None
+    app: str | None
+    by: PairedBy | None
+    margin: float
+    alpha: float
+    slices: Sequence[str] | None
+    format: Literal["text", "json"]
+    output: str | None
+    fail_on: FailOn | None
+    allow_different_judges: bool
+
+
+def compare_runs(argv: Sequence[str]) -> int:
+    """Compares two runs, or two versions of one run or store, and prints the result.
+
+    Returns:
+        Exit status: 0, or 1 if `--fail_on` holds.
+
+    Raises:
+        ConfigError: An option or directory is wrong, there is nothing to compare, or A and B were not
+            measured in the same way.
+    """
+    options = _parse(argv)
+    a, b = _sides(options)
+    # Imported late: an error in the options does not wait for numpy.
+    from turnwise.transforms.comparison.compare import CompareOptions, compare
+    from turnwise.transforms.comparison.ruler import ruler_changes
+
+    if not options.allow_different_judges:
+        _check_ruler([f"{c.what} ({c.a} for A, {c.b} for B)" for c in ruler_changes(a, b)])
+    slices = _slices(a, b) if options.slices is None else options.slices
+    wanted = CompareOptions(by=options.by, margin=options.margin, alpha=options.alpha, slices=slices)
+    found = compare(a, b, wanted)
+    if options.by is not None and not found.pairing.pairs:
+        raise ConfigError(f"--by {options.by}: no case of {a.name} is in {b.name}")
+    _show(found, options)
+    problems = _problems(found, options.fail_on) if options.fail_on else []
+    for problem in problems:
+        complain(problem)
+    return 1 if problems else 0
+
+
+def _sides(options: _Options) -> tuple[ComparedSide, ComparedSide]:
+    if options.store is None:
+        return sides_of(options.runs, options.versions)
+    from turnwise.pipeline.comparison.store_sides import sides_of_store
+
+    return sides_of_store(options.store, options.app, options.versions)
+
+
+def _slices(a: ComparedSide, b: ComparedSide) -> list[str]:
+    """Returns the slices of both configs."""
+    documents = [side.document for side in (a, b) if side.document is not None]
+    return list(dict.fromkeys(name for document in documents for name in document.config.get("slices", ())))
+
+
+def _check_ruler(changes: Sequence[str]) -> None:
+    if changes:
+        more = f", and {len(changes) - 5} more" if len(changes) > 5 else ""
+        raise ConfigError(
+            f"A and B were not measured in the same way: {', '.join(changes[:5])}{more}; score one of them "
+            "again, or pass --allow_different_judges"
+        )
+
+
+def _show(found: Comparison, options: _Options) -> None:
+    document = msgspec.json.format(msgspec.json.encode(found), indent=2)
+    if options.output:
+        _write(Path(options.output), found, document)
+    if options.format == "json":
+        say(document.decode())
+        return
+    from turnwise.pipeline.comparison.text import comparison_text
+
+    say(comparison_text(found, shutil.get_terminal_size((_WIDTH, 24)).columns))
+    if options.output:
+        say(f"files: {options.output}/compare.json, compare.md")
+
+
+def _write(directory: Path, found: Comparison, document: bytes) -> None:
+    from turnwise.pipeline.comparison.markdown import comparison_markdown
+
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        (directory / "compare.json").write_bytes(document + b"\n")
+        (directory / "compare.md").write_text(comparison_markdown(found), encoding="utf-8")
+    except OSError as error:
+        raise ConfigError(f"--output {directory}: {error.strerror or error}") from None
+
+
+def _problems(found: Comparison, fail_on: FailOn) -> list[str]:
+    """Returns why the comparison does not pass; what could not be compared never passes."""
+    allowed = ("better", "same", "not worse", "differs", *(("cannot tell",) if fail_on == "worse" else ()))
+    problems = [
+        f"{own.criterion}: {own.sentence}"
+        for own in found.criteria
+        if own.overall.word not in allowed or own.overall.difference is None
+    ]
+    return problems + [f"{name}: not compared: {why}" for name, why in found.not_compared.items()]
+
+
+def _parse(argv: Sequence[str]) -> _Options:
+    parser = compare_parser()
+    given = parser.parse_args(argv)
+    load_plugins(given.plugin)
+    options = _Options(**{name: getattr(given, name) for name in _Options.__dataclass_fields__})
+    places = len(options.runs) + (options.store is not None)
+    if options.store is not None and options.runs:
+        raise ConfigError("--store: goes without directories")
+    if not 1 <= places <= 2:
+        raise ConfigError("name one or two output directories of runs, or --store")
+    if options.store is not None and not options.versions:
+        raise ConfigError("--store: --versions names the base and the candidate")
+    for name, value in (("alpha", options.alpha), ("margin", options.margin)):
+        if not 0 < value < 1:
+            raise ConfigError(f"--{name} {value:g}: must be between 0 and 1, exclusive")
+    return options
+
+
+def compare_parser() -> OptionParser:
+    """Returns the parser of `turnwise compare`."""
+    parser = OptionParser(
+        prog="turnwise compare",
+        description="Compares two runs, or two app versions of one run, and says of every criterion whether "
+        "B is better or worse than A.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("runs", nargs="*", metavar="OUT", help="output directories of A and B, or of both")
+    parser.add_argument("--versions", nargs=2, default=[], metavar=("A", "B"), help="app versions to compare")
+    parser.add_argument("--store", metavar="URL", help="compare versions of a store (verdicts only)")
+    parser.add_argument("--app", metavar="APP", help="projects/P/locations/L/apps/A, of a store with several")
+    parser.add_argument("--by", choices=_BY, help="what pairs conversations (default: what pairs most cases)")
+    parser.add_argument(
+        "--margin",
+        type=float,
+        default=0.02,
+        metavar="SHARE",
+        help="largest difference that does not matter, as a share of the scale (default: 0.02)",
+    )
+    parser.add_argument(
+        "--alpha", type=float, default=0.05, metavar="P", help="level of significance (default: 0.05)"
+    )
+    parser.add_argument(
+        "--slices", nargs="*", metavar="NAME", help="slices, as in the config (default: those of the configs)"
+    )
+    parser.add_argument("--format", choices=("text", "json"), default="text", help="output (default: text)")
+    parser.add_argument("--output", metavar="DIR", help="directory for compare.json and compare.md")
+    parser.add_argument(
+        "--fail_on",
+        choices=get_args(FailOn),
+        help="exit 1 if a criterion is worse; or unless each is shown to be better, the same or not worse",
+    )
+    parser.add_argument(
+        "--allow_different_judges",
+        action="store_true",
+        help="compare although config, judge model or prompt differ",
+    )
+    add_plugin_argument(parser)
+    return parser

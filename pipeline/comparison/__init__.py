@@ -1,0 +1,1 @@
+"""Reads what is to be compared, and shows a comparison as text."""

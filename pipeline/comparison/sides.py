@@ -1,0 +1,169 @@
+"""Reads the sides of a comparison from output directories."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import cast
+
+from turnwise.pipeline.io.run_reader import RunDirectory, open_run
+from turnwise.schemas.config import ConfigError
+from turnwise.schemas.conversation_row import ConversationRow
+from turnwise.schemas.rows import ScoreRow
+from turnwise.transforms.comparison.collect import Summary, collect
+from turnwise.transforms.comparison.observed import ComparedConversation, ComparedSide
+
+NO_VERSION = "(none)"
+"""How an unknown app version is named on the command line."""
+_VERSIONS_SHOWN = 10
+_Version = str | None
+
+
+@dataclass
+class _Run:
+    """What a run holds, by app version.
+
+    Attributes:
+        run: The run.
+        conversations: App version -> its conversations.
+        rulers: App version -> criterion -> judge models and prompts.
+        errors: App version -> criterion -> conversations with an error.
+    """
+
+    run: RunDirectory
+    conversations: dict[_Version, list[ComparedConversation]] = field(default_factory=dict)
+    rulers: dict[_Version, dict[str, set[str]]] = field(default_factory=dict)
+    errors: dict[_Version, dict[str, int]] = field(default_factory=dict)
+
+    def side(self, version: _Version, name: str) -> ComparedSide:
+        """Returns one app version as a side."""
+        document = self.run.document
+        counts = document.counts
+        return ComparedSide(
+            name=name,
+            source=self.run.directory,
+            conversations=self.conversations[version],
+            run_ids=[document.run_id],
+            lost=counts.get("lost_records", 0) + counts.get("lost_conversations", 0),
+            document=document,
+            rulers=self.rulers.get(version, {}),
+            errors=self.errors.get(version, {}),
+        )
+
+
+def sides_of(directories: Sequence[str], versions: Sequence[str]) -> tuple[ComparedSide, ComparedSide]:
+    """Returns base and candidate.
+
+    Args:
+        directories: One or two output directories.
+        versions: The two app versions; empty: the one version of each directory.
+
+    Raises:
+        ConfigError: A directory cannot be read or holds no conversation, or the versions are not clear.
+    """
+    runs = [_read(open_run(directory)) for directory in directories]
+    own, other = runs[0], runs[-1]
+    if versions:
+        chosen = [_find(run, version) for run, version in zip((own, other), versions, strict=True)]
+    else:
+        chosen = _only(runs)
+    if own.run.document.run_id == other.run.document.run_id and chosen[0] == chosen[1]:
+        raise ConfigError(
+            f"{own.run.directory}: A and B are the same conversations of the same run; nothing to compare"
+        )
+    names = _names([own, other], chosen)
+    return own.side(chosen[0], names[0]), other.side(chosen[1], names[1])
+
+
+def _read(run: RunDirectory) -> _Run:
+    found = _Run(run)
+    for conversation in collect(_noting(found), _summaries(run)):
+        found.conversations.setdefault(conversation.app_version, []).append(conversation)
+    for failure in run.failures():
+        if failure["stage"] == "score" and failure["criterion"]:
+            errors = found.errors.setdefault(failure["app_version"], {})
+            errors[failure["criterion"]] = errors.get(failure["criterion"], 0) + 1
+    if not found.conversations:
+        raise ConfigError(f"{run.directory}: holds no scored conversation")
+    return found
+
+
+def _noting(found: _Run) -> Iterator[ScoreRow]:
+    """Yields the score rows, and notes which judges scored them."""
+    for row in found.run.scores():
+        judge = row["judge"]
+        if judge is not None and row["value"] is not None:
+            rulers = found.rulers.setdefault(row["app_version"], {})
+            ruler = f"{judge.get('model')}, {judge.get('prompt_version')}"
+            rulers.setdefault(row["criterion"], set()).add(ruler)
+        yield row
+
+
+def _summaries(run: RunDirectory) -> Iterator[Summary]:
+    """Yields the verdicts: from the table of conversations or, where a run has none, from the results."""
+    if run.has("conversations"):
+        for row in cast("Iterator[ConversationRow]", run.rows("conversations")):
+            yield Summary(
+                conversation_id=row["conversation_id"],
+                app_version=row["app_version"],
+                verdict=row["verdict"],
+                reason=row["reason"],
+                eval_id=row["eval_id"],
+                language=row["language"],
+                tags=row["tags"],
+                revision=row["revision"],
+            )
+        return
+    for result in run.results():
+        version = result["result"].get("appVersion") or None
+        yield Summary(result["conversation_id"], version, result["evaluation_status"])
+
+
+def _find(run: _Run, wanted: str) -> _Version:
+    """Returns the app version of a name, which may be its last part."""
+    known = run.conversations.keys()
+    if wanted in known:
+        return wanted
+    if wanted in (NO_VERSION, "") and None in known:
+        return None
+    found = [version for version in known if version and version.rsplit("/", 1)[-1] == wanted]
+    if len(found) == 1:
+        return found[0]
+    what = "names several app versions" if found else "is no app version with scored conversations"
+    raise ConfigError(f"--versions {wanted}: {what} in {run.run.directory} (there are: {_listed(run)})")
+
+
+def _only(runs: Sequence[_Run]) -> list[_Version]:
+    """Returns the one version of each of two runs."""
+    if len(runs) == 1:
+        run = runs[0]
+        if len(run.conversations) == 1:
+            raise ConfigError(
+                f"{run.run.directory}: holds one app version, {_listed(run)}; name a second directory to "
+                "compare it with"
+            )
+        raise ConfigError(
+            f"{run.run.directory}: --versions names the base and the candidate (there are: {_listed(run)})"
+        )
+    for run in runs:
+        if len(run.conversations) > 1:
+            raise ConfigError(
+                f"{run.run.directory}: holds {len(run.conversations)} app versions; --versions names one of "
+                f"each directory (there are: {_listed(run)})"
+            )
+    return [next(iter(run.conversations)) for run in runs]
+
+
+def _listed(run: _Run) -> str:
+    names = sorted(version or NO_VERSION for version in run.conversations)
+    more = f" and {len(names) - _VERSIONS_SHOWN} more" if len(names) > _VERSIONS_SHOWN else ""
+    return ", ".join(names[:_VERSIONS_SHOWN]) + more
+
+
+def _names(runs: Sequence[_Run], versions: Sequence[_Version]) -> list[str]:
+    """Returns how texts call the sides: by the version, or by the directory where versions are the same."""
+    if versions[0] == versions[1]:
+        paths = [run.run.directory.rstrip("/") for run in runs]
+        short = [path.rsplit("/", 1)[-1] for path in paths]
+        return short if short[0] != short[1] else paths
+    full = [version or NO_VERSION for version in versions]
+    short = [version.rsplit("/", 1)[-1] for version in full]
+    return short if short[0] != short[1] else full

@@ -1,0 +1,319 @@
+"""`turnwise compare` through its own arguments, on runs of `turnwise run`."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from turnwise.pipeline.cli.main import main
+
+SHARED = Path(__file__).parents[4] / "shared" / "data"
+TAU = SHARED / "tau2_airline_gpt-4.1_vs_ft.jsonl"
+PAIRS = SHARED / "pairs_500"
+FINE_TUNED = "ft:gpt-4.1-2025-04-14:sierra:tau2-full-sft:BzrYdMNm"
+CONFIG = {"criteria": {"response_match_score": 0.8}}
+
+
+def log(number, version, answer="Hello", **fields):
+    turn = {"user": f"Hi {number}", "agent": answer, "expected": {"response": "Hello"}}
+    return {
+        "conversation_id": f"{version}-{number}",
+        "app_version": version,
+        "eval_id": fields.pop("eval_id", None),
+        "turns": [turn],
+        **{key: value for key, value in fields.items() if value is not None},
+    }
+
+
+@pytest.fixture
+def scored(tmp_path):
+    """Scores logs and returns the output directory."""
+
+    def score(logs, name="out", config=CONFIG, *options):
+        source, settings, output = (tmp_path / f"{name}{end}" for end in (".jsonl", ".json", ""))
+        source.write_text("".join(json.dumps(one) + "\n" for one in logs))
+        settings.write_text(json.dumps(config))
+        command = ["run", "--input", str(source), "--config", str(settings), "--output", str(output)]
+        assert main([*command, *options]) in (0, 1)
+        return str(output)
+
+    return score
+
+
+@pytest.fixture
+def compared(capsys):
+    """Runs `turnwise compare` and returns status, output and errors."""
+
+    def run(*arguments):
+        capsys.readouterr()
+        status = main(["compare", *arguments])
+        done = capsys.readouterr()
+        return status, done.out, done.err
+
+    return run
+
+
+def criterion(text, name):
+    return next(own for own in json.loads(text)["criteria"] if own["criterion"] == name)
+
+
+@pytest.mark.skipif(not TAU.exists(), reason=f"{TAU} is absent")
+def test_base_against_fine_tuned_by_the_recorded_reward(tmp_path, compared):
+    output = str(tmp_path / "out")
+    assert main(["run", "--input", str(TAU), "--output", output]) == 0
+    status, text, _ = compared(output, "--versions", "gpt-4.1", FINE_TUNED, "--format", "json")
+    found = criterion(text, "recorded_reward")
+    assert status == 0 and json.loads(text)["pairing"]["by"] == "eval_id"
+    assert (found["overall"]["value_a"], found["overall"]["value_b"]) == (10 / 20, 13 / 20)
+    assert (found["gained"], found["lost"], found["overall"]["word"]) == (6, 3, "cannot tell")
+    assert found["overall"]["p"] == pytest.approx(0.508, abs=5e-4)
+
+
+@pytest.mark.skipif(not PAIRS.exists(), reason=f"{PAIRS} is absent")
+def test_500_pairs(tmp_path, compared):
+    output = str(tmp_path / "out")
+    inputs = ["--input", str(PAIRS / "logs.jsonl"), "--eval_cases", str(PAIRS / "cases.jsonl")]
+    assert main(["run", *inputs, "--config", str(PAIRS / "config.json"), "--output", output]) == 0
+    status, text, _ = compared(output, "--versions", "v1", "v2", "--format", "json")
+    found = criterion(text, "tool_effects_v1")
+    overall = found["overall"]
+    assert status == 0
+    assert (found["gained"], found["lost"], overall["word"]) == (84, 73, "cannot tell")
+    assert overall["difference"] == pytest.approx(0.022) and overall["p"] == pytest.approx(0.425, abs=1e-3)
+    assert overall["detectable"] == pytest.approx(0.0697, abs=1e-3) and overall["pairs_needed"] == 5085
+    assert [own for own in json.loads(text)["slices"] if own["stands_out"]] == []
+
+
+BAD = "No, not at all, never"
+
+
+def versions(size, bad=0):
+    """Logs of two versions; the first answers of v2 are bad."""
+    return [log(i, "v1", eval_id=f"e{i}") for i in range(size)] + [
+        log(i, "v2", BAD if i < bad else "Hello", eval_id=f"e{i}") for i in range(size)
+    ]
+
+
+def cases(size):
+    return [{"eval_id": f"e{i}", "turns": [{"user": f"Hi {i}", "response": "Hello"}]} for i in range(size)]
+
+
+@pytest.mark.parametrize(
+    "bad, fail_on, status",
+    [(10, "worse", 1), (10, "not_noninferior", 1), (0, "worse", 0), (0, "not_noninferior", 1)],
+)
+def test_the_exit_status(scored, compared, bad, fail_on, status):
+    """30 pairs that all agree do not show that a version is not worse."""
+    output = scored(versions(30, bad))
+    found, text, errors = compared(output, "--versions", "v1", "v2", "--fail_on", fail_on)
+    assert found == status
+    assert ("turnwise: evaluation_status: " in errors) is bool(status)
+    assert ("v2 is worse than v1" in text) is bool(bad)
+
+
+def test_two_directories_and_their_files(scored, compared, tmp_path):
+    logs = versions(30, 10)
+    one, other = scored(logs[:30], "one"), scored(logs[30:], "other")
+    status, text, _ = compared(one, other, "--output", str(tmp_path / "found"))
+    assert status == 0 and "30 pairs by eval_id" in text and "lost e0 (" in text
+    document = json.loads((tmp_path / "found" / "compare.json").read_text())
+    assert (document["a"]["source"], document["b"]["source"]) == (one, other)
+    assert [flip["case"] for flip in document["flips"]][:2] == ["e0", "e1"]
+    assert "below the threshold" in document["flips"][0]["reason"]
+    lines = (tmp_path / "found" / "compare.md").read_text().splitlines()
+    assert lines[0] == "## v2 against v1" and "<details><summary>20 flips</summary>" in lines
+    assert "| evaluation\\_status | 100.0% | 66.7% | -33.3 pt (-51.2 to -15.2) | 0.002 | worse |" in lines
+
+
+@pytest.mark.parametrize("width", [20, 40, 80, 200])
+def test_the_report_fits_the_terminal(scored, compared, monkeypatch, width):
+    output = scored(versions(12, 5))
+    monkeypatch.setenv("COLUMNS", str(width))
+    _, text, _ = compared(output, "--versions", "v1", "v2")
+    long = [line for line in text.splitlines() if len(line) > width]
+    assert [line for line in long if " " in line.strip()] == [], "only a word that is longer than a line"
+
+
+def test_what_is_written_by_strangers_is_escaped(scored, compared, tmp_path):
+    evil = "\x1b[31m<img src=x>|@all"
+    logs = [log(i, v, BAD if v == evil else "Hello", eval_id=f"e{i}") for v in ("v1", evil) for i in range(9)]
+    output = scored(logs)
+    _, text, _ = compared(output, "--versions", "v1", evil, "--output", str(tmp_path / "found"))
+    markdown = (tmp_path / "found" / "compare.md").read_text()
+    assert (
+        "\x1b" not in text + markdown
+        and "<img" not in markdown.replace(r"\<", "")
+        and r"\<img src=x\>\|\@all" in markdown
+    )
+
+
+RULERS = [
+    ({"criteria": {"response_match_score": 0.5}}, "criteria.response_match_score.threshold (0.8 for A, 0.5"),
+    ({**CONFIG, "adk_compat": True}, "adk_compat (false for A, true for B)"),
+    ({**CONFIG, "tools": {"book": "write"}}, "tools.book"),
+]
+
+
+@pytest.mark.parametrize("config, message", RULERS)
+def test_a_ruler_that_changed_is_refused(scored, compared, config, message):
+    logs = versions(9, 3)
+    one, other = scored(logs[:9], "one"), scored(logs[9:], "other", config)
+    status, text, errors = compared(one, other)
+    assert (status, text) == (2, "") and message in errors and "--allow_different_judges" in errors
+    assert errors.count("\n") == 1
+    status, text, _ = compared(one, other, "--allow_different_judges")
+    assert status == 0 and "note: the ruler changed: " in text
+
+
+def test_settings_that_measure_nothing_may_differ(scored, compared):
+    logs = versions(9, 3)
+    config = {**CONFIG, "slices": ["language"], "judge": {"max_calls": 7}}
+    assert compared(scored(logs[:9], "one"), scored(logs[9:], "other", config))[0] == 0
+
+
+def test_another_prompt_version_is_refused(scored, compared):
+    logs = versions(4)
+    outputs = [scored(logs[:4], "one"), scored(logs[4:], "other")]
+
+    def judged_by(output, prompt):
+        judge = {"model": "m", "prompt_version": prompt, "samples": 1}
+        path = next(Path(output).glob("scores-*"))
+        rows = [json.loads(line) | {"judge": judge} for line in path.read_text().splitlines()]
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+    judged_by(outputs[0], "p/1")
+    judged_by(outputs[1], "p/1")
+    assert compared(*outputs)[0] == 0
+    judged_by(outputs[1], "p/2")
+    status, _, errors = compared(*outputs)
+    assert status == 2 and "judge model, prompt version (m, p/1 for A, m, p/2 for B)" in errors
+
+
+def one_version(scored):
+    return [scored([log(1, "v1")])]
+
+
+def two_unnamed(scored):
+    return [scored(versions(2))]
+
+
+def unknown(scored):
+    return [scored(versions(2)), "--versions", "v1", "v9"]
+
+
+def same(scored):
+    return [scored(versions(2)), "--versions", "v1", "v1"]
+
+
+def same_directory(scored):
+    return [scored([log(1, "v1")], "out")] * 2
+
+
+def empty(scored):
+    return [scored([{"conversation_id": "bad", "turns": []}], "a"), scored([log(1, "v1")], "b")]
+
+
+def nothing_by_case(scored):
+    return [scored([log(1, "v1"), log(1, "v2")]), "--versions", "v1", "v2", "--by", "eval_id"]
+
+
+ERRORS = [
+    (lambda scored: [], "name one or two output directories of runs, or --store"),
+    (lambda scored: ["/a", "/b", "/c"], "name one or two output directories"),
+    (lambda scored: ["/no/such"], "/no/such: is no output directory of a run"),
+    (one_version, "holds one app version, v1; name a second directory"),
+    (two_unnamed, "--versions names the base and the candidate (there are: v1, v2)"),
+    (unknown, "--versions v9: is no app version with scored conversations"),
+    (same, "A and B are the same conversations of the same run"),
+    (same_directory, "A and B are the same conversations of the same run"),
+    (empty, "holds no scored conversation"),
+    (nothing_by_case, "--by eval_id: no case of v1 is in v2"),
+    (lambda scored: ["/a", "--alpha", "1"], "--alpha 1: must be between 0 and 1"),
+    (lambda scored: ["/a", "--margin", "-0.1"], "--margin"),
+    (lambda scored: ["--store", "sqlite:////no/such"], "--store: --versions names"),
+    (lambda scored: ["--store", "sqlite:////no/such", "--versions", "a", "b"], "no such store"),
+]
+
+
+@pytest.mark.parametrize("arguments, message", ERRORS)
+def test_errors_are_one_line_with_exit_status_2(scored, compared, arguments, message):
+    status, text, errors = compared(*arguments(scored))
+    assert (status, text) == (2, "") and message in errors and errors.count("\n") == 1
+
+
+def test_trials_of_unequal_number_and_missing_rewards(scored, compared):
+    """Rewards that the log does not give are undecided, and neither a pass nor a fail."""
+    logs = [
+        {
+            **log(f"{task}-{trial}", version),
+            "meta": {"task_id": str(task), "trial": trial},
+            "labels": {"reward": None if version == "v2" and task < 3 else 1.0, "rated_by": "bench"},
+        }
+        for version, trials in (("v1", 2), ("v2", 3))
+        for task in range(10)
+        for trial in range(trials)
+    ]
+    output = scored(logs, "out", {"criteria": {"recorded_reward": {}}})
+    status, text, _ = compared(output, "--versions", "v1", "v2", "--format", "json")
+    found = criterion(text, "recorded_reward")
+    assert status == 0
+    assert (found["overall"]["pairs"], found["only_a"], found["undecided"]["undecided_b"]) == (7, 3, 9)
+    assert (
+        found["overall"]["word"] == "cannot tell" and found["undecided"]["worst_for_b"]["difference"] < -0.2
+    )
+    document = json.loads(text)
+    assert document["pairing"]["by"] == "eval_id" and document["a"]["repeated_cases"] == 10
+
+
+def test_conversations_with_the_same_id_are_not_merged(scored, compared):
+    logs = [{**log(0, v), "conversation_id": "c", "eval_id": None} for v in ("v1", "v2") for _ in range(4)]
+    logs[1]["turns"][0]["agent"] = BAD
+    _, text, _ = compared(scored(logs), "--versions", "v1", "v2", "--format", "json")
+    document = json.loads(text)
+    assert (document["a"]["conversations"], document["a"]["failed"]) == (4, 1)
+    assert document["criteria"][0]["overall"]["value_a"] == 0.75
+
+
+def test_a_criterion_that_one_run_did_not_measure_does_not_pass(scored, compared):
+    logs = versions(9)
+    more = {"criteria": {**CONFIG["criteria"], "turn_latency": {}, "final_response_match_v2": 0.5}}
+    one, other = scored(logs[:9], "one", more), scored(logs[9:], "other")
+    status, _, errors = compared(one, other, "--fail_on", "worse")
+    assert status == 1 and "final_response_match_v2: not compared: v2 has no score of it" in errors
+
+
+def test_a_criterion_without_a_judge_is_not_the_same(scored, compared):
+    config = {"criteria": {"final_response_match_v2": 0.5}}
+    output = scored(versions(9), "out", config, "--judge", "none")
+    status, text, errors = compared(
+        output, "--versions", "v1", "v2", "--fail_on", "worse", "--format", "json"
+    )
+    found = criterion(text, "final_response_match_v2")
+    assert found["overall"]["word"] == "cannot tell" and found["overall"]["difference"] is None
+    assert status == 1 and "final_response_match_v2: cannot tell" in errors
+
+
+def test_avro(scored, compared):
+    output = scored(versions(9, 3), "out", CONFIG, "--output_format", "avro")
+    status, text, _ = compared(output, "--versions", "v1", "v2", "--format", "json")
+    assert status == 0 and criterion(text, "response_match_score")["lost"] == 3
+
+
+def test_versions_and_runs_of_a_store(scored, compared, tmp_path):
+    store = f"sqlite:///{tmp_path / 'store.db'}"
+    app = "projects/p/locations/l/apps/a"
+    places = ["--store", store, "--store_app", app]
+    golden = tmp_path / "cases.jsonl"
+    golden.write_text("".join(json.dumps(case) + "\n" for case in cases(9)))
+    logs = [{**one, "turns": [{**one["turns"][0], "expected": None}]} for one in versions(9, 6)]
+    logs = [{**one, "turns": [{k: v for k, v in one["turns"][0].items() if v}]} for one in logs]
+    scored(logs, "out", CONFIG, "--eval_cases", str(golden), *places, "--run_id", "first")
+    status, text, _ = compared("--store", store, "--versions", "v1", "v2", "--format", "json")
+    document = json.loads(text)
+    assert status == 0 and document["pairing"]["by"] == "eval_id" and document["pairing"]["pairs"] == 9
+    assert (document["word"], document["criteria"][0]["lost"]) == ("worse", 6)
+    status, _, errors = compared("--store", store, "--versions", "v1", "v3")
+    assert status == 2 and "no result of this version or run (versions: v1, v2; runs: first)" in errors
+    assert (
+        compared("--store", store, "--app", "projects/p/locations/l/apps/b", "--versions", "v1", "v2")[0] == 2
+    )

@@ -1,0 +1,293 @@
+"""Comparisons of known conversations: pairs, words, undecided ones, flips. Nothing unmeasured looks good."""
+
+import msgspec
+import pytest
+
+from turnwise.schemas.comparison import Comparison
+from turnwise.transforms.comparison.compare import CompareOptions, compare
+from turnwise.transforms.comparison.observed import (
+    ComparedConversation,
+    ComparedSide,
+    Observed,
+    TurnScore,
+)
+
+STATUS = "evaluation_status"
+P, F, U = "PASS", "FAIL", None
+
+
+def conversation(case, side, found, number=0, **fields):
+    """A conversation with criterion -> outcome or value."""
+    criteria = {
+        name: Observed(value)
+        if isinstance(value, float)
+        else Observed({"PASS": 1.0, "FAIL": 0.0}.get(value), value, why=f"{name} of {side} {case}")
+        for name, value in found.items()
+    }
+    return ComparedConversation(
+        f"{side}-{case}-{number}", side, fields.pop("eval_id", f"e{case}"), criteria=criteria, **fields
+    )
+
+
+def sides(a, b):
+    return (
+        ComparedSide("v1", "out", list(a), ["run"]),
+        ComparedSide("v2", "out", list(b), ["run"]),
+    )
+
+
+def paired(outcomes, criterion=STATUS):
+    """Compares (outcome of A, outcome of B) of one case each."""
+    a = [conversation(i, "v1", {criterion: own}) for i, (own, _) in enumerate(outcomes)]
+    b = [conversation(i, "v2", {criterion: own}) for i, (_, own) in enumerate(outcomes)]
+    return only(compare(*sides(a, b), CompareOptions()))
+
+
+def only(found: Comparison):
+    (criterion,) = found.criteria
+    return criterion
+
+
+KNOWN = [
+    # gained, lost, both pass, both fail -> word
+    (84, 73, 320, 23, "cannot tell"),
+    (6, 3, 7, 4, "cannot tell"),
+    (30, 5, 50, 15, "better"),
+    (5, 30, 50, 15, "worse"),
+    (0, 0, 500, 0, "same"),
+    (2, 2, 996, 0, "same"),
+    (20, 4, 2000, 0, "better"),
+    (8, 4, 400, 0, "not worse"),
+    (0, 0, 20, 0, "cannot tell"),
+    (0, 0, 0, 20, "cannot tell"),
+    (0, 0, 1, 0, "cannot tell"),
+    (5, 0, 0, 0, "not worse"),
+    (6, 0, 0, 0, "better"),
+]
+
+
+@pytest.mark.parametrize("gained, lost, both, neither, word", KNOWN)
+def test_words_of_pairs(gained, lost, both, neither, word):
+    found = paired([(F, P)] * gained + [(P, F)] * lost + [(P, P)] * both + [(F, F)] * neither)
+    assert found.overall.word == word
+    assert (found.gained, found.lost, found.both_pass, found.both_fail) == (gained, lost, both, neither)
+    assert found.overall.pairs == gained + lost + both + neither
+
+
+def test_the_sentence_of_500_pairs():
+    found = paired([(F, P)] * 84 + [(P, F)] * 73 + [(P, P)] * 343)
+    assert found.sentence == (
+        "cannot tell whether v2 is better or worse than v1: +2.2 points (-2.7 to +7.1), "
+        "84 gained, 73 lost, p = 0.42; "
+        "with 500 pairs a change of 7.0 points would have been seen; 2.2 points need about 5,100 pairs"
+    )
+
+
+def test_pairs_that_all_agree_say_what_they_could_have_shown():
+    assert "with 20 pairs a change of 30.0 points would have been seen" in paired([(P, P)] * 20).sentence
+    assert "5 pairs cannot show any difference" in paired([(P, P)] * 5).sentence
+
+
+@pytest.mark.parametrize("outcomes", [[(U, U)] * 30, [(P, U)] * 30, [(U, P)] * 30])
+def test_what_is_undecided_everywhere_is_not_the_same(outcomes):
+    found = paired(outcomes)
+    assert found.overall.word == "cannot tell" and found.overall.difference is None
+    assert found.p_adjusted is None and found.undecided is not None and found.undecided.changes_the_word
+    assert found.sentence.startswith("cannot tell whether v2 is better or worse than v1: ")
+
+
+def test_undecided_ones_are_counted_in_three_ways():
+    found = paired([(F, P)] * 12 + [(P, P)] * 40 + [(P, U)] * 30)
+    three = found.undecided
+    assert (three.undecided_a, three.undecided_b) == (0, 30)
+    assert (three.left_out.word, three.worst_for_b.word, three.best_for_b.word) == (
+        "better",
+        "worse",
+        "better",
+    )
+    assert [r.pairs for r in (three.left_out, three.worst_for_b, three.best_for_b)] == [52, 82, 82]
+    assert three.changes_the_word and "counted against v2: worse, for it: better" in found.sentence
+    assert paired([(F, P)] * 12).undecided is None
+
+
+def test_runs_of_a_case_are_one_case():
+    """Twenty equal runs of two cases are no more evidence than two cases."""
+    a = [conversation(c, "v1", {STATUS: F}, n) for c in range(2) for n in range(20)]
+    b = [conversation(c, "v2", {STATUS: P}, n) for c in range(2) for n in range(20)]
+    found = only(compare(*sides(a, b), CompareOptions()))
+    assert (found.overall.pairs, found.overall.count_a, found.overall.word) == (2, 40, "cannot tell")
+    assert found.overall.p == 0.5 and found.mid_p is None
+
+
+def test_unequal_numbers_of_runs():
+    """A case counts once, however many runs it has on either side."""
+    runs = [(1, 4, 0.75), (3, 2, 0.5), (2, 2, 1.0)] * 8
+    a = [conversation(c, "v1", {STATUS: F}, n) for c, (count, _, _) in enumerate(runs) for n in range(count)]
+    b = [
+        conversation(c, "v2", {STATUS: P if n < share * count else F}, n)
+        for c, (_, count, share) in enumerate(runs)
+        for n in range(count)
+    ]
+    found = only(compare(*sides(a, b), CompareOptions()))
+    assert found.overall.value_b == pytest.approx(0.75) and found.overall.value_a == 0.0
+    assert (found.overall.pairs, found.overall.word, found.gained) == (24, "better", 24)
+
+
+def test_values_are_compared_by_their_means():
+    a = [conversation(i, "v1", {"response_match_score": 0.5 + 0.01 * (i % 7)}) for i in range(40)]
+    b = [conversation(i, "v2", {"response_match_score": 0.6 + 0.01 * (i % 5)}) for i in range(40)]
+    found = only(compare(*sides(a, b), CompareOptions()))
+    assert (found.measure, found.better_is, found.overall.word) == ("mean", "more", "better")
+    low, high = found.overall.interval.low, found.overall.interval.high
+    assert low < found.overall.difference < high and low > 0.07
+
+
+def test_less_latency_is_better():
+    a = [conversation(i, "v1", {"turn_latency": 2.0 + 0.1 * (i % 7)}) for i in range(40)]
+    b = [conversation(i, "v2", {"turn_latency": 1.0 + 0.1 * (i % 5)}) for i in range(40)]
+    found = only(compare(*sides(a, b), CompareOptions()))
+    assert (found.better_is, found.overall.word, found.unit) == ("less", "better", "seconds")
+    ratio = found.quantiles[0]
+    assert ratio.quantile == 0.5 and ratio.interval.low < ratio.ratio < ratio.interval.high < 0.7
+    assert only(compare(*sides(b, a), CompareOptions())).overall.word == "worse"
+
+
+@pytest.mark.parametrize("criterion, word", [("turn_latency", "cannot tell"), ("grounding_score", "same")])
+def test_values_that_do_not_vary(criterion, word):
+    """On an open scale, nothing says how far the next case may lie."""
+    a = [conversation(i, "v1", {criterion: 0.7}) for i in range(400)]
+    b = [conversation(i, "v2", {criterion: 0.7}) for i in range(400)]
+    assert only(compare(*sides(a, b), CompareOptions())).overall.word == word
+    few = only(compare(*sides(a[:9], b[:9]), CompareOptions()))
+    assert few.overall.word == "cannot tell"
+
+
+def test_a_criterion_of_an_unknown_plugin_has_no_better_side():
+    a = [conversation(i, "v1", {"mine": 2.0 + 0.1 * (i % 7)}) for i in range(40)]
+    b = [conversation(i, "v2", {"mine": 1.0 + 0.1 * (i % 5)}) for i in range(40)]
+    found = only(compare(*sides(a, b), CompareOptions()))
+    assert (found.better_is, found.overall.word) == ("neither", "differs")
+
+
+def test_the_criteria_of_a_family_share_the_level():
+    names = [f"mine_{i}" for i in range(4)]
+    outcomes = [(F, P)] * 7 + [(P, P)] * 20
+    a = [
+        conversation(i, "v1", {STATUS: own, **dict.fromkeys(names, own)})
+        for i, (own, _) in enumerate(outcomes)
+    ]
+    b = [
+        conversation(i, "v2", {STATUS: own, **dict.fromkeys(names, own)})
+        for i, (_, own) in enumerate(outcomes)
+    ]
+    found = compare(*sides(a, b), CompareOptions())
+    assert [own.criterion for own in found.criteria] == [STATUS, *names]
+    assert {round(own.overall.p, 9) for own in found.criteria} == {2 / 2**7}
+    assert [own.overall.word for own in found.criteria] == ["better"] + ["not worse"] * 4
+    assert [own.p_adjusted for own in found.criteria] == pytest.approx([1 / 2**6] + [1 / 2**4] * 4)
+    assert "(adjusted 0.062)" in found.criteria[1].sentence and found.word == "better"
+
+
+def test_what_pairs_is_the_id_that_pairs_most():
+    a = [conversation(i, "v1", {STATUS: P}, eval_id=None, task=f"t{i}") for i in range(5)]
+    b = [conversation(i, "v2", {STATUS: P}, eval_id=None, task=f"t{i}") for i in range(1, 7)]
+    found = compare(*sides(a, b), CompareOptions())
+    assert (found.pairing.by, found.pairing.pairs) == ("task", 4)
+    assert (found.pairing.only_a_names, found.pairing.only_b_names) == (["t0"], ["t5", "t6"])
+    for own in (*a, *b):
+        own.conversation_id = own.conversation_id.split("-")[1]
+    found = compare(*sides(a, b), CompareOptions(by="conversation_id"))
+    assert (found.pairing.by, found.pairing.pairs, found.pairing.only_a) == ("conversation_id", 4, 1)
+    assert found.criteria[0].unpaired.count_b == 6
+
+
+def test_conversations_without_ids_are_two_groups():
+    def group(side, passes, fails):
+        outcomes = [P] * passes + [F] * fails
+        return [conversation(i, side, {STATUS: own}, eval_id=None) for i, own in enumerate(outcomes)]
+
+    found = compare(*sides(group("v1", 50, 50), group("v2", 90, 30)), CompareOptions())
+    assert found.pairing.by == "nothing" and found.flips == []
+    overall = found.criteria[0].overall
+    assert (overall.pairs, overall.count_a, overall.count_b, overall.word) == (0, 100, 120, "better")
+    assert overall.difference == pytest.approx(0.25) and "two groups" in found.notes[0]
+    alike = compare(*sides(group("v1", 2, 0), group("v2", 2, 0)), CompareOptions())
+    assert alike.criteria[0].overall.word == "cannot tell"
+
+
+def test_a_criterion_of_one_side_is_not_compared():
+    a = [conversation(i, "v1", {STATUS: P, "mine": P}) for i in range(3)]
+    b = [conversation(i, "v2", {STATUS: P, "other": P}) for i in range(3)]
+    found = compare(*sides(a, b), CompareOptions())
+    assert found.not_compared == {"mine": "v2 has no score of it", "other": "v1 has no score of it"}
+
+
+def test_flips_have_the_reason_of_the_worse_side():
+    outcomes = [(P, P), (P, F), (F, P), (P, U), (U, P), (U, U), (F, F)]
+    a = [conversation(i, "v1", {"mine": own}, tags=["x"]) for i, (own, _) in enumerate(outcomes)]
+    b = [conversation(i, "v2", {"mine": own}, language="ko") for i, (_, own) in enumerate(outcomes)]
+    found = compare(*sides(a, b), CompareOptions()).flips
+    assert [(flip.kind, flip.case, flip.reason) for flip in found] == [
+        ("lost", "e1", "mine of v2 1"),
+        ("newly_undecided", "e3", "mine of v2 3"),
+        ("gained", "e2", "mine of v1 2"),
+        ("newly_decided", "e4", "mine of v1 4"),
+    ]
+    assert (found[0].tags, found[0].language, found[0].share_a, found[0].share_b) == (["x"], "ko", 1.0, 0.0)
+
+
+def test_a_slice_that_is_worse_stands_out():
+    def side(name, bad):
+        return [
+            conversation(i, name, {STATUS: F if bad and i % 2 else P}, language="ko" if i % 2 else "en")
+            for i in range(60)
+        ]
+
+    found = compare(*sides(side("v1", False), side("v2", True)), CompareOptions(slices=("language",)))
+    first, second = found.slices
+    assert (first.slice, first.stands_out, first.difference.word) == ("language:ko", True, "worse")
+    assert (second.slice, second.stands_out, second.difference.word) == ("language:en", False, "cannot tell")
+    assert first.q <= 0.001 and -1 <= first.shrunk <= -0.5
+
+
+def test_turn_indices_are_compared():
+    def side(name, late):
+        made = [conversation(i, name, {"response_match_score": 0.5}) for i in range(30)]
+        for i, own in enumerate(made):
+            noise = 0.001 * (i % 7)
+            own.criteria["response_match_score"].turns = [
+                TurnScore(0, 0.5 + noise, None),
+                TurnScore(1, late + (noise if name == "v1" else 0), None),
+            ]
+        return made
+
+    found = only(compare(*sides(side("v1", 0.8), side("v2", 0.4)), CompareOptions()))
+    assert [(turn.turn_index, turn.stands_out) for turn in found.turns] == [(0, False), (1, True)]
+    assert found.turns[1].difference.difference == pytest.approx(-0.4, abs=0.01)
+
+
+def test_the_same_runs_give_the_same_figures_in_any_order():
+    runs = [(i, n) for i in range(30) for n in range(2)]
+    a = [conversation(i, "v1", {STATUS: P if (i * 7 + n) % 3 else F}, n) for i, n in runs]
+    b = [conversation(i, "v2", {STATUS: P if (i * 5 + n) % 4 else F}, n) for i, n in runs]
+    found = compare(*sides(a, b), CompareOptions())
+    turned = compare(*sides(a[::-1], b[::-1]), CompareOptions())
+    assert found.criteria[0].overall == turned.criteria[0].overall
+    other = ComparedSide("v1", "out", a, ["another run"]), sides(a, b)[1]
+    assert compare(*other, CompareOptions()).criteria[0].overall.p != found.criteria[0].overall.p
+
+
+def test_the_same_recordings_are_named():
+    a = [conversation(i, "v1", {STATUS: P}) for i in range(3)]
+    found = compare(ComparedSide("x", "x", a, ["1"]), ComparedSide("y", "y", a, ["2"]), CompareOptions())
+    assert any("the same recordings" in note for note in found.notes)
+    b = [conversation(i, "v1", {STATUS: P}, 1) for i in range(3)]
+    found = compare(ComparedSide("x", "x", a, ["1"]), ComparedSide("y", "y", b, ["2"]), CompareOptions())
+    assert any("the same app version" in note for note in found.notes)
+
+
+def test_a_comparison_survives_json():
+    found = compare(
+        *sides([conversation(1, "v1", {STATUS: P})], [conversation(1, "v2", {STATUS: F})]), CompareOptions()
+    )
+    assert msgspec.json.decode(msgspec.json.encode(found), type=Comparison) == found

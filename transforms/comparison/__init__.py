@@ -1,0 +1,1 @@
+"""Compares two versions: pairs of cases, differences, words, flips. From scores alone, without Beam."""

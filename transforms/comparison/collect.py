@@ -1,0 +1,223 @@
+"""Collects the rows of a run by conversation."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from turnwise.schemas.rows import ScoreRow
+from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.transforms.comparison.observed import ComparedConversation, Observed, TurnScore
+from turnwise.transforms.scoring.verdict import STATUS
+
+_LONGEST_REASON = 300
+
+
+class Summary(NamedTuple):
+    """A conversation and its verdict.
+
+    Attributes:
+        conversation_id: Its id.
+        app_version: Version of the agent; None: unknown.
+        verdict: PASS or FAIL; None: undecided.
+        reason: Why it fails, or is undecided.
+        eval_id: Id of its eval case, if known here.
+        task: What it is a run of where no case is named.
+        language: Its language, if known here.
+        tags: Its tags, if known here.
+        revision: The highest one counts.
+    """
+
+    conversation_id: str
+    app_version: str | None
+    verdict: str | None
+    reason: str | None = None
+    eval_id: str | None = None
+    task: str | None = None
+    language: str | None = None
+    tags: Sequence[str] = ()
+    revision: int = 0
+
+
+class _Key(NamedTuple):
+    conversation_id: str
+    app_version: str | None
+
+
+class _Scores(NamedTuple):
+    """Consecutive rows of one conversation."""
+
+    rows: list[ScoreRow]
+
+    @property
+    def revision(self) -> int:
+        return self.rows[0]["revision"]
+
+
+def collect(rows: Iterable[ScoreRow], summaries: Iterable[Summary]) -> list[ComparedConversation]:
+    """Returns the conversations of a run with what every criterion gave them.
+
+    Conversations of the same id and app version are told apart: rows of one stand together. Of a conversation
+    that a stream scored again, only the last revision counts.
+
+    Args:
+        rows: Score rows, those of one conversation in a row.
+        summaries: One per result.
+    """
+    scored: dict[_Key, list[_Scores]] = {}
+    for scores in _by_conversation(rows):
+        first = scores.rows[0]
+        scored.setdefault(_Key(first["conversation_id"], first["app_version"]), []).append(scores)
+    ended: dict[_Key, list[Summary]] = {}
+    for summary in summaries:
+        ended.setdefault(_Key(summary.conversation_id, summary.app_version), []).append(summary)
+    return [
+        _conversation(key, own, summary)
+        for key in dict.fromkeys([*ended, *scored])
+        for own, summary in _joined(_latest(scored.get(key, [])), _latest_of(ended.get(key, [])))
+    ]
+
+
+def _by_conversation(rows: Iterable[ScoreRow]) -> Iterator[_Scores]:
+    current: list[ScoreRow] = []
+    seen: set[str] = set()
+    for row in rows:
+        if current and _is_next(row, current[-1], seen):
+            yield _Scores(current)
+            current, seen = [], set()
+        current.append(row)
+        seen.add(row["criterion"])
+    if current:
+        yield _Scores(current)
+
+
+def _is_next(row: ScoreRow, last: ScoreRow, seen: set[str]) -> bool:
+    """Returns whether a row begins another conversation."""
+    for column in ("conversation_id", "app_version", "eval_id", "revision"):
+        if row[column] != last[column]:
+            return True
+    if row["criterion"] != last["criterion"]:
+        return row["criterion"] in seen
+    before, turn = last["turn_index"], row["turn_index"]
+    return before is None or (turn is not None and turn < before)
+
+
+def _latest(scores: Sequence[_Scores]) -> list[_Scores]:
+    last = max((own.revision for own in scores), default=0)
+    return [own for own in scores if own.revision == last]
+
+
+def _latest_of(summaries: Sequence[Summary]) -> list[Summary]:
+    last = max((summary.revision for summary in summaries), default=0)
+    return [summary for summary in summaries if summary.revision == last]
+
+
+def _joined(
+    scores: Sequence[_Scores], summaries: Sequence[Summary]
+) -> Iterator[tuple[_Scores | None, Summary | None]]:
+    for place in range(max(len(scores), len(summaries))):
+        yield (
+            scores[place] if place < len(scores) else None,
+            summaries[place] if place < len(summaries) else None,
+        )
+
+
+def _conversation(key: _Key, scores: _Scores | None, summary: Summary | None) -> ComparedConversation:
+    found = ComparedConversation(key.conversation_id, key.app_version)
+    if scores is not None:
+        first = scores.rows[0]
+        found.eval_id, found.language, found.tags = first["eval_id"], first["language"], first["tags"]
+        found.criteria = _observed(scores.rows)
+    if summary is not None:
+        found.eval_id, found.task = found.eval_id or summary.eval_id, summary.task
+        found.language, found.tags = found.language or summary.language, [*(found.tags or summary.tags)]
+        found.criteria[STATUS] = _verdict(summary, found.criteria)
+    return found
+
+
+def _verdict(summary: Summary, criteria: Mapping[str, Observed]) -> Observed:
+    """Returns the verdict, with the first failing criterion as its reason if it states none."""
+    value = {"PASS": 1.0, "FAIL": 0.0}.get(summary.verdict or "")
+    found = Observed(value, summary.verdict, why=summary.reason)
+    if found.outcome != "PASS" and not found.why:
+        wanted = "FAIL" if found.outcome == "FAIL" else None
+        name, own = next(
+            ((name, own) for name, own in criteria.items() if own.outcome == wanted and own.why), ("", None)
+        )
+        if own is not None:
+            found.why, found.turn_index = f"{name}: {own.why}", own.turn_index
+    return found
+
+
+def _observed(rows: Iterable[ScoreRow]) -> dict[str, Observed]:
+    by_criterion: dict[str, list[ScoreRow]] = {}
+    for row in rows:
+        by_criterion.setdefault(row["criterion"], []).append(row)
+    found = {name: _observe(own) for name, own in by_criterion.items()}
+    return {name: own for name, own in found.items() if own is not None}
+
+
+def _observe(rows: Sequence[ScoreRow]) -> Observed | None:
+    """Returns what a criterion gave; None: it was skipped, which is to say that it does not apply."""
+    whole = next((row for row in rows if row["turn_index"] is None), None)
+    turns = [row for row in rows if row["turn_index"] is not None and row["outcome"] != "SKIPPED"]
+    if (whole is not None and whole["outcome"] == "SKIPPED") or (whole is None and not turns):
+        return None
+    found = Observed(turns=[TurnScore(r["turn_index"] or 0, r["value"], r["outcome"]) for r in turns])
+    found.threshold = rows[0]["threshold"] if whole is None else whole["threshold"]
+    if whole is not None:
+        found.value, found.outcome = whole["value"], whole["outcome"]
+    else:
+        found.value, found.outcome = _mean(turns), _together(turns)
+    _explain(found, whole, turns)
+    splits = [split for split in map(_is_split, rows) if split is not None]
+    found.votes, found.split = len(splits), sum(splits)
+    return found
+
+
+def _mean(turns: Sequence[ScoreRow]) -> float | None:
+    values = [row["value"] for row in turns if row["value"] is not None]
+    return sum(values) / len(values) if values else None
+
+
+def _together(turns: Sequence[ScoreRow]) -> str | None:
+    """Returns the outcome of turns without a score of the whole: FAIL if one fails, PASS if all pass."""
+    outcomes = {row["outcome"] for row in turns}
+    return "FAIL" if "FAIL" in outcomes else "PASS" if outcomes == {"PASS"} else None
+
+
+def _explain(found: Observed, whole: ScoreRow | None, turns: Sequence[ScoreRow]) -> None:
+    """Adds why a score is not a pass: from the first turn that has the same outcome, else from the whole."""
+    if found.outcome == "PASS":
+        return
+    wanted = [row for row in turns if row["outcome"] == found.outcome and _text(row)]
+    row = wanted[0] if wanted else whole
+    if row is not None:
+        found.why, found.turn_index = _text(row), row["turn_index"]
+
+
+def _text(row: ScoreRow) -> str | None:
+    is_failed = row["outcome"] == "FAIL"
+    text = (
+        (row["explanation"] if is_failed else None) or row["reason"] or (row["label"] if is_failed else None)
+    )
+    return None if text is None else text[:_LONGEST_REASON]
+
+
+def _is_split(row: ScoreRow) -> bool | None:
+    """Returns whether the samples of a judge did not agree; None: there is one, or they are not kept."""
+    if row["judge"] is None or row["judge"].get("samples", 0) < 2:
+        return None
+    found = list(_ballots(row["details"] or {}))
+    return any(len(set(ballot)) > 1 for ballot in found) if found else None
+
+
+def _ballots(details: JsonObject) -> Iterator[list[JsonValue]]:
+    """Yields the answers of the samples: of a vote, [1, 1, 0]; of grades, the grades."""
+    votes = details.get("votes")
+    if isinstance(votes, list) and len(votes) == 2 and all(isinstance(count, int) for count in votes):
+        yield [1] * votes[0] + [0] * votes[1]
+    for grades in (details.get(key) for key in ("grades", "scores", "verdicts")):
+        if isinstance(grades, list):
+            yield [grade for grade in grades if grade is not None]
+    for sentence in details.get("sentences") or ():
+        if isinstance(sentence, dict):
+            yield from _ballots(sentence)

@@ -1,0 +1,119 @@
+"""Compares two sides: the whole result."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from turnwise.schemas.comparison import Comparison, PairedBy, RulerChange, Side
+from turnwise.transforms.comparison.criteria import compare_criteria, measure_all
+from turnwise.transforms.comparison.estimates import Setup
+from turnwise.transforms.comparison.flips import flips
+from turnwise.transforms.comparison.measures import CriterionMeasure, measure_of
+from turnwise.transforms.comparison.notes import comparison_notes
+from turnwise.transforms.comparison.observed import ComparedConversation, ComparedSide
+from turnwise.transforms.comparison.pairing import Matched, case_name, match
+from turnwise.transforms.comparison.ruler import ruler_changes
+from turnwise.transforms.comparison.slices import compare_parts
+from turnwise.transforms.scoring.verdict import STATUS
+from turnwise.transforms.statistics.resampling import resampling_seed
+
+
+@dataclass(frozen=True, slots=True)
+class CompareOptions:
+    """What a comparison is asked for.
+
+    Attributes:
+        by: What pairs conversations; None: the id that pairs most cases.
+        margin: Largest difference that does not matter, as a share of the scale, 0..1.
+        alpha: Level of significance of what decides, between 0 and 1.
+        q: Level of the false discovery rate of what points, between 0 and 1.
+        slices: Dimensions of the slices, as in the config.
+    """
+
+    by: PairedBy | None = None
+    margin: float = 0.02
+    alpha: float = 0.05
+    q: float = 0.1
+    slices: Sequence[str] = ()
+
+
+def compare(a: ComparedSide, b: ComparedSide, options: CompareOptions) -> Comparison:
+    """Compares B with A.
+
+    Args:
+        a: The base; at least one conversation.
+        b: The candidate; at least one conversation.
+        options: What is asked for.
+    """
+    run_ids = sorted({*a.run_ids, *b.run_ids})
+    setup = Setup(options.alpha, options.margin, options.q, resampling_seed(run_ids))
+    matched = match(a.conversations, b.conversations, options.by)
+    measures, missing = _measures(a, b)
+    measured = measure_all(matched, measures, setup)
+    overall = [(one.measure, one.estimate) for one in measured]
+    parts = compare_parts(matched, overall, options.slices, setup)
+    criteria = compare_criteria(matched, measured, parts.turns, setup, (a.name, b.name))
+    changes: list[RulerChange] = ruler_changes(a, b)
+    return Comparison(
+        a=_side(a, matched),
+        b=_side(b, matched),
+        pairing=matched.pairing,
+        margin=options.margin,
+        alpha=options.alpha,
+        q=options.q,
+        seed_of=run_ids,
+        criteria=criteria,
+        not_compared=missing,
+        slices=parts.slices,
+        flips=flips(matched.cases, measures),
+        ruler=changes,
+        notes=comparison_notes(a, b, matched, changes, parts.left_out),
+        word=next((own.overall.word for own in criteria if own.criterion == STATUS), None),
+    )
+
+
+def _measures(a: ComparedSide, b: ComparedSide) -> tuple[list[CriterionMeasure], dict[str, str]]:
+    """Returns what is compared, verdicts first, and why other criteria are not."""
+    own, other = _scored(a.conversations), _scored(b.conversations)
+    both = [name for name in own if name in other]
+    names = sorted(both, key=lambda name: (name != STATUS, both.index(name)))
+    thresholds = {
+        name
+        for side in (a, b)
+        if side.document is not None
+        for name, settings in side.document.criteria.items()
+        if settings.get("threshold") is not None
+    }
+    everything = [*a.conversations, *b.conversations]
+    missing = {name: f"{b.name} has no score of it" for name in own if name not in other}
+    missing |= {name: f"{a.name} has no score of it" for name in other if name not in own}
+    return [measure_of(name, everything, name in thresholds) for name in names], missing
+
+
+def _scored(conversations: Sequence[ComparedConversation]) -> list[str]:
+    """Returns the criteria that apply to any conversation, in the order of the rows."""
+    return list(dict.fromkeys(name for own in conversations for name in own.criteria))
+
+
+def _side(side: ComparedSide, matched: Matched) -> Side:
+    verdicts = [own.criteria[STATUS].outcome for own in side.conversations if STATUS in own.criteria]
+    by = matched.pairing.by
+    named = [case_name(own, by) for own in side.conversations]
+    cases = [name for name in named if name is not None]
+    decided = verdicts.count("PASS"), verdicts.count("FAIL")
+    return Side(
+        name=side.name,
+        source=side.source,
+        run_ids=side.run_ids,
+        app_versions=sorted(
+            {own.app_version for own in side.conversations}, key=lambda v: (v is None, v or "")
+        ),
+        conversations=len(named),
+        cases=len({*cases}) if by != "nothing" else len(named),
+        repeated_cases=sum(count > 1 for count in Counter(cases).values()),
+        passed=decided[0],
+        failed=decided[1],
+        undecided=len(named) - sum(decided),
+        lost=side.lost,
+        create_time=side.document.create_time if side.document else None,
+    )

@@ -1,0 +1,160 @@
+"""Compares all criteria of two sides, each in its family."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import msgspec
+
+from turnwise.schemas.comparison import CriterionComparison
+from turnwise.schemas.difference import JudgeNoise, TurnDifference, VersionDifference
+from turnwise.transforms.comparison.estimates import Estimate, Setup
+from turnwise.transforms.comparison.measures import CriterionMeasure, value_direction
+from turnwise.transforms.comparison.observed import ComparedConversation
+from turnwise.transforms.comparison.pairing import Matched
+from turnwise.transforms.comparison.ratios import quantile_ratios
+from turnwise.transforms.comparison.sentences import sentence
+from turnwise.transforms.comparison.undecided import three_readings
+from turnwise.transforms.comparison.values import (
+    estimate,
+    group_estimate,
+    observed_in,
+    paired_values,
+    values_of,
+)
+from turnwise.transforms.comparison.words import difference_of, word_for
+from turnwise.transforms.scoring.verdict import STATUS
+from turnwise.transforms.statistics.multiplicity import holm
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """One criterion with its difference over everything.
+
+    Attributes:
+        measure: What is compared.
+        estimate: The difference.
+        family: Criteria whose p-values are adjusted together: the verdicts alone; those with outcomes; those
+            without.
+    """
+
+    measure: CriterionMeasure
+    estimate: Estimate
+
+    @property
+    def family(self) -> str:
+        """Name of the family."""
+        if self.measure.criterion == STATUS:
+            return "verdicts"
+        return "outcomes" if self.measure.has_outcomes else "values"
+
+
+def measure_all(matched: Matched, measures: Sequence[CriterionMeasure], setup: Setup) -> list[Measured]:
+    """Returns the criteria with their differences."""
+    return [Measured(measure, estimate(matched, measure, setup)) for measure in measures]
+
+
+def compare_criteria(
+    matched: Matched,
+    measured: Sequence[Measured],
+    turns: Mapping[str, Sequence[TurnDifference]],
+    setup: Setup,
+    names: tuple[str, str],
+) -> list[CriterionComparison]:
+    """Returns the compared criteria; the words rest on p-values adjusted by Holm within each family.
+
+    Args:
+        matched: The conversations.
+        measured: The criteria with their differences.
+        turns: Criterion -> differences by turn index.
+        setup: What is asked for.
+        names: How texts call A and B.
+    """
+    found = []
+    for one in measured:
+        others = [
+            other.estimate.p
+            for other in measured
+            if other is not one and other.family == one.family and other.estimate.p is not None
+        ]
+        own = _compare(matched, one, others, list(turns.get(one.measure.criterion, ())), setup)
+        said = sentence(own, *names, matched.pairing.by)
+        found.append(msgspec.structs.replace(own, sentence=said))
+    return found
+
+
+def _compare(
+    matched: Matched,
+    one: Measured,
+    other_p: Sequence[float],
+    turns: list[TurnDifference],
+    setup: Setup,
+) -> CriterionComparison:
+    measure, whole = one.measure, one.estimate
+    adjusted = None if whole.p is None else holm([whole.p, *other_p])[0]
+    is_share, is_paired = measure.measure == "pass_rate", matched.pairing.by != "nothing"
+    counts = _sides_alone(matched, measure) if is_paired else (0, 0)
+    both = _both(matched, measure) if is_share and is_paired else (None, None)
+    return CriterionComparison(
+        criterion=measure.criterion,
+        measure=measure.measure,
+        unit=measure.unit,
+        better_is=measure.better_is,
+        threshold=measure.threshold,
+        overall=difference_of(whole, word_for(whole, adjusted, measure, setup)),
+        p_adjusted=adjusted,
+        mid_p=whole.mid_p,
+        effect=whole.effect,
+        effect_kind=whole.effect_kind,
+        gained=whole.higher,
+        lost=whole.lower,
+        both_pass=both[0],
+        both_fail=both[1],
+        only_a=counts[0],
+        only_b=counts[1],
+        unpaired=_unpaired(matched, measure, setup) if is_paired else None,
+        mean=_mean(matched, measure, setup) if measure.has_more_values and is_share else None,
+        undecided=three_readings(matched, measure, setup, whole, other_p),
+        quantiles=quantile_ratios(matched, measure, setup) if measure.unit != "score" else [],
+        turns=turns,
+        judge=_judge_noise([*matched.a, *matched.b], measure),
+    )
+
+
+def _sides_alone(matched: Matched, measure: CriterionMeasure) -> tuple[int, int]:
+    """Returns how many paired cases have a value on one side alone: in A, in B."""
+    values = [(bool(values_of(c.a, measure)), bool(values_of(c.b, measure))) for c in matched.cases]
+    return values.count((True, False)), values.count((False, True))
+
+
+def _both(matched: Matched, measure: CriterionMeasure) -> tuple[int, int]:
+    """Returns how many paired cases pass in all runs of both sides, and how many fail in all."""
+    values = [{*a, *b} for a, b in paired_values(matched.cases, measure).values()]
+    return values.count({1.0}), values.count({0.0})
+
+
+def _unpaired(matched: Matched, measure: CriterionMeasure, setup: Setup) -> VersionDifference | None:
+    """Returns the difference over all conversations, if some have no partner."""
+    pairing = matched.pairing
+    if not (pairing.only_a or pairing.only_b or pairing.unidentified_a or pairing.unidentified_b):
+        return None
+    found = group_estimate(values_of(matched.a, measure), values_of(matched.b, measure), measure, setup)
+    return difference_of(found, word_for(found, found.p, measure, setup))
+
+
+def _mean(matched: Matched, measure: CriterionMeasure, setup: Setup) -> VersionDifference | None:
+    """Returns the difference of the mean values beside that of the outcomes, if they say more."""
+    own = [*observed_in(matched.a, measure), *observed_in(matched.b, measure)]
+    if {found.value for found in own if found.value is not None} <= {0.0, 1.0}:
+        return None
+    values = measure.as_mean(value_direction(measure.criterion))
+    found = estimate(matched, values, setup)
+    return difference_of(found, word_for(found, found.p, values, setup))
+
+
+def _judge_noise(
+    conversations: Sequence[ComparedConversation], measure: CriterionMeasure
+) -> JudgeNoise | None:
+    found = observed_in(conversations, measure)
+    votes = sum(own.votes for own in found)
+    split = sum(own.split for own in found)
+    return JudgeNoise(scores=votes, split=split, share=split / votes) if votes else None

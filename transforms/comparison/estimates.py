@@ -1,0 +1,206 @@
+"""Estimates one difference between two versions: paired by case, or of two groups."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import sqrt
+from statistics import fmean, variance
+from typing import Literal
+
+from turnwise.transforms.statistics.distributions import normal_quantile
+from turnwise.transforms.statistics.effects import cohens_h, standardised
+from turnwise.transforms.statistics.interval import Interval
+from turnwise.transforms.statistics.means import (
+    SampleMoments,
+    mean_difference_interval,
+    mean_difference_p,
+)
+from turnwise.transforms.statistics.paired import Pairs, mcnemar, paired_interval
+from turnwise.transforms.statistics.power import (
+    detectable_difference,
+    detectable_mean,
+    needed_cases,
+    needed_pairs,
+)
+from turnwise.transforms.statistics.proportions import difference_interval, exact_p
+from turnwise.transforms.statistics.resampling import CaseMeans, sign_flip_p
+
+CaseValues = Mapping[str, tuple[Sequence[float], Sequence[float]]]
+"""Case -> values of A's runs and of B's runs, at least one each."""
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """What a comparison is asked for.
+
+    Attributes:
+        alpha: Level of significance of what decides.
+        margin: Largest share of a scale that does not matter.
+        q: Level of the false discovery rate of what points.
+        seed: Of `resampling_seed`.
+    """
+
+    alpha: float
+    margin: float
+    q: float
+    seed: int
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A difference, B minus A; see `turnwise.schemas.difference.VersionDifference` for the common fields.
+
+    Attributes:
+        equivalence: Interval at level 1 - 2 alpha, that of two one-sided tests.
+        mid_p: McNemar's mid-p; None: another test.
+        higher: CaseValues with a higher value in B; None: not paired.
+        lower: CaseValues with a lower value in B.
+    """
+
+    pairs: int
+    count_a: int
+    count_b: int
+    value_a: float | None = None
+    value_b: float | None = None
+    difference: float | None = None
+    interval: Interval | None = None
+    equivalence: Interval | None = None
+    p: float | None = None
+    mid_p: float | None = None
+    detectable: float | None = None
+    needed: int | None = None
+    effect: float | None = None
+    effect_kind: Literal["h", "d_z", "d"] | None = None
+    higher: int | None = None
+    lower: int | None = None
+    method: str = ""
+
+
+def paired_shares(cases: CaseValues, setup: Setup) -> Estimate:
+    """Estimates the difference of pass shares over the same cases.
+
+    One run of every case on both sides: McNemar's exact test and Newcombe's interval. Several: the mean of a
+    case's runs is its value.
+    """
+    if not cases or any(len(a) != 1 or len(b) != 1 for a, b in cases.values()):
+        return _paired(cases, setup, 1.0, is_share=True)
+    outcomes = [(a[0], b[0]) for a, b in cases.values()]
+    pairs = Pairs(*(outcomes.count(kind) for kind in ((1, 1), (0, 1), (1, 0), (0, 0))))
+    test, size = mcnemar(pairs.gained, pairs.lost), pairs.size
+    value_a, value_b = (pairs.both + pairs.lost) / size, (pairs.both + pairs.gained) / size
+    return Estimate(
+        *(size, size, size, value_a, value_b, pairs.difference),
+        interval=paired_interval(pairs, 1 - setup.alpha),
+        equivalence=paired_interval(pairs, 1 - 2 * setup.alpha),
+        p=test.p,
+        mid_p=test.mid_p,
+        detectable=detectable_difference(pairs.discordant, size, setup.alpha),
+        needed=needed_pairs(pairs.difference, pairs.discordant, setup.alpha),
+        effect=cohens_h(value_b, value_a),
+        effect_kind="h",
+        higher=pairs.gained,
+        lower=pairs.lost,
+        method="exact McNemar test, Newcombe's paired interval",
+    )
+
+
+def paired_means(cases: CaseValues, setup: Setup, span: float | None) -> Estimate:
+    """Estimates the mean difference over the same cases, by bootstrap and permutation over cases.
+
+    Args:
+        cases: Values by case.
+        setup: What is asked for.
+        span: Width of the scale; None: it is open.
+    """
+    return _paired(cases, setup, span, is_share=False)
+
+
+def _paired(cases: CaseValues, setup: Setup, span: float | None, *, is_share: bool) -> Estimate:
+    size = len(cases)
+    counts = sum(len(a) for a, _ in cases.values()), sum(len(b) for _, b in cases.values())
+    if not size:
+        return Estimate(0, *counts)
+    means = {case: (fmean(a), fmean(b)) for case, (a, b) in cases.items()}
+    differences = {case: b - a for case, (a, b) in means.items()}
+    value_a, value_b = fmean(a for a, _ in means.values()), fmean(b for _, b in means.values())
+    drawn = CaseMeans(differences, setup.seed)
+    interval, equivalence = (
+        drawn.interval(level) or _unseen_spread(drawn.mean, size, span, level)
+        for level in (1 - setup.alpha, 1 - 2 * setup.alpha)
+    )
+    spread = drawn.variance
+    seen = detectable_mean(sqrt(spread / size), setup.alpha) if spread else None
+    can_be_seen = 2 / 2**size <= setup.alpha
+    return Estimate(
+        *(size, *counts, value_a, value_b, drawn.mean),
+        interval=interval,
+        equivalence=equivalence,
+        p=sign_flip_p(differences, setup.seed),
+        detectable=seen if can_be_seen else None,
+        needed=needed_cases(drawn.mean, spread, setup.alpha) if size > 1 else None,
+        effect=cohens_h(value_b, value_a) if is_share else standardised(drawn.mean, spread),
+        effect_kind="h" if is_share else "d_z",
+        higher=sum(value > 0 for value in differences.values()),
+        lower=sum(value < 0 for value in differences.values()),
+        method="exchange of versions within cases, " + _interval_name(size),
+    )
+
+
+def _interval_name(size: int) -> str:
+    return "BCa bootstrap over cases" if size >= 20 else "Student's t interval over cases"
+
+
+def _unseen_spread(mean: float, size: int, span: float | None, level: float) -> Interval | None:
+    """Returns the interval of a mean whose values do not vary: some share of further cases may differ.
+
+    The share is the upper Wilson bound of 0 in `size`; each of them may differ by all that the scale allows.
+    """
+    if span is None:
+        return None
+    z2 = normal_quantile((1 + level) / 2) ** 2
+    half = (span + abs(mean)) * z2 / (size + z2)
+    return Interval(max(-span, mean - half), min(span, mean + half))
+
+
+def group_shares(a: Sequence[float], b: Sequence[float], setup: Setup) -> Estimate:
+    """Estimates the difference of pass shares of two groups of conversations; values are 0 and 1."""
+    if not a or not b:
+        return Estimate(0, len(a), len(b), fmean(a) if a else None, fmean(b) if b else None)
+    passes_a, passes_b = round(sum(a)), round(sum(b))
+    value_a, value_b = passes_a / len(a), passes_b / len(b)
+    groups = (passes_b, len(b), passes_a, len(a))
+    pooled = (passes_a + passes_b) / (len(a) + len(b))
+    error = sqrt(pooled * (1 - pooled) * (1 / len(a) + 1 / len(b)))
+    spread = value_a * (1 - value_a) + value_b * (1 - value_b)
+    return Estimate(
+        *(0, len(a), len(b), value_a, value_b, value_b - value_a),
+        interval=difference_interval(*groups, 1 - setup.alpha),
+        equivalence=difference_interval(*groups, 1 - 2 * setup.alpha),
+        p=exact_p(*groups),
+        detectable=detectable_mean(error, setup.alpha) if error else None,
+        needed=needed_cases(value_b - value_a, spread, setup.alpha),
+        effect=cohens_h(value_b, value_a),
+        effect_kind="h",
+        method="Fisher's exact test, Newcombe's interval",
+    )
+
+
+def group_means(a: Sequence[float], b: Sequence[float], setup: Setup) -> Estimate:
+    """Estimates the difference of the means of two groups of conversations, by Welch's t test."""
+    values = fmean(a) if a else None, fmean(b) if b else None
+    if len(a) < 2 or len(b) < 2 or values[0] is None or values[1] is None:
+        return Estimate(0, len(a), len(b), *values)
+    own, base = SampleMoments(len(b), values[1], variance(b)), SampleMoments(len(a), values[0], variance(a))
+    difference, spread = own.mean - base.mean, own.variance + base.variance
+    if not spread:
+        return Estimate(0, len(a), len(b), *values, difference)
+    return Estimate(
+        *(0, len(a), len(b), *values, difference),
+        interval=mean_difference_interval(own, base, 1 - setup.alpha),
+        equivalence=mean_difference_interval(own, base, 1 - 2 * setup.alpha),
+        p=mean_difference_p(own, base),
+        detectable=detectable_mean(sqrt(own.variance / own.size + base.variance / base.size), setup.alpha),
+        needed=needed_cases(difference, spread, setup.alpha),
+        effect=standardised(difference, spread / 2),
+        effect_kind="d",
+        method="Welch's t test and interval",
+    )

@@ -1,0 +1,81 @@
+"""What a reader of a comparison must know before believing its figures."""
+
+from collections.abc import Iterator, Sequence
+
+from turnwise.schemas.comparison import RulerChange
+from turnwise.transforms.comparison.observed import ComparedConversation, ComparedSide
+from turnwise.transforms.comparison.pairing import Matched
+
+
+def comparison_notes(
+    a: ComparedSide, b: ComparedSide, matched: Matched, changes: Sequence[RulerChange], left_out: int
+) -> list[str]:
+    """Returns the notes, one line each.
+
+    Args:
+        a: The base.
+        b: The candidate.
+        matched: Their conversations.
+        changes: What measured them differently.
+        left_out: Number of slices that were not compared.
+    """
+    return [
+        *_pairing(a, b, matched),
+        *(f"the ruler changed: {change.what}: {change.a} for A, {change.b} for B" for change in changes),
+        *_same(a, b, matched),
+        *_lost(a, b),
+        *_versions(a, b),
+        *([f"{left_out} slices are not compared, because there are too many"] if left_out else []),
+    ]
+
+
+def _pairing(a: ComparedSide, b: ComparedSide, matched: Matched) -> Iterator[str]:
+    pairing = matched.pairing
+    if pairing.by == "nothing":
+        yield (
+            "no id is in both: two groups are compared, which sees less than pairs, and takes their cases to "
+            "be alike"
+        )
+        return
+    for side, only, unidentified in (
+        (a, pairing.only_a, pairing.unidentified_a),
+        (b, pairing.only_b, pairing.unidentified_b),
+    ):
+        if only:
+            yield f"{_counted(only, 'case')} of {side.name} alone: not in the paired figures"
+        if unidentified:
+            yield f"{_counted(unidentified, 'conversation')} of {side.name} without {pairing.by}: left out"
+
+
+def _same(a: ComparedSide, b: ComparedSide, matched: Matched) -> Iterator[str]:
+    """Yields a note where both sides are the same recordings, or the same version."""
+    own, other = _identities(a.conversations), _identities(b.conversations)
+    if own == other and matched.pairing.by != "nothing":
+        yield "both sides are the same recordings: differences are those of the measurement, not of the agent"
+        return
+    versions = [{c.app_version for c in side.conversations} for side in (a, b)]
+    if versions[0] == versions[1] and None not in versions[0]:
+        yield "both sides are the same app version: differences are chance, or changes outside the agent"
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def _identities(conversations: Sequence[ComparedConversation]) -> set[tuple[str, str | None]]:
+    return {(own.conversation_id, own.app_version) for own in conversations}
+
+
+def _lost(a: ComparedSide, b: ComparedSide) -> Iterator[str]:
+    for side in (a, b) if a.source != b.source else (a,):
+        if side.lost:
+            yield f"{side.source}: records or conversations that were lost, not in the figures: {side.lost}"
+        for criterion, count in sorted(side.errors.items()):
+            yield f"{side.source}: {_counted(count, 'error')} of {criterion}"
+
+
+def _versions(a: ComparedSide, b: ComparedSide) -> Iterator[str]:
+    if a.document is not None and b.document is not None:
+        own, other = (side.document.versions.get("turnwise") for side in (a, b) if side.document)
+        if own != other:
+            yield f"A was scored by turnwise {own}, B by turnwise {other}"

@@ -1,0 +1,94 @@
+"""What a criterion gave a conversation, and what a side of a comparison consists of."""
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from turnwise.schemas.run import RunDocument
+
+
+class TurnScore(NamedTuple):
+    """One score of a turn.
+
+    Attributes:
+        turn_index: 0-based.
+        value: None: unscored.
+        outcome: PASS, FAIL, SKIPPED or None.
+    """
+
+    turn_index: int
+    value: float | None
+    outcome: str | None
+
+
+@dataclass(slots=True)
+class Observed:
+    """What one criterion gave one conversation.
+
+    Attributes:
+        value: Score of the whole conversation; without one, the mean of its turns; None: unscored.
+        outcome: PASS or FAIL; None: undecided, or the criterion has no threshold.
+        threshold: Applied threshold; None: there is none.
+        why: Why it fails, or is undecided.
+        turn_index: The turn that this is said of; None: the whole conversation.
+        turns: Scores of the turns.
+        votes: Scores with several samples of a judge.
+        split: Those of them whose samples did not agree.
+    """
+
+    value: float | None = None
+    outcome: str | None = None
+    threshold: float | None = None
+    why: str | None = None
+    turn_index: int | None = None
+    turns: list[TurnScore] = field(default_factory=list)
+    votes: int = 0
+    split: int = 0
+
+
+@dataclass(slots=True)
+class ComparedConversation:
+    """One conversation of a side.
+
+    Attributes:
+        conversation_id: Its id.
+        app_version: Version of the agent; None: unknown.
+        eval_id: Id of its eval case; None: there is none.
+        task: What it is a run of where no case is named; None: not known.
+        language: Its language.
+        tags: Its tags and those of its case.
+        criteria: Criterion -> what it gave; a criterion that does not apply is left out. The verdict is
+            `evaluation_status`.
+    """
+
+    conversation_id: str
+    app_version: str | None = None
+    eval_id: str | None = None
+    task: str | None = None
+    language: str | None = None
+    tags: list[str] = field(default_factory=list)
+    criteria: dict[str, Observed] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class ComparedSide:
+    """One side of a comparison.
+
+    Attributes:
+        name: How texts call it.
+        source: Directory of the run, or address of the store.
+        conversations: Its conversations.
+        run_ids: Ids of its runs.
+        lost: Records and conversations of the run that were lost; None: not known.
+        document: `run.json`; None: of a store.
+        rulers: Criterion -> the judge models and prompts that scored it, `model, prompt version`.
+        errors: Criterion -> conversations in which it failed with an error.
+    """
+
+    name: str
+    source: str
+    conversations: list[ComparedConversation]
+    run_ids: list[str]
+    lost: int | None = None
+    document: RunDocument | None = None
+    rulers: dict[str, set[str]] = field(default_factory=dict)
+    errors: dict[str, int] = field(default_factory=dict)

@@ -1,0 +1,90 @@
+"""Pairs the conversations of two sides by case."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from turnwise.schemas.comparison import PairedBy, Pairing
+from turnwise.transforms.comparison.observed import ComparedConversation
+
+_NAMES_SHOWN = 20
+KEYS: tuple[PairedBy, ...] = ("eval_id", "conversation_id", "task")
+
+
+class Case(NamedTuple):
+    """One case with its conversations on both sides."""
+
+    name: str
+    a: list[ComparedConversation]
+    b: list[ComparedConversation]
+
+
+@dataclass(frozen=True)
+class Matched:
+    """The conversations of two sides, brought together.
+
+    Attributes:
+        cases: Cases on both sides, by name; none if nothing pairs them.
+        a: All conversations of A.
+        b: All conversations of B.
+        pairing: How they were paired.
+    """
+
+    cases: list[Case]
+    a: Sequence[ComparedConversation]
+    b: Sequence[ComparedConversation]
+    pairing: Pairing
+
+
+def match(
+    a: Sequence[ComparedConversation], b: Sequence[ComparedConversation], by: PairedBy | None = None
+) -> Matched:
+    """Pairs conversations by an id; by default, by the one that pairs most cases.
+
+    Args:
+        a: Conversations of the base.
+        b: Conversations of the candidate.
+        by: What identifies a case; None: whatever pairs most cases, `nothing` if none does.
+    """
+    if by is not None:
+        return _match(a, b, by)
+    found = [_match(a, b, key) for key in KEYS]
+    best = max(found, key=lambda matched: matched.pairing.pairs)
+    return best if best.cases else _match(a, b, "nothing")
+
+
+def _match(a: Sequence[ComparedConversation], b: Sequence[ComparedConversation], by: PairedBy) -> Matched:
+    own, other = _by_case(a, by), _by_case(b, by)
+    both = sorted(own.keys() & other.keys())
+    only_a, only_b = sorted(own.keys() - other.keys()), sorted(other.keys() - own.keys())
+    pairing = Pairing(
+        by=by,
+        pairs=len(both),
+        only_a=len(only_a),
+        only_b=len(only_b),
+        unidentified_a=len(a) - sum(map(len, own.values())),
+        unidentified_b=len(b) - sum(map(len, other.values())),
+        only_a_names=only_a[:_NAMES_SHOWN],
+        only_b_names=only_b[:_NAMES_SHOWN],
+    )
+    return Matched([Case(name, own[name], other[name]) for name in both], a, b, pairing)
+
+
+def _by_case(
+    conversations: Sequence[ComparedConversation], by: PairedBy
+) -> dict[str, list[ComparedConversation]]:
+    found: dict[str, list[ComparedConversation]] = {}
+    for conversation in conversations:
+        name = case_name(conversation, by)
+        if name:
+            found.setdefault(name, []).append(conversation)
+    return found
+
+
+def case_name(conversation: ComparedConversation, by: PairedBy) -> str | None:
+    """Returns what identifies a conversation's case; None: it states none."""
+    if by == "eval_id":
+        return conversation.eval_id
+    if by == "task":
+        return conversation.task
+    return conversation.conversation_id if by == "conversation_id" else None

@@ -1,0 +1,132 @@
+"""Says a difference as one sentence."""
+
+from math import floor, log10
+
+from turnwise.schemas.comparison import CriterionComparison, PairedBy
+from turnwise.schemas.difference import Bounds, VersionDifference
+
+
+def sentence(found: CriterionComparison, a: str, b: str, by: PairedBy) -> str:
+    """Returns what may be said of a criterion, in one sentence.
+
+    Args:
+        found: The compared criterion.
+        a: Name of the base.
+        b: Name of the candidate.
+        by: How cases were paired.
+    """
+    overall = found.overall
+    if overall.difference is None:
+        return f"{_opening(found, a, b)}: {_why_not(overall, a, b)}"
+    figures = [
+        f"{_amount(overall.difference, found, signed=True)}{_range(overall.interval, found)}",
+        *_flips(found, by),
+        *([] if found.p_adjusted is None else [f"p {_p(overall.p)}{_adjusted(found)}"]),
+    ]
+    text = f"{_opening(found, a, b)}: {', '.join(figures)}"
+    if overall.word in ("cannot tell", "not worse"):
+        text += _sight(found, by)
+    alone = found.only_a + found.only_b
+    if alone:
+        text += f"; {alone} of the paired cases {'has' if alone == 1 else 'have'} a value on one side alone"
+    undecided = found.undecided
+    if undecided is not None:
+        text += f"; undecided: {undecided.undecided_a} of {a}, {undecided.undecided_b} of {b}"
+    if undecided is not None and undecided.changes_the_word:
+        others = [r.word for r in (undecided.worst_for_b, undecided.best_for_b) if r is not None]
+        text += f"; with the undecided ones counted against {b}: {others[0]}, for it: {others[-1]}"
+    return text
+
+
+def _opening(found: CriterionComparison, a: str, b: str) -> str:
+    said = {
+        "better": f"{b} is better than {a}",
+        "worse": f"{b} is worse than {a}",
+        "same": f"{b} is the same as {a} within the margin",
+        "not worse": f"{b} is not worse than {a}",
+        "differs": f"{b} differs from {a}",
+        "cannot tell": f"cannot tell whether {b} is better or worse than {a}",
+    }
+    return said[found.overall.word]
+
+
+def _why_not(overall: VersionDifference, a: str, b: str) -> str:
+    missing = [name for name, count in ((a, overall.count_a), (b, overall.count_b)) if not count]
+    if len(missing) == 2:
+        return "no case has a value on both sides"
+    return f"{missing[0]} has no value" if missing else "there are too few values"
+
+
+def _flips(found: CriterionComparison, by: PairedBy) -> list[str]:
+    if by == "nothing" or found.gained is None or found.measure != "pass_rate":
+        return []
+    return [f"{found.gained} gained", f"{found.lost} lost"]
+
+
+def _adjusted(found: CriterionComparison) -> str:
+    p = found.overall.p
+    if p is None or found.p_adjusted is None or found.p_adjusted == p:
+        return ""
+    return f" (adjusted {shown_p(found.p_adjusted)})"
+
+
+def _sight(found: CriterionComparison, by: PairedBy) -> str:
+    """Returns what would have been seen, and how many cases the difference needs."""
+    overall = found.overall
+    unit = "pairs" if by != "nothing" else "conversations a side"
+    if by == "nothing":
+        count = f"{overall.count_a} and {overall.count_b} conversations"
+    else:
+        count = "1 pair" if overall.pairs == 1 else f"{overall.pairs} pairs"
+    if overall.detectable is None:
+        seen = f"; {count} cannot show any difference"
+    else:
+        seen = f"; with {count} a change of {_amount(overall.detectable, found)} would have been seen"
+    if not overall.pairs_needed or not overall.difference:
+        return seen
+    needed = f"{_amount(abs(overall.difference), found)} need about {rounded(overall.pairs_needed)} {unit}"
+    return f"{seen}; {needed}"
+
+
+def _p(p: float | None) -> str:
+    shown = shown_p(p)
+    return shown if shown.startswith("<") else f"= {shown}"
+
+
+def shown_p(p: float | None) -> str:
+    """Returns a p-value with two digits."""
+    if p is None:
+        return "-"
+    return "< 0.001" if p < 0.001 else f"{p:.3f}" if p < 0.0995 else f"{p:.2f}"
+
+
+def rounded(number: int) -> str:
+    """Returns a number with two significant digits and thousands separators: 5085 is 5,100."""
+    digits = floor(log10(number)) - 1 if number >= 100 else 0
+    return f"{round(number / 10**digits) * 10**digits:,}"
+
+
+def amount(value: float, measure: str, unit: str, *, signed: bool = False) -> str:
+    """Returns a value or difference with its unit; shares in percentage points."""
+    sign = "+" if signed else ""
+    if measure == "pass_rate":
+        return f"{_plain(f'{100 * value:{sign}.1f}')} points"
+    if unit == "seconds":
+        return f"{_plain(f'{value:{sign}.2f}')} s"
+    return _plain(f"{value:{sign}.3f}" if unit == "score" else f"{value:{sign}.1f}")
+
+
+def _plain(text: str) -> str:
+    """Returns a number without a sign if it is shown as 0."""
+    return text.lstrip("+-") if not text.strip("+-0.") else text
+
+
+def _amount(value: float, found: CriterionComparison, *, signed: bool = False) -> str:
+    return amount(value, found.measure, found.unit, signed=signed)
+
+
+def _range(bounds: Bounds | None, found: CriterionComparison) -> str:
+    if bounds is None:
+        return " (no interval: the values do not vary)"
+    low, high = (_amount(bound, found, signed=True) for bound in (bounds.low, bounds.high))
+    return f" ({low.removesuffix(' points').removesuffix(' s')} to {high.removesuffix(' points')})"

@@ -1,0 +1,210 @@
+"""Differences by slice and by turn index: they point, they do not decide."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from statistics import fmean
+
+from turnwise.schemas.comparison import SliceDifference
+from turnwise.schemas.difference import ComparisonWord, TurnDifference
+from turnwise.transforms.comparison.estimates import Estimate, Setup
+from turnwise.transforms.comparison.measures import CriterionMeasure
+from turnwise.transforms.comparison.observed import ComparedConversation
+from turnwise.transforms.comparison.pairing import Matched
+from turnwise.transforms.comparison.values import estimate, group_estimate, paired_estimate
+from turnwise.transforms.comparison.words import difference_of, word_for
+from turnwise.transforms.metrics.slices import LANGUAGE, is_wanted
+from turnwise.transforms.statistics.distributions import normal_quantile
+from turnwise.transforms.statistics.multiplicity import benjamini_hochberg
+
+MOST_SLICES = 100
+MOST_TURNS = 30
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A slice, or a turn index, of one criterion."""
+
+    measure: CriterionMeasure
+    estimate: Estimate
+    slice: str = ""
+    turn_index: int = -1
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Where the versions differ.
+
+    Attributes:
+        slices: Those that stand out first, then by p-value.
+        turns: Criterion -> its turn indices, in order.
+        left_out: Number of slices that were not compared, because there are too many.
+    """
+
+    slices: list[SliceDifference]
+    turns: dict[str, list[TurnDifference]]
+    left_out: int
+
+
+def compare_parts(
+    matched: Matched,
+    overall: Sequence[tuple[CriterionMeasure, Estimate]],
+    wanted: Sequence[str],
+    setup: Setup,
+) -> Parts:
+    """Compares every slice and turn index, with q-values over all of them together.
+
+    Args:
+        matched: The conversations.
+        overall: The criteria with their differences over everything.
+        wanted: Dimensions of the slices, as in the config.
+        setup: What is asked for.
+    """
+    slices = _slices(matched, wanted)
+    kept = sorted(slices, key=lambda name: (-_size(slices[name]), name))[:MOST_SLICES]
+    parts = [part for name in sorted(kept) for part in _of_slice(name, slices[name], overall, setup)]
+    parts += [part for measure, _ in overall for part in _of_turns(matched, measure, setup)]
+    with_p = [part for part in parts if part.estimate.p is not None]
+    q_values = benjamini_hochberg([part.estimate.p or 0.0 for part in with_p])
+    q_of = {id(part): q for part, q in zip(with_p, q_values, strict=True)}
+    shrunk = _shrunk(
+        [part for part in parts if part.slice], dict((m.criterion, e) for m, e in overall), setup
+    )
+    found = [_slice(part, q_of.get(id(part)), shrunk.get(id(part)), setup) for part in parts if part.slice]
+    turns: dict[str, list[TurnDifference]] = {}
+    for part in parts:
+        if not part.slice:
+            turns.setdefault(part.measure.criterion, []).append(_turn(part, q_of.get(id(part)), setup))
+    ordered = sorted(
+        found, key=lambda s: (not s.stands_out, 2.0 if s.difference.p is None else s.difference.p)
+    )
+    return Parts(ordered, turns, len(slices) - len(kept))
+
+
+def _size(matched: Matched) -> int:
+    return len(matched.cases) or len(matched.a) + len(matched.b)
+
+
+def _slices(matched: Matched, wanted: Sequence[str]) -> dict[str, Matched]:
+    """Returns the conversations of each slice; a slice that holds everything is none."""
+    if not wanted:
+        return {}
+    names = {name for own in (*matched.a, *matched.b) for name in slice_names(own, wanted)}
+    found = {name: _within(matched, name, wanted) for name in names}
+    return {name: own for name, own in found.items() if 0 < _size(own) < _size(matched)}
+
+
+def slice_names(conversation: ComparedConversation, wanted: Sequence[str]) -> set[str]:
+    """Returns the slices of a conversation."""
+    found = {tag for tag in conversation.tags if is_wanted(tag, wanted)}
+    if LANGUAGE in wanted and conversation.language:
+        found.add(f"{LANGUAGE}:{conversation.language}")
+    return found
+
+
+def _within(matched: Matched, name: str, wanted: Sequence[str]) -> Matched:
+    """Returns the part of the conversations in a slice; a case belongs to it if any of its runs does."""
+    cases = [c for c in matched.cases if any(name in slice_names(own, wanted) for own in (*c.a, *c.b))]
+    a, b = ([own for own in side if name in slice_names(own, wanted)] for side in (matched.a, matched.b))
+    return replace(matched, cases=cases, a=a, b=b)
+
+
+def _of_slice(
+    name: str, matched: Matched, overall: Sequence[tuple[CriterionMeasure, Estimate]], setup: Setup
+) -> Iterator[_Part]:
+    for measure, _ in overall:
+        found = estimate(matched, measure, setup)
+        if found.count_a or found.count_b:
+            yield _Part(measure, found, slice=name)
+
+
+def _of_turns(matched: Matched, measure: CriterionMeasure, setup: Setup) -> Iterator[_Part]:
+    """Yields the turn indices at which both sides have scores."""
+    if matched.pairing.by == "nothing":
+        sides = [_turn_values(side, measure) for side in (matched.a, matched.b)]
+        for turn in sorted(sides[0].keys() & sides[1].keys())[:MOST_TURNS]:
+            yield _Part(measure, group_estimate(sides[0][turn], sides[1][turn], measure, setup), "", turn)
+        return
+    by_turn: dict[int, dict[str, tuple[Sequence[float], Sequence[float]]]] = {}
+    for case in matched.cases:
+        a, b = _turn_values(case.a, measure), _turn_values(case.b, measure)
+        for turn in a.keys() & b.keys():
+            by_turn.setdefault(turn, {})[case.name] = (a[turn], b[turn])
+    for turn in sorted(by_turn)[:MOST_TURNS]:
+        yield _Part(measure, paired_estimate(by_turn[turn], measure, setup), "", turn)
+
+
+def _turn_values(
+    conversations: Sequence[ComparedConversation], measure: CriterionMeasure
+) -> dict[int, list[float]]:
+    """Returns one value a conversation at every turn index: the mean, or whether all scores pass."""
+    found: dict[int, list[float]] = {}
+    for conversation in conversations:
+        own = conversation.criteria.get(measure.criterion)
+        values: dict[int, list[float]] = {}
+        for score in own.turns if own is not None else ():
+            value = measure.value_of(score.value, score.outcome)
+            if value is not None:
+                values.setdefault(score.turn_index, []).append(value)
+        for turn, scores in values.items():
+            is_share = measure.measure == "pass_rate"
+            found.setdefault(turn, []).append(min(scores) if is_share else fmean(scores))
+    return found
+
+
+def _shrunk(parts: Sequence[_Part], overall: Mapping[str, Estimate], setup: Setup) -> dict[int, float]:
+    """Returns the differences of slices, pulled towards the overall one by how noisy they are.
+
+    Empirical Bayes: the variance between the slices of a criterion is that of DerSimonian and Laird 1986.
+    """
+    found: dict[int, float] = {}
+    for criterion, whole in overall.items():
+        own = [part for part in parts if part.measure.criterion == criterion and _variance(part, setup)]
+        if whole.difference is None or not own:
+            continue
+        weights = [1 / _variance(part, setup) for part in own]
+        gaps = [(part.estimate.difference or 0.0) - whole.difference for part in own]
+        total, squares = sum(weights), sum(w * w for w in weights)
+        excess = sum(w * gap * gap for w, gap in zip(weights, gaps, strict=True)) - (len(own) - 1)
+        scale = total - squares / total
+        between = max(0.0, excess / scale) if scale > 0 else 0.0
+        for part, weight, gap in zip(own, weights, gaps, strict=True):
+            found[id(part)] = whole.difference + gap * between / (between + 1 / weight)
+    return found
+
+
+def _variance(part: _Part, setup: Setup) -> float:
+    """Returns the variance of a difference, from its interval; 0: not known."""
+    interval = part.estimate.interval
+    if interval is None or part.estimate.difference is None:
+        return 0.0
+    return ((interval.high - interval.low) / 2 / normal_quantile(1 - setup.alpha / 2)) ** 2
+
+
+def _slice(part: _Part, q: float | None, shrunk: float | None, setup: Setup) -> SliceDifference:
+    return SliceDifference(
+        slice=part.slice,
+        criterion=part.measure.criterion,
+        difference=difference_of(part.estimate, _word(part, q, setup)),
+        shrunk=shrunk,
+        q=q,
+        stands_out=_stands_out(q, setup),
+    )
+
+
+def _turn(part: _Part, q: float | None, setup: Setup) -> TurnDifference:
+    return TurnDifference(
+        turn_index=part.turn_index,
+        difference=difference_of(part.estimate, _word(part, q, setup)),
+        q=q,
+        stands_out=_stands_out(q, setup),
+    )
+
+
+def _word(part: _Part, q: float | None, setup: Setup) -> ComparisonWord:
+    """Returns the word of a part; it is better or worse where it stands out."""
+    scaled = None if q is None else q * setup.alpha / setup.q
+    return word_for(part.estimate, scaled, part.measure, setup)
+
+
+def _stands_out(q: float | None, setup: Setup) -> bool:
+    return q is not None and q < setup.q

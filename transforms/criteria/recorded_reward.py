@@ -1,0 +1,39 @@
+"""recorded_reward: the rating that the log itself gives a conversation."""
+
+from typing import ClassVar
+
+from turnwise.schemas.score import Score
+from turnwise.transforms.criteria.base import MeasuredCriterion, RestsOn
+from turnwise.transforms.matching.sample import Sample, TurnPair
+
+_LABEL = "reward"
+
+
+class RecordedReward(MeasuredCriterion):
+    """The reward in the log (`labels.reward`, or `reward` of a record of messages), 0 to 1.
+
+    Does not apply to a conversation whose log rates nothing. Unscored if the log has other labels and no
+    reward, or a reward that is no number from 0 to 1.
+
+    When to use: Compare versions by the reward of a simulator or test bench, or by a user's rating.
+    """
+
+    name: ClassVar[str] = "recorded_reward"
+    rests_on: ClassVar[RestsOn] = ()
+    needs_answers: ClassVar[bool] = False
+
+    def score(self, sample: Sample, pair: TurnPair) -> Score | None:
+        """Scores no single turn."""
+        return None
+
+    def score_conversation(self, sample: Sample) -> Score | None:
+        """Returns the reward as it stands in the log."""
+        labels = sample.conversation.labels
+        if not labels:
+            return None
+        reward = labels.get(_LABEL)
+        if reward is None:
+            return Score(None, reason="the log gives no reward")
+        if not isinstance(reward, int | float) or not 0 <= reward <= 1:
+            return Score(None, reason=f"the reward of the log is no number from 0 to 1: {str(reward)[:60]}")
+        return Score(float(reward))
