@@ -10,6 +10,7 @@ import msgspec
 
 from turnwise.pipeline.io.sinks.base import file_formats, table_rows
 from turnwise.schemas.config import ConfigError
+from turnwise.schemas.conversation_row import ConversationRow
 from turnwise.schemas.rows import (
     FailureRow,
     MetricsByAppVersionRow,
@@ -63,6 +64,10 @@ class RunDirectory:
         A row of JSON Lines has the columns `result`, `conversation_id` and `evaluation_status` only.
         """
         return cast("Iterator[ResultRow]", self.rows("results"))
+
+    def conversations(self) -> Iterator[ConversationRow]:
+        """Yields the conversations; in a stream, several revisions of one. None if the run wrote none."""
+        return cast("Iterator[ConversationRow]", self.rows("conversations"))
 
     def failures(self) -> Iterator[FailureRow]:
         """Yields failures and findings."""

@@ -130,10 +130,30 @@ def _of(part: RunPart, query: Select[Any]) -> Select[Any]:
     return query if part.version is None else query.where(CONVERSATIONS.c.version_id == part.version)
 
 
+class ReadFirst(NamedTuple):
+    """A conversation to read.
+
+    Attributes:
+        name: Name in the store.
+        row: The conversation.
+        cluster_size: Number of conversations of its cluster.
+    """
+
+    name: str
+    row: ConversationRow
+    cluster_size: int
+
+
+def verdict_counts(connection: Connection, part: RunPart) -> dict[str, int]:
+    """Returns verdict ("": not decided) -> number of conversations; empty: there is none."""
+    query = _of(part, select(CONVERSATIONS.c.verdict, func.count())).group_by(CONVERSATIONS.c.verdict)
+    return {verdict: count for verdict, count in connection.execute(query)}
+
+
 def conversations_to_read(
     connection: Connection, part: RunPart, most: int = MOST_READ, of_a_cluster: int = MOST_OF_A_CLUSTER
-) -> list[tuple[ConversationRow, int]]:
-    """Returns the conversations to read first, each with the number of conversations of its cluster.
+) -> list[ReadFirst]:
+    """Returns the conversations to read first.
 
     They are chosen from the 10,000 with the greatest harm, as `to_read` does.
     """
@@ -146,8 +166,9 @@ def conversations_to_read(
     chosen = to_read(rows, most, of_a_cluster)
     counts = _of(part, select(CONVERSATIONS.c.cluster, func.count())).group_by(CONVERSATIONS.c.cluster)
     sizes: dict[str, int] = {cluster: count for cluster, count in connection.execute(counts)}
-    found = [find_conversation(connection, row["name"]) for row in chosen]  # type: ignore[typeddict-item]
-    return [(row, sizes[row["cluster"] or ""]) for row in found if row is not None]
+    names = [row["name"] for row in chosen]  # type: ignore[typeddict-item]
+    found = [(name, find_conversation(connection, name)) for name in names]
+    return [ReadFirst(name, row, sizes[row["cluster"] or ""]) for name, row in found if row is not None]
 
 
 def find_conversation(connection: Connection, name: str) -> ConversationRow | None:

@@ -42,6 +42,8 @@ HINTS = {
     "list_evaluation_results": (True, False, True, False),
     "create_evaluation": (False, False, False, False),
     "compare_app_versions": (True, False, True, False),
+    "list_conversations_to_read": (True, False, True, False),
+    "get_conversation": (True, False, True, False),
     "get_failures": (True, False, True, False),
 }
 

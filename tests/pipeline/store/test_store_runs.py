@@ -23,6 +23,7 @@ from turnwise.pipeline.store.conversations import (
     last_run,
     names_of,
     scores_of,
+    verdict_counts,
 )
 from turnwise.pipeline.store.engine import Store, open_store
 from turnwise.pipeline.store.naming import LOCAL_APP
@@ -95,11 +96,12 @@ def test_a_store_holds_the_conversations_and_scores_of_the_files(
     assert run is not None and run.startswith(f"{app}/evaluationRuns/")
     read = store.read(lambda c: conversations_to_read(c, RunPart(run, "v2")))
     own = [row for row in written if (row["app_version"] or "").endswith("v2")]
-    assert [row for row, _ in read] == to_read(own)
+    assert [each.row for each in read] == to_read(own)
     sizes = cluster_sizes(own)
-    assert [size for _, size in read] == [sizes[row["cluster"] or ""] for row, _ in read]
-    (name,) = store.read(lambda c: names_of(c, app, read[0][0]["conversation_id"], run))
-    expected = [r for r in done.rows("scores") if r["conversation_id"] == read[0][0]["conversation_id"]]
+    assert [each.cluster_size for each in read] == [sizes[each.row["cluster"] or ""] for each in read]
+    assert sum(store.read(lambda c: verdict_counts(c, RunPart(run, "v2"))).values()) == len(own)
+    (name,) = store.read(lambda c: names_of(c, app, read[0].row["conversation_id"], run))
+    expected = [r for r in done.rows("scores") if r["conversation_id"] == read[0].row["conversation_id"]]
     found_scores = store.read(lambda c: scores_of(c, name))
     assert {s["score_id"] for s in found_scores} == {s["score_id"] for s in expected}
     turns = [s["turn_index"] for s in found_scores]
