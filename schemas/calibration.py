@@ -11,7 +11,15 @@ from turnwise.schemas.difference import Bounds
 
 MeasuredLevel = Literal["turn", "conversation"]
 LabelProblemKind = Literal[
-    "unknown", "ambiguous", "contradiction", "mixed", "off_scale", "unscored", "repeated", "no_label"
+    "unknown",
+    "ambiguous",
+    "contradiction",
+    "mixed",
+    "off_scale",
+    "unscored",
+    "repeated",
+    "no_label",
+    "after_end",
 ]
 
 
@@ -22,7 +30,8 @@ class LabelProblem(msgspec.Struct, frozen=True, kw_only=True):
         kind: `unknown`: the run has no such score; `ambiguous`: several scores fit; `contradiction`: one
             rater gave a score different labels; `mixed`: numbers and PASS or FAIL for one criterion;
             `off_scale`: no value of the criterion; `unscored`: the score has nothing to compare with;
-            `repeated`: the same label again, which counts once; `no_label`: the line has none.
+            `repeated`: the same label again, which counts once; `no_label`: the line has none; `after_end`:
+            drawn, but after the last label in the order of drawing.
         count: Number of lines.
         names: The first of them, such as `c1 turn 2 safety_v1 (line 7)`.
     """
