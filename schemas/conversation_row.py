@@ -13,6 +13,7 @@ class ConversationRow(TypedDict):
         conversation_id: Id of the conversation.
         eval_id: Id of the eval case; null: there is none.
         eval_set_id: Id of the eval set of the case.
+        task: What it is a run of, by its log: the eval case, or the task with its domain; null: not stated.
         app_version: Version of the agent; null: the log does not state it.
         language: Language of the conversation (BCP 47).
         tags: Tags of the conversation and of its case.
@@ -60,6 +61,7 @@ class ConversationRow(TypedDict):
     conversation_id: str
     eval_id: str | None
     eval_set_id: str | None
+    task: str | None
     app_version: str | None
     language: str | None
     tags: list[str]

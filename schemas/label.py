@@ -4,11 +4,11 @@ from typing import Literal
 
 import msgspec
 
-Answer = Literal["up", "down", "PASS", "FAIL"]
+LabelAnswer = Literal["up", "down", "PASS", "FAIL"]
 """What a person says of an outcome; `up` means PASS, `down` FAIL."""
 
 
-class Draw(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class LabelDraw(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How a random sample was drawn. All labels of one sample have the same one.
 
     A sample is of one criterion and of one level (turns, or whole conversations), over a whole run: a sample
@@ -33,7 +33,7 @@ class Draw(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
             raise ValueError("size is 1 or more, and not more than of")
 
 
-class Label(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class HumanLabel(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What one person says of one score. Every line stands for itself: files may be joined.
 
     Attributes:
@@ -47,8 +47,8 @@ class Label(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         rater: Who labelled; None: one person.
         chosen: How the score was chosen: `random` needs `draw` or `weight`.
         draw: The random sample it was drawn in.
-        number: Its 1-based place in the order of drawing. Labels in that order may end early: what comes
-            after the last label is not of the sample.
+        number: 1-based place of what was drawn (the conversation, or the score) in the order of drawing.
+            Labels in that order may end early: what comes after the last label is not of the sample.
         weight: Sampling weight, 1 divided by the probability of being drawn; None: that of `draw`.
     """
 
@@ -56,11 +56,11 @@ class Label(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     criterion: str
     turn_index: int | None = None
     score_id: str | None = None
-    label: Answer | float | None = None
+    label: LabelAnswer | float | None = None
     comment: str | None = None
     rater: str | None = None
     chosen: Literal["hand-picked", "random"] = "hand-picked"
-    draw: Draw | None = None
+    draw: LabelDraw | None = None
     number: int | None = None
     weight: float | None = None
 
@@ -76,7 +76,7 @@ class Label(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
             raise ValueError("number is 1 or more")
 
 
-def parse_label(line: bytes | str) -> Label:
+def parse_label(line: bytes | str) -> HumanLabel:
     """Returns a label from one line of JSON.
 
     Raises:
@@ -85,4 +85,4 @@ def parse_label(line: bytes | str) -> Label:
     >>> parse_label('{"conversation_id": "c1", "criterion": "safety_v1", "label": "down"}').label
     'down'
     """
-    return msgspec.json.decode(line, type=Label)
+    return msgspec.json.decode(line, type=HumanLabel)

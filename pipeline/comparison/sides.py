@@ -8,7 +8,7 @@ from turnwise.pipeline.io.run_reader import RunDirectory, open_run
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.conversation_row import ConversationRow
 from turnwise.schemas.rows import ScoreRow
-from turnwise.transforms.comparison.collect import Summary, collect
+from turnwise.transforms.comparison.collect import Summary, collect, ruler_of
 from turnwise.transforms.comparison.observed import ComparedConversation, ComparedSide
 
 NO_VERSION = "(none)"
@@ -89,11 +89,9 @@ def _read(run: RunDirectory) -> _Run:
 def _noting(found: _Run) -> Iterator[ScoreRow]:
     """Yields the score rows, and notes which judges scored them."""
     for row in found.run.scores():
-        judge = row["judge"]
-        if judge is not None and row["value"] is not None:
-            rulers = found.rulers.setdefault(row["app_version"], {})
-            ruler = f"{judge.get('model')}, {judge.get('prompt_version')}"
-            rulers.setdefault(row["criterion"], set()).add(ruler)
+        ruler = ruler_of(row)
+        if ruler is not None:
+            found.rulers.setdefault(row["app_version"], {}).setdefault(row["criterion"], set()).add(ruler)
         yield row
 
 
@@ -107,6 +105,7 @@ def _summaries(run: RunDirectory) -> Iterator[Summary]:
                 verdict=row["verdict"],
                 reason=row["reason"],
                 eval_id=row["eval_id"],
+                task=row["task"],
                 language=row["language"],
                 tags=row["tags"],
                 revision=row["revision"],

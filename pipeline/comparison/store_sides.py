@@ -1,38 +1,55 @@
-"""Reads the sides of a comparison from a store: verdicts by evaluation."""
+"""Reads the sides of a comparison from a store: conversations with their scores, or verdicts alone."""
 
-from collections.abc import Sequence
-from typing import NamedTuple
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple, cast
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, Table, select
 
 from turnwise.pipeline.settings.extras import check_store
 from turnwise.pipeline.store.engine import open_store
 from turnwise.pipeline.store.results import COMPLETED, version_id
-from turnwise.pipeline.store.tables import RESULTS, key_text
+from turnwise.pipeline.store.tables import CONVERSATIONS, RESULTS, SCORES, key_text
 from turnwise.pipeline.store.urls import shown_url
 from turnwise.schemas.config import ConfigError
+from turnwise.schemas.rows import ScoreRow
+from turnwise.transforms.comparison.collect import Summary, collect, ruler_of
 from turnwise.transforms.comparison.observed import ComparedConversation, ComparedSide, Observed
 from turnwise.transforms.scoring.verdict import STATUS
 
 _SHOWN = 10
+_SCORE_COLUMNS = (
+    "turn_index",
+    "criterion",
+    "value",
+    "outcome",
+    "threshold",
+    "label",
+    "reason",
+    "explanation",
+)
 
 
-class StoredResult(NamedTuple):
-    """What a comparison needs of a result.
+class _Stored(NamedTuple):
+    """A stored conversation or result.
 
     Attributes:
-        evaluation: Name of the evaluation.
+        name: Its name in the store.
+        case: What identifies its case; "": nothing.
         conversation: Id of the conversation.
         version: Id of the app version; "": the draft.
         run: Id of the run.
-        status: PASS, FAIL or another text.
+        verdict: PASS, FAIL or another text.
+        why: Why it should be read; "": no reason.
     """
 
-    evaluation: str
+    name: str
+    case: str
     conversation: str
     version: str
     run: str
-    status: str
+    verdict: str
+    why: str = ""
 
 
 def sides_of_store(url: str, app: str | None, names: Sequence[str]) -> tuple[ComparedSide, ComparedSide]:
@@ -47,19 +64,28 @@ def sides_of_store(url: str, app: str | None, names: Sequence[str]) -> tuple[Com
         ConfigError: The store cannot be opened, or holds no result of an app, version or run.
     """
     check_store("--store", url)
-    store = open_store(url, read_only=True)
-    try:
-        results = store.read(lambda connection: read_results(connection, _app(connection, app)))
-    finally:
-        store.close()
     if names[0] == names[1]:
         raise ConfigError(f"--versions {names[0]} {names[1]}: A and B are the same; nothing to compare")
     shown = shown_url(url)
-    return side_of_results(results, names[0], shown), side_of_results(results, names[1], shown)
+
+    def work(connection: Connection) -> tuple[ComparedSide, ComparedSide]:
+        own = _app(connection, app)
+        return _side(connection, own, names[0], shown), _side(connection, own, names[1], shown)
+
+    store = open_store(url, read_only=True)
+    try:
+        return store.read(work)
+    finally:
+        store.close()
 
 
 def _app(connection: Connection, app: str | None) -> str:
-    apps = sorted(connection.execute(select(RESULTS.c.app).distinct()).scalars())
+    found = {
+        name
+        for table in (RESULTS, CONVERSATIONS)
+        for name in connection.execute(select(table.c.app).distinct()).scalars()
+    }
+    apps = sorted(found)
     if app is None and len(apps) == 1:
         return apps[0]
     if app is None or app not in apps:
@@ -69,64 +95,89 @@ def _app(connection: Connection, app: str | None) -> str:
     return app
 
 
-def read_results(connection: Connection, app: str) -> list[StoredResult]:
-    """Returns the completed results of an app; each conversation of a version counts in its last run only."""
+def _side(connection: Connection, app: str, name: str, source: str) -> ComparedSide:
+    """Returns an app version, or a run, as a side; raises ConfigError if there is none."""
+    conversations = _chosen(_conversations(connection, app), name)
+    stored = conversations or _chosen(_results(connection, app), name)
+    if not stored:
+        raise ConfigError(f"--versions {name}: no result of this version or run ({_known(connection, app)})")
+    side = ComparedSide(name, source, [], sorted({own.run for own in stored}))
+    if conversations:
+        side.conversations = collect(_scores(connection, app, stored, side.rulers), map(_summary, stored))
+    else:
+        side.conversations = [_verdict_alone(own) for own in stored]
+    return side
+
+
+def _conversations(connection: Connection, app: str) -> Iterator[_Stored]:
+    columns = ("name", "eval_id", "conversation_id", "version_id", "evaluation_run", "verdict", "why")
+    for row in _newest_first(connection, CONVERSATIONS, columns, app):
+        yield _Stored(*row)
+
+
+def _results(connection: Connection, app: str) -> Iterator[_Stored]:
     columns = (
-        *(RESULTS.c.evaluation, RESULTS.c.conversation_id, RESULTS.c.version_id),
-        *(RESULTS.c.evaluation_run, RESULTS.c.evaluation_status, RESULTS.c.execution_state),
+        *("name", "evaluation", "conversation_id", "version_id", "evaluation_run", "evaluation_status"),
+        "execution_state",
     )
-    newest_first = (RESULTS.c.update_nanos.desc(), RESULTS.c.name.desc())
-    rows = connection.execute(select(*columns).where(RESULTS.c.app == app).order_by(*newest_first))
-    return [
-        StoredResult(evaluation, conversation, version, run.rsplit("/", 1)[-1], status)
-        for evaluation, conversation, version, run, status, state in rows
-        if state == COMPLETED
-    ]
+    for *row, state in _newest_first(connection, RESULTS, columns, app):
+        if state == COMPLETED:
+            yield _Stored(*row)
 
 
-def side_of_results(results: list[StoredResult], name: str, source: str) -> ComparedSide:
-    """Returns the results of an app version, or of a run, as a side.
+def _newest_first(connection: Connection, table: Table, columns: Sequence[str], app: str) -> Iterable[Any]:
+    order = table.c.update_nanos.desc(), table.c.name.desc()
+    query = select(*(table.c[name] for name in columns)).where(table.c.app == app).order_by(*order)
+    return connection.execute(query)
 
-    Raises:
-        ConfigError: There is none.
-    """
+
+def _chosen(stored: Iterable[_Stored], name: str) -> list[_Stored]:
+    """Returns what is of an app version or else of a run; each conversation in its last run only."""
+    everything = [own._replace(run=own.run.rsplit("/", 1)[-1]) for own in stored]
     wanted = key_text(version_id(name))
-    own = [result for result in results if result.version == wanted] or [
-        result for result in results if result.run == name
-    ]
-    if not own:
-        versions = sorted({result.version for result in results} - {""})
-        runs = sorted({result.run for result in results} - {""})
-        raise ConfigError(
-            f"--versions {name}: no result of this version or run (versions: {_listed(versions)}; runs: "
-            f"{_listed(runs)})"
-        )
-    return ComparedSide(
-        name=name,
-        source=source,
-        conversations=[_conversation(result) for result in _last_runs(own)],
-        run_ids=sorted({result.run for result in own}),
-    )
-
-
-def _last_runs(results: list[StoredResult]) -> list[StoredResult]:
-    """Returns the results of each conversation's last run; the newest results come first."""
+    found = [own for own in everything if own.version == wanted]
+    found = found or [own for own in everything if own.run == name]
     last: dict[tuple[str, str, str], str] = {}
-    keys = [(result.evaluation, result.conversation, result.version) for result in results]
     return [
-        result
-        for key, result in zip(keys, results, strict=True)
-        if last.setdefault(key, result.run) == result.run
+        own for own in found if last.setdefault((own.case, own.conversation, own.version), own.run) == own.run
     ]
 
 
-def _conversation(result: StoredResult) -> ComparedConversation:
-    value = {"PASS": 1.0, "FAIL": 0.0}.get(result.status)
-    verdict = Observed(value, None if value is None else result.status)
-    return ComparedConversation(
-        result.conversation, result.version or None, result.evaluation, criteria={STATUS: verdict}
-    )
+def _known(connection: Connection, app: str) -> str:
+    stored = [*_conversations(connection, app), *_results(connection, app)]
+    versions = sorted({own.version for own in stored} - {""})
+    runs = sorted({own.run.rsplit("/", 1)[-1] for own in stored} - {""})
+    shown = [", ".join(names[:_SHOWN]) or "none" for names in (versions, runs)]
+    return f"versions: {shown[0]}; runs: {shown[1]}"
 
 
-def _listed(names: list[str]) -> str:
-    return ", ".join(names[:_SHOWN]) or "none"
+def _summary(own: _Stored) -> Summary:
+    verdict = own.verdict if own.verdict in ("PASS", "FAIL") else None
+    return Summary(own.conversation, own.version or None, verdict, own.why or None, own.case or None)
+
+
+def _verdict_alone(own: _Stored) -> ComparedConversation:
+    value = {"PASS": 1.0, "FAIL": 0.0}.get(own.verdict)
+    verdict = Observed(value, None if value is None else own.verdict)
+    return ComparedConversation(own.conversation, own.version or None, own.case, criteria={STATUS: verdict})
+
+
+def _scores(
+    connection: Connection, app: str, stored: Sequence[_Stored], rulers: dict[str, set[str]]
+) -> Iterator[ScoreRow]:
+    """Yields the scores of conversations, and notes which judges gave them."""
+    wanted = {own.name: own for own in stored}
+    columns = (*(SCORES.c[name] for name in ("conversation", *_SCORE_COLUMNS, "content")),)
+    order = SCORES.c.conversation, SCORES.c.criterion, SCORES.c.turn_index.is_(None), SCORES.c.turn_index
+    found = connection.execute(select(*columns).where(SCORES.c.app == app).order_by(*order))
+    for conversation, *values, content in found:
+        own = wanted.get(conversation)
+        if own is None:
+            continue
+        place = {"conversation_id": own.conversation, "app_version": own.version or None, "run_id": own.run}
+        row = dict(zip(_SCORE_COLUMNS, values, strict=True)) | json.loads(content) | place
+        score = cast(ScoreRow, {**row, "eval_id": own.case or None})
+        ruler = ruler_of(score)
+        if ruler is not None:
+            rulers.setdefault(score["criterion"], set()).add(ruler)
+        yield score

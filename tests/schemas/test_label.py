@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from turnwise.schemas.label import Draw, parse_label
+from turnwise.schemas.label import LabelDraw, parse_label
 
 PLAIN = {"conversation_id": "c1", "criterion": "safety_v1"}
 DRAW = {"seed": 7, "size": 3, "of": 5}
@@ -17,7 +17,7 @@ DRAW = {"seed": 7, "size": 3, "of": 5}
         ({"label": 1}, "label", 1.0),
         ({"label": None}, "label", None),
         ({}, "chosen", "hand-picked"),
-        ({"chosen": "random", "draw": DRAW}, "draw", Draw(seed=7, size=3, of=5)),
+        ({"chosen": "random", "draw": DRAW}, "draw", LabelDraw(seed=7, size=3, of=5)),
         ({"chosen": "random", "weight": 2}, "weight", 2.0),
     ],
 )

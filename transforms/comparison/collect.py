@@ -76,6 +76,14 @@ def collect(rows: Iterable[ScoreRow], summaries: Iterable[Summary]) -> list[Comp
     ]
 
 
+def ruler_of(row: ScoreRow) -> str | None:
+    """Returns the judge's model and prompt version that gave a score; None: it has no value, or no judge."""
+    judge = row["judge"]
+    if judge is None or row["value"] is None:
+        return None
+    return f"{judge.get('model')}, {judge.get('prompt_version')}"
+
+
 def _by_conversation(rows: Iterable[ScoreRow]) -> Iterator[_Scores]:
     current: list[ScoreRow] = []
     seen: set[str] = set()
@@ -91,7 +99,7 @@ def _by_conversation(rows: Iterable[ScoreRow]) -> Iterator[_Scores]:
 
 def _is_next(row: ScoreRow, last: ScoreRow, seen: set[str]) -> bool:
     """Returns whether a row begins another conversation."""
-    for column in ("conversation_id", "app_version", "eval_id", "revision"):
+    for column in ("conversation_id", "app_version", "eval_id", "revision", "run_id"):
         if row[column] != last[column]:
             return True
     if row["criterion"] != last["criterion"]:

@@ -145,8 +145,18 @@ def stated_case(conversation: Conversation) -> str | None:
     Without `eval_id`, a trial (`meta.trial`) belongs to its task: `meta.task_id`, after `meta.domain` if
     given.
     """
+    if "trial" not in conversation.meta:
+        return conversation.eval_id
+    return stated_task(conversation)
+
+
+def stated_task(conversation: Conversation) -> str | None:
+    """Returns what a conversation is a run of: its eval case, or else the task that its log names.
+
+    The task is `meta.task_id`, after `meta.domain` if given. None: the log states neither.
+    """
     meta = conversation.meta
-    if conversation.eval_id is not None or "trial" not in meta or meta.get("task_id") is None:
+    if conversation.eval_id is not None or meta.get("task_id") is None:
         return conversation.eval_id
     return "-".join(str(meta[key]) for key in ("domain", "task_id") if meta.get(key) is not None)
 

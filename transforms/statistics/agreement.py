@@ -1,8 +1,15 @@
 """Agreement between raters: a judge and people, or several people."""
 
 from collections import Counter
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import NamedTuple
+
+import numpy as np
+
+from turnwise.transforms.statistics.interval import Interval
+from turnwise.transforms.statistics.resampling import Numbers, replicates_for, resampling_weights
+
+_ROUNDING = 1e-12
 
 
 class Confusion(NamedTuple):
@@ -31,6 +38,16 @@ class Confusion(NamedTuple):
         return _share(self.true_pass, self.true_pass + self.false_pass)
 
     @property
+    def fail_precision(self) -> float | None:
+        """Of what the criterion fails, the share that people fail; None if it fails nothing."""
+        return _share(self.true_fail, self.true_fail + self.false_fail)
+
+    @property
+    def fail_recall(self) -> float | None:
+        """Of what people fail, the share that the criterion fails; None if they fail nothing."""
+        return _share(self.true_fail, self.true_fail + self.false_pass)
+
+    @property
     def recall(self) -> float | None:
         """Of what people pass, the share that the criterion passes; None if they pass nothing."""
         return _share(self.true_pass, self.true_pass + self.false_fail)
@@ -54,21 +71,83 @@ def cohens_kappa(pairs: Sequence[tuple[Hashable, Hashable]]) -> float | None:
     return (observed - expected) / (largest - expected) if largest > expected else None
 
 
-def krippendorffs_alpha(units: Sequence[Sequence[Hashable]]) -> float | None:
-    """Returns Krippendorff's alpha for nominal labels, at most 1; None if it is not defined.
+def krippendorffs_alpha(units: Sequence[Sequence[float]]) -> float | None:
+    """Returns Krippendorff's alpha for numbers (interval data), at most 1; None if it is not defined.
 
-    1 - observed / expected disagreement, from coincidences (Krippendorff 2011, Computing Krippendorff's
-    alpha-reliability). Units with fewer than two labels do not count.
+    1 - observed / expected squared difference (Krippendorff 2011, Computing Krippendorff's
+    alpha-reliability). Of labels 0 and 1 it is the alpha for nominal data. Units with fewer than two labels
+    do not count.
 
     Args:
         units: The labels of each unit, by whichever raters gave one.
     """
-    counted = [Counter(labels) for labels in units if len(labels) > 1]
-    total: Counter[Hashable] = sum(counted, Counter())
-    size = total.total()
-    observed = sum(
-        (labels.total() ** 2 - sum(n * n for n in labels.values())) / (labels.total() - 1)
-        for labels in counted
-    )
-    expected = size**2 - sum(n * n for n in total.values())
-    return 1 - (size - 1) * observed / expected if expected else None
+    return _alpha(_alpha_sums(units))
+
+
+def alpha_interval(
+    units: Mapping[str, Sequence[Sequence[float]]], seed: int, level: float = 0.95
+) -> Interval | None:
+    """Returns the bootstrap's interval of Krippendorff's alpha, over cases; None if it is not defined.
+
+    Args:
+        units: Case -> its units.
+        seed: Of `resampling_seed`.
+        level: Level of confidence, between 0 and 1.
+    """
+    parts = {case: _alpha_sums(own) for case, own in units.items()}
+    return _percentiles(parts, _alpha, seed, level)
+
+
+def kappa_interval(tables: Mapping[str, Confusion], seed: int, level: float = 0.95) -> Interval | None:
+    """Returns the bootstrap's interval of Cohen's kappa, over cases; None if it is not defined.
+
+    Args:
+        tables: Case -> its outcomes.
+        seed: Of `resampling_seed`.
+        level: Level of confidence, between 0 and 1.
+    """
+    parts = {case: np.asarray(table, dtype=float) for case, table in tables.items()}
+    return _percentiles(parts, _kappa, seed, level)
+
+
+def _kappa(cells: Numbers) -> float | None:
+    both, false_pass, false_fail, neither = cells
+    size = cells.sum()
+    expected = (both + false_pass) * (both + false_fail) + (false_fail + neither) * (false_pass + neither)
+    return float(((both + neither) * size - expected) / (size**2 - expected)) if size**2 > expected else None
+
+
+def _alpha_sums(units: Sequence[Sequence[float]]) -> Numbers:
+    """Returns the sums that alpha is made of: observed differences, squares, values, labels."""
+    sums = np.zeros(4)
+    for labels in units:
+        size, total, squares = len(labels), sum(labels), sum(x * x for x in labels)
+        if size > 1:
+            sums += ((size * squares - total**2) / (size - 1), squares, total, size)
+    return sums
+
+
+def _alpha(sums: Numbers) -> float | None:
+    observed, squares, total, size = sums
+    expected = size * squares - total**2
+    return float(1 - (size - 1) * observed / expected) if expected > _ROUNDING * size * squares else None
+
+
+def _percentiles(
+    parts: Mapping[str, Numbers], figure: Callable[[Numbers], float | None], seed: int, level: float
+) -> Interval | None:
+    """Returns the middle of a figure over replicates of the cases.
+
+    None: it does not vary, or is not defined in more than a twentieth of the replicates.
+    """
+    if len(parts) < 2:
+        return None
+    replicates = replicates_for(len(parts))
+    sums = np.zeros((replicates, 4))
+    for case, own in parts.items():
+        sums += resampling_weights(seed, case, replicates)[:, None] * own
+    found = [value for value in map(figure, sums) if value is not None]
+    if len(found) < 0.95 * replicates or max(found) - min(found) < _ROUNDING:
+        return None
+    low, high = np.quantile(found, [(1 - level) / 2, (1 + level) / 2])
+    return Interval(float(low), float(high))

@@ -6,7 +6,7 @@ from turnwise.transforms.statistics.distributions import normal_quantile
 from turnwise.transforms.statistics.interval import Interval
 
 
-def wilson_interval(passes: float, count: int, level: float = 0.95) -> Interval | None:
+def wilson_interval(passes: float, count: float, level: float = 0.95) -> Interval | None:
     """Returns Wilson's score interval of a share; None without any trial.
 
     Wilson 1927, Probable inference, the law of succession, and statistical inference.

@@ -312,8 +312,36 @@ def test_versions_and_runs_of_a_store(scored, compared, tmp_path):
     document = json.loads(text)
     assert status == 0 and document["pairing"]["by"] == "eval_id" and document["pairing"]["pairs"] == 9
     assert (document["word"], document["criteria"][0]["lost"]) == ("worse", 6)
+    assert [own["criterion"] for own in document["criteria"]] == ["evaluation_status", "response_match_score"]
+    assert "below the threshold" in document["flips"][-1]["reason"]
     status, _, errors = compared("--store", store, "--versions", "v1", "v3")
     assert status == 2 and "no result of this version or run (versions: v1, v2; runs: first)" in errors
     assert (
         compared("--store", store, "--app", "projects/p/locations/l/apps/b", "--versions", "v1", "v2")[0] == 2
     )
+
+
+@pytest.mark.parametrize("names_task", [True, False])
+def test_conversations_without_eval_ids(scored, compared, names_task):
+    """They are paired by the task that the log names; where it names none, two groups are compared."""
+    logs = [
+        {
+            "conversation_id": f"{version}-{task}",
+            "app_version": version,
+            "turns": [{"user": "Hi", "agent": "Hello"}],
+            "labels": {"reward": float(version == "v2" or task > 7)},
+            "meta": {"task_id": task, "domain": "shop"} if names_task else {},
+        }
+        for version in ("v1", "v2")
+        for task in range(12 if version == "v1" else 10)
+    ]
+    output = scored(logs, "out", {"criteria": {"recorded_reward": {}}})
+    status, text, _ = compared(output, "--versions", "v1", "v2", "--format", "json")
+    document, found = json.loads(text), criterion(text, "recorded_reward")
+    assert status == 0 and found["overall"]["word"] == "better"
+    assert document["pairing"]["by"] == ("task" if names_task else "nothing")
+    assert document["pairing"]["pairs"] == (10 if names_task else 0)
+    assert document["pairing"]["only_a_names"] == (["shop-10", "shop-11"] if names_task else [])
+    assert (found["gained"], found["overall"]["count_a"]) == ((8, 10) if names_task else (None, 12))
+    verdict = criterion(text, "evaluation_status")
+    assert verdict["overall"]["word"] == "cannot tell" and verdict["overall"]["difference"] is None

@@ -14,7 +14,7 @@ def test_corrected_rates_cover_with_a_judge_that_errs_in_a_fifth(size, labelled,
     for seed in range(400):
         people = generator.random(size) < rate
         judge = np.where(generator.random(size) < 0.2, ~people, people)
-        low, high = corrected_rate(people[:labelled], judge[:labelled], judge[labelled:], seed)
+        low, high = corrected_rate(people[:labelled], judge[:labelled], judge[labelled:], seed).interval
         hits += low <= rate <= high
         uncorrected = wilson_interval(float(judge.sum()), size)
         naive += uncorrected.low <= rate <= uncorrected.high
@@ -72,13 +72,8 @@ def test_agreement(packages_beside):
 
 
 def test_krippendorffs_alpha():
-    """The example of Krippendorff 2011, C: four raters, twelve units, missing ratings."""
-    raters = [
-        ["1", "2", "3", "3", "2", "1", "4", "1", "2", "*", "*", "*"],
-        ["1", "2", "3", "3", "2", "2", "4", "1", "2", "5", "*", "3"],
-        ["*", "3", "3", "3", "2", "3", "4", "2", "2", "5", "1", "*"],
-        ["1", "2", "3", "3", "2", "4", "4", "1", "2", "5", "1", "*"],
-    ]
-    units = [[label for label in unit if label != "*"] for unit in zip(*raters, strict=True)]
-    assert krippendorffs_alpha(units) == pytest.approx(0.743, abs=5e-4)
-    assert krippendorffs_alpha([["p"], []]) is None and krippendorffs_alpha([["p", "p"]]) is None
+    """The example of Krippendorff 2011, D: four raters, twelve units, missing ratings, numbers."""
+    raters = ["123321412***", "1233224125*3", "*3332342251*", "12332441251*"]
+    units = [[float(label) for label in unit if label != "*"] for unit in zip(*raters, strict=True)]
+    assert krippendorffs_alpha(units) == pytest.approx(0.849, abs=5e-4)
+    assert krippendorffs_alpha([[1.0], []]) is None and krippendorffs_alpha([[1.0, 1.0]]) is None

@@ -1,0 +1,150 @@
+"""How often intervals of corrected pass rates and means hold the true one, with a judge that errs.
+
+Every row simulates many runs: people and a judge rate all cases, and the labels of a random part are known.
+"""
+
+import argparse
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from turnwise.transforms.statistics.agreement import Confusion
+from turnwise.transforms.statistics.corrected import (
+    SampleDesign,
+    corrected_mean,
+    corrected_rate,
+    rogan_gladen,
+)
+from turnwise.transforms.statistics.interval import Interval
+from turnwise.transforms.statistics.proportions import wilson_interval
+
+Bools = npt.NDArray[np.bool_]
+
+
+class Setting(NamedTuple):
+    """What is simulated.
+
+    Attributes:
+        kind: `rate`, `mean` or `rogan_gladen`.
+        size: Judged scores.
+        labelled: Those with a label.
+        rate: Share that people would let pass; of means, their mean.
+        error: Share of the passes and of the fails that the judge turns round; of means, its bias.
+        turns: Scores of a conversation, which agree more among each other; 1: all are independent.
+    """
+
+    kind: str
+    size: int
+    labelled: int
+    rate: float
+    error: float = 0.2
+    turns: int = 1
+
+
+class Coverage(NamedTuple):
+    """Shares of intervals that hold the truth, and the mean width of the corrected ones."""
+
+    corrected: float
+    judge_alone: float
+    width: float
+
+
+SETTINGS = [
+    *(Setting("rate", 5000, n, rate) for n in (30, 50, 100, 200, 500) for rate in (0.5, 0.8, 0.9, 0.97)),
+    *(Setting("rate", 500, n, rate) for n in (50, 200) for rate in (0.5, 0.8, 0.9, 0.97)),
+    *(Setting("rate", 5000, 100, 0.8, error) for error in (0.05, 0.4)),
+    *(Setting("rate", 4000, n, rate, 0.2, 4) for n in (100, 400) for rate in (0.5, 0.8, 0.9)),
+    *(Setting("mean", 5000, n, 0.6) for n in (30, 50, 100, 500)),
+    *(Setting("mean", 4000, n, 0.6, 0.2, 4) for n in (100, 400)),
+    *(Setting("rogan_gladen", 5000, n, rate) for n in (50, 100, 500) for rate in (0.5, 0.8, 0.9, 0.97)),
+]
+
+
+def coverage(setting: Setting, runs: int) -> Coverage:
+    """Simulates so many runs of a setting; seeded."""
+    generator, found = np.random.default_rng(0), []
+    for seed in range(runs):
+        interval, alone = _METHODS[setting.kind](setting, generator, seed)
+        hits = (bound is not None and bound.low <= setting.rate <= bound.high for bound in (interval, alone))
+        found.append((*hits, interval.high - interval.low if interval else np.nan))
+    corrected, judge_alone, width = np.nanmean(np.asarray(found, dtype=float), axis=0)
+    return Coverage(float(corrected), float(judge_alone), float(width))
+
+
+Intervals = tuple[Interval | None, Interval | None]
+
+
+def _outcomes(setting: Setting, generator: np.random.Generator) -> tuple[Bools, Bools]:
+    """Returns what people and the judge say; the turns of a conversation share a rate of their own."""
+    conversations = setting.size // setting.turns
+    rate = np.full(conversations, setting.rate)
+    if setting.turns > 1:
+        rate = generator.beta(4 * setting.rate, 4 * (1 - setting.rate), conversations)
+    people = generator.random(setting.size) < np.repeat(rate, setting.turns)
+    return people, np.where(generator.random(setting.size) < setting.error, ~people, people)
+
+
+def _design(setting: Setting) -> SampleDesign | None:
+    if setting.turns == 1:
+        return None
+    cases = [str(i // setting.turns) for i in range(setting.size)]
+    return SampleDesign(cases[: setting.labelled], cases[setting.labelled :])
+
+
+def _rate(setting: Setting, generator: np.random.Generator, seed: int) -> Intervals:
+    people, judge = _outcomes(setting, generator)
+    n = setting.labelled
+    found = corrected_rate(people[:n], judge[:n], judge[n:], seed, _design(setting))
+    return found.interval, wilson_interval(float(judge.sum()), setting.size)
+
+
+def _mean(setting: Setting, generator: np.random.Generator, seed: int) -> Intervals:
+    conversations, n = setting.size // setting.turns, setting.labelled
+    own = generator.normal(0, 0.2, conversations)
+    people = (
+        setting.rate + np.repeat(own, setting.turns) + generator.normal(0, 0.1, conversations * setting.turns)
+    )
+    judge = people + setting.error + generator.normal(0, 0.15, len(people))
+    found = corrected_mean(list(people[:n]), list(judge[:n]), list(judge[n:]), _design(setting))
+    half = 1.96 * judge.std() / np.sqrt(len(judge))
+    return found.interval, Interval(float(judge.mean() - half), float(judge.mean() + half))
+
+
+def _rogan_gladen(setting: Setting, generator: np.random.Generator, seed: int) -> Intervals:
+    people, judge = _outcomes(setting, generator)
+    human, machine = people[: setting.labelled], judge[: setting.labelled]
+    table = Confusion(
+        *(int(n) for n in ((human & machine).sum(), (~human & machine).sum())),
+        *(int(n) for n in ((human & ~machine).sum(), (~human & ~machine).sum())),
+    )
+    passes = int(judge.sum())
+    return rogan_gladen(passes, setting.size, table), wilson_interval(float(passes), setting.size)
+
+
+_METHODS: dict[str, Callable[[Setting, np.random.Generator, int], Intervals]] = {
+    "rate": _rate,
+    "mean": _mean,
+    "rogan_gladen": _rogan_gladen,
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--runs", type=int, default=10_000)
+    options = parser.parse_args()
+    print(f"{options.runs} runs a row; intervals of 95 %")
+    print("kind          scores  labels  truth  error  turns  corrected  width  judge alone")
+    for setting in SETTINGS:
+        found = coverage(setting, options.runs)
+        print(
+            f"{setting.kind:12}  {setting.size:6}  {setting.labelled:6}  {setting.rate:5}  "
+            f"{setting.error:5}  {setting.turns:5}  {found.corrected:9.1%}  {found.width:5.3f}  "
+            f"{found.judge_alone:11.1%}",
+            flush=True,
+        )
+
+
+if __name__ == "__main__":
+    main()
