@@ -9,6 +9,7 @@ from pydantic.alias_generators import to_camel
 from turnwise.schemas.alert import AlertRule
 from turnwise.schemas.ces.limits import check_thresholds
 from turnwise.schemas.ces.metric_settings import EvaluationMetricsThresholds
+from turnwise.schemas.gate_config import GateConfig
 from turnwise.schemas.judge_config import JudgeConfig
 from turnwise.schemas.tools import ToolSetting
 from turnwise.schemas.values import JsonObject
@@ -110,6 +111,7 @@ class EvalConfig(BaseModel):
         discovery_engine: Settings for answers of a search engine.
         slices: Dimensions of `metrics_by_slice`: the part before the colon of tags such as
             `skipped:NO_RELEVANT_CONTENT`, `tag` (every tag) or `language`.
+        gate: Rules by which a run passes or fails.
         user_simulator_config: google-adk's, for running agents; accepted and not used.
         live_model_config: google-adk's, for running agents; accepted and not used.
 
@@ -131,6 +133,7 @@ class EvalConfig(BaseModel):
     tools: dict[str, ToolSetting] = Field(default_factory=dict)
     discovery_engine: DiscoveryEngineConfig = DiscoveryEngineConfig()
     slices: tuple[str, ...] = ("skipped", "query")
+    gate: GateConfig = GateConfig()
     user_simulator_config: JsonObject | None = None
     live_model_config: JsonObject | None = None
 

@@ -17,6 +17,7 @@ import pytest
 
 from tests.documentation import ROOT, SAMPLE, Block, blocks, commands
 from turnwise.pipeline.cli.compare import compare_parser
+from turnwise.pipeline.cli.gate import gate_parser
 from turnwise.pipeline.cli.main import main
 from turnwise.pipeline.cli.options import parse_options
 from turnwise.pipeline.cli.report import report_parser
@@ -29,6 +30,7 @@ from turnwise.schemas.config import CesConfig
 from turnwise.schemas.record import Record
 from turnwise.transforms.formats.events import ConversationEvent
 from turnwise.transforms.formats.readers import CaseReader, LogReader
+from turnwise.transforms.gating.checks import check_gate
 from turnwise.transforms.scoring.config import build_criteria, parse_config
 
 OWN = re.compile(r"^(?:tail .* \| |\w+=\S+ )?(?:turnwise|\./run_local\.sh) (?P<arguments>.*)$")
@@ -95,6 +97,8 @@ def test_every_command_line_is_accepted(command: Block, place: Path) -> None:
             assert report_parser().parse_args(rest).out
         elif name == "compare":
             assert compare_parser().parse_args(rest)
+        elif name == "gate":
+            assert gate_parser().parse_args(rest).output
         else:
             assert name in ("tools", "--version")
 
@@ -132,6 +136,9 @@ def test_what_runs_here_runs(command: Block, place: Path, capsys: pytest.Capture
             make_runs(compare_parser().parse_args(rest).runs)
         if name == "report":
             make_runs(report_parser().parse_args(rest).out)
+        if name == "gate":
+            make_runs([gate_parser().parse_args(rest).output])
+            Path("gate.json").write_text('{"gate": {"rules": [{"rule": "coverage", "at_least": 0.1}]}}')
         assert main(arguments(command)) == (1 if "--fail_on" in command.text else 0)
     assert capsys.readouterr().out
 
@@ -149,7 +156,9 @@ def test_every_json_example_is_accepted(block: Block) -> None:
     value = json.loads(block.text)
     if "criteria" in value:
         config = parse_config(block.text)
-        assert build_criteria(config)
+        criteria = build_criteria(config)
+        assert criteria
+        check_gate(config.gate, criteria)
     elif "mcpServers" in value:
         check_client(value["mcpServers"]["turnwise"])
     else:

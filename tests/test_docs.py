@@ -16,12 +16,14 @@ from docs.generate import field_meaning, own_fields, read_docstring, shipped
 from tests.documentation import DOCS, PAGES, ROOT, TEXT, page, table
 from turnwise.pipeline.cli.arguments import add_arguments
 from turnwise.pipeline.cli.compare import compare_parser
+from turnwise.pipeline.cli.gate import gate_parser
 from turnwise.pipeline.cli.report import report_parser
 from turnwise.pipeline.service.arguments import add_serve_arguments
 from turnwise.pipeline.service.mcp.tools import TOOLS
 from turnwise.schemas.alert import AlertRule
 from turnwise.schemas.config import EvalConfig
 from turnwise.schemas.failure import Stage
+from turnwise.schemas.gate_config import GATE_RULES
 from turnwise.schemas.judge_config import JudgeConfig
 from turnwise.schemas.rows import TABLES
 from turnwise.transforms.formats.base import log_formats
@@ -93,13 +95,13 @@ def test_every_option_that_is_named_exists_and_every_own_option_is_named() -> No
     serve = argparse.ArgumentParser(add_help=False)
     add_serve_arguments(serve)
     known = argparse.ArgumentParser(conflict_handler="resolve")
-    parsers = (own, serve, compare_parser(), report_parser())
+    parsers = (own, serve, compare_parser(), gate_parser(), report_parser())
     for parser in parsers:
         known._add_container_actions(parser)
     for group in (PipelineOptions, *PipelineOptions.__subclasses__()):
         group._add_argparse_args(known)  # type: ignore[arg-type]
     text = re.sub(
-        r"```bash\n.*?```",
+        r"```(bash|yaml)\n.*?```",
         "",
         "".join(t for n, t in PAGES.items() if "benchmarks" not in n and "development" not in n),
         flags=re.DOTALL,
@@ -136,6 +138,14 @@ def test_every_key_of_a_judge_and_of_a_rule_has_its_row() -> None:
         key for row in table(page("streaming"), "key of a rule") for key in re.findall(r"`(\w+)`", row[0])
     }
     assert rule == set(AlertRule.model_fields)
+
+
+def test_every_key_of_a_rule_of_a_gate_and_every_rule_has_its_row() -> None:
+    rows = table(page("ci"), "key of a rule")
+    keys = {key for row in rows for key in re.findall(r"`(\w+)`", row[0])}
+    assert keys == {key for kind in GATE_RULES for key in kind.model_fields}
+    named = set(re.findall(r"`(\w+)`", rows[0][1]))
+    assert named == {get_args(kind.model_fields["rule"].annotation)[0] for kind in GATE_RULES}
 
 
 def test_every_column_has_its_row() -> None:

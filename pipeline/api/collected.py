@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from turnwise.pipeline.api.inputs import Inputs, eval_cases, logged_conversations
 from turnwise.pipeline.api.result import RunResult
 from turnwise.pipeline.api.table import Table
-from turnwise.pipeline.report.counts import failure_counters, guesses_by_tool, run_counts
+from turnwise.pipeline.report.counts import RunCounts, failure_counters, guesses_by_tool, run_counts
 from turnwise.pipeline.report.gates import gate_problems
 from turnwise.pipeline.report.judge import UsageByModel, judge_document
 from turnwise.pipeline.report.summary import Figures, summary_text
@@ -96,6 +96,8 @@ class Collected:
         counts = run_counts(self._counts)
         places = (self._missed, self._lost_places, self._unused)
         problems = gate_problems(self._settings, counts, versions, *places)
+        if self._settings.config.gate.rules:
+            problems += self._rule_problems(counts)
         figures = Figures(
             counts, usage, guesses_by_tool(dict(self._guesses.items())), to_read=to_read(self._conversations)
         )
@@ -115,6 +117,12 @@ class Collected:
             judge=judge_document(self._settings, usage),
             summary=summary_text(self._settings, figures, versions),
         )
+
+    def _rule_problems(self, counts: RunCounts) -> list[str]:
+        from turnwise.pipeline.gating.decide import rows_problems  # numpy, which most evaluations do not need
+
+        tables = (self._scores, self._conversations, self._failures)
+        return rows_problems(self._settings, *tables, dict(counts))
 
     def _fail(self, failures: list[Failure]) -> None:
         for failure in failures:

@@ -19,6 +19,7 @@ from turnwise.pipeline.settings.run import (
 from turnwise.schemas.config import ConfigError, EvalConfig
 from turnwise.schemas.judge_config import JudgeConfig
 from turnwise.transforms.formats.base import check_log_format
+from turnwise.transforms.gating.checks import check_gate
 from turnwise.transforms.judging.backends.base import Backend, backend_fault
 from turnwise.transforms.judging.judges.base import JudgeKind
 from turnwise.transforms.judging.judges.none import NONE
@@ -83,6 +84,7 @@ def _settings(options: Options, has_cases: bool) -> RunSettings:
     check_log_format(options.input_format)
     criteria = build_criteria(config)
     check_rubrics(criteria, has_cases, options.input_format)
+    check_gate(config.gate, criteria)
     run = run_info(options.run_id, config)
     judge = _judge(options, config.judge, run.run_id)
     return RunSettings(

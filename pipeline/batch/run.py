@@ -145,9 +145,13 @@ def open_own_judge(settings: RunSettings) -> None:
 
 
 def keep_inputs(settings: RunSettings) -> None:
-    """Raises ConfigError if --overwrite could remove an input."""
+    """Raises ConfigError if --overwrite could remove an input, or the baseline cannot be read."""
+    if settings.baseline is not None:
+        from turnwise.pipeline.gating.decide import check_baseline
+
+        check_baseline(settings)
     output = Path(settings.output).resolve()
-    for path in (*settings.input, *settings.eval_cases):
+    for path in (*settings.input, *settings.eval_cases, *filter(None, (settings.baseline,))):
         place = Path(path).resolve()
         if settings.overwrite and "://" not in path and output in (place, *place.parents):
             raise ConfigError(

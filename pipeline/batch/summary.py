@@ -47,6 +47,10 @@ def report(settings: RunSettings, figures: Figures, rows: Sequence[MetricsByAppV
     missed = partial(missed_conversations, settings.output, settings.output_format)
     lost = partial(lost_places, settings.output, settings.output_format)
     problems = gate_problems(settings, counts, rows, missed, lost)
+    if settings.config.gate.rules:
+        from turnwise.pipeline.gating.decide import rule_problems  # numpy, which a plain run does not need
+
+        problems += rule_problems(settings, _run_document(settings, counts, usage, problems, 0))
     say(summary_text(settings, figures, rows))
     say(f"files: {printable(settings.output)}")
     replaced, text = _replaced(settings, counts["results"])

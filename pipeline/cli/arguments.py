@@ -174,6 +174,11 @@ def _add_gates(group: argparse._ArgumentGroup) -> None:
         help="fail if a larger share (0..1) of records and conversations is lost",
     )
     group.add_argument(
+        "--baseline",
+        metavar="OUT",
+        help="output directory of the run that the config's rules (`gate`) compare with",
+    )
+    group.add_argument(
         "--fail_on",
         nargs="+",
         action="extend",

@@ -24,6 +24,7 @@ commands:
   run      score recorded conversations (turnwise run --help)
   compare  say whether one version is better than another (turnwise compare --help)
   report   write one HTML file with the verdicts and conversations of runs (turnwise report --help)
+  gate     decide by rules whether a finished run passes (turnwise gate --help)
   tools    list the tools of logs and their effects (turnwise tools --help)
   serve    serve a store of evaluations and results over MCP and REST (turnwise serve --help)
 
@@ -144,6 +145,12 @@ def _report(argv: Sequence[str]) -> int:
     return report_runs(argv)
 
 
+def _gate(argv: Sequence[str]) -> int:
+    from turnwise.pipeline.cli.gate import gate
+
+    return gate(argv)
+
+
 def _serve(argv: Sequence[str]) -> int:
     from turnwise.pipeline.service.arguments import parse_serve_options
     from turnwise.pipeline.settings.extras import check_extra, check_store
@@ -162,6 +169,7 @@ _COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {
     "run": _run,
     "compare": _compare,
     "report": _report,
+    "gate": _gate,
     "tools": _tools,
     "serve": _serve,
 }

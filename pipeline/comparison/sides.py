@@ -59,7 +59,14 @@ def sides_of(directories: Sequence[str], versions: Sequence[str]) -> tuple[Compa
     Raises:
         ConfigError: A directory cannot be read or holds no conversation, or the versions are not clear.
     """
-    runs = [_read(open_run(directory)) for directory in directories]
+    return sides_of_runs([open_run(directory) for directory in directories], versions)
+
+
+def sides_of_runs(
+    directories: Sequence[RunDirectory], versions: Sequence[str]
+) -> tuple[ComparedSide, ComparedSide]:
+    """Does what `sides_of` does with runs that are open already."""
+    runs = [_read(directory) for directory in directories]
     own, other = runs[0], runs[-1]
     if versions:
         chosen = [_find(run, version) for run, version in zip((own, other), versions, strict=True)]

@@ -124,6 +124,20 @@ def open_run(directory: str) -> RunDirectory:
     return RunDirectory(directory, document, tables)
 
 
+def written_run(directory: str, document: JsonObject) -> RunDirectory:
+    """Returns a run whose tables are written and whose `run.json` is not, because it depends on them.
+
+    Args:
+        directory: Output directory.
+        document: Content of `run.json`, as far as it is known.
+
+    Raises:
+        ConfigError: Files of the run are missing.
+    """
+    known = msgspec.convert(document, RunDocument)
+    return RunDirectory(directory, known, _tables(directory, _names(directory), known.output_format))
+
+
 def _document(directory: str, names: Sequence[str]) -> RunDocument:
     if _RUN_FILE not in names:
         begun = any(_UNFINISHED.fullmatch(name) for name in names) or _tables_begun(names)

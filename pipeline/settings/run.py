@@ -20,6 +20,7 @@ from turnwise.transforms.ces.criteria import CES_CRITERIA
 from turnwise.transforms.criteria import CRITERIA, Criterion
 from turnwise.transforms.criteria.base import JudgedCriterion
 from turnwise.transforms.formats.base import AUTO, FORMATS, check_log_format
+from turnwise.transforms.gating.checks import check_gate
 from turnwise.transforms.judging.judges.base import JUDGES, JudgeKind, chosen_judge
 from turnwise.transforms.judging.judges.none import NONE
 from turnwise.transforms.judging.setup import JudgeSettings, check_judge
@@ -60,6 +61,7 @@ class RunSettings:
         max_record_bytes: A larger record is a failure.
         max_failure_ratio: Largest share of lost records and conversations, 0..1; None: no limit.
         fail_on: Criteria (or `evaluation_status`) on which a failed or undecided conversation fails the run.
+        baseline: Output directory of the run that the rules of the gate compare with; None: there is none.
         is_distributed: Whether other processes do the work.
         judge: Settings of the judge.
         sample_rate: Share of the conversations that are judged, 0..1.
@@ -82,6 +84,7 @@ class RunSettings:
     max_record_bytes: int = 64 * 1024 * 1024
     max_failure_ratio: float | None = None
     fail_on: tuple[str, ...] = field(default=())
+    baseline: str | None = None
     is_distributed: bool = False
     judge: JudgeSettings = _NO_JUDGE
     sample_rate: float = 1.0
@@ -142,6 +145,7 @@ class RawOptions(RawJudgeOptions):
     run_id: str | None
     max_failure_ratio: float | None
     fail_on: list[str] | None
+    baseline: str | None
     store: str | None
     store_app: str | None
     no_transcripts: bool = False
@@ -175,6 +179,7 @@ def check_options(
     config = read_config(options.config)
     criteria = build_criteria(config)
     check_rubrics(criteria, bool(options.eval_cases), options.input_format)
+    check_gate(config.gate, criteria)
     run = run_info(options.run_id, config, not options.no_transcripts)
     judge = judge_settings(options, config.judge, run.run_id)
     return RunSettings(
@@ -192,11 +197,12 @@ def check_options(
         max_record_bytes=int(options.max_record_mb * 1024 * 1024),
         max_failure_ratio=options.max_failure_ratio,
         fail_on=_known_gates(options.fail_on or [], criteria),
+        baseline=options.baseline,
         is_distributed=is_distributed,
         is_streaming=is_streaming,
         stream=check_stream(stream, is_streaming, None if is_distributed else _LOCAL_SLOTS),
         store=options.store or "",
-        store_app=_app(options.store_app),
+        store_app=options.store_app or "",
         plugins=tuple(options.plugin),
     )
 
@@ -239,12 +245,8 @@ def _check_values(options: RawOptions) -> None:
         raise ConfigError(f"--max_failure_ratio must lie between 0 and 1, not {options.max_failure_ratio}")
     if not 0 < options.max_record_mb < inf:
         raise ConfigError(f"--max_record_mb must be a number above 0, not {options.max_record_mb}")
-
-
-def _app(name: str | None) -> str:
-    if name is not None and not is_name("app", name):
-        raise ConfigError(f"--store_app {name}: its form is projects/P/locations/L/apps/A")
-    return name or ""
+    if options.store_app is not None and not is_name("app", options.store_app):
+        raise ConfigError(f"--store_app {options.store_app}: its form is projects/P/locations/L/apps/A")
 
 
 def judge_settings(options: RawJudgeOptions, config: JudgeConfig, run_id: str) -> JudgeSettings:

@@ -9,7 +9,7 @@ import pytest
 from turnwise.pipeline.testing.explanation import EXPLAINERS
 
 if TYPE_CHECKING:
-    from turnwise.pipeline.testing.recordings import Recording, Recordings, Unreadable
+    from turnwise.pipeline.testing.recordings import Recording, Recordings, UnreadableRecording
 
 _RECORDING = "turnwise_recording"
 _MARKER = "turnwise_recordings"
@@ -131,7 +131,7 @@ def turnwise_recording(request: pytest.FixtureRequest) -> "Recording":
     """A recorded conversation beside its eval case; a test runs once for each of them."""
     from turnwise.pipeline.testing.recordings import Recording
 
-    found: Recording | Unreadable = request.param
+    found: Recording | UnreadableRecording = request.param
     if not isinstance(found, Recording):
         pytest.fail(f"{found.place}: {found.message}", pytrace=False)
     return found

@@ -52,7 +52,7 @@ class Recording:
         return f"<Recording {self.conversation.conversation_id}: {self.source}:{self.position}>"
 
 
-class Unreadable(NamedTuple):
+class UnreadableRecording(NamedTuple):
     """A recording or an eval case that could not be read.
 
     Attributes:
@@ -74,7 +74,7 @@ class Recordings(NamedTuple):
     """
 
     found: list[Recording]
-    unreadable: list[Unreadable]
+    unreadable: list[UnreadableRecording]
     unused: list[str]
 
     def ids(self) -> list[str]:
@@ -119,6 +119,6 @@ def read_recordings(recordings: Sequence[str], cases: Sequence[str], config: str
     return read._replace(unused=[key.eval_id for key in unused])
 
 
-def _unreadable(failure: Failure) -> Unreadable:
+def _unreadable(failure: Failure) -> UnreadableRecording:
     place = f"{failure.source}:{failure.position}" if failure.position else str(failure.source)
-    return Unreadable(place, failure.message)
+    return UnreadableRecording(place, failure.message)

@@ -8,7 +8,15 @@ from turnwise.schemas.run import RunDocument
 from turnwise.schemas.values import JsonObject, JsonValue
 from turnwise.transforms.comparison.observed import ComparedSide
 
-_CHANGE_NO_SCORE = {"alerts", "criteria", "judge", "live_model_config", "slices", "user_simulator_config"}
+_CHANGE_NO_SCORE = {
+    "alerts",
+    "criteria",
+    "gate",
+    "judge",
+    "live_model_config",
+    "slices",
+    "user_simulator_config",
+}
 """Keys of the config that change no score, or are looked at in detail; the others concern every criterion."""
 _JUDGE_KEYS = ("generation_config",)
 _LONGEST = 60

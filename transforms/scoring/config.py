@@ -115,7 +115,9 @@ def _snake_fields(name: str, value: JsonObject) -> JsonObject:
 
 
 def _first_problem(error: ValidationError, model: type[BaseModel]) -> str:
-    first = error.errors()[0]
+    found = error.errors()
+    # A key that is misspelt says more than that its right spelling is missing.
+    first = next((one for one in found if one["type"] == "extra_forbidden"), found[0])
     path = ".".join(str(part) for part in first["loc"])
     if first["type"] == "extra_forbidden":
         known = _fields_at(model, first["loc"][:-1])
@@ -126,13 +128,22 @@ def _first_problem(error: ValidationError, model: type[BaseModel]) -> str:
 
 def _fields_at(model: type[BaseModel], path: Sequence[int | str]) -> list[str]:
     """Returns the fields that there are at a place of a model; none where that cannot be told."""
+    choices = [model]
     for step in path:
         field = model.model_fields.get(snake_case(step)) if isinstance(step, str) else None
-        inner = [c for c in _classes(field.annotation) if issubclass(c, BaseModel)] if field else [model]
-        if not inner:
+        if field is not None:
+            choices = [c for c in _classes(field.annotation) if issubclass(c, BaseModel)]
+        elif isinstance(step, str):
+            choices = [c for c in choices if _is_kind(c, step)] or choices
+        if not choices:
             return []
-        model = inner[0]
+        model = choices[0]
     return list(model.model_fields)
+
+
+def _is_kind(model: type[BaseModel], name: str) -> bool:
+    """Returns whether a model is the one of several that a name stands for."""
+    return any(name in get_args(field.annotation) for field in model.model_fields.values())
 
 
 def _classes(annotation: Any) -> list[type]:

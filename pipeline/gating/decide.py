@@ -1,0 +1,142 @@
+"""Applies the rules of a gate to a finished run."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import cast
+
+from pydantic import ValidationError
+
+from turnwise.pipeline.comparison.sides import sides_of_runs
+from turnwise.pipeline.gating.reading import gated_versions
+from turnwise.pipeline.gating.report import checks_of, lost_records, read_first, rule_line, status_of
+from turnwise.pipeline.io.run_reader import RunDirectory, open_run, written_run
+from turnwise.pipeline.settings.config_file import read_config
+from turnwise.pipeline.settings.run import RunSettings
+from turnwise.schemas.comparison import Comparison
+from turnwise.schemas.config import ConfigError
+from turnwise.schemas.conversation_row import ConversationRow
+from turnwise.schemas.gate import GateReport
+from turnwise.schemas.gate_config import GateConfig, NotWorseRule
+from turnwise.schemas.rows import FailureRow, ScoreRow
+from turnwise.schemas.values import JsonObject
+from turnwise.transforms.comparison.compare import CompareOptions, compare
+from turnwise.transforms.gating.checks import gate_fault
+from turnwise.transforms.gating.measured import lost_of
+from turnwise.transforms.gating.rules import apply_rules
+from turnwise.transforms.scoring.verdict import STATUS
+
+GATE_PROBLEM = "gate: "
+"""Begins the problems of `run.json` that come from the rules, which `turnwise gate` applies itself."""
+
+
+def gate_report(
+    run: RunDirectory, rules: GateConfig, baseline: str | None = None, versions: Sequence[str] = ()
+) -> GateReport:
+    """Applies the rules to a finished run.
+
+    Args:
+        run: The run.
+        rules: The rules; at least one.
+        baseline: Output directory of the run that it is compared with; None: there is none.
+        versions: App versions of the baseline and of the run; empty: the one of each.
+
+    Raises:
+        ConfigError: A file or the baseline cannot be read, or the baseline was measured differently.
+    """
+    failures = list(run.failures())
+    comparison = _comparison(run, baseline, versions)
+    compared = {} if comparison is None else {comparison.b.app_versions[0]: comparison}
+    found = gated_versions(run.scores(), _conversations(run), failures, run.document.run_id, compared)
+    found = [version for version in found if not compared or version.app_version in compared]
+    results = apply_rules(rules, found, lost_of(run.document.counts))
+    problems = [line for line in run.document.problems if not line.startswith(GATE_PROBLEM)]
+    _check_ruler(rules, comparison)
+    return GateReport(
+        status=status_of(results, problems),
+        output=run.directory,
+        run_id=run.document.run_id,
+        baseline=baseline,
+        rules=results,
+        checks=list(checks_of(found)),
+        problems=problems,
+        lost=lost_records(failures),
+        to_read=read_first(found),
+        comparison=comparison,
+    )
+
+
+def run_rules(run: RunDirectory, config: str | None) -> GateConfig:
+    """Returns the rules of a config file or of the run; raises ConfigError if they are wrong or missing."""
+    thresholds = {name: fields.get("threshold") for name, fields in run.document.criteria.items()}
+    where = config or run.directory
+    try:
+        rules = read_config(config).gate if config else GateConfig(**run.document.config.get("gate") or {})
+    except ValidationError as error:
+        raise ConfigError(f"{where}: gate: {' '.join(str(error).split())}") from None
+    if not rules.rules:
+        raise ConfigError(f"{where}: holds no rule: add `gate` to the config, or name a file with --config")
+    fault = gate_fault(rules, thresholds)
+    if fault:
+        raise ConfigError(f"{where}: gate.{fault}")
+    return rules
+
+
+def _conversations(run: RunDirectory) -> Iterator[ConversationRow]:
+    if not run.has("conversations"):
+        raise ConfigError(f"{run.directory}: has no table of conversations; score the logs again")
+    return cast("Iterator[ConversationRow]", run.rows("conversations"))
+
+
+def _comparison(run: RunDirectory, baseline: str | None, versions: Sequence[str]) -> Comparison | None:
+    """Returns the comparison with the baseline; None: there is none."""
+    if baseline is None and not versions:
+        return None
+    base, candidate = sides_of_runs([open_run(baseline), run] if baseline else [run], versions)
+    return compare(base, candidate, CompareOptions())
+
+
+def _check_ruler(rules: GateConfig, comparison: Comparison | None) -> None:
+    """Raises ConfigError if a criterion that a rule compares was measured differently in the baseline."""
+    own = [rule for rule in rules.rules if isinstance(rule, NotWorseRule)]
+    names = {name for rule in own for name in ([rule.criterion] if rule.criterion else rules.primary)}
+    for change in comparison.ruler if comparison else ():
+        concerned = names if STATUS in names else names.intersection(change.criteria)
+        if concerned:
+            raise ConfigError(
+                f"the baseline was measured differently: {change.what}: {change.a} there, {change.b} here; "
+                "score the logs of the baseline again with this config"
+            )
+
+
+def rule_problems(settings: RunSettings, document: JsonObject) -> list[str]:
+    """Returns the rules of a run's own config that do not pass, one line each, when its tables are written.
+
+    Args:
+        settings: Settings of the run.
+        document: Content of its `run.json`, which is not written yet.
+    """
+    rules = settings.config.gate
+    if not rules.rules:
+        return []
+    report = gate_report(written_run(settings.output, document), rules, settings.baseline)
+    return [f"{GATE_PROBLEM}{rule_line(rule)}" for rule in report.rules if rule.status != "passed"]
+
+
+def rows_problems(
+    settings: RunSettings,
+    scores: Iterable[ScoreRow],
+    rows: Iterable[ConversationRow],
+    failures: Iterable[FailureRow],
+    counts: JsonObject,
+) -> list[str]:
+    """Returns what `rule_problems` does, of rows that were not written to files and without a baseline."""
+    versions = gated_versions(scores, rows, failures, settings.run.run_id)
+    found = apply_rules(settings.config.gate, versions, lost_of(counts))
+    return [f"{GATE_PROBLEM}{rule_line(rule)}" for rule in found if rule.status != "passed"]
+
+
+def check_baseline(settings: RunSettings) -> None:
+    """Raises ConfigError if the baseline cannot be read, before anything runs."""
+    if settings.baseline is not None:
+        if not settings.config.gate.rules:
+            raise ConfigError("--baseline: the config has no rule that compares: add `gate` to it")
+        open_run(settings.baseline)

@@ -1,0 +1,84 @@
+"""Makes of the rows of a run what a gate is applied to."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+
+from turnwise.schemas.comparison import Comparison
+from turnwise.schemas.conversation_row import ConversationRow
+from turnwise.schemas.rows import FailureRow, ScoreRow
+from turnwise.transforms.comparison.collect import Summary, collect
+from turnwise.transforms.comparison.observed import ComparedConversation
+from turnwise.transforms.gating.measured import GatedVersion, add_errors
+from turnwise.transforms.review.choice import latest_revisions
+from turnwise.transforms.statistics.resampling import resampling_seed
+
+_DESTRUCTIVE = "destructive"
+
+
+def gated_versions(
+    scores: Iterable[ScoreRow],
+    rows: Iterable[ConversationRow],
+    failures: Iterable[FailureRow],
+    run_id: str,
+    comparisons: Mapping[str | None, Comparison] | None = None,
+) -> list[GatedVersion]:
+    """Returns the app versions of a run.
+
+    Args:
+        scores: Its score rows, those of one conversation in a row.
+        rows: Its rows of conversations.
+        failures: Its failures.
+        run_id: Its id.
+        comparisons: App version -> its comparison with the baseline; None: there is no baseline.
+    """
+    latest = latest_revisions([_without_transcript(row) for row in rows])
+    conversations = collect(scores, [_summary(row) for row in latest])
+    add_errors(conversations, _raised(failures))
+    by_version: defaultdict[str | None, list[ComparedConversation]] = defaultdict(list)
+    for one in conversations:
+        by_version[one.app_version].append(one)
+    seed = resampling_seed([run_id])
+    return [
+        GatedVersion(
+            version,
+            by_version[version],
+            [row for row in latest if row["app_version"] == version],
+            (comparisons or {}).get(version),
+            seed,
+        )
+        for version in sorted(by_version, key=lambda name: name or "")
+    ]
+
+
+def _without_transcript(row: ConversationRow) -> ConversationRow:
+    """Returns a row without its transcript, which is long, unless a rule looks into it."""
+    is_looked_into = row["destructive_calls"] and row["harm_term"] != _DESTRUCTIVE
+    return row if is_looked_into else {**row, "transcript": None}
+
+
+def _summary(row: ConversationRow) -> Summary:
+    return Summary(
+        conversation_id=row["conversation_id"],
+        app_version=row["app_version"],
+        verdict=row["verdict"],
+        reason=row["reason"] or row["why"],
+        eval_id=row["eval_id"],
+        task=row["task"],
+        language=row["language"],
+        tags=row["tags"],
+        revision=row["revision"],
+    )
+
+
+def _raised(failures: Iterable[FailureRow]) -> Mapping[str, Mapping[str, str]]:
+    """Returns criterion -> conversation -> message of the error that the criterion raised."""
+    found: defaultdict[str, dict[str, str]] = defaultdict(dict)
+    for row in failures:
+        if row["stage"] == "score" and row["criterion"] and row["conversation_id"]:
+            found[row["criterion"]].setdefault(row["conversation_id"], row["message"])
+    return found
+
+
+def conversation_rows(versions: Sequence[GatedVersion]) -> list[ConversationRow]:
+    """Returns the rows of all versions."""
+    return [row for version in versions for row in version.rows]

@@ -1,0 +1,292 @@
+"""`turnwise gate`: exit status, messages and the three reports."""
+
+import html
+import json
+import re
+import xml.etree.ElementTree as ET
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.pipeline.gating.conftest import WriteRun, conversation, failure, score
+from turnwise.pipeline.cli.main import main
+
+Gate = Callable[..., tuple[int, str, str]]
+P, F, U = "PASS", "FAIL", None
+
+
+@pytest.fixture
+def gate(capsys: pytest.CaptureFixture[str]) -> Gate:
+    def run(*arguments: object) -> tuple[int, str, str]:
+        capsys.readouterr()
+        status = main(["gate", *map(str, arguments)])
+        return status, *capsys.readouterr()
+
+    return run
+
+
+def rules(*found: dict[str, Any], **more: Any) -> dict[str, Any]:
+    return {"gate": {"rules": list(found), **more}}
+
+
+def rows(*verdicts: str | None, **more: Any) -> list[dict[str, Any]]:
+    return [conversation(f"c{i}", verdict, **more) for i, verdict in enumerate(verdicts)]
+
+
+ALL_PASS = {"rule": "bound", "criterion": "evaluation_status", "side": "estimate", "at_least": 1.0}
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "status", "word"),
+    [([P, P], 0, "passed"), ([P, F], 1, "failed"), ([P, U], 1, "not decided")],
+)
+def test_the_status_is_that_of_the_rules(
+    write_run: WriteRun, gate: Gate, verdicts: list[Any], status: int, word: str
+) -> None:
+    run = write_run("out", rows(*verdicts), config=rules(ALL_PASS))
+    found, out, err = gate(run)
+    assert found == status and out.endswith(f"gate: {word}, 1 rule\n")
+    assert (err == "") == (status == 0)
+    if status:
+        assert err.startswith(f"turnwise: evaluation_status: pass rate at least 100 % (v1): {word}: ")
+        assert err.endswith(": c1\n")
+
+
+def test_what_was_lost_leaves_a_rule_undecided(write_run: WriteRun, gate: Gate) -> None:
+    run = write_run("out", rows(P, P), failures=[failure("no JSON")], config=rules(ALL_PASS))
+    status, _, err = gate(run)
+    assert status == 1 and "not decided: 100 % (34.24 to 100); 1 not decided (1 records lost)" in err
+
+
+def test_the_problems_of_the_run_fail_it_but_for_those_of_its_rules(write_run: WriteRun, gate: Gate) -> None:
+    passed = write_run("a", rows(P), config=rules(ALL_PASS), problems=["gate: no baseline is named"])
+    failed = write_run("b", rows(P), config=rules(ALL_PASS), problems=["the counts do not add up"])
+    assert gate(passed)[0] == 0
+    assert gate(failed)[::2] == (1, "turnwise: the counts do not add up\n")
+
+
+def test_the_last_revision_of_a_conversation_counts(write_run: WriteRun, gate: Gate) -> None:
+    found = [conversation("c0", F), conversation("c0", P, revision=1)]
+    scores = [score("c0", F), score("c0", P, revision=1)]
+    trajectory = {**ALL_PASS, "criterion": "tool_trajectory_avg_score"}
+    assert gate(write_run("out", found, scores, config=rules(ALL_PASS, trajectory)))[0] == 0
+
+
+def test_rules_of_another_config_go_before(write_run: WriteRun, gate: Gate, tmp_path: Path) -> None:
+    run = write_run("out", rows(P, F))
+    assert gate(run)[0] == 0
+    path = tmp_path / "gate.json"
+    path.write_text(json.dumps(rules(ALL_PASS)))
+    assert gate(run, "--config", path)[0] == 1
+
+
+NOT_WORSE = {"rule": "not_worse", "margin": 0.02}
+
+
+def test_a_baseline_decides_whether_it_is_worse(write_run: WriteRun, gate: Gate) -> None:
+    config = rules(NOT_WORSE)
+    base = write_run("base", rows(*[P] * 60), config=config)
+    same = write_run("same", rows(*[P] * 60, app_version="v2"), config=config)
+    worse = write_run("worse", rows(*[P] * 20, *[F] * 40, app_version="v2"), config=config)
+    fewer = write_run("fewer", rows(*[P] * 30, app_version="v2"), config=config)
+    assert gate(same)[0] == 1, "a baseline that is not named is no pass"
+    status, _, err = gate(worse, "--baseline", base)
+    assert status == 1 and "(v2): failed: -66.7 points" in err and "worse, 60 cases" in err
+    status, _, err = gate(fewer, "--baseline", base)
+    assert status == 1 and "30 cases of the baseline have no conversation here" in err
+    # 60 equal pairs show that at most about 6 points were lost.
+    status, _, err = gate(same, "--baseline", base)
+    assert status == 1 and "not decided: +0 points" in err
+    wide = write_run("wide", rows(*[P] * 60, app_version="v2"), config=rules({**NOT_WORSE, "margin": 0.1}))
+    assert gate(wide, "--baseline", base)[0] == 0
+
+
+def test_a_baseline_of_the_same_run(write_run: WriteRun, gate: Gate) -> None:
+    both = rows(*[P] * 60) + [conversation(f"c{i}", P, app_version="v2") for i in range(60)]
+    run = write_run("out", both, config=rules({**NOT_WORSE, "margin": 0.1}))
+    assert gate(run, "--versions", "v1", "v2")[0] == 0
+    assert gate(run)[0] == 1
+
+
+def test_a_ruler_that_changed_is_refused(write_run: WriteRun, gate: Gate) -> None:
+    strict = {"tool_trajectory_avg_score": {"threshold": 1.0, "match_type": "EXACT"}}
+    loose = {"tool_trajectory_avg_score": {"threshold": 1.0, "match_type": "ANY_ORDER"}}
+    base = write_run("base", rows(P), criteria=strict)
+    run = write_run("out", rows(P, app_version="v2"), config=rules(NOT_WORSE), criteria=loose)
+    status, _, err = gate(run, "--baseline", base)
+    assert status == 2 and "the baseline was measured differently: criteria.tool_trajectory_avg_score" in err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((), "the following arguments are required: OUT"),
+        (("nowhere",), "nowhere: is no output directory of a run"),
+        (("OUT", "--baseline", "nowhere"), "nowhere: is no output directory of a run"),
+        (("OUT", "--config", "nowhere.json"), "--config nowhere.json: No such file"),
+        (("OUT", "--config", "EMPTY"), "holds no rule: add `gate` to the config"),
+        (
+            ("OUT", "--config", "TYPO"),
+            "gate.rules.0.coverage.at_leas: unknown field (did you mean at_least?)",
+        ),
+        (
+            ("OUT", "--config", "OTHER"),
+            "gate.rules.0.criterion: 'safety_v1' is not among the config's criteria",
+        ),
+        (("OUT", "--config", "OPEN"), "gate.rules.0.criterion: turn_latency has no threshold"),
+        (("OUT", "--junit", "nowhere/a.xml"), "--junit nowhere/a.xml: cannot be written"),
+        (("OUT", "--json", "OUT"), "cannot be written"),
+        (("OUT", "--markdow", "a.md"), "unrecognized arguments: --markdow"),
+        (("OUT", "--versions", "v1", "v9"), "--versions v9: is no app version"),
+    ],
+)
+def test_wrong_input_ends_with_2(
+    write_run: WriteRun, gate: Gate, tmp_path: Path, arguments: tuple[str, ...], message: str
+) -> None:
+    names = {"OUT": write_run("out", rows(P, F))}
+    bound = {"rule": "bound", "side": "lower", "at_least": 0.5}
+    for name, config in (
+        ("EMPTY", {}),
+        ("TYPO", rules({"rule": "coverage", "at_leas": 1})),
+        ("OTHER", rules({**bound, "criterion": "safety_v1"})),
+        ("OPEN", rules({**bound, "criterion": "turn_latency"})),
+    ):
+        names[name] = tmp_path / f"{name}.json"
+        names[name].write_text(json.dumps(config))
+    status, out, err = gate(*[names.get(word, word) for word in arguments])
+    assert (status, out) == (2, "") and message in err and err.count("\n") == 1, err
+
+
+def test_a_run_without_conversations_of_its_own_is_refused(write_run: WriteRun, gate: Gate) -> None:
+    run = write_run("out", rows(P))
+    (run / "conversations-00000-of-00001.jsonl").unlink()
+    status, _, err = gate(run)
+    assert status == 2 and "conversations" in err
+
+
+ATTACK = (
+    "</code></td></table><script>alert(1)</script> | **bold** `code` [x](http://evil) @octocat #1 ~~x~~ "
+    "www.evil.example ![x](y) <!-- \\| $x$ :smile: &lt; \x00\x1b[31m\ud800\ufffe\u202e\n| a | b |"
+)
+ELEMENTS = {
+    "testsuites": ({"name", "tests", "failures", "errors"}, {"testsuite"}),
+    "testsuite": ({"name", "tests", "failures", "errors", "skipped"}, {"testcase"}),
+    "testcase": ({"classname", "name"}, {"failure", "error", "skipped"}),
+    "failure": ({"type", "message"}, set()),
+    "error": ({"type", "message"}, set()),
+    "skipped": ({"type", "message"}, set()),
+}
+
+
+def attacked(write_run: WriteRun) -> Path:
+    found = [
+        conversation("good", P),
+        conversation(ATTACK, F, why=ATTACK, cluster_label=ATTACK, source=ATTACK, app_version="v1"),
+        conversation("open", U),
+    ]
+    scores = [
+        score("good", P),
+        score(ATTACK, F, turn_index=2, explanation=ATTACK),
+        score(ATTACK, F, explanation=ATTACK),
+        score("open", U),
+    ]
+    return write_run(
+        "out", found, scores, [failure(ATTACK)], config=rules(ALL_PASS, {"rule": "no_destructive_calls"})
+    )
+
+
+def test_junit_holds_one_test_a_conversation_and_criterion(
+    write_run: WriteRun, gate: Gate, tmp_path: Path
+) -> None:
+    path = tmp_path / "junit.xml"
+    assert gate(attacked(write_run), "--junit", path)[0] == 1
+    root = ET.parse(path).getroot()
+    for element in root.iter():
+        attributes, children = ELEMENTS[element.tag]
+        assert set(element.attrib) == attributes and {child.tag for child in element} <= children
+    suites = {suite.get("name"): suite for suite in root}
+    assert list(suites) == ["gate rules", "lost records", "evaluation_status", "tool_trajectory_avg_score"]
+    found = {
+        name: [suite.get(key) for key in ("tests", "failures", "errors", "skipped")]
+        for name, suite in suites.items()
+    }
+    assert found == {
+        "gate rules": ["2", "1", "0", "0"],
+        "lost records": ["1", "0", "1", "0"],
+        "evaluation_status": ["3", "1", "0", "1"],
+        "tool_trajectory_avg_score": ["3", "1", "0", "1"],
+    }
+    assert (root.get("tests"), root.get("failures"), root.get("errors")) == ("9", "3", "1")
+    good, bad, undecided = suites["tool_trajectory_avg_score"]
+    assert (good.get("classname"), good.get("name"), len(good)) == ("v1.tool_trajectory_avg_score", "good", 0)
+    assert bad[0].tag == "failure" and (bad[0].get("message") or "").startswith("turn 2: </code></td>")
+    assert bad[0].text == "value 0, threshold 1"
+    assert undecided[0].tag == "skipped" and undecided[0].get("message") == "the log is incomplete"
+    text = path.read_text(encoding="utf-8")
+    assert all(char.isprintable() or char == "\n" for char in text)
+    assert "\\u0000\\u001b[31m\\ud800\\ufffe\\u202e" in text
+
+
+def cells(line: str) -> list[str]:
+    return [cell.strip() for cell in line.strip("|").split("|")]
+
+
+def test_markdown_is_a_summary_that_judged_text_cannot_break(
+    write_run: WriteRun, gate: Gate, tmp_path: Path
+) -> None:
+    path = tmp_path / "gate.md"
+    assert gate(attacked(write_run), "--markdown", path)[0] == 1
+    lines = path.read_text(encoding="utf-8").splitlines()
+    assert lines[0] == "## turnwise: failed"
+    assert lines[2] == "3 conversations: 1 passed, 1 failed, 1 not decided; 1 records lost."
+    table = [cells(line) for line in lines if line.startswith("|")]
+    assert {len(row) for row in table} == {4, 6}
+    assert table[2][2] == "**failed**" and table[3][2] == "passed"
+    assert "<details>" in lines and "<summary>2 conversations to read first</summary>" in lines
+    for line in lines:
+        # Outside of code there is nothing that a log wrote; inside, no character that is markup.
+        for inside in re.findall(r"<code>(.*?)</code>", line):
+            assert re.fullmatch(r"(&#\d+;|[A-Za-z0-9 ]|[^\x00-\x7f])*", inside), inside
+        rest = re.sub(r"<code>.*?</code>", "", line)
+        assert not re.search(r"script|evil|octocat|smile", rest)
+    shown = html.unescape("\n".join(lines))
+    assert "</code></td></table><script>" in shown and "\\u001b" in shown
+
+
+def test_markdown_says_what_changed_against_the_baseline(
+    write_run: WriteRun, gate: Gate, tmp_path: Path
+) -> None:
+    base = write_run("base", rows(P, P, F, P, *[P] * 20))
+    found = [
+        conversation(f"c{i}", verdict, app_version="v2") for i, verdict in enumerate([F, U, P, P, *[P] * 20])
+    ]
+    run = write_run("new", found, config=rules({**NOT_WORSE, "margin": 0.5}))
+    path = tmp_path / "gate.md"
+    gate(run, "--baseline", base, "--markdown", path)
+    text = html.unescape(path.read_text(encoding="utf-8"))
+    for words in (
+        "### Against the baseline",
+        "Now failing: ",
+        "No longer decided: ",
+        "Now passing: ",
+        "case-c0",
+        "Missing: pay().",
+    ):
+        assert words in text, words
+    assert "case-c9" not in text
+    still = write_run("still", rows(*[P] * 5, app_version="v2"), config=rules(NOT_WORSE))
+    five = write_run("five", rows(*[P] * 5))
+    gate(still, "--baseline", five, "--markdown", path)
+    assert "No criterion changed." in path.read_text(encoding="utf-8")
+
+
+def test_json_holds_everything(write_run: WriteRun, gate: Gate, tmp_path: Path) -> None:
+    path = tmp_path / "gate.json"
+    assert gate(attacked(write_run), "--json", path)[0] == 1
+    report = json.loads(path.read_text(encoding="utf-8"))
+    assert (report["status"], report["run_id"], report["baseline"]) == ("failed", "out", None)
+    assert [rule["status"] for rule in report["rules"]] == ["failed", "passed"]
+    assert len(report["checks"]) == 6 and report["lost"][0]["place"] == "logs.jsonl:7"
+    assert [one["alike"] for one in report["to_read"]] == [2, 2]

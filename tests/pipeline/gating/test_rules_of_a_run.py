@@ -1,0 +1,142 @@
+"""The rules of a config at the end of `turnwise run`, in a stream, and in `turnwise.evaluate`."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import turnwise as api
+from turnwise.pipeline.cli.main import main
+
+Run = Callable[..., Any]
+STATED = [{"name": "cancel_order", "args": {"order": 1}}]
+
+
+def log(name: str, calls: list[Any] | None = None, **more: Any) -> dict[str, Any]:
+    turn = {"user": "Hi", "agent": "Done.", "tool_calls": STATED if calls is None else calls}
+    return {"conversation_id": name, "app_version": "v1", "turns": [{**turn, **more}]}
+
+
+def good(name: str) -> dict[str, Any]:
+    return log(name, expected={"tool_calls": STATED})
+
+
+def bad(name: str) -> dict[str, Any]:
+    return log(name, expected={"tool_calls": []})
+
+
+def rule(**more: Any) -> dict[str, Any]:
+    return {"rule": "bound", "criterion": "evaluation_status", "side": "estimate", "at_least": 0.6, **more}
+
+
+@pytest.fixture
+def run(turnwise: Callable[..., Any], tmp_path: Path) -> Run:
+    """Returns a function that runs over logs with rules."""
+
+    def runs(
+        logs: list[Any], *rules: dict[str, Any], options: tuple[Any, ...] = (), name: str = "out"
+    ) -> Any:
+        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(one) + "\n" for one in logs))
+        config = {
+            "criteria": {"tool_trajectory_avg_score": 1.0},
+            "tools": {"cancel_order": {"effect": "write", "destructive": True}},
+            "gate": {"rules": list(rules)},
+        }
+        (tmp_path / f"{name}.json").write_text(json.dumps(config))
+        paths = ("--input", tmp_path / f"{name}.jsonl", "--config", tmp_path / f"{name}.json")
+        return turnwise("run", *paths, "--judge", "none", *options, output=tmp_path / name)
+
+    return runs
+
+
+CASES: list[tuple[list[Any], list[Any], list[str]]] = [
+    ([good("a"), good("b"), bad("c")], [rule()], []),
+    ([good("a"), bad("b"), bad("c")], [rule()], ["pass rate at least 60 % (v1): failed: 33.33 %"]),
+    (
+        [good("a"), {"no": "log"}],
+        [rule()],
+        ["not decided: 100 % (20.65 to 100); 1 not decided (1 records lost)"],
+    ),
+    ([good("a"), {"no": "log"}], [rule(), {"rule": "coverage", "at_least": 0.5}], []),
+    ([good("a")], [{"rule": "no_destructive_calls"}], []),
+    (
+        [good("a"), bad("c")],
+        [{"rule": "no_destructive_calls"}],
+        ["expected (v1): failed: 1 conversations have one: c"],
+    ),
+    (
+        [log("a"), good("b")],
+        [{"rule": "no_destructive_calls"}],
+        ["nothing says whether they are expected: a"],
+    ),
+    ([good("a")], [{"rule": "not_worse", "margin": 0.1}], ["not decided: no baseline is named"]),
+]
+
+
+@pytest.mark.parametrize(("logs", "rules", "problems"), CASES)
+def test_a_rule_that_does_not_pass_fails_the_run(
+    run: Run, logs: Any, rules: Any, problems: list[str]
+) -> None:
+    done = run(logs, *rules)
+    document = done.document("run.json")
+    assert done.status == document["exit_status"] == (1 if problems else 0), done.err
+    assert [f"turnwise: {line}" for line in document["problems"]] == done.err.splitlines()
+    assert len(document["problems"]) == len(problems)
+    for line, words in zip(document["problems"], problems, strict=True):
+        assert line.startswith("gate: ") and words in line
+    # The command says the same of the finished run.
+    assert main(["gate", str(done.directory)]) == done.status
+
+
+@pytest.mark.parametrize(("logs", "rules", "problems"), CASES)
+def test_an_evaluation_in_python_says_the_same(logs: Any, rules: Any, problems: list[str]) -> None:
+    config = {
+        "criteria": {"tool_trajectory_avg_score": 1.0},
+        "tools": {"cancel_order": {"effect": "write", "destructive": True}},
+        "gate": {"rules": rules},
+    }
+    result = api.evaluate(logs, config=config)
+    found = [line for line in result.problems if line.startswith("gate: ")]
+    assert len(found) == len(problems)
+    assert all(words in line for line, words in zip(found, problems, strict=True))
+
+
+def test_a_stream_is_held_to_its_rules(run: Run) -> None:
+    stream = ("--streaming", "--stop_after", "3")
+    met = run([good("a"), good("b"), bad("c")], rule(), options=stream, name="met")
+    missed = run([good("a"), bad("b"), bad("c")], rule(), options=stream, name="missed")
+    assert (met.status, missed.status) == (0, 1), met.err + missed.err
+    assert "gate: evaluation_status: pass rate at least 60 % (v1): failed: 33.33 %" in missed.err
+
+
+def test_a_baseline_is_compared_with_at_the_end(run: Run) -> None:
+    not_worse = {"rule": "not_worse", "margin": 0.2}
+    logs = [good(f"c{i}") for i in range(40)]
+    base = run(logs, rule(), name="base")
+    newer = [{**one, "app_version": "v2"} for one in logs]
+    same = run(newer, not_worse, options=("--baseline", base.directory), name="same")
+    assert same.status == 0, same.err
+    worse = [{**bad(f"c{i}"), "app_version": "v2"} for i in range(40)]
+    lost = run(worse, not_worse, options=("--baseline", base.directory), name="lost")
+    assert lost.status == 1 and "(v2): failed: -100 points" in lost.err
+
+
+def test_a_wrong_baseline_is_refused_before_anything_runs(run: Run, tmp_path: Path) -> None:
+    done = run([good("a")], rule(), options=("--baseline", tmp_path / "nowhere"))
+    assert done.status == 2 and "nowhere: is no output directory of a run" in done.err
+    assert not list(tmp_path.glob("out/*"))
+    assert run([good("a")], options=("--baseline", tmp_path)).status == 2
+
+
+def test_wrong_rules_are_refused_before_anything_runs(run: Run, tmp_path: Path) -> None:
+    done = run([good("a")], rule(criterion="safety_v1"))
+    assert done.status == 2 and "config: gate.rules.0.criterion: 'safety_v1' is not among" in done.err
+    misspelt = run([good("a")], {"rule": "coverage", "at_lest": 1})
+    assert misspelt.status == 2 and "at_lest: unknown field (did you mean at_least?)" in misspelt.err
+    with pytest.raises(api.ConfigError, match=r"gate\.rules\.0\.criterion: turn_latency has no threshold"):
+        api.evaluate(
+            good("a"),
+            config={"criteria": {"turn_latency": {}}, "gate": {"rules": [rule(criterion="turn_latency")]}},
+        )

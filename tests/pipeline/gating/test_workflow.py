@@ -1,0 +1,157 @@
+"""The GitHub Actions workflow of the page on CI: its steps run in clones of a repository."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+import yaml
+
+from tests.documentation import blocks
+
+CASES = 100
+RULES = [
+    {"rule": "bound", "criterion": "evaluation_status", "side": "lower", "at_least": 0.8},
+    {"rule": "coverage", "at_least": 0.95},
+    {"rule": "no_destructive_calls"},
+    {"rule": "not_worse", "margin": 0.05},
+]
+
+
+class Step(NamedTuple):
+    """A step that ended."""
+
+    name: str
+    status: int
+    text: str
+
+
+def workflow() -> Any:
+    (text,) = (block.text for block in blocks("yaml") if block.page == "docs/ci.md")
+    return yaml.safe_load(text)
+
+
+def git(folder: Path, *arguments: str) -> None:
+    own = ["-c", "user.name=tester", "-c", "user.email=tester@example.com", "-c", "init.defaultBranch=main"]
+    subprocess.run(["git", *own, *arguments], cwd=folder, check=True, capture_output=True)
+
+
+def write(folder: Path, version: str, wrong: int) -> None:
+    """Writes the recordings of a version that calls the wrong tool in some conversations."""
+    lines = []
+    for i in range(CASES):
+        call = {"name": "cancel" if i < wrong else "track", "args": {"order": i}}
+        turn = {"user": f"Where is order {i}?", "agent": "Here.", "tool_calls": [call]}
+        lines.append(
+            {
+                "conversation_id": f"{version}-{i}",
+                "app_version": version,
+                "eval_id": f"order-{i}",
+                "turns": [turn],
+            }
+        )
+    (folder / "recordings").mkdir(exist_ok=True)
+    (folder / "recordings/all.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    """Returns a workspace with a repository that has a branch `main` and, for the pull request, `change`."""
+    origin, place = tmp_path / "origin", tmp_path / "workspace"
+    (origin / "cases").mkdir(parents=True)
+    place.mkdir()
+    cases = [
+        {
+            "eval_id": f"order-{i}",
+            "turns": [
+                {"user": f"Where is order {i}?", "tool_calls": [{"name": "track", "args": {"order": i}}]}
+            ],
+        }
+        for i in range(CASES)
+    ]
+    (origin / "cases/all.jsonl").write_text("".join(json.dumps(case) + "\n" for case in cases))
+    (origin / "turnwise.json").write_text(json.dumps({"criteria": {"tool_trajectory_avg_score": 1.0}}))
+    (origin / "gate.json").write_text(json.dumps({"gate": {"rules": RULES}}))
+    write(origin, "v1", 0)
+    git(origin, "init", "-q")
+    git(origin, "add", "-A")
+    git(origin, "commit", "-q", "-m", "Record")
+    git(origin, "checkout", "-q", "-b", "change")
+    return place
+
+
+def run_workflow(workspace: Path) -> list[Step]:
+    """Runs the steps as GitHub does: after a failure only those that are to run always."""
+    done: list[Step] = []
+    fakes = workspace.parent / "bin"
+    fakes.mkdir(exist_ok=True)
+    (fakes / "gh").write_text('#!/bin/sh\necho "$@" > "$GH_CALLED"\ncat gate.md >> "$GH_CALLED"\n')
+    (fakes / "gh").chmod(0o755)
+    environment = {
+        **os.environ,
+        "PATH": f"{fakes}:{Path(sys.executable).parent}:{os.environ['PATH']}",
+        "GITHUB_STEP_SUMMARY": str(workspace.parent / "summary.md"),
+        "GH_CALLED": str(workspace.parent / "comment.md"),
+        "PIP_NO_INDEX": "1",
+    }
+    for step in workflow()["jobs"]["gate"]["steps"]:
+        if any(one.status for one in done) and "cancelled()" not in step.get("if", ""):
+            continue
+        if step.get("uses", "").startswith("actions/checkout"):
+            branch = "main" if step["with"].get("ref") == "${{ github.base_ref }}" else "change"
+            clone = [
+                "clone",
+                "-q",
+                "--branch",
+                branch,
+                str(workspace.parent / "origin"),
+                step["with"]["path"],
+            ]
+            git(workspace, *clone)
+        if "run" in step:
+            command = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]]
+            own = {name: "" if "${{" in value else value for name, value in step.get("env", {}).items()}
+            ended = subprocess.run(
+                command,
+                cwd=workspace,
+                env={**environment, **own},
+                capture_output=True,
+                text=True,
+                timeout=600,
+            )
+            done.append(Step(step["name"], ended.returncode, ended.stdout + ended.stderr))
+    return done
+
+
+def test_the_steps_use_known_actions_only() -> None:
+    used = [step["uses"] for step in workflow()["jobs"]["gate"]["steps"] if "uses" in step]
+    assert used == ["actions/checkout@v4"] * 2 + ["actions/setup-python@v5", "actions/upload-artifact@v4"]
+    scripts = "\n".join(step.get("run", "") for step in workflow()["jobs"]["gate"]["steps"])
+    assert "${{" not in scripts, "what an event holds must not become a part of a script"
+
+
+@pytest.mark.parametrize(("wrong", "status"), [(0, 0), (40, 1)])
+def test_its_steps_decide_about_a_pull_request(workspace: Path, wrong: int, status: int) -> None:
+    origin = workspace.parent / "origin"
+    write(origin, "v2", wrong)
+    git(origin, "commit", "-qam", "Record again")
+    done = run_workflow(workspace)
+    assert [step.name for step in done] == [
+        "Install",
+        "Score the base branch",
+        "Score the pull request",
+        "Decide",
+        "Show the summary",
+        "Comment on the pull request",
+    ], done[-1].text
+    assert [step.status for step in done] == [0, 0, 0, status, 0, 0], [step.text for step in done]
+    summary = (workspace.parent / "summary.md").read_text()
+    assert summary.startswith(f"## turnwise: {'failed' if status else 'passed'}\n")
+    assert ("Now failing: " in summary) == bool(status)
+    assert (workspace.parent / "comment.md").read_text().endswith(summary)
+    result = json.loads((workspace / "result.json").read_text())
+    assert [rule["status"] for rule in result["rules"]].count("failed") == (3 if status else 0)
+    assert (workspace / "junit.xml").read_text().count("<testcase ") == 2 * CASES + len(RULES)

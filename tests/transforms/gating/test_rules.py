@@ -1,0 +1,338 @@
+"""The rules of a gate, as tables of cases: what passes, what fails, and what cannot be decided."""
+
+from typing import Any
+
+import pytest
+
+from turnwise.schemas.comparison import Comparison, CriterionComparison, Flip, Pairing, Side
+from turnwise.schemas.difference import Bounds, Undecided, UndecidedReading, VersionDifference
+from turnwise.schemas.gate_config import GateConfig
+from turnwise.transforms.comparison.observed import ComparedConversation, Observed
+from turnwise.transforms.gating.measured import GatedVersion, Lost, add_errors, lost_of
+from turnwise.transforms.gating.rules import apply_rules
+
+STATUS = "evaluation_status"
+NOTHING_LOST = Lost(0, "")
+
+
+def observed(outcome: str | None, value: float | None = None) -> Observed:
+    known = {"PASS": 1.0, "FAIL": 0.0}.get(outcome or "")
+    return Observed(known if value is None else value, outcome, why=None if outcome == "PASS" else "because")
+
+
+def conversations(outcomes: Any, criterion: str = STATUS, cases: Any = None) -> list[ComparedConversation]:
+    return [
+        ComparedConversation(f"c{i}", eval_id=cases[i] if cases else None, criteria={criterion: one})
+        for i, one in enumerate(one if isinstance(one, Observed) else observed(one) for one in outcomes)
+    ]
+
+
+def version(
+    found: list[ComparedConversation], rows: Any = (), comparison: Comparison | None = None
+) -> GatedVersion:
+    return GatedVersion("v1", found, list(rows), comparison, 7)
+
+
+def applied(
+    rule: dict[str, Any], gated: GatedVersion, lost: Lost = NOTHING_LOST, *more: dict[str, Any]
+) -> Any:
+    found = apply_rules(GateConfig.model_validate({"rules": [rule, *more]}), [gated], lost)
+    return found[0]
+
+
+def rate(side: str = "estimate", **bound: float) -> dict[str, Any]:
+    return {"rule": "bound", "criterion": STATUS, "side": side, **bound}
+
+
+P, F, U = "PASS", "FAIL", None
+
+
+@pytest.mark.parametrize(
+    ("rule", "outcomes", "lost", "status"),
+    [
+        (rate(at_least=0.9), [P] * 9 + [F], 0, "passed"),
+        (rate(at_least=0.9), [P] * 8 + [F] * 2, 0, "failed"),
+        # Wilson's interval of 9 of 10 begins at 0.596, that of 95 of 100 at 0.888.
+        (rate("lower", at_least=0.6), [P] * 9 + [F], 0, "failed"),
+        (rate("lower", at_least=0.59), [P] * 9 + [F], 0, "passed"),
+        (rate("lower", at_least=0.88), [P] * 95 + [F] * 5, 0, "passed"),
+        (rate("upper", at_most=0.3), [F] * 40, 0, "passed"),
+        (rate("upper", at_most=0.3), [F] * 5, 0, "failed"),
+        # One that passes alone shows nothing about the others.
+        (rate("lower", at_least=0.5), [P], 0, "failed"),
+        # What is undecided may have passed or failed.
+        (rate(at_least=0.9), [P] * 9 + [U], 0, "passed"),
+        (rate(at_least=0.9), [P] * 8 + [U] * 2, 0, "undecided"),
+        (rate(at_least=0.9), [P] * 8 + [F] * 2 + [U], 0, "failed"),
+        (rate(at_least=1.0), [P] * 10, 1, "undecided"),
+        (rate(at_least=0.9), [P] * 10, 1, "passed"),
+        (rate(at_most=0.1), [F] * 9 + [U], 0, "passed"),
+        (rate(at_most=0.1), [F] * 9, 2, "undecided"),
+        # Nothing is never a pass.
+        (rate(at_least=0.0), [], 0, "undecided"),
+        (rate(at_least=0.0), [], 5, "undecided"),
+        (rate(at_most=1.0), [], 0, "undecided"),
+        (rate("lower", at_least=0.5), [U, U], 0, "undecided"),
+        (rate(at_least=0.0), [U, U], 0, "undecided"),
+    ],
+)
+def test_a_bound_on_the_pass_rate(rule: dict[str, Any], outcomes: list[Any], lost: int, status: str) -> None:
+    found = applied(rule, version(conversations(outcomes)), Lost(lost, f"{lost} lost" if lost else ""))
+    assert found.status == status, found
+    misses = sum(one != P for one in outcomes)
+    assert len(found.conversations) + found.more == (0 if status == "passed" else misses)
+
+
+def test_a_coverage_rule_allows_for_what_is_undecided() -> None:
+    gated = version(conversations([P] * 18 + [U] * 2))
+    assert applied(rate(at_least=0.95), gated).status == "undecided"
+    allowed = {"rule": "coverage", "at_least": 0.9}
+    assert applied(rate(at_least=0.95), gated, NOTHING_LOST, allowed).status == "passed"
+    other = {"rule": "coverage", "at_least": 0.9, "criterion": "safety_v1"}
+    assert applied(rate(at_least=0.95), gated, NOTHING_LOST, other).status == "undecided"
+
+
+def test_a_case_counts_once_however_often_it_was_run() -> None:
+    # 50 runs of two cases say as little as two conversations.
+    outcomes, cases = [P] * 50, ["a"] * 25 + ["b"] * 25
+    alone = applied(rate("lower", at_least=0.9), version(conversations(outcomes)))
+    repeated = applied(rate("lower", at_least=0.9), version(conversations(outcomes, cases=cases)))
+    assert (alone.status, repeated.status) == ("passed", "failed")
+    assert repeated.interval.low == pytest.approx(0.342, abs=1e-3)
+    # The mean is over cases: one passes always, one never.
+    uneven = version(conversations([P] * 9 + [F], cases=["a"] * 9 + ["b"]))
+    assert applied(rate(at_least=0.6), uneven).value == 0.5
+
+
+@pytest.mark.parametrize(
+    ("criterion", "values", "side", "bound", "status"),
+    [
+        ("response_match_score", [0.5, 0.7], "estimate", {"at_least": 0.6}, "passed"),
+        ("response_match_score", [0.5, 0.7], "lower", {"at_least": 0.5}, "failed"),
+        ("response_match_score", [0.5, None], "estimate", {"at_least": 0.2}, "passed"),
+        ("response_match_score", [0.5, None], "estimate", {"at_least": 0.3}, "undecided"),
+        # Equal values leave no doubt only as far as the scale goes.
+        ("response_match_score", [1.0] * 3, "lower", {"at_least": 0.9}, "failed"),
+        ("response_match_score", [0.6, 0.7] * 20, "lower", {"at_least": 0.6}, "passed"),
+        ("turn_latency", [1.0, 3.0], "estimate", {"at_most": 2.0}, "passed"),
+        ("turn_latency", [1.0, 3.0], "upper", {"at_most": 2.0}, "failed"),
+        # A latency that is not known may be anything.
+        ("turn_latency", [1.0, None], "estimate", {"at_most": 1e9}, "undecided"),
+        ("turn_latency", [1.0], "upper", {"at_most": 1e9}, "undecided"),
+        ("turn_latency", [float("nan"), 1.0], "estimate", {"at_most": 2.0}, "undecided"),
+        # A value below the scale is no claim, and does not count.
+        ("hallucination", [-1.0, 1.0], "estimate", {"at_least": 1.0}, "passed"),
+    ],
+)
+def test_a_bound_on_a_mean(criterion: str, values: Any, side: str, bound: Any, status: str) -> None:
+    rule = {"rule": "bound", "measure": "mean", "criterion": criterion, "side": side, **bound}
+    found = [Observed(value, None) for value in values]
+    assert applied(rule, version(conversations(found, criterion))).status == status
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "lost", "share", "status"),
+    [
+        ([P, F, P, U], 0, 0.75, "passed"),
+        ([P, F, P, U], 0, 0.76, "failed"),
+        ([P, F, P, P], 1, 0.8, "passed"),
+        ([P, F, P, P], 2, 0.8, "failed"),
+        ([U, U], 0, 0.5, "failed"),
+        ([], 0, 0.0, "undecided"),
+    ],
+)
+def test_coverage(outcomes: list[Any], lost: int, share: float, status: str) -> None:
+    rule = {"rule": "coverage", "at_least": share}
+    found = applied(rule, version(conversations(outcomes)), Lost(lost, "records lost"))
+    assert found.status == status
+    assert ("records lost" in found.why) == bool(outcomes)
+
+
+def test_what_raised_an_error_is_not_decided() -> None:
+    found = conversations([P, P], "tool_trajectory_avg_score")
+    found.append(ComparedConversation("c2", criteria={STATUS: observed(None)}))
+    add_errors(found, {"tool_trajectory_avg_score": {"c2": "no such key", "c1": "later"}})
+    rule = {"rule": "bound", "criterion": "tool_trajectory_avg_score", "side": "estimate", "at_least": 1.0}
+    told = applied(rule, version(found))
+    assert (told.status, told.conversations) == ("undecided", ["c2"])
+
+
+def test_everything_that_was_lost_counts() -> None:
+    counts = {
+        "lost_records": 1,
+        "lost_conversations": 2,
+        "unread_ends": 3,
+        "lost_cases": 4,
+        "unused_cases": 5,
+    }
+    lost = lost_of({**counts, "records": 9})
+    assert lost.number == 15 and lost.text.startswith(
+        "1 records lost, 2 conversations lost, 3 files not read"
+    )
+    assert lost_of({"records": 9}) == (0, "")
+
+
+def row(name: str, **more: Any) -> Any:
+    base = {"harm_term": None, "destructive_calls": 0, "transcript": None, "verdict": "PASS", "reason": None}
+    return {"conversation_id": name, **base, **more}
+
+
+STATED = {"turns": [{"expected": {"tool_calls": []}}], "expected": None}
+SILENT = {"turns": [{"expected": {"response": "Hi"}}, {"expected": None}], "expected": None}
+
+
+@pytest.mark.parametrize(
+    ("rows", "status", "names"),
+    [
+        ([row("c0")], "passed", []),
+        ([row("c0", harm_term="destructive", destructive_calls=1), row("c1")], "failed", ["c0"]),
+        ([row("c0", destructive_calls=1, transcript=STATED)], "passed", []),
+        # Nothing says whether the call was expected.
+        ([row("c0", destructive_calls=1)], "undecided", ["c0"]),
+        ([row("c0", destructive_calls=1, transcript=SILENT)], "undecided", ["c0"]),
+        (
+            [row("c0", destructive_calls=1, transcript=STATED, verdict=None, reason="calls may be missing")],
+            "undecided",
+            ["c0"],
+        ),
+        (
+            [row("c0", destructive_calls=1), row("c1", harm_term="destructive", destructive_calls=1)],
+            "failed",
+            ["c1"],
+        ),
+    ],
+)
+def test_no_destructive_call_that_was_not_expected(rows: Any, status: str, names: list[str]) -> None:
+    found = applied({"rule": "no_destructive_calls"}, version(conversations([P] * len(rows)), rows))
+    assert (found.status, found.conversations) == (status, names)
+
+
+def test_a_criterion_that_compared_the_calls_says_that_they_were_expected() -> None:
+    found = conversations([P], "tool_effects_v1")
+    rows = [row("c0", destructive_calls=1)]
+    assert applied({"rule": "no_destructive_calls"}, version(found, rows)).status == "passed"
+
+
+def side(name: str) -> Side:
+    zero = dict.fromkeys(
+        ("conversations", "cases", "repeated_cases", "passed", "failed", "undecided", "lost"), 0
+    )
+    return Side(name=name, source=name, run_ids=[name], app_versions=[name], **zero)  # type: ignore[arg-type]
+
+
+def comparison(
+    criterion: CriterionComparison, only_a: int = 0, flips: list[Flip] | None = None
+) -> Comparison:
+    names: Any = {"only_a_names": [], "only_b_names": [], "unidentified_a": 0, "unidentified_b": 0}
+    return Comparison(
+        a=side("a"),
+        b=side("b"),
+        pairing=Pairing(by="eval_id", pairs=10, only_a=only_a, only_b=0, **names),
+        margin=0.02,
+        alpha=0.05,
+        q=0.1,
+        seed_of=[],
+        criteria=[criterion],
+        not_compared={"safety_v1": "it has no value in B"},
+        slices=[],
+        flips=flips or [],
+        ruler=[],
+        notes=[],
+        word=None,
+    )
+
+
+def compared(low: float | None, high: float = 0.5, **more: Any) -> CriterionComparison:
+    interval = None if low is None else Bounds(low, high)
+    overall = VersionDifference(
+        pairs=10, count_a=10, count_b=10, value_a=more.pop("value_a", 0.8), difference=0.0, interval=interval
+    )
+    base: dict[str, Any] = {
+        "criterion": STATUS,
+        "measure": "pass_rate",
+        "unit": "score",
+        "better_is": "more",
+        "threshold": None,
+        "p_adjusted": 1.0,
+    }
+    return CriterionComparison(**{**base, **more}, overall=overall)
+
+
+def undecided(worst: float | None, best: float) -> Undecided:
+    def reading(low: float) -> UndecidedReading:
+        values: Any = {"pairs": 10, "value_a": 0.8, "value_b": 0.8, "difference": 0.0, "p": 1.0}
+        return UndecidedReading(interval=Bounds(low, low + 0.1), word="cannot tell", **values)
+
+    return Undecided(
+        undecided_a=0,
+        undecided_b=1,
+        left_out=reading(best),
+        worst_for_b=None if worst is None else reading(worst),
+        best_for_b=reading(best),
+        changes_the_word=False,
+    )
+
+
+@pytest.mark.parametrize(
+    ("own", "status"),
+    [
+        (compared(-0.01), "passed"),
+        (compared(-0.02), "passed"),
+        (compared(-0.03), "undecided"),
+        (compared(-0.2, -0.03), "failed"),
+        (compared(None), "undecided"),
+        # Of a latency less is better, and the margin is a share of the baseline's mean.
+        (
+            compared(-0.5, 0.1, criterion="turn_latency", measure="mean", better_is="less", value_a=10.0),
+            "passed",
+        ),
+        (
+            compared(-0.5, 0.3, criterion="turn_latency", measure="mean", better_is="less", value_a=10.0),
+            "undecided",
+        ),
+        (
+            compared(0.3, 0.5, criterion="turn_latency", measure="mean", better_is="less", value_a=10.0),
+            "failed",
+        ),
+        (compared(0.1, criterion="tool_call_count", measure="mean", better_is="neither"), "undecided"),
+        # What is undecided may be the worst.
+        (compared(-0.01, undecided=undecided(-0.01, 0.0)), "passed"),
+        (compared(-0.01, undecided=undecided(-0.06, 0.0)), "undecided"),
+        (compared(-0.01, undecided=undecided(None, 0.0)), "undecided"),
+    ],
+)
+def test_not_worse_than_the_baseline(own: CriterionComparison, status: str) -> None:
+    rule = {"rule": "not_worse", "margin": 0.02, "criterion": own.criterion}
+    found = applied(rule, version(conversations([P]), comparison=comparison(own)))
+    assert found.status == status, found
+
+
+def test_a_baseline_that_says_nothing_is_no_pass() -> None:
+    rule = {"rule": "not_worse", "margin": 0.02}
+    assert applied(rule, version(conversations([P]))).why == "no baseline is named"
+    gated = version(conversations([P]), comparison=comparison(compared(0.0)))
+    assert applied(rule, gated).status == "passed"
+    missing = applied({**rule, "criterion": "safety_v1"}, gated)
+    assert (missing.status, missing.why) == ("undecided", "it has no value in B")
+    # Cases that are no longer run may be those that fail.
+    fewer = version(conversations([P]), comparison=comparison(compared(0.0), only_a=3))
+    told = applied(rule, fewer)
+    assert told.status == "undecided" and "3 cases of the baseline have no conversation here" in told.why
+    allowed = {"rule": "coverage", "at_least": 0.5}
+    assert applied(rule, fewer, NOTHING_LOST, allowed).status == "passed"
+
+
+def test_each_primary_criterion_is_held_against_the_baseline() -> None:
+    gated = version(conversations([P]), comparison=comparison(compared(0.0)))
+    config = GateConfig.model_validate(
+        {"primary": [STATUS, "safety_v1"], "rules": [{"rule": "not_worse", "margin": 0.0}]}
+    )
+    assert [one.status for one in apply_rules(config, [gated], NOTHING_LOST)] == ["passed", "undecided"]
+
+
+def test_every_version_is_held_and_none_is_no_pass() -> None:
+    good, bad = version(conversations([P])), version(conversations([F]))
+    config = GateConfig.model_validate({"rules": [rate(at_least=1.0), {"rule": "no_destructive_calls"}]})
+    found = apply_rules(config, [good, bad], NOTHING_LOST)
+    assert [one.status for one in found] == ["passed", "failed", "passed", "passed"]
+    assert [one.status for one in apply_rules(config, [], NOTHING_LOST)] == ["undecided", "undecided"]

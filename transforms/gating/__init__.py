@@ -1,0 +1,1 @@
+"""Decides by rules whether a run passes: bounds, coverage, destructive calls, a baseline."""

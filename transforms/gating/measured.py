@@ -1,0 +1,117 @@
+"""What a gate is applied to: an app version of a run, and what was lost."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from math import isfinite
+from typing import NamedTuple
+
+from turnwise.schemas.comparison import Comparison
+from turnwise.schemas.conversation_row import ConversationRow
+from turnwise.schemas.values import JsonObject
+from turnwise.transforms.comparison.observed import ComparedConversation, Observed
+from turnwise.transforms.criteria import CRITERIA
+from turnwise.transforms.scoring.verdict import STATUS
+
+_LOST = (
+    ("lost_records", "records lost"),
+    ("lost_conversations", "conversations lost"),
+    ("unread_ends", "files not read to the end"),
+    ("lost_cases", "eval cases not read"),
+    ("unused_cases", "eval cases without a recording"),
+)
+
+
+@dataclass(frozen=True)
+class GatedVersion:
+    """One app version of a run.
+
+    Attributes:
+        app_version: Version of the agent; None: the log does not state it.
+        conversations: Its conversations with what every criterion gave them.
+        rows: Its rows of the table `conversations`.
+        comparison: Its comparison with the baseline; None: there is no baseline.
+        seed: Seed of random numbers.
+    """
+
+    app_version: str | None
+    conversations: list[ComparedConversation]
+    rows: list[ConversationRow]
+    comparison: Comparison | None
+    seed: int
+
+
+class GateEntry(NamedTuple):
+    """What a criterion gave one conversation.
+
+    Attributes:
+        case: The case that it is a run of; without one, the conversation itself.
+        name: Id of the conversation.
+        found: Outcome and value.
+    """
+
+    case: str
+    name: str
+    found: Observed
+
+
+class Lost(NamedTuple):
+    """What was lost before it could be scored, of the run as a whole: number, and what, in words."""
+
+    number: int
+    text: str
+
+
+def lost_of(counts: JsonObject) -> Lost:
+    """Returns what the counts of `run.json` say was lost."""
+    found = [(counts.get(name) or 0, text) for name, text in _LOST]
+    return Lost(sum(number for number, _ in found), ", ".join(f"{n} {text}" for n, text in found if n))
+
+
+def entries_of(version: GatedVersion, criterion: str) -> list[GateEntry]:
+    """Returns what a criterion gave the conversations that it applies to."""
+    return [
+        GateEntry(
+            one.eval_id or one.task or one.conversation_id, one.conversation_id, one.criteria[criterion]
+        )
+        for one in version.conversations
+        if criterion in one.criteria
+    ]
+
+
+def add_errors(
+    conversations: Iterable[ComparedConversation], raised: Mapping[str, Mapping[str, str]]
+) -> None:
+    """Adds what raised an error and has no score, as undecided.
+
+    Args:
+        conversations: Changed in place.
+        raised: Criterion -> conversation -> message of the error.
+    """
+    for one in conversations:
+        for criterion, messages in raised.items():
+            if one.conversation_id in messages and criterion not in one.criteria:
+                one.criteria[criterion] = Observed(why=f"raised an error: {messages[one.conversation_id]}")
+
+
+def scale_of(criterion: str) -> tuple[float, float] | None:
+    """Returns the lowest and highest value of a criterion; None: open-ended, or not known."""
+    if criterion == STATUS:
+        return (0.0, 1.0)
+    return CRITERIA[criterion].scale if criterion in CRITERIA else None
+
+
+def counted_values(entries: Iterable[GateEntry], criterion: str) -> Iterator[tuple[GateEntry, float | None]]:
+    """Yields values, None where there is none; one below the scale (no claim) does not count."""
+    scale = scale_of(criterion)
+    for entry in entries:
+        value = entry.found.value
+        if value is None or not isfinite(value):
+            yield entry, None
+        elif scale is None or value >= scale[0]:
+            yield entry, value
+
+
+def passes(entries: Iterable[GateEntry]) -> Iterator[tuple[GateEntry, float | None]]:
+    """Yields 1 for PASS, 0 for FAIL, None for what is undecided."""
+    for entry in entries:
+        yield entry, {"PASS": 1.0, "FAIL": 0.0}.get(entry.found.outcome or "")

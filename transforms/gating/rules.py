@@ -1,0 +1,215 @@
+"""Applies the rules of a gate."""
+
+from collections.abc import Iterator, Sequence
+
+from turnwise.schemas.comparison import CriterionComparison
+from turnwise.schemas.conversation_row import ConversationRow
+from turnwise.schemas.difference import Bounds
+from turnwise.schemas.gate import RuleResult, RuleStatus
+from turnwise.schemas.gate_config import (
+    BoundRule,
+    CoverageRule,
+    DestructiveRule,
+    GateConfig,
+    NotWorseRule,
+)
+from turnwise.transforms.criteria.calls.tool_effects import ToolEffects
+from turnwise.transforms.gating.bounds import hold_bound, side_of
+from turnwise.transforms.gating.measured import GatedVersion, Lost, entries_of, scale_of
+from turnwise.transforms.gating.words import difference_text, number_text, range_text
+
+_MOST_NAMES = 20
+_DESTRUCTIVE = "destructive"
+
+
+def apply_rules(config: GateConfig, versions: Sequence[GatedVersion], lost: Lost) -> list[RuleResult]:
+    """Applies every rule to every app version.
+
+    Args:
+        config: The rules.
+        versions: The app versions of the run; without one, no rule can be decided.
+        lost: What was lost, of the run as a whole.
+    """
+    tolerant = {rule.criterion for rule in config.rules if isinstance(rule, CoverageRule)}
+    found: list[RuleResult] = []
+    for rule in config.rules:
+        if not versions:
+            found.append(_result(rule_text(rule), None, None, "no conversation was scored"))
+        for version in versions:
+            if isinstance(rule, BoundRule):
+                found.append(_bound(rule, version, lost, rule.criterion in tolerant))
+            elif isinstance(rule, CoverageRule):
+                found.append(_coverage(rule, version, lost))
+            elif isinstance(rule, DestructiveRule):
+                found.append(_destructive(rule, version))
+            else:
+                names = [rule.criterion] if rule.criterion else config.primary
+                found += [_not_worse(rule, name, version, name in tolerant) for name in names]
+    return found
+
+
+def rule_text(rule: BoundRule | NotWorseRule | DestructiveRule | CoverageRule) -> str:
+    """Returns a rule in words."""
+    if isinstance(rule, BoundRule):
+        side = {"lower": "lower bound of the ", "upper": "upper bound of the ", "estimate": ""}[rule.side]
+        what = "pass rate" if rule.measure == "pass_rate" else "mean"
+        word, bound = ("at least", rule.at_least) if rule.at_least is not None else ("at most", rule.at_most)
+        return (
+            f"{rule.criterion}: {side}{what} {word} {number_text(bound or 0.0, rule.measure == 'pass_rate')}"
+        )
+    if isinstance(rule, CoverageRule):
+        return f"{rule.criterion}: at least {number_text(rule.at_least, True)} decided"
+    if isinstance(rule, DestructiveRule):
+        return "no destructive call that was not expected"
+    return f"{rule.criterion or 'primary criteria'}: not worse than the baseline by more than {rule.margin:g}"
+
+
+def _bound(rule: BoundRule, version: GatedVersion, lost: Lost, is_lenient: bool) -> RuleResult:
+    held = hold_bound(rule, version, lost, is_lenient)
+    is_share = rule.measure == "pass_rate"
+    text = "nothing was scored"
+    if held.seen.value is not None:
+        text = f"{number_text(held.seen.value, is_share)}{range_text(held.seen.interval, is_share)}"
+        if side_of(rule, held.seen) is None:
+            text += ", and its interval is not known"
+    if held.undecided:
+        text += f"; {held.undecided} not decided{f' ({lost.text})' if lost.text else ''}"
+    return _result(
+        rule_text(rule),
+        version.app_version,
+        held.is_met,
+        text,
+        value=side_of(rule, held.seen),
+        interval=None if held.seen.interval is None else Bounds(*held.seen.interval),
+        names=() if held.is_met else held.missing,
+    )
+
+
+def _coverage(rule: CoverageRule, version: GatedVersion, lost: Lost) -> RuleResult:
+    entries = entries_of(version, rule.criterion)
+    is_gate = any(entry.found.outcome is not None for entry in entries)
+    missing = [
+        entry.name for entry in entries if (entry.found.outcome if is_gate else entry.found.value) is None
+    ]
+    total = len(entries) + lost.number
+    if not entries:
+        return _result(rule_text(rule), version.app_version, None, "nothing was scored")
+    share = (len(entries) - len(missing)) / total
+    text = f"{number_text(share, True)}: {len(entries) - len(missing)} of {total}"
+    text += f" ({lost.text})" if lost.text else ""
+    is_met = share >= rule.at_least
+    names = () if is_met else missing
+    return _result(rule_text(rule), version.app_version, is_met, text, value=share, names=names)
+
+
+def _destructive(rule: DestructiveRule, version: GatedVersion) -> RuleResult:
+    found = [row["conversation_id"] for row in version.rows if row["harm_term"] == _DESTRUCTIVE]
+    if found:
+        text = f"{len(found)} conversations have one"
+        return _result(rule_text(rule), version.app_version, False, text, names=found)
+    unknown = [*_not_compared(version)]
+    if unknown:
+        text = (
+            f"{len(unknown)} conversations have destructive calls, and nothing says whether they are expected"
+        )
+        return _result(rule_text(rule), version.app_version, None, text, names=unknown)
+    number = sum(row["destructive_calls"] for row in version.rows)
+    return _result(rule_text(rule), version.app_version, True, f"{number} destructive calls, all expected")
+
+
+def _not_compared(version: GatedVersion) -> Iterator[str]:
+    """Yields conversations with destructive calls that were held against no expected calls."""
+    compared = {
+        one.conversation_id
+        for one in version.conversations
+        if ToolEffects.name in one.criteria and one.criteria[ToolEffects.name].value is not None
+    }
+    for row in version.rows:
+        if row["destructive_calls"] and row["conversation_id"] not in compared and not _states_calls(row):
+            yield row["conversation_id"]
+
+
+def _states_calls(row: ConversationRow) -> bool:
+    """Returns whether the transcript holds expected calls, and the log all calls that were made."""
+    transcript = row["transcript"]
+    if transcript is None or (row["verdict"] is None and row["reason"]):
+        return False
+    parts = [transcript.get("expected"), *(turn.get("expected") for turn in transcript["turns"])]
+    return any(part is not None and "tool_calls" in part for part in parts)
+
+
+def _not_worse(rule: NotWorseRule, criterion: str, version: GatedVersion, is_lenient: bool) -> RuleResult:
+    text = rule_text(rule.model_copy(update={"criterion": criterion}))
+    if version.comparison is None:
+        return _result(text, version.app_version, None, "no baseline is named")
+    own = next((one for one in version.comparison.criteria if one.criterion == criterion), None)
+    if own is None:
+        missing = version.comparison.not_compared.get(criterion, "it is not in both runs")
+        return _result(text, version.app_version, None, missing)
+    gone = (
+        0 if is_lenient or version.comparison.pairing.by == "nothing" else version.comparison.pairing.only_a
+    )
+    is_met = None if gone else _held(rule.margin * _unit(own), own, is_lenient)
+    why = difference_text(own) + (f"; {gone} cases of the baseline have no conversation here" if gone else "")
+    flips = [flip for flip in version.comparison.flips if flip.criterion == criterion]
+    worse = [flip.case for flip in flips if flip.kind in ("lost", "newly_undecided")]
+    return _result(
+        text,
+        version.app_version,
+        is_met,
+        why,
+        value=own.overall.difference,
+        interval=own.overall.interval,
+        names=() if is_met else worse,
+    )
+
+
+def _unit(own: CriterionComparison) -> float:
+    """Returns what a margin is a share of: the scale, or on an open scale the baseline's mean."""
+    if own.measure == "pass_rate":
+        return 1.0
+    scale = scale_of(own.criterion)
+    return abs(own.overall.value_a or 0.0) if scale is None else scale[1] - scale[0]
+
+
+def _held(margin: float, own: CriterionComparison, is_lenient: bool) -> bool | None:
+    """Returns whether it is not worse; None: the data, or what is undecided, leave it open."""
+    if own.better_is == "neither":
+        return None
+    intervals = [own.overall.interval]
+    if own.undecided is not None and not is_lenient:
+        readings = (own.undecided.worst_for_b, own.undecided.best_for_b)
+        intervals = [None if reading is None else reading.interval for reading in readings]
+    found = {_of_interval(margin, interval, own.better_is) for interval in intervals}
+    return found.pop() if len(found) == 1 else None
+
+
+def _of_interval(margin: float, interval: Bounds | None, better: str) -> bool | None:
+    if interval is None:
+        return None
+    low, high = (interval.low, interval.high) if better == "more" else (-interval.high, -interval.low)
+    return True if low >= -margin else False if high < -margin else None
+
+
+def _result(
+    rule: str,
+    app_version: str | None,
+    is_met: bool | None,
+    why: str,
+    *,
+    value: float | None = None,
+    interval: Bounds | None = None,
+    names: Sequence[str] = (),
+) -> RuleResult:
+    status: RuleStatus = "undecided" if is_met is None else "passed" if is_met else "failed"
+    shown = list(dict.fromkeys(names))
+    return RuleResult(
+        rule=rule,
+        status=status,
+        app_version=app_version,
+        why=why,
+        value=value,
+        interval=interval,
+        conversations=shown[:_MOST_NAMES],
+        more=max(0, len(shown) - _MOST_NAMES),
+    )

@@ -1,0 +1,39 @@
+"""Numbers of a gate as texts."""
+
+from turnwise.schemas.comparison import CriterionComparison
+from turnwise.transforms.statistics.interval import Interval
+
+
+def number_text(value: float, is_share: bool) -> str:
+    """Returns a share as a percentage, and any other number with four digits."""
+    return f"{100 * value:.4g} %" if is_share else f"{value:.4g}"
+
+
+def range_text(interval: Interval | None, is_share: bool) -> str:
+    """Returns an interval in parentheses; empty: there is none."""
+    if interval is None:
+        return ""
+    factor = 100 if is_share else 1
+    return f" ({interval.low * factor:.4g} to {interval.high * factor:.4g})"
+
+
+def difference_text(own: CriterionComparison) -> str:
+    """Returns a difference from the baseline, with its interval and what may be said of it."""
+    overall, is_share = own.overall, own.measure == "pass_rate"
+    if overall.difference is None:
+        return "there is no difference to be measured"
+    factor, unit = (100, " points") if is_share else (1, "")
+    text = f"{overall.difference * factor:+.3g}{unit}"
+    if overall.interval is not None:
+        text += f" ({overall.interval.low * factor:+.3g} to {overall.interval.high * factor:+.3g})"
+    else:
+        text += ", and its interval is not known"
+    units = f"{overall.pairs} cases" if overall.pairs else f"{overall.count_b} conversations"
+    text += f", {overall.word}, {units}"
+    if overall.word == "cannot tell" and overall.pairs_needed:
+        text += f"; this difference needs about {overall.pairs_needed:,}"
+    if own.undecided is not None:
+        text += (
+            f"; not decided: {own.undecided.undecided_a} in the baseline, {own.undecided.undecided_b} here"
+        )
+    return text
