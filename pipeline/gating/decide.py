@@ -117,7 +117,10 @@ def rule_problems(settings: RunSettings, document: JsonObject) -> list[str]:
     rules = settings.config.gate
     if not rules.rules:
         return []
-    report = gate_report(written_run(settings.output, document), rules, settings.baseline)
+    try:
+        report = gate_report(written_run(settings.output, document), rules, settings.baseline)
+    except ConfigError as error:  # what was scored is kept
+        return [f"{GATE_PROBLEM}not decided: {error}"]
     return [f"{GATE_PROBLEM}{rule_line(rule)}" for rule in report.rules if rule.status != "passed"]
 
 

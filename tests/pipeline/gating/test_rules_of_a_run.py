@@ -123,6 +123,14 @@ def test_a_baseline_is_compared_with_at_the_end(run: Run) -> None:
     assert lost.status == 1 and "(v2): failed: -100 points" in lost.err
 
 
+def test_a_baseline_that_cannot_be_compared_with_leaves_the_run_undecided(run: Run) -> None:
+    base = run([good("a"), {**good("b"), "app_version": "v2"}], rule(), name="base")
+    done = run([good("a")], {"rule": "not_worse", "margin": 0.2}, options=("--baseline", base.directory))
+    (problem,) = done.document("run.json")["problems"]
+    assert done.status == 1 and problem.startswith("gate: not decided: ") and "2 app versions" in problem
+    assert len(done.rows("scores")) == 2, "everything is written all the same"
+
+
 def test_a_wrong_baseline_is_refused_before_anything_runs(run: Run, tmp_path: Path) -> None:
     done = run([good("a")], rule(), options=("--baseline", tmp_path / "nowhere"))
     assert done.status == 2 and "nowhere: is no output directory of a run" in done.err
@@ -140,3 +148,15 @@ def test_wrong_rules_are_refused_before_anything_runs(run: Run, tmp_path: Path) 
             good("a"),
             config={"criteria": {"turn_latency": {}}, "gate": {"rules": [rule(criterion="turn_latency")]}},
         )
+
+
+def test_tables_in_avro_say_the_same(run: Run) -> None:
+    rules = ({"rule": "no_destructive_calls"}, {"rule": "coverage", "at_least": 1.0})
+    assert run([good("a"), good("b")], *rules, options=("--output_format", "avro"), name="good").status == 0
+    silent = run([good("a"), log("b")], rules[0], options=("--output_format", "avro"), name="silent")
+    assert silent.status == 1 and "nothing says whether they are expected: b" in silent.err
+
+
+def test_without_transcripts_an_expected_call_cannot_be_told(run: Run) -> None:
+    rule = {"rule": "no_destructive_calls"}
+    assert run([good("a")], rule, options=("--no_transcripts",)).status == 1
