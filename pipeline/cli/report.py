@@ -6,6 +6,7 @@ from pathlib import Path
 from turnwise.pipeline.cli.arguments import add_plugin_argument
 from turnwise.pipeline.io.run_reader import REPORT_DATA, REPORT_FILE, open_run
 from turnwise.pipeline.io.terminal import say
+from turnwise.pipeline.report_html.compared import compare_versions
 from turnwise.pipeline.report_html.write import run_rows, write_report
 from turnwise.pipeline.settings.parser import OptionParser
 from turnwise.schemas.config import ConfigError
@@ -27,8 +28,10 @@ def report_runs(argv: Sequence[str]) -> int:
     if len(set(options.out)) < len(options.out):
         raise ConfigError("a directory is named twice")
     path = _path(options.html, options.out[0])
-    runs = [run_rows(open_run(directory)) for directory in options.out]
-    report = write_report(path, runs, [], single_file=options.single_file)
+    runs = [open_run(directory) for directory in options.out]
+    report = write_report(
+        path, [run_rows(run) for run in runs], compare_versions(runs), single_file=options.single_file
+    )
     say(f"report: {path}{_beside(report)}")
     return 0
 

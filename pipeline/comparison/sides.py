@@ -18,7 +18,7 @@ _Version = str | None
 
 
 @dataclass
-class _Run:
+class VersionSides:
     """What a run holds, by app version.
 
     Attributes:
@@ -32,6 +32,11 @@ class _Run:
     conversations: dict[_Version, list[ComparedConversation]] = field(default_factory=dict)
     rulers: dict[_Version, dict[str, set[str]]] = field(default_factory=dict)
     errors: dict[_Version, dict[str, int]] = field(default_factory=dict)
+
+    @property
+    def versions(self) -> list[str | None]:
+        """The app versions; None: not stated."""
+        return list(self.conversations)
 
     def side(self, version: _Version, name: str) -> ComparedSide:
         """Returns one app version as a side."""
@@ -80,20 +85,30 @@ def sides_of_runs(
     return own.side(chosen[0], names[0]), other.side(chosen[1], names[1])
 
 
-def _read(run: RunDirectory) -> _Run:
-    found = _Run(run)
+def _read(run: RunDirectory) -> VersionSides:
+    found = read_versions(run)
+    if not found.conversations:
+        raise ConfigError(f"{run.directory}: holds no scored conversation")
+    return found
+
+
+def read_versions(run: RunDirectory) -> VersionSides:
+    """Returns the scored conversations of a run, by app version.
+
+    Raises:
+        ConfigError: A file cannot be read.
+    """
+    found = VersionSides(run)
     for conversation in collect(_noting(found), _summaries(run)):
         found.conversations.setdefault(conversation.app_version, []).append(conversation)
     for failure in run.failures():
         if failure["stage"] == "score" and failure["criterion"]:
             errors = found.errors.setdefault(failure["app_version"], {})
             errors[failure["criterion"]] = errors.get(failure["criterion"], 0) + 1
-    if not found.conversations:
-        raise ConfigError(f"{run.directory}: holds no scored conversation")
     return found
 
 
-def _noting(found: _Run) -> Iterator[ScoreRow]:
+def _noting(found: VersionSides) -> Iterator[ScoreRow]:
     """Yields the score rows, and notes which judges scored them."""
     for row in found.run.scores():
         ruler = ruler_of(row)
@@ -123,7 +138,7 @@ def _summaries(run: RunDirectory) -> Iterator[Summary]:
         yield Summary(result["conversation_id"], version, result["evaluation_status"])
 
 
-def _find(run: _Run, wanted: str) -> _Version:
+def _find(run: VersionSides, wanted: str) -> _Version:
     """Returns the app version of a name, which may be its last part."""
     known = run.conversations.keys()
     if wanted in known:
@@ -137,7 +152,7 @@ def _find(run: _Run, wanted: str) -> _Version:
     raise ConfigError(f"--versions {wanted}: {what} in {run.run.directory} (there are: {_listed(run)})")
 
 
-def _only(runs: Sequence[_Run]) -> list[_Version]:
+def _only(runs: Sequence[VersionSides]) -> list[_Version]:
     """Returns the one version of each of two runs."""
     if len(runs) == 1:
         run = runs[0]
@@ -158,13 +173,13 @@ def _only(runs: Sequence[_Run]) -> list[_Version]:
     return [next(iter(run.conversations)) for run in runs]
 
 
-def _listed(run: _Run) -> str:
+def _listed(run: VersionSides) -> str:
     names = sorted(version or NO_VERSION for version in run.conversations)
     more = f" and {len(names) - _VERSIONS_SHOWN} more" if len(names) > _VERSIONS_SHOWN else ""
     return ", ".join(names[:_VERSIONS_SHOWN]) + more
 
 
-def _names(runs: Sequence[_Run], versions: Sequence[_Version]) -> list[str]:
+def _names(runs: Sequence[VersionSides], versions: Sequence[_Version]) -> list[str]:
     """Returns how texts call the sides: by the version, or by the directory where versions are the same."""
     if versions[0] == versions[1]:
         paths = [run.run.directory.rstrip("/") for run in runs]

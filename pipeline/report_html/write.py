@@ -5,11 +5,11 @@ from pathlib import Path
 
 from turnwise.pipeline.io.run_reader import REPORT_DATA, RunDirectory
 from turnwise.pipeline.report_html.page import chunk_script, packed, page
-from turnwise.schemas.comparison import Comparison
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.report.document import Report
 from turnwise.transforms.reporting.collect import RunRows
 from turnwise.transforms.reporting.document import Placed, build_report
+from turnwise.transforms.reporting.sentences import Compared
 
 INLINE_CHARACTERS = 5_000_000
 _CONVERSATIONS = "conversations"
@@ -54,7 +54,7 @@ class _Chunks:
 def write_report(
     path: Path,
     runs: Sequence[RunRows],
-    comparisons: Sequence[Comparison],
+    compared: Compared,
     *,
     single_file: bool = False,
     inline_characters: int = INLINE_CHARACTERS,
@@ -64,7 +64,7 @@ def write_report(
     Args:
         path: The HTML file.
         runs: The runs.
-        comparisons: Comparisons of the first version with others.
+        compared: The first version against others.
         single_file: Whether transcripts that have no room in the page are left out.
         inline_characters: Room for transcripts in the page.
 
@@ -74,7 +74,7 @@ def write_report(
     directory = path.parent / REPORT_DATA
     _clear(directory)
     chunks = _Chunks(None if single_file else directory, inline_characters)
-    report = build_report(runs, comparisons, chunks.place, keeps_few=single_file)
+    report = build_report(runs, compared, chunks.place, keeps_few=single_file)
     names = ", ".join(version.name for version in report.versions)
     _write(path, page(report, chunks.inline, f"turnwise report: {names}"))
     return report

@@ -65,7 +65,8 @@ class Sentence(msgspec.Struct, frozen=True):
 
     Attributes:
         text: The sentence.
-        tone: `better`, `worse`, `neutral`, or `problem`: the result cannot be relied on.
+        tone: What is said of a difference (`better`, `worse`, `cannot tell`, ...), `neutral`, `note`, or
+            `problem`: the result cannot be relied on.
         criterion: The criterion it is about; None: the run.
     """
 

@@ -101,13 +101,14 @@ def collect(runs: Sequence[RunRows]) -> Collected:
         sampled_out.append(
             sum({row.get("app_version"): row.get("sampled_out") or 0 for row in rows}.values())
         )
-    versions = sorted({entry.version for entry in entries}, key=_display_order)
+    versions = sorted({entry.version for entry in entries}, key=display_order)
     return Collected(
         versions, entries, [[dict(row) for row in run.failures] for run in runs], units, sampled_out
     )
 
 
-def _display_order(key: VersionKey) -> tuple[bool, VersionKey]:
+def display_order(key: VersionKey) -> tuple[bool, VersionKey]:
+    """Returns a key that sorts versions; those that no log states come last."""
     return not key.app_version, key
 
 

@@ -1,11 +1,10 @@
 """Builds a report of the rows of one or several runs."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 
-from turnwise.schemas.comparison import Comparison
 from turnwise.schemas.report.document import Report, ReportRun, ReportVersion
 from turnwise.transforms.reporting.calls import tool_figures
 from turnwise.transforms.reporting.collect import Collected, Entry, RunRows, VersionKey, collect
@@ -19,7 +18,9 @@ from turnwise.transforms.reporting.conversations import (
 from turnwise.transforms.reporting.criteria import criterion_rows
 from turnwise.transforms.reporting.curves import curves
 from turnwise.transforms.reporting.gaps import failure_groups, unscored
+from turnwise.transforms.reporting.names import short_names
 from turnwise.transforms.reporting.sentences import (
+    Compared,
     coverage_sentence,
     problem_sentences,
     report_run,
@@ -48,13 +49,13 @@ Place = Callable[[str, Iterable["tuple[list[int], str]"]], Placed]
 
 
 def build_report(
-    runs: Sequence[RunRows], comparisons: Sequence[Comparison], place: Place, *, keeps_few: bool = False
+    runs: Sequence[RunRows], compared: Compared, place: Place, *, keeps_few: bool = False
 ) -> Report:
     """Returns the report of some runs.
 
     Args:
         runs: The runs.
-        comparisons: Comparisons of the first version with others.
+        compared: The first version against others.
         place: Stores transcripts and scores.
         keeps_few: Whether chunks hold a random sample first, then what did not pass; `place` may leave
             out the last ones.
@@ -76,9 +77,9 @@ def build_report(
         report_id=report_id,
         runs=infos,
         versions=versions,
-        sentences=[*problems, *verdict_sentences(rows, versions, comparisons)],
+        sentences=[*problems, *verdict_sentences(rows, versions, compared)],
         coverage=[coverage_sentence(*pair, *_score_counts(entries, i)) for i, pair in enumerate(by_run)],
-        comparisons=list(comparisons),
+        comparisons=list(compared.comparisons),
         criteria=rows,
         slices=slices(collected),
         tools=tool_figures(collected),
@@ -131,18 +132,5 @@ def _versions(collected: Collected) -> list[ReportVersion]:
             failed=verdicts[version, "FAIL"],
             undecided=verdicts[version, None],
         )
-        for version, name in zip(collected.versions, _short_names(collected.versions), strict=True)
+        for version, name in zip(collected.versions, short_names(collected.versions), strict=True)
     ]
-
-
-def _short_names(versions: Sequence[VersionKey]) -> Iterator[str]:
-    """Yields the last segments of the versions; with a number of the run where two are the same."""
-    short = [version.app_version.rsplit("/", 1)[-1] or "(no version)" for version in versions]
-    for name, version in zip(short, versions, strict=True):
-        same = [other for other, seen in zip(versions, short, strict=True) if seen == name]
-        if len(same) == 1:
-            yield name
-        elif len({other.run for other in same}) == len(same):
-            yield f"{name} (run {version.run + 1})"
-        else:
-            yield f"{version.app_version} (run {version.run + 1})"

@@ -1,6 +1,7 @@
 """The first screen in words: what cannot be relied on, the verdicts, and the balance of records."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from turnwise.schemas.comparison import Comparison
 from turnwise.schemas.report.document import ReportRun, ReportVersion, Sentence
@@ -9,7 +10,6 @@ from turnwise.schemas.run import RunDocument
 from turnwise.transforms.scoring.verdict import STATUS
 
 LEAST_COVERAGE = 0.95
-_TONES = {"better": "better", "worse": "worse"}
 
 
 def problem_sentences(run: ReportRun, versions: Sequence[ReportVersion]) -> Iterator[Sentence]:
@@ -61,17 +61,37 @@ def percent(share: float) -> str:
     return f"{share:.0%}"
 
 
+@dataclass(frozen=True)
+class Compared:
+    """The first version against others.
+
+    Attributes:
+        comparisons: What was compared.
+        refused: Why other versions are not compared, one sentence each.
+    """
+
+    comparisons: Sequence[Comparison] = ()
+    refused: Sequence[str] = ()
+
+
 def verdict_sentences(
-    rows: Sequence[CriterionRow], versions: Sequence[ReportVersion], comparisons: Sequence[Comparison]
+    rows: Sequence[CriterionRow], versions: Sequence[ReportVersion], compared: Compared
 ) -> Iterator[Sentence]:
-    """Yields one sentence a criterion: of the difference between versions, or of the only version."""
-    for comparison in comparisons:
-        yield from (Sentence(note, "neutral") for note in comparison.notes)
+    """Yields one sentence a criterion: of the difference between versions, or else of each version."""
+    yield from map(_problem, compared.refused)
+    for comparison in compared.comparisons:
         for one in comparison.criteria:
-            yield Sentence(one.sentence, _TONES.get(one.overall.word, "neutral"), one.criterion)
-    if not comparisons:
+            yield Sentence(_capital(one.sentence), one.overall.word, one.criterion)
+    if not compared.comparisons:
         for row in rows:
             yield from _figure_sentences(row, versions)
+    for comparison in compared.comparisons:
+        yield from (Sentence(_capital(note), "note") for note in comparison.notes)
+
+
+def _capital(text: str) -> str:
+    """Returns a text as a sentence; the name of a version at its beginning is left as it is."""
+    return f"{text[:1].upper()}{text[1:]}." if text.startswith("cannot") else f"{text}."
 
 
 def _figure_sentences(row: CriterionRow, versions: Sequence[ReportVersion]) -> Iterator[Sentence]:

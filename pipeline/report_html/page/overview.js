@@ -9,8 +9,8 @@ import { intervalBar, sparkline } from "./plots.js";
 import { fresh } from "./state.js";
 
 const VERDICT = "evaluation_status";
-const TONES = { better: "better", worse: "worse", problem: "problem" };
-const SENTENCES = 8;
+const DECIDED = ["better", "worse", "same", "not worse", "differs"];
+const SENTENCES = 6;
 
 export function overview() {
   return [
@@ -24,25 +24,35 @@ export function overview() {
   ];
 }
 
+// Problems first, then the verdicts and what can be told; the rest is folded.
 function sentences() {
-  const problems = report.sentences.filter((one) => one.tone === "problem");
-  const others = report.sentences.filter((one) => one.tone !== "problem");
-  const rest = others.slice(SENTENCES);
+  const of = (test) => report.sentences.filter(test);
+  const problems = of(({ tone }) => tone === "problem");
+  const said = of(({ tone }) => !["problem", "note"].includes(tone));
+  const first = said.filter(({ criterion, tone }) => criterion === VERDICT || DECIDED.includes(tone));
+  const shownFirst = (first.length ? first : said).slice(0, SENTENCES);
+  const rest = said.filter((one) => !shownFirst.includes(one));
   return [
     problems.length ? h("ul", { class: "problems", "aria-label": "Problems" }, problems.map(sentence)) : null,
-    h("ul", { class: "sentences", "aria-label": "Verdicts" }, others.slice(0, SENTENCES).map(sentence)),
-    rest.length
-      ? h("details", null, h("summary", null, `${rest.length} more`), h("ul", { class: "sentences" }, rest.map(sentence)))
-      : null,
+    h("ul", { class: "sentences", "aria-label": "Verdicts" }, shownFirst.map(sentence)),
+    folded(rest, report.comparisons.length ? "criteria where nothing can be told yet" : "more sentences"),
+    folded(of(({ tone }) => tone === "note"), "notes on the comparison"),
   ];
 }
 
+function folded(found, name) {
+  return found.length ? h("details", null, h("summary", null, `${found.length} ${name}`), h("ul", { class: "sentences" }, found.map(sentence))) : null;
+}
+
+// Where a sentence is of another criterion than the verdict and does not name it, the name comes first.
 function sentence(one) {
-  return h("li", { class: TONES[one.tone] ?? "neutral" }, shown(one.text));
+  const isNamed = !one.criterion || one.criterion === VERDICT || one.text.includes(one.criterion);
+  return h("li", { class: ["better", "worse"].includes(one.tone) ? one.tone : "neutral" },
+    isNamed ? null : h("strong", null, `${shown(one.criterion)}: `), shown(one.text));
 }
 
 function criteriaTable() {
-  const compared = report.comparisons.flatMap((one) => [`${one.b.name} − ${one.a.name}`, "adjusted p"]);
+  const compared = report.comparisons.map((one) => `${one.b.name} − ${one.a.name}`);
   const columns = ["criterion", ...report.versions.map((version) => version.name), ...compared, "by turn", "not scored"];
   return table("Criteria by version, with 95 % intervals", columns.map(shown), report.criteria.map(criterionRow),
     { class: "criteria" });
@@ -53,7 +63,7 @@ function criterionRow(row) {
   return [
     h("a", { href: fresh({ view: "conversations", ...failing(row.name) }) }, breakable(nameOf(row))),
     ...row.figures.map((figure) => figureCell(row, figure, scale)),
-    ...report.comparisons.flatMap((one) => differenceCells(one, row)),
+    ...report.comparisons.map((one) => differenceCell(one, row)),
     turnsCell(row, scale),
     unscoredCell(row),
   ];
@@ -93,19 +103,17 @@ function boundText(row, figure, bound) {
   return figure.share !== null ? percent(bound) : decimal(bound);
 }
 
-function differenceCells(comparison, row) {
+function differenceCell(comparison, row) {
   const own = comparison.criteria.find((one) => one.criterion === row.name);
-  if (!own) return [h("small", null, shown(comparison.not_compared[row.name] ?? NONE)), NONE];
+  if (!own) return h("small", null, shown(comparison.not_compared[row.name] ?? NONE));
   const { difference, interval, word: said } = own.overall;
   const text = own.measure === "pass_rate" ? points : (value) => signed(value);
-  if (difference === null) return [word(said), NONE];
+  if (difference === null) return word(said);
   const bounds = interval && [interval.low, interval.high];
   const reach = Math.max(...[difference, ...(bounds ?? [])].map(Math.abs), 0.001);
-  return [
-    [word(said), h("span", { class: "figure" }, text(difference)), intervalBar(difference, bounds, [-reach, reach]),
-      bounds ? h("small", null, `(${text(bounds[0])} to ${text(bounds[1])})`) : null],
-    pValue(own.p_adjusted),
-  ];
+  const range = bounds ? `(${text(bounds[0]).replace(" points", "")} to ${text(bounds[1]).replace(" points", "")}) ` : "";
+  return [word(said), h("span", { class: "figure" }, text(difference)), intervalBar(difference, bounds, [-reach, reach]),
+    h("small", null, `${range}${own.p_adjusted === null ? "" : `adjusted p ${pValue(own.p_adjusted)}`}`)];
 }
 
 function signed(value) {

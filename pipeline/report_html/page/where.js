@@ -3,7 +3,7 @@
 import { word } from "./badges.js";
 import { report, versionName } from "./data.js";
 import { breakable, choice, h, table } from "./dom.js";
-import { NONE, counted, decimal, number, percent, points, shown } from "./format.js";
+import { NONE, counted, decimal, lastPart, number, pValue, percent, points, shown, turnName } from "./format.js";
 import { lines } from "./plots.js";
 import { fresh, go, link, state } from "./state.js";
 
@@ -63,18 +63,45 @@ function cell(slice, name, version) {
 }
 
 function changes(comparison) {
-  const found = comparison.slices.slice(0, MOST);
-  const title = `${comparison.b.name} against ${comparison.a.name}`;
-  if (!found.length) return h("p", null, shown(`${title}: no slice is compared.`));
-  return table(shown(title), ["slice", "criterion", "difference", "shrunk", "adjusted p", "stands out"],
-    found.map((one) => [shown(one.slice), label(one.criterion), difference(one.difference), points(one.shrunk),
-      one.q === null ? NONE : decimal(one.q), one.stands_out ? word(one.difference.word) : "no"]));
+  const found = comparison.slices.filter((one) => one.stands_out);
+  const rest = comparison.slices.filter((one) => !one.stands_out).slice(0, MOST);
+  const title = shown(`${comparison.b.name} against ${comparison.a.name}`);
+  return [
+    found.length ? sliceTable(`${title}: slices that stand out`, found)
+      : h("p", null, `${title}: no slice stands out at a false discovery rate of ${percent(comparison.q)}.`),
+    rest.length ? h("details", null, h("summary", null, `${rest.length} other slices`), sliceTable(`${title}: other slices`, rest)) : null,
+    flips(comparison, title),
+  ];
+}
+
+function sliceTable(title, found) {
+  return table(title, ["slice", "criterion", "difference", "drawn to the mean", "adjusted p", "word"],
+    found.map((one) => [shown(one.slice), label(one.criterion), difference(one.difference), amount(one, one.shrunk),
+      pValue(one.q), one.stands_out ? word(one.difference.word) : NONE]));
+}
+
+const KINDS = { lost: "lost", gained: "gained", newly_undecided: "newly undecided", newly_decided: "newly decided" };
+const FLIP_CLASS = { lost: "fail", gained: "pass" };
+
+// Cases whose outcome differs, lost ones first.
+function flips({ flips: all }, title) {
+  if (!all.length) return null;
+  const rows = all.slice(0, MOST).map((one) => [h("span", { class: `badge ${FLIP_CLASS[one.kind] ?? "open"}` }, KINDS[one.kind] ?? shown(one.kind)),
+    h("a", { href: fresh({ view: "conversations", text: lastPart(one.case) }), dir: "auto" }, shown(lastPart(one.case))), label(one.criterion),
+    h("span", { dir: "auto" }, shown([one.turn_index === null ? null : `${turnName(one.turn_index)}: `, one.reason].filter(Boolean).join("")))]);
+  const more = all.length > MOST ? h("p", { class: "hint" }, `The first ${MOST} of ${number(all.length)}.`) : null;
+  return [table(`${title}, case by case`, ["outcome", "case", "criterion", "why it fails or is not decided"], rows), more];
+}
+
+function amount({ difference: { value_a: a, value_b: b } }, value) {
+  const isShare = [a, b].every((one) => one === null || (one >= 0 && one <= 1));
+  return value === null ? NONE : isShare ? points(value) : decimal(value);
 }
 
 function difference(own) {
   if (own.difference === null) return NONE;
-  const seen = own.detectable === null ? "" : `, sees ±${Math.round(own.detectable * 100)} points`;
-  return [points(own.difference), h("small", null, ` ${counted(own.pairs || own.count_b, own.pairs ? "pair" : "conversation")}${seen}`)];
+  const seen = own.detectable === null ? "" : `, sees ±${amount({ difference: own }, own.detectable).slice(1)}`;
+  return [amount({ difference: own }, own.difference), h("small", null, ` ${counted(own.pairs || own.count_b, own.pairs ? "pair" : "conversation")}${seen}`)];
 }
 
 function turns() {

@@ -59,6 +59,33 @@ def test_several_runs_are_columns_of_one_report(tmp_path: Path) -> None:
     assert [run["run_id"] for run in data["runs"]] == ["run-1", "run-2"]
 
 
+def test_versions_are_compared_in_one_sentence_a_criterion(tmp_path: Path) -> None:
+    rows = [
+        conversation(f"c{i}-{v}", "FAIL" if v == "v1" and i < 30 else "PASS", app_version=v, eval_id=f"e{i}")
+        for i in range(40)
+        for v in ("v1", "v2")
+    ]
+    data = report(write_run(tmp_path / "run", rows)).data("report")
+    assert isinstance(data, dict)
+    first = data["sentences"][0]
+    assert first["text"].startswith("v2 is better than v1: +75.0 points") and first["tone"] == "better"
+    (comparison,) = data["comparisons"]
+    assert (comparison["a"]["name"], comparison["b"]["name"]) == ("v1", "v2")
+    assert comparison["pairing"]["pairs"] == 40
+
+
+def test_runs_that_were_measured_otherwise_are_not_compared(tmp_path: Path) -> None:
+    rows = [conversation("a", eval_id="e")]
+    one = write_run(tmp_path / "one", rows)
+    criteria = {"tool_trajectory_avg_score": {"threshold": 0.5}}
+    two = write_run(tmp_path / "two", rows, run_id="run-2", criteria=criteria)
+    data = report(one, two).data("report")
+    assert isinstance(data, dict)
+    assert data["comparisons"] == []
+    assert "they were not measured in the same way" in data["sentences"][0]["text"]
+    assert data["sentences"][0]["tone"] == "problem"
+
+
 def problems(directory: Path) -> list[str]:
     data = report(directory).data("report")
     assert isinstance(data, dict)
@@ -112,11 +139,12 @@ def test_of_a_stream_the_last_revision_counts(tmp_path: Path) -> None:
 def test_a_single_file_keeps_a_sample_and_says_what_it_left_out(tmp_path: Path) -> None:
     from turnwise.pipeline.io.run_reader import open_run
     from turnwise.pipeline.report_html.write import run_rows, write_report
+    from turnwise.transforms.reporting.sentences import Compared
 
     rows = [conversation(f"c{i}", "FAIL" if i % 3 == 0 else "PASS") for i in range(900)]
     run = run_rows(open_run(str(write_run(tmp_path / "run", rows))))
     path = tmp_path / "run/report.html"
-    found = write_report(path, [run], [], single_file=True, inline_characters=40_000)
+    found = write_report(path, [run], Compared(), single_file=True, inline_characters=40_000)
     kept = [i for i, chunk in enumerate(found.conversations.chunk) if chunk >= 0]
     assert not (tmp_path / "run/report_data").exists()
     assert 200 < len(kept) < 900 and found.omitted == 900 - len(kept)

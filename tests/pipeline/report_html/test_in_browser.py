@@ -12,6 +12,7 @@ from turnwise.pipeline.cli.main import main
 from turnwise.pipeline.io.run_reader import open_run
 from turnwise.pipeline.report_html.write import run_rows, write_report
 from turnwise.schemas.label import Draw, parse_label
+from turnwise.transforms.reporting.sentences import Compared
 
 VIEWS = ("overview", "conversations", "conversation", "where", "figures", "missing", "judge", "labels")
 
@@ -339,7 +340,7 @@ def test_transcripts_beside_the_page_are_loaded_when_they_are_read(browser: Brow
         row["transcript"]["turns"][0]["user"] = f"{i}" * 300_000
     run = run_rows(open_run(str(write_run(tmp_path / "run", rows))))
     path = tmp_path / "run/report.html"
-    found = write_report(path, [run], [], inline_characters=0)
+    found = write_report(path, [run], Compared(), inline_characters=0)
     assert found.inline_chunks == 0 and found.chunks > 2
     browser.open(path, view="conversation", at="5")
     browser.wait(lambda: browser.texts(".chat .bubble"))
@@ -357,7 +358,7 @@ def test_a_single_file_says_which_transcripts_it_left_out(browser: Browser, tmp_
     rows = [conversation(f"c{i}") for i in range(300)]
     run = run_rows(open_run(str(write_run(tmp_path / "run", rows))))
     path = tmp_path / "run/report.html"
-    found = write_report(path, [run], [], single_file=True)
+    found = write_report(path, [run], Compared(), single_file=True)
     assert found.omitted == 100
     browser.open(path, view="conversations")
     assert "100 transcripts left out" in browser.find("main").text
