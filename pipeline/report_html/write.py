@@ -8,7 +8,7 @@ from turnwise.pipeline.report_html.page import chunk_script, packed, page
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.report.document import Report
 from turnwise.transforms.reporting.collect import RunRows
-from turnwise.transforms.reporting.document import Placed, build_report
+from turnwise.transforms.reporting.document import PlacedChunks, build_report
 from turnwise.transforms.reporting.sentences import Compared
 
 INLINE_CHARACTERS = 5_000_000
@@ -35,7 +35,7 @@ class _Chunks:
         self._directory, self._limit = directory, limit
         self.inline: list[str] = []
 
-    def place(self, report_id: str, chunks: Iterable[tuple[list[int], str]]) -> Placed:
+    def place(self, report_id: str, chunks: Iterable[tuple[list[int], str]]) -> PlacedChunks:
         chunk_of: dict[int, int] = {}
         size = number = 0
         for number, (places, text) in enumerate(chunks):
@@ -44,11 +44,11 @@ class _Chunks:
             if size <= self._limit:
                 self.inline.append(chunk)
             elif self._directory is None:
-                return Placed(number, number, chunk_of)
+                return PlacedChunks(number, number, chunk_of)
             else:
                 _write(self._directory / f"{number:03}.js", chunk_script(report_id, number, chunk))
             chunk_of |= dict.fromkeys(places, number)
-        return Placed(len(self.inline), number + 1 if chunk_of else 0, chunk_of)
+        return PlacedChunks(len(self.inline), number + 1 if chunk_of else 0, chunk_of)
 
 
 def write_report(

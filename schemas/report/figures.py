@@ -8,7 +8,7 @@ import msgspec
 from turnwise.schemas.values import JsonObject
 
 
-class Figure(msgspec.Struct, frozen=True):
+class CriterionFigure(msgspec.Struct, frozen=True):
     """One criterion in one app version.
 
     Attributes:
@@ -55,7 +55,7 @@ class CriterionRow(msgspec.Struct, frozen=True):
     level: str
     low: float | None
     high: float | None
-    figures: list[Figure | None]
+    figures: list[CriterionFigure | None]
 
 
 class SliceFigure(msgspec.Struct, frozen=True):

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from turnwise.schemas.report.figures import ToolFigure
 from turnwise.transforms.matching.arguments import parameter_score
-from turnwise.transforms.reporting.collect import Collected, Row, VersionKey, turns_of
+from turnwise.transforms.reporting.collect import AnyRow, CollectedRuns, VersionKey, turns_of
 from turnwise.transforms.reporting.curves import quantile
 
 _MOST_WRONG = 5
@@ -27,7 +27,7 @@ class CallPair(NamedTuple):
     wrong: tuple[str, ...]
 
 
-def call_pairs(expected: Sequence[Row], actual: Sequence[Row]) -> list[CallPair]:
+def call_pairs(expected: Sequence[AnyRow], actual: Sequence[AnyRow]) -> list[CallPair]:
     """Pairs the calls of one turn by tool, those with the fewest wrong arguments first, then in order.
 
     Directives of a case (`$matchType`) are followed.
@@ -48,7 +48,7 @@ def call_pairs(expected: Sequence[Row], actual: Sequence[Row]) -> list[CallPair]
     return [*pairs, *(CallPair(None, j, ()) for j in free)]
 
 
-def _wrong(expected: Row, actual: Row) -> tuple[str, ...] | None:
+def _wrong(expected: AnyRow, actual: AnyRow) -> tuple[str, ...] | None:
     """Returns the wrong arguments; None: another tool."""
     if expected.get("name") != actual.get("name"):
         return None
@@ -61,7 +61,7 @@ def _wrong(expected: Row, actual: Row) -> tuple[str, ...] | None:
         return ()
 
 
-def expected_calls(turn: Row) -> list[Row] | None:
+def expected_calls(turn: AnyRow) -> list[AnyRow] | None:
     """Returns the calls that are expected of a turn; None: not stated."""
     expected = turn.get("expected")
     return expected.get("tool_calls") if isinstance(expected, dict) else None
@@ -75,7 +75,7 @@ class _Tool:
     effects: Counter[str] = field(default_factory=Counter)
     wrong: Counter[str] = field(default_factory=Counter)
 
-    def add(self, call: Row) -> None:
+    def add(self, call: AnyRow) -> None:
         self.calls += 1
         self.errors += bool(call.get("error"))
         seconds = call.get("seconds")
@@ -84,7 +84,7 @@ class _Tool:
         self.effects[call.get("effect") or "unknown"] += 1
 
 
-def tool_figures(collected: Collected) -> list[ToolFigure]:
+def tool_figures(collected: CollectedRuns) -> list[ToolFigure]:
     """Returns the figures of every tool that was called, by name and version."""
     places = {version: place for place, version in enumerate(collected.versions)}
     tools: dict[tuple[str, VersionKey], _Tool] = {}
@@ -98,7 +98,7 @@ def tool_figures(collected: Collected) -> list[ToolFigure]:
     return [_figure(*one) for one in ranked]
 
 
-def _wrong_arguments(turn: Row) -> Iterator[tuple[str, str]]:
+def _wrong_arguments(turn: AnyRow) -> Iterator[tuple[str, str]]:
     made = turn.get("tool_calls") or []
     for pair in call_pairs(expected_calls(turn) or [], made):
         if pair.actual is not None:

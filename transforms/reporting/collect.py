@@ -8,15 +8,15 @@ from turnwise.schemas.conversation_row import ConversationRow
 from turnwise.schemas.run import RunDocument
 from turnwise.transforms.review.choice import latest_revisions
 
-Row = dict[str, Any]
+AnyRow = dict[str, Any]
 """A row of a table. Columns that another version of turnwise does not write are absent."""
 
 NO_ROW = "the run wrote no row of this conversation into conversations-*"
 _OF_CONVERSATION = frozenset(
     ("run_id", "conversation_id", "eval_id", "app_version", "language", "tags", "revision", "event_time")
 )
-_ABSENT: Row = {**dict.fromkeys(ConversationRow.__annotations__), "tags": [], "harm": 0.0, "revision": 0}
-Key = tuple[str, "str | None", "str | None"]
+_ABSENT: AnyRow = {**dict.fromkeys(ConversationRow.__annotations__), "tags": [], "harm": 0.0, "revision": 0}
+ScoredKey = tuple[str, "str | None", "str | None"]
 """Conversation, case and app version: what joins scores with a conversation."""
 
 
@@ -62,7 +62,7 @@ class Entry:
 
     version: VersionKey
     row: ConversationRow
-    scores: list[Row] = field(default_factory=list)
+    scores: list[AnyRow] = field(default_factory=list)
 
     @property
     def identity(self) -> str:
@@ -71,7 +71,7 @@ class Entry:
 
 
 @dataclass(frozen=True)
-class Collected:
+class CollectedRuns:
     """The conversations of some runs.
 
     Attributes:
@@ -84,12 +84,12 @@ class Collected:
 
     versions: list[VersionKey]
     entries: list[Entry]
-    failures: list[list[Row]]
+    failures: list[list[AnyRow]]
     units: dict[str, str]
     sampled_out: list[int]
 
 
-def collect(runs: Sequence[RunRows]) -> Collected:
+def collect(runs: Sequence[RunRows]) -> CollectedRuns:
     """Reads the rows of runs and joins them."""
     entries: list[Entry] = []
     units: dict[str, str] = {}
@@ -102,7 +102,7 @@ def collect(runs: Sequence[RunRows]) -> Collected:
             sum({row.get("app_version"): row.get("sampled_out") or 0 for row in rows}.values())
         )
     versions = sorted({entry.version for entry in entries}, key=display_order)
-    return Collected(
+    return CollectedRuns(
         versions, entries, [[dict(row) for row in run.failures] for run in runs], units, sampled_out
     )
 
@@ -117,7 +117,7 @@ def _joined(place: int, run: RunRows) -> list[Entry]:
     rows = latest_revisions([cast("ConversationRow", {**_ABSENT, **row}) for row in run.conversations])
     entries = [Entry(VersionKey(place, row["app_version"] or ""), row) for row in rows]
     found = {_key(entry.row): entry for entry in reversed(entries)}
-    latest: dict[Key, int] = {}
+    latest: dict[ScoredKey, int] = {}
     for score in run.scores:
         key, revision = _key(score), score.get("revision") or 0
         if key not in found:
@@ -131,7 +131,7 @@ def _joined(place: int, run: RunRows) -> list[Entry]:
     return entries
 
 
-def _key(row: Mapping[str, Any]) -> Key:
+def _key(row: Mapping[str, Any]) -> ScoredKey:
     return row["conversation_id"], row.get("eval_id"), row.get("app_version")
 
 
@@ -141,13 +141,13 @@ def _without_row(place: int, score: Mapping[str, Any]) -> Entry:
     return Entry(VersionKey(place, row["app_version"] or ""), row)
 
 
-def _compact(score: Mapping[str, Any]) -> Row:
+def _compact(score: Mapping[str, Any]) -> AnyRow:
     return {
         name: value for name, value in score.items() if value is not None and name not in _OF_CONVERSATION
     }
 
 
-def turns_of(row: ConversationRow) -> list[Row]:
+def turns_of(row: ConversationRow) -> list[AnyRow]:
     """Returns the turns of a transcript; none if it was not written."""
     transcript = row["transcript"]
     return transcript["turns"] if transcript else []

@@ -8,7 +8,7 @@ from typing import Any
 from turnwise.schemas.conversation_row import ConversationRow
 from turnwise.schemas.report.conversations import Conversations, Detail
 from turnwise.transforms.reporting.calls import call_pairs, expected_calls
-from turnwise.transforms.reporting.collect import Entry, Row, VersionKey, turns_of
+from turnwise.transforms.reporting.collect import AnyRow, Entry, VersionKey, turns_of
 from turnwise.transforms.reporting.slices import outcomes
 from turnwise.transforms.review.choice import reading_key, to_read
 from turnwise.transforms.scoring.verdict import STATUS
@@ -72,7 +72,7 @@ def detail(entry: Entry) -> Detail:
     return {"transcript": transcript, "scores": entry.scores}
 
 
-def _paired(turn: Row) -> Row:
+def _paired(turn: AnyRow) -> AnyRow:
     expected = expected_calls(turn)
     if expected is None:
         return turn
@@ -127,7 +127,7 @@ def columns(
         sample: Places of the random sample; None: nothing is left out.
     """
     names = _Names()
-    rows: list[Row] = [dict(entry.row) for entry in entries]
+    rows: list[AnyRow] = [dict(entry.row) for entry in entries]
     by_name: dict[str, list[Any]] = {
         **{name: [row[source] for row in rows] for name, source in _PLAIN.items()},
         **{name: [names.place(row[source]) for row in rows] for name, source in _NAMED.items()},

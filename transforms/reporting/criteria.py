@@ -5,9 +5,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from math import sqrt
 
-from turnwise.schemas.report.figures import CriterionRow, Figure
+from turnwise.schemas.report.figures import CriterionFigure, CriterionRow
 from turnwise.transforms.criteria import CRITERIA
-from turnwise.transforms.reporting.collect import Collected, Entry, Row, VersionKey
+from turnwise.transforms.reporting.collect import AnyRow, CollectedRuns, Entry, VersionKey
 from turnwise.transforms.scoring.verdict import STATUS
 from turnwise.transforms.statistics.distributions import t_quantile
 from turnwise.transforms.statistics.proportions import wilson_interval
@@ -47,11 +47,11 @@ class _Sum:
         return self.mean if self.share is None else self.share
 
 
-Sums = dict[tuple[str, bool, VersionKey], _Sum]
+CriterionSums = dict[tuple[str, bool, VersionKey], _Sum]
 """(criterion, whether it is of whole conversations, version) -> sum."""
 
 
-def criterion_rows(collected: Collected) -> list[CriterionRow]:
+def criterion_rows(collected: CollectedRuns) -> list[CriterionRow]:
     """Returns the rows of the table: verdicts first, then the criteria in the order of their scores."""
     sums, turns = _sums(collected.entries), _sums_by_turn(collected.entries)
     errors = _errors(collected.failures)
@@ -59,8 +59,8 @@ def criterion_rows(collected: Collected) -> list[CriterionRow]:
     return [_row(name, collected, sums, turns, errors) for name in names]
 
 
-def _sums(entries: Iterable[Entry]) -> Sums:
-    sums: Sums = {}
+def _sums(entries: Iterable[Entry]) -> CriterionSums:
+    sums: CriterionSums = {}
     for entry in entries:
         verdict = entry.row["verdict"]
         value = {"PASS": 1.0, "FAIL": 0.0}.get(verdict or "")
@@ -71,7 +71,7 @@ def _sums(entries: Iterable[Entry]) -> Sums:
     return sums
 
 
-def _value(score: Row) -> tuple[float | None, str | None, Sequence[float]]:
+def _value(score: AnyRow) -> tuple[float | None, str | None, Sequence[float]]:
     kind = CRITERIA.get(score["criterion"])
     return score.get("value"), score.get("outcome"), kind.special_values if kind else ()
 
@@ -87,7 +87,7 @@ def _sums_by_turn(entries: Iterable[Entry]) -> dict[tuple[str, VersionKey], dict
     return sums
 
 
-def _errors(failures: Sequence[Sequence[Row]]) -> Counter[tuple[str, VersionKey]]:
+def _errors(failures: Sequence[Sequence[AnyRow]]) -> Counter[tuple[str, VersionKey]]:
     return Counter(
         (row["criterion"], VersionKey(place, row.get("app_version") or ""))
         for place, rows in enumerate(failures)
@@ -98,8 +98,8 @@ def _errors(failures: Sequence[Sequence[Row]]) -> Counter[tuple[str, VersionKey]
 
 def _row(
     name: str,
-    collected: Collected,
-    sums: Sums,
+    collected: CollectedRuns,
+    sums: CriterionSums,
     turns: dict[tuple[str, VersionKey], dict[int, _Sum]],
     errors: Counter[tuple[str, VersionKey]],
 ) -> CriterionRow:
@@ -118,7 +118,7 @@ def _row(
     return CriterionRow(name, collected.units.get(name, "score"), level, low, high, figures)
 
 
-def _shows_conversations(name: str, collected: Collected, sums: Sums) -> bool:
+def _shows_conversations(name: str, collected: CollectedRuns, sums: CriterionSums) -> bool:
     """Scores are shown by conversation, latencies and counts by turn, as in the table of a run."""
     wanted = name == STATUS or _scale(name) is not None
     is_there = any((name, wanted, version) in sums for version in collected.versions)
@@ -132,7 +132,7 @@ def _scale(name: str) -> tuple[float, float] | None:
 
 def _figure(
     own: _Sum, has_outcomes: bool, scale: tuple[float, float] | None, turns: dict[int, _Sum], errors: int
-) -> Figure:
+) -> CriterionFigure:
     interval = wilson_interval(own.passed, own.passed + own.failed) if has_outcomes else _mean_interval(own)
     low, high = interval or (None, None)
     if low is not None and high is not None:
@@ -142,7 +142,7 @@ def _figure(
         (one.shown, len(one.values) + one.unscored)
         for one in (turns.get(i, _Sum()) for i in range(max(turns, default=-1) + 1))
     ]
-    return Figure(
+    return CriterionFigure(
         count=len(own.values) + own.unscored,
         scored=len(own.values),
         unscored=own.unscored,

@@ -3,12 +3,12 @@
 from collections.abc import Iterator, Sequence
 
 from turnwise.schemas.report.figures import Curve
-from turnwise.transforms.reporting.collect import Collected, Entry, VersionKey
+from turnwise.transforms.reporting.collect import CollectedRuns, Entry, VersionKey
 
 STEPS = 100
 
 
-def curves(collected: Collected) -> list[Curve]:
+def curves(collected: CollectedRuns) -> list[Curve]:
     """Returns the distributions of every criterion without a scale, and of tokens a conversation."""
     found: dict[tuple[str, str, VersionKey], list[float | None]] = {}
     for entry in collected.entries:

@@ -7,7 +7,7 @@ from hashlib import sha256
 
 from turnwise.schemas.report.document import Report, ReportRun, ReportVersion
 from turnwise.transforms.reporting.calls import tool_figures
-from turnwise.transforms.reporting.collect import Collected, Entry, RunRows, VersionKey, collect
+from turnwise.transforms.reporting.collect import CollectedRuns, Entry, RunRows, VersionKey, collect
 from turnwise.transforms.reporting.conversations import (
     chunks,
     columns,
@@ -30,13 +30,13 @@ from turnwise.transforms.reporting.slices import slices
 
 
 @dataclass(frozen=True)
-class Placed:
+class PlacedChunks:
     """Where the chunks of a report are.
 
     Attributes:
         inline: Number of chunks in the page.
         total: Number of all chunks.
-        chunk_of: Place of a conversation -> its chunk; without those that are left out.
+        chunk_of: PlaceChunks of a conversation -> its chunk; without those that are left out.
     """
 
     inline: int
@@ -44,12 +44,12 @@ class Placed:
     chunk_of: dict[int, int]
 
 
-Place = Callable[[str, Iterable["tuple[list[int], str]"]], Placed]
+PlaceChunks = Callable[[str, Iterable["tuple[list[int], str]"]], PlacedChunks]
 """Stores the chunks of a report, given its id; a chunk is places of conversations, and JSON."""
 
 
 def build_report(
-    runs: Sequence[RunRows], compared: Compared, place: Place, *, keeps_few: bool = False
+    runs: Sequence[RunRows], compared: Compared, place: PlaceChunks, *, keeps_few: bool = False
 ) -> Report:
     """Returns the report of some runs.
 
@@ -101,7 +101,7 @@ def _report_id(runs: Sequence[RunRows], entries: Sequence[Entry]) -> str:
     return sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
-def _runs(runs: Sequence[RunRows], collected: Collected) -> list[ReportRun]:
+def _runs(runs: Sequence[RunRows], collected: CollectedRuns) -> list[ReportRun]:
     spoken = {entry.version.run for entry in collected.entries if entry.row["transcript"] is not None}
     silent = {entry.version.run for entry in collected.entries} - spoken
     return [
@@ -116,7 +116,7 @@ def _score_counts(entries: Sequence[Entry], run: int) -> tuple[int, int]:
     return sum("value" not in score for score in scores), len(scores)
 
 
-def _versions(collected: Collected) -> list[ReportVersion]:
+def _versions(collected: CollectedRuns) -> list[ReportVersion]:
     verdicts = Counter((entry.version, entry.row["verdict"]) for entry in collected.entries)
     turns: Counter[VersionKey] = Counter()
     for entry in collected.entries:

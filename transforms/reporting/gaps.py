@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from turnwise.schemas.report.figures import FailureGroup, Unscored
-from turnwise.transforms.reporting.collect import Collected, Entry, Row
+from turnwise.transforms.reporting.collect import AnyRow, CollectedRuns, Entry
 from turnwise.transforms.scoring.verdict import STATUS
 
 NO_REASON = "no reason is stated"
@@ -21,7 +21,7 @@ class _Reason(NamedTuple):
     text: str
 
 
-def unscored(collected: Collected, entries: Sequence[Entry]) -> list[Unscored]:
+def unscored(collected: CollectedRuns, entries: Sequence[Entry]) -> list[Unscored]:
     """Returns scores without a value and verdicts not reached, by reason, most frequent first.
 
     Args:
@@ -55,9 +55,9 @@ def _short(text: str) -> str:
     return text if len(text) <= _LONGEST_REASON else f"{text[:_LONGEST_REASON]}…"
 
 
-def failure_groups(failures: Sequence[Sequence[Row]]) -> list[FailureGroup]:
+def failure_groups(failures: Sequence[Sequence[AnyRow]]) -> list[FailureGroup]:
     """Returns failures and findings by stage and error, failures first, then the most frequent first."""
-    found: dict[tuple[str, str], list[Row]] = {}
+    found: dict[tuple[str, str], list[AnyRow]] = {}
     for place, rows in enumerate(failures):
         for row in rows:
             key = (row.get("stage") or "", row.get("error_type") or "")
@@ -68,7 +68,7 @@ def failure_groups(failures: Sequence[Sequence[Row]]) -> list[FailureGroup]:
     return sorted(groups, key=lambda group: (group.stage == "check", -group.count, group.stage))
 
 
-def _shown(row: Row) -> Row:
+def _shown(row: AnyRow) -> AnyRow:
     """Returns a failure with a record that fits on a screen, and how much of it was cut."""
     record = row.get("record") or ""
     kept = {name: value for name, value in row.items() if value is not None and name != "record"}

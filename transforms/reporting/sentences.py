@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from turnwise.schemas.comparison import Comparison
 from turnwise.schemas.report.document import ReportRun, ReportVersion, Sentence
-from turnwise.schemas.report.figures import CriterionRow, Figure
+from turnwise.schemas.report.figures import CriterionFigure, CriterionRow
 from turnwise.schemas.run import RunDocument
 from turnwise.transforms.scoring.verdict import STATUS
 
@@ -100,7 +100,7 @@ def _figure_sentences(row: CriterionRow, versions: Sequence[ReportVersion]) -> I
             yield Sentence(f"{version.name}: {_outcome_text(row, figure)}.", "neutral", row.name)
 
 
-def _outcome_text(row: CriterionRow, figure: Figure) -> str:
+def _outcome_text(row: CriterionRow, figure: CriterionFigure) -> str:
     what = _counted(figure.passed + figure.failed, row.level)
     name = "" if row.name == STATUS else f" {row.name}"
     rest = f"; {figure.unscored:,} not decided" if row.name == STATUS else f"; {figure.unscored:,} not scored"

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from turnwise.schemas.conversation_row import ConversationRow
 from turnwise.schemas.report.figures import Slice, SliceFigure
-from turnwise.transforms.reporting.collect import Collected, Entry, VersionKey, turns_of
+from turnwise.transforms.reporting.collect import CollectedRuns, Entry, VersionKey, turns_of
 from turnwise.transforms.scoring.verdict import STATUS
 from turnwise.transforms.statistics.multiplicity import benjamini_hochberg
 from turnwise.transforms.statistics.power import detectable_mean
@@ -52,11 +52,12 @@ def _variance(passes: int, count: int) -> float:
     return share * (1 - share) / count
 
 
-Key = tuple[str, str]
+SliceKey = tuple[str, str]
 """Kind and value of a slice."""
-Place = tuple[str, VersionKey]
+CriterionOfVersion = tuple[str, VersionKey]
 """Criterion and version."""
-Counts = dict[Place, list[int]]
+_CellKey = tuple[SliceKey, CriterionOfVersion]
+OutcomeCounts = dict[CriterionOfVersion, list[int]]
 """Passed, failed, not scored."""
 
 
@@ -81,7 +82,7 @@ def outcomes(entry: Entry) -> dict[str, str | None]:
     return {STATUS: entry.row["verdict"], **found}
 
 
-def slices_of(row: ConversationRow) -> Iterator[Key]:
+def slices_of(row: ConversationRow) -> Iterator[SliceKey]:
     """Yields the slices that a conversation belongs to."""
     if row["language"]:
         yield "language", row["language"]
@@ -93,11 +94,11 @@ def slices_of(row: ConversationRow) -> Iterator[Key]:
         yield "turns", next((text for most, text in _BUCKETS if turns <= most), "over 10")
 
 
-def slices(collected: Collected) -> list[Slice]:
+def slices(collected: CollectedRuns) -> list[Slice]:
     """Returns the slices that do not hold every conversation, the largest first within their kind."""
-    sizes: Counter[Key] = Counter()
-    counts: dict[Key, Counts] = {}
-    totals: Counts = {}
+    sizes: Counter[SliceKey] = Counter()
+    counts: dict[SliceKey, OutcomeCounts] = {}
+    totals: OutcomeCounts = {}
     for entry in collected.entries:
         found = outcomes(entry)
         _add(totals, entry.version, found)
@@ -114,24 +115,22 @@ def slices(collected: Collected) -> list[Slice]:
     ]
 
 
-def _add(counts: Counts, version: VersionKey, found: dict[str, str | None]) -> None:
+def _add(counts: OutcomeCounts, version: VersionKey, found: dict[str, str | None]) -> None:
     for name, outcome in found.items():
         counts.setdefault((name, version), [0, 0, 0])[_PLACE[outcome]] += 1
 
 
 def _by_criterion(
-    key: Key,
-    counts: Counts,
-    figures: dict[tuple[Key, Place], SliceFigure],
+    key: SliceKey,
+    counts: OutcomeCounts,
+    figures: dict[_CellKey, SliceFigure],
     versions: Sequence[VersionKey],
 ) -> dict[str, list[SliceFigure | None]]:
     names = dict.fromkeys(name for name, _ in counts)
     return {name: [figures.get((key, (name, version))) for version in versions] for name in names}
 
 
-def _figures(
-    cells: dict[tuple[Key, Place], list[int]], totals: Counts
-) -> dict[tuple[Key, Place], SliceFigure]:
+def _figures(cells: dict[_CellKey, list[int]], totals: OutcomeCounts) -> dict[_CellKey, SliceFigure]:
     """Compares every slice with the rest of its version, and corrects for the number of slices by version."""
     sides = {key: _sides(own, totals[key[1]]) for key, own in cells.items()}
     complete = {key: side for key, side in sides.items() if side.is_complete}
@@ -158,8 +157,10 @@ def _sides(own: Sequence[int], total: Sequence[int]) -> _Sides:
     return _Sides(passed, passed + failed, passed_rest, passed_rest + failed_rest)
 
 
-def _shrunk(sides: dict[tuple[Key, Place], _Sides]) -> dict[tuple[Key, Place], float]:
-    found: dict[tuple[Key, Place], float] = {}
+def _shrunk(
+    sides: dict[_CellKey, _Sides],
+) -> dict[_CellKey, float]:
+    found: dict[_CellKey, float] = {}
     for name in {place[0] for _, place in sides}:
         keys = [key for key in sides if key[1][0] == name]
         drawn = shrink([sides[k].difference for k in keys], [sides[k].variance for k in keys])

@@ -107,7 +107,7 @@ function differenceCell(comparison, row) {
   const own = comparison.criteria.find((one) => one.criterion === row.name);
   if (!own) return h("small", null, shown(comparison.not_compared[row.name] ?? NONE));
   const { difference, interval, word: said } = own.overall;
-  const text = own.measure === "pass_rate" ? points : (value) => signed(value);
+  const text = own.measure === "pass_rate" ? points : (value) => signed(value, own.unit);
   if (difference === null) return word(said);
   const bounds = interval && [interval.low, interval.high];
   const reach = Math.max(...[difference, ...(bounds ?? [])].map(Math.abs), 0.001);
@@ -116,8 +116,8 @@ function differenceCell(comparison, row) {
     h("small", null, `${range}${own.p_adjusted === null ? "" : `adjusted p ${pValue(own.p_adjusted)}`}`)];
 }
 
-function signed(value) {
-  return `${value < 0 ? "−" : "+"}${decimal(Math.abs(value))}`;
+function signed(value, unit) {
+  return `${value < 0 ? "−" : "+"}${quantity(Math.abs(value), unit)}`;
 }
 
 function turnsCell(row, scale) {

@@ -47,6 +47,7 @@ def conversation(name: str, verdict: str | None = "PASS", turns: int = 2, **chan
         "eval_set_id": None,
         "app_version": "v1",
         "language": "en",
+        "task": None,
         "tags": [],
         "verdict": verdict,
         "reason": None if verdict else "the judge gave no answer",

@@ -11,7 +11,7 @@ from tests.pipeline.report_html.test_page import attacked_run
 from turnwise.pipeline.cli.main import main
 from turnwise.pipeline.io.run_reader import open_run
 from turnwise.pipeline.report_html.write import run_rows, write_report
-from turnwise.schemas.label import Draw, parse_label
+from turnwise.schemas.label import LabelDraw, parse_label
 from turnwise.transforms.reporting.sentences import Compared
 
 VIEWS = ("overview", "conversations", "conversation", "where", "figures", "missing", "judge", "labels")
@@ -143,7 +143,7 @@ def test_axe_sees_a_fault(browser: Browser, report: Path) -> None:
 
 def test_the_first_screen_holds_verdicts_and_coverage(browser: Browser, report: Path) -> None:
     browser.open(report)
-    assert "passed" in browser.texts(".sentences li")[0]
+    assert browser.texts(".sentences li")[0].startswith("v2 is better than v1: ")
     coverage = browser.find(".coverage")
     assert coverage.rect["y"] + coverage.rect["height"] <= 720
     assert coverage.text.startswith("run-1: 60 records = 60 read + 0 lost.")
@@ -306,7 +306,7 @@ def test_labels_are_kept_and_exported_with_how_they_were_chosen(
     (file,) = browser.wait(lambda: list(tmp_path.glob("labels-*.jsonl")))
     rows = [parse_label(line) for line in file.read_text().splitlines()]
     first, *others, trajectory, verdict = rows
-    draw = Draw(seed="1", size=5, of=60, unit="conversation")
+    draw = LabelDraw(seed="1", size=5, of=60, unit="conversation")
     assert (first.label, first.comment, first.chosen, first.number) == ("FAIL", "looks slow", "random", 1)
     assert first.draw == draw and first.turn_index == 0 and (first.score_id or "").endswith("/turn_latency")
     assert [(one.label, one.chosen, one.draw, one.number) for one in others] == [

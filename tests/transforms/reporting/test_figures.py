@@ -4,7 +4,7 @@ import pytest
 
 from tests.pipeline.report_html.made_run import Row, conversation, score, scores, turn
 from turnwise.transforms.reporting.calls import call_pairs, tool_figures
-from turnwise.transforms.reporting.collect import Collected, Entry, VersionKey
+from turnwise.transforms.reporting.collect import CollectedRuns, Entry, VersionKey
 from turnwise.transforms.reporting.criteria import criterion_rows
 from turnwise.transforms.reporting.curves import curves, quantile
 from turnwise.transforms.reporting.gaps import failure_groups, unscored
@@ -17,8 +17,8 @@ def entry(row: Row, *extra: Row) -> Entry:
     return Entry(V1, row, [{k: v for k, v in one.items() if v is not None} for one in (*scores(row), *extra)])
 
 
-def collected(*entries: Entry, **units: str) -> Collected:
-    return Collected([V1], list(entries), [[]], units, [0])
+def collected(*entries: Entry, **units: str) -> CollectedRuns:
+    return CollectedRuns([V1], list(entries), [[]], units, [0])
 
 
 def test_a_criterion_without_a_value_has_no_figure() -> None:

@@ -4,7 +4,7 @@ import pytest
 
 from tests.pipeline.report_html.made_run import Row, conversation, scores
 from turnwise.schemas.report.figures import Slice
-from turnwise.transforms.reporting.collect import Collected, Entry, VersionKey
+from turnwise.transforms.reporting.collect import CollectedRuns, Entry, VersionKey
 from turnwise.transforms.reporting.slices import outcomes, shrink, slices
 
 V1, V2 = VersionKey(0, "v1"), VersionKey(0, "v2")
@@ -17,7 +17,7 @@ def entry(verdict: str | None, version: VersionKey = V1, **columns: object) -> E
 
 
 def found(entries: list[Entry], versions: list[VersionKey]) -> dict[tuple[str, str], Slice]:
-    collected = Collected(versions, entries, [[]], {}, [0])
+    collected = CollectedRuns(versions, entries, [[]], {}, [0])
     return {(one.kind, one.value): one for one in slices(collected)}
 
 
