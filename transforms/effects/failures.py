@@ -120,10 +120,15 @@ def _object_says_failure(answer: JsonObject, depth: int, denies: bool) -> bool:
     fields = {plain: value for key, value in answer.items() if (plain := _plain_key(key)) in _TELLING_KEYS}
     if not fields:
         return False
-    if any(_is_error(fields[key]) for key in _ERROR_KEYS if key in fields):
-        return True
-    marks = [_is_true(fields[key]) for key in _SUCCESS_KEYS if key in fields]
-    marks += [_status(fields[key]) for key in _STATUS_KEYS if key in fields]
+    marks = []
+    for key, value in fields.items():
+        if key in _ERROR_KEYS:
+            if _is_error(value):
+                return True
+        elif key in _SUCCESS_KEYS:
+            marks.append(_is_true(value))
+        elif key in _STATUS_KEYS:
+            marks.append(_status(value))
     if False in marks or True in marks:
         return False in marks
     return any(_says_failure(fields[key], depth - 1, denies) for key in _HOLDING_KEYS if key in fields)
