@@ -10,6 +10,7 @@ import msgspec
 from turnwise.schemas.difference import Bounds
 
 MeasuredLevel = Literal["turn", "conversation"]
+CalibrationGroup = Literal["all", "app_version", "slice"]
 LabelProblemKind = Literal[
     "unknown",
     "ambiguous",
@@ -152,7 +153,7 @@ class Corrected(msgspec.Struct, frozen=True, kw_only=True):
         reason: Why it is not corrected.
     """
 
-    group: Literal["all", "app_version", "slice"]
+    group: CalibrationGroup
     name: str | None
     scores: int
     labels: int
@@ -168,7 +169,7 @@ class Corrected(msgspec.Struct, frozen=True, kw_only=True):
 class SliceAgreement(msgspec.Struct, frozen=True, kw_only=True):
     """Agreement in an app version or a slice."""
 
-    group: Literal["app_version", "slice"]
+    group: CalibrationGroup
     name: str | None
     agreement: LabelFigure
     kappa: LabelFigure | None

@@ -41,6 +41,7 @@ class HumanLabel(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         turn_index: 0-based turn; None: the whole conversation.
         criterion: Name of the criterion; `evaluation_status`: the verdict.
         score_id: Id of the score, as in the table of scores; None: found by the three columns above.
+        app_version: Version of the agent; needed where a run has the same conversation id in several.
         label: An answer, or a number on the scale of the criterion. None: the score was drawn, and has no
             label (yet). A sample has a line for everything drawn.
         comment: Free text.
@@ -56,6 +57,7 @@ class HumanLabel(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     criterion: str
     turn_index: int | None = None
     score_id: str | None = None
+    app_version: str | None = None
     label: LabelAnswer | float | None = None
     comment: str | None = None
     rater: str | None = None

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from tests.documentation import ROOT, SAMPLE, Block, blocks, commands
+from turnwise.pipeline.cli.calibrate import calibrate_parser
 from turnwise.pipeline.cli.compare import compare_parser
 from turnwise.pipeline.cli.gate import gate_parser
 from turnwise.pipeline.cli.main import main
@@ -39,6 +40,7 @@ TURNWISE = [
     for one in commands()
     if (found := OWN.match(one.text)) and not found["arguments"].startswith(("stream", "test"))
 ]
+LABELS = next(block for block in blocks("jsonl") if block.page == "docs/calibration.md")
 RUN_HERE = [
     one
     for one in TURNWISE
@@ -70,6 +72,7 @@ def place(tmp_path: Path, unchanged: None) -> Path:
     shutil.copytree(SAMPLE / "cases", tmp_path / "cases")
     shutil.copy(SAMPLE / "config.json", tmp_path)
     (tmp_path / "conversations.jsonl").write_text(canonical_conversation())
+    (tmp_path / "labels.jsonl").write_text(LABELS.text)
     plugin = next(block for block in blocks("python") if block.page == "docs/extending.md")
     (tmp_path / "my_criteria.py").write_text(plugin.text)
     return tmp_path
@@ -95,6 +98,8 @@ def test_every_command_line_is_accepted(command: Block, place: Path) -> None:
             assert settings.input
         elif name == "report":
             assert report_parser().parse_args(rest).out
+        elif name == "calibrate":
+            assert calibrate_parser().parse_args(rest).labels
         elif name == "compare":
             assert compare_parser().parse_args(rest)
         elif name == "gate":
@@ -132,6 +137,8 @@ def test_what_runs_here_runs(command: Block, place: Path, capsys: pytest.Capture
         if "sqlite:///evals.db" in command.text:
             fill_store("sqlite:///evals.db")
         name, *rest = arguments(command)
+        if name == "calibrate":
+            make_runs([calibrate_parser().parse_args(rest).out])
         if name == "compare":
             make_runs(compare_parser().parse_args(rest).runs)
         if name == "report":
@@ -175,7 +182,7 @@ def check_client(client: dict[str, Any]) -> None:
         assert default and client["url"] == f"http://{default.host}:{default.port}/mcp"
 
 
-@pytest.mark.parametrize("block", blocks("jsonl"), ids=repr)
+@pytest.mark.parametrize("block", [one for one in blocks("jsonl") if one != LABELS], ids=repr)
 def test_every_log_example_is_read(block: Block) -> None:
     for number, line in enumerate(block.text.splitlines(), 1):
         found = LogReader().read(Record("example", number, line.encode()))
@@ -243,6 +250,15 @@ def test_a_first_conversation_prints_what_the_readme_shows(
     with working_in(place):
         assert main(["run", "--input", "conversations.jsonl", "--output", "out/first"]) == 0
     check_shown(SHOWN[1], capsys.readouterr().out)
+
+
+def test_labels_print_what_the_page_shows(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with working_in(place):
+        make_runs(["out/sample"])
+        capsys.readouterr()
+        assert main(["calibrate", "out/sample", "--labels", "labels.jsonl"]) == 0
+    (shown,) = (block for block in blocks("text") if block.page == LABELS.page)
+    check_shown(shown, capsys.readouterr().out)
 
 
 def check_shown(block: Block, out: str) -> None:

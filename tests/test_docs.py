@@ -15,6 +15,7 @@ from docs.generate import PAGES as GENERATED
 from docs.generate import field_meaning, own_fields, read_docstring, shipped
 from tests.documentation import DOCS, PAGES, ROOT, TEXT, page, table
 from turnwise.pipeline.cli.arguments import add_arguments
+from turnwise.pipeline.cli.calibrate import calibrate_parser
 from turnwise.pipeline.cli.compare import compare_parser
 from turnwise.pipeline.cli.gate import gate_parser
 from turnwise.pipeline.cli.report import report_parser
@@ -95,7 +96,7 @@ def test_every_option_that_is_named_exists_and_every_own_option_is_named() -> No
     serve = argparse.ArgumentParser(add_help=False)
     add_serve_arguments(serve)
     known = argparse.ArgumentParser(conflict_handler="resolve")
-    parsers = (own, serve, compare_parser(), gate_parser(), report_parser())
+    parsers = (own, serve, calibrate_parser(), compare_parser(), gate_parser(), report_parser())
     for parser in parsers:
         known._add_container_actions(parser)
     for group in (PipelineOptions, *PipelineOptions.__subclasses__()):

@@ -21,12 +21,13 @@ _INTERRUPTED = (interrupted_status(SIGINT), interrupted_status(SIGTERM))
 _USAGE = """usage: turnwise COMMAND [options]
 
 commands:
-  run      score recorded conversations (turnwise run --help)
-  compare  say whether one version is better than another (turnwise compare --help)
-  report   write one HTML file with the verdicts and conversations of runs (turnwise report --help)
-  gate     decide by rules whether a finished run passes (turnwise gate --help)
-  tools    list the tools of logs and their effects (turnwise tools --help)
-  serve    serve a store of evaluations and results over MCP and REST (turnwise serve --help)
+  run        score recorded conversations (turnwise run --help)
+  compare    say whether one version is better than another (turnwise compare --help)
+  report     write one HTML file with the verdicts and conversations of runs (turnwise report --help)
+  gate       decide by rules whether a finished run passes (turnwise gate --help)
+  calibrate  hold criteria against human labels (turnwise calibrate --help)
+  tools      list the tools of logs and their effects (turnwise tools --help)
+  serve      serve a store of evaluations and results over MCP and REST (turnwise serve --help)
 
 options:
   -h, --help  show this help message and exit
@@ -139,6 +140,12 @@ def _compare(argv: Sequence[str]) -> int:
     return compare_runs(argv)
 
 
+def _calibrate(argv: Sequence[str]) -> int:
+    from turnwise.pipeline.cli.calibrate import calibrate_run
+
+    return calibrate_run(argv)
+
+
 def _report(argv: Sequence[str]) -> int:
     from turnwise.pipeline.cli.report import report_runs
 
@@ -170,6 +177,7 @@ _COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {
     "compare": _compare,
     "report": _report,
     "gate": _gate,
+    "calibrate": _calibrate,
     "tools": _tools,
     "serve": _serve,
 }

@@ -10,7 +10,7 @@ from uuid import uuid4
 
 from apache_beam.io.filesystems import FileSystems
 
-from turnwise.pipeline.io.run_reader import REPORT_DATA, REPORT_FILE
+from turnwise.pipeline.io.run_reader import CALIBRATION_FILE, REPORT_DATA, REPORT_FILE
 from turnwise.pipeline.io.sinks.base import document_content, file_formats, table_rows
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.rows import TABLES
@@ -27,7 +27,7 @@ _OURS = (
     r"(scores|results|conversations|failures)-\d{5}(-of-\d{5})?\.(SUFFIX)"
     r"|progress\.sqlite(-wal|-shm)?|alerts\.jsonl"
     r"|metrics_by_(app_version|turn|slice)\.(SUFFIX)|(aggregated_metrics|to_read|run)\.json"
-    r"|[a-z_.]+\.[0-9a-f]{32}\.partial|report\.html|\d{3,}\.js"
+    r"|[a-z_.]+\.[0-9a-f]{32}\.partial|report\.html|calibration\.json|calibration\.json|\d{3,}\.js"
 )
 
 
@@ -61,7 +61,7 @@ def earlier_files(directory: str) -> list[str]:
     """Returns the files of an earlier run in a directory, finished or not."""
     names = [f"{name}*" for name in (*TABLES, AGGREGATED, READING_LIST, RUN_FILE)]
     names += [f"{name}*" for name in (PROGRESS_FILE, ALERTS_FILE)]
-    names += [REPORT_FILE, f"{REPORT_DATA}/*"]
+    names += [REPORT_FILE, CALIBRATION_FILE, f"{REPORT_DATA}/*"]
     found = FileSystems.match([FileSystems.join(directory, name) for name in names])
     paths = [file.path for result in found for file in result.metadata_list]
     ours = re.compile(_OURS.replace("SUFFIX", "|".join(file_formats())))

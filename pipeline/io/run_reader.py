@@ -23,6 +23,8 @@ from turnwise.schemas.run import RunDocument
 from turnwise.schemas.values import JsonObject
 
 REPORT_FILE = "report.html"
+CALIBRATION_FILE = "calibration.json"
+"""What `turnwise calibrate` writes beside the run."""
 REPORT_DATA = "report_data"
 """Where `turnwise report` puts a report of the run, and transcripts that have no room in it."""
 _RUN_FILE = "run.json"

@@ -1,11 +1,13 @@
 """Scores of a run as they meet labels."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from turnwise.schemas.calibration import MeasuredLevel
 from turnwise.schemas.rows import ScoreRow
+
+_TableRow = TypeVar("_TableRow", bound=Mapping[str, Any])
 
 
 class CriterionKey(NamedTuple):
@@ -73,17 +75,24 @@ def outcome_of(text: str | None) -> bool | None:
     return _OUTCOMES.get(text or "")
 
 
-def judged_scores(rows: Iterable[ScoreRow], rulers: Mapping[str, Ruler]) -> list[JudgedScore]:
-    """Returns the scores of a run; of several revisions of a conversation those of the last."""
-    kept: dict[str, tuple[int, list[JudgedScore]]] = {}
+def last_revisions(rows: Iterable[_TableRow]) -> Iterator[_TableRow]:
+    """Yields the rows of the last revision of every conversation."""
+    kept: dict[tuple[object, ...], tuple[int, list[_TableRow]]] = {}
     for row in rows:
-        name, revision = row["conversation_id"], row["revision"] or 0
+        name = (row["conversation_id"], row["app_version"], row["eval_id"])
+        revision = row["revision"] or 0
         found = kept.get(name)
         if found is None or found[0] < revision:
             found = kept[name] = (revision, [])
         if found[0] == revision:
-            found[1].append(_judged(row, rulers.get(row["criterion"], Ruler())))
-    return [score for _, scores in kept.values() for score in scores]
+            found[1].append(row)
+    for _, own in kept.values():
+        yield from own
+
+
+def judged_scores(rows: Iterable[ScoreRow], rulers: Mapping[str, Ruler]) -> list[JudgedScore]:
+    """Returns the scores of a run; of several revisions of a conversation those of the last."""
+    return [_judged(row, rulers.get(row["criterion"], Ruler())) for row in last_revisions(rows)]
 
 
 def _judged(row: ScoreRow, ruler: Ruler) -> JudgedScore:

@@ -81,7 +81,8 @@ def krippendorffs_alpha(units: Sequence[Sequence[float]]) -> float | None:
     Args:
         units: The labels of each unit, by whichever raters gave one.
     """
-    return _alpha(_alpha_sums(units))
+    (value,) = _alphas(_alpha_sums(units)[None])
+    return None if np.isnan(value) else float(value)
 
 
 def alpha_interval(
@@ -94,8 +95,7 @@ def alpha_interval(
         seed: Of `resampling_seed`.
         level: Level of confidence, between 0 and 1.
     """
-    parts = {case: _alpha_sums(own) for case, own in units.items()}
-    return _percentiles(parts, _alpha, seed, level)
+    return _percentiles({case: _alpha_sums(own) for case, own in units.items()}, _alphas, seed, level)
 
 
 def kappa_interval(tables: Mapping[str, Confusion], seed: int, level: float = 0.95) -> Interval | None:
@@ -107,14 +107,14 @@ def kappa_interval(tables: Mapping[str, Confusion], seed: int, level: float = 0.
         level: Level of confidence, between 0 and 1.
     """
     parts = {case: np.asarray(table, dtype=float) for case, table in tables.items()}
-    return _percentiles(parts, _kappa, seed, level)
+    return _percentiles(parts, _kappas, seed, level)
 
 
-def _kappa(cells: Numbers) -> float | None:
-    both, false_pass, false_fail, neither = cells
-    size = cells.sum()
+def _kappas(cells: Numbers) -> Numbers:
+    both, false_pass, false_fail, neither = cells.T
+    size = cells.sum(axis=1)
     expected = (both + false_pass) * (both + false_fail) + (false_fail + neither) * (false_pass + neither)
-    return float(((both + neither) * size - expected) / (size**2 - expected)) if size**2 > expected else None
+    return _ratio((both + neither) * size - expected, size**2 - expected)
 
 
 def _alpha_sums(units: Sequence[Sequence[float]]) -> Numbers:
@@ -127,14 +127,19 @@ def _alpha_sums(units: Sequence[Sequence[float]]) -> Numbers:
     return sums
 
 
-def _alpha(sums: Numbers) -> float | None:
-    observed, squares, total, size = sums
+def _alphas(sums: Numbers) -> Numbers:
+    observed, squares, total, size = sums.T
     expected = size * squares - total**2
-    return float(1 - (size - 1) * observed / expected) if expected > _ROUNDING * size * squares else None
+    return 1 - _ratio((size - 1) * observed, np.where(expected > _ROUNDING * size * squares, expected, 0.0))
+
+
+def _ratio(part: Numbers, whole: Numbers) -> Numbers:
+    """Returns quotients; NaN where the divisor is 0."""
+    return np.divide(part, whole, out=np.full(len(whole), np.nan), where=whole > 0)
 
 
 def _percentiles(
-    parts: Mapping[str, Numbers], figure: Callable[[Numbers], float | None], seed: int, level: float
+    parts: Mapping[str, Numbers], figures: Callable[[Numbers], Numbers], seed: int, level: float
 ) -> Interval | None:
     """Returns the middle of a figure over replicates of the cases.
 
@@ -146,8 +151,9 @@ def _percentiles(
     sums = np.zeros((replicates, 4))
     for case, own in parts.items():
         sums += resampling_weights(seed, case, replicates)[:, None] * own
-    found = [value for value in map(figure, sums) if value is not None]
-    if len(found) < 0.95 * replicates or max(found) - min(found) < _ROUNDING:
+    found = figures(sums)
+    found = found[~np.isnan(found)]
+    if len(found) < 0.95 * replicates or np.ptp(found) < _ROUNDING:
         return None
     low, high = np.quantile(found, [(1 - level) / 2, (1 + level) / 2])
     return Interval(float(low), float(high))

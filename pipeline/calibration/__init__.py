@@ -1,0 +1,1 @@
+"""Calibration by human labels: reads labels and runs, and shows and writes what comes of it."""

@@ -1,0 +1,183 @@
+"""Shows a calibration on the terminal."""
+
+from collections.abc import Iterator, Sequence
+from textwrap import wrap
+
+from turnwise.pipeline.io.terminal import clipped, columns, counted, padded, printable
+from turnwise.schemas.calibration import (
+    Calibration,
+    Corrected,
+    CriterionCalibration,
+    LabelFigure,
+    LabelProblem,
+    NumberAgreement,
+    OutcomeAgreement,
+    ThresholdAdvice,
+)
+from turnwise.schemas.difference import Bounds
+
+_NARROWEST = 40
+_GROUPS_SHOWN = 12
+_LONGEST = 32
+_MEANINGS = {
+    "unknown": "the run has no such score",
+    "ambiguous": "several scores fit; score_id or app_version says which",
+    "contradiction": "one rater gave a score different labels",
+    "mixed": "numbers and PASS or FAIL for one criterion",
+    "off_scale": "not on the scale of the criterion",
+    "unscored": "the score has nothing to compare with",
+    "repeated": "the same label again, counted once",
+    "no_label": "without a label",
+    "after_end": "drawn, but after the last label",
+}
+
+
+def calibration_text(found: Calibration, width: int) -> str:
+    """Returns a calibration as text, in lines of at most a width."""
+    width = max(width, _NARROWEST)
+    lines = [f"{counted(found.lines, 'line')} of labels, run {found.run_id}"]
+    lines += [problem_text(problem) for problem in found.problems]
+    for own in found.criteria:
+        lines += ["", *_criterion(own, found)]
+    return "\n".join(part for line in lines for part in _fitted(line, width))
+
+
+def _fitted(line: str, width: int) -> list[str]:
+    """Returns a line, broken between words; rows of tables (which begin with spaces) are cut."""
+    shown = printable(line)
+    if line.startswith("  ") or columns(shown) <= width:
+        return [clipped(shown, width)]
+    return wrap(shown, width, subsequent_indent="    ", break_on_hyphens=False)
+
+
+def problem_text(problem: LabelProblem) -> str:
+    """Returns one line about labels that are not used."""
+    more = ", ..." if problem.count > len(problem.names) else ""
+    return f"{problem.count} {_MEANINGS[problem.kind]}: {', '.join(problem.names)}{more}"
+
+
+def _criterion(own: CriterionCalibration, found: Calibration) -> Iterator[str]:
+    raters = f" by {own.raters} raters" if own.raters > 1 else ""
+    chosen = " and ".join(
+        f"{count} {text}"
+        for count, text in ((own.random, "drawn at random"), (own.hand_picked, "hand-picked"))
+        if count
+    )
+    level = "turns" if own.level == "turn" else "whole conversations"
+    yield f"{own.criterion}, {level}: {own.labelled} of {own.scores} scores are labelled{raters}, {chosen}"
+    if own.outcomes is not None:
+        yield from _outcomes(own.outcomes)
+    if own.numbers is not None:
+        yield from _numbers(own.numbers)
+    if own.between_people is not None:
+        yield f"between raters: Krippendorff's alpha {_number(own.between_people)}"
+    if own.threshold is not None:
+        yield f"threshold: {threshold_text(own.threshold, found)}"
+    elif own.no_threshold is not None and own.kind == "outcomes":
+        yield f"threshold: none is suggested: {own.no_threshold}"
+    measure = "pass rate" if own.measure == "pass_rate" else "mean"
+    if own.not_corrected is not None:
+        yield f"{measure}: not corrected: {own.not_corrected}"
+    elif own.corrected:
+        yield corrected_text(own.corrected[0], own.measure == "pass_rate")
+    yield from _groups(own)
+
+
+def _outcomes(own: OutcomeAgreement) -> Iterator[str]:
+    tied = f"; {own.tied} with equally divided raters are left out" if own.tied else ""
+    agreement = f"{_percent(own.agreement)} of {own.agreement.count}"
+    yield f"agreement {agreement}{tied}; Cohen's kappa {_number(own.kappa)}"
+    table = own.confusion
+    yield from _rows(
+        [
+            ["", "people PASS", "people FAIL", "precision"],
+            ["criterion PASS", str(table.both_pass), str(table.false_pass), _percent(own.precision)],
+            ["criterion FAIL", str(table.false_fail), str(table.both_fail), _percent(own.fail_precision)],
+            ["recall", _percent(own.recall), _percent(own.fail_recall), ""],
+        ]
+    )
+
+
+def _numbers(own: NumberAgreement) -> Iterator[str]:
+    yield f"value minus label: {_number(own.bias)}; distance: {_number(own.distance)}"
+    yield f"correlation {_number(own.correlation)}; Krippendorff's alpha {_number(own.alpha)}"
+
+
+def threshold_text(own: ThresholdAdvice, found: Calibration) -> str:
+    """Returns what is said of the threshold."""
+    costs = f"a false PASS costs {found.false_pass_cost:g}, a false FAIL {found.false_fail_cost:g}"
+    basis = (
+        f"{own.threshold:g} ({own.range.low:g} to {own.range.high:g}) has the lowest cost of errors on "
+        f"{own.labels} labels of {counted(own.cases, 'case')} ({costs}): {_number(own.validated_cost)} a "
+        f"score in cross-validation, {own.cost:.3f} on the same labels"
+    )
+    if own.present is None or own.present_cost is None:
+        return f"{basis}; the run has no threshold to compare with"
+    if own.word == "the present one":
+        return f"{basis}; it is the present threshold"
+    return f"{basis}; the present one, {own.present:g}, costs {_number(own.present_cost)}: {own.word}"
+
+
+def corrected_text(own: Corrected, is_rate: bool) -> str:
+    """Returns the corrected figure of all scores."""
+    what = "pass rate" if is_rate else "mean"
+    missing = f", whatever the {own.missing} drawn without a label are" if own.missing else ""
+    return (
+        f"{what} of all {own.scores}: {_amount(own.raw, is_rate)} as scored; corrected by {own.labels} "
+        f"labels {_amount(own.value, is_rate)}{_interval(own.interval, is_rate)}{missing}"
+    )
+
+
+def _groups(own: CriterionCalibration) -> Iterator[str]:
+    """Yields a table of app versions and slices; the rest are in the file."""
+    is_rate = own.measure == "pass_rate"
+    agreed = {(one.group, one.name): one for one in own.slices}
+    corrected = {(one.group, one.name): one for one in own.corrected[1:]}
+    keys = [key for key in dict.fromkeys([*agreed, *corrected]) if key in agreed or corrected[key].labels]
+    if not keys:
+        return
+    rows = [["", "labels", "agreement", "as scored", "corrected"]]
+    for key in keys[:_GROUPS_SHOWN]:
+        agreement, figure = agreed.get(key), corrected.get(key)
+        labels = agreement.agreement.count if agreement else figure.labels if figure else 0
+        rows.append(
+            [
+                printable(key[1] or "(no version)", _LONGEST),
+                str(labels),
+                _percent(agreement.agreement) if agreement else "-",
+                _amount(figure.raw, is_rate) if figure else "-",
+                f"{_amount(figure.value, is_rate)}{_interval(figure.interval, is_rate)}" if figure else "-",
+            ]
+        )
+    yield from _rows(rows)
+    if len(keys) > _GROUPS_SHOWN:
+        yield f"  and {len(keys) - _GROUPS_SHOWN} more"
+
+
+def _rows(rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    widths = [max(columns(row[column]) for row in rows) for column in range(len(rows[0]))]
+    for row in rows:
+        yield "  " + "  ".join(padded(cell, width) for cell, width in zip(row, widths, strict=True)).rstrip()
+
+
+def _percent(figure: LabelFigure) -> str:
+    return f"{_amount(figure.value, True)}{_interval(figure.interval, True)}"
+
+
+def _number(figure: LabelFigure) -> str:
+    shown = f"{_amount(figure.value, False)}{_interval(figure.interval, False)}"
+    return (
+        shown
+        if figure.value is not None and figure.interval
+        else f"{shown} ({figure.reason or 'no interval'})"
+    )
+
+
+def _amount(value: float | None, is_rate: bool) -> str:
+    if value is None:
+        return "-"
+    return f"{value:.1%}" if is_rate else f"{value:.3f}"
+
+
+def _interval(bounds: Bounds | None, is_rate: bool) -> str:
+    return f" ({_amount(bounds.low, is_rate)} to {_amount(bounds.high, is_rate)})" if bounds else ""

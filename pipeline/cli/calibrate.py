@@ -1,0 +1,99 @@
+"""Implements `turnwise calibrate`: holds the criteria of a run against human labels. Without Beam."""
+
+import shutil
+from collections.abc import Sequence
+from math import isfinite
+
+from turnwise.pipeline.cli.arguments import add_plugin_argument
+from turnwise.pipeline.io.run_reader import open_run
+from turnwise.pipeline.io.terminal import complain, say
+from turnwise.pipeline.settings.parser import OptionParser
+from turnwise.schemas.calibration import Calibration
+from turnwise.schemas.config import ConfigError
+from turnwise.schemas.extension.plugins import load_plugins
+
+_WIDTH = 120
+_WRONG = ("unknown", "ambiguous", "contradiction", "mixed", "off_scale")
+
+
+def calibrate_run(argv: Sequence[str]) -> int:
+    """Prints what labels say of the criteria of a run, and writes `calibration.json` into its directory.
+
+    Returns:
+        Exit status: 0, or 1 if no label is of the run, or lines of the files are wrong.
+
+    Raises:
+        ConfigError: An option, directory or line is wrong.
+    """
+    options = calibrate_parser().parse_args(argv)
+    load_plugins(options.plugin)
+    for name in ("false_pass_cost", "false_fail_cost"):
+        if not (isfinite(cost := getattr(options, name)) and cost > 0):
+            raise ConfigError(f"--{name} {cost:g}: must be a number above 0")
+    run = open_run(options.out)
+    # Imported late: an error in the options does not wait for numpy.
+    from turnwise.pipeline.calibration.labels import read_labels
+    from turnwise.pipeline.calibration.run_scores import run_rulers, run_scores
+    from turnwise.pipeline.calibration.text import calibration_text
+    from turnwise.pipeline.calibration.write import calibration_json, write_calibration
+    from turnwise.transforms.calibration.calibrate import calibrate
+    from turnwise.transforms.calibration.thresholds import ErrorCosts
+
+    lines = read_labels(options.labels)
+    names = {line.label.criterion for line in lines}
+    rulers = run_rulers(names)
+    scores = run_scores(run, names, rulers)
+    costs = ErrorCosts(options.false_pass_cost, options.false_fail_cost)
+    found = calibrate(run.document.run_id, options.labels, lines, scores, rulers, costs)
+    path = write_calibration(run, found) if found.criteria else None
+    if options.format == "json":
+        say(calibration_json(found).decode().rstrip())
+    else:
+        say(calibration_text(found, shutil.get_terminal_size((_WIDTH, 24)).columns))
+        say(f"\nfile: {path}" if path else "\nno label is of a score of this run; nothing is written")
+    return _status(found)
+
+
+def _status(found: Calibration) -> int:
+    wrong = sum(problem.count for problem in found.problems if problem.kind in _WRONG)
+    if not found.criteria:
+        complain("no label can be used")
+    elif wrong:
+        complain(f"{wrong} of {found.lines} lines of labels are not used")
+    return 1 if wrong or not found.criteria else 0
+
+
+def calibrate_parser() -> OptionParser:
+    """Returns the parser of `turnwise calibrate`."""
+    parser = OptionParser(
+        prog="turnwise calibrate",
+        description="Holds the criteria of a run against human labels: agreement, thresholds and, with "
+        "labels of a random sample, pass rates and means without a judge's bias.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("out", metavar="OUT", help="output directory of a finished run")
+    parser.add_argument(
+        "--labels",
+        nargs="+",
+        action="extend",
+        required=True,
+        metavar="FILE",
+        help="labels as JSON Lines, such as the export of a report",
+    )
+    parser.add_argument(
+        "--false_pass_cost",
+        type=float,
+        default=1.0,
+        metavar="COST",
+        help="cost of a PASS that people fail, for the threshold (default: 1)",
+    )
+    parser.add_argument(
+        "--false_fail_cost",
+        type=float,
+        default=1.0,
+        metavar="COST",
+        help="cost of a FAIL that people pass (default: 1)",
+    )
+    parser.add_argument("--format", choices=("text", "json"), default="text", help="output (default: text)")
+    add_plugin_argument(parser)
+    return parser

@@ -1,0 +1,149 @@
+"""`turnwise calibrate` through its own arguments, on a run of `turnwise run`."""
+
+import json
+import shutil
+
+import pytest
+
+from turnwise.pipeline.cli.main import main
+from turnwise.pipeline.io.terminal import columns
+
+SIZE = 90
+EXPECTED = "It arrives on Monday"
+
+
+def log(number):
+    said = EXPECTED if number % 3 else "No idea at all"
+    turn = {"user": "Where is it?", "agent": said, "expected": {"response": EXPECTED}}
+    own = {"conversation_id": f"c{number}", "app_version": "v1", "language": "ko" if number % 2 else "en"}
+    return own | {"turns": [turn]}
+
+
+@pytest.fixture(scope="module", params=["jsonl", "avro"])
+def run(request, tmp_path_factory):
+    place = tmp_path_factory.mktemp(request.param)
+    logs, config = place / "logs.jsonl", place / "config.json"
+    logs.write_text("\n".join(json.dumps(log(number)) for number in range(SIZE)))
+    config.write_text('{"criteria": {"response_match_score": 0.5}}')
+    options = ["--input", str(logs), "--config", str(config), "--output", str(place / "out")]
+    assert main(["run", *options, "--output_format", request.param]) == 0
+    return place / "out"
+
+
+@pytest.fixture
+def calibrated(run, tmp_path, capsys):
+    """Runs `turnwise calibrate` with labels (or a text) and returns status, output and errors."""
+
+    def call(labels, *options):
+        path = tmp_path / "labels.jsonl"
+        path.write_text(labels if isinstance(labels, str) else "\n".join(map(json.dumps, labels)))
+        (run / "calibration.json").unlink(missing_ok=True)
+        capsys.readouterr()
+        status = main(["calibrate", str(run), "--labels", str(path), *options])
+        done = capsys.readouterr()
+        return status, done.out, done.err
+
+    return call
+
+
+def label(place, answer=None, criterion="response_match_score", **more):
+    # People fail every fifth conversation, whatever was said.
+    own = {"conversation_id": f"c{place}", "criterion": criterion}
+    return own | {"label": answer or ("FAIL" if place % 5 == 0 else "PASS")} | more
+
+
+def sample(size=40, of=SIZE):
+    draw = {"seed": 7, "size": size, "of": of, "unit": "conversation"}
+    drawn = [label(2 * number, chosen="random", draw=draw, number=number + 1) for number in range(size)]
+    return [*drawn, *(one | {"criterion": "evaluation_status"} for one in drawn)]
+
+
+def test_scores_and_verdicts_are_corrected(calibrated, run):
+    status, out, err = calibrated(sample(), "--format", "json")
+    found = json.loads(out)
+    assert (status, err, found) == (0, "", json.loads((run / "calibration.json").read_bytes()))
+    assert [(own["criterion"], own["level"], own["labelled"]) for own in found["criteria"]] == [
+        ("evaluation_status", "conversation", 40),
+        ("response_match_score", "conversation", 40),
+    ]
+    for own in found["criteria"]:
+        whole = own["corrected"][0]
+        assert (
+            whole["raw"] == pytest.approx(2 / 3)
+            and whole["interval"]["low"] < 0.8 < whole["interval"]["high"]
+        )
+        assert own["outcomes"]["confusion"] == {
+            "both_pass": 21,
+            "false_pass": 5,
+            "false_fail": 11,
+            "both_fail": 3,
+        }
+    assert found["criteria"][1]["threshold"]["labels"] == 40 and found["criteria"][0]["threshold"] is None
+
+
+@pytest.mark.parametrize("width", ["40", "80", "200"])
+def test_the_text_fits_the_terminal(calibrated, monkeypatch, width):
+    monkeypatch.setenv("COLUMNS", width)
+    status, out, _ = calibrated([*sample(), label(1, rater="x" * 200), label("9" * 300, "up")])
+    assert status == 1 and max(columns(line) for line in out.splitlines()[:-1]) <= int(width)
+    assert "corrected by 40 labels" in " ".join(out.split())
+
+
+def test_hand_picked_labels_correct_nothing(calibrated):
+    status, out, _ = calibrated([label(number) for number in range(60)])
+    assert status == 0 and "agreement" in out and "60 hand-picked" in out
+    assert "not corrected: the labels are hand-picked; only labels of a random sample" in out
+
+
+def test_a_sample_of_another_population_corrects_nothing(calibrated):
+    status, out, _ = calibrated(sample(of=500))
+    assert status == 0
+    assert "drawn from 500 conversations, but the run has 90 with this criterion" in " ".join(out.split())
+
+
+@pytest.mark.parametrize(
+    "labels, printed",
+    [
+        ([label("gone", "up")], "1 the run has no such score: cgone response_match_score (labels.jsonl:1)"),
+        ([label(1, score_id="0-0-all")], "1 the run has no such score: c1 response_match_score"),
+        ([label(1, criterion="safety_v1")], "1 the run has no such score: c1 safety_v1"),
+        ([label(1, "PASS"), label(1, "FAIL")], "2 one rater gave a score different labels"),
+        ([label(1, "PASS"), label(2, 0.5)], "2 numbers and PASS or FAIL for one criterion"),
+        ([label(1, 4)], "1 not on the scale of the criterion"),
+    ],
+)
+def test_nothing_is_written_where_no_label_can_be_used(calibrated, run, labels, printed):
+    status, out, err = calibrated(labels)
+    assert status == 1 and printed in out and "no label can be used" in err
+    assert "nothing is written" in out and not (run / "calibration.json").exists()
+
+
+@pytest.mark.parametrize(
+    "labels, options, message",
+    [
+        ("", (), "labels.jsonl: holds no label"),
+        ("\n\n", (), "labels.jsonl: holds no label"),
+        ('{"conversation_id": "c1"}', (), "labels.jsonl:1: no label: "),
+        ([label(1), label(2, "maybe")], (), "labels.jsonl:2: no label: Invalid enum value 'maybe'"),
+        ([label(1)], ("--false_pass_cost", "0"), "--false_pass_cost 0: must be a number above 0"),
+        ([label(1)], ("--labels", "gone.jsonl"), "gone.jsonl: No such file"),
+    ],
+)
+def test_what_is_wrong_is_one_line(calibrated, labels, options, message):
+    status, out, err = calibrated(labels, *options)
+    assert (status, out) == (2, "") and message in err and err.count("\n") == 1
+
+
+def test_a_directory_without_a_run_is_refused(tmp_path, capsys):
+    assert main(["calibrate", str(tmp_path), "--labels", "x"]) == 2
+    assert "no run was written into it" in capsys.readouterr().err
+
+
+def test_another_run_in_the_directory_removes_the_calibration(run, calibrated, tmp_path):
+    calibrated(sample())
+    run = shutil.copytree(run, tmp_path / "out")
+    assert (run / "calibration.json").exists()
+    source = tmp_path / "one.jsonl"
+    source.write_text(json.dumps(log(1)))
+    options = ["--input", str(source), "--output", str(run), "--overwrite"]
+    assert main(["run", *options]) == 0 and not (run / "calibration.json").exists()

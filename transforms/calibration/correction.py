@@ -1,0 +1,155 @@
+"""Figures of all scores without the judge's bias, by labels of a random sample."""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from msgspec.structs import replace
+
+from turnwise.schemas.calibration import CalibrationGroup, Corrected
+from turnwise.schemas.difference import Bounds
+from turnwise.transforms.calibration.sampling import FEWEST_CASES, RandomPart
+from turnwise.transforms.calibration.scores import JudgedScore
+from turnwise.transforms.statistics.agreement import Confusion
+from turnwise.transforms.statistics.corrected import (
+    CorrectedEstimate,
+    SampleDesign,
+    corrected_mean,
+    corrected_rate,
+    rogan_gladen,
+)
+
+
+class ScoreGroup(NamedTuple):
+    """A part of the scores: all, an app version, or a slice."""
+
+    kind: CalibrationGroup
+    name: str | None
+
+    def holds(self, score: JudgedScore) -> bool:
+        """Returns whether a score is of the group."""
+        if self.kind == "app_version":
+            return score.app_version == self.name
+        return self.kind == "all" or self.name in score.slices
+
+
+def score_groups(scores: Sequence[JudgedScore]) -> Iterator[ScoreGroup]:
+    """Yields all scores as one group, then the app versions if there are several, then the slices."""
+    yield ScoreGroup("all", None)
+    versions = dict.fromkeys(score.app_version for score in scores)
+    yield from (
+        ScoreGroup("app_version", name)
+        for name in sorted(versions, key=lambda name: name or "")
+        if len(versions) > 1
+    )
+    yield from (ScoreGroup("slice", name) for name in sorted({n for score in scores for n in score.slices}))
+
+
+class _Part(NamedTuple):
+    """The scores of a group: those with a label, those that were drawn without one, and the others."""
+
+    labelled: list[JudgedScore]
+    missing: list[JudgedScore]
+    others: list[JudgedScore]
+
+
+class Correction(NamedTuple):
+    """How the figures of a criterion are corrected.
+
+    Attributes:
+        sample: The random sample.
+        is_mean: Whether values are corrected, not outcomes.
+        scale: Lowest and highest label; None: not known.
+        seed: Of `resampling_seed`.
+    """
+
+    sample: RandomPart
+    is_mean: bool
+    scale: tuple[float, float] | None
+    seed: int
+
+    def figure(self, group: ScoreGroup, scores: Sequence[JudgedScore]) -> Corrected:
+        """Returns the corrected figure of a group, or why there is none."""
+        known = [score for score in scores if group.holds(score) and self._judged(score) is not None]
+        missing = {score for score in self.sample.missing if self._judged(score) is not None}
+        part = _Part(
+            [score for score in known if score in self.sample.labels],
+            [score for score in known if score in missing],
+            [score for score in known if score not in self.sample.labels and score not in missing],
+        )
+        cases = len({score.case for score in part.labelled})
+        judged = [self._judged(score) or 0.0 for score in known]
+        found = Corrected(
+            group=group.kind,
+            name=group.name,
+            scores=len(known),
+            labels=len(part.labelled),
+            cases=cases,
+            missing=len(part.missing),
+            raw=float(np.mean(judged)) if judged else None,
+        )
+        try:
+            return self._with_estimate(found, part)
+        except ValueError as error:
+            return replace(found, reason=str(error))
+
+    def _judged(self, score: JudgedScore) -> float | None:
+        if self.is_mean:
+            return score.value
+        return None if score.passed is None else float(score.passed)
+
+    def _with_estimate(self, found: Corrected, part: _Part) -> Corrected:
+        """Raises ValueError if there are too few labels, or what is missing has no bounds."""
+        if found.cases < FEWEST_CASES:
+            raise ValueError(
+                f"too few labels: {found.labels} of {found.cases} cases; {FEWEST_CASES} cases are needed"
+            )
+        if part.missing and self.scale is None:
+            raise ValueError(f"{len(part.missing)} drawn scores have no label, and the scale has no bounds")
+        ends = self.scale or (0.0, 0.0)
+        estimates = [self._estimate(part, end) for end in (ends if part.missing else ends[:1])]
+        low, high = (
+            min(one.interval.low for one in estimates),
+            max(one.interval.high for one in estimates),
+        )
+        if self.scale is not None:
+            low, high = max(low, self.scale[0]), min(high, self.scale[1])
+        value = min(high, max(low, sum(one.value for one in estimates) / len(estimates)))
+        other = self._rogan_gladen(part) if not self.is_mean and not part.missing else None
+        return replace(found, value=value, interval=Bounds(low, high), rogan_gladen=other)
+
+    def _estimate(self, part: _Part, missing_label: float) -> CorrectedEstimate:
+        """Returns the estimate if everything that has no label had this one."""
+        drawn = [*part.labelled, *part.missing]
+        labels = [self.sample.labels.get(score, missing_label) for score in drawn]
+        weights = self.sample.weights
+        design = SampleDesign(
+            [score.case for score in drawn],
+            [score.case for score in part.others],
+            [weights[score] for score in drawn] if weights else None,
+        )
+        judged, others = ([self._judged(s) or 0.0 for s in some] for some in (drawn, part.others))
+        if self.is_mean:
+            return corrected_mean(labels, judged, others, design)
+        return corrected_rate(labels, [*map(bool, judged)], [*map(bool, others)], self.seed, design)
+
+    def _rogan_gladen(self, part: _Part) -> Bounds | None:
+        everything = [*part.labelled, *part.others]
+        labels = [self.sample.labels[score] for score in part.labelled]
+        if (
+            self.sample.weights
+            or len({s.case for s in everything}) < len(everything)
+            or {*labels} - {0.0, 1.0}
+        ):
+            return None
+        table = confusion(labels, [bool(score.passed) for score in part.labelled])
+        found = rogan_gladen(sum(bool(score.passed) for score in everything), len(everything), table)
+        return Bounds(*found) if found else None
+
+
+def confusion(people: Sequence[float], judged: Sequence[bool]) -> Confusion:
+    """Returns the counts of what people (1: pass, 0: fail) and a criterion say."""
+    pairs = [(bool(own), other) for own, other in zip(people, judged, strict=True)]
+    return Confusion(
+        *(pairs.count(pair) for pair in ((True, True), (False, True), (True, False), (False, False)))
+    )

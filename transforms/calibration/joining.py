@@ -1,0 +1,197 @@
+"""Brings labels and scores together. Every line that is not used is named, with why."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple, get_args
+
+from turnwise.schemas.calibration import LabelProblem, LabelProblemKind
+from turnwise.schemas.label import HumanLabel, LabelDraw
+from turnwise.transforms.calibration.scores import CriterionKey, JudgedScore, Ruler
+
+_NAMED = 5
+_OUTCOMES = {"PASS": 1.0, "up": 1.0, "FAIL": 0.0, "down": 0.0}
+
+
+class LabelLine(NamedTuple):
+    """A label and where it stands."""
+
+    label: HumanLabel
+    place: str
+
+    @property
+    def name(self) -> str:
+        """How texts name it."""
+        turn = "" if self.label.turn_index is None else f" turn {self.label.turn_index}"
+        return f"{self.label.conversation_id}{turn} {self.label.criterion} ({self.place})"
+
+
+@dataclass(slots=True)
+class LabelledScore:
+    """A score with what people say of it.
+
+    Attributes:
+        score: The score.
+        lines: The lines about it.
+        answers: Rater -> 1 (PASS) or 0 (FAIL), or a number.
+        draw: The random sample it is of; None: none, or one with weights.
+        number: Place in the order of drawing.
+        weight: Sampling weight.
+        is_random: Whether it was drawn at random.
+    """
+
+    score: JudgedScore
+    lines: list[LabelLine] = field(default_factory=list)
+    answers: dict[str | None, float] = field(default_factory=dict)
+    draw: LabelDraw | None = None
+    number: int | None = None
+    weight: float | None = None
+    is_random: bool = False
+
+    @property
+    def mean(self) -> float:
+        """Mean of the answers; of outcomes the share of raters that let it pass."""
+        return sum(self.answers.values()) / len(self.answers)
+
+
+class LabelProblems:
+    """Collects lines that are not used."""
+
+    def __init__(self) -> None:
+        self._lines: dict[LabelProblemKind, list[str]] = defaultdict(list)
+
+    def add(self, kind: LabelProblemKind, lines: Iterable[LabelLine]) -> None:
+        """Adds lines of a kind."""
+        self._lines[kind] += [line.name for line in lines]
+
+    def found(self) -> list[LabelProblem]:
+        """Returns the kinds that there are, in the order of their definition."""
+        kinds = (kind for kind in get_args(LabelProblemKind) if self._lines.get(kind))
+        return [
+            LabelProblem(kind=kind, count=len(self._lines[kind]), names=self._lines[kind][:_NAMED])
+            for kind in kinds
+        ]
+
+
+class JoinedLabels(NamedTuple):
+    """Labelled scores by criterion and level, and the criteria whose labels are numbers."""
+
+    groups: dict[CriterionKey, list[LabelledScore]]
+    numbers: frozenset[CriterionKey]
+
+
+def joined_labels(
+    lines: Sequence[LabelLine],
+    scores: Sequence[JudgedScore],
+    rulers: Mapping[str, Ruler],
+    problems: LabelProblems,
+) -> JoinedLabels:
+    """Returns the labelled scores; those that were drawn and have no usable label are among them."""
+    groups: dict[CriterionKey, list[LabelledScore]] = defaultdict(list)
+    for labelled in _by_score(lines, scores, problems).values():
+        groups[labelled.score.key].append(labelled)
+    numbers = {key for key, group in groups.items() if _is_of_numbers(key, group, rulers, problems)}
+    for key, group in groups.items():
+        for labelled in group:
+            _answer(labelled, problems)
+            _leave_unscored(labelled, key in numbers, problems)
+        _name_missing(group, problems)
+    used = {key: group for key, group in groups.items() if any(one.answers for one in group)}
+    return JoinedLabels(used, frozenset(numbers))
+
+
+def _by_score(
+    lines: Sequence[LabelLine], scores: Sequence[JudgedScore], problems: LabelProblems
+) -> dict[JudgedScore, LabelledScore]:
+    by_id: dict[str, list[JudgedScore]] = defaultdict(list)
+    by_place: dict[tuple[str, int | None, str], list[JudgedScore]] = defaultdict(list)
+    for score in scores:
+        by_place[score.conversation_id, score.turn_index, score.key.criterion].append(score)
+        if score.score_id is not None:
+            by_id[score.score_id].append(score)
+    found: dict[JudgedScore, LabelledScore] = {}
+    for line in lines:
+        label = line.label
+        fitting = by_place.get((label.conversation_id, label.turn_index, label.criterion), [])
+        if label.score_id is not None and any(score.score_id for score in fitting):
+            fitting = [score for score in fitting if score in by_id.get(label.score_id, ())]
+        elif label.app_version is not None:
+            fitting = [score for score in fitting if score.app_version == label.app_version]
+        if len(fitting) != 1:
+            problems.add("ambiguous" if fitting else "unknown", [line])
+            continue
+        _add_line(found.setdefault(fitting[0], LabelledScore(fitting[0])), line)
+    return found
+
+
+def _add_line(labelled: LabelledScore, line: LabelLine) -> None:
+    label = line.label
+    labelled.lines.append(line)
+    if label.chosen == "random":
+        labelled.is_random = True
+        labelled.draw = labelled.draw or label.draw
+        labelled.number = labelled.number or label.number
+        labelled.weight = labelled.weight or label.weight
+
+
+def _is_of_numbers(
+    key: CriterionKey, group: Sequence[LabelledScore], rulers: Mapping[str, Ruler], problems: LabelProblems
+) -> bool:
+    """Returns whether the labels are numbers; takes away the lines of labels that are on no common scale."""
+    lines = [line for labelled in group for line in labelled.lines]
+    numbers = [line for line in lines if isinstance(line.label.label, float)]
+    outcomes = [line for line in lines if isinstance(line.label.label, str)]
+    ruler = rulers.get(key.criterion, Ruler())
+    kind: LabelProblemKind | None = "mixed" if numbers and outcomes else None
+    if numbers and kind is None and not (ruler.has_values and all(_is_on(line, ruler) for line in numbers)):
+        kind = "off_scale"
+    if kind is not None:
+        problems.add(kind, [*numbers, *outcomes])
+        for labelled in group:
+            labelled.lines = [line for line in labelled.lines if line.label.label is None]
+    return bool(numbers) and kind is None
+
+
+def _is_on(line: LabelLine, ruler: Ruler) -> bool:
+    value = line.label.label
+    return ruler.scale is None or (isinstance(value, float) and ruler.scale[0] <= value <= ruler.scale[1])
+
+
+def _answer(labelled: LabelledScore, problems: LabelProblems) -> None:
+    """Sets the answer of every rater who gave one, and not two different ones."""
+    by_rater: dict[str | None, list[LabelLine]] = defaultdict(list)
+    for line in labelled.lines:
+        if line.label.label is not None:
+            by_rater[line.label.rater].append(line)
+    for rater, lines in by_rater.items():
+        values = [_number(line.label.label) for line in lines]
+        if len(set(values)) > 1:
+            problems.add("contradiction", lines)
+            continue
+        problems.add("repeated", lines[1:])
+        labelled.answers[rater] = values[0]
+
+
+def _number(label: str | float | None) -> float:
+    return _OUTCOMES[label] if isinstance(label, str) else float(label or 0.0)
+
+
+def _leave_unscored(labelled: LabelledScore, is_number: bool, problems: LabelProblems) -> None:
+    score = labelled.score
+    if labelled.answers and score.value is None and (is_number or score.passed is None):
+        problems.add("unscored", [line for line in labelled.lines if line.label.label is not None])
+        labelled.answers = {}
+
+
+def _name_missing(group: Sequence[LabelledScore], problems: LabelProblems) -> None:
+    last = last_number(group)
+    for labelled in group:
+        missing = [line for line in labelled.lines if line.label.label is None]
+        if missing and not labelled.answers:
+            is_after = labelled.number is not None and last is not None and labelled.number > last
+            problems.add("after_end" if is_after else "no_label", missing)
+
+
+def last_number(group: Iterable[LabelledScore]) -> int | None:
+    """Returns the last place in the order of drawing that has a label; None without such places."""
+    return max((one.number for one in group if one.number is not None and one.answers), default=None)
