@@ -18,7 +18,7 @@ from turnwise.pipeline.store.results import version_id
 from turnwise.pipeline.store.tables import key_text
 from turnwise.schemas.ces.conversation_tools import (
     ConversationScore,
-    ConversationToRead,
+    ConversationBrief,
     GetConversationRequest,
     ListConversationsToReadRequest,
     RecordedConversation,
@@ -116,8 +116,8 @@ def _run(connection: Connection, app: str, named: str) -> str:
 
 
 def _short(name: str, row: ConversationRow, cluster_size: int) -> JsonObject:
-    columns = {key: row[key] for key in ConversationToRead.model_fields if key in row}  # type: ignore[literal-required]
-    return ConversationToRead.from_value(columns | {"name": name, "cluster_size": cluster_size}).to_value()
+    columns = {key: row[key] for key in ConversationBrief.model_fields if key in row}  # type: ignore[literal-required]
+    return ConversationBrief.from_value(columns | {"name": name, "cluster_size": cluster_size}).to_value()
 
 
 def _score(score: JsonObject) -> JsonObject:

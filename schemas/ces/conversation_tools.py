@@ -19,7 +19,7 @@ class ListConversationsToReadRequest(ToolMessage):
     """Number of conversations, at most 50; absent: 10."""
 
 
-class ConversationToRead(ToolMessage):
+class ConversationBrief(ToolMessage):
     """A conversation of a run, in short."""
 
     name: Text = ""
@@ -47,7 +47,7 @@ class ListConversationsToReadResponse(ToolMessage):
     """The conversations to read first, at most three of one kind of problem."""
 
     evaluation_run: Text = ""
-    conversations: Repeated[ConversationToRead] = Field(default_factory=list)
+    conversations: Repeated[ConversationBrief] = Field(default_factory=list)
     conversation_count: Int32 = 0
     """All conversations of the run and version."""
     fail_count: Int32 = 0
