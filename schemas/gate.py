@@ -60,7 +60,7 @@ class GateCheck(msgspec.Struct, frozen=True, kw_only=True):
     why: str | None = None
 
 
-class ConversationToRead(msgspec.Struct, frozen=True, kw_only=True):
+class GatedConversation(msgspec.Struct, frozen=True, kw_only=True):
     """A conversation to read first.
 
     Attributes:
@@ -120,5 +120,5 @@ class GateReport(msgspec.Struct, frozen=True, kw_only=True):
     checks: list[GateCheck]
     problems: list[str]
     lost: list[LostRecord]
-    to_read: list[ConversationToRead]
+    to_read: list[GatedConversation]
     comparison: Comparison | None

@@ -2,7 +2,7 @@
 
 import argparse
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import msgspec
@@ -63,13 +63,14 @@ def gate(argv: Sequence[str]) -> int:
     _check_places(options)
     run = open_run(options.output)
     report = gate_report(run, run_rules(run, options.config), options.baseline, options.versions or ())
-    for place, content in (
-        (options.junit, junit_xml(report)),
-        (options.markdown, markdown(report).encode("utf-8", "replace")),
-        (options.json, json.dumps(msgspec.to_builtins(report), indent=1).encode() + b"\n"),
-    ):
+    writers: tuple[tuple[str | None, Callable[[GateReport], bytes]], ...] = (
+        (options.junit, junit_xml),
+        (options.markdown, lambda found: markdown(found).encode("utf-8", "replace")),
+        (options.json, lambda found: json.dumps(msgspec.to_builtins(found)).encode() + b"\n"),
+    )
+    for place, written in writers:
         if place is not None:
-            Path(place).write_bytes(content)
+            Path(place).write_bytes(written(report))
     _tell(report)
     return 0 if report.status == "passed" else 1
 

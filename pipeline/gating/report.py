@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from turnwise.pipeline.gating.reading import conversation_rows
-from turnwise.schemas.gate import ConversationToRead, GateCheck, LostRecord, RuleResult, RuleStatus
+from turnwise.schemas.gate import GateCheck, GatedConversation, LostRecord, RuleResult, RuleStatus
 from turnwise.schemas.rows import FailureRow
 from turnwise.transforms.comparison.observed import Observed
 from turnwise.transforms.gating.measured import GatedVersion
@@ -62,12 +62,12 @@ def _status(found: Observed) -> RuleStatus:
     return {"PASS": "passed", "FAIL": "failed"}.get(found.outcome or "", "undecided")  # type: ignore[return-value]
 
 
-def read_first(versions: Sequence[GatedVersion]) -> list[ConversationToRead]:
+def read_first(versions: Sequence[GatedVersion]) -> list[GatedConversation]:
     """Returns the conversations to read first."""
     rows = conversation_rows(versions)
     sizes = cluster_sizes(rows)
     return [
-        ConversationToRead(
+        GatedConversation(
             conversation_id=row["conversation_id"],
             app_version=row["app_version"],
             verdict=row["verdict"],
