@@ -17,8 +17,8 @@ from turnwise.pipeline.store.naming import run_name
 from turnwise.pipeline.store.results import version_id
 from turnwise.pipeline.store.tables import key_text
 from turnwise.schemas.ces.conversation_tools import (
-    ConversationScore,
     ConversationBrief,
+    ConversationScore,
     GetConversationRequest,
     ListConversationsToReadRequest,
     RecordedConversation,
