@@ -9,6 +9,7 @@ from turnwise.pipeline.service.errors import ServiceError, field_errors, invalid
 from turnwise.pipeline.service.evaluations import filter_conditions
 from turnwise.pipeline.service.lists import next_token, read_paging
 from turnwise.pipeline.service.service import Service
+from turnwise.pipeline.service.version_verdict import version_verdict
 from turnwise.pipeline.store.pages import Position
 from turnwise.pipeline.store.results import EvaluationFigures, version_id
 from turnwise.pipeline.store.tables import EVALUATIONS, key_text
@@ -68,6 +69,7 @@ def compare_app_versions(service: Service, request: CompareAppVersionsRequest) -
     return {
         "base": _summary(figures, base),
         "candidate": _summary(figures, candidate),
+        "verdict": version_verdict(figures, base, candidate),
         **({"changes": [_change(pair, display_names) for pair in page]} if page else {}),
         **_counts(pairs),
         **next_token(paging, _place(page[-1]) if len(left) > len(page) else None),

@@ -105,11 +105,36 @@ class VersionChange(ToolMessage):
     candidate_fail_count: Int32 = 0
 
 
+class VersionVerdict(ToolMessage):
+    """What may be said of the candidate against the base: the verdicts, paired by case."""
+
+    word: Text = ""
+    """`better`, `worse`, `not worse`, `same` or `cannot tell`."""
+    sentence: Text = ""
+    """The same as one sentence, with what would have been seen."""
+    pair_count: Int32 = 0
+    """Cases with a verdict on both sides."""
+    difference: Double | None = None
+    """Pass rate of the candidate minus that of the base over the pairs, -1..1."""
+    difference_low: Double | None = None
+    """Lower bound with 95 % confidence."""
+    difference_high: Double | None = None
+    p_value: Double | None = None
+    detectable_difference: Double | None = None
+    """Smallest difference that would have been seen with a power of 80 %."""
+    needed_pair_count: Int32 = 0
+    """Pairs that the difference needs to be seen with a power of 80 %; 0: there is none."""
+    word_if_undecided_fail: Text = ""
+    """The word if undecided results passed in the base and failed in the candidate; empty: there is none."""
+    word_if_undecided_pass: Text = ""
+
+
 class CompareAppVersionsResponse(ToolMessage):
     """Summaries of two versions, and the changed cases, regressed ones first."""
 
     base: VersionSummary | None = None
     candidate: VersionSummary | None = None
+    verdict: VersionVerdict | None = None
     changes: Repeated[VersionChange] = Field(default_factory=list)
     regressed_count: Int32 = 0
     improved_count: Int32 = 0

@@ -1,7 +1,7 @@
 """Compares two sides: the whole result."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from turnwise.schemas.comparison import Comparison, PairedBy, RulerChange, Side
@@ -37,6 +37,12 @@ class CompareOptions:
     slices: Sequence[str] = ()
 
 
+def setup_of(options: CompareOptions, run_ids: Collection[str]) -> Setup:
+    """Returns what is asked for, with the seed of some runs."""
+    seed = resampling_seed([run.rsplit("/", 1)[-1] for run in run_ids])
+    return Setup(options.alpha, options.margin, options.q, seed)
+
+
 def compare(a: ComparedSide, b: ComparedSide, options: CompareOptions) -> Comparison:
     """Compares B with A.
 
@@ -46,7 +52,7 @@ def compare(a: ComparedSide, b: ComparedSide, options: CompareOptions) -> Compar
         options: What is asked for.
     """
     run_ids = sorted({*a.run_ids, *b.run_ids})
-    setup = Setup(options.alpha, options.margin, options.q, resampling_seed(run_ids))
+    setup = setup_of(options, run_ids)
     matched = match(a.conversations, b.conversations, options.by)
     measures, missing = _measures(a, b)
     measured = measure_all(matched, measures, setup)

@@ -1,6 +1,8 @@
 """Counts what is undecided in three ways: left out, worst for B, best for B."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
 
 from turnwise.schemas.difference import Undecided, UndecidedReading
 from turnwise.transforms.comparison.estimates import Estimate, Setup
@@ -34,15 +36,61 @@ def three_readings(
         other_p: p-values of the other criteria of the family.
     """
     counts = count_undecided(matched.a, measure), count_undecided(matched.b, measure)
+    filled = partial(estimate, matched, measure, setup)
+    return read_three_ways(counts, main, filled, Reader(measure, setup, other_p))
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """Gives estimates their words.
+
+    Attributes:
+        measure: What is compared.
+        setup: What is asked for.
+        other_p: p-values of the other criteria of the family.
+    """
+
+    measure: CriterionMeasure
+    setup: Setup
+    other_p: Sequence[float] = ()
+
+    def read(self, found: Estimate) -> UndecidedReading:
+        """Returns an estimate with its word."""
+        p = None if found.p is None else holm([found.p, *self.other_p])[0]
+        return UndecidedReading(
+            pairs=found.pairs,
+            value_a=found.value_a,
+            value_b=found.value_b,
+            difference=found.difference,
+            interval=bounds_of(found.interval),
+            p=p,
+            word=word_for(found, p, self.measure, self.setup),
+        )
+
+
+def read_three_ways(
+    counts: tuple[int, int],
+    main: Estimate,
+    filled: Callable[[tuple[float, float]], Estimate],
+    reader: Reader,
+) -> Undecided | None:
+    """Returns the difference under three readings; None: nothing is undecided.
+
+    Args:
+        counts: Undecided conversations of A and of B.
+        main: The estimate that leaves them out.
+        filled: Returns the estimate with two values in place of the undecided ones of A and of B.
+        reader: Gives the words.
+    """
     if not any(counts):
         return None
-    left_out = _reading(main, measure, setup, other_p)
+    left_out = reader.read(main)
     worst = best = None
-    ends = _ends(measure)
+    ends = _ends(reader.measure)
     if ends is not None:
         low, high = ends
-        worst = _reading(estimate(matched, measure, setup, (high, low)), measure, setup, other_p)
-        best = _reading(estimate(matched, measure, setup, (low, high)), measure, setup, other_p)
+        worst = reader.read(filled((high, low)))
+        best = reader.read(filled((low, high)))
     words = {reading.word for reading in (left_out, worst, best) if reading is not None}
     return Undecided(
         undecided_a=counts[0],
@@ -63,18 +111,3 @@ def _ends(measure: CriterionMeasure) -> tuple[float, float] | None:
     else:
         ends = measure.scale
     return ends if measure.better_is == "more" else (ends[1], ends[0])
-
-
-def _reading(
-    found: Estimate, measure: CriterionMeasure, setup: Setup, other_p: Sequence[float]
-) -> UndecidedReading:
-    p = None if found.p is None else holm([found.p, *other_p])[0]
-    return UndecidedReading(
-        pairs=found.pairs,
-        value_a=found.value_a,
-        value_b=found.value_b,
-        difference=found.difference,
-        interval=bounds_of(found.interval),
-        p=p,
-        word=word_for(found, p, measure, setup),
-    )

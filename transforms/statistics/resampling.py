@@ -73,10 +73,10 @@ class CaseMeans:
         cases = sorted(values)
         numbers = np.asarray([values[case] for case in cases], dtype=np.float64)
         self.size, self.mean = len(numbers), float(numbers.mean())
-        self.variance = float(numbers.var(ddof=1)) if self.size > 1 else 0.0
         deviations = numbers - self.mean
-        # Equal numbers may deviate from their mean in the last digit.
-        self.is_constant = bool((numbers == numbers[0]).all())
+        # Numbers that are equal on paper differ in the last digits.
+        self.is_constant = float(np.ptp(numbers)) <= 1e-12 * max(1.0, abs(self.mean))
+        self.variance = 0.0 if self.is_constant else float(numbers.var(ddof=1))
         self._means: Numbers | None = None
         if self.size >= _BOOTSTRAPPED and not self.is_constant:
             self._means = _replicate_means(cases, deviations, seed)

@@ -111,6 +111,7 @@ def _create_evaluation(service: Service, request: CreateEvaluationRequest) -> Js
 def _compare(service: Service, request: CompareAppVersionsRequest) -> JsonObject:
     """Compares the results of two versions of an app: pass rates with 95 % intervals, metrics, what changed.
 
+    verdict says whether the candidate is better or worse, or that it cannot be told.
     changes lists the evaluations whose share of passed results fell or rose, the regressed ones first.
     evaluationFilter: such as 'tags:slow'. readMask names the fields wanted ('*' is everything, metrics by
     turn included). nextPageToken, given as pageToken, reads on.

@@ -322,6 +322,10 @@ def test_two_versions_are_compared(service: Any, app: str, create: Any, put_resu
                 number += 1
                 put_result(number, status, evaluation=name, version=version)
     found = compare(service, app)
+    assert found["verdict"]["word"] == "cannot tell"
+    assert found["verdict"]["sentence"].startswith("cannot tell whether v8 is better or worse than v7: ")
+    numbers = ("pairCount", "difference", "wordIfUndecidedFail", "wordIfUndecidedPass")
+    assert [found["verdict"][name] for name in numbers] == [4, -0.25, "cannot tell", "cannot tell"]
     assert [(short([{"name": c["evaluation"]}])[0], c["change"]) for c in found["changes"]] == [
         ("worse", "REGRESSED"),
         ("worst", "REGRESSED"),
