@@ -9,6 +9,7 @@ import msgspec
 
 from turnwise.schemas.difference import (
     ComparisonWord,
+    CorrectedDifference,
     JudgeNoise,
     QuantileRatio,
     TurnDifference,
@@ -105,6 +106,8 @@ class CriterionComparison(msgspec.Struct, frozen=True, kw_only=True):
         quantiles: Of latencies and counts.
         turns: By turn index, where turns have scores of their own.
         judge: Noise of the judge; None: it is measured.
+        corrected: Difference without the judge's bias, where both sides are calibrated by human labels; the
+            word does not rest on it.
         sentence: What may be said, as one sentence.
     """
 
@@ -130,6 +133,7 @@ class CriterionComparison(msgspec.Struct, frozen=True, kw_only=True):
     quantiles: list[QuantileRatio] = []
     turns: list[TurnDifference] = []
     judge: JudgeNoise | None = None
+    corrected: CorrectedDifference | None = None
     sentence: str = ""
 
 

@@ -112,6 +112,26 @@ class QuantileRatio(msgspec.Struct, frozen=True, kw_only=True):
     interval: Bounds | None
 
 
+class CorrectedDifference(msgspec.Struct, frozen=True, kw_only=True):
+    """The difference between two sides whose figures are corrected by human labels.
+
+    Attributes:
+        labels_a: Labels behind the figure of A.
+        labels_b: The same of B.
+        value_a: Corrected share or mean of all conversations of A.
+        value_b: The same of B.
+        difference: B minus A.
+        interval: Its interval at 95 %.
+    """
+
+    labels_a: int
+    labels_b: int
+    value_a: float
+    value_b: float
+    difference: float
+    interval: Bounds
+
+
 class JudgeNoise(msgspec.Struct, frozen=True, kw_only=True):
     """How much a judge disagrees with itself.
 

@@ -51,6 +51,7 @@ class VersionSides:
             document=document,
             rulers=self.rulers.get(version, {}),
             errors=self.errors.get(version, {}),
+            calibration=self.run.calibration(),
         )
 
 

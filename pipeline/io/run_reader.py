@@ -9,6 +9,7 @@ from typing import BinaryIO, cast
 import msgspec
 
 from turnwise.pipeline.io.sinks.base import file_formats, table_rows
+from turnwise.schemas.calibration import Calibration
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.conversation_row import ConversationRow
 from turnwise.schemas.rows import (
@@ -86,6 +87,24 @@ class RunDirectory:
     def metrics_by_slice(self) -> Iterator[MetricsBySliceRow]:
         """Yields the metrics of the slices."""
         return cast("Iterator[MetricsBySliceRow]", self.rows("metrics_by_slice"))
+
+    def calibration(self) -> Calibration | None:
+        """Returns what `turnwise calibrate` wrote; None: it wrote nothing.
+
+        Raises:
+            ConfigError: The file cannot be read, or is of another run.
+        """
+        path = _join(self.directory, CALIBRATION_FILE)
+        if CALIBRATION_FILE not in _names(self.directory):
+            return None
+        try:
+            with _opened(path) as file:
+                found = msgspec.json.decode(file.read(), type=Calibration)
+        except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as error:
+            raise ConfigError(f"{path}: {' '.join(str(error).split())}") from None
+        if found.run_id != self.document.run_id:
+            raise ConfigError(f"{path}: is of the run {found.run_id}; calibrate this run again, or remove it")
+        return found
 
     def has(self, table: str) -> bool:
         """Returns whether the run wrote a table."""

@@ -5,6 +5,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from turnwise.schemas.comparison import Comparison, PairedBy, RulerChange, Side
+from turnwise.transforms.comparison.corrected import calibration_notes, with_correction
 from turnwise.transforms.comparison.criteria import compare_criteria, measure_all
 from turnwise.transforms.comparison.estimates import Setup
 from turnwise.transforms.comparison.flips import flips
@@ -59,6 +60,7 @@ def compare(a: ComparedSide, b: ComparedSide, options: CompareOptions) -> Compar
     overall = [(one.measure, one.estimate) for one in measured]
     parts = compare_parts(matched, overall, options.slices, setup)
     criteria = compare_criteria(matched, measured, parts.turns, setup, (a.name, b.name))
+    criteria = [with_correction(own, a, b) for own in criteria]
     changes: list[RulerChange] = ruler_changes(a, b)
     return Comparison(
         a=_side(a, matched),
@@ -73,7 +75,7 @@ def compare(a: ComparedSide, b: ComparedSide, options: CompareOptions) -> Compar
         slices=parts.slices,
         flips=flips(matched.cases, measures),
         ruler=changes,
-        notes=comparison_notes(a, b, matched, changes, parts.left_out),
+        notes=[*comparison_notes(a, b, matched, changes, parts.left_out), *calibration_notes(criteria, a, b)],
         word=next((own.overall.word for own in criteria if own.criterion == STATUS), None),
     )
 

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from turnwise.schemas.calibration import Calibration
 from turnwise.schemas.run import RunDocument
 
 
@@ -82,6 +83,7 @@ class ComparedSide:
         document: `run.json`; None: of a store.
         rulers: Criterion -> the judge models and prompts that scored it, `model, prompt version`.
         errors: Criterion -> conversations in which it failed with an error.
+        calibration: What human labels say of its run; None: it has no labels.
     """
 
     name: str
@@ -92,3 +94,4 @@ class ComparedSide:
     document: RunDocument | None = None
     rulers: dict[str, set[str]] = field(default_factory=dict)
     errors: dict[str, int] = field(default_factory=dict)
+    calibration: Calibration | None = None

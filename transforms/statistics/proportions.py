@@ -36,10 +36,17 @@ def difference_interval(
     base = wilson_interval(base_passes, base_count, level)
     if own is None or base is None:
         return None
-    rate, base_rate = passes / count, base_passes / base_count
-    below = hypot(rate - own.low, base.high - base_rate)
-    above = hypot(own.high - rate, base_rate - base.low)
-    return Interval(rate - base_rate - below, rate - base_rate + above)
+    return estimated_difference(passes / count, own, base_passes / base_count, base)
+
+
+def estimated_difference(value: float, own: Interval, base_value: float, base: Interval) -> Interval:
+    """Returns an interval of value minus base value of two independent estimates, from their intervals.
+
+    Zou and Donner 2008, Construction of confidence limits about effect measures: a general approach.
+    """
+    below = hypot(value - own.low, base.high - base_value)
+    above = hypot(own.high - value, base_value - base.low)
+    return Interval(value - base_value - below, value - base_value + above)
 
 
 def exact_p(passes: int, count: int, base_passes: int, base_count: int) -> float:
