@@ -45,7 +45,7 @@ def score_groups(scores: Sequence[JudgedScore]) -> Iterator[ScoreGroup]:
     yield from (ScoreGroup("slice", name) for name in sorted({n for score in scores for n in score.slices}))
 
 
-class _Part(NamedTuple):
+class _GroupParts(NamedTuple):
     """The scores of a group: those with a label, those that were drawn without one, and the others."""
 
     labelled: list[JudgedScore]
@@ -72,7 +72,7 @@ class Correction(NamedTuple):
         """Returns the corrected figure of a group, or why there is none."""
         known = [score for score in scores if group.holds(score) and self._judged(score) is not None]
         missing = {score for score in self.sample.missing if self._judged(score) is not None}
-        part = _Part(
+        part = _GroupParts(
             [score for score in known if score in self.sample.labels],
             [score for score in known if score in missing],
             [score for score in known if score not in self.sample.labels and score not in missing],
@@ -98,7 +98,7 @@ class Correction(NamedTuple):
             return score.value
         return None if score.passed is None else float(score.passed)
 
-    def _with_estimate(self, found: Corrected, part: _Part) -> Corrected:
+    def _with_estimate(self, found: Corrected, part: _GroupParts) -> Corrected:
         """Raises ValueError if there are too few labels, or what is missing has no bounds."""
         if found.cases < FEWEST_CASES:
             raise ValueError(
@@ -118,7 +118,7 @@ class Correction(NamedTuple):
         other = self._rogan_gladen(part) if not self.is_mean and not part.missing else None
         return replace(found, value=value, interval=Bounds(low, high), rogan_gladen=other)
 
-    def _estimate(self, part: _Part, missing_label: float) -> CorrectedEstimate:
+    def _estimate(self, part: _GroupParts, missing_label: float) -> CorrectedEstimate:
         """Returns the estimate if everything that has no label had this one."""
         drawn = [*part.labelled, *part.missing]
         labels = [self.sample.labels.get(score, missing_label) for score in drawn]
@@ -133,7 +133,7 @@ class Correction(NamedTuple):
             return corrected_mean(labels, judged, others, design)
         return corrected_rate(labels, [*map(bool, judged)], [*map(bool, others)], self.seed, design)
 
-    def _rogan_gladen(self, part: _Part) -> Bounds | None:
+    def _rogan_gladen(self, part: _GroupParts) -> Bounds | None:
         everything = [*part.labelled, *part.others]
         labels = [self.sample.labels[score] for score in part.labelled]
         if (
