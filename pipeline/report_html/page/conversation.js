@@ -41,25 +41,31 @@ function heading(own) {
 }
 
 function facts(own) {
-  const other = own.verdict === null || !own.reason ? null : ["reason", shown(own.reason)];
-  const pairs = [
-    other,
+  const names = [own.language, ...own.tags].map(nameOf).filter((name) => name !== null);
+  const first = [
     own.cluster < 0 ? null : ["kind", h("a", { href: fresh({ view: "conversations", cluster: nameOf(own.cluster) }), dir: "auto" },
       shown(own.cluster_label ?? nameOf(own.cluster)))],
     own.harm ? ["harm", `${own.harm.toFixed(2)}${own.harm_term ? ` (${shown(own.harm_term)})` : ""}`] : null,
-    ["id", h("span", { dir: "auto" }, shown(own.id))],
-    own.eval_id === null ? null : ["eval case", shown(own.eval_id)],
-    own.ended ? ["ended", shown(own.ended)] : null,
     ["turns", number(own.turns)],
     ["tool calls", `${number(own.tool_calls)}, ${counted(own.tool_errors, "error")}, ${number(own.destructive_calls)} destructive`],
     ["latency", quantity(own.seconds, "seconds")],
+    names.length ? ["tags", names.map((name) => [tag(name), " "])] : null,
+  ];
+  const more = [
+    ["id", shown(own.id)],
+    own.eval_id === null ? null : ["eval case", shown(own.eval_id)],
+    own.verdict !== null && own.reason ? ["reason", shown(own.reason)] : null,
+    own.ended ? ["ended", shown(own.ended)] : null,
     ["tokens", `${number(own.tokens_in)} in, ${number(own.tokens_out)} out`],
     own.time ? ["start", shown(own.time)] : null,
     own.source < 0 ? null : ["source", shown(`${nameOf(own.source)}${own.position ? `:${own.position}` : ""}`)],
-  ].filter(Boolean);
-  const names = [own.language, ...own.tags].map(nameOf).filter((name) => name !== null);
-  return h("dl", { class: "facts" }, pairs.map(([name, value]) => h("div", null, h("dt", null, name), h("dd", null, value))),
-    names.length ? h("div", null, h("dt", null, "tags"), h("dd", null, names.map((name) => [tag(name), " "]))) : null);
+  ];
+  return [factList(first), h("details", null, h("summary", null, "id, case, source, tokens"), factList(more))];
+}
+
+function factList(pairs) {
+  return h("dl", { class: "facts" }, pairs.filter(Boolean).map(([name, value]) =>
+    h("div", null, h("dt", null, name), h("dd", { dir: "auto" }, value))));
 }
 
 function actions(own, detail, beside) {
@@ -101,12 +107,15 @@ function body(own, detail, beside, other) {
     return [h("p", { class: "problem" }, "The run wrote no transcript of this conversation."), whole,
       scoreList(own, scores.filter((score) => score.turn_index !== undefined), "Scores of turns")];
   }
+  const scored = h("section", { "aria-label": "Scores of the whole conversation" }, h("h2", null, "Whole conversation"), whole ?? h("p", null, "no scores"));
+  const isOfATurn = own.worst_turn !== null;
   return [
     transcript.cut ? h("p", { class: "problem" }, cutText(transcript)) : null,
     transcript.expected && beside === EXPECTED ? h("section", { class: "whole" }, h("h2", null, "Expected by the end"), expectedPart(transcript.expected)) : null,
-    h("section", { "aria-label": "Scores of the whole conversation" }, h("h2", null, "Whole conversation"), whole ?? h("p", null, "no scores")),
+    isOfATurn ? null : scored,
     h("p", { class: "hint" }, "Turns are counted from 0, as in the files of the run."),
     h("ol", { class: "chat" }, turns(own, detail, beside, other)),
+    isOfATurn ? scored : null,
   ];
 }
 
