@@ -214,7 +214,7 @@ class TurnReplay(msgspec.Struct):
     """Everything about a golden turn that needs no judge.
 
     Attributes:
-        outcomes: One per expectation in order, then the observations that nobody expected.
+        outcomes: One per expectation in order, then unexpected observations.
         tool_score: Share of the expected tools that were called, 0..1; None: none is expected.
         ordered_score: Share called in the expected order, 0..1; None: none is expected.
         tool_outcome: `tool_score` against its gate; None: no score, the check is switched off, or calls may

@@ -35,7 +35,7 @@ def evaluate_rule(rule: AlertRule, window: WindowMetrics, baseline: MetricsState
     Args:
         rule: The rule.
         window: The window's sums.
-        baseline: The sums of the windows before it that the rule's `drop` asks for; None: there are none.
+        baseline: The sums of the windows before it that the rule's `drop` needs; None: there are none.
     """
     if not fnmatchcase(window.app_version, rule.app_version):
         return None

@@ -31,7 +31,7 @@ class TableSink(Protocol):
     """Writes the tables of a run."""
 
     def write_table(self, rows: "PCollection[Any]", table: str, part: str = "") -> None:
-        """Adds the steps that write lists of rows; `part` tells several writers of one table apart."""
+        """Adds the steps that write lists of rows; `part` distinguishes several writers of one table."""
 
 
 @dataclass(frozen=True, kw_only=True)
