@@ -43,7 +43,8 @@ class RowWindow(NamedTuple):
 def score_rows(scored: ScoredConversation, run_id: str) -> list[ScoreRow]:
     """Returns one row per score: the turns of every criterion, then the conversation as a whole."""
     times, start = _turn_times(scored.sample), scored.sample.conversation.start_time
-    base, rows = _base_row(scored.sample, run_id), list[ScoreRow]()
+    base = _base_row(scored.sample, run_id)
+    rows: list[ScoreRow] = []
     for entry in scored.scores:
         name = entry.criterion.name
         for turn, score in entry.turns:
