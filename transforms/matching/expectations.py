@@ -190,11 +190,6 @@ def turn_texts(turn: Turn) -> list[str]:
     return list(turn.agent_messages) or ([turn.agent] if turn.agent else [])
 
 
-def was_skipped(turn: Turn) -> bool:
-    """Returns whether an answer engine gave a refusal in place of an answer."""
-    return turn.grounded is not None and bool(turn.grounded.skipped_reasons)
-
-
 def same_agent(left: str, right: str) -> bool:
     """Compares two agents by resource name, or by short name where one side has only that."""
     if "/" in left and "/" in right:
