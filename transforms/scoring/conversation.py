@@ -33,7 +33,7 @@ class CriterionScores:
     Attributes:
         criterion: The criterion.
         turns: (turn index, score), in order.
-        overall: The conversation's own score: of the whole where the case speaks of the whole, else the
+        overall: The conversation's own score: of the whole where the case states it for the whole, else the
             turns summed up; None: nothing was applicable.
         errors: Turns (None: the whole) at which it raised.
     """

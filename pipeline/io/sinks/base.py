@@ -126,8 +126,8 @@ def services() -> str:
 
 def _addresses(kind: SinkKind) -> str:
     """Returns how the addresses of a service look: its help, or its schemes where its help names none."""
-    is_told = any(f"{scheme}:" in kind.help for scheme in kind.schemes)
-    return kind.help if is_told else ", ".join(f"{scheme}://..." for scheme in kind.schemes)
+    names_scheme = any(f"{scheme}:" in kind.help for scheme in kind.schemes)
+    return kind.help if names_scheme else ", ".join(f"{scheme}://..." for scheme in kind.schemes)
 
 
 def find_service(option: str, url: str) -> SinkKind:
