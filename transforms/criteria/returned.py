@@ -1,6 +1,7 @@
 """Checks what the methods of criteria return, and decides it by the thresholds."""
 
 from collections.abc import Sequence
+from functools import cache
 from inspect import isawaitable, iscoroutine
 from math import isclose, isfinite
 from numbers import Real
@@ -17,7 +18,6 @@ from turnwise.transforms.matching.sample import Sample, TurnPair
 NO_REASON = "the criterion gave no value and no reason"
 _ROUNDING = 1e-9
 _SHOWN = 40
-_BUILT_IN = "turnwise.transforms.criteria."
 
 
 def turn_scores(criterion: Criterion, sample: Sample, pair: TurnPair, found: object) -> Sequence[Score]:
@@ -107,12 +107,17 @@ def check_score(criterion: Criterion, score: Score) -> None:
         ValueError: The value is outside the criterion's scale, or the outcome is impossible.
     """
     value, scale = score.value, criterion.scale
-    if score.details is not None and not criterion.__class__.__module__.startswith(_BUILT_IN):
+    if score.details is not None and not _is_built_in(type(criterion)):
         score.details = _json_object(score.details)
     if value.__class__ is not float or score.outcome is not None:
         value = _complete(score)
     if value is not None and scale is not None and not scale[0] <= value <= scale[1]:
         _check_outside(criterion, value, scale)
+
+
+@cache
+def _is_built_in(kind: type[Criterion]) -> bool:
+    return kind.__module__.startswith("turnwise.transforms.criteria.")
 
 
 def _json_object(details: object) -> JsonObject:
