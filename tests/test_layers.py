@@ -1,4 +1,5 @@
 import ast
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -105,6 +106,41 @@ def test_every_module_and_public_thing_is_documented(name):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) and node.name[0] != "_"
     ]
     assert [getattr(node, "name", name) for node in [tree, *public] if not ast.get_docstring(node)] == []
+
+
+CAUGHT_INSIDE = {"main", "parse_record"}
+
+
+def raised(node):
+    """Yields the names of the errors that a function raises itself, without the functions inside it."""
+    for child in ast.iter_child_nodes(node):
+        if (
+            isinstance(child, ast.Raise)
+            and isinstance(child.exc, ast.Call)
+            and isinstance(child.exc.func, ast.Name)
+        ):
+            yield child.exc.func.id
+        if not isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            yield from raised(child)
+
+
+@each_module
+def test_public_docstrings_state_the_raised_errors(name):
+    body = TREES[name].body
+    classes = [node for node in body if isinstance(node, ast.ClassDef) and node.name[0] != "_"]
+    functions = [
+        node
+        for node in chain(body, *(kind.body for kind in classes))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and (node.name[0] != "_" or node.name == "__init__")
+        and node.name not in CAUGHT_INSIDE
+    ]
+    silent = [
+        f.name
+        for f in functions
+        if any(error.endswith("Error") for error in raised(f)) and "aises" not in (ast.get_docstring(f) or "")
+    ]
+    assert silent == []
 
 
 def test_there_is_no_import_cycle():

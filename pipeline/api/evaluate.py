@@ -55,7 +55,7 @@ def evaluate(
             config's, or else `gemini` where the environment has credentials.
         judge_concurrency: Calls in flight at most.
         sample_rate: Share of the conversations that are judged, 0..1.
-        input_format: Format of every record of a conversation; `auto`: told by its keys.
+        input_format: Format of every record of a conversation; `auto`: recognised by its keys.
         run_id: Id of the run; None: made of the time.
 
     Returns:

@@ -46,7 +46,7 @@ class Inputs(Generic[T]):
 
 
 def sort_inputs(name: str, values: object, kind: type[T]) -> Inputs[T]:
-    """Tells paths, records and objects apart.
+    """Separates paths, records and objects.
 
     Args:
         name: Name of the parameter.

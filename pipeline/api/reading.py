@@ -57,7 +57,7 @@ def read_conversations(
 
     Args:
         conversations: Paths (files, directories, globs; gzipped or not), or dicts.
-        input_format: Format of every record; `auto`: told by its keys.
+        input_format: Format of every record; `auto`: recognised by its keys.
         config: Its section `discovery_engine` says how the answers of a search engine are read.
         on_failure: Called with every failure, a dict as in the table `failures`, such as a list's `append`.
             None: the first failure raises ReadError, when all is read.

@@ -68,7 +68,7 @@ def drained_by_signal(stop: Callable[[], None]) -> Iterator[None]:
 def interrupted_by_signal() -> Iterator[None]:
     """Raises Interrupted from the body at the first signal; the second ends the process.
 
-    Finalisers, callbacks and compiled code can swallow a KeyboardInterrupt. Therefore it is raised again once
+    Finalisers, callbacks and compiled code can drop a KeyboardInterrupt. Therefore it is raised again once
     a second until the body ends, and a body that ends normally after a signal still counts as interrupted.
     """
     received: list[int] = []

@@ -76,9 +76,7 @@ def add_plugin_argument(parser: argparse._ActionsContainer) -> None:
 
 def format_help() -> str:
     """Returns the help of `--input_format`: the formats there are."""
-    return (
-        f"format of the log records: {', '.join(sorted(log_formats()))} (default: {AUTO}, told by their keys)"
-    )
+    return f"format of the log records: {', '.join(sorted(log_formats()))} (default: {AUTO}, by their keys)"
 
 
 def _add_paths(group: argparse._ArgumentGroup, name: str, text: str) -> None:

@@ -114,7 +114,7 @@ def _run(argv: Sequence[str]) -> int:
         return 0
     # gRPC logs closed connections to the terminal.
     os.environ.setdefault("GRPC_VERBOSITY", "ERROR")
-    # Modules and the graph live to the end: there is nothing to collect while they are created.
+    # Modules and the graph exist until the end: there is nothing to collect while they are created.
     gc.disable()
     try:
         from turnwise.pipeline.batch.run import run

@@ -71,7 +71,7 @@ def sides_of(directories: Sequence[str], versions: Sequence[str]) -> tuple[Compa
 def sides_of_runs(
     directories: Sequence[RunDirectory], versions: Sequence[str]
 ) -> tuple[ComparedSide, ComparedSide]:
-    """Does what `sides_of` does with runs that are open already."""
+    """Does what `sides_of` does with runs that are open already; raises as it does."""
     runs = [_read(directory) for directory in directories]
     own, other = runs[0], runs[-1]
     if versions:

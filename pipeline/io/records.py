@@ -151,10 +151,7 @@ def _is_json_lines(text: bytes) -> bool:
 
 
 def _is_json(text: bytes) -> bool:
-    try:
-        return isinstance(json.loads(text), dict)
-    except (ValueError, RecursionError):
-        return False
+    return isinstance(_value(text), dict)
 
 
 def _avro_records(path: str, file: Any) -> Iterator[Record]:

@@ -75,7 +75,7 @@ class _Written(NamedTuple):
 
 
 class FileSink:
-    """Files in one directory, on any filesystem that Beam knows.
+    """Files in one directory, on any filesystem that Beam supports.
 
     Large tables are written as shards under names of their own. When every table is complete, all files get
     their final names, so that what stands under a final name is always whole.

@@ -17,10 +17,11 @@ from turnwise.pipeline.store.conversations import (
     write_scores,
 )
 from turnwise.pipeline.store.engine import open_store, shared_store, try_store
-from turnwise.pipeline.store.failures import failure_columns, write_failures
+from turnwise.pipeline.store.failures import failure_columns
 from turnwise.pipeline.store.naming import LOCAL_APP, app_of_row, full_result
 from turnwise.pipeline.store.results import result_columns, write_results
 from turnwise.pipeline.store.run_rows import count_results_since, count_run_rows
+from turnwise.pipeline.store.tables import FAILURES, upsert
 from turnwise.pipeline.store.urls import StoreError
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.proto.scalars import timestamp_nanos
@@ -47,7 +48,7 @@ def _conversation(row: Any, app: str, nanos: int) -> JsonObject:
 
 
 def _write_failures(connection: Connection, rows: list[JsonObject], *_: object) -> None:
-    write_failures(connection, rows)
+    upsert(connection, FAILURES, rows)
 
 
 def _write_scores(connection: Connection, rows: list[JsonObject], *_: object) -> None:

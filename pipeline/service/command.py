@@ -46,7 +46,7 @@ def serve(options: ServeOptions) -> int:
     log_to_terminal("turnwise: %(message)s", LogRateLimit())
     store = open_store(options.store, create=True, read_only=options.read_only)
     service = Service(store, _user(), options.read_only)
-    # Loaded modules live to the end: to scan them in every collection would delay answers.
+    # Loaded modules exist until the end: to scan them in every collection would delay answers.
     gc.collect()
     gc.freeze()
     try:

@@ -1,11 +1,9 @@
-"""Writes failures of runs to a store."""
+"""Makes the columns of failures of runs in a store."""
 
 from hashlib import sha256
 
-from sqlalchemy import Connection
-
 from turnwise.pipeline.store.naming import marked, run_name
-from turnwise.pipeline.store.tables import FAILURES, key_text, upsert
+from turnwise.pipeline.store.tables import key_text
 from turnwise.schemas.jsonio import dump_json
 from turnwise.schemas.rows import FailureRow
 from turnwise.schemas.values import JsonObject
@@ -41,8 +39,3 @@ def failure_columns(row: FailureRow, app: str, nanos: int) -> JsonObject:
         "update_nanos": nanos,
         "content": dump_json(row).decode(),
     }
-
-
-def write_failures(connection: Connection, rows: list[JsonObject]) -> None:
-    """Writes rows of `failure_columns`; each replaces an earlier failure of the same name."""
-    upsert(connection, FAILURES, rows)

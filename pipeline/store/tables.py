@@ -1,22 +1,10 @@
-"""Defines the tables of a store; `migrations` creates them."""
+"""Names the tables and columns of a store; `migrations` creates them, with their indexes."""
 
 from collections.abc import Sequence
 from hashlib import sha256
 from typing import Any
 
-from sqlalchemy import (
-    DOUBLE_PRECISION,
-    BigInteger,
-    Column,
-    Connection,
-    ForeignKey,
-    Index,
-    Integer,
-    MetaData,
-    Table,
-    Text,
-    UniqueConstraint,
-)
+from sqlalchemy import DOUBLE_PRECISION, BigInteger, Column, Connection, MetaData, Table, Text
 from sqlalchemy.dialects import postgresql, sqlite
 
 from turnwise.schemas.values import JsonObject
@@ -25,138 +13,62 @@ METADATA = MetaData()
 # An index entry of PostgreSQL holds 2,700 bytes.
 _LONGEST_KEY = 200
 
-EVALUATIONS = Table(
+
+def _table(name: str, *, texts: str, numbers: str = "", fractions: str = "", key: str = "name") -> Table:
+    kinds: dict[str, Any] = dict.fromkeys(texts.split(), Text)
+    kinds |= dict.fromkeys(numbers.split(), BigInteger) | dict.fromkeys(fractions.split(), DOUBLE_PRECISION)
+    keys = key.split()
+    columns: list[Column[Any]] = [Column(each, kinds[each], primary_key=each in keys) for each in kinds]
+    return Table(name, METADATA, *columns)
+
+
+EVALUATIONS = _table(
     "evaluations",
-    METADATA,
-    Column("name", Text, primary_key=True),
-    Column("app", Text, nullable=False),
-    Column("display_name", Text, nullable=False),
-    Column("revision", Integer, nullable=False),
-    Column("etag", Text, nullable=False),
-    Column("create_nanos", BigInteger, nullable=False),
-    Column("created_by", Text, nullable=False),
-    Column("update_nanos", BigInteger, nullable=False),
-    Column("last_updated_by", Text, nullable=False),
-    Column("content", Text, nullable=False),
-    UniqueConstraint("app", "display_name", name="evaluations_by_display_name"),
-    Index("evaluations_by_update", "app", "update_nanos", "name"),
+    texts="name app display_name etag created_by last_updated_by content",
+    numbers="revision create_nanos update_nanos",
 )
 """Evaluations. `content` holds the fields that users write, as JSON; times are nanoseconds since 1970."""
 
-TAGS = Table(
-    "evaluation_tags",
-    METADATA,
-    Column("evaluation", Text, ForeignKey("evaluations.name"), primary_key=True),
-    Column("tag", Text, primary_key=True),
-)
+TAGS = _table("evaluation_tags", texts="evaluation tag", key="evaluation tag")
 
-HISTORY = Table(
+HISTORY = _table(
     "evaluation_history",
-    METADATA,
-    Column("evaluation", Text, primary_key=True),
-    Column("revision", Integer, primary_key=True),
-    Column("etag", Text, nullable=False),
-    Column("nanos", BigInteger, nullable=False),
-    Column("actor", Text, nullable=False),
-    Column("update_mask", Text),
-    Column("content", Text, nullable=False),
+    texts="evaluation etag actor update_mask content",
+    numbers="revision nanos",
+    key="evaluation revision",
 )
 """All revisions of all evaluations. Append-only, enforced by triggers."""
 
-RESULTS = Table(
+RESULTS = _table(
     "results",
-    METADATA,
-    Column("name", Text, primary_key=True),
-    Column("app", Text, nullable=False),
-    Column("evaluation", Text, nullable=False),
-    Column("display_name", Text, nullable=False),
-    Column("app_version", Text, nullable=False),
-    Column("version_id", Text, nullable=False),
-    Column("app_version_display_name", Text, nullable=False),
-    Column("evaluation_status", Text, nullable=False),
-    Column("execution_state", Text, nullable=False),
-    Column("evaluation_run", Text, nullable=False),
-    Column("initiated_by", Text, nullable=False),
-    Column("conversation_id", Text, nullable=False),
-    Column("create_nanos", BigInteger, nullable=False),
-    Column("update_nanos", BigInteger, nullable=False),
-    Column("stamp", BigInteger, nullable=False),
-    Column("parts", Text, nullable=False),
-    Column("content", Text, nullable=False),
-    Index("results_by_creation", "evaluation", "create_nanos", "name"),
-    Index("results_by_update", "evaluation", "update_nanos", "name"),
-    Index("results_of_app_by_update", "app", "update_nanos", "name"),
-    Index("results_by_version", "app", "version_id", "evaluation", "evaluation_status"),
-    Index("results_by_stamp", "app", "evaluation", "stamp"),
+    texts="name app evaluation display_name app_version version_id app_version_display_name "
+    "evaluation_status execution_state evaluation_run initiated_by conversation_id parts content",
+    numbers="create_nanos update_nanos stamp",
 )
 """Results. `parts` holds the contribution to AggregatedMetrics, `stamp` a random number per write."""
 
-FAILURES = Table(
+FAILURES = _table(
     "failures",
-    METADATA,
-    Column("name", Text, primary_key=True),
-    Column("app", Text, nullable=False),
-    Column("evaluation_run", Text, nullable=False),
-    Column("stage", Text, nullable=False),
-    Column("error_type", Text, nullable=False),
-    Column("conversation_id", Text, nullable=False),
-    Column("app_version", Text, nullable=False),
-    Column("criterion", Text, nullable=False),
-    Column("source", Text, nullable=False),
-    Column("update_nanos", BigInteger, nullable=False),
-    Column("content", Text, nullable=False),
-    Index("failures_by_update", "app", "update_nanos", "name"),
-    Index("failures_by_conversation", "app", "conversation_id"),
+    texts="name app evaluation_run stage error_type conversation_id app_version criterion source content",
+    numbers="update_nanos",
 )
 """Failures of reading, parsing, matching and scoring."""
 
-CONVERSATIONS = Table(
+CONVERSATIONS = _table(
     "conversations",
-    METADATA,
-    Column("name", Text, primary_key=True),
-    Column("app", Text, nullable=False),
-    Column("evaluation_run", Text, nullable=False),
-    Column("conversation_id", Text, nullable=False),
-    Column("eval_id", Text, nullable=False),
-    Column("version_id", Text, nullable=False),
-    Column("verdict", Text, nullable=False),
-    Column("harm", DOUBLE_PRECISION, nullable=False),
-    Column("harm_term", Text, nullable=False),
-    Column("cluster", Text, nullable=False),
-    Column("why", Text, nullable=False),
-    Column("event_time", Text, nullable=False),
-    Column("update_nanos", BigInteger, nullable=False),
-    Column("content", Text, nullable=False),
-    Index("conversations_by_harm", "app", "evaluation_run", "harm"),
-    Index("conversations_by_update", "app", "update_nanos"),
-    Index("conversations_by_conversation", "app", "conversation_id"),
+    texts="name app evaluation_run conversation_id eval_id version_id verdict harm_term cluster why "
+    "event_time content",
+    numbers="update_nanos",
+    fractions="harm",
 )
 """Conversations of runs. `content` holds the row, with the transcript; "": null."""
 
-SCORES = Table(
+SCORES = _table(
     "scores",
-    METADATA,
-    Column("name", Text, primary_key=True),
-    Column("app", Text, nullable=False),
-    Column("evaluation_run", Text, nullable=False),
-    Column("conversation", Text, nullable=False),
-    Column("score_id", Text, nullable=False),
-    Column("conversation_id", Text, nullable=False),
-    Column("eval_id", Text, nullable=False),
-    Column("version_id", Text, nullable=False),
-    Column("turn_index", BigInteger),
-    Column("criterion", Text, nullable=False),
-    Column("value", DOUBLE_PRECISION),
-    Column("outcome", Text),
-    Column("threshold", DOUBLE_PRECISION),
-    Column("label", Text),
-    Column("reason", Text),
-    Column("explanation", Text),
-    Column("event_time", Text),
-    Column("update_nanos", BigInteger, nullable=False),
-    Column("content", Text, nullable=False),
-    Index("scores_by_conversation", "conversation"),
-    Index("scores_by_criterion", "app", "evaluation_run", "criterion", "outcome"),
+    texts="name app evaluation_run conversation score_id conversation_id eval_id version_id criterion "
+    "outcome label reason explanation event_time content",
+    numbers="turn_index update_nanos",
+    fractions="value threshold",
 )
 """Scores of conversations (`conversation`: its name). `content` holds details, judge and tags as JSON."""
 

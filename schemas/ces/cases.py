@@ -53,7 +53,7 @@ class Evaluation(Message):
     invalid: Bool = False
     """It refers to a deleted tool, toolset or agent."""
     last_ten_results: Repeated[EvaluationResult] = Field(default_factory=list)
-    """Filled only when the request asks for them."""
+    """Filled only if requested."""
     evaluation_metrics_threshold_override: EvaluationMetricsThresholds | None = None
     evaluation_metrics_config_override: EvaluationMetricsConfig | None = None
 

@@ -14,7 +14,7 @@ _PARENT = "turnwise.schemas.extension.plugin_files"
 
 
 def is_file(plugin: str) -> bool:
-    """Tells whether a plugin is named as a file, not as a module."""
+    """Returns whether a plugin is named as a file, not as a module."""
     return plugin.endswith(".py") or os.sep in plugin
 
 

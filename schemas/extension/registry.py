@@ -49,7 +49,7 @@ class Registry(Mapping[str, T], Generic[T]):
         group: Entry point group in which installed packages name their implementations.
         package: The package whose modules hold the built-in implementations.
         fault: Returns what is wrong with an object that is to be added; None: nothing.
-        is_left_out: Tells whether an object of a plugin is wrong if it is not added.
+        is_left_out: Returns whether an object of a plugin is wrong if it is not added.
 
     Attributes:
         changes: Number of implementations that were added or replaced.
@@ -158,7 +158,7 @@ def _name_fault(item: object) -> str | None:
 
 
 def _replaces(new: object, known: object) -> bool:
-    """Tells whether a definition is executed again: in a notebook, or in a module that is reloaded."""
+    """Returns whether a definition is executed again: in a notebook, or in a module that is reloaded."""
     again = {"__main__", *getattr(importlib, "_RELOADING", ())}
     is_same = getattr(new, "__qualname__", None) == getattr(known, "__qualname__", None)
     return is_same and bool(_modules(new) & _modules(known) & again)

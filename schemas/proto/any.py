@@ -58,7 +58,7 @@ def _read_content(name: str, value: JsonObject, info: ValidationInfo) -> JsonObj
     if name in _VALUES:
         adapter = _VALUES[name]
         if value.keys() != {"@type", "value"}:
-            raise ValueError(f'"@type" and "value" are wanted for a {name}')
+            raise ValueError(f'"@type" and "value" are needed for a {name}')
         return {"value": adapter.dump_python(adapter.validate_python(value["value"], context=info.context))}
     if name not in MESSAGE_TYPES:
         # Seldom needed, and 0.1 s of work: a module per part of the domain.

@@ -53,7 +53,10 @@ def _reader(read: Callable[[JsonValue, bool], T]) -> PlainValidator:
 
 
 def _read_int(bits: int) -> PlainValidator:
-    return _reader(lambda value, lenient: scalars.read_int(value, bits, lenient))
+    def validate(value: JsonValue, info: ValidationInfo) -> int:
+        return scalars.read_int(value, bits, _is_lenient(info))
+
+    return PlainValidator(validate)
 
 
 def _read_struct(value: JsonValue, info: ValidationInfo) -> JsonObject:

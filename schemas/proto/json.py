@@ -178,11 +178,11 @@ def _one_line(error: object) -> str:
 
 
 _COMPLAINTS = {
-    "bool_type": "true or false is wanted",
+    "bool_type": "true or false is needed",
     "dict_type": "a map must be a JSON object",
     "extra_forbidden": "no such field",
     "list_type": "a repeated field must be a JSON array",
-    "string_type": "a string is wanted",
+    "string_type": "a string is needed",
     "string_unicode": "an unpaired surrogate",
 }
 

@@ -50,6 +50,11 @@ class Mark(NamedTuple):
         }
 
 
+def was_skipped(turn: Turn) -> bool:
+    """Returns whether an answer engine gave a refusal in place of an answer."""
+    return turn.grounded is not None and bool(turn.grounded.skipped_reasons)
+
+
 def mark(text: Utf8Text, logged: Citation | GroundedClaim, references: int) -> Mark:
     """Resolves a citation or claim of an answer with `references` references."""
     names = dict.fromkeys(logged.sources)

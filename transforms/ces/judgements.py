@@ -108,7 +108,7 @@ class Judgements:
         return outcomes
 
     def why(self, name: str, indices: Iterable[int] = ()) -> str:
-        """Returns why something a criterion should have said is missing, in brackets; "" if nobody asked."""
+        """Returns why something a criterion should have said is missing, in brackets; "" without a judge."""
         scores = [self.of_turn(name, index) for index in indices] or [self.of_whole(name)]
         reasons = [score.reason for score in scores if score is not None and score.reason]
         return f" ({reasons[0]})" if reasons else ""

@@ -41,11 +41,11 @@ class TurnResult(msgspec.Struct):
     Attributes:
         pair: The golden and the recorded turn.
         replay: What was measured; None: nothing is expected of the turn.
-        outcomes: One per expectation, then what nobody expected; judgements included.
+        outcomes: One per expectation, then unexpected observations; judgements included.
         similarity: A judge's score of the turn's answer, and its outcome.
         hallucination: A judge's or the engine's score, without a value where a judge gave none; None: the
             turn is not checked.
-        unmet: Which expectations of a failed case were not met, in words; "": none, or it is not told.
+        unmet: Which expectations of a failed case were not met, in words; "": none, or not stated.
     """
 
     pair: TurnPair

@@ -117,7 +117,7 @@ def scenario_verdict(sample: Sample, judgements: Judgements = UNJUDGED) -> Verdi
     reasons = []
     if _is_open(outcomes):
         reasons.append("expectations need a judge" + judgements.why(ScenarioExpectations.name))
-    if sample.eval_case and _wants_goal(sample.eval_case) and (goal is None or goal.outcome is None):
+    if sample.eval_case and _has_goal(sample.eval_case) and (goal is None or goal.outcome is None):
         reasons.append("the user goal needs a judge" + judgements.why(UserGoalSatisfaction.name))
     reasons += _open_statements(sample, judgements)
     unchecked = [index for index, verdict in justified.items() if verdict is None]
@@ -132,7 +132,7 @@ def scenario_verdict(sample: Sample, judgements: Judgements = UNJUDGED) -> Verdi
     return Verdict(None, ("the scenario checks nothing",))
 
 
-def _wants_goal(case: EvalCase) -> bool:
+def _has_goal(case: EvalCase) -> bool:
     return case.user_goal_enabled and case.user_goal != "IGNORED"
 
 

@@ -44,7 +44,7 @@ def _fault(kind: object) -> str | None:
 
 
 def _is_left_out(kind: object) -> bool:
-    """Tells whether it is a criterion, complete, and no base class of another one."""
+    """Returns whether it is a criterion, complete, and no base class of another one."""
     if not (isinstance(kind, type) and issubclass(kind, MeasuredCriterion | JudgedCriterion)):
         return False
     return not _missing(kind) and not kind.__subclasses__()

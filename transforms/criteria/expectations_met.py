@@ -123,12 +123,12 @@ def _explanation(outcomes: Sequence[ExpectationOutcome], met: int) -> str:
 
 def not_met(outcomes: Sequence[ExpectationOutcome]) -> str:
     """Returns the expected and observed values of failed expectations; "" if none failed."""
-    failed = [_told(o, o.expectation) for o in outcomes if o.outcome == "FAIL" and o.expectation]
+    failed = [_unmet_text(o, o.expectation) for o in outcomes if o.outcome == "FAIL" and o.expectation]
     more = f"; and {len(failed) - _MOST_TOLD} more" if len(failed) > _MOST_TOLD else ""
     return f"Not met: {'; '.join(failed[:_MOST_TOLD])}{more}." if failed else ""
 
 
-def _told(outcome: ExpectationOutcome, expectation: Expectation) -> str:
+def _unmet_text(outcome: ExpectationOutcome, expectation: Expectation) -> str:
     wanted, observed = _wanted(expectation), _observed(outcome)
     if expectation.kind == "agent_response":
         observed_text = f"said instead: “{observed}”" if observed else "the agent said nothing"

@@ -1,6 +1,7 @@
 """Checks what the methods of criteria return, and decides it by the thresholds."""
 
 from collections.abc import Sequence
+from functools import cache
 from inspect import isawaitable, iscoroutine
 from math import isclose, isfinite
 from numbers import Real
@@ -10,15 +11,13 @@ from pydantic_core import from_json, to_json
 
 from turnwise.schemas.score import Outcome, Score
 from turnwise.schemas.values import JsonObject, short_repr
-from turnwise.transforms.criteria.base import Criterion, JudgedCriterion
+from turnwise.transforms.criteria.base import Criterion
 from turnwise.transforms.criteria.reasons import why_overall, why_unpaired
-from turnwise.transforms.judging.prompts.statements import UNREAD, unread_reason
 from turnwise.transforms.matching.sample import Sample, TurnPair
 
 NO_REASON = "the criterion gave no value and no reason"
 _ROUNDING = 1e-9
 _SHOWN = 40
-_BUILT_IN = "turnwise.transforms.criteria."
 
 
 def turn_scores(criterion: Criterion, sample: Sample, pair: TurnPair, found: object) -> Sequence[Score]:
@@ -53,8 +52,6 @@ def overall_score(criterion: Criterion, sample: Sample, turns: Sequence[tuple[in
 
 def decide_score(criterion: Criterion, sample: Sample, pair: TurnPair | None, score: Score) -> None:
     """Checks a score and sets its outcome; one that fails says why, and what is wrong with its turn."""
-    if isinstance(criterion, JudgedCriterion):
-        _withhold_unread(criterion, score)
     check_score(criterion, score)
     criterion.gated(score)
     if score.outcome == "FAIL":
@@ -62,15 +59,6 @@ def decide_score(criterion: Criterion, sample: Sample, pair: TurnPair | None, sc
             score.explanation = " ".join(filter(None, (why_unpaired(pair), score.explanation)))
         elif score.explanation is None:
             score.explanation = criterion.why_failed(sample, pair, score)
-
-
-def _withhold_unread(criterion: JudgedCriterion, score: Score) -> None:
-    """Takes the value of a score whose judge did not read all that it judged, unless it is the worst."""
-    unread = score.details.get(UNREAD) if isinstance(score.details, dict) else None
-    is_worst = criterion.scale is not None and score.value == criterion.scale[0]
-    if isinstance(unread, int) and score.value is not None and not is_worst:
-        score.value, score.outcome, score.threshold = None, None, None
-        score.reason = unread_reason(unread)
 
 
 def _listed(found: object) -> Sequence[Score]:
@@ -119,12 +107,17 @@ def check_score(criterion: Criterion, score: Score) -> None:
         ValueError: The value is outside the criterion's scale, or the outcome is impossible.
     """
     value, scale = score.value, criterion.scale
-    if score.details is not None and not criterion.__class__.__module__.startswith(_BUILT_IN):
+    if score.details is not None and not _is_built_in(type(criterion)):
         score.details = _json_object(score.details)
     if value.__class__ is not float or score.outcome is not None:
         value = _complete(score)
     if value is not None and scale is not None and not scale[0] <= value <= scale[1]:
         _check_outside(criterion, value, scale)
+
+
+@cache
+def _is_built_in(kind: type[Criterion]) -> bool:
+    return kind.__module__.startswith("turnwise.transforms.criteria.")
 
 
 def _json_object(details: object) -> JsonObject:

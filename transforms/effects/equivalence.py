@@ -8,8 +8,7 @@ from functools import lru_cache
 from typing import NamedTuple
 from unicodedata import normalize
 
-from pydantic_core import from_json
-
+from turnwise.schemas.jsonio import json_structure
 from turnwise.schemas.values import JsonObject, JsonValue
 from turnwise.transforms.matching.assignment import count_matches, equal_matches
 from turnwise.transforms.text.dates import DateReading, epoch_date, read_dates, same_date
@@ -141,13 +140,8 @@ def _key_of_text(text: str) -> Hashable:
 
 def _structure(value: JsonValue) -> JsonValue:
     """Returns the object or list that a text spells, and any other value as it is."""
-    if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
-        try:
-            decoded = from_json(value)
-        except ValueError:
-            return value
-        return decoded if isinstance(decoded, dict | list) else value
-    return value
+    found = json_structure(value) if isinstance(value, str) else None
+    return value if found is None else found
 
 
 def _scalars_equivalent(left: JsonValue, right: JsonValue) -> bool:

@@ -3,9 +3,8 @@
 import re
 from functools import lru_cache
 
-from pydantic_core import from_json
-
 from turnwise.schemas.conversation import ToolResponse
+from turnwise.schemas.jsonio import json_structure
 from turnwise.schemas.values import JsonObject, JsonValue
 from turnwise.transforms.effects.inferred import words_of
 
@@ -75,7 +74,7 @@ def changed_nothing(response: ToolResponse | None) -> bool:
 
 def _says_failure(answer: JsonValue, depth: int, denies: bool) -> bool:
     if isinstance(answer, str):
-        decoded = _decoded(answer)
+        decoded = json_structure(answer)
         if decoded is None:
             return _text_says_failure(answer, denies)
         return _says_failure(decoded, depth, denies)
@@ -87,17 +86,6 @@ def _says_failure(answer: JsonValue, depth: int, denies: bool) -> bool:
             for part in answer[:_MOST_PARTS]
         )
     return False
-
-
-def _decoded(text: str) -> JsonObject | list[JsonValue] | None:
-    """Returns the object or list of a JSON text; None: it is plain text."""
-    if text.lstrip()[:1] not in ("{", "["):
-        return None
-    try:
-        value = from_json(text)
-    except ValueError:
-        return None
-    return value if isinstance(value, dict | list) else None
 
 
 def _text_says_failure(text: str, denies: bool) -> bool:

@@ -111,7 +111,7 @@ def called_tool(call: ToolCall) -> str:
     name = call.name or ""
     if not calls_tools(name):
         return name
-    named = (v for key, v in (call.args or {}).items() if _speaks_of_a_tool(key) and _is_name(v))
+    named = (v for key, v in (call.args or {}).items() if _is_tool_parameter(key) and _is_name(v))
     return next(named, name)
 
 
@@ -122,7 +122,7 @@ def calls_tools(name: str) -> bool:
     return len(words) > 1 and words[0] in _CALLING and words[-1] in _TOOL_WORDS
 
 
-def _speaks_of_a_tool(parameter: str) -> bool:
+def _is_tool_parameter(parameter: str) -> bool:
     words = words_of(parameter)
     return bool(words) and (words == ["name"] or words[-1] in _TOOL_WORDS or _names_a_tool(words))
 

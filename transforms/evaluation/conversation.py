@@ -47,7 +47,7 @@ def evaluate_sample(
 
 
 def decide(scored: ScoredConversation, run: RunInfo) -> EvaluatedConversation:
-    """Decides a scored conversation, and tells which slices it belongs to."""
+    """Decides a scored conversation, and determines its slices."""
     sample = scored.sample
     if run.slices and (sample.tags or sample.has_answers or sample.conversation.language):
         scored.slices = slices_of(sample, run.slices)

@@ -49,7 +49,7 @@ class EventReader:
     Attributes:
         place: Returns the conversation's id and the 0-based turn index (-1: unknown); raises ValueError.
         join: Joins the id and the events of a conversation, given in order; raises ValueError.
-        is_end: Tells whether an event says that its conversation ended.
+        is_end: Returns whether an event says that its conversation ended.
         own_id: Returns the event's id; None: equal records are the same event. `event_id` goes before it.
         is_checked: Whether the types of what `join` returns need no check.
 
@@ -70,7 +70,7 @@ class EventReader:
 
 @dataclass(frozen=True, kw_only=True)
 class Format:
-    """An input format: everything that turnwise needs to tell and read its records.
+    """An input format: everything that is needed to recognise and read its records.
 
     Add one with `register_format`, in a module that an entry point of the group `turnwise.formats` or
     `--plugin` names. It has at least one of `read_log`, `read_cases` and `events`.
@@ -78,18 +78,18 @@ class Format:
     Attributes:
         name: Its name for `--input_format`.
         help: What it is, in one line.
-        recognises: Tells by keys that only this format has whether a JSON object is such a record.
+        recognises: Returns whether a JSON object is such a record, by keys that only this format has.
         read_log: Returns the conversations of a parsed record, an error in place of one that is bad; raises
             ValueError.
         read_cases: Returns the eval cases of a parsed record in the same way.
         events: How its records are joined, if they are events of conversations.
         time_keys: Top-level keys that hold the time of a record, before those that all formats share
             (`timestamp`, `event_time`, ...).
-        is_list: Tells by its first object whether a JSON array is one record as a whole.
+        is_list: Returns whether a JSON array is one record as a whole, by its first object.
         has_rubrics: Whether its records may bring rubrics along.
         rank: Formats of a low rank are asked first; those that are added have 0.
-        recognises_last: Tells a record that no format recognises.
-        looks_right: Tells before parsing whether `read_text` is to be tried.
+        recognises_last: Recognises a record that no other format does.
+        looks_right: Returns, before parsing, whether `read_text` is to be tried.
         read_text: Reads a record's text without general parsing; what it returns needs no check.
         is_in_text: Whether a record may be a JSON text inside a JSON text.
 

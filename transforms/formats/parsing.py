@@ -107,7 +107,7 @@ def distinct_case(
 ) -> tuple[EvalCase | None, list[Failure]]:
     """Returns the case of entries with one key, and the failures of those that do not count.
 
-    Of equal ones the first counts. Of ones that differ none does: nobody can tell which is meant.
+    Of equal ones the first counts. Of ones that differ none does: which is meant is unknown.
     """
     found = sorted(entries, key=lambda entry: entry[0][:2])
     first, case = found[0]

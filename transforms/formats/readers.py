@@ -8,6 +8,7 @@ from pydantic_core import from_json
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.config import CesConfig, DiscoveryEngineConfig
 from turnwise.schemas.conversation import Conversation
+from turnwise.schemas.jsonio import json_structure
 from turnwise.schemas.record import Record
 from turnwise.schemas.values import JsonValue
 from turnwise.transforms.formats.base import (
@@ -74,10 +75,7 @@ def _decoded(value: JsonValue) -> JsonValue:
     """Returns what a JSON text inside a JSON text holds, as older result files of google-adk do."""
     if not isinstance(value, str):
         return value
-    try:
-        inner = from_json(value)
-    except ValueError:
-        return value
+    inner = json_structure(value)
     is_known = isinstance(inner, dict) and any(
         each.is_in_text and each.recognises(inner) for each in FORMATS.values()
     )

@@ -3,8 +3,7 @@
 from collections.abc import Iterable, Iterator
 from typing import get_args
 
-from pydantic_core import from_json
-
+from turnwise.schemas.jsonio import json_structure
 from turnwise.schemas.tools import Effect, ToolDeclaration
 from turnwise.schemas.values import JsonObject, JsonValue
 
@@ -153,10 +152,7 @@ def _ces_tool(tool: JsonObject, kind: str) -> Iterator[ToolDeclaration]:
 
 
 def _decoded(text: JsonValue) -> JsonObject:
-    try:
-        value = from_json(text) if isinstance(text, str) else text
-    except ValueError:
-        return {}
+    value = json_structure(text) if isinstance(text, str) else text
     return value if isinstance(value, dict) else {}
 
 

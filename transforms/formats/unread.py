@@ -184,7 +184,7 @@ def check_calls(turns: Iterable[Turn]) -> None:
     """
     earlier: set[str | None] = set()
     for turn in turns:
-        if any(text and spells_calls(text) for text in (turn.user, turn.agent, *turn.agent_messages)):
+        if any(map(spells_calls, filter(None, (turn.user, turn.agent, *turn.agent_messages)))):
             gaps(UNREAD, [_SPELT], words=False).add_to(turn)
         calls = turn.tool_calls
         if calls or turn.tool_responses:

@@ -18,7 +18,7 @@ T = TypeVar("T")
 def run_loop(loop: asyncio.AbstractEventLoop) -> None:
     """Runs an event loop until it is stopped, also where a task raises SystemExit or KeyboardInterrupt.
 
-    Such an error leaves `run_forever`; whoever waits for the task gets it, too, once the loop goes on.
+    Such an error leaves `run_forever`; a waiting caller receives it, too, once the loop continues.
     """
     while True:
         try:

@@ -11,7 +11,7 @@ from turnwise.transforms.text.words import Word, dates_in_words, read_words, sta
 _BLOCK = 24
 WINDOW = 2 * _BLOCK
 """Number of words in a window."""
-_LONGEST_REMEMBERED = 16_384
+_LONGEST_CACHED = 16_384
 _SENTENCE_END = re.compile(r"[.!?](?=\s)|[。！？؟।\n;{}]")
 
 
@@ -107,7 +107,7 @@ class _Piece:
         return self._starts
 
 
-_remembered_piece = lru_cache(maxsize=64)(_Piece)
+_cached_piece = lru_cache(maxsize=64)(_Piece)
 
 
 class Evidence:
@@ -119,9 +119,7 @@ class Evidence:
 
     def __init__(self, pieces: Iterable[str]) -> None:
         texts = sorted(set(pieces))
-        self._pieces = [
-            (_remembered_piece if len(text) <= _LONGEST_REMEMBERED else _Piece)(text) for text in texts
-        ]
+        self._pieces = [(_cached_piece if len(text) <= _LONGEST_CACHED else _Piece)(text) for text in texts]
         self.keys: set[str] = set().union(*[piece.keys for piece in self._pieces])
 
     def look_up(self, content: Mapping[str, float]) -> tuple[EvidenceSpan | None, float]:

@@ -151,7 +151,7 @@ def value_matches(expected: JsonValue, actual: JsonValue) -> bool | None:
         actual: The observed value.
 
     Returns:
-        Whether they match; None if only a judge can tell (a `semantic` directive whose wording differs).
+        Whether they match; None if only a judge can decide (a `semantic` directive whose wording differs).
     """
     if not is_directive(expected):
         return same_value(expected, actual)
@@ -176,7 +176,7 @@ def arguments_match(
     Python's `==` on JSON values: `1 == 1.0 == True`, absent equals null, absent differs from empty.
 
     Returns:
-        Whether they match; None if only a judge can tell.
+        Whether they match; None if only a judge can decide.
     """
     if expected == actual:
         return True

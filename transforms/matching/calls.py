@@ -11,7 +11,7 @@ _MOST_PAIRS = 40_000
 
 
 def tool_identity(call: ToolCall | ToolResponse) -> str:
-    """Returns what tells one tool from another: its resource name, or else its name."""
+    """Returns what identifies a tool: its resource name, or else its name."""
     return call.resource or call.name or ""
 
 
@@ -48,7 +48,7 @@ def equal_calls(expected: Sequence[ToolCall], actual: Sequence[ToolCall]) -> boo
 
 
 def _places(calls: Sequence[ToolCall], has_resources: bool) -> dict[str | None, list[int]]:
-    """Returns the places of the calls by their name; all together where a name does not tell tools apart."""
+    """Returns the places of the calls by their name; all together where a name does not identify a tool."""
     places: dict[str | None, list[int]] = {}
     for place, call in enumerate(calls):
         places.setdefault(None if has_resources else call.name, []).append(place)

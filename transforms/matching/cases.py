@@ -43,7 +43,7 @@ def inline_case(conversation: Conversation) -> EvalCase | None:
 
 
 class CaseIndex:
-    """Eval cases by id, and by the last segment of a resource name; their sets tell equal ids apart."""
+    """Eval cases by id, and by the last segment of a resource name; their sets distinguish equal ids."""
 
     def __init__(self, cases: Sequence[EvalCase] | None) -> None:
         """Indexes the cases; None: none were given."""
@@ -123,7 +123,7 @@ def _short(name: str) -> str:
 
 
 def _set_of(case: EvalCase) -> str:
-    """Returns the set of a case: the one that it states, or the app that its resource name lies in."""
+    """Returns the set of a case: the one that it states, or the app of its resource name."""
     app, is_resource, _ = case.eval_id.rpartition("/evaluations/")
     return case.eval_set_id or (app if is_resource else "")
 

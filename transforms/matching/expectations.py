@@ -57,8 +57,8 @@ class TurnChecker:
         """Pairs the calls of the turn with the expected ones."""
         self.case, self.turn, self.state = case, turn, state
         self.counted = [e.tool_call for e in expectations if e.tool_call is not None and not e.skip]
-        self.has_skipped = any(e.skip for e in expectations)
-        self.are_met = not self.has_skipped and equal_calls(self.counted, turn.tool_calls)
+        has_skipped = any([e.skip for e in expectations])
+        self.are_met = not has_skipped and equal_calls(self.counted, turn.tool_calls)
         self.partners = [*range(len(self.counted))] if self.are_met else _pair(expectations, turn.tool_calls)
         self._next_partner = iter(self.partners)
         self.responses = list(turn.tool_responses)
@@ -190,11 +190,6 @@ def turn_texts(turn: Turn) -> list[str]:
     return list(turn.agent_messages) or ([turn.agent] if turn.agent else [])
 
 
-def was_skipped(turn: Turn) -> bool:
-    """Returns whether an answer engine gave a refusal in place of an answer."""
-    return turn.grounded is not None and bool(turn.grounded.skipped_reasons)
-
-
 def same_agent(left: str, right: str) -> bool:
     """Compares two agents by resource name, or by short name where one side has only that."""
     if "/" in left and "/" in right:
@@ -214,7 +209,7 @@ class TurnReplay(msgspec.Struct):
     """Everything about a golden turn that needs no judge.
 
     Attributes:
-        outcomes: One per expectation in order, then the observations that nobody expected.
+        outcomes: One per expectation in order, then unexpected observations.
         tool_score: Share of the expected tools that were called, 0..1; None: none is expected.
         ordered_score: Share called in the expected order, 0..1; None: none is expected.
         tool_outcome: `tool_score` against its gate; None: no score, the check is switched off, or calls may
@@ -253,15 +248,17 @@ def replay_turn(case: EvalCase, expected: ExpectedTurn, actual: Turn | None, sta
     """
     turn, expectations = actual or _NO_TURN, turn_expectations(expected)
     checker = TurnChecker(case, expectations, turn, state)
-    replay = TurnReplay([checker.check(expectation) for expectation in expectations])
+    replay = TurnReplay(list(map(checker.check, expectations)))
     replay.outcomes += _unexpected(case, expected, expectations, checker)
     if counted := checker.counted:
-        called = sum(
-            o.observed_as == "tool_call" and o.outcome != "SKIPPED"
-            for o in replay.outcomes[: len(expectations)]
-        )
-        replay.tool_score = called / len(counted)
-        replay.ordered_score = 1.0 if checker.are_met else ordered_share(counted, turn.tool_calls)
+        replay.tool_score = replay.ordered_score = 1.0
+        if not checker.are_met:
+            called = sum(
+                o.observed_as == "tool_call" and o.outcome != "SKIPPED"
+                for o in replay.outcomes[: len(expectations)]
+            )
+            replay.tool_score = called / len(counted)
+            replay.ordered_score = ordered_share(counted, turn.tool_calls)
         replay.is_partial = turn.unknown_calls is not None
         if not replay.is_partial:
             replay.tool_outcome = tool_outcome(case, expected, replay.tool_score)
@@ -295,6 +292,6 @@ def _unexpected(
         if not any(e.kind == "agent_response" for e in expectations):
             spoken: Outcome = "FAIL" if case.thresholds.unexpected_response == "FAIL" else "SKIPPED"
             found += [ExpectationOutcome(None, spoken, text, "text") for text in checker.texts]
-    return found + [
-        ExpectationOutcome(None, "SKIPPED", payload, "payload") for payload in checker.turn.payloads
-    ]
+    for payload in checker.turn.payloads:
+        found.append(ExpectationOutcome(None, "SKIPPED", payload, "payload"))
+    return found

@@ -13,9 +13,8 @@ from turnwise.transforms.matching.responses import pair_responses
 def scenario_outcomes(case: EvalCase, conversation: Conversation) -> list[ExpectationOutcome]:
     """Returns what became of every scenario expectation, in order.
 
-    A tool expectation wants a call with the given parameters anywhere. An agent response is met by its text
-    inside something the agent said; in other words it is left undecided. Calls that nobody expected do not
-    matter.
+    A tool expectation is met by a call with the given parameters anywhere. An agent response is met by its
+    text inside a message of the agent; in other words it is left undecided. Unexpected calls do not count.
     """
     made = [call for turn in conversation.turns for call in turn.tool_calls]
     wanted = [e.tool_call for e in case.expectations if e.tool_call is not None]

@@ -1,4 +1,4 @@
-"""Slices: what the metrics of an app version are told apart by."""
+"""Slices: what divides the metrics of an app version."""
 
 from collections.abc import Iterable, Sequence
 

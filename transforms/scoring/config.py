@@ -127,7 +127,7 @@ def _first_problem(error: ValidationError, model: type[BaseModel]) -> str:
 
 
 def _fields_at(model: type[BaseModel], path: Sequence[int | str]) -> list[str]:
-    """Returns the fields that there are at a place of a model; none where that cannot be told."""
+    """Returns the fields that there are at a place of a model; none where that is unknown."""
     choices = [model]
     for step in path:
         field = model.model_fields.get(snake_case(step)) if isinstance(step, str) else None

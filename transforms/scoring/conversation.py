@@ -18,6 +18,7 @@ from turnwise.transforms.criteria.returned import (
 )
 from turnwise.transforms.judging.ask import Ask
 from turnwise.transforms.judging.backends.base import AuthenticationError
+from turnwise.transforms.judging.prompts.statements import UNREAD, unread_reason
 from turnwise.transforms.matching.ending import broke_off, end_text
 from turnwise.transforms.matching.sample import Sample, TurnPair
 from turnwise.transforms.scoring.findings import record_findings
@@ -32,7 +33,7 @@ class CriterionScores:
     Attributes:
         criterion: The criterion.
         turns: (turn index, score), in order.
-        overall: The conversation's own score: of the whole where the case speaks of the whole, else the
+        overall: The conversation's own score: of the whole where the case states it for the whole, else the
             turns summed up; None: nothing was applicable.
         errors: Turns (None: the whole) at which it raised.
     """
@@ -158,18 +159,29 @@ async def _judge(
 
 async def _judge_turn(criterion: JudgedCriterion, sample: Sample, pair: TurnPair, ask: Ask) -> Score | None:
     gap = turn_gap(criterion, sample, pair)
-    if gap is None:
-        return await awaited_score("judge", criterion.judge(sample, pair, ask))
-    score = await awaited_score("judge", criterion.judge(sample, pair, NotAsked(gap)))
-    return withheld(score, gap, keeps_details=True) if score else None
+    judging = criterion.judge(sample, pair, NotAsked(gap) if gap else ask)
+    return _known_judged(criterion, await awaited_score("judge", judging), gap)
 
 
 async def _judge_whole(criterion: JudgedCriterion, sample: Sample, ask: Ask) -> Score | None:
     gap = conversation_gap(criterion, sample)
-    if gap is None:
-        return await awaited_score("judge_conversation", criterion.judge_conversation(sample, ask))
-    score = await awaited_score("judge_conversation", criterion.judge_conversation(sample, NotAsked(gap)))
-    return withheld(score, gap, keeps_details=True) if score else None
+    judging = criterion.judge_conversation(sample, NotAsked(gap) if gap else ask)
+    return _known_judged(criterion, await awaited_score("judge_conversation", judging), gap)
+
+
+def _known_judged(criterion: JudgedCriterion, score: Score | None, gap: str | None) -> Score | None:
+    """Returns a score without its value where the log has a gap, or the judge did not read everything.
+
+    The worst value stays although something was not read.
+    """
+    if score is None or gap:
+        return withheld(score, gap, keeps_details=True) if score and gap else None
+    unread = score.details.get(UNREAD) if isinstance(score.details, dict) else None
+    is_worst = criterion.scale is not None and score.value == criterion.scale[0]
+    if isinstance(unread, int) and score.value is not None and not is_worst:
+        score.value, score.outcome, score.threshold = None, None, None
+        score.reason = unread_reason(unread)
+    return score
 
 
 async def _caught(question: Coroutine[Any, Any, Score | None]) -> Score | SystemExit | None:

@@ -49,7 +49,7 @@ class Selection:
         return tuple(criterion for each in self.by_dialect.values() for criterion in each)
 
     def of(self, sample: Sample) -> Judged:
-        """Returns the judged criteria of a conversation, told by a hash of its id: the same in every run."""
+        """Returns the judged criteria of a conversation, by a hash of its id: the same in every run."""
         case = sample.eval_case
         candidates = self.judged + (self.by_dialect.get(case.dialect, ()) if case is not None else ())
         if not candidates:

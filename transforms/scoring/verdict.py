@@ -73,7 +73,8 @@ def _why_unanswered(pair: TurnPair) -> str:
 
 def criteria_verdict(scores: Sequence[CriterionScores]) -> Verdict:
     """FAIL if a gate was missed; PASS if all that apply were scored and passed; else undecided."""
-    outcomes, reasons = set[Outcome | None](), list[str]()
+    outcomes: set[Outcome | None] = set()
+    reasons: list[str] = []
     for result in scores:
         if result.criterion.threshold is None:
             continue

@@ -37,7 +37,7 @@ def evaluate_rule(
     Args:
         rule: The rule.
         window: The window's sums.
-        baseline: The sums of the windows before it that the rule's `drop` asks for; None: there are none.
+        baseline: The sums of the windows before it that the rule's `drop` needs; None: there are none.
         number: Position of the window among all windows of its app version, from 1.
     """
     if not fnmatchcase(window.app_version, rule.app_version):

@@ -61,19 +61,19 @@ class SumsChange(NamedTuple):
 def revise(known: Counted | None, new: Contribution) -> tuple[Counted, list[SumsChange]]:
     """Returns the new state of a conversation after a contribution, and the changes of the sums."""
     if known is None:
-        return _remembered(new), [_change(new)]
+        return _counted(new), [_change(new)]
     if new.revision < known.revision or _is_same(known, new):
         return known, []
     taking_back = SumsChange(-1, known.event_time, known.app_version, unpacked(known.statistics))
     new = new._replace(event_time=known.event_time)
-    return _remembered(new), [taking_back, _change(new)]
+    return _counted(new), [taking_back, _change(new)]
 
 
 def _is_same(known: Counted, other: Contribution) -> bool:
     return known.revision == other.revision and known.digest == other.digest
 
 
-def _remembered(found: Contribution) -> Counted:
+def _counted(found: Contribution) -> Counted:
     statistics = packed(found.statistics)
     return Counted(found.revision, found.digest, found.event_time, found.app_version, statistics)
 

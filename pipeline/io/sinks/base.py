@@ -31,7 +31,7 @@ class TableSink(Protocol):
     """Writes the tables of a run."""
 
     def write_table(self, rows: "PCollection[Any]", table: str, part: str = "") -> None:
-        """Adds the steps that write lists of rows; `part` tells several writers of one table apart."""
+        """Adds the steps that write lists of rows; `part` distinguishes several writers of one table."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,8 +126,8 @@ def services() -> str:
 
 def _addresses(kind: SinkKind) -> str:
     """Returns how the addresses of a service look: its help, or its schemes where its help names none."""
-    is_told = any(f"{scheme}:" in kind.help for scheme in kind.schemes)
-    return kind.help if is_told else ", ".join(f"{scheme}://..." for scheme in kind.schemes)
+    names_scheme = any(f"{scheme}:" in kind.help for scheme in kind.schemes)
+    return kind.help if names_scheme else ", ".join(f"{scheme}://..." for scheme in kind.schemes)
 
 
 def find_service(option: str, url: str) -> SinkKind:

@@ -47,7 +47,11 @@ class FileAlertSink:
         self._path, self._file, self._sink = path, AlertFile(path), sink
 
     def send(self, alerts: Sequence[Alert]) -> None:
-        """Sends the alerts that are not in the file, one at a time, and appends each."""
+        """Sends the alerts that are not in the file, one at a time, and appends each.
+
+        Raises:
+            AlertError: An alert could not be sent, or the file cannot be written.
+        """
         try:
             missing = self._file.missing(alerts)
             if self._sink is None:

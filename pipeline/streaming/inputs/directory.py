@@ -74,7 +74,7 @@ class DirectorySource(StreamSource):
             found, read = self._read(key, limit - len(items), now)
             items += found
             cost += read
-            if key not in self._files or not self._files[key].wants(now):
+            if key not in self._files or not self._files[key].is_readable(now):
                 self._waiting.discard(self._ready.popleft())
         return items
 
@@ -119,7 +119,7 @@ class DirectorySource(StreamSource):
         return file
 
     def _queue(self, key: _FileKey, now: float) -> None:
-        if key not in self._waiting and self._files[key].wants(now):
+        if key not in self._waiting and self._files[key].is_readable(now):
             self._ready.append(key)
             self._waiting.add(key)
 

@@ -42,7 +42,7 @@ class Document(WatchedFile):
         self._items, self._is_read, self._is_tried = None, False, False
         return True
 
-    def wants(self, now: float) -> bool:
+    def is_readable(self, now: float) -> bool:
         """Returns whether a read is in progress, or the file may be complete."""
         quiet_for = GIVEN_UP_SECONDS if self._is_tried else QUIET_SECONDS
         return not self._is_read and (self._items is not None or self.is_quiet(now, quiet_for))

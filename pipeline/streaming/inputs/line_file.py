@@ -65,7 +65,7 @@ class LineFile(WatchedFile):
         if self._file:
             self.observe(self.path, os.fstat(self._file.fileno()), now)
 
-    def wants(self, now: float) -> bool:
+    def is_readable(self, now: float) -> bool:
         """Returns whether there is text to read, a last line that may be complete, or progress to save."""
         if self._is_changed or self._items or (self.source and self._offset < self.size):
             return True

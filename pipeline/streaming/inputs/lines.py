@@ -20,7 +20,7 @@ _ITEM_BYTES = 200
 class LinesSource(StreamSource):
     """Reads the lines of a pipe in a thread. A full buffer blocks the writer.
 
-    A pipe cannot be read again: records that were read and not settled are lost when the process dies.
+    A pipe cannot be read again: records that were read and not settled are lost when the process ends.
     Positions continue from those of earlier processes; blank lines have none.
     """
 

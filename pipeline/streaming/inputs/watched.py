@@ -75,7 +75,7 @@ class WatchedFile:
         """Returns whether the file has been unchanged for `seconds`."""
         return now - self.changed_at >= seconds
 
-    def wants(self, now: float) -> bool:
+    def is_readable(self, now: float) -> bool:
         """Returns whether there is something to read."""
         raise NotImplementedError
 

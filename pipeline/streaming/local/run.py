@@ -5,6 +5,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from threading import Event
@@ -37,10 +38,10 @@ from turnwise.pipeline.streaming.local.in_flight import InFlightRecords
 from turnwise.pipeline.streaming.local.live import LiveView
 from turnwise.pipeline.streaming.local.metrics_files import MetricsFiles
 from turnwise.pipeline.streaming.local.steps import (
-    EarlierCounted,
-    EarlierSessions,
     LocalStream,
     Runtime,
+    earlier_counted,
+    earlier_session,
     open_runtime,
 )
 from turnwise.pipeline.streaming.local.storage import StreamStorage
@@ -138,7 +139,7 @@ def _stream(
     stream, directory = settings.stream, Path(settings.output)
     in_flight = InFlightRecords(source.settle)
     name = settings.output
-    restored = Restored(store.sums.all(), EarlierSessions(name), EarlierCounted(name))
+    restored = Restored(store.sums.all(), partial(earlier_session, name), partial(earlier_counted, name))
     runtime = Runtime(store, in_flight, MetricsFiles(directory, settings.run.run_id, restored.sums))
     limits = StreamLimits(stream.max_run_time, stream.stop_after)
     engine = Engine(source, in_flight, store, limits, stream.rules.longest_wait, settings.run.run_id, stop)

@@ -66,26 +66,14 @@ def find_runtime(name: str) -> Runtime:
     return _RUNTIMES[name]
 
 
-@dataclass(frozen=True)
-class EarlierSessions:
-    """Looks up sessions in the runtime of a name. Picklable."""
-
-    runtime: str
-
-    def __call__(self, session_id: str) -> ClosedSession | None:
-        """Returns a session that an earlier process closed, or None."""
-        return find_runtime(self.runtime).store.earlier.session(session_id)
+def earlier_session(runtime: str, session_id: str) -> ClosedSession | None:
+    """Returns a session that a process before that of the runtime closed, or None."""
+    return find_runtime(runtime).store.earlier.session(session_id)
 
 
-@dataclass(frozen=True)
-class EarlierCounted:
-    """Looks up conversations in the runtime of a name. Picklable."""
-
-    runtime: str
-
-    def __call__(self, name: str) -> Counted | None:
-        """Returns what an earlier process counted of a conversation, or None."""
-        return find_runtime(self.runtime).store.earlier.counted(name)
+def earlier_counted(runtime: str, name: str) -> Counted | None:
+    """Returns what a process before that of the runtime counted of a conversation, or None."""
+    return find_runtime(runtime).store.earlier.counted(name)
 
 
 class _LookUpFn(beam.DoFn):

@@ -31,7 +31,7 @@ class StreamStorage:
     """The directory of a stream.
 
     Rows are appended to the files of their tables and synced. Then one transaction stores the
-    lengths of these files, their conversations and the settled records. If a process dies in between, the
+    lengths of these files, their conversations and the settled records. If a process ends in between, the
     next one cuts off the uncommitted rows.
 
     Attributes:

@@ -16,8 +16,9 @@ from turnwise.pipeline.service.http.workers import Workers
 from turnwise.pipeline.service.mcp.server import mcp_server
 from turnwise.pipeline.service.service import Service
 from turnwise.pipeline.store.engine import open_store
-from turnwise.pipeline.store.failures import failure_columns, write_failures
+from turnwise.pipeline.store.failures import failure_columns
 from turnwise.pipeline.store.results import result_columns, write_results
+from turnwise.pipeline.store.tables import FAILURES, upsert
 from turnwise.schemas.ces.cases import Evaluation
 from turnwise.schemas.ces.requests import GetEvaluationResultRequest, UpdateEvaluationRequest
 from turnwise.schemas.ces.results import EvaluationResult
@@ -75,7 +76,7 @@ def fill(store: Any, failures: int = 0) -> None:
         Failure("match", "UnknownCaseError", f"no case {n}", "log", n, "r" * 500) for n in range(failures)
     ]
     columns = [failure_columns(failure_rows(one, "run-1")[0], APP, 1) for one in told]
-    store.write(lambda connection: write_failures(connection, columns))
+    store.write(lambda connection: upsert(connection, FAILURES, columns))
 
 
 @pytest.fixture

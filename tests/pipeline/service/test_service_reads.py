@@ -12,8 +12,9 @@ from turnwise.pipeline.service.computed_fields import COMPUTED
 from turnwise.pipeline.service.errors import ServiceError
 from turnwise.pipeline.service.evaluations import get_evaluation, list_evaluations
 from turnwise.pipeline.service.results import get_evaluation_result, get_failures, list_evaluation_results
-from turnwise.pipeline.store.failures import failure_columns, write_failures
+from turnwise.pipeline.store.failures import failure_columns
 from turnwise.pipeline.store.results import result_columns, write_results
+from turnwise.pipeline.store.tables import FAILURES, upsert
 from turnwise.schemas.ces.cases import Evaluation
 from turnwise.schemas.ces.requests import (
     CreateEvaluationRequest,
@@ -387,7 +388,7 @@ def test_failures_are_listed(service: Any, app: str) -> None:
     rows = [
         failure_columns(failure_rows(one, "run 1")[0], app, 10**9 * (i + 1)) for i, one in enumerate(told)
     ]
-    service.store.write(lambda connection: write_failures(connection, rows))
+    service.store.write(lambda connection: upsert(connection, FAILURES, rows))
 
     def failures(**fields: Any) -> Any:
         return get_failures(service, GetFailuresRequest.from_value({"parent": app, **fields}))

@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import select
 
 from turnwise.pipeline.store.engine import Store
-from turnwise.pipeline.store.failures import failure_columns, write_failures
+from turnwise.pipeline.store.failures import failure_columns
 from turnwise.pipeline.store.naming import LOCAL_APP, full_result
 from turnwise.pipeline.store.pages import Listing, read_page
 from turnwise.pipeline.store.results import (
@@ -19,7 +19,7 @@ from turnwise.pipeline.store.results import (
     result_columns,
     write_results,
 )
-from turnwise.pipeline.store.tables import FAILURES, RESULTS, key_text
+from turnwise.pipeline.store.tables import FAILURES, RESULTS, key_text, upsert
 from turnwise.schemas.ces.names import is_name
 from turnwise.schemas.failure import Failure
 from turnwise.transforms.ces.aggregates import aggregated_metrics
@@ -91,7 +91,7 @@ def test_eight_writers_of_the_same_rows_neither_double_nor_lose_any(store: Store
                 )
                 row = Failure("score", "E", "m", "file", 1, None, f"c{start}", "x")
                 rows = [failure_columns(failure_rows(row, "run-1")[0], APP, part)]
-                store.write(lambda connection, rows=rows: write_failures(connection, rows))
+                store.write(lambda connection, rows=rows: upsert(connection, FAILURES, rows))
         except Exception as error:
             errors.append(error)
 
@@ -164,7 +164,7 @@ def failure(stage: str = "match", run: str = "run-1", **fields: Any) -> Any:
 
 def written(store: Store, *rows: Any) -> list[Any]:
     columns = [failure_columns(row, APP, 1) for row in rows]
-    store.write(lambda connection: write_failures(connection, columns))
+    store.write(lambda connection: upsert(connection, FAILURES, columns))
     found = store.read(
         lambda c: c.execute(select(FAILURES.c.content).order_by(FAILURES.c.name)).scalars().all()
     )
@@ -194,7 +194,7 @@ def test_a_result_ends_the_failures_of_an_earlier_run_of_the_same_name(store: St
     old, new = failure(conversation_id="c"), failure("score", conversation_id="c", criterion="x")
     for nanos, row in ((1, old), (2, new)):
         columns = [failure_columns(row, APP, nanos)]
-        store.write(lambda connection, columns=columns: write_failures(connection, columns))
+        store.write(lambda connection, columns=columns: upsert(connection, FAILURES, columns))
     columns = [result_columns(result(1), "c", 3)]
     store.write(lambda connection: write_results(connection, columns, 2))
     assert [row["stage"] for row in written(store)] == ["score"]
@@ -203,7 +203,7 @@ def test_a_result_ends_the_failures_of_an_earlier_run_of_the_same_name(store: St
 def test_a_result_ends_failures_in_the_app_of_its_run(store: Store) -> None:
     for nanos, row in ((1, failure(conversation_id="c")), (2, failure("score", conversation_id="c"))):
         columns = [failure_columns(row, LOCAL_APP, nanos)]
-        store.write(lambda connection, columns=columns: write_failures(connection, columns))
+        store.write(lambda connection, columns=columns: upsert(connection, FAILURES, columns))
     columns = [result_columns(result(1), "c", 3)]
     store.write(lambda connection: write_results(connection, columns, 2, LOCAL_APP))
     assert [row["stage"] for row in written(store)] == ["score"]

@@ -118,7 +118,7 @@ def test_lenient_verdict_is_as_recorded(case):
         ),
         (CesToolCall, {"args": {"a": [math.inf]}}, "ToolCall.args: inf is too large, or no JSON number"),
         (CesToolCall, {"args": {"a": "\ud83d"}}, "ToolCall.args: '\\ud83d' holds an unpaired surrogate"),
-        (Evaluation, {"tags": ["a", None]}, "Evaluation.tags[1]: a string is wanted"),
+        (Evaluation, {"tags": ["a", None]}, "Evaluation.tags[1]: a string is needed"),
         (
             CesConversation,
             {"inputTypes": [None]},
@@ -132,12 +132,12 @@ def test_lenient_verdict_is_as_recorded(case):
         (
             EvaluationResult,
             {"error": {"details": [{"@type": "a/google.rpc.Help", "links": [{"url": 1}]}]}},
-            "EvaluationResult.error.details[0]: a/google.rpc.Help.links[0].url: a string is wanted",
+            "EvaluationResult.error.details[0]: a/google.rpc.Help.links[0].url: a string is needed",
         ),
         (
             EvaluationResult,
             {"error": {"details": [{"@type": "a/google.protobuf.Duration", "seconds": 1}]}},
-            'EvaluationResult.error.details[0]: "@type" and "value" are wanted',
+            'EvaluationResult.error.details[0]: "@type" and "value" are needed',
         ),
         (MetricsByTurn, {"turnIndex": 2**31}, "MetricsByTurn.turnIndex: 2147483648 is out of the range"),
         (HallucinationMetrics, {"score": True}, "HallucinationMetrics.score: True is not a number"),

@@ -28,7 +28,7 @@ def test_a_good_message_is_read_as_it_is():
 @pytest.mark.parametrize(
     ("value", "read", "said"),
     [
-        ({"answerText": 5}, {}, "Answer.answerText: a string is wanted"),
+        ({"answerText": 5}, {}, "Answer.answerText: a string is needed"),
         (
             {"citations": [{"start_index": "x", "endIndex": "3"}]},
             {"citations": [{"startIndex": "-1", "endIndex": "3"}]},
@@ -57,7 +57,7 @@ def test_a_good_message_is_read_as_it_is():
             "Answer.blobAttachments[0].data.data: ",
         ),
         ({"createTime": "yesterday"}, {}, "Answer.createTime: 'yesterday' is not a timestamp"),
-        ({"safetyRatings": [{"blocked": "yes"}]}, {"safetyRatings": [{}]}, "true or false is wanted"),
+        ({"safetyRatings": [{"blocked": "yes"}]}, {"safetyRatings": [{}]}, "true or false is needed"),
         ({"queryUnderstandingInfo": []}, {}, "Answer.queryUnderstandingInfo: a message must be"),
     ],
 )

@@ -9,6 +9,7 @@ from pydantic import Field
 from turnwise.schemas.harm import CriterionHarm
 from turnwise.schemas.score import Score
 from turnwise.schemas.values import JsonObject
+from turnwise.transforms.answers.annotations import was_skipped
 from turnwise.transforms.criteria.adk.judged import AdkJudged
 from turnwise.transforms.judging.ask import Ask, Question
 from turnwise.transforms.judging.prompts.render import agent_sections, asked_sections, earlier_sections, facts
@@ -21,7 +22,7 @@ from turnwise.transforms.judging.prompts.statements import (
 )
 from turnwise.transforms.judging.vote import Ballot, Vote, vote_each
 from turnwise.transforms.local_judge.grounding import ground
-from turnwise.transforms.matching.expectations import turn_texts, was_skipped
+from turnwise.transforms.matching.expectations import turn_texts
 from turnwise.transforms.matching.sample import Sample, TurnPair
 from turnwise.transforms.text.quotes import quoted
 from turnwise.transforms.text.sentences import MAX_SENTENCES, SentenceSpan, sentences

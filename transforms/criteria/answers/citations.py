@@ -6,11 +6,10 @@ from typing import ClassVar
 from turnwise.schemas.harm import CriterionHarm
 from turnwise.schemas.score import Score
 from turnwise.schemas.values import JsonObject
-from turnwise.transforms.answers.annotations import listed, marks_of
+from turnwise.transforms.answers.annotations import listed, marks_of, was_skipped
 from turnwise.transforms.answers.citation_support import CitedSource, Grounds, Support
 from turnwise.transforms.criteria.base import MeasuredCriterion, RestsOn
 from turnwise.transforms.local_judge.support import TooLargeError
-from turnwise.transforms.matching.expectations import was_skipped
 from turnwise.transforms.matching.sample import Sample, TurnPair
 
 

@@ -10,10 +10,9 @@ from turnwise.schemas.grounded import GroundedAnswer
 from turnwise.schemas.harm import CriterionHarm
 from turnwise.schemas.score import Score
 from turnwise.schemas.values import JsonObject
-from turnwise.transforms.answers.annotations import listed, marks_of
+from turnwise.transforms.answers.annotations import listed, marks_of, was_skipped
 from turnwise.transforms.answers.checks import is_score
 from turnwise.transforms.criteria.base import MeasuredCriterion, RestsOn
-from turnwise.transforms.matching.expectations import was_skipped
 from turnwise.transforms.matching.sample import Sample, TurnPair
 
 WEAK_CLAIM = "WEAK_CLAIM"

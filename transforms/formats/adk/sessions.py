@@ -106,7 +106,7 @@ def _invocation(events: Sequence[AdkEvent]) -> Invocation:
             steps.append(_step(event, [part for part in _parts(event) if not part.text]))
         elif by_user(event):
             steps.append(_step(event, [part for part in _parts(event) if part.function_response]))
-        elif event.grounding_metadata or any(map(_tells, _parts(event))):
+        elif event.grounding_metadata or any(map(_has_content, _parts(event))):
             steps.append(_step(event, _parts(event)))
     said = [part for event in events if by_user(event) for part in _parts(event)]
     return Invocation(
@@ -133,7 +133,7 @@ def _step(event: AdkEvent, parts: list[Part]) -> InvocationEvent:
     )
 
 
-def _tells(part: Part) -> bool:
+def _has_content(part: Part) -> bool:
     return bool(part.text or part.function_call or part.function_response or part.inline_data)
 
 

@@ -110,7 +110,7 @@ def _was_not_run(turn: Turn) -> bool:
 
 
 def read_case(data: bytes) -> EvalCase:
-    """Parses a canonical eval case, or a conversation as the case that it brings along.
+    """Parses a canonical eval case, or a conversation as the case that it contains.
 
     Raises:
         ValueError: Neither of them, or a conversation that expects nothing; one line.

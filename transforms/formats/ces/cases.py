@@ -1,6 +1,6 @@
 """CES evaluations as canonical eval cases."""
 
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
@@ -13,7 +13,6 @@ from turnwise.schemas.ces.case_parts import (
     ScenarioExpectation,
 )
 from turnwise.schemas.ces.cases import Evaluation
-from turnwise.schemas.ces.conversations import ConversationMessage
 from turnwise.schemas.ces.limits import check_evaluation
 from turnwise.schemas.ces.metric_settings import (
     EvaluationMetricsThresholds,
@@ -24,7 +23,7 @@ from turnwise.schemas.ces.sessions import SessionInput
 from turnwise.schemas.config import CesConfig
 from turnwise.schemas.conversation import Expectation, ExpectedTurn, Rubric, TurnThresholds
 from turnwise.schemas.values import JsonObject
-from turnwise.transforms.formats.ces.conversations import tool_call, tool_response
+from turnwise.transforms.formats.ces.conversations import message_text, tool_call, tool_response
 from turnwise.transforms.matching.arguments import check_directives
 
 Behavior = Literal["ENABLED", "DISABLED"]
@@ -150,11 +149,6 @@ def _input_text(message: SessionInput) -> str | None:
     return message.text or message.dtmf
 
 
-def message_text(message: ConversationMessage) -> str:
-    """Returns the text of a message's chunks."""
-    return "".join(chunk.text or chunk.transcript or "" for chunk in message.chunks)
-
-
 def _expectation(message: GoldenExpectation) -> Expectation:
     similarity = message.agent_response_semantic_similarity_metrics_config_override
     switched_off = similarity is not None and not similarity.enable_semantic_similarity_metrics
@@ -184,20 +178,11 @@ def _expectation(message: GoldenExpectation) -> Expectation:
     return expectation
 
 
-def _expectation_kind(
-    message: GoldenExpectation,
-) -> Literal[
-    "tool_call",
-    "tool_response",
-    "agent_response",
-    "agent_transfer",
-    "updated_variables",
-    "mock_tool_response",
-    "no_tool_calls",
-]:
+def _expectation_kind(message: GoldenExpectation) -> Any:
+    """Returns the kind, which is the name of the field that is set."""
     for kind in GoldenExpectation.ONEOFS[0]:
         if getattr(message, kind) is not None:
-            return kind  # type: ignore[return-value]
+            return kind
     raise ValueError("Evaluation.golden: an expectation sets no condition")
 
 

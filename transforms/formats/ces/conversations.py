@@ -128,8 +128,13 @@ def _names_of(call: ces.CesToolCall) -> set[str | None]:
     return {name, resource, call.display_name or None, call.tool or None} - {None}
 
 
+def message_text(message: ces.ConversationMessage) -> str:
+    """Returns the text of a message's chunks."""
+    return "".join(chunk.text or chunk.transcript or "" for chunk in message.chunks)
+
+
 def _add_message(turn: canonical.Turn, message: ces.ConversationMessage, said: list[str]) -> None:
-    text = "".join(chunk.text or chunk.transcript or "" for chunk in message.chunks)
+    text = message_text(message)
     if text:
         (said if message.role == "user" else turn.agent_messages).append(text)
     for chunk in message.chunks:

@@ -1,8 +1,7 @@
 """Reads texts, calls and unread parts of one chat message."""
 
-from pydantic_core import from_json
-
 from turnwise.schemas.conversation import ToolCall
+from turnwise.schemas.jsonio import json_structure
 from turnwise.schemas.values import JsonObject, JsonValue
 from turnwise.transforms.formats.problems import canonical
 from turnwise.transforms.formats.spellings import call_fields
@@ -92,12 +91,8 @@ def answer_value(message: JsonObject) -> JsonValue:
 
 def _decoded(text: str) -> JsonValue:
     """Returns the object or array of a JSON text, or else the text, because a number may be an id."""
-    if not text.lstrip().startswith(("{", "[")):
-        return text
-    try:
-        return from_json(text, allow_inf_nan=False)
-    except ValueError:
-        return text
+    found = json_structure(text, allow_nan=False)
+    return text if found is None else found
 
 
 def unread_of(message: JsonObject, unread: Unread) -> None:

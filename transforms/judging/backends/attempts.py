@@ -17,7 +17,7 @@ _DOUBLINGS = 64
 
 
 class WaitTooLongError(Exception):
-    """The server asks for a wait beyond the end of the call."""
+    """The server demands a wait beyond the end of the call."""
 
     def __init__(self, status: int, seconds: float):
         super().__init__(f"HTTP {status}, to be tried again after {seconds:g} s only")
@@ -59,11 +59,11 @@ class Attempts:
         """Returns the seconds until the next attempt.
 
         They double from attempt to attempt up to 10 s (`delay_s`, if that is longer); a random part, half of
-        them at most, is left out. Where the server asks for a longer wait, a random part of `delay_s` is
+        them at most, is left out. Where the server demands a longer wait, a random part of `delay_s` is
         added to that. This spreads retries over time.
 
         Args:
-            asked_s: The wait that the server asks for; 0: none.
+            asked_s: The wait that the server demands; 0: none.
         """
         longest = max(_LONGEST_BACKOFF_S, self.delay_s)
         backoff = min(longest, self.delay_s * 2.0 ** min(self.count - 1, _DOUBLINGS))

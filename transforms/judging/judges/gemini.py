@@ -23,7 +23,7 @@ def find_access(config: JudgeConfig, environ: Mapping[str, str]) -> Access:
     Raises:
         ConfigError: No setting gives one.
     """
-    vertexai = bool(config.project) or _wants_vertexai(environ)
+    vertexai = bool(config.project) or _is_vertexai_set(environ)
     key = _api_key(environ)
     base_url = config.base_url or environ.get(
         "GOOGLE_VERTEX_BASE_URL" if vertexai else "GOOGLE_GEMINI_BASE_URL"
@@ -48,14 +48,14 @@ def _is_available(config: JudgeConfig, environ: Mapping[str, str]) -> bool:
     Keys are GOOGLE_API_KEY and GEMINI_API_KEY; the setting is a project in the config, or
     GOOGLE_GENAI_USE_VERTEXAI (or GOOGLE_GENAI_USE_ENTERPRISE) set to true.
     """
-    return bool(_api_key(environ) or config.project or _wants_vertexai(environ))
+    return bool(_api_key(environ) or config.project or _is_vertexai_set(environ))
 
 
 def _api_key(environ: Mapping[str, str]) -> str | None:
     return (environ.get("GOOGLE_API_KEY") or environ.get("GEMINI_API_KEY") or "").strip() or None
 
 
-def _wants_vertexai(environ: Mapping[str, str]) -> bool:
+def _is_vertexai_set(environ: Mapping[str, str]) -> bool:
     wish = environ.get("GOOGLE_GENAI_USE_ENTERPRISE") or environ.get("GOOGLE_GENAI_USE_VERTEXAI") or ""
     return wish.lower() in ("true", "1")
 

@@ -1,0 +1,47 @@
+"""Rows of conversations leave in lists, none twice and none lost, in order."""
+
+from turnwise.schemas.conversation import Conversation, Turn
+from turnwise.schemas.record import Record
+from turnwise.schemas.run import RunInfo
+from turnwise.transforms.beam.score_turns import RESULTS, SCORES, STATISTICS, BundleSums
+from turnwise.transforms.criteria import CRITERIA
+from turnwise.transforms.evaluation.conversation import EvaluatedConversation, evaluate_sample
+from turnwise.transforms.matching.sample import Sample
+
+RUN = RunInfo("r", "2026-01-01T00:00:00Z")
+
+
+def evaluated(number: int) -> EvaluatedConversation:
+    turns = [Turn(agent="Hello", latency_ms=5)]
+    sample = Sample(Conversation(conversation_id=f"c{number}", turns=turns), None, Record("f", number, b""))
+    return evaluate_sample(sample, [CRITERIA["turn_latency"](threshold=1)], RUN)
+
+
+def names(rows: list) -> list[str]:
+    return [row["conversation_id"] for row in rows]
+
+
+def test_rows_leave_in_lists_and_the_rest_at_the_end_of_the_bundle() -> None:
+    sums = BundleSums()
+    during = [output for i in range(150) for output in sums.give(evaluated(i), None)]
+    after = [(output.tag, output.value.value) for output in sums.finish()]
+    given = [(output.tag, output.value) for output in during] + after
+    results = [rows for tag, rows in given if tag == RESULTS]
+    assert [len(rows) for rows in results] == [64, 64, 22]
+    assert names([row for rows in results for row in rows]) == [f"c{i}" for i in range(150)]
+    scores = [row for tag, rows in given if tag == SCORES for row in rows]
+    assert names(scores) == [f"c{i}" for i in range(150) for _ in ("turn", "whole")]
+    ((_, state),) = [entry for tag, entry in given if tag == STATISTICS]
+    assert state.conversations == 150
+
+
+def test_the_rows_of_an_aborted_bundle_are_discarded() -> None:
+    sums = BundleSums()
+    sums.give(evaluated(1), None)
+    sums.start()
+    sums.give(evaluated(2), None)
+    assert [names(o.value.value) for o in sums.finish() if o.tag == RESULTS] == [["c2"]]
+
+
+def test_a_bundle_without_conversations_gives_nothing() -> None:
+    assert BundleSums().finish() == []
