@@ -238,7 +238,9 @@ def test_the_sample_prints_what_the_readme_shows(tmp_path: Path, capsys: pytest.
     assert all(f"--{name} $data/{path}" in script for name, path in names.items())
     assert "--judge local" in script
     options = [word for name, path in names.items() for word in (f"--{name}", str(SAMPLE / path))]
-    assert main(["run", *options, "--judge", "local", "--output", str(tmp_path / "out")]) == 0
+    with working_in(tmp_path):
+        assert main(["run", *options, "--judge", "local", "--output", "out/sample"]) == 0
+        assert 'turnwise" report out/sample' in script and main(["report", "out/sample"]) == 0
     check_shown(SHOWN[0], capsys.readouterr().out)
 
 

@@ -43,10 +43,10 @@ def calibration_text(found: Calibration, width: int) -> str:
 
 
 def _fitted(line: str, width: int) -> list[str]:
-    """Returns a line, broken between words; rows of tables (which begin with spaces) are cut."""
+    """Returns a line, broken between words; rows of tables (which begin with spaces) are cut, with a mark."""
     shown = printable(line)
     if line.startswith("  ") or columns(shown) <= width:
-        return [clipped(shown, width)]
+        return [shown if columns(shown) <= width else f"{clipped(shown, width - 1)}…"]
     return wrap(shown, width, subsequent_indent="    ", break_on_hyphens=False)
 
 
@@ -180,4 +180,7 @@ def _amount(value: float | None, is_rate: bool) -> str:
 
 
 def _interval(bounds: Bounds | None, is_rate: bool) -> str:
-    return f" ({_amount(bounds.low, is_rate)} to {_amount(bounds.high, is_rate)})" if bounds else ""
+    if bounds is None:
+        return ""
+    low, high = (f"{100 * end:.1f}" if is_rate else f"{end:.3f}" for end in (bounds.low, bounds.high))
+    return f" ({low} to {high})"

@@ -1,0 +1,74 @@
+"""Shares, agreement and corrected figures of scores that depend on each other."""
+
+import numpy as np
+import pytest
+
+from turnwise.transforms.statistics.agreement import (
+    Confusion,
+    alpha_interval,
+    cohens_kappa,
+    kappa_interval,
+    krippendorffs_alpha,
+)
+from turnwise.transforms.statistics.clusters import cluster_codes, clustered_share
+from turnwise.transforms.statistics.corrected import SampleDesign, corrected_mean, corrected_rate
+
+
+@pytest.mark.parametrize(
+    "values, clusters, weights, expected",
+    [
+        ([1, 1, 0, 1], "abcd", None, (0.75, 4)),
+        ([1, 1, 1, 1], "aabb", None, (1.0, 2)),
+        ([1, 0], "ab", [3, 1], (0.75, None)),
+        ([], "", None, (0.0, 0)),
+    ],
+)
+def test_shares_with_their_effective_sizes(values, clusters, weights, expected):
+    found = clustered_share(
+        np.asarray(values, dtype=float),
+        cluster_codes(clusters),
+        None if weights is None else np.asarray(weights, dtype=float),
+    )
+    assert found.value == pytest.approx(expected[0])
+    assert found.size == pytest.approx(expected[1]) if expected[1] is not None else found.size < 2
+
+
+def test_scores_that_are_all_alike_count_once():
+    own = np.asarray([1.0, 0.0, 1.0, 1.0, 0.0] * 20)
+    found = clustered_share(np.repeat(own, 4), cluster_codes([i // 4 for i in range(400)]))
+    assert found.value == 0.6 and found.size == pytest.approx(100, rel=0.02)
+
+
+def test_copies_of_scores_narrow_no_interval():
+    generator = np.random.default_rng(0)
+    people = generator.random(1000) < 0.8
+    judge = np.where(generator.random(1000) < 0.2, ~people, people)
+    cases = [str(i) for i in range(1000)]
+    once = corrected_rate(people[:100], judge[:100], judge[100:], 1).interval
+    people, judge, cases = np.repeat(people, 4), np.repeat(judge, 4), [c for c in cases for _ in range(4)]
+    design = SampleDesign(cases[:400], cases[400:])
+    four = corrected_rate(people[:400], judge[:400], judge[400:], 1, design).interval
+    assert four.high - four.low == pytest.approx(once.high - once.low, rel=0.1)
+    naive = corrected_rate(people[:400], judge[:400], judge[400:], 1).interval
+    assert naive.high - naive.low < 0.6 * (four.high - four.low)
+    mean = corrected_mean(people[:400] * 1.0, judge[:400] * 1.0, judge[400:] * 1.0, design)
+    assert mean.interval.high - mean.interval.low == pytest.approx(once.high - once.low, rel=0.15)
+
+
+def test_intervals_of_kappa_hold_the_true_one():
+    generator, hits = np.random.default_rng(0), 0
+    truth = cohens_kappa([(1, 1)] * 48 + [(1, 0)] * 12 + [(0, 1)] * 8 + [(0, 0)] * 32)
+    for seed in range(100):
+        cells = generator.multinomial(1, (0.48, 0.08, 0.12, 0.32), size=80)
+        found = kappa_interval({str(i): Confusion(*map(int, own)) for i, own in enumerate(cells)}, seed)
+        hits += found.low <= truth <= found.high
+    assert 88 <= hits <= 99
+
+
+def test_intervals_that_nothing_supports_are_none():
+    assert kappa_interval({"a": Confusion(3, 1, 1, 3)}, 0) is None
+    assert kappa_interval({str(i): Confusion(1, 0, 0, 0) for i in range(30)}, 0) is None
+    assert alpha_interval({str(i): [[1.0, 1.0]] for i in range(30)}, 0) is None
+    units = [[float(i % 2), float(i % 2 if i % 7 else 0)] for i in range(60)]
+    found = alpha_interval({str(i): [labels] for i, labels in enumerate(units)}, 0)
+    assert found.low < krippendorffs_alpha(units) < found.high
