@@ -1,12 +1,12 @@
 """Applies the rules of a gate to a finished run."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import cast
+from typing import NamedTuple, cast
 
 from pydantic import ValidationError
 
 from turnwise.pipeline.comparison.sides import sides_of_runs
-from turnwise.pipeline.gating.reading import gated_versions
+from turnwise.pipeline.gating.reading import gated_versions, raised_errors
 from turnwise.pipeline.gating.report import checks_of, lost_records, read_first, rule_line, status_of
 from turnwise.pipeline.io.run_reader import RunDirectory, open_run, written_run
 from turnwise.pipeline.settings.config_file import read_config
@@ -19,8 +19,15 @@ from turnwise.schemas.gate_config import GateConfig, NotWorseRule
 from turnwise.schemas.rows import FailureRow, ScoreRow
 from turnwise.schemas.values import JsonObject
 from turnwise.transforms.comparison.compare import CompareOptions, compare
+from turnwise.transforms.gating.baseline import mark_missing
 from turnwise.transforms.gating.checks import gate_fault
-from turnwise.transforms.gating.measured import lost_of
+from turnwise.transforms.gating.measured import (
+    NO_BASELINE,
+    BaselineState,
+    add_errors,
+    baseline_state,
+    lost_of,
+)
 from turnwise.transforms.gating.rules import apply_rules
 from turnwise.transforms.scoring.verdict import STATUS
 
@@ -43,12 +50,14 @@ def gate_report(
         ConfigError: A file or the baseline cannot be read, or the baseline was measured differently.
     """
     failures = list(run.failures())
-    comparison = _comparison(run, baseline, versions)
+    against = _against(run, baseline, versions)
+    comparison = None if against is None else against.comparison
     compared = {} if comparison is None else {comparison.b.app_versions[0]: comparison}
-    found = gated_versions(run.scores(), _conversations(run), failures, run.document.run_id, compared)
+    state = NO_BASELINE if against is None else against.state
+    found = gated_versions(run.scores(), _conversations(run), failures, run.document.run_id, compared, state)
     found = [version for version in found if not compared or version.app_version in compared]
     results = apply_rules(rules, found, lost_of(run.document.counts))
-    problems = [line for line in run.document.problems if not line.startswith(GATE_PROBLEM)]
+    problems = _own_problems(run)
     _check_ruler(rules, comparison)
     return GateReport(
         status=status_of(results, problems),
@@ -86,12 +95,33 @@ def _conversations(run: RunDirectory) -> Iterator[ConversationRow]:
     return cast("Iterator[ConversationRow]", run.rows("conversations"))
 
 
-def _comparison(run: RunDirectory, baseline: str | None, versions: Sequence[str]) -> Comparison | None:
+class _Against(NamedTuple):
+    """A comparison with a baseline, and the baseline itself."""
+
+    comparison: Comparison
+    state: BaselineState
+
+
+def _against(run: RunDirectory, baseline: str | None, versions: Sequence[str]) -> _Against | None:
     """Returns the comparison with the baseline; None: there is none."""
     if baseline is None and not versions:
         return None
-    base, candidate = sides_of_runs([open_run(baseline), run] if baseline else [run], versions)
-    return compare(base, candidate, CompareOptions())
+    runs = [open_run(baseline), run] if baseline else [run]
+    base, candidate = sides_of_runs(runs, versions)
+    for own, side in ((runs[0], base), (run, candidate)):
+        add_errors(side.conversations, raised_errors(own.failures()))
+    counts, problems = (runs[0].document.counts, _own_problems(runs[0])) if baseline else ({}, [])
+    state = baseline_state(base.conversations, counts, problems)
+    mark_missing(base.conversations, candidate.conversations)
+    return _Against(compare(base, candidate, CompareOptions()), state)
+
+
+def _own_problems(run: RunDirectory) -> list[str]:
+    """Returns why a run failed, but for the rules that it missed."""
+    document = run.document
+    if document.exit_status and not document.problems:
+        return [f"it ended with exit status {document.exit_status}"]
+    return [line for line in document.problems if not line.startswith(GATE_PROBLEM)]
 
 
 def _check_ruler(rules: GateConfig, comparison: Comparison | None) -> None:

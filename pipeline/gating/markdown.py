@@ -73,11 +73,16 @@ def _changes(comparison: Comparison) -> Iterator[str]:
     yield from ("", f"### Against the baseline {code(comparison.a.name)}", "")
     if not changed:
         yield "No criterion changed."
+        yield from _notes(comparison)
         return
     yield from ("| criterion | baseline | now | difference |", "|---|---|---|---|")
     yield from map(_criterion, changed)
     for kind, title in _FLIPS:
         yield from _flips(title, [flip for flip in comparison.flips if flip.kind == kind])
+    yield from _notes(comparison)
+
+
+def _notes(comparison: Comparison) -> Iterator[str]:
     for note in comparison.notes:
         yield from ("", code(note, 400))
 

@@ -8,7 +8,7 @@ from turnwise.schemas.conversation_row import ConversationRow
 from turnwise.schemas.rows import FailureRow, ScoreRow
 from turnwise.transforms.comparison.collect import Summary, collect
 from turnwise.transforms.comparison.observed import ComparedConversation
-from turnwise.transforms.gating.measured import GatedVersion, add_errors
+from turnwise.transforms.gating.measured import NO_BASELINE, BaselineState, GatedVersion, add_errors
 from turnwise.transforms.review.choice import latest_revisions
 from turnwise.transforms.statistics.resampling import resampling_seed
 
@@ -21,6 +21,7 @@ def gated_versions(
     failures: Iterable[FailureRow],
     run_id: str,
     comparisons: Mapping[str | None, Comparison] | None = None,
+    baseline: BaselineState = NO_BASELINE,
 ) -> list[GatedVersion]:
     """Returns the app versions of a run.
 
@@ -30,10 +31,11 @@ def gated_versions(
         failures: Its failures.
         run_id: Its id.
         comparisons: App version -> its comparison with the baseline; None: there is no baseline.
+        baseline: The baseline itself.
     """
     latest = latest_revisions([_without_transcript(row) for row in rows])
     conversations = collect(scores, [_summary(row) for row in latest])
-    add_errors(conversations, _raised(failures))
+    add_errors(conversations, raised_errors(failures))
     by_version: defaultdict[str | None, list[ComparedConversation]] = defaultdict(list)
     for one in conversations:
         by_version[one.app_version].append(one)
@@ -45,6 +47,7 @@ def gated_versions(
             [row for row in latest if row["app_version"] == version],
             (comparisons or {}).get(version),
             seed,
+            baseline,
         )
         for version in sorted(by_version, key=lambda name: name or "")
     ]
@@ -70,7 +73,7 @@ def _summary(row: ConversationRow) -> Summary:
     )
 
 
-def _raised(failures: Iterable[FailureRow]) -> Mapping[str, Mapping[str, str]]:
+def raised_errors(failures: Iterable[FailureRow]) -> Mapping[str, Mapping[str, str]]:
     """Returns criterion -> conversation -> message of the error that the criterion raised."""
     found: defaultdict[str, dict[str, str]] = defaultdict(dict)
     for row in failures:

@@ -1,6 +1,6 @@
 """What a gate is applied to: an app version of a run, and what was lost."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
 from typing import NamedTuple
@@ -21,6 +21,30 @@ _LOST = (
 )
 
 
+class Lost(NamedTuple):
+    """What was lost before it could be scored, of the run as a whole: number, and what, in words."""
+
+    number: int
+    text: str
+
+
+class BaselineState(NamedTuple):
+    """The baseline itself.
+
+    Attributes:
+        cases: Number of its cases.
+        lost: What was lost of it.
+        problems: Why it failed, one line each, but for rules of its own that it missed.
+    """
+
+    cases: int = 0
+    lost: Lost = Lost(0, "")
+    problems: Sequence[str] = ()
+
+
+NO_BASELINE = BaselineState()
+
+
 @dataclass(frozen=True)
 class GatedVersion:
     """One app version of a run.
@@ -31,6 +55,7 @@ class GatedVersion:
         rows: Its rows of the table `conversations`.
         comparison: Its comparison with the baseline; None: there is no baseline.
         seed: Seed of random numbers.
+        baseline: The baseline itself; empty if there is none.
     """
 
     app_version: str | None
@@ -38,6 +63,7 @@ class GatedVersion:
     rows: list[ConversationRow]
     comparison: Comparison | None
     seed: int
+    baseline: BaselineState = NO_BASELINE
 
 
 class GateEntry(NamedTuple):
@@ -54,17 +80,26 @@ class GateEntry(NamedTuple):
     found: Observed
 
 
-class Lost(NamedTuple):
-    """What was lost before it could be scored, of the run as a whole: number, and what, in words."""
-
-    number: int
-    text: str
-
-
 def lost_of(counts: JsonObject) -> Lost:
     """Returns what the counts of `run.json` say was lost."""
     found = [(counts.get(name) or 0, text) for name, text in _LOST]
     return Lost(sum(number for number, _ in found), ", ".join(f"{n} {text}" for n, text in found if n))
+
+
+def baseline_state(
+    conversations: Iterable[ComparedConversation], counts: JsonObject, problems: Sequence[str]
+) -> BaselineState:
+    """Returns the state of a baseline.
+
+    Eval cases without a recording do not count: a case may be newer than the baseline.
+
+    Args:
+        conversations: Its conversations.
+        counts: The counts of its `run.json`.
+        problems: Why it failed.
+    """
+    cases = {one.eval_id or one.task or one.conversation_id for one in conversations}
+    return BaselineState(len(cases), lost_of({**counts, "unused_cases": 0}), problems)
 
 
 def entries_of(version: GatedVersion, criterion: str) -> list[GateEntry]:

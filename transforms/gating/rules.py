@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 
-from turnwise.schemas.comparison import CriterionComparison
 from turnwise.schemas.conversation_row import ConversationRow
 from turnwise.schemas.difference import Bounds
 from turnwise.schemas.gate import RuleResult, RuleStatus
@@ -14,9 +13,10 @@ from turnwise.schemas.gate_config import (
     NotWorseRule,
 )
 from turnwise.transforms.criteria.calls.tool_effects import ToolEffects
+from turnwise.transforms.gating.baseline import hold_baseline
 from turnwise.transforms.gating.bounds import hold_bound, side_of
-from turnwise.transforms.gating.measured import GatedVersion, Lost, entries_of, scale_of
-from turnwise.transforms.gating.words import difference_text, number_text, range_text
+from turnwise.transforms.gating.measured import GatedVersion, Lost, entries_of
+from turnwise.transforms.gating.words import number_text, range_text
 
 _MOST_NAMES = 20
 _DESTRUCTIVE = "destructive"
@@ -30,7 +30,10 @@ def apply_rules(config: GateConfig, versions: Sequence[GatedVersion], lost: Lost
         versions: The app versions of the run; without one, no rule can be decided.
         lost: What was lost, of the run as a whole.
     """
-    tolerant = {rule.criterion for rule in config.rules if isinstance(rule, CoverageRule)}
+    tolerant: dict[str, float] = {}
+    for rule in config.rules:
+        if isinstance(rule, CoverageRule):
+            tolerant[rule.criterion] = max(rule.at_least, tolerant.get(rule.criterion, 0.0))
     found: list[RuleResult] = []
     for rule in config.rules:
         if not versions:
@@ -41,10 +44,10 @@ def apply_rules(config: GateConfig, versions: Sequence[GatedVersion], lost: Lost
             elif isinstance(rule, CoverageRule):
                 found.append(_coverage(rule, version, lost))
             elif isinstance(rule, DestructiveRule):
-                found.append(_destructive(rule, version))
+                found.append(_destructive(rule, version, lost, bool(tolerant)))
             else:
                 names = [rule.criterion] if rule.criterion else config.primary
-                found += [_not_worse(rule, name, version, name in tolerant) for name in names]
+                found += [_not_worse(rule, name, version, lost, tolerant.get(name)) for name in names]
     return found
 
 
@@ -102,7 +105,7 @@ def _coverage(rule: CoverageRule, version: GatedVersion, lost: Lost) -> RuleResu
     return _result(rule_text(rule), version.app_version, is_met, text, value=share, names=names)
 
 
-def _destructive(rule: DestructiveRule, version: GatedVersion) -> RuleResult:
+def _destructive(rule: DestructiveRule, version: GatedVersion, lost: Lost, is_lenient: bool) -> RuleResult:
     found = [row["conversation_id"] for row in version.rows if row["harm_term"] == _DESTRUCTIVE]
     if found:
         text = f"{len(found)} conversations have one"
@@ -114,7 +117,11 @@ def _destructive(rule: DestructiveRule, version: GatedVersion) -> RuleResult:
         )
         return _result(rule_text(rule), version.app_version, None, text, names=unknown)
     number = sum(row["destructive_calls"] for row in version.rows)
-    return _result(rule_text(rule), version.app_version, True, f"{number} destructive calls, all expected")
+    text = f"{number} destructive calls, all expected"
+    if lost.number:
+        text += f"; {lost.number} not decided ({lost.text})"
+    is_met = None if lost.number and not is_lenient else True
+    return _result(rule_text(rule), version.app_version, is_met, text)
 
 
 def _not_compared(version: GatedVersion) -> Iterator[str]:
@@ -138,57 +145,26 @@ def _states_calls(row: ConversationRow) -> bool:
     return any(part is not None and "tool_calls" in part for part in parts)
 
 
-def _not_worse(rule: NotWorseRule, criterion: str, version: GatedVersion, is_lenient: bool) -> RuleResult:
+def _not_worse(
+    rule: NotWorseRule, criterion: str, version: GatedVersion, lost: Lost, coverage: float | None
+) -> RuleResult:
     text = rule_text(rule.model_copy(update={"criterion": criterion}))
-    if version.comparison is None:
+    comparison = version.comparison
+    if comparison is None:
         return _result(text, version.app_version, None, "no baseline is named")
-    own = next((one for one in version.comparison.criteria if one.criterion == criterion), None)
-    if own is None:
-        missing = version.comparison.not_compared.get(criterion, "it is not in both runs")
-        return _result(text, version.app_version, None, missing)
-    gone = (
-        0 if is_lenient or version.comparison.pairing.by == "nothing" else version.comparison.pairing.only_a
-    )
-    is_met = None if gone else _held(rule.margin * _unit(own), own, is_lenient)
-    why = difference_text(own) + (f"; {gone} cases of the baseline have no conversation here" if gone else "")
-    flips = [flip for flip in version.comparison.flips if flip.criterion == criterion]
+    held = hold_baseline(rule.margin, criterion, comparison, version.baseline, lost, coverage)
+    own = next((one.overall for one in comparison.criteria if one.criterion == criterion), None)
+    flips = [flip for flip in comparison.flips if flip.criterion == criterion]
     worse = [flip.case for flip in flips if flip.kind in ("lost", "newly_undecided")]
     return _result(
         text,
         version.app_version,
-        is_met,
-        why,
-        value=own.overall.difference,
-        interval=own.overall.interval,
-        names=() if is_met else worse,
+        held.is_met,
+        held.why,
+        value=None if own is None else own.difference,
+        interval=None if own is None else own.interval,
+        names=() if held.is_met else worse,
     )
-
-
-def _unit(own: CriterionComparison) -> float:
-    """Returns what a margin is a share of: the scale, or on an open scale the baseline's mean."""
-    if own.measure == "pass_rate":
-        return 1.0
-    scale = scale_of(own.criterion)
-    return abs(own.overall.value_a or 0.0) if scale is None else scale[1] - scale[0]
-
-
-def _held(margin: float, own: CriterionComparison, is_lenient: bool) -> bool | None:
-    """Returns whether it is not worse; None: the data, or what is undecided, leave it open."""
-    if own.better_is == "neither":
-        return None
-    intervals = [own.overall.interval]
-    if own.undecided is not None and not is_lenient:
-        readings = (own.undecided.worst_for_b, own.undecided.best_for_b)
-        intervals = [None if reading is None else reading.interval for reading in readings]
-    found = {_of_interval(margin, interval, own.better_is) for interval in intervals}
-    return found.pop() if len(found) == 1 else None
-
-
-def _of_interval(margin: float, interval: Bounds | None, better: str) -> bool | None:
-    if interval is None:
-        return None
-    low, high = (interval.low, interval.high) if better == "more" else (-interval.high, -interval.low)
-    return True if low >= -margin else False if high < -margin else None
 
 
 def _result(

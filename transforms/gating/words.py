@@ -37,3 +37,15 @@ def difference_text(own: CriterionComparison) -> str:
             f"; not decided: {own.undecided.undecided_a} in the baseline, {own.undecided.undecided_b} here"
         )
     return text
+
+
+def corrected_text(own: CriterionComparison) -> list[str]:
+    """Returns the difference that human labels correct; empty: there is none."""
+    found = own.corrected
+    if found is None:
+        return []
+    factor, unit = (100, " points") if own.measure == "pass_rate" else (1, "")
+    value, low, high = (
+        f"{factor * number:+.3g}" for number in (found.difference, found.interval.low, found.interval.high)
+    )
+    return [f"corrected by {found.labels_a} and {found.labels_b} labels: {value}{unit} ({low} to {high})"]

@@ -110,6 +110,87 @@ def test_a_baseline_of_the_same_run(write_run: WriteRun, gate: Gate) -> None:
     assert gate(run)[0] == 1
 
 
+TRAJECTORY = "tool_trajectory_avg_score"
+HALF = {"rule": "coverage", "at_least": 0.4}
+MANY = rows(*[P] * 60)
+NEWER = rows(*[P] * 60, app_version="v2")
+
+
+def test_what_was_lost_may_have_been_destructive_or_a_failure(write_run: WriteRun, gate: Gate) -> None:
+    destructive, lost = {"rule": "no_destructive_calls"}, {"counts": {"lost_records": 60}}
+    wide = {**NOT_WORSE, "margin": 0.1}
+    base = write_run("base", MANY)
+    for name, own, status in (("open", [], 1), ("allowed", [HALF], 0)):
+        run = write_run(name, NEWER, config=rules(wide, destructive, *own), **lost)
+        found, out, err = gate(run, "--baseline", base)
+        assert found == status and ("60 records lost" in err) == (status == 1), out + err
+        assert err.count("not decided: ") == 2 * status
+    more = write_run("more", NEWER, config=rules(wide, {**HALF, "at_least": 0.6}), **lost)
+    assert gate(more, "--baseline", base)[0] == 1
+    worse = write_run(
+        "worse", rows(*[F] * 60, app_version="v2"), config=rules(wide), counts={"lost_records": 1}
+    )
+    assert "(v2): failed: -100 points" in gate(worse, "--baseline", base)[2]
+
+
+def test_a_criterion_without_a_value_here_is_no_pass(write_run: WriteRun, gate: Gate) -> None:
+    rule = {**NOT_WORSE, "margin": 0.1, "criterion": TRAJECTORY}
+    base = write_run("base", MANY, config=rules(rule))
+    half = [score(f"c{i}", P, app_version="v2") for i in range(30)]
+    lines = [
+        {**failure("no such key"), "stage": "score", "criterion": TRAJECTORY, "conversation_id": f"c{i}"}
+        for i in range(30, 60)
+    ]
+    for name, raised in (("absent", []), ("raised", lines)):
+        run = write_run(name, NEWER, half, raised, config=rules(rule), counts={})
+        status, _, err = gate(run, "--baseline", base)
+        assert status == 1 and "not decided: 0 in the baseline, 30 here" in err, err
+    most = [score(f"c{i}", P, app_version="v2") for i in range(59)]
+    near = write_run("near", NEWER, most, config=rules({**rule, "margin": 0.2}))
+    assert gate(near, "--baseline", base)[0] == 0, "one that fails would not be too many"
+
+
+@pytest.mark.parametrize("more", [(), (HALF,)])
+def test_a_baseline_of_other_cases_decides_nothing(
+    write_run: WriteRun, gate: Gate, tmp_path: Path, more: Any
+) -> None:
+    base = write_run("base", [conversation(f"d{i}", P) for i in range(300)])
+    run = write_run("out", NEWER, config=rules({**NOT_WORSE, "margin": 0.9}, *more))
+    files = {name: tmp_path / name for name in ("junit", "markdown", "json")}
+    options = [word for name, path in files.items() for word in (f"--{name}", path)]
+    status, _, err = gate(run, "--baseline", base, *options)
+    text = "nothing pairs: 300 cases of the baseline have no conversation in the run"
+    assert status == 1 and text in err
+    for path in files.values():
+        assert text in html.unescape(path.read_text(encoding="utf-8"))
+
+
+def test_a_coverage_rule_bounds_what_of_the_baseline_is_gone(write_run: WriteRun, gate: Gate) -> None:
+    base = write_run("base", rows(*[P] * 300))
+    run = write_run("out", NEWER, config=rules({**NOT_WORSE, "margin": 0.1}, HALF))
+    status, _, err = gate(run, "--baseline", base)
+    assert status == 1 and "20 % compared, 40 % asked for" in err and "240 cases of the baseline" in err
+
+
+@pytest.mark.parametrize(
+    ("document", "status", "text"),
+    [
+        ({"problems": ["300 of 600 records failed"], "exit_status": 1}, 1, "failed: 300 of 600 records"),
+        ({"problems": [], "exit_status": 1}, 1, "the baseline itself failed: it ended with exit status 1"),
+        ({"counts": {"lost_records": 9}}, 1, "9 not measured in the baseline (9 records lost)"),
+        ({"problems": ["gate: no baseline is named"], "exit_status": 1}, 0, ""),
+        ({"counts": {"unused_cases": 9}}, 0, ""),
+    ],
+)
+def test_a_baseline_that_failed_itself_is_no_measure(
+    write_run: WriteRun, gate: Gate, document: Any, status: int, text: str
+) -> None:
+    base = write_run("base", MANY, **document)
+    run = write_run("out", NEWER, config=rules({**NOT_WORSE, "margin": 0.1}))
+    found, _, err = gate(run, "--baseline", base)
+    assert found == status and text in err, err
+
+
 def test_a_ruler_that_changed_is_refused(write_run: WriteRun, gate: Gate) -> None:
     strict = {"tool_trajectory_avg_score": {"threshold": 1.0, "match_type": "EXACT"}}
     loose = {"tool_trajectory_avg_score": {"threshold": 1.0, "match_type": "ANY_ORDER"}}
@@ -193,7 +274,7 @@ def attacked(write_run: WriteRun) -> Path:
         score("open", U),
     ]
     return write_run(
-        "out", found, scores, [failure(ATTACK)], config=rules(ALL_PASS, {"rule": "no_destructive_calls"})
+        "out", found, scores, [failure(ATTACK)], config=rules(ALL_PASS, {"rule": "coverage", "at_least": 0.5})
     )
 
 

@@ -5,7 +5,13 @@ from typing import Any
 import pytest
 
 from turnwise.schemas.comparison import Comparison, CriterionComparison, Flip, Pairing, Side
-from turnwise.schemas.difference import Bounds, Undecided, UndecidedReading, VersionDifference
+from turnwise.schemas.difference import (
+    Bounds,
+    CorrectedDifference,
+    Undecided,
+    UndecidedReading,
+    VersionDifference,
+)
 from turnwise.schemas.gate_config import GateConfig
 from turnwise.transforms.comparison.observed import ComparedConversation, Observed
 from turnwise.transforms.gating.measured import GatedVersion, Lost, add_errors, lost_of
@@ -320,6 +326,19 @@ def test_a_baseline_that_says_nothing_is_no_pass() -> None:
     assert told.status == "undecided" and "3 cases of the baseline have no conversation here" in told.why
     allowed = {"rule": "coverage", "at_least": 0.5}
     assert applied(rule, fewer, NOTHING_LOST, allowed).status == "passed"
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "status"), [(-0.01, 0.1, "passed"), (-0.3, 0.1, "undecided"), (-0.3, -0.1, "undecided")]
+)
+def test_labels_that_say_otherwise_leave_a_comparison_open(low: float, high: float, status: str) -> None:
+    corrected = CorrectedDifference(
+        labels_a=50, labels_b=40, value_a=0.8, value_b=0.7, difference=-0.1, interval=Bounds(low, high)
+    )
+    gated = version(conversations([P]), comparison=comparison(compared(-0.01, corrected=corrected)))
+    found = applied({"rule": "not_worse", "margin": 0.02}, gated)
+    assert found.status == status
+    assert "corrected by 50 and 40 labels: -10 points (" in found.why
 
 
 def test_each_primary_criterion_is_held_against_the_baseline() -> None:
