@@ -155,7 +155,7 @@ def compare_parser() -> OptionParser:
     )
     parser.add_argument("runs", nargs="*", metavar="OUT", help="output directories of A and B, or of both")
     parser.add_argument("--versions", nargs=2, default=[], metavar=("A", "B"), help="app versions to compare")
-    parser.add_argument("--store", metavar="URL", help="compare versions of a store (verdicts only)")
+    parser.add_argument("--store", metavar="URL", help="compare versions, or runs, of a store")
     parser.add_argument("--app", metavar="APP", help="projects/P/locations/L/apps/A, of a store with several")
     parser.add_argument("--by", choices=_BY, help="what pairs conversations (default: what pairs most cases)")
     parser.add_argument(

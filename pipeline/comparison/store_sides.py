@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
 from typing import Any, NamedTuple, cast
 
 from sqlalchemy import Connection, Table, select
@@ -10,7 +11,7 @@ from turnwise.pipeline.settings.extras import check_store
 from turnwise.pipeline.store.engine import open_store
 from turnwise.pipeline.store.results import COMPLETED, version_id
 from turnwise.pipeline.store.tables import CONVERSATIONS, RESULTS, SCORES, key_text
-from turnwise.pipeline.store.urls import shown_url
+from turnwise.pipeline.store.urls import StoreError, shown_url
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.rows import ScoreRow
 from turnwise.transforms.comparison.collect import Summary, collect, ruler_of
@@ -61,7 +62,7 @@ def sides_of_store(url: str, app: str | None, names: Sequence[str]) -> tuple[Com
         names: App version or run of A and of B.
 
     Raises:
-        ConfigError: The store cannot be opened, or holds no result of an app, version or run.
+        ConfigError: The store cannot be read, or holds no result of an app, version or run.
     """
     check_store("--store", url)
     if names[0] == names[1]:
@@ -72,11 +73,11 @@ def sides_of_store(url: str, app: str | None, names: Sequence[str]) -> tuple[Com
         own = _app(connection, app)
         return _side(connection, own, names[0], shown), _side(connection, own, names[1], shown)
 
-    store = open_store(url, read_only=True)
     try:
-        return store.read(work)
-    finally:
-        store.close()
+        with closing(open_store(url, read_only=True)) as store:
+            return store.read(work)
+    except StoreError as error:
+        raise ConfigError(str(error)) from None
 
 
 def _app(connection: Connection, app: str | None) -> str:

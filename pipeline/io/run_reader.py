@@ -181,7 +181,11 @@ def _tables_begun(names: Sequence[str]) -> bool:
 
 
 def _tables(directory: str, names: Sequence[str], suffix: str) -> dict[str, list[str]]:
-    """Returns the paths of every table; raises ConfigError where the numbers of its files have gaps."""
+    """Returns the paths of every table; raises ConfigError where files of a batch are missing.
+
+    The files of a batch state how many there are (`scores-00000-of-00002`). Those of a stream do not, and
+    their numbers have gaps: a file that was rewritten without replaced rows got the next number.
+    """
     shards: dict[str, dict[int, str]] = {}
     totals: dict[str, set[int]] = {}
     for name in names:
@@ -191,8 +195,9 @@ def _tables(directory: str, names: Sequence[str], suffix: str) -> dict[str, list
         table, number, total = match[1], int(match[2] or 0), match[3]
         shards.setdefault(table, {})[number] = name
         totals.setdefault(table, set()).add(int(total) if total else 0)
-    for table, numbers in shards.items():
-        _check_complete(directory, table, numbers, totals[table])
+    if any(map(any, totals.values())):
+        for table, numbers in shards.items():
+            _check_complete(directory, table, numbers, totals[table])
     return {
         table: [_join(directory, numbers[i]) for i in sorted(numbers)] for table, numbers in shards.items()
     }

@@ -145,8 +145,10 @@ def _check_file(address: URL, create: bool) -> None:
 def _check_tables(connection: Connection) -> None:
     version = stored_version(connection)
     check_version(version)
+    if not version:
+        raise StoreError("the store is empty; run turnwise serve to create its tables")
     if version < len(MIGRATIONS):
-        raise StoreError("the store is empty, or of an older turnwise; run turnwise serve to upgrade it")
+        raise StoreError("the store is of an older turnwise; run turnwise serve to upgrade it")
 
 
 def _engine(address: URL, read_only: bool) -> Engine:

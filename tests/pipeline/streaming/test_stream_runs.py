@@ -14,7 +14,9 @@ from collections import Counter
 
 import pytest
 
-from turnwise.schemas.config import EvalConfig
+from turnwise.pipeline.cli.main import main
+from turnwise.pipeline.io.run_reader import open_run
+from turnwise.schemas.config import ConfigError, EvalConfig
 
 RULE = {"name": "many-fail", "criterion": "evaluation_status", "measure": "pass_rate", "below": 0.9}
 # What names the run and the place, and what a stream adds.
@@ -331,3 +333,21 @@ def test_a_last_line_that_breaks_off_fails_the_gates_and_is_read_when_it_is_whol
     last = goes_on(tmp_path / "out", *arguments)
     assert (last.status, last.err) == (0, "") and last.document("run.json")["unread"] == []
     assert len(last.rows("results")) == 2
+
+
+def test_report_and_compare_read_a_stream_whose_files_were_rewritten(turnwise, tmp_path):
+    """Rows that were replaced are removed at the end; the rewritten files have the next number."""
+    logs, out = tmp_path / "logs.jsonl", tmp_path / "out"
+    said = [{**conversation(number), "eval_id": f"e{number}"} for number in range(3)]
+    again = {**conversation(1), "eval_id": "e1", "app_version": "v1", "tags": ["again"]}
+    logs.write_text("".join(json.dumps(one) + "\n" for one in (*said, again, "no log")))
+    done = turnwise("run", "--streaming", "--input", logs, "--judge", "none", "--max_run_time=2", output=out)
+    assert done.status == 0 and done.document("run.json")["counts"]["replaced"] == 1
+    assert [path.name for path in out.glob("scores-*")] == ["scores-00001.jsonl"]
+    assert [path.name for path in out.glob("failures-*")] == ["failures-00000.jsonl"]
+    assert main(["report", str(out), "--html", str(tmp_path / "report.html")]) == 0
+    assert main(["compare", str(out), str(out)]) == 2, "the same conversations, which is no missing file"
+    for path in out.glob("results-*"):
+        path.unlink()
+    with pytest.raises(ConfigError, match="files of the run are missing: results"):
+        open_run(str(out))
