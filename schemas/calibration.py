@@ -17,7 +17,6 @@ LabelProblemKind = Literal[
     "contradiction",
     "mixed",
     "off_scale",
-    "unscored",
     "repeated",
     "no_label",
     "after_end",
@@ -30,7 +29,7 @@ class LabelProblem(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         kind: `unknown`: the run has no such score; `ambiguous`: several scores fit; `contradiction`: one
             rater gave a score different labels; `mixed`: numbers and PASS or FAIL for one criterion;
-            `off_scale`: no value of the criterion; `unscored`: the score has nothing to compare with;
+            `off_scale`: no value of the criterion;
             `repeated`: the same label again, which counts once; `no_label`: the line has none; `after_end`:
             drawn, but after the last label in the order of drawing.
         count: Number of lines.
@@ -73,6 +72,8 @@ class OutcomeAgreement(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         confusion: Counts; of several raters the majority decides.
         tied: Scores whose raters are equally divided; they are not in the counts.
+        undecided_pass: Scores that the criterion leaves undecided and people pass; not in the counts.
+        undecided_fail: Those that people fail.
         agreement: Share of equal outcomes.
         kappa: Cohen's kappa.
         precision: Of what the criterion passes, the share that people pass.
@@ -83,6 +84,8 @@ class OutcomeAgreement(msgspec.Struct, frozen=True, kw_only=True):
 
     confusion: ConfusionCounts
     tied: int
+    undecided_pass: int
+    undecided_fail: int
     agreement: LabelFigure
     kappa: LabelFigure
     precision: LabelFigure
@@ -141,11 +144,14 @@ class Corrected(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         group: `all`, `app_version` or `slice`.
         name: Version or slice; None: all, or a version that the logs do not state.
-        scores: Scores of the group that have an outcome or value.
-        labels: Labelled scores among them.
+        covers: What the figure is of: `all` scores, or, where no label is of an undecided one, the
+            `decided` alone, which is not what was drawn from.
+        scores: Scores of the group.
+        undecided: Those without an outcome (of means: without a value).
+        labels: Labelled scores that it rests on.
         cases: Cases of the labelled scores.
         missing: Drawn scores without a usable label; the interval holds whatever they are.
-        raw: The figure of the run.
+        raw: The figure of the run, of what it decided.
         value: The corrected figure; None: it is not corrected.
         interval: Its interval at 95 %.
         rogan_gladen: Rogan and Gladen's interval, a second opinion; None: not defined, or the scores are not
@@ -155,7 +161,9 @@ class Corrected(msgspec.Struct, frozen=True, kw_only=True):
 
     group: CalibrationGroup
     name: str | None
+    covers: Literal["all", "decided"]
     scores: int
+    undecided: int
     labels: int
     cases: int
     missing: int
@@ -183,7 +191,7 @@ class CriterionCalibration(msgspec.Struct, frozen=True, kw_only=True):
         level: MeasuredLevel of its scores and labels.
         kind: Whether the labels are outcomes or numbers.
         scores: Scores of the run.
-        unscored: Those without a value and an outcome.
+        unscored: Those without a value and an outcome; a sample holds them, too.
         labelled: Scores with at least one usable label.
         cases: Their cases: eval cases, or conversations without one.
         raters: Number of raters.

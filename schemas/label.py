@@ -4,6 +4,9 @@ from typing import Literal
 
 import msgspec
 
+_LARGEST_WEIGHT = 1e9
+_LARGEST_NUMBER = 1e15
+
 LabelAnswer = Literal["up", "down", "PASS", "FAIL"]
 """What a person says of an outcome; `up` means PASS, `down` FAIL."""
 
@@ -50,7 +53,8 @@ class HumanLabel(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         draw: The random sample it was drawn in.
         number: 1-based place of what was drawn (the conversation, or the score) in the order of drawing.
             Labels in that order may end early: what comes after the last label is not of the sample.
-        weight: Sampling weight, 1 divided by the probability of being drawn; None: that of `draw`.
+        weight: Sampling weight, 1 divided by the probability of being drawn, 1e-9 to 1e9; None: that of
+            `draw`.
     """
 
     conversation_id: str
@@ -72,8 +76,12 @@ class HumanLabel(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
             raise ValueError("a random label needs draw or weight")
         if self.chosen != "random" and (self.draw or self.number or self.weight) is not None:
             raise ValueError("draw, number and weight are of random labels")
-        if self.weight is not None and not self.weight > 0:
-            raise ValueError("weight is more than 0")
+        if self.weight is not None and not 1 / _LARGEST_WEIGHT <= self.weight <= _LARGEST_WEIGHT:
+            raise ValueError(
+                "weight is 1 divided by the probability of being drawn, a number from 1e-9 to 1e9"
+            )
+        if isinstance(self.label, float) and not abs(self.label) <= _LARGEST_NUMBER:
+            raise ValueError("label is PASS, FAIL, up, down, or a number from -1e15 to 1e15")
         if self.number is not None and self.number < 1:
             raise ValueError("number is 1 or more")
 

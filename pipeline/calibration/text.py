@@ -25,7 +25,6 @@ _MEANINGS = {
     "contradiction": "one rater gave a score different labels",
     "mixed": "numbers and PASS or FAIL for one criterion",
     "off_scale": "not on the scale of the criterion",
-    "unscored": "the score has nothing to compare with",
     "repeated": "the same label again, counted once",
     "no_label": "without a label",
     "after_end": "drawn, but after the last label",
@@ -88,11 +87,13 @@ def _outcomes(own: OutcomeAgreement) -> Iterator[str]:
     agreement = f"{_percent(own.agreement)} of {own.agreement.count}"
     yield f"agreement {agreement}{tied}; Cohen's kappa {_number(own.kappa)}"
     table = own.confusion
+    undecided = [str(own.undecided_pass), str(own.undecided_fail)]
     yield from _rows(
         [
             ["", "people PASS", "people FAIL", "precision"],
             ["criterion PASS", str(table.both_pass), str(table.false_pass), _percent(own.precision)],
             ["criterion FAIL", str(table.false_fail), str(table.both_fail), _percent(own.fail_precision)],
+            *([["undecided", *undecided, ""]] if own.undecided_pass or own.undecided_fail else []),
             ["recall", _percent(own.recall), _percent(own.fail_recall), ""],
         ]
     )
@@ -120,11 +121,23 @@ def threshold_text(own: ThresholdAdvice, found: Calibration) -> str:
 
 def corrected_text(own: Corrected, is_rate: bool) -> str:
     """Returns the corrected figure of all scores."""
-    what = "pass rate" if is_rate else "mean"
+    what = f"{'pass rate' if is_rate else 'mean'} of {_population(own, is_rate)}"
+    of_decided = own.undecided and own.covers == "all"
+    scored = f"as scored, of the {own.scores - own.undecided} decided" if of_decided else "as scored"
     missing = f", whatever the {own.missing} drawn without a label are" if own.missing else ""
     return (
-        f"{what} of all {own.scores}: {_amount(own.raw, is_rate)} as scored; corrected by {own.labels} "
+        f"{what}: {_amount(own.raw, is_rate)} {scored}; corrected by {own.labels} "
         f"labels {_amount(own.value, is_rate)}{_interval(own.interval, is_rate)}{missing}"
+    )
+
+
+def _population(own: Corrected, is_rate: bool) -> str:
+    if own.covers == "all":
+        return f"all {own.scores}"
+    nothing = "an outcome" if is_rate else "a value"
+    return (
+        f"the {own.scores - own.undecided} decided of {own.scores} (no label is of the {own.undecided} "
+        f"without {nothing}; it does not speak for all)"
     )
 
 

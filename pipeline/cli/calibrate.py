@@ -1,8 +1,7 @@
 """Implements `turnwise calibrate`: holds the criteria of a run against human labels. Without Beam."""
 
 import shutil
-from collections.abc import Sequence
-from math import isfinite
+from collections.abc import Callable, Sequence
 
 from turnwise.pipeline.cli.arguments import add_plugin_argument
 from turnwise.pipeline.io.run_reader import open_run
@@ -13,6 +12,7 @@ from turnwise.schemas.config import ConfigError
 from turnwise.schemas.extension.plugins import load_plugins
 
 _WIDTH = 120
+_HIGHEST_COST = 1e9
 _WRONG = ("unknown", "ambiguous", "contradiction", "mixed", "off_scale")
 
 
@@ -28,8 +28,8 @@ def calibrate_run(argv: Sequence[str]) -> int:
     options = calibrate_parser().parse_args(argv)
     load_plugins(options.plugin)
     for name in ("false_pass_cost", "false_fail_cost"):
-        if not (isfinite(cost := getattr(options, name)) and cost > 0):
-            raise ConfigError(f"--{name} {cost:g}: must be a number above 0")
+        if not 0 < (cost := getattr(options, name)) <= _HIGHEST_COST:
+            raise ConfigError(f"--{name} {cost:g}: must be a number above 0, at most {_HIGHEST_COST:g}")
     run = open_run(options.out)
     # Imported late: an error in the options does not wait for numpy.
     from turnwise.pipeline.calibration.labels import read_labels
@@ -44,20 +44,36 @@ def calibrate_run(argv: Sequence[str]) -> int:
     rulers = run_rulers(names)
     scores = run_scores(run, names, rulers)
     costs = ErrorCosts(options.false_pass_cost, options.false_fail_cost)
-    found = calibrate(run.document.run_id, options.labels, lines, scores, rulers, costs)
+    found = _computed(lambda: calibrate(run.document.run_id, options.labels, lines, scores, rulers, costs))
     path = write_calibration(run, found) if found.criteria else None
+    earlier = None if path else run.calibration_path()
     if options.format == "json":
         say(calibration_json(found).decode().rstrip())
     else:
         say(calibration_text(found, shutil.get_terminal_size((_WIDTH, 24)).columns))
         say(f"\nfile: {path}" if path else "\nno label is of a score of this run; nothing is written")
-    return _status(found)
+    return _status(found, earlier)
 
 
-def _status(found: Calibration) -> int:
+def _computed(calibrated: Callable[[], Calibration]) -> Calibration:
+    """Returns a calibration; raises ConfigError where numbers are so large that a figure is not finite."""
+    import numpy as np
+
+    try:
+        with np.errstate(over="raise", invalid="raise", divide="raise"):
+            return calibrated()
+    except ArithmeticError:
+        raise ConfigError("values of the run or labels are too large to compute with") from None
+
+
+def _status(found: Calibration, earlier: str | None) -> int:
     wrong = sum(problem.count for problem in found.problems if problem.kind in _WRONG)
     if not found.criteria:
-        complain("no label can be used")
+        stays = (
+            f"; {earlier} of an earlier calibration stays, and `turnwise compare` reads it: remove it if "
+            "it is wrong"
+        )
+        complain(f"no label can be used{stays if earlier else ''}")
     elif wrong:
         complain(f"{wrong} of {found.lines} lines of labels are not used")
     return 1 if wrong or not found.criteria else 0

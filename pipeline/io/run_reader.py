@@ -88,20 +88,28 @@ class RunDirectory:
         """Yields the metrics of the slices."""
         return cast("Iterator[MetricsBySliceRow]", self.rows("metrics_by_slice"))
 
+    def calibration_path(self) -> str | None:
+        """Returns the path of what `turnwise calibrate` wrote; None: it wrote nothing."""
+        is_there = CALIBRATION_FILE in _names(self.directory)
+        return _join(self.directory, CALIBRATION_FILE) if is_there else None
+
     def calibration(self) -> Calibration | None:
         """Returns what `turnwise calibrate` wrote; None: it wrote nothing.
 
         Raises:
             ConfigError: The file cannot be read, or is of another run.
         """
-        path = _join(self.directory, CALIBRATION_FILE)
-        if CALIBRATION_FILE not in _names(self.directory):
+        path = self.calibration_path()
+        if path is None:
             return None
         try:
             with _opened(path) as file:
                 found = msgspec.json.decode(file.read(), type=Calibration)
         except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as error:
-            raise ConfigError(f"{path}: {' '.join(str(error).split())}") from None
+            why = " ".join(str(error).split())
+            raise ConfigError(
+                f"{path}: cannot be read: run `turnwise calibrate` again, or remove it: {why}"
+            ) from None
         if found.run_id != self.document.run_id:
             raise ConfigError(f"{path}: is of the run {found.run_id}; calibrate this run again, or remove it")
         return found

@@ -37,7 +37,11 @@ def test_what_is_read(more, name, value):
         ({"draw": DRAW}, "are of random labels"),
         ({"chosen": "random", "draw": DRAW | {"of": 2}}, "size is 1 or more, and not more than of"),
         ({"chosen": "random", "draw": DRAW, "number": 0}, "number is 1 or more"),
-        ({"chosen": "random", "weight": 0}, "weight is more than 0"),
+        *(
+            ({"chosen": "random", "weight": weight}, "weight is 1 divided by the probability of being drawn")
+            for weight in (0, -1, 1e308, 2e9, 1e-300, float("1e-10"))
+        ),
+        ({"label": 1e308}, "a number from -1e15 to 1e15"),
     ],
 )
 def test_what_is_refused(more, message):

@@ -44,10 +44,13 @@ def outcome_pairs(group: Sequence[LabelledScore]) -> list[OutcomePair]:
 def outcome_agreement(group: Sequence[LabelledScore], seed: int) -> OutcomeAgreement | None:
     """Returns the agreement of outcomes; None: no score has one on both sides."""
     pairs = outcome_pairs(group)
-    tied = sum(bool(one.answers) and one.mean == 0.5 and one.score.passed is not None for one in group)
+    tied = sum(bool(one.answers) and one.mean == 0.5 for one in group)
     if not pairs:
         return None
     table = _table(pairs)
+    undecided = [
+        one.mean > 0.5 for one in group if one.answers and one.score.passed is None and one.mean != 0.5
+    ]
     return OutcomeAgreement(
         confusion=ConfusionCounts(
             both_pass=table.true_pass,
@@ -56,6 +59,8 @@ def outcome_agreement(group: Sequence[LabelledScore], seed: int) -> OutcomeAgree
             both_fail=table.true_fail,
         ),
         tied=tied,
+        undecided_pass=sum(undecided),
+        undecided_fail=len(undecided) - sum(undecided),
         agreement=agreement_figure(pairs),
         kappa=kappa_figure(pairs, seed),
         precision=_share([p for p in pairs if p.judged], "the criterion passes nothing"),

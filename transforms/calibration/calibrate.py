@@ -107,7 +107,11 @@ def _corrected(
 ) -> tuple[list[Corrected], str | None]:
     """Returns the corrected figures, and why there is none of all scores."""
     if not is_number and all(score.passed is None for score in scores):
-        return [], "the criterion has no threshold, so that there is no pass rate to correct"
+        if any(score.value is not None for score in scores):
+            return [], "the criterion has no threshold, so that there is no pass rate to correct"
+        return [], f"none of the {len(scores)} scores is decided"
+    if is_number and all(score.value is None for score in scores):
+        return [], f"none of the {len(scores)} scores has a value"
     try:
         sample = random_part(group, scores)
     except NoCorrectionError as error:

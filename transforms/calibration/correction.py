@@ -70,19 +70,23 @@ class Correction(NamedTuple):
 
     def figure(self, group: ScoreGroup, scores: Sequence[JudgedScore]) -> Corrected:
         """Returns the corrected figure of a group, or why there is none."""
-        known = [score for score in scores if group.holds(score) and self._judged(score) is not None]
-        missing = {score for score in self.sample.missing if self._judged(score) is not None}
+        of_group = [score for score in scores if group.holds(score)]
+        decided = [score for score in of_group if self._judged(score) is not None]
+        known = of_group if self._covers_all(scores) else decided
+        missing = {*self.sample.missing}
         part = _GroupParts(
             [score for score in known if score in self.sample.labels],
             [score for score in known if score in missing],
             [score for score in known if score not in self.sample.labels and score not in missing],
         )
         cases = len({score.case for score in part.labelled})
-        judged = [self._judged(score) or 0.0 for score in known]
+        judged = [self._judged(score) or 0.0 for score in decided]
         found = Corrected(
             group=group.kind,
             name=group.name,
-            scores=len(known),
+            covers="all" if self._covers_all(scores) else "decided",
+            scores=len(of_group),
+            undecided=len(of_group) - len(decided),
             labels=len(part.labelled),
             cases=cases,
             missing=len(part.missing),
@@ -92,6 +96,11 @@ class Correction(NamedTuple):
             return self._with_estimate(found, part)
         except ValueError as error:
             return replace(found, reason=str(error))
+
+    def _covers_all(self, scores: Sequence[JudgedScore]) -> bool:
+        """Returns whether nothing is undecided, or labels tell what people say of the undecided."""
+        judged_by_people = any(self._judged(score) is None for score in self.sample.labels)
+        return judged_by_people or all(self._judged(score) is not None for score in scores)
 
     def _judged(self, score: JudgedScore) -> float | None:
         if self.is_mean:
@@ -128,10 +137,15 @@ class Correction(NamedTuple):
             [score.case for score in part.others],
             [weights[score] for score in drawn] if weights else None,
         )
-        judged, others = ([self._judged(s) or 0.0 for s in some] for some in (drawn, part.others))
         if self.is_mean:
-            return corrected_mean(labels, judged, others, design)
-        return corrected_rate(labels, [*map(bool, judged)], [*map(bool, others)], self.seed, design)
+            usual = _mean_value([*drawn, *part.others])
+            values, rest = (
+                [usual if score.value is None else score.value for score in some]
+                for some in (drawn, part.others)
+            )
+            return corrected_mean(labels, values, rest, design)
+        judged, others = ([score.passed for score in some] for some in (drawn, part.others))
+        return corrected_rate(labels, judged, others, self.seed, design)
 
     def _rogan_gladen(self, part: _GroupParts) -> Bounds | None:
         everything = [*part.labelled, *part.others]
@@ -140,11 +154,18 @@ class Correction(NamedTuple):
             self.sample.weights
             or len({s.case for s in everything}) < len(everything)
             or {*labels} - {0.0, 1.0}
+            or any(score.passed is None for score in everything)
         ):
             return None
         table = confusion(labels, [bool(score.passed) for score in part.labelled])
         found = rogan_gladen(sum(bool(score.passed) for score in everything), len(everything), table)
         return Bounds(*found) if found else None
+
+
+def _mean_value(scores: Sequence[JudgedScore]) -> float:
+    """Returns the mean of the values that there are; a score without one gets it, and labels correct that."""
+    known = [score.value for score in scores if score.value is not None]
+    return sum(known) / len(known) if known else 0.0
 
 
 def confusion(people: Sequence[float], judged: Sequence[bool]) -> Confusion:

@@ -91,10 +91,9 @@ def joined_labels(
     for labelled in _by_score(lines, scores, problems).values():
         groups[labelled.score.key].append(labelled)
     numbers = {key for key, group in groups.items() if _is_of_numbers(key, group, rulers, problems)}
-    for key, group in groups.items():
+    for group in groups.values():
         for labelled in group:
             _answer(labelled, problems)
-            _leave_unscored(labelled, key in numbers, problems)
         _name_missing(group, problems)
     used = {key: group for key, group in groups.items() if any(one.answers for one in group)}
     return JoinedLabels(used, frozenset(numbers))
@@ -174,13 +173,6 @@ def _answer(labelled: LabelledScore, problems: LabelProblems) -> None:
 
 def _number(label: str | float | None) -> float:
     return _OUTCOMES[label] if isinstance(label, str) else float(label or 0.0)
-
-
-def _leave_unscored(labelled: LabelledScore, is_number: bool, problems: LabelProblems) -> None:
-    score = labelled.score
-    if labelled.answers and score.value is None and (is_number or score.passed is None):
-        problems.add("unscored", [line for line in labelled.lines if line.label.label is not None])
-        labelled.answers = {}
 
 
 def _name_missing(group: Sequence[LabelledScore], problems: LabelProblems) -> None:

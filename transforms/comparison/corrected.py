@@ -15,12 +15,13 @@ from turnwise.transforms.statistics.proportions import estimated_difference
 def with_correction(own: CriterionComparison, a: ComparedSide, b: ComparedSide) -> CriterionComparison:
     """Returns a criterion with the corrected difference, if the figures of both sides are corrected."""
     base, candidate = _corrected(own, a), _corrected(own, b)
-    if base is None or candidate is None:
+    if base is None or candidate is None or base.covers != candidate.covers:
         return own
     found = _difference(base, candidate)
     if found is None:
         return own
-    return replace(own, corrected=found, sentence=f"{own.sentence}; {_text(own, found)}")
+    decided = "" if base.covers == "all" else ", of what the criterion decided alone"
+    return replace(own, corrected=found, sentence=f"{own.sentence}; {_text(own, found)}{decided}")
 
 
 def calibration_notes(criteria: Sequence[CriterionComparison], a: ComparedSide, b: ComparedSide) -> list[str]:
@@ -29,6 +30,12 @@ def calibration_notes(criteria: Sequence[CriterionComparison], a: ComparedSide, 
         f"{own.criterion}: {own.overall.word} by the scores, but not shown by the figures that labels correct"
         for own in criteria
         if own.corrected is not None and not _bears_out(own, own.corrected)
+    ]
+    notes += [
+        f"{own.criterion}: the labels of one side cover what the criterion left undecided, those of the "
+        "other do not: no difference is corrected"
+        for own in criteria
+        if len({figure.covers for side in (a, b) if (figure := _corrected(own, side)) is not None}) > 1
     ]
     for calibrated, other in ((a, b), (b, a)):
         if calibrated.calibration is not None and other.calibration is None:

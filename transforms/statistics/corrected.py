@@ -100,10 +100,26 @@ def corrected_mean(
     return CorrectedEstimate(value, Interval(value - half, value + half), weight)
 
 
+class _Stratum(NamedTuple):
+    """The conversations of which the judge says one and the same.
+
+    Attributes:
+        people: Share that people let pass, and its labels.
+        drawn: Which of the labelled conversations are in it.
+        share: Its share of all conversations.
+        size: Its conversations.
+    """
+
+    people: EffectiveShare
+    drawn: "np.typing.NDArray[np.bool_]"
+    share: float
+    size: int
+
+
 def corrected_rate(
     labels: Sequence[float],
-    judged: Sequence[bool],
-    others: Sequence[bool],
+    judged: Sequence[bool | None],
+    others: Sequence[bool | None],
     seed: int,
     design: SampleDesign | None = None,
     level: float = 0.95,
@@ -114,58 +130,71 @@ def corrected_rate(
     failed, q the judge's share of passes. All three have Jeffreys' prior Beta(1/2, 1/2), and sizes divided
     by the design effect; the interval holds the middle of 10,000 draws of the posterior, the value is their
     mean (Hofer, Maynez, Dhingra, Fisch, Globerson and Cohen 2024, Bayesian prediction-powered inference). At
-    rates near 0 and 1 it covers better than a normal interval.
+    rates near 0 and 1 it covers better than a normal interval. What the judge left undecided is a third
+    stratum with labels of its own: d (q a + (1 - q) b) + (1 - d) c, with the share d of what is decided.
 
     Args:
         labels: What people said of a random part of the conversations, 0..1 (the share of raters that let it
             pass); at least one.
-        judged: What the judge said of the same conversations, in the same order.
+        judged: What the judge said of the same conversations, in the same order; None: undecided.
         others: What the judge said of all conversations that have no label.
         seed: Of `resampling_seed`.
         design: Cases and sampling weights.
         level: Level of confidence, between 0 and 1.
     """
-    human, machine = np.asarray(labels, dtype=float), np.asarray(judged, dtype=bool)
-    whole = np.concatenate([machine, np.asarray(others, dtype=bool)])
+    human, machine = np.asarray(labels, dtype=float), _answers(judged)
+    whole = np.concatenate([machine, _answers(others)])
     drawn = np.asarray(design.weights if design and design.weights else np.ones(len(human)), dtype=float)
-    strata = [_share(human[part], drawn[part]) for part in (machine, ~machine)]
-    shares = [*strata, EffectiveShare(float(whole.mean()), float(len(whole)))]
-    effect = _design_effect(shares, human, whole, drawn, design.codes()) if design else 1.0
-    generator = generator_of(seed)
-    passed, failed, share = (_posterior(generator, one, effect) for one in shares)
-    draws = share * passed + (1 - share) * failed
+    strata = [
+        _stratum(answer, human, whole, drawn) for answer in range(3 if (whole == _UNDECIDED).any() else 2)
+    ]
+    effect = _design_effect(strata, human, whole, drawn, design.codes()) if design else 1.0
+    draws = _posterior_of_all(generator_of(seed), strata, effect)
     low, high = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2])
     return CorrectedEstimate(float(draws.mean()), Interval(float(low), float(high)))
 
 
-def _share(people: Numbers, weights: Numbers) -> EffectiveShare:
-    value = float((people * weights).sum() / weights.sum()) if len(people) else 0.0
-    return EffectiveShare(value, float(len(people)))
+_UNDECIDED = 2
+
+
+def _answers(judged: Sequence[bool | None]) -> CaseCodes:
+    """Returns the judge's answers as numbers of strata: 0 passed, 1 failed, 2 undecided."""
+    return np.asarray([_UNDECIDED if one is None else int(not one) for one in judged], dtype=np.int64)
+
+
+def _stratum(answer: int, human: Numbers, whole: CaseCodes, drawn: Numbers) -> _Stratum:
+    everything = whole == answer
+    part = everything[: len(human)]
+    value = float((human[part] * drawn[part]).sum() / drawn[part].sum()) if part.any() else 0.0
+    people = EffectiveShare(value, float(part.sum()))
+    return _Stratum(people, part, float(everything.mean()), int(everything.sum()))
+
+
+def _posterior_of_all(generator: np.random.Generator, strata: Sequence[_Stratum], effect: float) -> Numbers:
+    """Returns draws of the share of all: the strata are joined one by one, each with a share of its own."""
+    people = [_posterior(generator, one.people, effect) for one in strata]
+    draws, size = people[0], strata[0].size
+    for one, own in zip(strata[1:], people[1:], strict=True):
+        joined = size + one.size
+        before = _posterior(generator, EffectiveShare(size / joined if joined else 0.0, joined), effect)
+        draws, size = before * draws + (1 - before) * own, joined
+    return draws
 
 
 def _design_effect(
-    shares: Sequence[EffectiveShare],
-    human: Numbers,
-    whole: "np.typing.NDArray[np.bool_]",
-    drawn: Numbers,
-    codes: CaseCodes,
+    strata: Sequence[_Stratum], human: Numbers, whole: CaseCodes, drawn: Numbers, codes: CaseCodes
 ) -> float:
     """Returns how many times the variance is that of independent scores with equal weights; at least 1."""
-    passed, failed, share = shares
-    count, machine = len(human), whole[: len(human)]
-    parts = (passed.value - failed.value) * (whole - share.value) / len(whole)
-    for stratum, chosen, part in ((passed, machine, share.value), (failed, ~machine, 1 - share.value)):
-        if chosen.any():
-            weights = drawn[chosen] / drawn[chosen].sum()
-            parts[:count][chosen] += part * weights * (human[chosen] - stratum.value)
-    simple = sum(
-        part**2 * one.value * (1 - one.value) / max(one.size, 1)
-        for one, part in (
-            (passed, share.value),
-            (failed, 1 - share.value),
-            (share, passed.value - failed.value),
-        )
-    )
+    count, values = len(human), np.asarray([one.people.value for one in strata])
+    total = sum(one.share * one.people.value for one in strata)
+    parts = (values[whole] - total) / len(whole)
+    simple = sum(one.share * (one.people.value - total) ** 2 for one in strata) / len(whole)
+    for one in strata:
+        value, size = one.people
+        simple += one.share**2 * value * (1 - value) / max(size, 1)
+        if one.drawn.any():
+            weights = drawn[one.drawn] / drawn[one.drawn].sum()
+            parts[:count][one.drawn] += one.share * weights * (human[one.drawn] - value)
     weight = count * float((drawn**2).sum()) / float(drawn.sum()) ** 2
     if len(np.unique(codes)) == len(codes) and weight < 1 + 1e-9:
         return 1.0

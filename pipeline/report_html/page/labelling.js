@@ -158,6 +158,7 @@ function drawOf({ seed, items, of }) {
 }
 
 function row({ place, turn_index, criterion, score_id, label, comment }, chosen) {
-  const known = score_id === null ? {} : { score_id };
+  const version = report.versions[report.conversations.version[place]].app_version;
+  const known = { ...(score_id === null ? {} : { score_id }), ...(version ? { app_version: version } : {}) };
   return { conversation_id: report.conversations.id[place], turn_index, criterion, ...known, label, comment: comment || null, ...chosen };
 }

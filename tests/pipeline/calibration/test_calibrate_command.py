@@ -116,6 +116,27 @@ def test_nothing_is_written_where_no_label_can_be_used(calibrated, run, labels, 
     status, out, err = calibrated(labels)
     assert status == 1 and printed in out and "no label can be used" in err
     assert "nothing is written" in out and not (run / "calibration.json").exists()
+    assert "earlier" not in err
+
+
+def test_a_calibration_that_stays_in_place_is_named(calibrated, run, tmp_path, capsys):
+    calibrated(sample())
+    before = (run / "calibration.json").read_bytes()
+    labels = tmp_path / "others.jsonl"
+    labels.write_text(json.dumps(label("gone", "up")))
+    for form in ("text", "json"):
+        assert main(["calibrate", str(run), "--labels", str(labels), "--format", form]) == 1
+        err = capsys.readouterr().err
+        assert f"{run}/calibration.json of an earlier calibration stays" in err and err.count("\n") == 1
+    assert (run / "calibration.json").read_bytes() == before
+
+
+@pytest.mark.parametrize("weight", ["1e308", "1e999", "-1", "0", "NaN", "1e-300"])
+def test_absurd_weights_are_refused(calibrated, run, weight):
+    lines = [json.dumps(label(n, chosen="random", weight="W")).replace('"W"', weight) for n in range(40)]
+    status, out, err = calibrated("\n".join(lines))
+    assert (status, out) == (2, "") and "labels.jsonl:1: no label: " in err and err.count("\n") == 1
+    assert not (run / "calibration.json").exists()
 
 
 @pytest.mark.parametrize(
@@ -126,6 +147,7 @@ def test_nothing_is_written_where_no_label_can_be_used(calibrated, run, labels, 
         ('{"conversation_id": "c1"}', (), "labels.jsonl:1: no label: "),
         ([label(1), label(2, "maybe")], (), "labels.jsonl:2: no label: Invalid enum value 'maybe'"),
         ([label(1)], ("--false_pass_cost", "0"), "--false_pass_cost 0: must be a number above 0"),
+        ([label(1)], ("--false_fail_cost", "1e308"), "must be a number above 0, at most 1e+09"),
         ([label(1)], ("--labels", "gone.jsonl"), "gone.jsonl: No such file"),
     ],
 )

@@ -318,6 +318,7 @@ def test_labels_are_kept_and_exported_with_how_they_were_chosen(
         "hand-picked",
     )
     assert (verdict.criterion, verdict.label, verdict.score_id) == ("evaluation_status", "PASS", None)
+    assert all(one.app_version == one.conversation_id.rpartition("-")[2] for one in rows)
     assert browser.errors() == []
 
 

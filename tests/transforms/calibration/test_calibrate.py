@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from turnwise.pipeline.calibration.text import calibration_text
 from turnwise.schemas.label import HumanLabel, LabelDraw
 from turnwise.transforms.calibration.calibrate import calibrate
 from turnwise.transforms.calibration.joining import LabelLine
@@ -249,3 +250,90 @@ def test_sampling_weights_undo_how_scores_were_drawn():
     whole = own.corrected[0]
     assert whole.interval.low < 0.8 < whole.interval.high and abs(whole.value - 0.8) < 0.06
     assert whole.rogan_gladen is None
+
+
+def half_undecided(seed, size=SIZE):
+    """Returns scores whose hard half is undecided, and what people say: 40 and 90 % pass."""
+    generator = np.random.default_rng(seed)
+    hard = generator.random(size) < 0.5
+    people = generator.random(size) < np.where(hard, 0.4, 0.9)
+    found = np.where(generator.random(size) < 0.1, ~people, people)
+    return [
+        judged(f"c{i}", None if hard[i] else float(own), None if hard[i] else bool(own))
+        for i, own in enumerate(found)
+    ], people
+
+
+def test_undecided_scores_are_part_of_all():
+    hits = of_decided = 0
+    for seed in range(100):
+        scores, people = half_undecided(seed)
+        found = calibrated(lines_of(drawn(people, 100), 100), scores)
+        (own,) = found.criteria
+        whole = own.corrected[0]
+        assert (
+            found.problems == []
+            and own.labelled == whole.labels == 100
+            and own.scores == whole.scores == SIZE
+        )
+        assert whole.covers == "all" and whole.undecided == sum(score.passed is None for score in scores)
+        hits += whole.interval.low <= 0.65 <= whole.interval.high
+        of_decided += whole.interval.low <= 0.9 <= whole.interval.high
+    assert 0.9 <= hits / 100 <= 1 and of_decided < 5
+    assert 30 < own.outcomes.undecided_pass + own.outcomes.undecided_fail < 70
+    assert own.outcomes.undecided_pass < own.outcomes.undecided_fail and whole.rogan_gladen is None
+    text = calibration_text(found, 300)
+    assert f"pass rate of all 400: {whole.raw:.1%} as scored, of the {400 - whole.undecided} decided;" in text
+    assert "100 of 400 scores are labelled" in text and "\n  undecided " in text
+
+
+def test_a_figure_of_what_is_decided_says_so():
+    scores, people = half_undecided(1)
+    labels = {
+        name: None if scores[i].passed is None else answer
+        for i, (name, answer) in enumerate(drawn(people, 100).items())
+    }
+    found = calibrated(lines_of(labels, 100), scores)
+    (own,) = found.criteria
+    whole, missing = own.corrected[0], sum(label is None for label in labels.values())
+    assert (whole.covers, whole.missing, whole.labels) == ("decided", 0, own.labelled)
+    assert whole.scores == SIZE and whole.interval.low < 0.9 < whole.interval.high
+    undecided = whole.undecided
+    text = calibration_text(found, 300)
+    assert (
+        f"of the {SIZE - undecided} decided of {SIZE} (no label is of the {undecided} without an outcome"
+        in text
+    )
+    assert "pass rate of all" not in text and found.problems[0].count == missing
+
+
+def test_undecided_scores_without_a_label_widen_the_interval():
+    scores, people = half_undecided(2)
+    labels = drawn(people, 100)
+    full = calibrated(lines_of(labels, 100), scores).criteria[0].corrected[0]
+    unlabelled = [name for i, name in enumerate(labels) if scores[i].passed is None][:20]
+    (own,) = calibrated(lines_of(labels | dict.fromkeys(unlabelled), 100), scores).criteria
+    gaps = own.corrected[0]
+    assert (gaps.covers, gaps.missing, gaps.labels) == ("all", 20, 80)
+    assert gaps.interval.low < full.interval.low and full.interval.high < gaps.interval.high
+
+
+def test_means_cover_scores_without_a_value():
+    hits = 0
+    for seed in range(100):
+        generator = np.random.default_rng(seed)
+        hard = generator.random(SIZE) < 0.4
+        people = np.clip(np.where(hard, 0.3, 0.8) + generator.normal(0, 0.1, SIZE), 0, 1)
+        values = np.clip(people + 0.1, 0, 1)
+        scores = [judged(f"c{i}", None if hard[i] else float(v), None) for i, v in enumerate(values)]
+        (own,) = calibrated(lines_of({f"c{i}": float(people[i]) for i in range(80)}, 80), scores).criteria
+        whole = own.corrected[0]
+        hits += whole.interval.low <= 0.6 <= whole.interval.high
+        assert (whole.covers, whole.labels, own.labelled) == ("all", 80, 80)
+    assert 0.9 <= hits / 100 <= 1
+
+
+def test_nothing_decided_is_not_corrected():
+    scores = [judged(f"c{i}", None, None) for i in range(60)]
+    (own,) = calibrated(lines_of({f"c{i}": "PASS" for i in range(40)}, 40, 60), scores).criteria
+    assert own.not_corrected == "none of the 60 scores is decided" and own.outcomes is None

@@ -86,7 +86,7 @@ def joined(*labels, rows=ROWS):
         ([{"label": "up"}, {"label": 1.0, "conversation_id": "none"}], {}, {"mixed": 2}),
         ([{"label": 0.5}, {"label": 4.0, "conversation_id": "none"}], {}, {"off_scale": 2}),
         ([{"label": 1.0, "conversation_id": "v", "criterion": "verdict"}], {}, {"off_scale": 1}),
-        ([{"label": "up", "conversation_id": "c2", "turn_index": 1}], {}, {"unscored": 1}),
+        ([{"label": "up", "conversation_id": "c2", "turn_index": 1}], {("c2", 1): {None: 1.0}}, {}),
         ([{"label": "up", "conversation_id": "none"}], {("none", None): {None: 1.0}}, {}),
         ([{"comment": "why?"}], {}, {"no_label": 1}),
     ],
