@@ -135,7 +135,9 @@ def _add_output(group: argparse._ArgumentGroup) -> None:
     )
     group.add_argument("--overwrite", action="store_true", help="replace an earlier run in DIR")
     group.add_argument(
-        "--no_transcripts", action="store_true", help="keep no words and calls of conversations"
+        "--no_transcripts",
+        action="store_true",
+        help="leave transcripts out of conversations-*; other columns and tables still quote words",
     )
     group.add_argument("--run_id", metavar="ID", help="id of the run (default: from its start time)")
     group.add_argument(

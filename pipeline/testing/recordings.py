@@ -1,12 +1,13 @@
 """Reads a directory of recordings, each beside its eval case."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from turnwise.pipeline.api.inputs import Inputs, eval_cases, logged_conversations
 from turnwise.pipeline.api.settings import read_any_config
+from turnwise.pipeline.io.files import file_patterns, file_records, matched_files
 from turnwise.pipeline.settings.run import RunSettings
 from turnwise.schemas.case import CaseKey, EvalCase
 from turnwise.schemas.config import ConfigError
@@ -15,6 +16,8 @@ from turnwise.schemas.failure import Failure
 from turnwise.transforms.formats.base import AUTO
 from turnwise.transforms.formats.readers import CaseReader, LogReader
 from turnwise.transforms.matching.cases import CaseIndex, match_case
+
+_EMPTY = "the file holds no conversation; record it again, or remove it"
 
 
 class UnusedCaseWarning(UserWarning):
@@ -69,7 +72,8 @@ class Recordings(NamedTuple):
 
     Attributes:
         found: Recordings, in the order of their files.
-        unreadable: Records and cases that could not be read, and recordings whose case is not there.
+        unreadable: Records and cases that could not be read, files of recordings without a record, and
+            recordings whose case is not there.
         unused: Ids of the eval cases without a recording.
     """
 
@@ -106,7 +110,9 @@ def read_recordings(recordings: Sequence[str], cases: Sequence[str], config: str
     read = Recordings([], [_unreadable(failure) for failure in given.failures], [])
     unused: dict[CaseKey, None] = {case.key: None for case in given.cases}
     reader = LogReader(AUTO, settings.discovery_engine)
-    for one in logged_conversations(Inputs("recordings", [*recordings], []), reader, limit, Counter()):
+    inputs: Inputs[Conversation] = Inputs("recordings", [*recordings], [])
+    read.unreadable.extend(_empty_files(inputs, limit))
+    for one in logged_conversations(inputs, reader, limit, Counter()):
         sample = one if isinstance(one, Failure) else match_case(index, *one, Counter())
         if isinstance(sample, Failure):
             read.unreadable.append(_unreadable(sample))
@@ -114,9 +120,16 @@ def read_recordings(recordings: Sequence[str], cases: Sequence[str], config: str
         if sample.eval_case is not None:
             unused.pop(sample.eval_case.key, None)
         read.found.append(Recording(sample.conversation, sample.eval_case, *sample.record[:2]))
-    if not read.found and not read.unreadable:
+    if not read.found and all(one.message == _EMPTY for one in read.unreadable):
         raise ConfigError(f"recordings {' '.join(recordings)}: there is no conversation")
     return read._replace(unused=[key.eval_id for key in unused])
+
+
+def _empty_files(inputs: Inputs[Conversation], limit: int) -> Iterator[UnreadableRecording]:
+    """Yields the files without any record, such as one that was cut to 0 bytes."""
+    for path in matched_files(file_patterns(inputs.name, inputs.paths)):
+        if not isinstance(path, Failure) and next(file_records(path, limit), None) is None:
+            yield UnreadableRecording(path, _EMPTY)
 
 
 def _unreadable(failure: Failure) -> UnreadableRecording:

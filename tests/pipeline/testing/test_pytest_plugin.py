@@ -128,6 +128,19 @@ def test_what_is_missing_is_an_error(repository: Repository, options: list[str],
     assert "error" in done.counts() and "skipped" not in done.counts()
 
 
+def test_an_empty_file_among_recordings_is_an_error(repository: Repository) -> None:
+    repository.write("test_recordings.py", TEST)
+    repository.record("recordings/a.jsonl", log("c1", PASSING))
+    empty = {"blank.ndjson": "\n \n", "cut.jsonl": "", "none.json": "[]"}
+    for name, text in empty.items():
+        repository.write(f"recordings/{name}", text)
+    done = repository.pytest("test_recordings.py", "-rA", "--turnwise-recordings", "recordings")
+    assert (done.status, done.counts()) == (1, {"passed": 1, "error": 3}), done.out
+    for name in empty:
+        assert f"ERROR test_recordings.py::test_it[unreadable:recordings/{name}]" in done.out
+    assert done.out.count("the file holds no conversation") >= len(empty)
+
+
 def test_cases_are_held_against_and_counted(repository: Repository) -> None:
     repository.write("test_recordings.py", TEST)
     plain = {"user": "Hi", "agent": "Hello"}
