@@ -1,7 +1,9 @@
 """Says what is wrong with the calls of a turn or a conversation, by its first difference."""
 
+import json
 from collections.abc import Sequence
 from typing import NamedTuple
+from unicodedata import normalize
 
 from turnwise.schemas.conversation import ToolCall
 from turnwise.schemas.values import JsonObject, JsonValue
@@ -12,6 +14,7 @@ from turnwise.transforms.matching.sample import Sample
 from turnwise.transforms.review.calls import DESTRUCTIVE
 from turnwise.transforms.review.problems import ReviewProblem
 
+_LONGEST = 70
 _MISSING, _WRONG, _EXTRA = "missing", "wrong arguments", "not expected"
 
 
@@ -69,9 +72,34 @@ def _entries(details: JsonObject, key: str) -> list[JsonValue]:
 def _differing(tool: str, differences: Sequence[Difference]) -> str:
     """Returns the arguments that differ; "": none does."""
     parts = [
-        f"{d.parameter} is {value_text(d.actual)} instead of {value_text(d.expected)}" for d in differences
+        f"{d.parameter} is {actual} instead of {expected}"
+        for d in differences
+        for actual, expected in [_told_apart(d.actual, d.expected)]
     ]
     return f"{tool}: {', '.join(parts)}" if parts else ""
+
+
+def _told_apart(actual: JsonValue, expected: JsonValue) -> tuple[str, str]:
+    """Returns the texts of two values; as JSON, or in ASCII alone, if their plain texts are alike."""
+    texts = value_text(actual), value_text(expected)
+    if "" in texts or normalize("NFKC", texts[0]) == normalize("NFKC", texts[1]):
+        first, second = _json(actual, False), _json(expected, False)
+        is_seen = normalize("NFKC", first) != normalize("NFKC", second)
+        texts = (first, second) if is_seen else (_json(actual, True), _json(expected, True))
+    return texts
+
+
+def _json(value: JsonValue, is_ascii: bool) -> str:
+    text = json.dumps(value, ensure_ascii=is_ascii, default=repr)
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+
+
+def _exact_differences(want: ToolCall, made: ToolCall) -> list[Difference]:
+    """Returns the arguments that are not equal, however little; an absent one is None."""
+    wanted, given = want.args or {}, made.args or {}
+    names = [*wanted, *(name for name in given if name not in wanted)]
+    pairs = ((name, wanted.get(name), given.get(name)) for name in names)
+    return [Difference(*pair) for pair in pairs if pair[1] != pair[2]]
 
 
 def _calls_at(turn: int | None, sample: Sample) -> tuple[Sequence[ToolCall], Sequence[ToolCall]]:
@@ -104,6 +132,7 @@ def _by_calls(
         same = [call for call in made if call.name == want.name]
         if not any(arguments_match(want.args, call.args, {}) is not False for call in same):
             differences = ArgumentComparison().differences(want, same[0])
+            differences = differences or _exact_differences(want, same[0])
             text = _differing(want.name or "", differences) or f"called {call_text(same[0])}"
             return CallProblem(_WRONG, want.name or "", text)
     extra = next((call for call in made if call.name not in asked), None)

@@ -279,3 +279,20 @@ def test_one_more_problem_is_never_less_harm(found: list[ReviewProblem], more: R
 
 def test_every_kind_that_a_criterion_can_state_is_weighed() -> None:
     assert set(get_args(CriterionHarm)) == set(HARM_TERMS) - {"destructive", "undecided"}
+
+
+@pytest.mark.parametrize(
+    ("made", "wanted", "why"),
+    [
+        ("1", 1, 'a is "1" instead of 1'),
+        ([1, 2], [2, 1], "a is [1, 2] instead of [2, 1]"),
+        ({}, [], "a is {} instead of []"),
+        ("x ", "x", 'a is "x " instead of "x"'),
+        ("e\u0301", "\u00e9", 'a is "e\\u0301" instead of "\\u00e9"'),
+        (0.30000000000000004, 0.3, "a is 0.30000000000000004 instead of 0.3"),
+        ("", None, 'a is "" instead of null'),
+    ],
+)
+def test_arguments_that_mean_the_same_are_told_apart(made: Any, wanted: Any, why: str) -> None:
+    row = reviewed([turn([("set", {"a": made})], [("set", {"a": wanted})])], TRAJECTORY)
+    assert row["why"] == f"turn 0: set: {why}"
