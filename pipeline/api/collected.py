@@ -10,12 +10,14 @@ from turnwise.pipeline.report.counts import RunCounts, failure_counters, guesses
 from turnwise.pipeline.report.gates import gate_problems
 from turnwise.pipeline.report.judge import UsageByModel, judge_document
 from turnwise.pipeline.report.summary import Figures, summary_text
+from turnwise.pipeline.report.table import versions_of
 from turnwise.pipeline.settings.run import RunSettings
 from turnwise.schemas.case import CaseKey, EvalCase
 from turnwise.schemas.conversation import Conversation
 from turnwise.schemas.conversation_row import ConversationRow
 from turnwise.schemas.failure import RAISED, Failure, record_failure
 from turnwise.schemas.rows import FailureRow, ResultRow, ScoreRow
+from turnwise.transforms.comparison.versions import compared_versions
 from turnwise.transforms.evaluation.conversation import decide
 from turnwise.transforms.formats.readers import CaseReader, LogReader
 from turnwise.transforms.matching.cases import CaseIndex, match_case
@@ -27,6 +29,7 @@ from turnwise.transforms.scoring.conversation import ScoredConversation
 from turnwise.transforms.scoring.inferred_effects import GuessCounts
 
 _READING = ("read", "parse", "parse_case")
+_NOT_COMPARED = "\nnot compared: Python writes no files; turnwise compare reads those of turnwise run"
 
 
 class Collected:
@@ -99,7 +102,11 @@ class Collected:
         if self._settings.config.gate.rules:
             problems += self._rule_problems(counts)
         figures = Figures(
-            counts, usage, guesses_by_tool(dict(self._guesses.items())), to_read=to_read(self._conversations)
+            counts,
+            usage,
+            guesses_by_tool(dict(self._guesses.items())),
+            to_read=to_read(self._conversations),
+            difference=_NOT_COMPARED if compared_versions(versions_of(versions)) else "",
         )
         has_failed = any(row["evaluation_status"] == "FAIL" for row in self._results)
         return RunResult(

@@ -1,5 +1,6 @@
 """Reports on a finished run: text on the terminal, `run.json`, exit status."""
 
+import shutil
 import sys
 from collections.abc import Sequence
 from functools import partial
@@ -11,6 +12,7 @@ from apache_beam.runners.runner import PipelineResult
 
 from turnwise.pipeline.batch.counters import counters, judge_usage
 from turnwise.pipeline.io.directory import READING_LIST, read_rows, take_document, write_run_file
+from turnwise.pipeline.io.run_reader import written_run
 from turnwise.pipeline.io.sinks.base import find_service
 from turnwise.pipeline.io.terminal import LONGEST_LINE, complain, printable, say
 from turnwise.pipeline.report.counts import RunCounts, guesses_by_tool, run_counts
@@ -18,11 +20,16 @@ from turnwise.pipeline.report.gates import gate_problems
 from turnwise.pipeline.report.judge import UsageByModel, judge_document
 from turnwise.pipeline.report.missed import lost_places, missed_conversations, names_text
 from turnwise.pipeline.report.summary import Figures, summary_text
+from turnwise.pipeline.report.table import versions_of
 from turnwise.pipeline.settings.run import RunSettings
 from turnwise.pipeline.store.urls import is_store_url, shown_url
+from turnwise.schemas.config import ConfigError
 from turnwise.schemas.conversation_row import ConversationRow
 from turnwise.schemas.rows import MetricsByAppVersionRow
 from turnwise.schemas.values import JsonObject
+from turnwise.transforms.comparison.versions import compared_versions
+
+_WIDTH = 110
 
 
 def report_batch(settings: RunSettings, result: PipelineResult) -> int:
@@ -43,7 +50,7 @@ def report(settings: RunSettings, figures: Figures, rows: Sequence[MetricsByAppV
         figures: Figures of the run.
         rows: Rows of `metrics_by_app_version` over the whole run.
     """
-    counts, usage, guesses, unread, to_read = figures
+    counts, usage, guesses, unread, to_read, _ = figures
     missed = partial(missed_conversations, settings.output, settings.output_format)
     lost = partial(lost_places, settings.output, settings.output_format)
     problems = gate_problems(settings, counts, rows, missed, lost)
@@ -51,7 +58,8 @@ def report(settings: RunSettings, figures: Figures, rows: Sequence[MetricsByAppV
         from turnwise.pipeline.gating.decide import rule_problems  # numpy, which a plain run does not need
 
         problems += rule_problems(settings, _run_document(settings, counts, usage, problems, 0))
-    say(summary_text(settings, figures, rows))
+    document = _run_document(settings, counts, usage, problems, 0)
+    say(summary_text(settings, figures._replace(difference=_difference(settings, document, rows)), rows))
     say(f"files: {printable(settings.output)}")
     replaced, text = _replaced(settings, counts["results"])
     if settings.store:
@@ -61,7 +69,7 @@ def report(settings: RunSettings, figures: Figures, rows: Sequence[MetricsByAppV
     for problem in problems:
         complain(problem)
     status = 1 if problems else 0
-    document = _run_document(settings, counts, usage, problems, status) | {"replaced_in_store": replaced}
+    document |= {"exit_status": status, "replaced_in_store": replaced}
     more = {
         "guessed_tools": guesses,
         "unread": list(unread),
@@ -69,6 +77,21 @@ def report(settings: RunSettings, figures: Figures, rows: Sequence[MetricsByAppV
     }
     write_run_file(settings.output, document | more)
     return status
+
+
+def _difference(settings: RunSettings, document: JsonObject, rows: Sequence[MetricsByAppVersionRow]) -> str:
+    """Returns the lines about the difference between two versions, or from the baseline."""
+    versions = versions_of(rows)
+    if settings.is_streaming or not (compared_versions(versions) or settings.baseline):
+        return ""
+    # Imported late: a run of one version does not wait for numpy.
+    from turnwise.pipeline.comparison.run_end import difference_text
+
+    width = shutil.get_terminal_size((_WIDTH, 24)).columns
+    try:
+        return difference_text(written_run(settings.output, document), versions, settings.baseline, width)
+    except (ConfigError, OSError) as error:
+        return f"\nnot compared: {printable(str(error))}"
 
 
 def _to_read(row: ConversationRow) -> JsonObject:

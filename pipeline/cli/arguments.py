@@ -176,7 +176,7 @@ def _add_gates(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--baseline",
         metavar="OUT",
-        help="output directory of the run that the config's rules (`gate`) compare with",
+        help="output directory of the run to compare with, by the report and the config's rules (`gate`)",
     )
     group.add_argument(
         "--fail_on",

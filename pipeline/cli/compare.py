@@ -9,6 +9,7 @@ from typing import Literal, get_args
 import msgspec
 
 from turnwise.pipeline.cli.arguments import add_plugin_argument
+from turnwise.pipeline.comparison.ruler import ruler_problem
 from turnwise.pipeline.comparison.sides import sides_of
 from turnwise.pipeline.io.terminal import complain, say
 from turnwise.pipeline.settings.parser import OptionParser
@@ -52,10 +53,10 @@ def compare_runs(argv: Sequence[str]) -> int:
     a, b = _sides(options)
     # Imported late: an error in the options does not wait for numpy.
     from turnwise.transforms.comparison.compare import CompareOptions, compare
-    from turnwise.transforms.comparison.ruler import ruler_changes
 
-    if not options.allow_different_judges:
-        _check_ruler([f"{c.what} ({c.a} for A, {c.b} for B)" for c in ruler_changes(a, b)])
+    problem = "" if options.allow_different_judges else ruler_problem(a, b)
+    if problem:
+        raise ConfigError(f"{problem}; score one of them again, or pass --allow_different_judges")
     slices = _slices(a, b) if options.slices is None else options.slices
     wanted = CompareOptions(by=options.by, margin=options.margin, alpha=options.alpha, slices=slices)
     found = compare(a, b, wanted)
@@ -80,15 +81,6 @@ def _slices(a: ComparedSide, b: ComparedSide) -> list[str]:
     """Returns the slices of both configs."""
     documents = [side.document for side in (a, b) if side.document is not None]
     return list(dict.fromkeys(name for document in documents for name in document.config.get("slices", ())))
-
-
-def _check_ruler(changes: Sequence[str]) -> None:
-    if changes:
-        more = f", and {len(changes) - 5} more" if len(changes) > 5 else ""
-        raise ConfigError(
-            f"A and B were not measured in the same way: {', '.join(changes[:5])}{more}; score one of them "
-            "again, or pass --allow_different_judges"
-        )
 
 
 def _show(found: Comparison, options: _Options) -> None:

@@ -10,7 +10,7 @@ from traceback import extract_tb
 from typing import TYPE_CHECKING
 
 from turnwise.pipeline.batch.signals import end_at_signal, interrupted_status
-from turnwise.pipeline.io.terminal import complain, guard_terminal
+from turnwise.pipeline.io.terminal import complain, guard_terminal, reader_may_end
 
 if TYPE_CHECKING:
     from apache_beam.options.pipeline_options import PipelineOptions
@@ -42,6 +42,8 @@ def run_command() -> None:
     # Google's libraries announce in ten lines which Python version they support no longer.
     warnings.filterwarnings("ignore", "You are using a .*Python version", FutureWarning)
     status = main(sys.argv[1:])
+    with reader_may_end(sys.stdout):
+        sys.stdout.flush()
     if status in _INTERRUPTED:
         # Threads of libraries may still wait for an answer.
         sys.stdout.flush()

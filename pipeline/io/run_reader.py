@@ -1,7 +1,7 @@
 """Reads the output directory of a finished run: `run.json` and the rows of its tables."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, cast
@@ -13,6 +13,7 @@ from turnwise.schemas.calibration import Calibration
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.conversation_row import ConversationRow
 from turnwise.schemas.rows import (
+    TABLES,
     FailureRow,
     MetricsByAppVersionRow,
     MetricsBySliceRow,
@@ -127,9 +128,30 @@ class RunDirectory:
         for path in self.files.get(table, ()):
             try:
                 with _opened(path) as file:
-                    yield from table_rows(file, table, self.document.output_format)
+                    rows = table_rows(file, table, self.document.output_format)
+                    first = next(rows, None)
+                    if first is not None:
+                        self._check_columns(path, table, first)
+                        yield first
+                    yield from rows
             except OSError as error:
                 raise ConfigError(f"{path}: cannot be read: {' '.join(str(error).split())}") from None
+
+    def _check_columns(self, path: str, table: str, row: JsonObject) -> None:
+        missing = [name for name in _columns(table) if name not in row]
+        if missing:
+            version = self.document.versions.get("turnwise", "which is not named")
+            raise ConfigError(
+                f"{path}: has no column {', '.join(missing)}: the run was written by another version of "
+                f"turnwise, {version}; score its logs again with this one"
+            )
+
+
+def _columns(table: str) -> Iterable[str]:
+    """Returns the columns that a row of a table has; a result in JSON Lines has fewer than others."""
+    if table == "results":
+        return ("result", "conversation_id", "evaluation_status")
+    return TABLES[table].__annotations__ if table in TABLES else ()
 
 
 def open_run(directory: str) -> RunDirectory:

@@ -1,11 +1,13 @@
 """Prints text safely: escapes control characters, line ends and bidirectional marks of untrusted text."""
 
 import logging
+import os
 import sys
 import threading
 import traceback
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TextIO
 
 _SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
@@ -83,12 +85,28 @@ def padded(text: str, width: int) -> str:
 
 def say(text: str, file: TextIO | None = None) -> None:
     """Prints lines. Untrusted parts must have been passed through `printable`."""
-    print("\n".join(printable(line, sys.maxsize) for line in text.split("\n")), file=file or sys.stdout)
+    _print("\n".join(printable(line, sys.maxsize) for line in text.split("\n")), file or sys.stdout)
+
+
+def _print(text: str, file: TextIO) -> None:
+    with reader_may_end(file):
+        print(text, file=file)
+
+
+@contextmanager
+def reader_may_end(file: TextIO) -> Iterator[None]:
+    """Drops what is printed in the body and later if the reader of a stream, such as `head`, has ended."""
+    try:
+        yield
+    except BrokenPipeError:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, file.fileno())
+        os.close(nowhere)
 
 
 def complain(text: str) -> None:
     """Prints one line to standard error, with the name of the command as prefix."""
-    print(printable(f"turnwise: {text}"), file=sys.stderr)
+    _print(printable(f"turnwise: {text}"), sys.stderr)
 
 
 class PrintableFormatter(logging.Formatter):

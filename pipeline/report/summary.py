@@ -22,6 +22,7 @@ class Figures(NamedTuple):
         guesses: The tools whose effect was guessed.
         unread: Incomplete ends of a stream's input that were not read, one line each.
         to_read: The conversations to read first, in order; None: not chosen.
+        difference: Lines about the difference between versions; "": nothing is compared.
     """
 
     counts: RunCounts
@@ -29,6 +30,7 @@ class Figures(NamedTuple):
     guesses: JsonObject
     unread: Sequence[str] = ()
     to_read: Sequence[ConversationRow] | None = None
+    difference: str = ""
 
 
 def summary_text(settings: RunSettings, figures: Figures, rows: Sequence[MetricsByAppVersionRow]) -> str:
@@ -44,6 +46,7 @@ def summary_text(settings: RunSettings, figures: Figures, rows: Sequence[Metrics
         version_table(rows, settings.criteria_names, counts["failures_by_version"])
         if rows
         else "no conversation was scored",
+        figures.difference,
         reading_text(figures.to_read or ()),
         f"\n{balance_text(counts)}",
         judge_text(settings, figures.usage, rows),

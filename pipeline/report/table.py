@@ -1,7 +1,7 @@
 """Formats the report at the end of a run."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from turnwise.pipeline.io.terminal import LONGEST_NAME, columns, counted, padded, printable
 from turnwise.pipeline.report.counts import RunCounts
@@ -10,6 +10,7 @@ from turnwise.schemas.values import JsonObject
 from turnwise.transforms.criteria import CRITERIA, Criterion
 from turnwise.transforms.criteria.custom import CustomMetric
 from turnwise.transforms.scoring.verdict import STATUS
+from turnwise.transforms.text.natural import natural_order
 
 _GAP = "  "
 _REASONS_SHOWN = 3
@@ -25,7 +26,7 @@ def version_table(
         criteria: Names of the criteria, in display order.
         failures: App version -> number of failures.
     """
-    versions = sorted({row["app_version"] or "" for row in rows})
+    versions = versions_of(rows)
     by_key = {(row["app_version"] or "", row["criterion"], row["level"]): row for row in rows}
     measured = {row["criterion"] for row in rows}
     lines = [["", *_headings(versions)]]
@@ -41,6 +42,11 @@ def version_table(
     lines.append(["unscored", *(_total(by_key, version, criteria) for version in versions)])
     lines.append(["failures", *(str(failures.get(version, 0)) for version in versions)])
     return _aligned(lines)
+
+
+def versions_of(rows: Iterable[MetricsByAppVersionRow]) -> list[str]:
+    """Returns the app versions in the order of the columns; "": not stated."""
+    return sorted({row["app_version"] or "" for row in rows}, key=natural_order)
 
 
 def _row_of(

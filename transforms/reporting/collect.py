@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, cast
 from turnwise.schemas.conversation_row import ConversationRow
 from turnwise.schemas.run import RunDocument
 from turnwise.transforms.review.choice import latest_revisions
+from turnwise.transforms.text.natural import natural_order
 
 AnyRow = dict[str, Any]
 """A row of a table. Columns that another version of turnwise does not write are absent."""
@@ -107,9 +108,9 @@ def collect(runs: Sequence[RunRows]) -> CollectedRuns:
     )
 
 
-def display_order(key: VersionKey) -> tuple[bool, VersionKey]:
+def display_order(key: VersionKey) -> tuple[object, ...]:
     """Returns a key that sorts versions; those that no log states come last."""
-    return not key.app_version, key
+    return not key.app_version, key.run, natural_order(key.app_version)
 
 
 def _joined(place: int, run: RunRows) -> list[Entry]:

@@ -39,7 +39,7 @@ def _rows(file: BinaryIO, table: str, mark: bytes) -> Iterator[JsonObject]:
     columns = json_fields(table)
     for row in fastavro.reader(file):
         if isinstance(row, dict):
-            texts = {name: row[name] for name in columns}
+            texts = {name: row[name] for name in columns if name in row}
             yield row | {name: None if text is None else json.loads(text) for name, text in texts.items()}
 
 

@@ -3,6 +3,7 @@
 import json
 import shutil
 
+import fastavro
 import pytest
 
 import turnwise
@@ -107,3 +108,91 @@ def test_a_format_that_no_plugin_adds_is_named(run, tmp_path):
 def test_what_is_no_directory_is_an_error(path):
     with pytest.raises(ConfigError, match="is no output directory of a run"):
         open_run(path)
+
+
+def _without_columns(table, *names):
+    """Removes columns from the rows of a table, in JSON Lines or Avro."""
+
+    def damage(directory):
+        (path,) = directory.glob(f"{table}*")
+        if path.suffix == ".jsonl":
+            rows = [json.loads(line) for line in path.read_text().splitlines()]
+            kept = [{key: value for key, value in row.items() if key not in names} for row in rows]
+            path.write_text("".join(json.dumps(row) + "\n" for row in kept))
+            return
+        with path.open("rb") as file:
+            reader = fastavro.reader(file)
+            schema, rows = reader.writer_schema, list(reader)
+        fields = [field for field in schema["fields"] if field["name"] not in names]
+        with path.open("wb") as file:
+            fastavro.writer(file, {**schema, "fields": fields}, rows)
+
+    return damage
+
+
+@pytest.mark.parametrize(
+    "table, columns",
+    [
+        ("conversations", ["task"]),
+        ("conversations", ["transcript"]),
+        ("scores", ["details", "score_id"]),
+        ("failures", ["turn_index"]),
+        ("metrics_by_app_version", ["repeats"]),
+    ],
+)
+def test_a_run_of_another_version_is_an_error_in_one_line(run, tmp_path, table, columns):
+    directory = tmp_path / "out"
+    shutil.copytree(run, directory)
+    _without_columns(table, *columns)(directory)
+    with pytest.raises(ConfigError) as error:
+        list(open_run(str(directory)).rows(table))
+    message = str(error.value)
+    assert f"has no column {', '.join(columns)}: the run was written by another version" in message
+    assert "score its logs again" in message and "\n" not in message
+
+
+COMMANDS = {
+    "compare": lambda old, new: ["compare", old, new],
+    "report": lambda old, new: ["report", old],
+    "report of two": lambda old, new: ["report", new, old],
+    "gate": lambda old, new: ["gate", old, "--config", f"{old}/gate.json"],
+    "baseline": lambda old, new: ["gate", new, "--config", f"{old}/gate.json", "--baseline", old],
+    "calibrate": lambda old, new: ["calibrate", old, "--labels", f"{old}/labels.jsonl"],
+}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("table, column", [("conversations", "task"), ("scores", "score_id")])
+def test_each_command_refuses_a_run_of_another_version(run, tmp_path, capsys, name, table, column):
+    old, new = tmp_path / "old", tmp_path / "new"
+    for directory in (old, new):
+        shutil.copytree(run, directory)
+    _without_columns(table, column)(old)
+    document = json.loads((new / "run.json").read_text()) | {"run_id": "other"}
+    (new / "run.json").write_text(json.dumps(document))
+    label = {"conversation_id": "c0", "criterion": "evaluation_status", "label": "PASS"}
+    scored = {"conversation_id": "c0", "criterion": "response_match_score", "label": "PASS"}
+    (old / "labels.jsonl").write_text(json.dumps(label) + "\n" + json.dumps(scored) + "\n")
+    (old / "gate.json").write_text('{"gate": {"rules": [{"rule": "coverage", "at_least": 0.1}]}}')
+    capsys.readouterr()
+    assert main(COMMANDS[name](str(old), str(new))) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert f"has no column {column}: the run was written by another version" in line and str(old) in line
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_run_without_the_table_of_conversations(run, tmp_path, capsys, name):
+    """Only the gate needs it."""
+    old, new = tmp_path / "old", tmp_path / "new"
+    for directory in (old, new):
+        shutil.copytree(run, directory)
+    _without("conversations-*")(old)
+    document = json.loads((new / "run.json").read_text()) | {"run_id": "other"}
+    (new / "run.json").write_text(json.dumps(document))
+    scored = {"conversation_id": "c0", "criterion": "evaluation_status", "label": "PASS"}
+    (old / "labels.jsonl").write_text(json.dumps(scored) + "\n")
+    (old / "gate.json").write_text('{"gate": {"rules": [{"rule": "coverage", "at_least": 0.1}]}}')
+    capsys.readouterr()
+    status = main(COMMANDS[name](str(old), str(new)))
+    assert status == (2 if name == "gate" else 0)
+    assert len(capsys.readouterr().err.splitlines()) == (1 if status else 0)

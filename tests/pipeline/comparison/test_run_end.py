@@ -1,0 +1,145 @@
+"""The difference between versions at the end of `turnwise run`."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+import turnwise
+from turnwise.pipeline.cli.main import main
+from turnwise.pipeline.comparison.run_end import difference_text
+from turnwise.pipeline.io.run_reader import open_run
+from turnwise.pipeline.io.terminal import columns
+
+CONFIG = {"criteria": {"response_match_score": 0.8}}
+
+
+def logs(version, size=30, bad=0):
+    """Logs of one version; the first answers are bad."""
+    for i in range(size):
+        answer = "No, not at all" if i < bad else "Hello"
+        turn = {"user": f"Hi {i}", "agent": answer, "expected": {"response": "Hello"}}
+        identity = {"conversation_id": f"{version}-{i}", "eval_id": f"e{i}"}
+        yield {**identity, **({"app_version": version} if version else {}), "turns": [turn]}
+
+
+@pytest.fixture
+def run(tmp_path, capsys):
+    """Scores logs and returns exit status, the printed text, and the output directory."""
+
+    def score(rows, *options, name="out", config=CONFIG):
+        source, settings, output = (tmp_path / f"{name}{end}" for end in (".jsonl", ".json", ""))
+        source.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        settings.write_text(json.dumps(config))
+        capsys.readouterr()
+        command = ["run", "--input", str(source), "--config", str(settings), "--output", str(output)]
+        return main([*command, *map(str, options)]), capsys.readouterr().out, output
+
+    return score
+
+
+def line_of(text, start):
+    found = [line for line in text.splitlines() if line.startswith(start)]
+    assert len(found) == 1, text
+    return found[0]
+
+
+@pytest.mark.parametrize("output_format", ["jsonl", "avro"])
+def test_two_versions_are_compared_in_natural_order(run, capsys, output_format):
+    rows = [*logs("apps/a/versions/v10", bad=12), *logs("apps/a/versions/v2")]
+    status, text, output = run(rows, "--output_format", output_format)
+    shown = text.partition("difference:")[2].splitlines()
+    assert status == 0
+    assert shown[0] == " B v10 less A v2; 30 pairs by eval_id; 0 in A alone, 0 in B alone"
+    assert shown[1].split() == ["A", "v2", "B", "v10", "difference", "p"]
+    assert shown[2].startswith("evaluation_status") and shown[2].endswith("worse") and "-40.0 pt" in shown[2]
+    assert shown[3].startswith("response_match_score") and shown[3].endswith("worse")
+    assert line_of(text, "more: ") == f"more: turnwise compare {output} --versions v2 v10"
+    heading = text.splitlines()[0].split()
+    assert heading == ["v2", "v10"], "the columns of the table have the same order"
+    assert main(["compare", str(output), "--versions", "v2", "v10"]) == 0
+    compared = capsys.readouterr().out.splitlines()
+    assert [line for line in shown[1:4] if line not in compared] == []
+
+
+@pytest.mark.parametrize(
+    "versions", [["v1"], [None], ["v1", None], ["v1", "v2", "v3"]], ids=lambda versions: str(len(versions))
+)
+def test_other_numbers_of_versions_are_not_compared(run, versions):
+    _, text, _ = run([row for version in versions for row in logs(version, 3)])
+    assert "difference" not in text and "not compared" not in text
+
+
+def test_conversations_without_a_version_are_beside_two_that_have_one(run):
+    _, text, _ = run([row for version in (None, "v1", "v2") for row in logs(version, 3)])
+    assert "difference: B v2 less A v1; 3 pairs" in text
+
+
+def test_a_run_is_compared_with_its_baseline(run):
+    _, first, base = run(logs("v1"), name="base")
+    status, text, output = run(logs("v2", bad=12), "--baseline", base)
+    assert status == 0 and "difference" not in first
+    assert "difference: B v2 less A v1; 30 pairs by eval_id" in text
+    assert line_of(text, "evaluation_status ").endswith("worse")
+    assert line_of(text, "more: ") == f"more: turnwise compare {base} {output}"
+
+
+def test_what_cannot_be_compared_is_one_line_and_changes_no_status(run):
+    _, _, base = run(logs("v1"), name="base")
+    other = {"criteria": {"response_match_score": 0.5}}
+    status, text, output = run(logs("v2"), "--baseline", base, config=other, name="ruler")
+    line = line_of(text, "not compared")
+    assert status == 0 and "criteria.response_match_score.threshold (0.8 for A, 0.5 for B)" in line
+    assert line.endswith(f"turnwise compare {base} {output} --allow_different_judges")
+
+    rows = [*logs("v1", 3), *logs("v2", 3)]
+    status, text, output = run(rows, "--baseline", base, name="two")
+    line = line_of(text, "not compared")
+    assert status == 0 and "the run holds 2 app versions (v1, v2)" in line
+    assert "difference: B v2 less A v1" in text
+
+    status, text, _ = run(logs("v2"), "--baseline", output, name="several")
+    assert status == 0 and "holds 2 app versions" in line_of(text, "not compared")
+
+
+def test_a_baseline_of_another_version_of_turnwise_is_one_line(run):
+    _, _, base = run(logs("v1"), name="base")
+    (table,) = base.glob("conversations-*")
+    rows = [json.loads(line) for line in table.read_text().splitlines()]
+    for row in rows:
+        del row["task"]
+    table.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    status, text, _ = run(logs("v2"), "--baseline", base)
+    assert status == 0 and "has no column task" in line_of(text, "not compared")
+
+
+def test_many_conversations_are_left_to_the_command(run):
+    _, _, output = run([*logs("v1", 3), *logs("v2", 3)])
+    text = difference_text(open_run(str(output)), ["v1", "v2"], None, 110, most=5)
+    command = f"turnwise compare {output} --versions v1 v2"
+    why = "6 conversations are more than the 5 that the end of a run compares"
+    assert text == f"\nnot compared: {why}: {command}"
+    assert "difference" in difference_text(open_run(str(output)), ["v1", "v2"], None, 110, most=6)
+
+
+@pytest.mark.parametrize("width", [40, 60, 110])
+def test_the_lines_fit_the_terminal(run, width):
+    _, _, output = run([*logs("a" * 200, 3), *logs("\u202e" + "版" * 200, 3)])
+    versions = ["a" * 200, "\u202e" + "版" * 200]
+    text = difference_text(open_run(str(output)), versions, None, width)
+    lines = [line for line in text.splitlines() if not line.startswith("more:")]
+    assert len(lines) >= 4 and max(map(columns, lines)) <= width and "\u202e" not in text
+
+
+def test_an_evaluation_in_python_says_that_it_does_not_compare():
+    rows = [turnwise_log for version in ("v1", "v2") for turnwise_log in logs(version, 3)]
+    assert "\nnot compared: " in turnwise.evaluate(rows).summary
+    assert "not compared" not in turnwise.evaluate(list(logs("v1", 3))).summary
+
+
+def test_a_directory_is_quoted_in_the_command(run, tmp_path):
+    _, _, output = run([*logs("v1", 3), *logs("v2", 3)])
+    place = Path(shutil.move(output, tmp_path / "a b"))
+    text = difference_text(open_run(str(place)), ["v1", "v2"], None, 110)
+    assert f"more: turnwise compare '{place}' --versions v1 v2" in text
