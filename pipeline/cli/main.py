@@ -10,7 +10,7 @@ from traceback import extract_tb
 from typing import TYPE_CHECKING
 
 from turnwise.pipeline.batch.signals import end_at_signal, interrupted_status
-from turnwise.pipeline.io.terminal import complain, guard_terminal, reader_may_end
+from turnwise.pipeline.io.terminal import complain, guard_terminal, reader_may_end, say
 
 if TYPE_CHECKING:
     from apache_beam.options.pipeline_options import PipelineOptions
@@ -60,12 +60,12 @@ def main(argv: Sequence[str]) -> int:
         130, 143: interrupted.
     """
     if not argv or argv[0] in ("-h", "--help"):
-        print(_USAGE, end="")
+        say(_USAGE.rstrip("\n"))
         return 0 if argv else 2
     if argv[0] == "--version":
         from importlib.metadata import version
 
-        print(version("turnwise"))
+        say(version("turnwise"))
         return 0
     # Imported late: signals are handled before the slow import of settings.
     from turnwise.pipeline.settings.parser import HelpShown
