@@ -4,9 +4,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from turnwise.pipeline.cli.arguments import add_plugin_argument
-from turnwise.pipeline.io.run_reader import REPORT_DATA, REPORT_FILE, open_run
+from turnwise.pipeline.io.run_reader import REPORT_DATA, REPORT_FILE, is_file_of_run, open_run
 from turnwise.pipeline.io.terminal import say
 from turnwise.pipeline.report_html.compared import compare_versions
+from turnwise.pipeline.report_html.page import is_report
 from turnwise.pipeline.report_html.write import run_rows, write_report
 from turnwise.pipeline.settings.parser import OptionParser
 from turnwise.schemas.config import ConfigError
@@ -27,7 +28,7 @@ def report_runs(argv: Sequence[str]) -> int:
     load_plugins(options.plugin)
     if len(set(options.out)) < len(options.out):
         raise ConfigError("a directory is named twice")
-    path = _path(options.html, options.out[0])
+    path = _path(options.html, options.out)
     runs = [open_run(directory) for directory in options.out]
     report = write_report(
         path, [run_rows(run) for run in runs], compare_versions(runs), single_file=options.single_file
@@ -56,13 +57,31 @@ def report_parser() -> OptionParser:
     return parser
 
 
-def _path(file: str | None, directory: str) -> Path:
-    if file is None and "://" in directory:
-        raise ConfigError(f"{directory}: is not on this machine; name the report's file with --html")
-    path = Path(file) if file else Path(directory) / REPORT_FILE
-    if path.is_dir():
-        raise ConfigError(f"--html {file}: is a directory")
+def _path(file: str | None, directories: Sequence[str]) -> Path:
+    first = directories[0]
+    if file is None and "://" in first:
+        raise ConfigError(f"{first}: is not on this machine; name the report's file with --html")
+    if file is None:
+        path, option = Path(first) / REPORT_FILE, ""
+    else:
+        path, option = Path(file), "--html "
+        _check_place(path, directories)
+    if path.exists() and not is_report(path):
+        raise ConfigError(
+            f"{option}{path}: is no report of turnwise, and is not overwritten; name another file"
+        )
     return path
+
+
+def _check_place(path: Path, directories: Sequence[str]) -> None:
+    """Refuses a path at which there can be no report."""
+    if path.is_dir():
+        raise ConfigError(f"--html {path}: is a directory")
+    if not path.parent.is_dir():
+        raise ConfigError(f"--html {path}: there is no directory {path.parent}; make it first")
+    homes = {Path(directory).resolve() for directory in directories if "://" not in directory}
+    if path.resolve().parent in homes and is_file_of_run(path.resolve().name):
+        raise ConfigError(f"--html {path}: is the name of a file of the run; name another file")
 
 
 def _beside(report: Report) -> str:

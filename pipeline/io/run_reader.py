@@ -30,6 +30,7 @@ CALIBRATION_FILE = "calibration.json"
 REPORT_DATA = "report_data"
 """Where `turnwise report` puts a report of the run, and transcripts that have no room in it."""
 _RUN_FILE = "run.json"
+_SINGLE = frozenset((_RUN_FILE, CALIBRATION_FILE, "aggregated_metrics.json"))
 _TABLES = (
     "scores",
     "results",
@@ -203,6 +204,13 @@ def _document(directory: str, names: Sequence[str]) -> RunDocument:
             return msgspec.json.decode(file.read(), type=RunDocument)
     except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise ConfigError(f"{_join(directory, _RUN_FILE)}: {' '.join(str(error).split())}") from None
+
+
+def is_file_of_run(name: str) -> bool:
+    """Returns whether a file with this name, in an output directory, is one that the run writes or reads."""
+    match = _SHARD.fullmatch(name)
+    is_table = match is not None and match[1] in (*_TABLES, "conversations")
+    return is_table or name in _SINGLE or _UNFINISHED.fullmatch(name) is not None
 
 
 def _tables_begun(names: Sequence[str]) -> bool:

@@ -1,17 +1,18 @@
 """Makes the page: markup, styles, scripts and data in one file, under a content-security policy."""
 
 import gzip
-import json
 from base64 import b64encode
 from collections.abc import Sequence
 from hashlib import sha256
 from html import escape
 from importlib.resources import files
+from pathlib import Path
 
 import msgspec
 
 from turnwise.pipeline.report_html.modules import join_modules
 from turnwise.schemas.report.document import Report
+from turnwise.transforms.reporting.exact import exact_json
 
 _FRONT_END = files("turnwise.pipeline.report_html") / "page"
 _START = "main"
@@ -21,27 +22,43 @@ _POLICY = (
 )
 
 
+_TITLE = "turnwise report: "
+_MARK = f"<title>{_TITLE}".encode()
+_HEAD = 4096
+
+
+def is_report(path: Path) -> bool:
+    """Returns whether a file is a page of `turnwise report`, by its beginning; False: it cannot be read."""
+    if not path.is_file():
+        return False
+    try:
+        with path.open("rb") as file:
+            return _MARK in file.read(_HEAD)
+    except OSError:
+        return False
+
+
 def packed(text: str) -> str:
     """Returns a text compressed by gzip, in base64, which no markup can be in."""
     return b64encode(gzip.compress(text.encode(), 6, mtime=0)).decode()
 
 
-def page(report: Report, chunks: Sequence[str], title: str) -> str:
+def page(report: Report, chunks: Sequence[str], names: str) -> str:
     """Returns the page as HTML.
 
     Args:
         report: The report.
         chunks: The packed chunks that the page itself holds.
-        title: Title of the page.
+        names: Names of the versions, for the title.
     """
     scripts = [_text("vendor/uplot.js"), join_modules(lambda name: _text(f"{name}.js"), _START)]
     styles = [_text("vendor/uplot.css"), _text("page.css")]
     loads = " 'strict-dynamic'" if report.chunks > report.inline_chunks else ""
     policy = _POLICY.format(scripts=_hashes(scripts) + loads, styles=_hashes(styles))
-    data = packed(json.dumps(msgspec.to_builtins(report), separators=(",", ":")))
+    data = packed(exact_json(msgspec.to_builtins(report)))
     return _text("page.html").format(
         policy=escape(policy),
-        title=escape(title.encode("utf-8", "replace").decode()),
+        title=escape(f"{_TITLE}{names}".encode("utf-8", "replace").decode()),
         styles="\n".join(f"<style>{style}</style>" for style in styles),
         data="\n".join(
             [_data("report", data), *(_data(f"chunk-{i}", chunk) for i, chunk in enumerate(chunks))]

@@ -76,7 +76,7 @@ def write_report(
     chunks = _Chunks(None if single_file else directory, inline_characters)
     report = build_report(runs, compared, chunks.place, keeps_few=single_file)
     names = ", ".join(version.name for version in report.versions)
-    _write(path, page(report, chunks.inline, f"turnwise report: {names}"))
+    _write(path, page(report, chunks.inline, names))
     return report
 
 

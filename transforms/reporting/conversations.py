@@ -1,6 +1,5 @@
 """The conversations of a report: reading order, columns, and what a chunk holds of each."""
 
-import json
 from collections.abc import Iterator, Sequence
 from hashlib import sha256
 from typing import Any
@@ -9,6 +8,7 @@ from turnwise.schemas.conversation_row import ConversationRow
 from turnwise.schemas.report.conversations import Conversations, Detail
 from turnwise.transforms.reporting.calls import call_pairs, expected_calls
 from turnwise.transforms.reporting.collect import AnyRow, Entry, VersionKey, turns_of
+from turnwise.transforms.reporting.exact import exact_json
 from turnwise.transforms.reporting.slices import outcomes
 from turnwise.transforms.review.choice import reading_key, to_read
 from turnwise.transforms.scoring.verdict import STATUS
@@ -50,7 +50,7 @@ def chunks(entries: Sequence[Entry], places: Sequence[int]) -> Iterator[tuple[li
     held: dict[int, str] = {}
     size = 0
     for place in places:
-        text = json.dumps(detail(entries[place]), separators=(",", ":"))
+        text = exact_json(detail(entries[place]))
         if held and size + len(text) > CHUNK_CHARACTERS:
             yield list(held), _chunk_text(held)
             held, size = {}, 0
@@ -69,7 +69,7 @@ def detail(entry: Entry) -> Detail:
     transcript = entry.row["transcript"]
     if transcript is not None:
         transcript = {**transcript, "turns": [_paired(turn) for turn in turns_of(entry.row)]}
-    return {"transcript": transcript, "scores": entry.scores}
+    return {"eval_set_id": entry.row["eval_set_id"], "transcript": transcript, "scores": entry.scores}
 
 
 def _paired(turn: AnyRow) -> AnyRow:

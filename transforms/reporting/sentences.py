@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from turnwise.schemas.comparison import Comparison
 from turnwise.schemas.report.document import ReportRun, ReportVersion, Sentence
 from turnwise.schemas.report.figures import CriterionFigure, CriterionRow
-from turnwise.schemas.run import RunDocument
+from turnwise.transforms.reporting.collect import RunRows
 from turnwise.transforms.scoring.verdict import STATUS
 
 LEAST_COVERAGE = 0.95
@@ -146,17 +146,19 @@ def _judge_text(run: ReportRun) -> str:
     return f" {', '.join(parts)}."
 
 
-def report_run(directory: str, document: RunDocument, has_transcripts: bool, sampled_out: int) -> ReportRun:
+def report_run(run: RunRows, has_transcripts: bool, sampled_out: int) -> ReportRun:
     """Returns what a report says about a run."""
+    document = run.document
     return ReportRun(
         run_id=document.run_id,
-        directory=directory,
+        directory=run.directory,
         create_time=document.create_time,
         exit_status=document.exit_status,
         problems=document.problems,
         counts=document.counts,
         criteria=document.criteria,
         judge=document.judge,
+        has_conversations=run.has_conversations,
         has_transcripts=has_transcripts,
         sampled_out=sampled_out,
     )

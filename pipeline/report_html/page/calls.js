@@ -1,21 +1,23 @@
 // Calls of tools as cards, with the differences of their arguments by path.
 
 import { h } from "./dom.js";
+import { jsonText } from "./exact.js";
 import { quantity, shown } from "./format.js";
 
 const MISSING = Symbol("missing");
 const LONGEST = 1200;
+const NOTES = { "as expected": "pass", accepted: "open", "same call": "open", "made by the user": "open", "by the user": "open" };
 
-export function callCard(call, { pair, expected, note } = {}) {
+export function callCard(call, { expected, match, note } = {}) {
   const badges = [
     call.effect ? h("span", { class: `effect ${effectClass(call.effect)}` }, shown(call.effect)) : null,
     call.error ? h("span", { class: "badge fail" }, "error") : null,
-    note ? h("span", { class: `badge ${note === "as expected" ? "pass" : "fail"}` }, note) : null,
+    note ? h("span", { class: `badge ${NOTES[note] ?? "fail"}` }, note) : null,
     typeof call.seconds === "number" ? h("small", null, quantity(call.seconds, "seconds")) : null,
   ];
   return h("div", { class: "call" },
     h("p", { class: "call-name" }, h("code", { dir: "auto" }, shown(call.name ?? "(no name)")), badges),
-    pair && expected ? differences(expected.args, call.args, pair[2]) : values(call.args),
+    expected && (expected.args || match.isDenied) ? differences(expected.args, call.args, match) : values(call.args),
     result(call));
 }
 
@@ -33,7 +35,7 @@ export function folded(name, value) {
 }
 
 export function valueText(value) {
-  return shown(typeof value === "string" ? value : JSON.stringify(value, null, 1));
+  return shown(typeof value === "string" ? value : jsonText(value, 1));
 }
 
 function values(args) {
@@ -42,44 +44,66 @@ function values(args) {
   return h("dl", { class: "args" }, found.map(([path, value]) => [h("dt", null, shown(path)), h("dd", { dir: "auto" }, leafText(value))]));
 }
 
-// Yields path and value of everything inside a value that holds no more. A directive is one value.
-function* leaves(value, path = "") {
+// Yields path, value and first name of everything inside a value that holds no more. A directive is one value.
+function* leaves(value, path = "", first = null) {
   const isList = Array.isArray(value);
   if (value === null || value === undefined) {
-    if (path) yield [path, null];
-  } else if (typeof value === "object" && !("$matchType" in value) && Object.keys(value).length) {
+    if (path) yield [path, null, first];
+  } else if (typeof value === "object" && !isDirective(value) && Object.keys(value).length) {
     for (const [name, inner] of Object.entries(value)) {
-      yield* leaves(inner, isList ? `${path}[${name}]` : path ? `${path}.${name}` : name);
+      yield* leaves(inner, isList ? `${path}[${name}]` : joined(path, name), first ?? name);
     }
   } else if (path || typeof value !== "object") {
-    yield [path || "(all)", value];
+    yield [path || "(all)", value, first];
   }
 }
 
+function isDirective(value) {
+  return value !== null && typeof value === "object" && "$matchType" in value;
+}
+
+// A name that could be read as a path is in quotation marks.
+function joined(path, name) {
+  if (!/^[^.[\]"\s()]+$/.test(name)) return `${path}[${JSON.stringify(name)}]`;
+  return path ? `${path}.${name}` : name;
+}
+
 function leafText(value) {
-  if (value !== null && typeof value === "object" && "$matchType" in value) {
-    return shown(`${value.$matchType} ${value.$matchValue === undefined ? "" : JSON.stringify(value.$matchValue)}`.trim());
+  if (isDirective(value)) {
+    return shown(`${value.$matchType} ${value.$matchValue === undefined ? "" : jsonText(value.$matchValue)}`.trim());
   }
-  const text = shown(typeof value === "string" ? value : JSON.stringify(value));
+  const text = shown(typeof value === "string" ? value : jsonText(value));
   return text.length <= LONGEST ? text : `${text.slice(0, LONGEST)}… (${text.length - LONGEST} more characters)`;
 }
 
 // Arguments side by side: same, missing, extra, changed, or different but accepted by the comparison.
-function differences(expected, actual, wrong) {
-  const wanted = new Map(leaves(expected));
-  const made = new Map(leaves(actual));
-  const paths = [...new Set([...wanted.keys(), ...made.keys()])];
-  return h("dl", { class: "args" }, paths.map((path) => {
-    const [want, own] = [wanted.has(path) ? wanted.get(path) : MISSING, made.has(path) ? made.get(path) : MISSING];
-    const kind = difference(want, own, wrong.includes(path.split(/[.[]/)[0]));
+function differences(expected, actual, { wrong, isDenied }) {
+  return h("dl", { class: "args" }, compared(expected, actual).map(({ path, first, want, own }) => {
+    const kind = difference(want, own, wrong.includes(first) || (isDenied && !isDirective(want)));
     return [h("dt", { class: kind }, shown(path)), h("dd", { class: kind, dir: "auto" }, differenceText(kind, want, own))];
   }));
+}
+
+function compared(expected, actual) {
+  const found = new Map();
+  for (const [path, want, first] of leaves(expected)) found.set(path, { path, first, want, own: MISSING });
+  for (const [path, own, first] of leaves(actual)) found.set(path, { ...(found.get(path) ?? { path, first, want: MISSING }), own });
+  return [...found.values()];
+}
+
+// Whether the arguments of two calls are equal, value by value, or apart from directives of the case.
+export function sameArguments(expected, actual, allowsDirectives) {
+  return compared(expected.args, actual.args).every(({ want, own }) => isSame(want, own) || (allowsDirectives && isDirective(want)));
+}
+
+function isSame(want, own) {
+  return want !== MISSING && own !== MISSING && jsonText(want) === jsonText(own);
 }
 
 function difference(want, own, isWrong) {
   if (want === MISSING) return "extra";
   if (own === MISSING) return isWrong ? "missing" : "accepted";
-  if (JSON.stringify(want) === JSON.stringify(own)) return "same";
+  if (isSame(want, own)) return "same";
   return isWrong ? "changed" : "accepted";
 }
 
@@ -87,6 +111,7 @@ function differenceText(kind, want, own) {
   if (kind === "same") return leafText(own);
   if (kind === "extra") return [h("ins", null, leafText(own)), h("small", null, " not expected")];
   if (own === MISSING) return [h("del", null, leafText(want)), h("small", null, kind === "missing" ? " missing" : " left out, accepted")];
-  if (kind === "accepted") return [leafText(own), h("small", null, " accepted as "), leafText(want)];
-  return [h("ins", null, leafText(own)), h("small", null, " instead of "), h("del", null, leafText(want))];
+  const [wanted, made] = leafText(want) === leafText(own) ? [want, own].map((value) => shown(jsonText(value))) : [want, own].map(leafText);
+  if (kind === "accepted") return [made, h("small", null, " accepted as "), wanted];
+  return [h("ins", null, made), h("small", null, " instead of "), h("del", null, wanted)];
 }

@@ -1,10 +1,11 @@
 // One conversation as a chat: what was said and called, beside it what was expected or what another version did.
 
 import { outcome, tag } from "./badges.js";
-import { callCard } from "./calls.js";
+import { callCard, sameArguments } from "./calls.js";
 import { conversation, details, nameOf, siblings, versionName } from "./data.js";
 import { button, choice, copy, h } from "./dom.js";
 import { counted, lastPart, number, quantity, shown, turnName } from "./format.js";
+import { evalCaseText, noCase } from "./eval_case.js";
 import { filtered } from "./filter.js";
 import { labelControls, toLabel, verdictScore } from "./labelling.js";
 import { whyText } from "./list.js";
@@ -74,7 +75,15 @@ function actions(own, detail, beside) {
     choice("beside it", [[EXPECTED, "what was expected"], ...others, [NOTHING, "nothing"]], beside, (value) => go(link({ beside: value }))),
     button("Copy id", () => copyId()),
     sampleLink(own.place),
-    detail?.transcript ? button("Copy as eval case", () => copy(JSON.stringify(evalCase(own, detail), null, 1), "the eval case")) : null);
+    detail ? caseButton(own, detail) : null);
+}
+
+// Where there can be no case, the reason stands beside the button.
+function caseButton(own, detail) {
+  const reason = noCase(detail);
+  const name = "Copy as eval case";
+  if (reason === null) return button(name, () => copy(evalCaseText(own, detail), "what was expected, as an eval case"));
+  return [button(name, null, { disabled: true, "aria-describedby": "no-case" }), h("small", { id: "no-case" }, ` no eval case: ${shown(reason)}`)];
 }
 
 // Where a random sample is being labelled: the next conversation of it.
@@ -136,7 +145,7 @@ function turns(own, { transcript, scores }, beside, other) {
       h("h2", null, turnName(index), turn?.label ? h("span", { class: "tag" }, shown(turn.label)) : null,
         turn && typeof turn.seconds === "number" ? h("small", null, ` ${quantity(turn.seconds, "seconds")}`) : null),
       h("div", { class: beside === NOTHING ? "sides one" : "sides" },
-        h("div", { class: "side" }, turn ? said(turn, beside === EXPECTED, unsupported(ownScores)) : h("p", { class: "hint" }, "not in the transcript")),
+        h("div", { class: "side" }, turn ? said(turn, beside === EXPECTED, ownScores) : h("p", { class: "hint" }, "not in the transcript")),
         beside === NOTHING ? null : h("div", { class: "side beside" }, besideTurn(turn, others.get(index), beside))),
       scoreList(own, ownScores, `Scores of ${turnName(index)}`));
   });
@@ -155,26 +164,35 @@ function bubble(who, text, parts) {
 }
 
 // What was said and called in a turn, in the order user, calls, agent.
-function said(turn, isCompared, parts) {
+function said(turn, isCompared, scores) {
+  const parts = unsupported(scores);
   const texts = turn.messages?.length ? turn.messages : [turn.agent].filter(Boolean);
   return [
     turn.user ? bubble("user", turn.user) : null,
     (turn.user_tool_calls ?? []).map((call) => callCard(call, { note: "made by the user" })),
-    calls(turn, isCompared),
+    calls(turn, isCompared, scores.some((score) => score.outcome === "FAIL")),
     (turn.transfers ?? []).map((name) => h("p", { class: "hint" }, `handed over to ${shown(name)}`)),
     texts.length ? texts.map((text) => bubble("agent", text, parts)) : h("p", { class: "hint" }, "the agent said nothing"),
     (turn.unknown ?? []).map((text) => h("p", { class: "problem" }, shown(text))),
   ];
 }
 
-function calls(turn, isCompared) {
+function calls(turn, isCompared, isDenied) {
   const pairs = isCompared && turn.pairs ? turn.pairs : [];
   return (turn.tool_calls ?? []).map((call, i) => {
     const pair = pairs.find((one) => one[1] === i);
     if (!pair) return callCard(call);
     if (pair[0] === null) return callCard(call, { note: "not expected" });
-    return callCard(call, { pair, expected: turn.expected.tool_calls[pair[0]], note: pair[2].length ? "other arguments" : "as expected" });
+    const expected = turn.expected.tool_calls[pair[0]];
+    return callCard(call, { expected, match: { wrong: pair[2], isDenied }, note: noteOf(expected, call, pair[2], isDenied) });
   }).concat(pairs.filter((one) => one[1] === null).map((one) => callCard(turn.expected.tool_calls[one[0]], { note: "missing" })));
+}
+
+// A call is only "as expected" where no score of its turn failed: a criterion can be stricter than the pairs are.
+function noteOf(expected, call, wrong, isDenied) {
+  if (wrong.length) return "other arguments";
+  if (sameArguments(expected, call, isDenied)) return isDenied ? "same call" : "as expected";
+  return isDenied ? "other arguments" : "accepted";
 }
 
 function expectedPart(part) {
@@ -189,16 +207,4 @@ function expectedPart(part) {
     part.variables ? callCard({ name: "session variables", args: part.variables }) : null,
     part.response ? bubble("agent", part.response) : null,
   ];
-}
-
-// The conversation as an eval case in canonical JSON, with the expected turns where there are some.
-function evalCase(own, { transcript }) {
-  return {
-    eval_id: own.eval_id ?? own.id,
-    turns: transcript.turns.map(({ user, agent, tool_calls: made, expected }) => ({
-      user: expected?.user ?? user,
-      response: expected?.response ?? agent,
-      tool_calls: (expected?.tool_calls ?? made).map(({ name, args }) => ({ name, args })),
-    })),
-  };
 }

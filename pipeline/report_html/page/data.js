@@ -1,5 +1,7 @@
 // The data of the report: decoded from the page, and chunks with transcripts, some from files beside it.
 
+import { parseExact } from "./exact.js";
+
 export const report = {};
 
 const waiting = new Map();
@@ -22,7 +24,7 @@ async function unpack(text) {
   const bytes = new Uint8Array(packed.length);
   for (let i = 0; i < packed.length; i += 1) bytes[i] = packed.charCodeAt(i);
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
-  return JSON.parse(await new Response(stream).text());
+  return parseExact(await new Response(stream).text());
 }
 
 function receive(reportId, chunk, text) {

@@ -1,6 +1,7 @@
 // Which conversations the filters of the state leave, in display order.
 
 import { nameOf, openChunk, report, size } from "./data.js";
+import { jsonText } from "./exact.js";
 import { state } from "./state.js";
 
 const UNDECIDED = "undecided";
@@ -86,7 +87,7 @@ export async function searchTranscripts(onProgress) {
     try {
       const found = await openChunk(chunk);
       for (const [place, detail] of Object.entries(found)) {
-        if (JSON.stringify(detail.transcript).toLowerCase().includes(query)) own.places.add(Number(place));
+        if (jsonText(detail.transcript).toLowerCase().includes(query)) own.places.add(Number(place));
       }
     } catch (error) {
       own.failed = error.message;

@@ -30,8 +30,8 @@ export function points(difference) {
 
 export function decimal(value) {
   if (value === null || value === undefined) return NONE;
-  const size = Math.abs(value);
-  return size >= 1000 ? Math.round(value).toLocaleString("en") : value.toFixed(size >= 100 ? 0 : size >= 10 ? 1 : 2);
+  const size = Math.abs(Number(value));
+  return size >= 1000 ? Math.round(Number(value)).toLocaleString("en") : value.toFixed(size >= 100 ? 0 : size >= 10 ? 1 : 2);
 }
 
 export function quantity(value, unit) {

@@ -1,7 +1,7 @@
 // The first screen: verdicts in sentences, the balance of records, the table of criteria, and what to read.
 
 import { word } from "./badges.js";
-import { report, versionName } from "./data.js";
+import { report, size, versionName } from "./data.js";
 import { breakable, h, table } from "./dom.js";
 import { NONE, counted, decimal, number, pValue, percent, points, quantity, shown } from "./format.js";
 import { readingTable } from "./list.js";
@@ -20,8 +20,26 @@ export function overview() {
     h("section", { "aria-labelledby": "criteria" }, h("h2", { id: "criteria" }, "Criteria"), criteriaTable()),
     h("section", { "aria-labelledby": "read" }, h("h2", { id: "read" }, "Read these first"),
       h("p", { class: "hint" }, "The conversations with the most harm, at most three of a kind."),
-      report.read_first.length ? readingTable(report.read_first) : h("p", null, "No conversation failed or is undecided.")),
+      report.read_first.length ? readingTable(report.read_first) : h("p", null, nothingToRead())),
   ];
+}
+
+// Says that nothing is wrong only where every conversation is here and has a verdict.
+function nothingToRead() {
+  const missing = report.runs.map(missingOf).filter(Boolean);
+  const open = report.conversations.verdict.filter((verdict) => verdict !== "PASS").length;
+  if (!size()) missing.unshift("Nothing was scored, so that there is no conversation to read.");
+  else if (open) missing.push(`${counted(open, "conversation")} of ${number(size())} did not pass or ${open === 1 ? "is" : "are"} undecided, and none can be put first.`);
+  return missing.length ? shown(missing.join(" ")) : "No conversation failed or is undecided.";
+}
+
+function missingOf({ run_id: id, counts, has_conversations: isWritten }) {
+  const lost = [["lost_records", "record"], ["lost_conversations", "conversation"], ["lost_cases", "eval case"]]
+    .filter(([name]) => counts[name]).map(([name, noun]) => counted(counts[name], noun));
+  return [
+    isWritten ? null : `${id}: there is no conversations-*, which holds the verdicts and what was said; they are unknown here.`,
+    lost.length ? `${id} lost ${lost.join(", ")}.` : null,
+  ].filter(Boolean).join(" ");
 }
 
 // Problems first, then the verdicts and what can be told; the rest is folded.
@@ -35,13 +53,13 @@ function sentences() {
   return [
     problems.length ? h("ul", { class: "problems", "aria-label": "Problems" }, problems.map(sentence)) : null,
     h("ul", { class: "sentences", "aria-label": "Verdicts" }, shownFirst.map(sentence)),
-    folded(rest, report.comparisons.length ? "criteria where nothing can be told yet" : "more sentences"),
-    folded(of(({ tone }) => tone === "note"), "notes on the comparison"),
+    folded(rest, report.comparisons.length ? ["criterion where nothing can be told yet", "criteria where nothing can be told yet"] : ["more sentence", "more sentences"]),
+    folded(of(({ tone }) => tone === "note"), ["note on the comparison", "notes on the comparison"]),
   ];
 }
 
-function folded(found, name) {
-  return found.length ? h("details", null, h("summary", null, `${found.length} ${name}`), h("ul", { class: "sentences" }, found.map(sentence))) : null;
+function folded(found, [one, several]) {
+  return found.length ? h("details", null, h("summary", null, `${found.length} ${found.length === 1 ? one : several}`), h("ul", { class: "sentences" }, found.map(sentence))) : null;
 }
 
 // Where a sentence is of another criterion than the verdict and does not name it, the name comes first.

@@ -4,7 +4,7 @@ import { scoreOutcome } from "./badges.js";
 import { valueText } from "./calls.js";
 import { report } from "./data.js";
 import { h } from "./dom.js";
-import { NONE, decimal, number, shown } from "./format.js";
+import { NONE, counted, decimal, number, shown } from "./format.js";
 import { labelControls } from "./labelling.js";
 
 export function scoreList(conversation, scores, caption) {
@@ -14,7 +14,7 @@ export function scoreList(conversation, scores, caption) {
   return h("section", { class: "scores", "aria-label": caption },
     open.map((score) => scoreRow(conversation, score)),
     others.length
-      ? h("details", null, h("summary", null, `${others.length} other scores: `, others.map((score) => [summary(score), " "])),
+      ? h("details", null, h("summary", null, `${counted(others.length, "other score")}: `, others.map((score) => [summary(score), " "])),
         others.map((score) => scoreRow(conversation, score)))
       : null);
 }

@@ -11,9 +11,9 @@ from turnwise.pipeline.cli.main import main
 
 def test_it_names_the_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run = write_run(tmp_path / "run", [conversation("a")])
-    assert main(["report", str(run), "--html", str(tmp_path / "x/own.html")]) == 0
-    assert capsys.readouterr().out == f"report: {tmp_path}/x/own.html\n"
-    assert (tmp_path / "x/own.html").stat().st_size > 50_000
+    assert main(["report", str(run), "--html", str(tmp_path / "own.html")]) == 0
+    assert capsys.readouterr().out == f"report: {tmp_path}/own.html\n"
+    assert (tmp_path / "own.html").stat().st_size > 50_000
 
 
 @pytest.mark.parametrize(
@@ -150,3 +150,42 @@ def test_a_single_file_keeps_a_sample_and_says_what_it_left_out(tmp_path: Path) 
     assert 200 < len(kept) < 900 and found.omitted == 900 - len(kept)
     assert sum(found.conversations.is_random) == 200 and found.sample_seed
     assert {found.conversations.verdict[i] for i in kept if not found.conversations.is_random[i]} == {"FAIL"}
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("run/run.json", "is the name of a file of the run"),
+        ("run/scores-00000-of-00001.jsonl", "is the name of a file of the run"),
+        ("run/scores-00007.jsonl", "is the name of a file of the run"),
+        ("two/run.json", "is the name of a file of the run"),
+        ("mine.html", "is no report of turnwise"),
+        ("nowhere/deep/x.html", "nowhere/deep; make it first"),
+    ],
+)
+def test_no_other_file_is_overwritten(
+    name: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    runs = [
+        write_run(tmp_path / "run", [conversation("a")]),
+        write_run(tmp_path / "two", [conversation("a")], run_id="run-2"),
+    ]
+    (tmp_path / "mine.html").write_text("<!doctype html><title>turnwise</title>")
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    assert main(["report", *map(str, runs), "--html", str(tmp_path / name)]) == 2
+    found = capsys.readouterr()
+    assert message in found.err and found.err.count("\n") == 1 and found.out == ""
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
+    assert not (tmp_path / "nowhere").exists()
+
+
+def test_an_earlier_report_is_overwritten_and_no_other_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = write_run(tmp_path / "run", [conversation("a")])
+    assert main(["report", str(run)]) == 0
+    assert main(["report", str(run)]) == 0
+    (run / "report.html").write_text("mine")
+    assert main(["report", str(run)]) == 2
+    assert "report.html: is no report of turnwise" in capsys.readouterr().err
+    assert (run / "report.html").read_text() == "mine"

@@ -1,17 +1,20 @@
 """The page in headless Chromium: screens, filters, keys, state, harmful texts, accessibility."""
 
+import json
 from pathlib import Path
 
 import pytest
 
+import turnwise
 from tests.pipeline.report_html.attacks import ATTACKS
 from tests.pipeline.report_html.browser import Browser, Keys
-from tests.pipeline.report_html.made_run import conversation, score, turn, write_run
+from tests.pipeline.report_html.made_run import Row, conversation, score, turn, write_run
 from tests.pipeline.report_html.test_page import attacked_run
 from turnwise.pipeline.cli.main import main
 from turnwise.pipeline.io.run_reader import open_run
 from turnwise.pipeline.report_html.write import run_rows, write_report
 from turnwise.schemas.label import LabelDraw, parse_label
+from turnwise.schemas.values import JsonObject
 from turnwise.transforms.reporting.sentences import Compared
 
 VIEWS = ("overview", "conversations", "conversation", "where", "figures", "missing", "judge", "labels")
@@ -417,3 +420,135 @@ def test_the_theme_switch_and_print(browser: Browser, report: Path) -> None:
     assert "theme=dark" in browser.state
     printed = browser.driver.execute_cdp_cmd("Page.printToPDF", {})
     assert len(printed["data"]) > 10_000
+
+
+def of_case(browser: Browser, tmp_path: Path, row: Row, *extra: Row) -> None:
+    """Opens the conversation of a report of one."""
+    run = write_run(tmp_path / "run", [row], extra)
+    assert main(["report", str(run)]) == 0
+    browser.open(run / "report.html", view="conversation", at="0")
+    browser.wait(lambda: browser.texts("main .actions"))
+
+
+def copied_case(browser: Browser) -> JsonObject:
+    browser.run(
+        "window.copied = null; const own = { writeText: async (text) => { window.copied = text; } };"
+        "Object.defineProperty(navigator, 'clipboard', { value: own, configurable: true });"
+    )
+    browser.click("Copy as eval case")
+    text = browser.wait(lambda: browser.run("return window.copied"))
+    found: JsonObject = json.loads(text)
+    return found
+
+
+BIG = 9007199254740993
+
+
+def test_a_copied_case_holds_only_what_was_expected(browser: Browser, tmp_path: Path) -> None:
+    call = {"name": "book", "args": {"id": BIG, "$integer": BIG}, "effect": "write"}
+    parts = {"texts": ["Wait."], "variables": {"x": 1}, "rubrics": ["It is kind."]}
+    deleted = {"name": "delete_all", "args": {}, "effect": "destructive"}
+    turns = [
+        turn(0, expected={"response": "Booked."}),
+        turn(1, expected={"tool_calls": [call], **parts}),
+        turn(2, label="EXTRA_TURN", user="x", tool_calls=[deleted], expected=None),
+        turn(3, label="MISSING_TURN", user=None, agent=None, tool_calls=[], expected={"user": "Bye."}),
+    ]
+    whole = {"tool_calls": [call], "texts": ["20"], "variables": {"y": 2}, "rubrics": ["Short."], "task": "T"}
+    transcript = {"turns": turns, "expected": whole, "cut": False, "left_out": None}
+    row = conversation("a", "FAIL", 4, eval_id="E", eval_set_id="S", transcript=transcript)
+    of_case(browser, tmp_path, row)
+    found = copied_case(browser)
+    bare = {"name": "book", "args": {"id": BIG, "$integer": BIG}}
+    assert found == {
+        "eval_id": "E",
+        "eval_set_id": "S",
+        "turns": [
+            {"user": "Please book slot 0.", "response": "Booked."},
+            {
+                "user": "Please book slot 1.",
+                "tool_calls": [bare],
+                "intermediate_responses": ["Wait."],
+                "expectations": [{"kind": "updated_variables", "variables": {"x": 1}}],
+                "rubrics": [{"rubric_id": "turn-1-0", "text": "It is kind."}],
+            },
+            {"user": "Bye."},
+        ],
+        "actions": [bare],
+        "outputs": ["20"],
+        "final_session_state": {"y": 2},
+        "rubrics": [{"rubric_id": "whole-0", "text": "Short."}],
+        "task": "T",
+    }
+    (case,) = turnwise.read_cases(found)
+    assert case.actions and case.actions[0].args == call["args"]
+    assert browser.errors() == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"cut": True}, "the transcript was cut"),
+        ({"turns": [turn(0, expected=None)]}, "nothing is expected of this conversation"),
+        ({"turns": [turn(0, label="EXTRA_TURN")]}, "nothing is expected of this conversation"),
+        ({"turns": [turn(0, expected={"tool_calls": [], "transfers": ["b"]})]}, "a case needs of: transfers"),
+        ({"expected": {"other": ["skipped: x"]}}, "a case needs of: other expectations"),
+    ],
+)
+def test_where_there_can_be_no_case_the_reason_is_shown(
+    browser: Browser, tmp_path: Path, changes: Row, reason: str
+) -> None:
+    row = conversation("a", "FAIL", 1)
+    row["transcript"] |= changes
+    of_case(browser, tmp_path, row)
+    assert not browser.find("button[aria-describedby=no-case]").is_enabled()
+    assert reason in browser.find("#no-case").text
+
+
+def one_call(expected: Row, made: Row) -> Row:
+    calls = [[{"name": "set", "args": args, "effect": "write"}] for args in (expected, made)]
+    return turn(0, tool_calls=calls[1], expected={"tool_calls": calls[0]})
+
+
+@pytest.mark.parametrize(
+    ("expected", "made", "is_failed", "texts"),
+    [
+        ({"id": BIG - 1}, {"id": BIG}, True, ["other arguments", f"id\n{BIG} instead of {BIG - 1}"]),
+        ({"id": -(10**30)}, {"id": -(10**30)}, False, ["as expected", f"id\n{-(10**30)}"]),
+        ({"id": BIG}, {"id": str(BIG)}, True, ["other arguments", f'id\n"{BIG}" instead of {BIG}']),
+        ({"a": {"b": 1}}, {"a.b": 1}, True, ["other arguments", '["a.b"]\n1 not expected', "a.b\n1 missing"]),
+        ({}, {"a": None}, True, ["other arguments", "a\nnull not expected"]),
+        ({"a": 1}, {"a": 1}, True, ["same call", "a\n1"]),
+        ({"a": 1}, {"a": 1}, False, ["as expected", "a\n1"]),
+        ({"$integer": "1"}, {"$$integer": "1"}, True, ["$integer\n1 missing", "$$integer\n1 not expected"]),
+    ],
+)
+def test_calls_are_compared_exactly(
+    browser: Browser, tmp_path: Path, expected: Row, made: Row, is_failed: bool, texts: list[str]
+) -> None:
+    row = conversation("a", "FAIL" if is_failed else "PASS", 1)
+    row["transcript"]["turns"] = [one_call(expected, made)]
+    extra = [score(row, 0, 0.0, criterion="tool_effects_v1")] if is_failed else []
+    of_case(browser, tmp_path, row, *extra)
+    card = browser.find("#turn-0 .side:first-child .call")
+    assert [text for text in texts if text not in card.text] == []
+    assert bool(browser.texts("#turn-0 .call .badge.pass")) is ("as expected" in texts)
+    assert browser.errors() == []
+
+
+def test_nothing_to_read_is_said_only_of_a_run_that_is_whole(browser: Browser, tmp_path: Path) -> None:
+    whole = write_run(tmp_path / "whole", [conversation("a")])
+    lost = write_run(tmp_path / "lost", [], counts={"records": 5, "lost_records": 5})
+    old = write_run(tmp_path / "old", [conversation("a", "FAIL")])
+    for path in old.glob("conversations-*"):
+        path.unlink()
+    texts = {
+        whole: "No conversation failed or is undecided.",
+        lost: "Nothing was scored, so that there is no conversation to read. run-1 lost 5 records.",
+        old: "there is no conversations-*",
+    }
+    for run, text in texts.items():
+        assert main(["report", str(run)]) == 0
+        browser.open(run / "report.html")
+        found = browser.find("section[aria-labelledby=read]").text
+        assert text in found and ("No conversation failed" in found) is (run == whole)
