@@ -14,6 +14,7 @@ from turnwise.pipeline.io.terminal import complain, say
 from turnwise.pipeline.settings.parser import OptionParser
 from turnwise.schemas.comparison import Comparison, PairedBy
 from turnwise.schemas.config import ConfigError
+from turnwise.schemas.difference import Undecided
 from turnwise.schemas.extension.plugins import load_plugins
 from turnwise.transforms.comparison.observed import ComparedSide
 
@@ -52,12 +53,19 @@ def compare_runs(argv: Sequence[str]) -> int:
     a, b = _sides(options)
     # Imported late: an error in the options does not wait for numpy.
     from turnwise.transforms.comparison.compare import CompareOptions, compare
-    from turnwise.transforms.comparison.ruler import ruler_changes
+    from turnwise.transforms.comparison.ruler import beyond_verdicts, ruler_changes
 
     if not options.allow_different_judges:
-        _check_ruler([f"{c.what} ({c.a} for A, {c.b} for B)" for c in ruler_changes(a, b)])
+        changes = beyond_verdicts(ruler_changes(a, b))
+        _check_ruler([f"{c.what} ({c.a} for A, {c.b} for B)" for c in changes])
     slices = _slices(a, b) if options.slices is None else options.slices
-    wanted = CompareOptions(by=options.by, margin=options.margin, alpha=options.alpha, slices=slices)
+    wanted = CompareOptions(
+        by=options.by,
+        margin=options.margin,
+        alpha=options.alpha,
+        slices=slices,
+        any_verdicts=options.allow_different_judges,
+    )
     found = compare(a, b, wanted)
     if options.by is not None and not found.pairing.pairs:
         raise ConfigError(f"--by {options.by}: no case of {a.name} is in {b.name}")
@@ -122,9 +130,18 @@ def _problems(found: Comparison, fail_on: FailOn) -> list[str]:
     problems = [
         f"{own.criterion}: {own.sentence}"
         for own in found.criteria
-        if own.overall.word not in allowed or own.overall.difference is None
+        if own.overall.word not in allowed or own.overall.difference is None or _may_be_worse(own.undecided)
     ]
     return problems + [f"{name}: not compared: {why}" for name, why in found.not_compared.items()]
+
+
+def _may_be_worse(undecided: Undecided | None) -> bool:
+    """Returns whether B is worse under a reading of what is undecided."""
+    if undecided is None:
+        return False
+    readings = (undecided.left_out, undecided.worst_for_b, undecided.best_for_b)
+    is_unknown = undecided.changes_the_word and undecided.worst_for_b is None
+    return is_unknown or any(reading is not None and reading.word == "worse" for reading in readings)
 
 
 def _parse(argv: Sequence[str]) -> _Options:
