@@ -59,7 +59,8 @@ class RunDirectory:
 
     def scores(self) -> Iterator[ScoreRow]:
         """Yields the score rows; in a stream, several revisions of a conversation."""
-        return cast("Iterator[ScoreRow]", self.rows("scores"))
+        found = cast("Iterator[ScoreRow]", self.rows("scores"))
+        return _with_all_turns(self.directory, found, self.metrics_by_app_version())
 
     def results(self) -> Iterator[ResultRow]:
         """Yields the evaluation results.
@@ -114,8 +115,21 @@ class RunDirectory:
         """Yields the rows of a table; none if the run did not write it.
 
         Raises:
-            ConfigError: A file cannot be read, or its content is broken.
+            ConfigError: A file cannot be read, its content is broken, or rows that `run.json` counts are
+                missing.
         """
+        number = 0
+        for row in self._stored(table):
+            number += 1
+            yield row
+        stated = _stated(self.document.counts, table)
+        if number < stated and self.has(table):
+            raise ConfigError(
+                f"{self.directory}: files of {table} hold {number} rows, and {_RUN_FILE} counts {stated}; "
+                "copy the directory again, or score the logs again"
+            )
+
+    def _stored(self, table: str) -> Iterator[JsonObject]:
         for path in self.files.get(table, ()):
             try:
                 with _opened(path) as file:
@@ -173,6 +187,32 @@ def _document(directory: str, names: Sequence[str]) -> RunDocument:
             return msgspec.json.decode(file.read(), type=RunDocument)
     except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise ConfigError(f"{_join(directory, _RUN_FILE)}: {' '.join(str(error).split())}") from None
+
+
+def _with_all_turns(
+    directory: str, rows: Iterator[ScoreRow], metrics: Iterator[MetricsByAppVersionRow]
+) -> Iterator[ScoreRow]:
+    """Yields the score rows; raises ConfigError if there are fewer of turns than the metrics count."""
+    number = 0
+    for row in rows:
+        number += row["turn_index"] is not None
+        yield row
+    own = (row for row in metrics if row["level"] == "turn" and row["window_start"] is None)
+    stated = sum(row["count"] for row in own if row["pane"] is None)
+    if number < stated:
+        raise ConfigError(
+            f"{directory}: files of scores hold {number} scores of turns, and its metrics count {stated}; "
+            "copy the directory again, or score the logs again"
+        )
+
+
+def _stated(counts: JsonObject, table: str) -> int:
+    """Returns how many rows a table has at least, by the counts; a stream adds revisions."""
+    if table in ("results", "conversations"):
+        return int(counts.get("results") or 0)
+    if table == "failures":
+        return sum((counts.get("failures") or {}).values()) + sum((counts.get("findings") or {}).values())
+    return 0
 
 
 def _tables_begun(names: Sequence[str]) -> bool:

@@ -107,3 +107,15 @@ def test_a_format_that_no_plugin_adds_is_named(run, tmp_path):
 def test_what_is_no_directory_is_an_error(path):
     with pytest.raises(ConfigError, match="is no output directory of a run"):
         open_run(path)
+
+
+@pytest.mark.parametrize("table", ["scores", "conversations", "results", "failures"])
+def test_rows_that_the_run_counts_are_not_missing(tmp_path, run, table):
+    """Files cut at a line end look whole."""
+    if not list(run.glob("*.jsonl")):
+        pytest.skip("rows of Avro are not lines")
+    directory = shutil.copytree(run, tmp_path / "cut")
+    (path,) = directory.glob(f"{table}-*")
+    path.write_text("".join(path.read_text().splitlines(keepends=True)[: 3 if table == "scores" else 0]))
+    with pytest.raises(ConfigError, match=f"files of {table} hold .* count"):
+        list(getattr(open_run(str(directory)), table)())
