@@ -326,8 +326,11 @@ def test_a_difference_that_would_be_seen_is_within_the_scale():
     own = only(groups(STATUS, [[P], [F]], [[P], [F]]))
     assert own.overall.detectable is None
     assert own.sentence.endswith("cannot show any difference: it would have to be more than the whole scale")
-    scored = only(groups("response_match_score", [[0.0], [0.99]] * 3, [[0.99], [0.0]] * 3))
-    assert scored.overall.detectable is None and scored.overall.interval.low >= -1
+    values = [0.0, 0.99] * 3
+    a = [conversation(i, "v1", {"response_match_score": v}) for i, v in enumerate(values)]
+    b = [conversation(i, "v2", {"response_match_score": 0.99 - v}) for i, v in enumerate(values)]
+    scored = only(compare(*sides(a, b), CompareOptions())).overall
+    assert scored.detectable is None and scored.pairs == 6
 
 
 def test_a_criterion_of_one_side_is_not_compared():
