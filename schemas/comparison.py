@@ -31,7 +31,7 @@ class Side(msgspec.Struct, frozen=True, kw_only=True):
         run_ids: Ids of its runs.
         app_versions: Its app versions; None: the logs do not state it.
         conversations: Scored conversations.
-        cases: Units of the comparison: cases, or conversations where nothing pairs them.
+        cases: Units of the comparison: cases, or conversations that name none.
         repeated_cases: Cases with more than one conversation.
         passed: Conversations with the verdict PASS.
         failed: Conversations with the verdict FAIL.

@@ -31,10 +31,14 @@ class VersionDifference(msgspec.Struct, frozen=True, kw_only=True):
         difference: B minus A.
         interval: Its interval at the level 1 - alpha.
         p: Two-sided p-value.
-        word: What may be said.
-        detectable: Smallest difference that would have been seen with a power of 80 %.
-        pairs_needed: Cases (if unpaired: conversations of each side) that this difference needs to be seen
+        word: What may be said, whatever the undecided would have been.
+        detectable: Smallest difference that would have been seen with a power of 80 %; None: not known, or
+            more than the whole scale.
+        pairs_needed: Cases (if unpaired: of each side) that this difference needs to be seen
             with a power of 80 %.
+        cases_a: Unpaired cases of A with a value, where some have several; None: every conversation is one.
+        cases_b: The same of B.
+        fewest: Fewest cases (if unpaired: of each side) from which a word is given; None: there are enough.
         method: Names of the test and of the interval.
     """
 
@@ -49,6 +53,9 @@ class VersionDifference(msgspec.Struct, frozen=True, kw_only=True):
     word: ComparisonWord = "cannot tell"
     detectable: float | None = None
     pairs_needed: int | None = None
+    cases_a: int | None = None
+    cases_b: int | None = None
+    fewest: int | None = None
     method: str = ""
 
 
@@ -78,12 +85,14 @@ class Undecided(msgspec.Struct, frozen=True, kw_only=True):
     """What is undecided on either side, counted in three ways.
 
     Attributes:
-        undecided_a: Conversations of A that the criterion applies to and that have no value.
+        undecided_a: Conversations of A without a value: the criterion was not decided or raised an error,
+            or only the other side of their case has a score of it.
         undecided_b: The same of B.
         left_out: They do not count.
         worst_for_b: What is undecided passes in A and fails in B.
         best_for_b: What is undecided fails in A and passes in B.
-        changes_the_word: The three do not agree on the word.
+        changes_the_word: The three do not agree on the word, or it is not known how far the undecided may lie
+            (open scale). The word of the criterion is then what all three bear out.
     """
 
     undecided_a: int

@@ -15,6 +15,7 @@ from turnwise.pipeline.io.terminal import complain, say
 from turnwise.pipeline.settings.parser import OptionParser
 from turnwise.schemas.comparison import Comparison, PairedBy
 from turnwise.schemas.config import ConfigError
+from turnwise.schemas.difference import Undecided
 from turnwise.schemas.extension.plugins import load_plugins
 from turnwise.transforms.comparison.observed import ComparedSide
 
@@ -58,7 +59,13 @@ def compare_runs(argv: Sequence[str]) -> int:
     if problem:
         raise ConfigError(f"{problem}; score one of them again, or pass --allow_different_judges")
     slices = _slices(a, b) if options.slices is None else options.slices
-    wanted = CompareOptions(by=options.by, margin=options.margin, alpha=options.alpha, slices=slices)
+    wanted = CompareOptions(
+        by=options.by,
+        margin=options.margin,
+        alpha=options.alpha,
+        slices=slices,
+        any_verdicts=options.allow_different_judges,
+    )
     found = compare(a, b, wanted)
     if options.by is not None and not found.pairing.pairs:
         raise ConfigError(f"--by {options.by}: no case of {a.name} is in {b.name}")
@@ -114,9 +121,18 @@ def _problems(found: Comparison, fail_on: FailOn) -> list[str]:
     problems = [
         f"{own.criterion}: {own.sentence}"
         for own in found.criteria
-        if own.overall.word not in allowed or own.overall.difference is None
+        if own.overall.word not in allowed or own.overall.difference is None or _may_be_worse(own.undecided)
     ]
     return problems + [f"{name}: not compared: {why}" for name, why in found.not_compared.items()]
+
+
+def _may_be_worse(undecided: Undecided | None) -> bool:
+    """Returns whether B is worse under a reading of what is undecided."""
+    if undecided is None:
+        return False
+    readings = (undecided.left_out, undecided.worst_for_b, undecided.best_for_b)
+    is_unknown = undecided.changes_the_word and undecided.worst_for_b is None
+    return is_unknown or any(reading is not None and reading.word == "worse" for reading in readings)
 
 
 def _parse(argv: Sequence[str]) -> _Options:

@@ -9,6 +9,7 @@ from turnwise.schemas.config import ConfigError
 from turnwise.schemas.conversation_row import ConversationRow
 from turnwise.schemas.rows import ScoreRow
 from turnwise.transforms.comparison.collect import Summary, collect, ruler_of
+from turnwise.transforms.comparison.errors import add_errors, raised_errors
 from turnwise.transforms.comparison.observed import ComparedConversation, ComparedSide
 
 NO_VERSION = "(none)"
@@ -100,12 +101,14 @@ def read_versions(run: RunDirectory) -> VersionSides:
         ConfigError: A file cannot be read.
     """
     found = VersionSides(run)
-    for conversation in collect(_noting(found), _summaries(run)):
+    failures = [row for row in run.failures() if row["stage"] == "score" and row["criterion"]]
+    conversations = collect(_noting(found), _summaries(run))
+    add_errors(conversations, raised_errors(failures))
+    for conversation in conversations:
         found.conversations.setdefault(conversation.app_version, []).append(conversation)
-    for failure in run.failures():
-        if failure["stage"] == "score" and failure["criterion"]:
-            errors = found.errors.setdefault(failure["app_version"], {})
-            errors[failure["criterion"]] = errors.get(failure["criterion"], 0) + 1
+    for failure in failures:
+        errors = found.errors.setdefault(failure["app_version"], {})
+        errors[failure["criterion"] or ""] = errors.get(failure["criterion"] or "", 0) + 1
     return found
 
 

@@ -6,7 +6,7 @@ from typing import NamedTuple, cast
 from pydantic import ValidationError
 
 from turnwise.pipeline.comparison.sides import sides_of_runs
-from turnwise.pipeline.gating.reading import gated_versions, raised_errors
+from turnwise.pipeline.gating.reading import gated_versions
 from turnwise.pipeline.gating.report import checks_of, lost_records, read_first, rule_line, status_of
 from turnwise.pipeline.io.run_reader import RunDirectory, open_run, written_run
 from turnwise.pipeline.settings.config_file import read_config
@@ -24,7 +24,6 @@ from turnwise.transforms.gating.checks import gate_fault
 from turnwise.transforms.gating.measured import (
     NO_BASELINE,
     BaselineState,
-    add_errors,
     baseline_state,
     lost_of,
 )
@@ -108,8 +107,6 @@ def _against(run: RunDirectory, baseline: str | None, versions: Sequence[str]) -
         return None
     runs = [open_run(baseline), run] if baseline else [run]
     base, candidate = sides_of_runs(runs, versions)
-    for own, side in ((runs[0], base), (run, candidate)):
-        add_errors(side.conversations, raised_errors(own.failures()))
     counts, problems = (runs[0].document.counts, _own_problems(runs[0])) if baseline else ({}, [])
     state = baseline_state(base.conversations, counts, problems)
     mark_missing(base.conversations, candidate.conversations)

@@ -7,8 +7,9 @@ from turnwise.schemas.comparison import Comparison
 from turnwise.schemas.conversation_row import ConversationRow
 from turnwise.schemas.rows import FailureRow, ScoreRow
 from turnwise.transforms.comparison.collect import Summary, collect
+from turnwise.transforms.comparison.errors import add_errors, raised_errors
 from turnwise.transforms.comparison.observed import ComparedConversation
-from turnwise.transforms.gating.measured import NO_BASELINE, BaselineState, GatedVersion, add_errors
+from turnwise.transforms.gating.measured import NO_BASELINE, BaselineState, GatedVersion
 from turnwise.transforms.review.choice import latest_revisions
 from turnwise.transforms.statistics.resampling import resampling_seed
 
@@ -71,15 +72,6 @@ def _summary(row: ConversationRow) -> Summary:
         tags=row["tags"],
         revision=row["revision"],
     )
-
-
-def raised_errors(failures: Iterable[FailureRow]) -> Mapping[str, Mapping[str, str]]:
-    """Returns criterion -> conversation -> message of the error that the criterion raised."""
-    found: defaultdict[str, dict[str, str]] = defaultdict(dict)
-    for row in failures:
-        if row["stage"] == "score" and row["criterion"] and row["conversation_id"]:
-            found[row["criterion"]].setdefault(row["conversation_id"], row["message"])
-    return found
 
 
 def conversation_rows(versions: Sequence[GatedVersion]) -> list[ConversationRow]:

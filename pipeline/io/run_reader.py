@@ -8,6 +8,7 @@ from typing import BinaryIO, cast
 
 import msgspec
 
+from turnwise.pipeline.io.row_counts import stated_rows, with_all_turns
 from turnwise.pipeline.io.sinks.base import file_formats, table_rows
 from turnwise.schemas.calibration import Calibration
 from turnwise.schemas.config import ConfigError
@@ -61,7 +62,8 @@ class RunDirectory:
 
     def scores(self) -> Iterator[ScoreRow]:
         """Yields the score rows; in a stream, several revisions of a conversation."""
-        return cast("Iterator[ScoreRow]", self.rows("scores"))
+        found = cast("Iterator[ScoreRow]", self.rows("scores"))
+        return with_all_turns(self.directory, found, self.metrics_by_app_version())
 
     def results(self) -> Iterator[ResultRow]:
         """Yields the evaluation results.
@@ -124,8 +126,21 @@ class RunDirectory:
         """Yields the rows of a table; none if the run did not write it.
 
         Raises:
-            ConfigError: A file cannot be read, or its content is broken.
+            ConfigError: A file cannot be read, its content is broken, or rows that `run.json` counts are
+                missing.
         """
+        number = 0
+        for row in self._stored(table):
+            number += 1
+            yield row
+        stated = stated_rows(self.document.counts, table)
+        if number < stated and self.has(table):
+            raise ConfigError(
+                f"{self.directory}: files of {table} hold {number} rows, and {_RUN_FILE} counts {stated}; "
+                "copy the directory again, or score the logs again"
+            )
+
+    def _stored(self, table: str) -> Iterator[JsonObject]:
         for path in self.files.get(table, ()):
             try:
                 with _opened(path) as file:

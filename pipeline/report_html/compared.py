@@ -46,9 +46,10 @@ def _compare(a: ComparedSide, b: ComparedSide) -> Comparison | str:
     """Returns the comparison, or why there is none."""
     # Imported late: a report of one version does not wait for numpy.
     from turnwise.transforms.comparison.compare import CompareOptions, compare
-    from turnwise.transforms.comparison.ruler import ruler_changes
+    from turnwise.transforms.comparison.ruler import beyond_verdicts, ruler_changes
 
-    changes = [f"{c.what} ({c.a} for {a.name}, {c.b} for {b.name})" for c in ruler_changes(a, b)]
+    found = beyond_verdicts(ruler_changes(a, b))
+    changes = [f"{c.what} ({c.a} for {a.name}, {c.b} for {b.name})" for c in found]
     if changes:
         more = f", and {len(changes) - 3} more" if len(changes) > 3 else ""
         return (

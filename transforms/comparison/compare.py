@@ -12,7 +12,7 @@ from turnwise.transforms.comparison.flips import flips
 from turnwise.transforms.comparison.measures import CriterionMeasure, measure_of
 from turnwise.transforms.comparison.notes import comparison_notes
 from turnwise.transforms.comparison.observed import ComparedConversation, ComparedSide
-from turnwise.transforms.comparison.pairing import Matched, case_name, match
+from turnwise.transforms.comparison.pairing import Matched, case_name, grouped, match
 from turnwise.transforms.comparison.ruler import ruler_changes
 from turnwise.transforms.comparison.slices import compare_parts
 from turnwise.transforms.scoring.verdict import STATUS
@@ -29,6 +29,7 @@ class CompareOptions:
         alpha: Level of significance of what decides, between 0 and 1.
         q: Level of the false discovery rate of what points, between 0 and 1.
         slices: Dimensions of the slices, as in the config.
+        any_verdicts: Whether verdicts are compared although different criteria decide them.
     """
 
     by: PairedBy | None = None
@@ -36,6 +37,7 @@ class CompareOptions:
     alpha: float = 0.05
     q: float = 0.1
     slices: Sequence[str] = ()
+    any_verdicts: bool = False
 
 
 def setup_of(options: CompareOptions, run_ids: Collection[str]) -> Setup:
@@ -55,13 +57,15 @@ def compare(a: ComparedSide, b: ComparedSide, options: CompareOptions) -> Compar
     run_ids = sorted({*a.run_ids, *b.run_ids})
     setup = setup_of(options, run_ids)
     matched = match(a.conversations, b.conversations, options.by)
+    changes: list[RulerChange] = ruler_changes(a, b)
     measures, missing = _measures(a, b)
+    if not options.any_verdicts:
+        measures = _without_verdicts(measures, missing, changes)
     measured = measure_all(matched, measures, setup)
     overall = [(one.measure, one.estimate) for one in measured]
     parts = compare_parts(matched, overall, options.slices, setup)
     criteria = compare_criteria(matched, measured, parts.turns, setup, (a.name, b.name))
     criteria = [with_correction(own, a, b) for own in criteria]
-    changes: list[RulerChange] = ruler_changes(a, b)
     return Comparison(
         a=_side(a, matched),
         b=_side(b, matched),
@@ -98,6 +102,17 @@ def _measures(a: ComparedSide, b: ComparedSide) -> tuple[list[CriterionMeasure],
     return [measure_of(name, everything, name in thresholds) for name in names], missing
 
 
+def _without_verdicts(
+    measures: list[CriterionMeasure], missing: dict[str, str], changes: Sequence[RulerChange]
+) -> list[CriterionMeasure]:
+    """Returns the measures without the verdicts, and adds the reason, if different criteria decide them."""
+    change = next((change for change in changes if change.criteria == [STATUS]), None)
+    if change is None or all(measure.criterion != STATUS for measure in measures):
+        return measures
+    missing[STATUS] = f"decided by different criteria ({change.a} for A, {change.b} for B)"
+    return [measure for measure in measures if measure.criterion != STATUS]
+
+
 def _scored(conversations: Sequence[ComparedConversation]) -> list[str]:
     """Returns the criteria that apply to any conversation, in the order of the rows."""
     return list(dict.fromkeys(name for own in conversations for name in own.criteria))
@@ -109,6 +124,8 @@ def _side(side: ComparedSide, matched: Matched) -> Side:
     named = [case_name(own, by) for own in side.conversations]
     cases = [name for name in named if name is not None]
     decided = verdicts.count("PASS"), verdicts.count("FAIL")
+    own_cases = map(len, grouped(side.conversations))
+    sizes = [*(own_cases if by == "nothing" else Counter(cases).values())]
     return Side(
         name=side.name,
         source=side.source,
@@ -117,8 +134,8 @@ def _side(side: ComparedSide, matched: Matched) -> Side:
             {own.app_version for own in side.conversations}, key=lambda v: (v is None, v or "")
         ),
         conversations=len(named),
-        cases=len({*cases}) if by != "nothing" else len(named),
-        repeated_cases=sum(count > 1 for count in Counter(cases).values()),
+        cases=len(sizes),
+        repeated_cases=sum(size > 1 for size in sizes),
         passed=decided[0],
         failed=decided[1],
         undecided=len(named) - sum(decided),

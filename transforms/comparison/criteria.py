@@ -13,10 +13,11 @@ from turnwise.transforms.comparison.observed import ComparedConversation
 from turnwise.transforms.comparison.pairing import Matched
 from turnwise.transforms.comparison.ratios import quantile_ratios
 from turnwise.transforms.comparison.sentences import sentence
-from turnwise.transforms.comparison.undecided import three_readings
+from turnwise.transforms.comparison.undecided import lasting_word, three_readings
 from turnwise.transforms.comparison.values import (
     estimate,
     group_estimate,
+    group_values,
     observed_in,
     paired_values,
     values_of,
@@ -94,13 +95,15 @@ def _compare(
     is_share, is_paired = measure.measure == "pass_rate", matched.pairing.by != "nothing"
     counts = _sides_alone(matched, measure) if is_paired else (0, 0)
     both = _both(matched, measure) if is_share and is_paired else (None, None)
+    undecided = three_readings(matched, measure, setup, whole, other_p)
+    said = lasting_word(word_for(whole, adjusted, measure, setup), undecided)
     return CriterionComparison(
         criterion=measure.criterion,
         measure=measure.measure,
         unit=measure.unit,
         better_is=measure.better_is,
         threshold=measure.threshold,
-        overall=difference_of(whole, word_for(whole, adjusted, measure, setup)),
+        overall=difference_of(whole, said),
         p_adjusted=adjusted,
         mid_p=whole.mid_p,
         effect=whole.effect,
@@ -113,7 +116,7 @@ def _compare(
         only_b=counts[1],
         unpaired=_unpaired(matched, measure, setup) if is_paired else None,
         mean=_mean(matched, measure, setup) if measure.has_more_values and is_share else None,
-        undecided=three_readings(matched, measure, setup, whole, other_p),
+        undecided=undecided,
         quantiles=quantile_ratios(matched, measure, setup) if measure.unit != "score" else [],
         turns=turns,
         judge=_judge_noise([*matched.a, *matched.b], measure),
@@ -137,7 +140,7 @@ def _unpaired(matched: Matched, measure: CriterionMeasure, setup: Setup) -> Vers
     pairing = matched.pairing
     if not (pairing.only_a or pairing.only_b or pairing.unidentified_a or pairing.unidentified_b):
         return None
-    found = group_estimate(values_of(matched.a, measure), values_of(matched.b, measure), measure, setup)
+    found = group_estimate(group_values(matched.a, measure), group_values(matched.b, measure), measure, setup)
     return difference_of(found, word_for(found, found.p, measure, setup))
 
 

@@ -3,17 +3,12 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import sqrt
-from statistics import fmean, variance
+from statistics import fmean
 from typing import Literal
 
 from turnwise.transforms.statistics.distributions import normal_quantile
 from turnwise.transforms.statistics.effects import cohens_h, standardised
 from turnwise.transforms.statistics.interval import Interval
-from turnwise.transforms.statistics.means import (
-    SampleMoments,
-    mean_difference_interval,
-    mean_difference_p,
-)
 from turnwise.transforms.statistics.paired import Pairs, mcnemar, paired_interval
 from turnwise.transforms.statistics.power import (
     detectable_difference,
@@ -21,9 +16,13 @@ from turnwise.transforms.statistics.power import (
     needed_cases,
     needed_pairs,
 )
-from turnwise.transforms.statistics.proportions import difference_interval, exact_p
 from turnwise.transforms.statistics.resampling import CaseMeans, sign_flip_p
 
+FEWEST_CASES = 6
+"""From so many cases (of each side) on the spread of values is estimated from them.
+
+Fewer may be nearly equal by chance, and Student's t takes their spread for that of all.
+"""
 CaseValues = Mapping[str, tuple[Sequence[float], Sequence[float]]]
 """Case -> values of A's runs and of B's runs, at least one each."""
 
@@ -72,7 +71,15 @@ class Estimate:
     effect_kind: Literal["h", "d_z", "d"] | None = None
     higher: int | None = None
     lower: int | None = None
+    cases_a: int | None = None
+    cases_b: int | None = None
+    fewest: int | None = None
     method: str = ""
+
+
+def within_scale(detectable: float | None, span: float | None) -> float | None:
+    """Returns a detectable difference; None: it would be more than the whole scale."""
+    return None if detectable is None or (span is not None and detectable > span) else detectable
 
 
 def paired_shares(cases: CaseValues, setup: Setup) -> Estimate:
@@ -123,8 +130,9 @@ def _paired(cases: CaseValues, setup: Setup, span: float | None, *, is_share: bo
     differences = {case: b - a for case, (a, b) in means.items()}
     value_a, value_b = fmean(a for a, _ in means.values()), fmean(b for _, b in means.values())
     drawn = CaseMeans(differences, setup.seed)
+    is_too_few = size < FEWEST_CASES and not drawn.is_constant
     interval, equivalence = (
-        drawn.interval(level) or _unseen_spread(drawn.mean, size, span, level)
+        None if is_too_few else drawn.interval(level) or _unseen_spread(drawn.mean, size, span, level)
         for level in (1 - setup.alpha, 1 - 2 * setup.alpha)
     )
     spread = drawn.variance
@@ -135,12 +143,13 @@ def _paired(cases: CaseValues, setup: Setup, span: float | None, *, is_share: bo
         interval=interval,
         equivalence=equivalence,
         p=sign_flip_p(differences, setup.seed),
-        detectable=seen if can_be_seen else None,
+        detectable=within_scale(seen, span) if can_be_seen else None,
         needed=needed_cases(drawn.mean, spread, setup.alpha) if size > 1 else None,
         effect=cohens_h(value_b, value_a) if is_share else standardised(drawn.mean, spread),
         effect_kind="h" if is_share else "d_z",
         higher=sum(value > 0 for value in differences.values()),
         lower=sum(value < 0 for value in differences.values()),
+        fewest=FEWEST_CASES if is_too_few else None,
         method="exchange of versions within cases, " + _interval_name(size),
     )
 
@@ -159,48 +168,3 @@ def _unseen_spread(mean: float, size: int, span: float | None, level: float) -> 
     z2 = normal_quantile((1 + level) / 2) ** 2
     half = (span + abs(mean)) * z2 / (size + z2)
     return Interval(max(-span, mean - half), min(span, mean + half))
-
-
-def group_shares(a: Sequence[float], b: Sequence[float], setup: Setup) -> Estimate:
-    """Estimates the difference of pass shares of two groups of conversations; values are 0 and 1."""
-    if not a or not b:
-        return Estimate(0, len(a), len(b), fmean(a) if a else None, fmean(b) if b else None)
-    passes_a, passes_b = round(sum(a)), round(sum(b))
-    value_a, value_b = passes_a / len(a), passes_b / len(b)
-    groups = (passes_b, len(b), passes_a, len(a))
-    pooled = (passes_a + passes_b) / (len(a) + len(b))
-    error = sqrt(pooled * (1 - pooled) * (1 / len(a) + 1 / len(b)))
-    spread = value_a * (1 - value_a) + value_b * (1 - value_b)
-    return Estimate(
-        *(0, len(a), len(b), value_a, value_b, value_b - value_a),
-        interval=difference_interval(*groups, 1 - setup.alpha),
-        equivalence=difference_interval(*groups, 1 - 2 * setup.alpha),
-        p=exact_p(*groups),
-        detectable=detectable_mean(error, setup.alpha) if error else None,
-        needed=needed_cases(value_b - value_a, spread, setup.alpha),
-        effect=cohens_h(value_b, value_a),
-        effect_kind="h",
-        method="Fisher's exact test, Newcombe's interval",
-    )
-
-
-def group_means(a: Sequence[float], b: Sequence[float], setup: Setup) -> Estimate:
-    """Estimates the difference of the means of two groups of conversations, by Welch's t test."""
-    values = fmean(a) if a else None, fmean(b) if b else None
-    if len(a) < 2 or len(b) < 2 or values[0] is None or values[1] is None:
-        return Estimate(0, len(a), len(b), *values)
-    own, base = SampleMoments(len(b), values[1], variance(b)), SampleMoments(len(a), values[0], variance(a))
-    difference, spread = own.mean - base.mean, own.variance + base.variance
-    if not spread:
-        return Estimate(0, len(a), len(b), *values, difference)
-    return Estimate(
-        *(0, len(a), len(b), *values, difference),
-        interval=mean_difference_interval(own, base, 1 - setup.alpha),
-        equivalence=mean_difference_interval(own, base, 1 - 2 * setup.alpha),
-        p=mean_difference_p(own, base),
-        detectable=detectable_mean(sqrt(own.variance / own.size + base.variance / base.size), setup.alpha),
-        needed=needed_cases(difference, spread, setup.alpha),
-        effect=standardised(difference, spread / 2),
-        effect_kind="d",
-        method="Welch's t test and interval",
-    )

@@ -1,6 +1,6 @@
 """Pairs the conversations of two sides by case."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -79,6 +79,14 @@ def _by_case(
         if name:
             found.setdefault(name, []).append(conversation)
     return found
+
+
+def grouped(conversations: Iterable[ComparedConversation]) -> list[list[ComparedConversation]]:
+    """Returns the conversations of one group by case; one that names no case is a case of its own."""
+    found: dict[str, list[ComparedConversation]] = {}
+    for own in conversations:
+        found.setdefault(own.eval_id or own.task or own.conversation_id, []).append(own)
+    return list(found.values())
 
 
 def case_name(conversation: ComparedConversation, by: PairedBy) -> str | None:

@@ -7,6 +7,7 @@ from turnwise.schemas.jsonio import dump_json
 from turnwise.schemas.run import RunDocument
 from turnwise.schemas.values import JsonObject, JsonValue
 from turnwise.transforms.comparison.observed import ComparedSide
+from turnwise.transforms.scoring.verdict import STATUS
 
 _CHANGE_NO_SCORE = {
     "alerts",
@@ -26,8 +27,25 @@ def ruler_changes(a: ComparedSide, b: ComparedSide) -> list[RulerChange]:
     """Returns what is not the same for both sides, as far as it concerns criteria that both have."""
     found = list(_judges(a, b))
     if a.document is not None and b.document is not None:
+        found += _verdict(a.document, b.document)
         found += _settings(a.document, b.document, sorted(a.rulers.keys() & b.rulers.keys()))
     return found
+
+
+def beyond_verdicts(changes: Sequence[RulerChange]) -> list[RulerChange]:
+    """Returns the changes that concern more than the verdicts."""
+    return [change for change in changes if change.criteria != [STATUS]]
+
+
+def _verdict(a: RunDocument, b: RunDocument) -> Iterator[RulerChange]:
+    """Yields a change if the verdicts are not decided by the same criteria."""
+    own, other = (
+        sorted(name for name, settings in document.criteria.items() if settings.get("threshold") is not None)
+        for document in (a, b)
+    )
+    if own != other:
+        before, after = (", ".join(names) or "none" for names in (own, other))
+        yield RulerChange(what="criteria of the verdict", a=before, b=after, criteria=[STATUS])
 
 
 def _judges(a: ComparedSide, b: ComparedSide) -> Iterator[RulerChange]:

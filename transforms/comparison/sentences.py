@@ -3,7 +3,7 @@
 from math import floor, log10
 
 from turnwise.schemas.comparison import CriterionComparison, PairedBy
-from turnwise.schemas.difference import Bounds, VersionDifference
+from turnwise.schemas.difference import Undecided, VersionDifference
 
 
 def sentence(found: CriterionComparison, a: str, b: str, by: PairedBy) -> str:
@@ -19,23 +19,32 @@ def sentence(found: CriterionComparison, a: str, b: str, by: PairedBy) -> str:
     if overall.difference is None:
         return f"{_opening(found, a, b)}: {_why_not(overall, a, b)}"
     figures = [
-        f"{_amount(overall.difference, found, signed=True)}{_range(overall.interval, found)}",
+        f"{_amount(overall.difference, found, signed=True)}{_range(overall, found)}",
         *_flips(found, by),
         *([] if found.p_adjusted is None else [f"p {_p(overall.p)}{_adjusted(found)}"]),
     ]
     text = f"{_opening(found, a, b)}: {', '.join(figures)}"
-    if overall.word in ("cannot tell", "not worse"):
+    undecided = found.undecided
+    is_open = undecided is not None and undecided.changes_the_word
+    if overall.word in ("cannot tell", "not worse") and not is_open:
         text += _sight(found, by)
     alone = found.only_a + found.only_b
     if alone:
         text += f"; {alone} of the paired cases {'has' if alone == 1 else 'have'} a value on one side alone"
-    undecided = found.undecided
     if undecided is not None:
         text += f"; undecided: {undecided.undecided_a} of {a}, {undecided.undecided_b} of {b}"
-    if undecided is not None and undecided.changes_the_word:
-        others = [r.word for r in (undecided.worst_for_b, undecided.best_for_b) if r is not None]
-        text += f"; with the undecided ones counted against {b}: {others[0]}, for it: {others[-1]}"
-    return text
+    return text + (_readings(undecided, b) if undecided is not None and is_open else "")
+
+
+def _readings(undecided: Undecided, b: str) -> str:
+    """Returns how the word depends on what is undecided."""
+    left_out, worst, best = undecided.left_out, undecided.worst_for_b, undecided.best_for_b
+    if worst is None or best is None:
+        return f"; without the undecided ones: {left_out.word}; their values may lie anywhere"
+    return (
+        f"; without the undecided ones: {left_out.word}, with them counted against {b}: {worst.word}, "
+        f"for it: {best.word}"
+    )
 
 
 def _opening(found: CriterionComparison, a: str, b: str) -> str:
@@ -73,13 +82,20 @@ def _adjusted(found: CriterionComparison) -> str:
 def _sight(found: CriterionComparison, by: PairedBy) -> str:
     """Returns what would have been seen, and how many cases the difference needs."""
     overall = found.overall
-    unit = "pairs" if by != "nothing" else "conversations a side"
-    if by == "nothing":
+    noun = "conversations" if overall.cases_a is None else "cases"
+    unit = "pairs" if by != "nothing" else f"{noun} a side"
+    if by == "nothing" and overall.cases_a is not None:
+        count = f"{overall.cases_a} and {overall.cases_b} cases"
+    elif by == "nothing":
         count = f"{overall.count_a} and {overall.count_b} conversations"
     else:
         count = "1 pair" if overall.pairs == 1 else f"{overall.pairs} pairs"
+    if overall.fewest is not None:
+        return f"; {count} are too few: at least {overall.fewest} {unit} are needed"
     if overall.detectable is None:
         seen = f"; {count} cannot show any difference"
+        if found.measure == "pass_rate":
+            seen += ": it would have to be more than the whole scale"
     else:
         seen = f"; with {count} a change of {_amount(overall.detectable, found)} would have been seen"
     if not overall.pairs_needed or not overall.difference:
@@ -125,8 +141,9 @@ def _amount(value: float, found: CriterionComparison, *, signed: bool = False) -
     return amount(value, found.measure, found.unit, signed=signed)
 
 
-def _range(bounds: Bounds | None, found: CriterionComparison) -> str:
+def _range(overall: VersionDifference, found: CriterionComparison) -> str:
+    bounds = overall.interval
     if bounds is None:
-        return " (no interval: the values do not vary)"
+        return " (no interval)" if overall.fewest else " (no interval: the values do not vary)"
     low, high = (_amount(bound, found, signed=True) for bound in (bounds.low, bounds.high))
     return f" ({low.removesuffix(' points').removesuffix(' s')} to {high.removesuffix(' points')})"

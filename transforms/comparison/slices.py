@@ -9,7 +9,7 @@ from turnwise.schemas.difference import ComparisonWord, TurnDifference
 from turnwise.transforms.comparison.estimates import Estimate, Setup
 from turnwise.transforms.comparison.measures import CriterionMeasure
 from turnwise.transforms.comparison.observed import ComparedConversation
-from turnwise.transforms.comparison.pairing import Matched
+from turnwise.transforms.comparison.pairing import Matched, grouped
 from turnwise.transforms.comparison.values import estimate, group_estimate, paired_estimate
 from turnwise.transforms.comparison.words import difference_of, word_for
 from turnwise.transforms.metrics.slices import LANGUAGE, is_wanted
@@ -120,7 +120,7 @@ def _of_slice(
 def _of_turns(matched: Matched, measure: CriterionMeasure, setup: Setup) -> Iterator[_Part]:
     """Yields the turn indices at which both sides have scores."""
     if matched.pairing.by == "nothing":
-        sides = [_turn_values(side, measure) for side in (matched.a, matched.b)]
+        sides = [_turn_cases(side, measure) for side in (matched.a, matched.b)]
         for turn in sorted(sides[0].keys() & sides[1].keys())[:MOST_TURNS]:
             yield _Part(measure, group_estimate(sides[0][turn], sides[1][turn], measure, setup), "", turn)
         return
@@ -131,6 +131,17 @@ def _of_turns(matched: Matched, measure: CriterionMeasure, setup: Setup) -> Iter
             by_turn.setdefault(turn, {})[case.name] = (a[turn], b[turn])
     for turn in sorted(by_turn)[:MOST_TURNS]:
         yield _Part(measure, paired_estimate(by_turn[turn], measure, setup), "", turn)
+
+
+def _turn_cases(
+    conversations: Sequence[ComparedConversation], measure: CriterionMeasure
+) -> dict[int, list[list[float]]]:
+    """Returns the values of every case at every turn index."""
+    found: dict[int, list[list[float]]] = {}
+    for case in grouped(conversations):
+        for turn, values in _turn_values(case, measure).items():
+            found.setdefault(turn, []).append(values)
+    return found
 
 
 def _turn_values(

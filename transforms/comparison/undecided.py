@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from turnwise.schemas.difference import Undecided, UndecidedReading
+from turnwise.schemas.difference import ComparisonWord, Undecided, UndecidedReading
 from turnwise.transforms.comparison.estimates import Estimate, Setup
 from turnwise.transforms.comparison.measures import CriterionMeasure
 from turnwise.transforms.comparison.observed import ComparedConversation
@@ -35,9 +35,31 @@ def three_readings(
         main: The estimate that leaves the undecided ones out.
         other_p: p-values of the other criteria of the family.
     """
-    counts = count_undecided(matched.a, measure), count_undecided(matched.b, measure)
+    counts = _counts(matched, measure)
     filled = partial(estimate, matched, measure, setup)
-    return read_three_ways(counts, main, filled, Reader(measure, setup, other_p))
+    return read_three_ways(counts, main, filled, Reader(measure, setup, other_p), _concern(matched, measure))
+
+
+def _counts(matched: Matched, measure: CriterionMeasure) -> tuple[int, int]:
+    """Returns how many conversations of A and of B have no value, and should have one."""
+    counts = [count_undecided(matched.a, measure), count_undecided(matched.b, measure)]
+    for case in matched.cases:
+        is_seen = [bool(observed_in(side, measure)) for side in (case.a, case.b)]
+        for place, side in enumerate((case.a, case.b)):
+            if not is_seen[place] and is_seen[1 - place]:
+                counts[place] += len(side)
+    return counts[0], counts[1]
+
+
+def _concern(matched: Matched, measure: CriterionMeasure) -> bool:
+    """Returns whether something undecided belongs to what is compared."""
+    if matched.pairing.by == "nothing":
+        return any(count_undecided(side, measure) for side in (matched.a, matched.b))
+    for case in matched.cases:
+        seen = [observed_in(side, measure) for side in (case.a, case.b)]
+        if any(seen) and (not all(seen) or any(measure.value(own) is None for side in seen for own in side)):
+            return True
+    return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,14 +95,18 @@ def read_three_ways(
     main: Estimate,
     filled: Callable[[tuple[float, float]], Estimate],
     reader: Reader,
+    concerns: bool = True,
 ) -> Undecided | None:
     """Returns the difference under three readings; None: nothing is undecided.
+
+    On an open scale nothing says how far the undecided values may lie: the word may change.
 
     Args:
         counts: Undecided conversations of A and of B.
         main: The estimate that leaves them out.
         filled: Returns the estimate with two values in place of the undecided ones of A and of B.
         reader: Gives the words.
+        concerns: Whether something undecided belongs to what is compared.
     """
     if not any(counts):
         return None
@@ -98,8 +124,17 @@ def read_three_ways(
         left_out=left_out,
         worst_for_b=worst,
         best_for_b=best,
-        changes_the_word=len(words) > 1,
+        changes_the_word=len(words) > 1 or (ends is None and concerns),
     )
+
+
+def lasting_word(said: ComparisonWord, undecided: Undecided | None) -> ComparisonWord:
+    """Returns what may be said of a difference whatever the undecided would have been."""
+    if undecided is None or not undecided.changes_the_word:
+        return said
+    readings = (undecided.left_out, undecided.worst_for_b, undecided.best_for_b)
+    words = {None if reading is None else reading.word for reading in readings}
+    return "not worse" if words <= {"better", "same", "not worse"} else "cannot tell"
 
 
 def _ends(measure: CriterionMeasure) -> tuple[float, float] | None:

@@ -6,14 +6,13 @@ from turnwise.transforms.comparison.estimates import (
     CaseValues,
     Estimate,
     Setup,
-    group_means,
-    group_shares,
     paired_means,
     paired_shares,
 )
+from turnwise.transforms.comparison.groups import GroupValues, group_difference
 from turnwise.transforms.comparison.measures import CriterionMeasure
 from turnwise.transforms.comparison.observed import ComparedConversation, Observed
-from turnwise.transforms.comparison.pairing import Case, Matched
+from turnwise.transforms.comparison.pairing import Case, Matched, grouped
 
 
 def observed_in(conversations: Iterable[ComparedConversation], measure: CriterionMeasure) -> list[Observed]:
@@ -36,12 +35,22 @@ def paired_values(
     measure: CriterionMeasure,
     undecided: tuple[float | None, float | None] = (None, None),
 ) -> CaseValues:
-    """Returns the values by case, of the cases with a value on both sides."""
-    found = {
-        case.name: (values_of(case.a, measure, undecided[0]), values_of(case.b, measure, undecided[1]))
-        for case in cases
-    }
-    return {name: values for name, values in found.items() if all(values)}
+    """Returns the values by case, of the cases with a value on both sides.
+
+    Where `undecided` stands for what has no value, it does for a side without any, too.
+    """
+    found = {}
+    for case in cases:
+        a, b = values_of(case.a, measure, undecided[0]), values_of(case.b, measure, undecided[1])
+        if (a or b) and None not in undecided:
+            a, b = a or _alike(case.a, undecided[0]), b or _alike(case.b, undecided[1])
+        if a and b:
+            found[case.name] = (a, b)
+    return found
+
+
+def _alike(conversations: Sequence[ComparedConversation], value: float | None) -> list[float]:
+    return [] if value is None else [value] * len(conversations)
 
 
 def paired_estimate(cases: CaseValues, measure: CriterionMeasure, setup: Setup) -> Estimate:
@@ -51,11 +60,17 @@ def paired_estimate(cases: CaseValues, measure: CriterionMeasure, setup: Setup) 
     return paired_means(cases, setup, measure.span)
 
 
-def group_estimate(
-    a: Sequence[float], b: Sequence[float], measure: CriterionMeasure, setup: Setup
-) -> Estimate:
+def group_values(
+    conversations: Iterable[ComparedConversation], measure: CriterionMeasure, undecided: float | None = None
+) -> list[list[float]]:
+    """Returns the values of a criterion by case, of the cases that have one."""
+    found = (values_of(case, measure, undecided) for case in grouped(conversations))
+    return [values for values in found if values]
+
+
+def group_estimate(a: GroupValues, b: GroupValues, measure: CriterionMeasure, setup: Setup) -> Estimate:
     """Estimates the difference of two groups."""
-    return group_shares(a, b, setup) if measure.measure == "pass_rate" else group_means(a, b, setup)
+    return group_difference(a, b, setup, measure.span, is_share=measure.measure == "pass_rate")
 
 
 def estimate(
@@ -74,5 +89,5 @@ def estimate(
     """
     if matched.pairing.by != "nothing":
         return paired_estimate(paired_values(matched.cases, measure, undecided), measure, setup)
-    a, b = (values_of(s, measure, u) for s, u in zip((matched.a, matched.b), undecided, strict=True))
+    a, b = (group_values(s, measure, u) for s, u in zip((matched.a, matched.b), undecided, strict=True))
     return group_estimate(a, b, measure, setup)

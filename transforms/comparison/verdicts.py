@@ -9,7 +9,7 @@ from turnwise.schemas.comparison import CriterionComparison
 from turnwise.transforms.comparison.estimates import CaseValues, Estimate, Setup, paired_shares
 from turnwise.transforms.comparison.measures import CriterionMeasure
 from turnwise.transforms.comparison.sentences import sentence
-from turnwise.transforms.comparison.undecided import Reader, read_three_ways
+from turnwise.transforms.comparison.undecided import Reader, lasting_word, read_three_ways
 from turnwise.transforms.comparison.words import difference_of, word_for
 from turnwise.transforms.scoring.verdict import STATUS
 
@@ -49,19 +49,20 @@ def compare_verdicts(
 
     main = filled((None, None))
     counts = sum(a.undecided for a, _ in cases.values()), sum(b.undecided for _, b in cases.values())
+    undecided = read_three_ways(counts, main, filled, Reader(_VERDICTS, setup))
     found = CriterionComparison(
         criterion=STATUS,
         measure="pass_rate",
         unit=_VERDICTS.unit,
         better_is="more",
         threshold=None,
-        overall=difference_of(main, word_for(main, main.p, _VERDICTS, setup)),
+        overall=difference_of(main, lasting_word(word_for(main, main.p, _VERDICTS, setup), undecided)),
         p_adjusted=main.p,
         mid_p=main.mid_p,
         effect=main.effect,
         effect_kind=main.effect_kind,
         gained=main.higher,
         lost=main.lower,
-        undecided=read_three_ways(counts, main, filled, Reader(_VERDICTS, setup)),
+        undecided=undecided,
     )
     return msgspec.structs.replace(found, sentence=sentence(found, *names, "eval_id"))

@@ -21,7 +21,7 @@ def word_for(
     estimate: Estimate, p_adjusted: float | None, measure: CriterionMeasure, setup: Setup
 ) -> ComparisonWord:
     """Returns what may be said of a difference; "cannot tell" where something was not measured."""
-    if estimate.difference is None or p_adjusted is None:
+    if estimate.difference is None or p_adjusted is None or estimate.fewest is not None:
         return "cannot tell"
     if measure.better_is == "neither" and p_adjusted < setup.alpha and estimate.difference:
         return "differs"
@@ -54,6 +54,9 @@ def difference_of(estimate: Estimate, said: ComparisonWord) -> VersionDifference
         word=said,
         detectable=estimate.detectable,
         pairs_needed=estimate.needed,
+        cases_a=estimate.cases_a,
+        cases_b=estimate.cases_b,
+        fewest=estimate.fewest,
         method=estimate.method,
     )
 

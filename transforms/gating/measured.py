@@ -1,6 +1,6 @@
 """What a gate is applied to: an app version of a run, and what was lost."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from math import isfinite
 from typing import NamedTuple
@@ -111,21 +111,6 @@ def entries_of(version: GatedVersion, criterion: str) -> list[GateEntry]:
         for one in version.conversations
         if criterion in one.criteria
     ]
-
-
-def add_errors(
-    conversations: Iterable[ComparedConversation], raised: Mapping[str, Mapping[str, str]]
-) -> None:
-    """Adds what raised an error and has no score, as undecided.
-
-    Args:
-        conversations: Changed in place.
-        raised: Criterion -> conversation -> message of the error.
-    """
-    for one in conversations:
-        for criterion, messages in raised.items():
-            if one.conversation_id in messages and criterion not in one.criteria:
-                one.criteria[criterion] = Observed(why=f"raised an error: {messages[one.conversation_id]}")
 
 
 def scale_of(criterion: str) -> tuple[float, float] | None:

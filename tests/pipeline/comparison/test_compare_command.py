@@ -360,3 +360,55 @@ def test_a_store_that_cannot_be_compared_is_no_worse_version(compared, tmp_path,
     engine.dispose()
     status, text, errors = compared("--store", f"sqlite:///{path}", "--versions", "v1", "v2")
     assert (status, text) == (2, "") and message in errors and errors.count("\n") == 1
+
+
+def test_verdicts_of_different_criteria_are_not_compared(scored, compared):
+    """Dropping the criterion that fails makes no version better."""
+    logs = versions(30)
+    one = scored(
+        logs[:30], "one", {"criteria": {"response_match_score": 0.8, "tool_trajectory_avg_score": 1.0}}
+    )
+    other = scored(logs[30:], "other")
+    status, text, errors = compared(one, other, "--format", "json", "--fail_on", "worse")
+    found = json.loads(text)
+    assert status == 1 and [own["criterion"] for own in found["criteria"]] == ["response_match_score"]
+    assert found["not_compared"]["evaluation_status"] in errors and "tool_trajectory_avg_score" in errors
+    _, text, _ = compared(one, other, "--format", "json", "--allow_different_judges")
+    assert criterion(text, "evaluation_status")["overall"]["pairs"] == 30
+
+
+RAISES = """
+import turnwise
+
+
+class RaisesOnNever(turnwise.MeasuredCriterion):
+    '''Raises an error on some answers.
+
+    When to use: in tests.
+    '''
+
+    name = "raises_on_never"
+
+    def score(self, sample, pair):
+        if "never" in pair.actual.agent:
+            raise RuntimeError("no")
+        return turnwise.Score(1.0)
+"""
+
+
+def test_errors_of_a_criterion_do_not_pass(scored, compared, tmp_path):
+    """A criterion that raised on half of the conversations of B is undecided there."""
+    plugin = tmp_path / "raises_on_never.py"
+    plugin.write_text(RAISES)
+    logs, config = versions(300, 150), {"criteria": {"raises_on_never": {"threshold": 0.0}}}
+    one, other = (
+        scored(own, name, config, "--plugin", str(plugin))
+        for own, name in ((logs[:300], "one"), (logs[300:], "other"))
+    )
+    for fail_on in ("worse", "not_noninferior"):
+        status, text, errors = compared(one, other, "--format", "json", "--fail_on", fail_on)
+        assert status == 1 and "raises_on_never: cannot tell" in errors
+    found = criterion(text, "raises_on_never")
+    assert (found["undecided"]["undecided_a"], found["undecided"]["undecided_b"]) == (0, 150)
+    reasons = {flip["reason"] for flip in json.loads(text)["flips"] if flip["criterion"] == "raises_on_never"}
+    assert all(reason.startswith("raised an error: ") for reason in reasons) and reasons

@@ -196,3 +196,15 @@ def test_a_run_without_the_table_of_conversations(run, tmp_path, capsys, name):
     status = main(COMMANDS[name](str(old), str(new)))
     assert status == (2 if name == "gate" else 0)
     assert len(capsys.readouterr().err.splitlines()) == (1 if status else 0)
+
+
+@pytest.mark.parametrize("table", ["scores", "conversations", "results", "failures"])
+def test_rows_that_the_run_counts_are_not_missing(tmp_path, run, table):
+    """Files cut at a line end look whole."""
+    if not list(run.glob("*.jsonl")):
+        pytest.skip("rows of Avro are not lines")
+    directory = shutil.copytree(run, tmp_path / "cut")
+    (path,) = directory.glob(f"{table}-*")
+    path.write_text("".join(path.read_text().splitlines(keepends=True)[: 3 if table == "scores" else 0]))
+    with pytest.raises(ConfigError, match=f"files of {table} hold .* count"):
+        list(getattr(open_run(str(directory)), table)())

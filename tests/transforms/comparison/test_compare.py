@@ -111,6 +111,53 @@ def test_undecided_ones_are_counted_in_three_ways():
     assert paired([(F, P)] * 12).undecided is None
 
 
+NO_VALUE = [
+    # A, B -> word; "": the criterion has no score there
+    ([1.0] * 300, [1.0] * 300, "same"),
+    ([1.0] * 300, [1.0] * 150 + [None] * 150, "cannot tell"),
+    ([1.0] * 300, [1.0] * 150 + [""] * 150, "cannot tell"),
+    ([1.0] * 150 + [""] * 150, [1.0] * 300, "not worse"),
+    ([1.0] * 150 + [""] * 150, [1.0] * 150 + [""] * 150, "same"),
+    ([1.0] * 999 + [""] * 900, [1.0] * 999 + [""] * 900, "same"),
+    ([1.0] * 2999, [1.0] * 2995 + [""] * 4, "same"),
+    ([0.0] * 30 + [1.0] * 300, [1.0] * 328 + [""] * 2, "better"),
+    ([0.0] * 8 + [1.0] * 1000, [1.0] * 1003 + [""] * 5, "not worse"),
+]
+
+
+@pytest.mark.parametrize("criterion", ["response_match_score", "mine"])
+@pytest.mark.parametrize("a, b, word", NO_VALUE)
+def test_the_word_holds_whatever_has_no_value(criterion, a, b, word):
+    def side(name, values):
+        found = [conversation(i, name, {criterion: 1.0}) for i in range(len(values))]
+        for own, value in zip(found, values, strict=True):
+            own.criteria = {} if value == "" else {criterion: Observed(value)}
+        return found
+
+    found = only(compare(*sides(side("v1", a), side("v2", b)), CompareOptions()))
+    if criterion == "mine" and word in ("better", "not worse"):
+        word = {"better": "differs", "not worse": "cannot tell"}[word]
+    assert found.overall.word == word
+    missing = (
+        (sum(v == "" != w for v, w in zip(a, b, strict=True)), a.count(None)),
+        (
+            sum(w == "" != v for v, w in zip(a, b, strict=True)),
+            b.count(None),
+        ),
+    )
+    if any(map(any, missing)):
+        assert (found.undecided.undecided_a, found.undecided.undecided_b) == tuple(map(sum, missing))
+
+
+def test_values_of_an_open_scale_that_are_missing_may_lie_anywhere():
+    a = [conversation(i, "v1", {"turn_latency": 2.0 + 0.1 * (i % 7)}) for i in range(40)]
+    b = [conversation(i, "v2", {"turn_latency": 1.0 + 0.1 * (i % 5)}) for i in range(40)]
+    b[0].criteria["turn_latency"] = Observed(why="raised an error: no clock")
+    found = only(compare(*sides(a, b), CompareOptions()))
+    assert found.overall.word == "cannot tell" and found.undecided.changes_the_word
+    assert found.sentence.endswith("without the undecided ones: better; their values may lie anywhere")
+
+
 def test_runs_of_a_case_are_one_case():
     """Twenty equal runs of two cases are no more evidence than two cases."""
     a = [conversation(c, "v1", {STATUS: F}, n) for c in range(2) for n in range(20)]
@@ -214,6 +261,76 @@ def test_conversations_without_ids_are_two_groups():
     assert overall.difference == pytest.approx(0.25) and "two groups" in found.notes[0]
     alike = compare(*sides(group("v1", 2, 0), group("v2", 2, 0)), CompareOptions())
     assert alike.criteria[0].overall.word == "cannot tell"
+
+
+def groups(criterion, a, b):
+    """Compares cases that the sides do not share: values of the runs of each case."""
+    made = (
+        [
+            conversation(f"{side}{c}", side, {criterion: value}, n)
+            for c, runs in enumerate(values)
+            for n, value in enumerate(runs)
+        ]
+        for side, values in (("v1", a), ("v2", b))
+    )
+    return compare(*sides(*made), CompareOptions())
+
+
+@pytest.mark.parametrize(
+    "criterion, a, b, word",
+    [
+        (STATUS, [[P] * 20] * 2 + [[F] * 20] * 2, [[P] * 20] * 4, "cannot tell"),
+        (STATUS, [[F] * 20] * 8, [[P] * 20] * 8, "better"),
+        (STATUS, [[P] * 9 + [F] * 11] * 5, [[P] * 12 + [F] * 8] * 4 + [[P] * 20], "cannot tell"),
+        (STATUS, [[P, F]] * 9 + [[P]], [[P, P]] * 9 + [[F]], "better"),
+        (STATUS, [[P, F, F], [F, F, F]] * 9, [[P, P, F], [P, P, P]] * 9, "better"),
+        ("turn_latency", [[2.0, 2.1] * 10] * 2, [[1.0, 1.1] * 10] * 2, "cannot tell"),
+        ("turn_latency", [[2.0], [2.1], [2.2]] * 4, [[1.0, 1.1]] * 9 + [[1.2]], "better"),
+    ],
+)
+def test_runs_of_a_case_are_one_case_in_groups(criterion, a, b, word):
+    found = groups(criterion, a, b)
+    own = found.criteria[0].overall
+    assert found.pairing.by == "nothing" and own.word == word
+    assert (own.count_a, own.count_b) == (sum(map(len, a)), sum(map(len, b)))
+    assert (own.cases_a, own.cases_b) == (len(a), len(b)) == (found.a.cases, found.b.cases)
+    if own.interval is not None and criterion == STATUS:
+        assert -1 <= own.interval.low <= own.difference <= own.interval.high <= 1
+
+
+@pytest.mark.parametrize(
+    "a, b, word",
+    [
+        ([1.0, 1.0], [1.001, 1.002], "cannot tell"),
+        ([1.0] * 5, [1.001, 1.002, 1.001, 1.002, 1.001], "cannot tell"),
+        ([1.0] * 6, [1.001, 1.002, 1.001, 1.002, 1.001, 1.001], "worse"),
+    ],
+)
+def test_few_values_that_hardly_vary_say_nothing(a, b, word):
+    pairs = [
+        [conversation(i, side, {"turn_latency": value}) for i, value in enumerate(values)]
+        for side, values in (("v1", a), ("v2", b))
+    ]
+    two = groups("turn_latency", [[v] for v in a], [[v] for v in b])
+    for found, needed in (
+        (compare(*sides(*pairs), CompareOptions()), "pairs"),
+        (two, "conversations a side"),
+    ):
+        own = only(found)
+        assert own.overall.word == word
+        assert (own.overall.interval is None) is (word == "cannot tell") is (own.overall.fewest == 6)
+        assert (f"too few: at least 6 {needed} are needed" in own.sentence) is (word == "cannot tell")
+
+
+def test_a_difference_that_would_be_seen_is_within_the_scale():
+    own = only(groups(STATUS, [[P], [F]], [[P], [F]]))
+    assert own.overall.detectable is None
+    assert own.sentence.endswith("cannot show any difference: it would have to be more than the whole scale")
+    values = [0.0, 0.99] * 3
+    a = [conversation(i, "v1", {"response_match_score": v}) for i, v in enumerate(values)]
+    b = [conversation(i, "v2", {"response_match_score": 0.99 - v}) for i, v in enumerate(values)]
+    scored = only(compare(*sides(a, b), CompareOptions())).overall
+    assert scored.detectable is None and scored.pairs == 6
 
 
 def test_a_criterion_of_one_side_is_not_compared():

@@ -13,8 +13,9 @@ from turnwise.schemas.difference import (
     VersionDifference,
 )
 from turnwise.schemas.gate_config import GateConfig
+from turnwise.transforms.comparison.errors import ScoredId, add_errors
 from turnwise.transforms.comparison.observed import ComparedConversation, Observed
-from turnwise.transforms.gating.measured import GatedVersion, Lost, add_errors, lost_of
+from turnwise.transforms.gating.measured import GatedVersion, Lost, lost_of
 from turnwise.transforms.gating.rules import apply_rules
 
 STATUS = "evaluation_status"
@@ -157,7 +158,10 @@ def test_coverage(outcomes: list[Any], lost: int, share: float, status: str) -> 
 def test_what_raised_an_error_is_not_decided() -> None:
     found = conversations([P, P], "tool_trajectory_avg_score")
     found.append(ComparedConversation("c2", criteria={STATUS: observed(None)}))
-    add_errors(found, {"tool_trajectory_avg_score": {"c2": "no such key", "c1": "later"}})
+    add_errors(
+        found,
+        {"tool_trajectory_avg_score": {ScoredId("c2", None): "no such key", ScoredId("c1", None): "later"}},
+    )
     rule = {"rule": "bound", "criterion": "tool_trajectory_avg_score", "side": "estimate", "at_least": 1.0}
     told = applied(rule, version(found))
     assert (told.status, told.conversations) == ("undecided", ["c2"])

@@ -1,0 +1,42 @@
+"""Criteria that raised an error on a conversation: they leave it undecided."""
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from turnwise.schemas.rows import FailureRow
+from turnwise.transforms.comparison.observed import ComparedConversation, Observed
+
+
+class ScoredId(NamedTuple):
+    """A conversation of an app version."""
+
+    conversation_id: str
+    app_version: str | None
+
+
+Raised = Mapping[str, Mapping[ScoredId, str]]
+"""Criterion -> conversation -> message of the error that the criterion raised."""
+
+
+def raised_errors(failures: Iterable[FailureRow]) -> Raised:
+    """Returns what criteria raised, the first message of each conversation."""
+    found: dict[str, dict[ScoredId, str]] = {}
+    for row in failures:
+        if row["stage"] == "score" and row["criterion"] and row["conversation_id"]:
+            key = ScoredId(row["conversation_id"], row["app_version"])
+            found.setdefault(row["criterion"], {}).setdefault(key, row["message"])
+    return found
+
+
+def add_errors(conversations: Iterable[ComparedConversation], raised: Raised) -> None:
+    """Adds criteria that raised an error and gave no score, as undecided.
+
+    Args:
+        conversations: Changed in place.
+        raised: The errors.
+    """
+    for one in conversations:
+        key = ScoredId(one.conversation_id, one.app_version)
+        for criterion, messages in raised.items():
+            if key in messages and criterion not in one.criteria:
+                one.criteria[criterion] = Observed(why=f"raised an error: {messages[key]}")
