@@ -17,11 +17,11 @@ from turnwise.transforms.beam.parse import FAILURES
 from turnwise.transforms.beam.progress import PROGRESS
 from turnwise.transforms.criteria.base import Criterion, MeasuredCriterion
 from turnwise.transforms.criteria.calls.base import UsesToolEffects
-from turnwise.transforms.evaluation.conversation import EvaluatedConversation, decide
+from turnwise.transforms.evaluation.conversation import EvaluatedConversation, decide, evaluate_sample
 from turnwise.transforms.matching.sample import Sample
 from turnwise.transforms.metrics.state import MetricsState, add_conversation
 from turnwise.transforms.review.choice import ReadingList
-from turnwise.transforms.scoring.conversation import ScoredConversation, score_conversation
+from turnwise.transforms.scoring.conversation import ScoredConversation
 from turnwise.transforms.scoring.inferred_effects import GuessCounts
 
 STATISTICS = "statistics"
@@ -34,6 +34,7 @@ ROW_TABLES = (SCORES, RESULTS, CONVERSATIONS)
 """Tables with rows of single conversations."""
 
 _BATCH = 64
+_BATCH_BYTES = 1024 * 1024
 
 
 class Emitter(Protocol):
@@ -50,7 +51,7 @@ class Emitter(Protocol):
 
 
 class BundleSums:
-    """Emits the rows of up to 64 conversations in one list, and the sums of a bundle at its end.
+    """Emits the rows of up to 64 conversations, or of 1 MiB of records, in one list; sums at a bundle's end.
 
     For the global window: a row may leave with a later conversation of its bundle.
     """
@@ -64,6 +65,7 @@ class BundleSums:
         self._scores: list[ScoreRow] = []
         self._results: list[ResultRow] = []
         self._conversations: list[ConversationRow] = []
+        self._bytes = 0
         self._to_read = ReadingList()
 
     def give(self, evaluated: EvaluatedConversation, timestamp: Timestamp | None) -> list[Any]:
@@ -75,7 +77,8 @@ class BundleSums:
         outputs: list[Any] = []
         for failure in evaluated.scored.failures:
             outputs.append(TaggedOutput(FAILURES, failure))
-        if len(self._results) >= _BATCH:
+        self._bytes += len(evaluated.scored.sample.record.data)
+        if len(self._results) >= _BATCH or self._bytes >= _BATCH_BYTES:
             outputs += [TaggedOutput(tag, rows) for tag, rows in self._taken()]
         return outputs
 
@@ -95,7 +98,7 @@ class BundleSums:
             (CONVERSATIONS, self._conversations),
         ]
         self._to_read.add(self._conversations)
-        self._scores, self._results, self._conversations = [], [], []
+        self._scores, self._results, self._conversations, self._bytes = [], [], [], 0
         return rows
 
 
@@ -145,17 +148,25 @@ class ScoringDoFn(CountingDoFn):
         return TaggedOutput(FAILURES, failure)
 
 
-class _MeasureFn(ScoringDoFn):
-    def __init__(self, criteria: Sequence[MeasuredCriterion], run: RunInfo) -> None:
-        super().__init__(criteria, run, BundleSums())
+class MeasuringDoFn(ScoringDoFn):
+    """Scores conversations by measured criteria."""
+
+    def __init__(self, criteria: Sequence[MeasuredCriterion], run: RunInfo, emission: Emitter) -> None:
+        super().__init__(criteria, run, emission)
         self._criteria = tuple(criteria)
 
-    def process(self, sample: Sample) -> list[Any]:
+    def measured(self, sample: Sample, timestamp: Timestamp | None = None) -> list[Any]:
+        """Returns the outputs of a conversation, or its failure."""
         try:
-            evaluated = decide(score_conversation(sample, self._criteria), self._run)
+            evaluated = evaluate_sample(sample, self._criteria, self._run)
         except RAISED as error:
             return [self.lost(sample, error)]
-        return self.emitted(evaluated)
+        return self.emitted(evaluated, timestamp)
+
+
+class _MeasureFn(MeasuringDoFn):
+    def process(self, sample: Sample) -> list[Any]:
+        return self.measured(sample)
 
 
 class ScoreTurns(beam.PTransform[PCollection[Sample], DoOutputsTuple]):
@@ -167,6 +178,6 @@ class ScoreTurns(beam.PTransform[PCollection[Sample], DoOutputsTuple]):
 
     def expand(self, matched: "PCollection[Sample]") -> Any:
         """Returns keyed sums, lists of rows by table, conversations to read, and failures."""
-        return matched | "Score" >> beam.ParDo(_MeasureFn(self._criteria, self._run)).with_outputs(
-            STATISTICS, *ROW_TABLES, TO_READ, FAILURES
-        )
+        return matched | "Score" >> beam.ParDo(
+            _MeasureFn(self._criteria, self._run, BundleSums())
+        ).with_outputs(STATISTICS, *ROW_TABLES, TO_READ, FAILURES)

@@ -174,8 +174,10 @@ def _known_judged(criterion: JudgedCriterion, score: Score | None, gap: str | No
 
     The worst value stays although something was not read.
     """
-    if score is None or gap:
-        return withheld(score, gap, keeps_details=True) if score and gap else None
+    if score is None:
+        return None
+    if gap:
+        return withheld(score, gap, keeps_details=True)
     unread = score.details.get(UNREAD) if isinstance(score.details, dict) else None
     is_worst = criterion.scale is not None and score.value == criterion.scale[0]
     if isinstance(unread, int) and score.value is not None and not is_worst:

@@ -1,6 +1,5 @@
 """Scores the conversations of a stream, one outcome per conversation."""
 
-from collections.abc import Sequence
 from time import time
 from typing import Any
 
@@ -8,16 +7,13 @@ import apache_beam as beam
 from apache_beam.pvalue import DoOutputsTuple, PCollection, TaggedOutput
 from apache_beam.utils.timestamp import Timestamp
 
-from turnwise.schemas.failure import RAISED
 from turnwise.schemas.run import RunInfo
 from turnwise.transforms.beam.judge_turns import JudgeFn
 from turnwise.transforms.beam.parse import FAILURES
-from turnwise.transforms.beam.score_turns import ScoringDoFn
-from turnwise.transforms.criteria.base import MeasuredCriterion
-from turnwise.transforms.evaluation.conversation import EvaluatedConversation, decide
+from turnwise.transforms.beam.score_turns import MeasuringDoFn, ScoringDoFn
+from turnwise.transforms.evaluation.conversation import EvaluatedConversation
 from turnwise.transforms.judging.setup import JudgeSettings
 from turnwise.transforms.matching.sample import Sample
-from turnwise.transforms.scoring.conversation import score_conversation
 from turnwise.transforms.scoring.selection import Selection
 from turnwise.transforms.streaming.outcome import scored_outcome
 
@@ -41,17 +37,9 @@ class _Outcomes:
         return []
 
 
-class _MeasureStreamFn(ScoringDoFn):
-    def __init__(self, criteria: Sequence[MeasuredCriterion], run: RunInfo) -> None:
-        super().__init__(criteria, run, _Outcomes(run.run_id))
-        self._criteria = tuple(criteria)
-
+class _MeasureStreamFn(MeasuringDoFn):
     def process(self, sample: Sample, timestamp: Any = beam.DoFn.TimestampParam) -> list[Any]:
-        try:
-            evaluated = decide(score_conversation(sample, self._criteria), self._run)
-        except RAISED as error:
-            return [self.lost(sample, error)]
-        return self.emitted(evaluated, timestamp)
+        return self.measured(sample, timestamp)
 
 
 class ScoreArrivals(beam.PTransform[PCollection[Sample], DoOutputsTuple]):
@@ -63,7 +51,8 @@ class ScoreArrivals(beam.PTransform[PCollection[Sample], DoOutputsTuple]):
 
     def expand(self, matched: "PCollection[Sample]") -> Any:
         """Returns outcomes, and failures of conversations that could not be scored."""
-        step: ScoringDoFn = _MeasureStreamFn(self._selection.measured, self._run)
+        outcomes = _Outcomes(self._run.run_id)
+        step: ScoringDoFn = _MeasureStreamFn(self._selection.measured, self._run, outcomes)
         if self._selection.needs_judge:
-            step = JudgeFn(self._selection, self._run, self._judge, _Outcomes(self._run.run_id))
+            step = JudgeFn(self._selection, self._run, self._judge, outcomes)
         return matched | "Score" >> beam.ParDo(step).with_outputs(OUTCOMES, FAILURES)

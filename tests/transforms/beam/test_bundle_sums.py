@@ -11,9 +11,9 @@ from turnwise.transforms.matching.sample import Sample
 RUN = RunInfo("r", "2026-01-01T00:00:00Z")
 
 
-def evaluated(number: int) -> EvaluatedConversation:
+def evaluated(number: int, data: bytes = b"") -> EvaluatedConversation:
     turns = [Turn(agent="Hello", latency_ms=5)]
-    sample = Sample(Conversation(conversation_id=f"c{number}", turns=turns), None, Record("f", number, b""))
+    sample = Sample(Conversation(conversation_id=f"c{number}", turns=turns), None, Record("f", number, data))
     return evaluate_sample(sample, [CRITERIA["turn_latency"](threshold=1)], RUN)
 
 
@@ -33,6 +33,16 @@ def test_rows_leave_in_lists_and_the_rest_at_the_end_of_the_bundle() -> None:
     assert names(scores) == [f"c{i}" for i in range(150) for _ in ("turn", "whole")]
     ((_, state),) = [entry for tag, entry in given if tag == STATISTICS]
     assert state.conversations == 150
+
+
+def test_rows_of_large_records_are_not_kept() -> None:
+    sums = BundleSums()
+    during = [sums.give(evaluated(i, b" " * 600_000), None) for i in range(4)]
+    assert [names(o.value) for outputs in during for o in outputs if o.tag == RESULTS] == [
+        ["c0", "c1"],
+        ["c2", "c3"],
+    ]
+    assert [o.tag for o in sums.finish()] == [STATISTICS]
 
 
 def test_the_rows_of_an_aborted_bundle_are_discarded() -> None:
