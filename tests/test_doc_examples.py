@@ -105,7 +105,7 @@ def test_every_command_line_is_accepted(command: Block, place: Path) -> None:
         elif name == "gate":
             assert gate_parser().parse_args(rest).output
         else:
-            assert name in ("tools", "--version")
+            assert name in ("tools", "inspect", "--version")
 
 
 def fill_store(address: str) -> None:
@@ -146,7 +146,8 @@ def test_what_runs_here_runs(command: Block, place: Path, capsys: pytest.Capture
         if name == "gate":
             make_runs([gate_parser().parse_args(rest).output])
             Path("gate.json").write_text('{"gate": {"rules": [{"rule": "coverage", "at_least": 0.1}]}}')
-        assert main(arguments(command)) == (1 if "--fail_on" in command.text else 0)
+        # The logs of the sample hold a record that cannot be read.
+        assert main(arguments(command)) == (1 if re.search("--fail_on|inspect logs", command.text) else 0)
     assert capsys.readouterr().out
 
 
@@ -260,6 +261,13 @@ def test_labels_print_what_the_page_shows(place: Path, capsys: pytest.CaptureFix
         capsys.readouterr()
         assert main(["calibrate", "out/sample", "--labels", "labels.jsonl"]) == 0
     (shown,) = (block for block in blocks("text") if block.page == LABELS.page)
+    check_shown(shown, capsys.readouterr().out)
+
+
+def test_an_inspection_prints_what_the_page_shows(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shown = next(block for block in blocks("text") if block.page == "docs/tools.md")
+    with working_in(place):
+        assert main(["inspect", "conversations.jsonl"]) == 0
     check_shown(shown, capsys.readouterr().out)
 
 

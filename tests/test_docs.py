@@ -18,6 +18,7 @@ from turnwise.pipeline.cli.arguments import add_arguments
 from turnwise.pipeline.cli.calibrate import calibrate_parser
 from turnwise.pipeline.cli.compare import compare_parser
 from turnwise.pipeline.cli.gate import gate_parser
+from turnwise.pipeline.cli.inspect_files import inspect_parser
 from turnwise.pipeline.cli.report import report_parser
 from turnwise.pipeline.service.arguments import add_serve_arguments
 from turnwise.pipeline.service.mcp.tools import TOOLS
@@ -96,7 +97,8 @@ def test_every_option_that_is_named_exists_and_every_own_option_is_named() -> No
     serve = argparse.ArgumentParser(add_help=False)
     add_serve_arguments(serve)
     known = argparse.ArgumentParser(conflict_handler="resolve")
-    parsers = (own, serve, calibrate_parser(), compare_parser(), gate_parser(), report_parser())
+    commands = (calibrate_parser, compare_parser, gate_parser, inspect_parser, report_parser)
+    parsers = (own, serve, *(parser() for parser in commands))
     for parser in parsers:
         known._add_container_actions(parser)
     for group in (PipelineOptions, *PipelineOptions.__subclasses__()):

@@ -26,6 +26,7 @@ commands:
   report     write one HTML file with the verdicts and conversations of runs (turnwise report --help)
   gate       decide by rules whether a finished run passes (turnwise gate --help)
   calibrate  hold criteria against human labels (turnwise calibrate --help)
+  inspect    say what files hold, and what could be scored (turnwise inspect --help)
   tools      list the tools of logs and their effects (turnwise tools --help)
   serve      serve a store of evaluations and results over MCP and REST (turnwise serve --help)
 
@@ -136,6 +137,12 @@ def _tools(argv: Sequence[str]) -> int:
     return list_tools(argv)
 
 
+def _inspect(argv: Sequence[str]) -> int:
+    from turnwise.pipeline.cli.inspect_files import inspect_files
+
+    return inspect_files(argv)
+
+
 def _compare(argv: Sequence[str]) -> int:
     from turnwise.pipeline.cli.compare import compare_runs
 
@@ -180,6 +187,7 @@ _COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {
     "report": _report,
     "gate": _gate,
     "calibrate": _calibrate,
+    "inspect": _inspect,
     "tools": _tools,
     "serve": _serve,
 }

@@ -11,7 +11,7 @@ UNITS = ("score", "seconds", "count")
 GATES = ("at_least", "at_most")
 PARTS = ("calls", "words")
 _FLAGS = ("needs_expected_calls", "turns_count", "needs_answers")
-ATTRIBUTES = ("name", "scale", "special_values", "unit", "gate", "harm", "rests_on", *_FLAGS)
+ATTRIBUTES = ("name", "scale", "special_values", "unit", "gate", "harm", "rests_on", "needs", *_FLAGS)
 """Names of the class attributes."""
 
 
@@ -28,6 +28,8 @@ def attribute_fault(kind: Any) -> str | None:
     parts = kind.rests_on
     if not isinstance(parts, tuple | list) or not all(part in PARTS for part in parts):
         return f"{_said('rests_on', parts)} a tuple of {', '.join(PARTS)}"
+    if not isinstance(kind.needs, str):
+        return f"{_said('needs', kind.needs)} a text"
     wrong = next((name for name in _FLAGS if not isinstance(getattr(kind, name), bool)), None)
     return f"{_said(wrong, getattr(kind, wrong))} True or False" if wrong else None
 

@@ -73,6 +73,8 @@ class Criterion(BaseModel, ABC):
             not be read.
         turns_count: Whether a conversation with a score of the whole passes only if the summary of its turns
             passes too.
+        needs: What a log or a case must hold, else there is nothing to measure; one phrase for
+            `turnwise inspect`; "": not stated.
         needs_answers: Whether a conversation with a failed or unfinished answer gets no score of the whole.
         threshold: Threshold on the scale; None: the criterion never fails.
     """
@@ -86,6 +88,7 @@ class Criterion(BaseModel, ABC):
     gate: ClassVar[Literal["at_least", "at_most"]] = "at_least"
     harm: ClassVar[CriterionHarm] = "expectations"
     rests_on: ClassVar[RestsOn] = ("calls", "words")
+    needs: ClassVar[str] = ""
     needs_expected_calls: ClassVar[bool] = False
     turns_count: ClassVar[bool] = False
     needs_answers: ClassVar[bool] = True

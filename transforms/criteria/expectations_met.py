@@ -29,6 +29,7 @@ class ExpectationsMet(MeasuredCriterion):
     """
 
     name: ClassVar[str] = "expectations_met"
+    needs: ClassVar[str] = "a case with texts that must be said"
 
     threshold: float | None = 1.0
 

@@ -20,6 +20,7 @@ class TurnLatency(Figure):
     """
 
     name: ClassVar[str] = "turn_latency"
+    needs: ClassVar[str] = "logged times of turns"
     unit: ClassVar[Literal["score", "seconds", "count"]] = "seconds"
 
     def score(self, sample: Sample, pair: TurnPair) -> Score | None:
@@ -40,6 +41,7 @@ class InvocationDuration(Figure):
     """
 
     name: ClassVar[str] = "invocation_duration_v1"
+    needs: ClassVar[str] = "logged times of turns"
     unit: ClassVar[Literal["score", "seconds", "count"]] = "seconds"
 
     def score(self, sample: Sample, pair: TurnPair) -> Score | None:
@@ -66,6 +68,7 @@ class ToolCallLatency(Figure):
     """
 
     name: ClassVar[str] = "tool_call_latency"
+    needs: ClassVar[str] = "logged times of tool calls"
     unit: ClassVar[Literal["score", "seconds", "count"]] = "seconds"
 
     def score(self, sample: Sample, pair: TurnPair) -> list[Score] | None:
@@ -83,6 +86,7 @@ class SpanLatency(Figure):
     """
 
     name: ClassVar[str] = "span_latency"
+    needs: ClassVar[str] = "logged times of tools or models"
     unit: ClassVar[Literal["score", "seconds", "count"]] = "seconds"
 
     def score(self, sample: Sample, pair: TurnPair) -> list[Score] | None:

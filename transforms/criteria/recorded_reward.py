@@ -19,6 +19,7 @@ class RecordedReward(MeasuredCriterion):
     """
 
     name: ClassVar[str] = "recorded_reward"
+    needs: ClassVar[str] = "a reward in the log"
     rests_on: ClassVar[RestsOn] = ()
     needs_answers: ClassVar[bool] = False
 

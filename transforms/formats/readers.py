@@ -60,7 +60,7 @@ class LogReader:
                 return [conversation]
             if conversation.turns or chosen:
                 return [with_turns(_named(conversation, record))]
-        value = _decoded(from_json(record.data))
+        value = decoded(from_json(record.data))
         kind = chosen or FORMATS[recognise(value)]
         if kind.read_text:
             return [with_turns(_named(kind.read_text(record.data), record))]
@@ -71,7 +71,7 @@ class LogReader:
         return [_checked(found, record) for found in kind.read_log(value, record, self._settings)]
 
 
-def _decoded(value: JsonValue) -> JsonValue:
+def decoded(value: JsonValue) -> JsonValue:
     """Returns what a JSON text inside a JSON text holds, as older result files of google-adk do."""
     if not isinstance(value, str):
         return value

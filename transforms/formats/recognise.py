@@ -6,8 +6,10 @@ from turnwise.schemas.values import JsonValue
 from turnwise.transforms.formats.base import FORMATS, formats_in_order
 from turnwise.transforms.formats.chat.format import is_message
 from turnwise.transforms.formats.foreign import NEXT_STEP, foreign_format
+from turnwise.transforms.formats.nearest import nearest_format
 
 SHOWN_KEYS = 8
+_INSPECT = "see what the file holds with `turnwise inspect`"
 
 
 def recognise(value: JsonValue) -> str:
@@ -39,8 +41,9 @@ def _refusal(value: JsonValue, record: JsonValue) -> str:
     if is_message(value):
         said = "a single message; a chat is one record that holds all its messages in a list under messages"
         return f"unrecognised record: {_described(value)}: {said}"
-    known = f"known formats: {', '.join(sorted(FORMATS))}"
-    return f"unrecognised record: {_described(record)} ({known}); {NEXT_STEP}"
+    near = nearest_format(record) if isinstance(record, dict) else None
+    known = near or f"known formats: {', '.join(sorted(FORMATS))}"
+    return f"unrecognised record: {_described(record)}; {known}; {_INSPECT}, or {NEXT_STEP}"
 
 
 def _described(record: JsonValue) -> str:

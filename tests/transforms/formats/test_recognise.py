@@ -56,13 +56,28 @@ def test_recognise(value, name):
     [
         (
             {"a": 1, "b": 2},
-            r"^unrecognised record: keys a, b \(known formats: adk_case.*, turnwise\); convert .* first",
+            r"^unrecognised record: keys a, b; known formats: adk_case.*, turnwise; see .*`turnwise inspect`"
+            r", or convert .* first$",
         ),
-        (dict.fromkeys("abcdefghij"), r"keys a, b, c, d, e, f, g, h, \.\.\. \("),
+        (dict.fromkeys("abcdefghij"), r"keys a, b, c, d, e, f, g, h, \.\.\.; "),
+        (
+            {"turns": [{"user": "a"}]},
+            r"keys turns; nearest format: turnwise \(.*\); conversation_id is missing; see .*inspect",
+        ),
+        (
+            {"conversationId": "c", "turn": []},
+            r"nearest format: turnwise \(.*\); conversation_id .*, turns \(is it turn\?\) are missing",
+        ),
+        ({"conversation_ids": "c", "turns": []}, r"conversation_id \(is it conversation_ids\?\) is missing"),
+        ({"message": [{"role": "user"}]}, r"nearest format: openai_chat .*; messages \(is it message\?\)"),
+        (
+            {"eval_case": [], "eval_set_id": "s"},
+            r"adk_eval_set .*; eval_cases \(is it eval_case\?\) is missing",
+        ),
         ([], "list, not an object"),
         ("x", "str, not an object"),
         (None, "NoneType, not an object"),
-        ({"messages": []}, "keys messages"),
+        ({"messages": []}, "keys messages; nearest format: openai_chat .*, but its keys do not hold what"),
         ({"span_id": "1", "events": []}, "keys span_id, events"),
         ({"id": "1", "events": []}, "keys id, events"),
         ({"id": "1", "events": [{"name": "exception", "attributes": {}}]}, "keys id, events"),

@@ -40,6 +40,7 @@ class ResponseEvaluation(AdkJudged):
     """
 
     name: ClassVar[str] = "response_evaluation_score"
+    needs: ClassVar[str] = "answers of the agent"
     harm: ClassVar[CriterionHarm] = "text"
     rests_on: ClassVar[RestsOn] = ("words",)
     scale: ClassVar[tuple[float, float] | None] = (1.0, 5.0)

@@ -46,6 +46,7 @@ class FinalResponseMatch(AdkJudged):
     """
 
     name: ClassVar[str] = "final_response_match_v2"
+    needs: ClassVar[str] = "an expected response"
     harm: ClassVar[CriterionHarm] = "text"
     rests_on: ClassVar[RestsOn] = ("words",)
     default_samples: ClassVar[int] = 5

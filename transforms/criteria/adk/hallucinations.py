@@ -80,6 +80,7 @@ class Hallucinations(AdkJudged):
     """
 
     name: ClassVar[str] = "hallucinations_v1"
+    needs: ClassVar[str] = "answers of the agent"
     harm: ClassVar[CriterionHarm] = "unsupported"
 
     evaluate_intermediate_nl_responses: bool = False

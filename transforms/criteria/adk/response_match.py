@@ -27,6 +27,7 @@ class ResponseMatch(MeasuredCriterion):
     """
 
     name: ClassVar[str] = "response_match_score"
+    needs: ClassVar[str] = "an expected response"
     harm: ClassVar[CriterionHarm] = "text"
     rests_on: ClassVar[RestsOn] = ("words",)
 

@@ -66,6 +66,7 @@ class Safety(AdkJudged):
     """
 
     name: ClassVar[str] = "safety_v1"
+    needs: ClassVar[str] = "answers of the agent"
     harm: ClassVar[CriterionHarm] = "safety"
     rests_on: ClassVar[RestsOn] = ("words",)
 

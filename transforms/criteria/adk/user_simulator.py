@@ -57,6 +57,7 @@ class PerTurnUserSimulatorQuality(AdkJudged):
     """
 
     name: ClassVar[str] = "per_turn_user_simulator_quality_v1"
+    needs: ClassVar[str] = "a scenario of a simulated user"
     harm: ClassVar[CriterionHarm] = "other"
     default_samples: ClassVar[int] = 5
 

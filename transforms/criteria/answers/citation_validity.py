@@ -24,6 +24,7 @@ class CitationValidity(MeasuredCriterion):
     """
 
     name: ClassVar[str] = "citation_validity"
+    needs: ClassVar[str] = "answers of a search engine with citations"
     harm: ClassVar[CriterionHarm] = "unsupported"
     rests_on: ClassVar[RestsOn] = ("words",)
 

@@ -25,6 +25,7 @@ class CitationPrecision(MeasuredCriterion):
     """
 
     name: ClassVar[str] = "citation_precision"
+    needs: ClassVar[str] = "answers of a search engine with citations"
     harm: ClassVar[CriterionHarm] = "unsupported"
     rests_on: ClassVar[RestsOn] = ("words",)
 
@@ -51,6 +52,7 @@ class CitationRecall(MeasuredCriterion):
     """
 
     name: ClassVar[str] = "citation_recall"
+    needs: ClassVar[str] = "answers of a search engine with citations"
     harm: ClassVar[CriterionHarm] = "unsupported"
     rests_on: ClassVar[RestsOn] = ("words",)
 

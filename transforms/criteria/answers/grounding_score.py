@@ -32,6 +32,7 @@ class GroundingScore(MeasuredCriterion):
     """
 
     name: ClassVar[str] = "grounding_score"
+    needs: ClassVar[str] = "answers of a search engine with a grounding score"
     harm: ClassVar[CriterionHarm] = "unsupported"
     rests_on: ClassVar[RestsOn] = ()
 

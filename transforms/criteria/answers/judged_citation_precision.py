@@ -41,6 +41,7 @@ class JudgedCitationPrecision(JudgedCriterion):
     """
 
     name: ClassVar[str] = "judged_citation_precision"
+    needs: ClassVar[str] = "answers of a search engine with citations"
     harm: ClassVar[CriterionHarm] = "unsupported"
     rests_on: ClassVar[RestsOn] = ("words",)
 

@@ -56,6 +56,7 @@ class SafetyRatings(MeasuredCriterion):
     """
 
     name: ClassVar[str] = "safety_ratings"
+    needs: ClassVar[str] = "answers of a search engine with safety ratings"
     harm: ClassVar[CriterionHarm] = "safety"
     rests_on: ClassVar[RestsOn] = ()
 

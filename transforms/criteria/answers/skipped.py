@@ -18,6 +18,7 @@ class SkippedRate(MeasuredCriterion):
     """
 
     name: ClassVar[str] = "skipped_rate"
+    needs: ClassVar[str] = "answers of a search engine"
     harm: ClassVar[CriterionHarm] = "text"
     rests_on: ClassVar[RestsOn] = ()
     gate: ClassVar[Literal["at_least", "at_most"]] = "at_most"

@@ -42,6 +42,7 @@ class InferenceCallCount(Figure):
     """
 
     name: ClassVar[str] = "inference_call_count_v1"
+    needs: ClassVar[str] = "logged model calls"
 
     def score(self, sample: Sample, pair: TurnPair) -> Score | None:
         """Returns the log's count."""
@@ -60,6 +61,7 @@ class TokenUsage(Figure):
     """
 
     name: ClassVar[str] = "token_usage_v1"
+    needs: ClassVar[str] = "logged tokens"
 
     adk_compat: StrictBool = False
 

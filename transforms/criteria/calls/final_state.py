@@ -29,6 +29,7 @@ class FinalState(MeasuredCriterion):
     """
 
     name: ClassVar[str] = "final_state_v1"
+    needs: ClassVar[str] = "a case with a final session state"
     harm: ClassVar[CriterionHarm] = "missing_writes"
     rests_on: ClassVar[RestsOn] = ("calls",)
     turns_count: ClassVar[bool] = True

@@ -53,6 +53,7 @@ class ToolEffects(MeasuredCriterion, UsesToolEffects):
     """
 
     name: ClassVar[str] = "tool_effects_v1"
+    needs: ClassVar[str] = "expected calls"
     harm: ClassVar[CriterionHarm] = "missing_writes"
     rests_on: ClassVar[RestsOn] = ("calls",)
     turns_count: ClassVar[bool] = True

@@ -41,6 +41,7 @@ class ToolTrajectory(MeasuredCriterion):
     """
 
     name: ClassVar[str] = "tool_trajectory_avg_score"
+    needs: ClassVar[str] = "expected calls"
     rests_on: ClassVar[RestsOn] = ("calls",)
     turns_count: ClassVar[bool] = True
     needs_expected_calls: ClassVar[bool] = True

@@ -44,6 +44,7 @@ class EvaluationExpectations(JudgedCriterion):
     """
 
     name: ClassVar[str] = "evaluation_expectations"
+    needs: ClassVar[str] = "a case with evaluation expectations"
 
     threshold: float | None = 1.0
     prompts: dict[str, str] = Field(default_factory=dict)
@@ -89,6 +90,7 @@ class ScenarioExpectations(JudgedCriterion):
     """
 
     name: ClassVar[str] = "scenario_expectations"
+    needs: ClassVar[str] = "a scenario with expected responses"
     rests_on: ClassVar[RestsOn] = ("words",)
 
     threshold: float | None = 1.0

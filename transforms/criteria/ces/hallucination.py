@@ -61,6 +61,7 @@ class Hallucination(JudgedCriterion):
     """
 
     name: ClassVar[str] = "hallucination"
+    needs: ClassVar[str] = "answers of the agent"
     harm: ClassVar[CriterionHarm] = "unsupported"
     special_values: ClassVar[tuple[float, ...]] = (NO_CLAIM,)
 

@@ -63,6 +63,7 @@ class ScenarioRubrics(JudgedCriterion):
     """
 
     name: ClassVar[str] = "scenario_rubrics"
+    needs: ClassVar[str] = "a scenario with rubrics"
 
     async def judge_conversation(self, sample: Sample, ask: Ask) -> Score | None:
         """Judges a recorded conversation; without a rubric None, or unscored where it is a gate."""
@@ -115,6 +116,7 @@ class UserGoalSatisfaction(JudgedCriterion):
     """
 
     name: ClassVar[str] = "user_goal_satisfaction"
+    needs: ClassVar[str] = "a scenario with a task"
     special_values: ClassVar[tuple[float, ...]] = (-1,)
 
     threshold: float | None = 1.0

@@ -77,6 +77,7 @@ class SemanticMatch(JudgedCriterion):
     """
 
     name: ClassVar[str] = "semantic_match"
+    needs: ClassVar[str] = "an expected call with an argument to be compared by meaning"
     harm: ClassVar[CriterionHarm] = "text"
     rests_on: ClassVar[RestsOn] = ("calls",)
 

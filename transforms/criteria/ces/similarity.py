@@ -57,6 +57,7 @@ class SemanticSimilarity(JudgedCriterion):
     """
 
     name: ClassVar[str] = "semantic_similarity"
+    needs: ClassVar[str] = "an expected response"
     harm: ClassVar[CriterionHarm] = "text"
     rests_on: ClassVar[RestsOn] = ("words",)
     scale: ClassVar[tuple[float, float] | None] = (0.0, 4.0)

@@ -21,6 +21,7 @@ class ToolInvocation(MeasuredCriterion):
     """
 
     name: ClassVar[str] = "tool_invocation_score"
+    needs: ClassVar[str] = "expected calls"
     rests_on: ClassVar[RestsOn] = ("calls",)
     needs_expected_calls: ClassVar[bool] = True
 

@@ -86,13 +86,19 @@ def _legacy(value: JsonValue, record: Record, settings: ReadSettings) -> list[Ev
 
 register_format(
     Format(
-        name="adk_eval_set", help="ADK eval set", rank=30, recognises=_has("eval_cases"), read_cases=_cases
+        name="adk_eval_set",
+        help="ADK eval set",
+        keys=("eval_set_id", "eval_cases"),
+        rank=30,
+        recognises=_has("eval_cases"),
+        read_cases=_cases,
     )
 )
 register_format(
     Format(
         name="adk_eval_case",
         help="ADK eval case",
+        keys=("eval_id", "conversation"),
         rank=40,
         recognises=lambda record: _HAS_ID(record) and _HAS_SCRIPT(record),
         read_cases=_cases,
@@ -102,6 +108,7 @@ register_format(
     Format(
         name="adk_eval_result",
         help="ADK eval result (EvalSetResult)",
+        keys=("eval_set_result_id", "eval_set_id", "eval_case_results"),
         rank=50,
         recognises=_has("eval_case_results"),
         read_log=lambda value, record, settings: _each(value, "eval_case_results", eval_result_conversations),
@@ -112,6 +119,7 @@ register_format(
     Format(
         name="adk_case_result",
         help="one case of an ADK eval result",
+        keys=("eval_id", "eval_metric_result_per_invocation"),
         rank=60,
         recognises=_has("eval_metric_result_per_invocation"),
         read_log=lambda value, record, settings: eval_result_conversations(value),
@@ -121,6 +129,7 @@ register_format(
     Format(
         name="adk_session",
         help="ADK stored session",
+        keys=("id", "app_name", "user_id", "state", "events"),
         rank=70,
         recognises=_is_session,
         read_log=lambda value, record, settings: [session_conversation(value)],
@@ -131,6 +140,7 @@ register_format(
     Format(
         name="adk_event",
         help="ADK events as they happen",
+        keys=("session_id", "event"),
         rank=80,
         recognises=_is_event,
         events=EventReader(
@@ -143,6 +153,7 @@ register_format(
     Format(
         name="adk_legacy_case",
         help="ADK eval case before 1.0",
+        keys=("name", "data"),
         rank=150,
         recognises=lambda record: "name" in record and isinstance(record.get("data"), list),
         read_cases=_legacy,
@@ -152,6 +163,7 @@ register_format(
     Format(
         name="adk_legacy_rows",
         help="rows of an ADK eval case before 1.0",
+        keys=("query", "expected_tool_use", "reference"),
         rank=160,
         recognises=lambda record: "query" in record and not _OF_ROWS.isdisjoint(record),
         read_cases=_legacy,

@@ -18,6 +18,7 @@ register_format(
     Format(
         name="turnwise",
         help="turnwise's own canonical JSON",
+        keys=("conversation_id", "turns"),
         rank=10,
         recognises=lambda record: "conversation_id" in record and "turns" in record,
         recognises_last=lambda record: "eval_id" in record and bool(record.keys() & _OF_CASES),
@@ -30,6 +31,7 @@ register_format(
     Format(
         name="turn_event",
         help="turnwise's own events, one turn a record",
+        keys=("conversation_id", "turn_index", "turn"),
         rank=20,
         recognises=_is_turn_event,
         events=EventReader(

@@ -46,6 +46,7 @@ register_format(
     Format(
         name="ces_evaluation",
         help="CES Evaluation (proto3 JSON)",
+        keys=("displayName", "golden"),
         rank=110,
         recognises=lambda record: bool(record.keys() & _SCRIPTS) or "/evaluations/" in name_of(record),
         read_cases=lambda value, record, settings: [eval_case(record.data, settings.ces)],
@@ -55,6 +56,7 @@ register_format(
     Format(
         name="ces_session_output",
         help="CES session log entries, as Cloud Logging stores them",
+        keys=("jsonPayload", "labels"),
         rank=120,
         recognises=_is_session_output,
         events=EventReader(
@@ -70,6 +72,7 @@ register_format(
     Format(
         name="ces_conversation",
         help="CES Conversation (proto3 JSON)",
+        keys=("name", "turns"),
         rank=130,
         recognises=_is_conversation,
         read_log=lambda value, record, settings: [conversation(value)],

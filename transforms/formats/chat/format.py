@@ -27,6 +27,7 @@ register_format(
     Format(
         name="openai_chat",
         help="OpenAI chat messages with tool calls; tau-bench trajectories",
+        keys=("messages",),
         rank=140,
         recognises=lambda record: is_chat(record) and not foreign_format(record),
         read_log=lambda value, record, settings: [chat_conversation(value, record_place(record))],

@@ -46,6 +46,7 @@ register_format(
     Format(
         name="discovery_engine",
         help="Discovery Engine Answer, AnswerQueryResponse and Session, or flat answers",
+        keys=("answerText", "citations", "references"),
         rank=90,
         recognises=lambda record: _is_session(record) or _is_reply(record) or _is_answer(record),
         read_log=lambda value, record, settings: [answer_conversation(value, settings.answers)],

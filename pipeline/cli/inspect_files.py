@@ -1,0 +1,106 @@
+"""Implements `turnwise inspect`: what files hold, and what of it could be scored. Without Beam."""
+
+import shutil
+from collections.abc import Iterable, Sequence
+from os.path import isdir
+
+import msgspec
+
+from turnwise.pipeline.cli.arguments import add_plugin_argument, format_help
+from turnwise.pipeline.inspection.text import inspection_text
+from turnwise.pipeline.io.any_files import JoinedEvents, OpenedFile, Read, read_files
+from turnwise.pipeline.io.records import SUFFIXES
+from turnwise.pipeline.io.terminal import say
+from turnwise.pipeline.io.walking import FoundFile, shown_path, walk
+from turnwise.pipeline.settings.config_file import read_config
+from turnwise.pipeline.settings.extras import check_places
+from turnwise.pipeline.settings.parser import OptionParser
+from turnwise.pipeline.settings.run import RunSettings
+from turnwise.schemas.extension.plugins import load_plugins
+from turnwise.schemas.failure import Failure
+from turnwise.schemas.inspection import FileInspection, Inspection
+from turnwise.transforms.criteria import Criterion
+from turnwise.transforms.formats.any_record import AnyReader
+from turnwise.transforms.formats.base import AUTO, check_log_format
+from turnwise.transforms.inspection.collect import FileCollector
+from turnwise.transforms.inspection.trial import all_criteria
+from turnwise.transforms.scoring.config import build_criteria
+
+_WIDTH = 120
+
+
+def inspect_files(argv: Sequence[str]) -> int:
+    """Prints what files hold, and which criteria could score it.
+
+    Returns:
+        Exit status: 0; 1 if a file holds nothing, or something in it could not be read.
+
+    Raises:
+        ConfigError: An option, the config or a path is wrong.
+    """
+    options = inspect_parser().parse_args(argv)
+    load_plugins(options.plugin)
+    check_log_format(options.input_format)
+    check_places("inspect", options.path)
+    config = read_config(options.config)
+    criteria = all_criteria(build_criteria(config) if options.config else ())
+    reader = AnyReader(options.input_format, config)
+    reads = read_files("inspect", options.path, reader, RunSettings.max_record_bytes)
+    found = Inspection(_collected(reads, criteria), _other_files(options.path))
+    if options.json:
+        say(msgspec.json.format(msgspec.json.encode(found)).decode())
+    else:
+        say(inspection_text(found, shutil.get_terminal_size((_WIDTH, 24)).columns))
+    return 0 if found.is_read else 1
+
+
+def inspect_parser() -> OptionParser:
+    """Returns the parser of `turnwise inspect`."""
+    parser = OptionParser(
+        prog="turnwise inspect",
+        description="Says of files what they hold: format, conversations, turns, calls, what could not be "
+        "read and why, an example, and which criteria could score it. Exit status 1 if a file holds nothing, "
+        "or something in it could not be read.",
+        allow_abbrev=False,
+    )
+    parser.add_argument(
+        "path", nargs="+", metavar="PATH", help="logs or eval cases: files, directories or globs"
+    )
+    parser.add_argument("--json", action="store_true", help="print a JSON document instead of a table")
+    parser.add_argument("--input_format", default=AUTO, metavar="FORMAT", help=format_help())
+    parser.add_argument(
+        "--config", metavar="FILE", help="config: its criteria are tried with their fields, others as default"
+    )
+    add_plugin_argument(parser)
+    return parser
+
+
+def _collected(reads: Iterable[Read], criteria: Sequence[Criterion]) -> list[FileInspection]:
+    files: dict[str, FileCollector] = {}
+    current = FileCollector("", criteria)
+    for read in reads:
+        if isinstance(read, OpenedFile):
+            current = files[read.path] = FileCollector(shown_path(read.path), criteria)
+            if read.failure is not None:
+                current.add_failure(read.failure)
+        elif isinstance(read, JoinedEvents):
+            for one in read.found:
+                if isinstance(one, Failure):
+                    files[one.source or ""].add_failure(one)
+                else:
+                    files[read.sources[0]].add_conversation(one)
+        else:
+            current.add_record(read)
+    return [each.inspection for each in files.values()]
+
+
+def _other_files(paths: Sequence[str]) -> list[str]:
+    """Returns the files of directories that are not read, because of their names."""
+    others = (
+        seen.path
+        for path in paths
+        if "://" not in path and isdir(path)
+        for seen in walk(path, lambda name: not name.endswith(SUFFIXES), lambda _: True)
+        if isinstance(seen, FoundFile)
+    )
+    return sorted(map(shown_path, others))

@@ -1,0 +1,126 @@
+"""Inspections as text of a limited width."""
+
+from collections.abc import Iterator, Sequence
+from textwrap import wrap
+
+from turnwise.pipeline.io.terminal import clipped, columns, counted, padded, printable
+from turnwise.schemas.inspection import Applies, CriterionUse, FileInspection, Inspection, Noted
+from turnwise.schemas.values import JsonObject
+from turnwise.transforms.inspection.collect import add_use
+
+_HEADINGS = ("file", "format", "records", "conversations", "turns", "calls", "cases", "not read")
+_GAP = "  "
+_SMALLEST = 20
+_SHOWN = 5
+_FILES_SHOWN = 20
+_SAID: dict[Applies, str] = {
+    "scored": "scored as they are",
+    "judge": "scored by a judge (--judge)",
+    "cases": "scored with eval cases",
+}
+
+
+def inspection_text(inspection: Inspection, width: int) -> str:
+    """Returns an inspection for people: a table of files, what was not read, examples, and the criteria."""
+    blocks = ["\n".join(_table(inspection.files, width))]
+    details = ["\n".join(lines) for each in inspection.files if (lines := _details(each, width))]
+    blocks += details[:_FILES_SHOWN]
+    if len(details) > _FILES_SHOWN:
+        blocks.append(f"... and {len(details) - _FILES_SHOWN} more files; --json has all of them")
+    blocks.append("\n".join(_criteria(inspection.files, width)))
+    if inspection.other_files:
+        names = ", ".join(printable(name) for name in inspection.other_files[:_SHOWN])
+        more = ", ..." if len(inspection.other_files) > _SHOWN else ""
+        blocks.append(_fit(f"not looked at, by their names: {names}{more}", width))
+    return "\n\n".join(block for block in blocks if block)
+
+
+def _table(files: Sequence[FileInspection], width: int) -> Iterator[str]:
+    rows = [list(_HEADINGS), *map(_row, files)]
+    if len(files) > 1:
+        rows.append(["total", "", *(str(sum(int(row[i]) for row in rows[1:])) for i in range(2, 8))])
+    numbers = [max(columns(row[i]) for row in rows) for i in range(2, 8)]
+    rest = width - sum(numbers) - len(_GAP) * 7
+    longest = [max(columns(row[i]) for row in rows) for i in (0, 1)]
+    formats = min(longest[1], max(_SMALLEST, rest - longest[0]))
+    paths = min(longest[0], max(_SMALLEST, rest - formats))
+    for row in rows:
+        texts = [padded(printable(row[0], paths), paths), padded(printable(row[1], formats), formats)]
+        cells = [" " * (size - columns(cell)) + cell for cell, size in zip(row[2:], numbers, strict=True)]
+        yield _fit(_GAP.join((*texts, *cells)), width)
+
+
+def _row(each: FileInspection) -> list[str]:
+    formats = ", ".join(filter(None, each.formats)) or ("not recognised" if each.records else "-")
+    not_read = sum(note.count for note in each.not_read)
+    numbers = (each.records, each.conversations, each.turns, each.calls, each.cases, not_read)
+    return [printable(each.path), formats, *map(str, numbers)]
+
+
+def _details(each: FileInspection, width: int) -> list[str]:
+    lines = [_note("not read", note, each.path) for note in each.not_read[:_SHOWN]]
+    lines += [_note(note.what, note, each.path) for note in each.findings[:_SHOWN]]
+    for kind, notes in (("not read", each.not_read), ("findings", each.findings)):
+        if len(notes) > _SHOWN:
+            lines.append(f"... {len(notes) - _SHOWN} more kinds of {kind}; --json has them")
+    if not each.records and not each.not_read:
+        lines.append("the file holds nothing")
+    if each.joined:
+        lines.append(f"{counted(each.joined, 'record')} joined into conversations by their ids")
+    if each.example:
+        lines += _example(each.example)
+    return [_fit(printable(each.path), width), *(_fit(f"  {line}", width) for line in lines)] if lines else []
+
+
+def _note(said: str, note: Noted, path: str) -> str:
+    place = f"line {note.position}" if note.source == path else f"{note.source}:{note.position}"
+    where = f"{place}: " if note.position else ""
+    more = f"{note.count} times, first " if note.count > 1 else ""
+    return printable(f"{said}: {more}{where}{note.message}")
+
+
+def _example(example: JsonObject) -> Iterator[str]:
+    version = f", {example['app_version']}" if example.get("app_version") else ""
+    yield printable(f"example: {example['kind']} {example['id']}{version}")
+    for who, said in example["lines"]:
+        yield printable(f"  {who}: {said}")
+
+
+def merged_uses(files: Sequence[FileInspection]) -> list[CriterionUse]:
+    """Returns what each criterion needs over all files: the least that it needs anywhere."""
+    uses: dict[str, CriterionUse] = {}
+    for each in files:
+        for use in each.criteria:
+            add_use(uses, CriterionUse(use.criterion, use.applies, use.conversations, use.why))
+    return sorted(uses.values(), key=lambda use: use.criterion)
+
+
+def _criteria(files: Sequence[FileInspection], width: int) -> Iterator[str]:
+    uses, tried = merged_uses(files), sum(each.tried for each in files)
+    if not uses:
+        return
+    of_all = tried == sum(each.conversations for each in files)
+    yield f"criteria, tried on {'all' if of_all else 'the first'} {counted(tried, 'conversation')}"
+    for applies, said in _SAID.items():
+        names = [
+            f"{use.criterion} ({use.conversations})"
+            if use.conversations < tried and applies != "cases"
+            else use.criterion
+            for use in uses
+            if use.applies == applies
+        ]
+        yield from _wrapped(f"  {said}: ", ", ".join(names) or "none", width)
+    reasons: dict[str, list[str]] = {}
+    for use in uses:
+        if use.applies == "no":
+            reasons.setdefault(use.why or "", []).append(use.criterion)
+    for why, names in reasons.items():
+        yield from _wrapped("  not scored: ", f"{', '.join(names)}: {printable(why)}", width)
+
+
+def _wrapped(start: str, text: str, width: int) -> list[str]:
+    return wrap(start + text, max(width, _SMALLEST), subsequent_indent=" " * 4, break_on_hyphens=False)
+
+
+def _fit(text: str, width: int) -> str:
+    return text if columns(text) <= width else clipped(text, width - 1) + "…"

@@ -1,0 +1,81 @@
+"""Reads files of which it is not known whether they hold logs or eval cases; memory stays flat."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple, TypeAlias
+
+from turnwise.pipeline.io.event_spool import EventSpool
+from turnwise.pipeline.io.files import file_patterns, file_records, matched_files
+from turnwise.schemas.failure import Failure
+from turnwise.transforms.formats.any_record import AnyReader, FoundCase, ReadRecord
+from turnwise.transforms.formats.events import ConversationEvent
+from turnwise.transforms.formats.parsing import LoggedConversation, join_session
+
+
+class OpenedFile(NamedTuple):
+    """A file whose records follow.
+
+    Attributes:
+        path: The file.
+        failure: Why it cannot be read at all; None: its records follow.
+    """
+
+    path: str
+    failure: Failure | None = None
+
+
+class JoinedEvents(NamedTuple):
+    """A conversation that was joined of events, or why they could not be joined.
+
+    Attributes:
+        format: Name of the events' format.
+        found: The conversation, or failures.
+        sources: The files of its events, in order.
+    """
+
+    format: str
+    found: Sequence[LoggedConversation | Failure]
+    sources: Sequence[str]
+
+
+Read: TypeAlias = OpenedFile | ReadRecord | JoinedEvents
+
+
+def read_files(option: str, paths: Sequence[str], reader: AnyReader, limit: int) -> Iterator[Read]:
+    """Yields every file and what its records hold; at the end what events were joined into.
+
+    Args:
+        option: What the user calls the paths.
+        paths: Files, directories and globs.
+        reader: How records are read.
+        limit: A record of more bytes is a failure.
+
+    Raises:
+        ConfigError: A path names nothing, or cannot be read.
+    """
+    with EventSpool() as spool:
+        for path in matched_files(file_patterns(option, paths)):
+            if isinstance(path, Failure):
+                yield OpenedFile(path.source or "", path)
+                continue
+            yield OpenedFile(path)
+            for record in file_records(path, limit):
+                read = ReadRecord(None, [record]) if isinstance(record, Failure) else reader.read(record)
+                for one in read.found:
+                    if isinstance(one, ConversationEvent):
+                        spool.add(one)
+                yield read
+        for session_id, events in spool.sessions():
+            found = join_session(session_id, events, Counter())
+            sources = list(dict.fromkeys(event.record.source for event in events))
+            yield JoinedEvents(events[0].kind, found, sources)
+
+
+def whole_items(reads: Iterator[Read]) -> Iterator[LoggedConversation | FoundCase | Failure]:
+    """Yields the conversations, cases and failures of what was read, without the files."""
+    for read in reads:
+        if isinstance(read, OpenedFile):
+            if read.failure is not None:
+                yield read.failure
+            continue
+        yield from (one for one in read.found if not isinstance(one, ConversationEvent))

@@ -1,0 +1,104 @@
+"""What files hold: the document of `turnwise inspect --json`."""
+
+from typing import Literal
+
+import msgspec
+
+from turnwise.schemas.values import JsonObject
+
+Applies = Literal["scored", "judge", "cases", "no"]
+"""`scored`: as the logs are. `judge`: as they are, by a judge. `cases`: if eval cases state what is expected.
+`no`: not at all.
+"""
+
+
+class Noted(msgspec.Struct):
+    """Something that was not read, or not all of it.
+
+    Attributes:
+        what: The kind: an error, or the kind of a finding.
+        message: The first message, one line.
+        count: How often.
+        source: File of the first one.
+        position: 1-based line or index of the first one in that file; 0: the file as a whole.
+    """
+
+    what: str
+    message: str
+    count: int
+    source: str
+    position: int
+
+
+class CriterionUse(msgspec.Struct):
+    """Whether a criterion would score conversations.
+
+    Attributes:
+        criterion: Name of the criterion.
+        applies: What it needs beside the logs.
+        conversations: Number of the tried conversations to which this applies.
+        why: Why it is not scored; null: it is, or its judge would be asked.
+    """
+
+    criterion: str
+    applies: Applies
+    conversations: int
+    why: str | None = None
+
+
+class FileInspection(msgspec.Struct):
+    """What a file holds.
+
+    Attributes:
+        path: The file.
+        formats: Format -> number of records; "": not recognised.
+        records: Number of records.
+        conversations: Number of conversations; one joined of events counts in the file of its first event.
+        turns: Number of their turns.
+        calls: Number of the agent's calls of tools.
+        results: Number of the tools' responses.
+        cases: Number of eval cases.
+        joined: Number of records that are events, and were joined into conversations.
+        not_read: What could not be read, by message; those beyond the first 20 kinds are counted together.
+        findings: What was left out of conversations, or not understood in them, by kind.
+        tried: Number of conversations on which the criteria were tried.
+        criteria: The criteria of the registry.
+        example: The first conversation, or case, shortened; null: there is none.
+    """
+
+    path: str
+    formats: dict[str, int] = {}
+    records: int = 0
+    conversations: int = 0
+    turns: int = 0
+    calls: int = 0
+    results: int = 0
+    cases: int = 0
+    joined: int = 0
+    not_read: list[Noted] = []
+    findings: list[Noted] = []
+    tried: int = 0
+    criteria: list[CriterionUse] = []
+    example: JsonObject | None = None
+
+    @property
+    def is_read(self) -> bool:
+        """Whether it holds something, and everything in it could be read."""
+        return not self.not_read and bool(self.conversations or self.cases or self.joined)
+
+
+class Inspection(msgspec.Struct):
+    """What several files hold.
+
+    Attributes:
+        files: The files, by name.
+        other_files: Files in the directories whose names say that they hold no records.
+    """
+
+    files: list[FileInspection]
+    other_files: list[str]
+
+    @property
+    def is_read(self) -> bool:
+        """Whether every file holds something, and everything in it could be read."""
+        return bool(self.files) and all(each.is_read for each in self.files)

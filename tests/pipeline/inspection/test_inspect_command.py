@@ -1,0 +1,208 @@
+"""`turnwise inspect` through its own arguments."""
+
+import gzip
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from turnwise.pipeline.cli.main import main
+from turnwise.pipeline.io.terminal import columns
+from turnwise.transforms.criteria import CRITERIA
+
+TURN = {
+    "user": "Where is it?",
+    "agent": "On its way.",
+    "tool_calls": [{"name": "track", "args": {"order": 7}, "id": "t"}],
+    "tool_responses": [{"id": "t", "response": {"state": "sent"}}],
+    "latency_ms": 900.0,
+}
+LOG = {"conversation_id": "c1", "app_version": "v1", "turns": [TURN, {"user": "Thanks", "agent": "Bye"}]}
+CASE = {"eval_id": "e1", "turns": [{"user": "Where is it?", "response": "On its way."}]}
+CHAT = {"id": "chat", "messages": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Ho"}]}
+
+
+def event(session: str, index: int) -> dict[str, Any]:
+    return {"conversation_id": session, "turn_index": index, "turn": {"user": f"q{index}", "agent": "a"}}
+
+
+def lines(path: Path, *values: Any) -> Path:
+    path.write_text("".join((v if isinstance(v, str) else json.dumps(v)) + "\n" for v in values))
+    return path
+
+
+@pytest.fixture
+def inspected(capsys: pytest.CaptureFixture[str]) -> Any:
+    """Runs the command with --json; returns its status and its document."""
+
+    def run(*arguments: str | Path) -> tuple[int, dict[str, Any]]:
+        capsys.readouterr()
+        status = main(["inspect", "--json", *map(str, arguments)])
+        return status, json.loads(capsys.readouterr().out)
+
+    return run
+
+
+def test_what_a_file_holds(tmp_path: Path, inspected: Any) -> None:
+    status, found = inspected(lines(tmp_path / "log.jsonl", LOG, CHAT))
+    (each,) = found["files"]
+    counts = ("records", "conversations", "turns", "calls", "results", "cases", "joined")
+    assert status == 0 and [each[name] for name in counts] == [2, 2, 3, 1, 1, 0, 0]
+    assert each["formats"] == {"turnwise": 1, "openai_chat": 1} and each["not_read"] == []
+    assert each["example"]["id"] == "c1" and each["example"]["lines"][:3] == [
+        ["user", "Where is it?"],
+        ["calls", 'track(order: 7) -> {"state": "sent"}'],
+        ["agent", "On its way."],
+    ]
+
+
+def test_cases_and_archives_are_recognised_by_their_content(tmp_path: Path, inspected: Any) -> None:
+    (tmp_path / "cases.json.gz").write_bytes(
+        gzip.compress(json.dumps([CASE, CASE | {"eval_id": "e2"}]).encode())
+    )
+    status, found = inspected(tmp_path)
+    assert status == 0 and found["files"][0]["cases"] == 2 and found["files"][0]["conversations"] == 0
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("", None),
+        ("\n\n", None),
+        ('{"conversation_id": "c", "turns": []}', "has no turn"),
+        ("not json", "expected"),
+        (
+            '{"turns": [{"user": "a"}]}',
+            "nearest format: turnwise (turnwise's own canonical JSON); conv",
+        ),
+        ('{"eval_id": "e", "turns": [{"user": "a"}]}', "expects nothing"),
+        ('{"a": 1}', "known formats"),
+    ],
+)
+def test_what_holds_nothing_is_never_status_0(
+    tmp_path: Path, inspected: Any, content: str, message: str | None
+) -> None:
+    good = lines(tmp_path / "good.jsonl", LOG)
+    bad = lines(tmp_path / "x.jsonl", content)
+    status, found = inspected(good, bad)
+    (each,) = [one for one in found["files"] if one["path"] == str(bad)]
+    assert status == 1 and sum(note["count"] for note in each["not_read"]) == (message is not None)
+    assert message is None or message in each["not_read"][0]["message"]
+
+
+def test_one_bad_record_is_status_1_and_the_others_are_counted(tmp_path: Path, inspected: Any) -> None:
+    status, found = inspected(lines(tmp_path / "log.jsonl", LOG, "{", LOG | {"conversation_id": "c2"}))
+    (each,) = found["files"]
+    assert (status, each["records"], each["conversations"]) == (1, 3, 2)
+    assert (each["not_read"][0]["position"], each["not_read"][0]["count"]) == (2, 1)
+
+
+def test_kinds_of_messages_are_bounded_and_all_are_counted(tmp_path: Path, inspected: Any) -> None:
+    bad = [{f"key{i}": 1} for i in range(50)]
+    status, found = inspected(lines(tmp_path / "log.jsonl", *bad))
+    notes = found["files"][0]["not_read"]
+    assert status == 1 and len(notes) == 21 and sum(note["count"] for note in notes) == 50
+    assert (notes[-1]["what"], notes[-1]["count"]) == ("others", 30)
+
+
+def test_events_are_joined_over_files_and_count_once(tmp_path: Path, inspected: Any) -> None:
+    lines(tmp_path / "a.jsonl", event("s1", 1), event("s2", 0))
+    lines(tmp_path / "b.jsonl", event("s1", 0), event("s1", 2))
+    status, found = inspected(tmp_path)
+    first, second = found["files"]
+    assert status == 0
+    assert (first["joined"], first["conversations"], first["turns"]) == (2, 2, 4)
+    assert (second["joined"], second["conversations"]) == (2, 0)
+
+
+def test_what_was_left_out_is_named(tmp_path: Path, inspected: Any) -> None:
+    parts = [{"type": "text", "text": "see"}, {"type": "image_url", "image_url": {"url": "x"}}]
+    chat = {"id": "c", "messages": [CHAT["messages"][0], {"role": "assistant", "content": parts}]}
+    status, found = inspected(lines(tmp_path / "log.jsonl", chat))
+    (note,) = found["files"][0]["findings"]
+    assert status == 0 and note["what"] == "UnreadPart" and "image_url" in note["message"]
+
+
+def uses(found: dict[str, Any]) -> dict[str, tuple[str, str | None]]:
+    return {use["criterion"]: (use["applies"], use["why"]) for use in found["files"][0]["criteria"]}
+
+
+def test_which_criteria_would_score_it_and_why_others_would_not(tmp_path: Path, inspected: Any) -> None:
+    _, found = inspected(lines(tmp_path / "log.jsonl", LOG))
+    by_name = uses(found)
+    assert by_name["turn_latency"] == by_name["tool_call_count_v1"] == ("scored", None)
+    assert by_name["safety_v1"] == ("judge", None)
+    assert by_name["tool_trajectory_avg_score"] == ("cases", "needs expected calls")
+    assert by_name["scenario_rubrics"][0] == by_name["tool_effects_v1"][0] == "cases"
+    assert by_name["token_usage_v1"] == ("no", "needs logged tokens")
+    assert by_name["citation_recall"] == ("no", "needs answers of a search engine with citations")
+
+
+def test_expectations_of_the_record_count_as_they_are(tmp_path: Path, inspected: Any) -> None:
+    log = {"conversation_id": "c", "turns": [TURN | {"expected": {"response": "On its way."}}]}
+    _, found = inspected(lines(tmp_path / "log.jsonl", log))
+    assert uses(found)["response_match_score"] == ("scored", None)
+
+
+def test_every_criterion_is_named(tmp_path: Path, inspected: Any) -> None:
+    _, found = inspected(lines(tmp_path / "log.jsonl", LOG))
+    assert set(CRITERIA) <= set(uses(found))
+
+
+def test_a_format_of_a_plugin_appears_without_a_change(tmp_path: Path, inspected: Any) -> None:
+    plugin = tmp_path / "own.py"
+    plugin.write_text(
+        "import turnwise\n"
+        "def read(value, record, settings):\n"
+        "    return [turnwise.Conversation(value['call'], turns=[turnwise.Turn(user='a', agent='b')])]\n"
+        "turnwise.register_format(turnwise.Format(name='inspected_call', help='calls', read_log=read,\n"
+        "    keys=('call', 'said'), recognises=lambda record: 'call' in record and 'said' in record))\n"
+    )
+    log = lines(tmp_path / "log.jsonl", {"call": "c", "said": 1}, {"call": "c"})
+    status, found = inspected(log, "--plugin", plugin)
+    (each,) = found["files"]
+    assert status == 1 and each["formats"] == {"inspected_call": 1, "": 1} and each["conversations"] == 1
+    assert "nearest format: inspected_call (calls); said is missing" in each["not_read"][0]["message"]
+
+
+def test_the_table_fits_the_terminal_and_says_what_is_not_looked_at(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    (tmp_path / "notes.txt").write_text("x")
+    long = LOG | {"turns": [TURN | {"user": "word " * 100, "agent": "\u4f60\u597d" * 90}]}
+    lines(tmp_path / ("a" * 90 + ".jsonl"), long, "{")
+    lines(tmp_path / "b.jsonl", LOG)
+    assert main(["inspect", str(tmp_path)]) == 1
+    out = capsys.readouterr().out
+    assert max(map(columns, out.splitlines())) <= 80
+    assert "not looked at, by their names" in out and "not read: line 2" in out and "total" in out
+
+
+def test_wrong_arguments_are_one_line_and_status_2(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = str(lines(tmp_path / "log.jsonl", LOG))
+    for arguments in ([], [str(tmp_path / "gone.jsonl")], [log, "--input_format", "gone"], [log, "--gone"]):
+        assert main(["inspect", *arguments]) == 2
+        assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
+    def peak(copies: int) -> int:
+        path = tmp_path / f"{copies}.jsonl"
+        with path.open("w") as file:
+            for i in range(copies):
+                file.write(json.dumps(event(f"s{i}", 0) | {"x": "y" * 2000}) + "\n")
+        code = (
+            "import sys, resource; from turnwise.pipeline.cli.main import main; main(sys.argv[1:]);"
+            "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, file=sys.stderr)"
+        )
+        command = [sys.executable, "-c", code, "inspect", "--json", str(path)]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        return int(done.stderr.split()[-1])
+
+    assert peak(12_000) - peak(500) < 15_000

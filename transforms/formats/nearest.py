@@ -1,0 +1,59 @@
+"""Names the format that a record is nearest to, and what is missing."""
+
+from collections.abc import Sequence
+from difflib import get_close_matches
+from functools import lru_cache
+from itertools import islice
+from typing import NamedTuple
+
+from turnwise.schemas.values import JsonObject
+from turnwise.transforms.formats.base import FORMATS, formats_in_order
+from turnwise.transforms.formats.unread import snake
+
+_TRIED = 100
+_SIMILAR = 0.8
+
+
+class Nearness(NamedTuple):
+    """How much a record has of what the records of a format have.
+
+    Attributes:
+        share: Share of the format's keys that the record has, 0..1; one that is misspelt counts half.
+        missing: Missing keys, each with the key that may be meant.
+    """
+
+    share: float
+    missing: list[tuple[str, str | None]]
+
+
+def nearest_format(record: JsonObject) -> str | None:
+    """Returns which format a record is nearest to and what is missing, one line; None: it is near to none."""
+    return _nearest(tuple(islice(record, _TRIED)), FORMATS.changes)
+
+
+@lru_cache(maxsize=256)
+def _nearest(keys: tuple[str, ...], changes: int) -> str | None:
+    found = [(nearness(keys, each.keys), each) for each in formats_in_order() if each.keys]
+    near, kind = min(found, key=lambda one: (-one[0].share, len(one[0].missing)))
+    if not near.share:
+        return None
+    if not near.missing:
+        return f"nearest format: {kind.name} ({kind.help}), but its keys do not hold what they hold there"
+    missing = ", ".join(f"{key} (is it {meant}?)" if meant else key for key, meant in near.missing)
+    is_or_are = "is" if len(near.missing) == 1 else "are"
+    return f"nearest format: {kind.name} ({kind.help}); {missing} {is_or_are} missing"
+
+
+def nearness(keys: Sequence[str], wanted: Sequence[str]) -> Nearness:
+    """Returns how many of the keys of a format there are."""
+    others = {snake(key): key for key in keys if key not in wanted}
+    missing: list[tuple[str, str | None]] = []
+    share = 0.0
+    for key in wanted:
+        if key in keys:
+            share += 1
+            continue
+        near = get_close_matches(snake(key), list(others), n=1, cutoff=_SIMILAR)
+        share += 0.5 * len(near)
+        missing.append((key, others[near[0]] if near else None))
+    return Nearness(share / len(wanted), missing)

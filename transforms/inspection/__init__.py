@@ -1,0 +1,1 @@
+"""What files hold, and what of it could be scored."""
