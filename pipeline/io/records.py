@@ -1,6 +1,7 @@
 """Splits open files into JSON records. Does not import Beam, so that short commands start fast."""
 
 import gzip
+import io
 import json
 from collections.abc import Iterator
 from datetime import date, datetime
@@ -11,8 +12,9 @@ from turnwise.pipeline.io.file_kinds import KIND_BYTES, check_text
 from turnwise.schemas.failure import KEPT_RECORD_BYTES, Failure, record_failure
 from turnwise.schemas.jsonio import dump_json
 from turnwise.schemas.record import Record
-from turnwise.schemas.values import JsonValue
-from turnwise.transforms.formats.readers import is_one_record
+from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.transforms.formats.messages.streams import events_of
+from turnwise.transforms.formats.readers import is_one_file, is_one_record
 
 SUFFIXES = (".json", ".jsonl", ".ndjson", ".json.gz", ".jsonl.gz", ".ndjson.gz", ".avro")
 """Suffixes of the files that are read in a directory."""
@@ -20,6 +22,7 @@ OTHER_SUFFIXES = (".yaml", ".yml", ".csv", ".tsv", ".md", ".html", ".xml", ".par
 """Suffixes of files that hold no records."""
 
 _LINES_TRIED = 3
+_FIRST_LINES = 2
 _LARGEST_ARRAY = 1 << 30
 GZIP_MAGIC = b"\x1f\x8b"
 BOM = b"\xef\xbb\xbf"
@@ -58,6 +61,11 @@ def split_records(path: str, file: BinaryIO | gzip.GzipFile, limit: int) -> Iter
 
 
 def _line_records(path: str, file: BinaryIO | gzip.GzipFile, limit: int) -> Iterator[Record | Failure]:
+    head = [file.readline(limit + 2) for _ in range(_FIRST_LINES)]
+    file.seek(0)
+    if is_one_file([_value(line.removeprefix(BOM)) for line in head]):
+        yield from _whole_file(path, file.read(limit + 1), limit)
+        return
     position = 0
     while line := file.readline(limit + 2):
         position += 1
@@ -68,6 +76,20 @@ def _line_records(path: str, file: BinaryIO | gzip.GzipFile, limit: int) -> Iter
                 line = file.readline(limit)
         elif line.strip():
             yield Record(path, position, line.rstrip(b"\r\n"))
+
+
+def _whole_file(path: str, text: bytes, limit: int) -> Iterator[Record | Failure]:
+    """Yields the lines of a file as one record, an array; a line that is no JSON is a failure of its own."""
+    if len(text) > limit:
+        yield _oversized(path, 1, text, limit)
+        return
+    lines = [line.strip() for line in text.removeprefix(BOM).split(b"\n")]
+    whole = [line for line in lines if line and _is_json(line)]
+    for position, line in enumerate(lines, 1):
+        if line and line not in whole:
+            error = ValueError("the line is no JSON object; the other lines of the file were read")
+            yield record_failure("read", error, Record(path, position, line))
+    yield Record(path, 1, b"[" + b",".join(whole) + b"]")
 
 
 def oversized_error(limit: int) -> OversizedRecordError:
@@ -94,9 +116,12 @@ def _document_records(path: str, file: BinaryIO | gzip.GzipFile, limit: int) -> 
     elif elements is None and _is_faulty_array(text):
         yield from (_apart(path, position, one, limit) for position, one in enumerate(element_texts(text), 1))
     elif _is_json_lines(text):
-        for position, line in enumerate(text.split(b"\n"), 1):
-            if line and not line.isspace():
-                yield Record(path, position, line)
+        yield from _line_records(path, io.BytesIO(text), limit)
+    elif events := _events(text):
+        if is_one_record(events):
+            yield Record(path, 1, dump_json(events))
+        else:
+            yield from (_element(path, place, event, limit) for place, event in enumerate(events, 1))
     elif text and not text.isspace():
         yield Record(path, 1, text)
     else:
@@ -131,6 +156,11 @@ def _is_faulty_array(text: bytes) -> bool:
         return False
     first = next(element_texts(text), b"")
     return isinstance(first, ArrayFault) or not is_one_record([_value(first)])
+
+
+def _events(text: bytes) -> list[JsonObject]:
+    """Returns the objects of a text that is not one JSON text: run together, or a stream's events."""
+    return [] if _value(text) is not None else events_of(text.decode("utf-8", "replace"))
 
 
 def _is_array(text: bytes) -> bool:

@@ -87,6 +87,7 @@ class Format:
         time_keys: Top-level keys that hold the time of a record, before those that all formats share
             (`timestamp`, `event_time`, ...).
         is_list: Returns whether a JSON array is one record as a whole, by its first object.
+        is_lines: Returns whether the lines of a file are one record, an array, by one of the first objects.
         has_rubrics: Whether its records may bring rubrics along.
         rank: Formats of a low rank are asked first; those that are added have 0.
         recognises_last: Recognises a record that no other format does.
@@ -111,6 +112,7 @@ class Format:
     events: EventReader | None = None
     time_keys: tuple[str, ...] = ()
     is_list: Test | None = None
+    is_lines: Test | None = None
     has_rubrics: bool = True
     rank: int = 0
     recognises_last: Test | None = None

@@ -1,15 +1,12 @@
 """Recognises unsupported formats of other systems, for precise errors."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import islice
 
 from turnwise.schemas.values import JsonObject, JsonValue
 
 NEXT_STEP = "convert it to chat messages (openai_chat) or canonical JSON first"
 _TRIED = 1000
-_RESPONSES_ITEMS = ("function_call", "function_call_output", "custom_tool_call", "custom_tool_call_output")
-_LANGCHAIN_TYPES = ("human", "ai", "AIMessageChunk", "HumanMessage", "AIMessage", "ToolMessage")
-_VERCEL_PARTS = ("tool-call", "tool-result", "tool-invocation", "dynamic-tool", "step-start")
 _SPAN_KEYS = (
     {"trace_id", "span_id"},
     {"traceId", "spanId"},
@@ -45,47 +42,12 @@ def _of_messages(record: JsonObject) -> str | None:
 
 
 def _message_format(message: JsonObject) -> str | None:
-    kind = message.get("type")
-    if kind in _RESPONSES_ITEMS and "role" not in message:
-        return "OpenAI Responses items"
-    if "lc" in message or (kind is not None and "data" in message) or kind in _LANGCHAIN_TYPES:
-        return "LangChain messages"
-    if "role" not in message and kind in ("tool", "system") and "content" in message:
-        return "LangChain messages"
-    if "message" in message and ("direction" in message or kind in ("user", "assistant")):
+    if "message" in message and ("direction" in message or message.get("type") in ("user", "assistant")):
         return "a Claude Agent SDK stream"
-    if "toolInvocations" in message:
-        return "Vercel AI SDK messages"
-    for key in ("content", "parts"):
-        for part in _objects(message.get(key)):
-            name = _part_format(part, in_parts=key == "parts")
-            if name:
-                return name
-    return None
-
-
-def _objects(parts: JsonValue) -> Iterator[JsonObject]:
-    return (part for part in parts if isinstance(part, dict)) if isinstance(parts, list) else iter(())
-
-
-def _part_format(part: JsonObject, in_parts: bool) -> str | None:
-    """Returns the format by a part under `content` or `parts`."""
-    kind = part.get("type")
-    if kind is None:
-        if part.keys() & {"toolUse", "toolResult"}:
-            return "Bedrock Converse messages"
-        if part.keys() & {"functionCall", "function_call", "functionResponse", "function_response"}:
-            return "Gemini contents"
-        return "Gemini contents" if in_parts and "text" in part else None
-    if not isinstance(kind, str):
-        return None
-    if kind in _VERCEL_PARTS or (kind.startswith("tool-") and "toolCallId" in part):
-        return "Vercel AI SDK messages"
-    if kind.endswith(("tool_use", "tool_result")):
-        return "Anthropic Messages"
-    if in_parts:
-        return "OpenTelemetry GenAI messages" if "content" in part else "Vercel AI SDK messages"
-    return None
+    parts = message.get("parts")
+    typed = (part for part in parts if isinstance(part, dict)) if isinstance(parts, list) else ()
+    is_otel = any(isinstance(part.get("type"), str) and "content" in part for part in typed)
+    return "OpenTelemetry GenAI messages" if is_otel else None
 
 
 def _has(*names: str) -> Callable[[JsonObject], bool]:
@@ -128,12 +90,5 @@ _RECORDS: tuple[tuple[str, Callable[[JsonObject], bool]], ...] = (
     ("a Claude Code session log", _has("uuid", "parentUuid")),
     ("a Claude Code session log", _has("sessionId", "parentUuid")),
     ("a Codex log", lambda r: r.keys() >= {"type", "payload"} and "timestamp" in r),
-    ("an OpenAI Responses stream", _has("type", "sequence_number")),
     ("an Inspect log", lambda r: isinstance(r.get("samples"), list) and "eval" in r),
-    ("an OpenAI chat completion", lambda r: r.get("object") == "chat.completion"),
-    ("an OpenAI Responses reply", lambda r: r.get("object") == "response"),
-    ("an Anthropic Messages reply", lambda r: r.get("type") == "message" and "stop_reason" in r),
-    ("a Bedrock Converse reply", _has("output", "stopReason")),
-    ("a Gemini reply", _has("candidates")),
-    ("LangChain messages", lambda r: "lc" in r or r.keys() == {"type", "data"}),
 )

@@ -124,4 +124,10 @@ def is_one_record(elements: Sequence[object]) -> bool:
     first = elements[0] if elements else None
     if not isinstance(first, dict):
         return False
-    return any(each.is_list and each.is_list(first) for each in FORMATS.values())
+    return any(each.is_list and each.is_list(first) for each in FORMATS.values()) or is_one_file([first])
+
+
+def is_one_file(lines: Sequence[object]) -> bool:
+    """Returns whether the lines of a file are one record, such as a session, by the first ones."""
+    tests = [each.is_lines for each in FORMATS.values() if each.is_lines]
+    return any(test(line) for line in lines if isinstance(line, dict) for test in tests)

@@ -6,6 +6,7 @@ from turnwise.schemas.values import JsonValue
 from turnwise.transforms.formats.base import FORMATS, formats_in_order
 from turnwise.transforms.formats.chat.format import is_message
 from turnwise.transforms.formats.foreign import NEXT_STEP, foreign_format
+from turnwise.transforms.formats.messages.base import DIALECTS, dialects_of
 from turnwise.transforms.formats.nearest import nearest_format
 
 SHOWN_KEYS = 8
@@ -22,7 +23,7 @@ def recognise(value: JsonValue) -> str:
         ValueError: No format fits, or it is another system's that is not read; one line that says what it is.
     """
     sample = value[0] if isinstance(value, list) and value else value
-    record = {"messages": value} if is_message(sample) else sample
+    record = {"messages": value} if _is_list_of(value, sample) else sample
     if isinstance(record, dict):
         for each in formats_in_order():
             if each.recognises(record):
@@ -33,12 +34,23 @@ def recognise(value: JsonValue) -> str:
     raise ValueError(_refusal(value, record))
 
 
+def _is_list_of(value: JsonValue, sample: JsonValue) -> bool:
+    """Returns whether a value is a list of messages, or a single one that is no whole reply of a model."""
+    if not isinstance(sample, dict):
+        return False
+    fits = is_message(sample) or any(dialect.fits(sample) for dialect in DIALECTS.values())
+    return fits and (isinstance(value, list) or not dialects_of(sample))
+
+
 def _refusal(value: JsonValue, record: JsonValue) -> str:
     """Returns what is said of a record that no format fits, given also as a sample of a list."""
+    dialects = dialects_of(record) if isinstance(record, dict) else frozenset()
+    if len(dialects) > 1:
+        return f"messages in several formats: {', '.join(sorted(dialects))}; name one as --input_format"
     foreign = foreign_format(record if isinstance(record, dict) else value)
     if foreign:
         return f"{foreign}: this format is not read; {NEXT_STEP}"
-    if is_message(value):
+    if _is_list_of(value, value):
         said = "a single message; a chat is one record that holds all its messages in a list under messages"
         return f"unrecognised record: {_described(value)}: {said}"
     near = nearest_format(record) if isinstance(record, dict) else None

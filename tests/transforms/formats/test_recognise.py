@@ -56,8 +56,8 @@ def test_recognise(value, name):
     [
         (
             {"a": 1, "b": 2},
-            r"^unrecognised record: keys a, b; known formats: adk_case.*, turnwise; see .*`turnwise inspect`"
-            r", or convert .* first$",
+            r"^unrecognised record: keys a, b; known formats: adk_case.*, turnwise.*; see .*`turnwise "
+            r"inspect`, or convert .* first$",
         ),
         (dict.fromkeys("abcdefghij"), r"keys a, b, c, d, e, f, g, h, \.\.\.; "),
         (
@@ -74,6 +74,7 @@ def test_recognise(value, name):
             {"eval_case": [], "eval_set_id": "s"},
             r"adk_eval_set .*; eval_cases \(is it eval_case\?\) is missing",
         ),
+        ({"type": "ai", "data": {"content": "x"}}, "a single message; a chat is one record"),
         ([], "list, not an object"),
         ("x", "str, not an object"),
         (None, "NoneType, not an object"),
@@ -108,25 +109,41 @@ def holding(**message):
 @pytest.mark.parametrize(
     ("value", "name"),
     [
-        (parts({"type": "text", "text": "x"}, {"type": "tool_use", "name": "f"}), "Anthropic Messages"),
-        (holding(role="user", content=[{"type": "tool_result"}]), "Anthropic Messages"),
-        (parts({"type": "mcp_tool_use"}), "Anthropic Messages"),
-        ([TEXT, {"role": "assistant", "content": [{"type": "tool_use"}]}], "Anthropic Messages"),
-        (parts({"toolUse": {"name": "f"}}), "Bedrock Converse messages"),
-        (holding(role="user", content=[{"toolResult": {}}]), "Bedrock Converse messages"),
-        (parts({"type": "tool-call", "toolName": "f"}), "Vercel AI SDK messages"),
-        (holding(role="assistant", parts=[{"type": "tool-f", "toolCallId": "1"}]), "Vercel AI SDK messages"),
-        (holding(role="assistant", parts=[{"type": "text", "text": "x"}]), "Vercel AI SDK messages"),
-        (holding(role="assistant", content="", toolInvocations=[{}]), "Vercel AI SDK messages"),
+        (parts({"type": "text", "text": "x"}, {"type": "tool_use", "name": "f"}), "anthropic_messages"),
+        (holding(role="user", content=[{"type": "tool_result"}]), "anthropic_messages"),
+        (parts({"type": "mcp_tool_use"}), "anthropic_messages"),
+        ([TEXT, {"role": "assistant", "content": [{"type": "tool_use"}]}], "anthropic_messages"),
+        (parts({"toolUse": {"name": "f"}}), "bedrock_converse"),
+        (holding(role="user", content=[{"toolResult": {}}]), "bedrock_converse"),
+        (parts({"type": "tool-call", "toolName": "f"}), "vercel_messages"),
+        (holding(role="assistant", parts=[{"type": "tool-f", "toolCallId": "1"}]), "vercel_messages"),
+        (holding(role="assistant", parts=[{"type": "text", "text": "x"}]), "vercel_messages"),
+        (holding(role="assistant", content="", toolInvocations=[{}]), "vercel_messages"),
+        (holding(role="model", parts=[{"functionCall": {"name": "f"}}]), "gemini_contents"),
+        (holding(role="model", parts=[{"text": "x"}]), "gemini_contents"),
+        (holding(type="function_call", name="f", call_id="1"), "openai_responses"),
+        ([TEXT, {"type": "function_call_output", "call_id": "1"}], "openai_responses"),
+        ({"messages": [{"type": "human", "content": "hi"}]}, "langchain_messages"),
+        (holding(type="ai", content="", tool_calls=[]), "langchain_messages"),
+        (holding(lc=1, type="constructor", kwargs={}), "langchain_messages"),
+        ({"request": parts({"type": "tool_use"}), "response": ""}, "model_exchange"),
+        ({"candidates": [{"content": {}}]}, "gemini_contents"),
+        ({"object": "response", "output": []}, "openai_responses"),
+        ({"type": "message", "role": "assistant", "stop_reason": None}, "anthropic_messages"),
+        ({"output": {"message": {}}, "stopReason": "end_turn"}, "bedrock_converse"),
+        ({"object": "chat.completion", "choices": []}, "model_reply"),
+        ({"type": "response.created", "sequence_number": 0}, "model_reply"),
+        ({"model": "m", "input": "hi"}, "openai_responses"),
+    ],
+)
+def test_messages_are_recognised_by_any_of_them(value, name):
+    assert recognise(value) == name
+
+
+@pytest.mark.parametrize(
+    ("value", "name"),
+    [
         (holding(role="assistant", parts=[{"type": "text", "content": "x"}]), "OpenTelemetry GenAI messages"),
-        (holding(role="model", parts=[{"functionCall": {"name": "f"}}]), "Gemini contents"),
-        (holding(role="model", parts=[{"text": "x"}]), "Gemini contents"),
-        (holding(type="function_call", name="f", call_id="1"), "OpenAI Responses items"),
-        ([TEXT, {"type": "function_call_output", "call_id": "1"}], "OpenAI Responses items"),
-        ({"messages": [{"type": "human", "content": "hi"}]}, "LangChain messages"),
-        (holding(type="ai", content="", tool_calls=[]), "LangChain messages"),
-        (holding(lc=1, type="constructor", kwargs={}), "LangChain messages"),
-        ({"type": "ai", "data": {"content": "x"}}, "LangChain messages"),
         ({"messages": [{"direction": "sent", "message": {}}], "metadata": {}}, "Claude Agent SDK stream"),
         ({"id": "1", "run_type": "chain", "dotted_order": "x", "events": []}, "LangSmith runs"),
         ({"id": "1", "run_type": "llm", "trace_id": "x", "events": []}, "LangSmith runs"),
@@ -139,11 +156,8 @@ def holding(**message):
         ({"gen_ai.operation.name": "chat"}, "OpenTelemetry spans"),
         ({"trace_id": "1", "span_id": "2", "name": "x", "span_events": []}, "OpenTelemetry spans"),
         ({"uri": "x", "request": {}, "response": LANGFUSE}, "a request with its reply, a Langfuse export"),
-        ({"request": parts({"type": "tool_use"}), "response": ""}, "reply, Anthropic Messages"),
-        ({"candidates": [{"content": {}}]}, "Gemini reply"),
         (["client.beta.sessions.create", {"agent": {}}], "Anthropic managed-agent log"),
         ({"messages": [{"type": "user", "message": {}, "session_id": "s"}]}, "Claude Agent SDK stream"),
-        ({"object": "chat.completion", "choices": []}, "OpenAI chat completion"),
     ],
 )
 def test_formats_of_other_systems_are_named_and_refused(value, name):

@@ -2,8 +2,10 @@
 
 from turnwise.schemas.values import JsonObject, JsonValue
 from turnwise.transforms.formats.base import Format, record_place, register_format
+from turnwise.transforms.formats.chat.completions import join_chunks, read_messages, read_reply
 from turnwise.transforms.formats.chat.openai import chat_conversation
 from turnwise.transforms.formats.foreign import foreign_format
+from turnwise.transforms.formats.messages.base import DIALECTS, Dialect, dialects_of
 
 
 def is_message(value: JsonValue) -> bool:
@@ -23,15 +25,26 @@ def _raised(record: JsonObject, messages: list[JsonValue]) -> bool:
     return not messages and "task_id" in record and isinstance(info, dict) and bool(info.get("error"))
 
 
-register_format(
+CHAT = register_format(
     Format(
         name="openai_chat",
         help="OpenAI chat messages with tool calls; tau-bench trajectories",
         keys=("messages",),
         rank=140,
-        recognises=lambda record: is_chat(record) and not foreign_format(record),
+        recognises=lambda record: is_chat(record) and not dialects_of(record) and not foreign_format(record),
         read_log=lambda value, record, settings: [chat_conversation(value, record_place(record))],
         is_list=is_message,
         has_rubrics=False,
     )
+)
+DIALECTS[CHAT.name] = Dialect(
+    name=CHAT.name,
+    help=CHAT.help,
+    fits=lambda message: False,
+    read=read_messages,
+    reply=read_reply,
+    is_reply=lambda value: value.get("object") == "chat.completion",
+    join=join_chunks,
+    is_event=lambda value: value.get("object") == "chat.completion.chunk",
+    is_plain=True,
 )

@@ -1,0 +1,85 @@
+"""No value of any type crashes a reader: it reads the record, or says in one line why not."""
+
+import copy
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.transforms.formats.messages import test_dialects as examples
+from turnwise.schemas.record import Record
+from turnwise.transforms.formats.base import FORMATS, ReadSettings
+
+SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5)
+VALUES = st.recursive(
+    SCALARS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+)
+MESSAGES = {
+    "openai_responses": ("input", examples.RESPONSES),
+    "anthropic_messages": ("messages", examples.ANTHROPIC),
+    "bedrock_converse": ("messages", examples.BEDROCK),
+    "gemini_contents": ("contents", examples.GEMINI),
+    "vercel_messages": ("messages", [*examples.VERCEL, *examples.VERCEL_MODEL, *examples.VERCEL_4]),
+    "langchain_messages": ("messages", examples.LANGCHAIN),
+}
+REPLIES = [
+    {"object": "response", "output": examples.RESPONSES[3:5], "usage": {"input_tokens": 1}, "error": None},
+    {"type": "message", "content": examples.ANTHROPIC[1]["content"], "stop_reason": "x", "usage": {}},
+    {"output": {"message": examples.BEDROCK[1]}, "stopReason": "x", "usage": {}, "metrics": {"latencyMs": 1}},
+    {"candidates": [{"content": examples.GEMINI[1], "finishReason": "STOP"}], "usageMetadata": {}},
+    {"object": "chat.completion", "choices": [{"index": 0, "message": {"content": "x"}}], "usage": {}},
+]
+
+
+def places(value, path=()):
+    """Yields the paths of everything inside a JSON value."""
+    for key, item in value.items() if isinstance(value, dict) else enumerate(value):
+        yield (*path, key)
+        if isinstance(item, dict | list):
+            yield from places(item, (*path, key))
+
+
+@st.composite
+def changed(draw, value):
+    """Draws a JSON value in which a few places hold anything."""
+    value = copy.deepcopy(value)
+    for _ in range(draw(st.integers(1, 3))):
+        *path, last = draw(st.sampled_from(list(places(value))))
+        holder = value
+        for key in path:
+            holder = holder[key]
+        holder[last] = draw(VALUES)
+        if not value:
+            break
+    return value
+
+
+def attempt(name, value):
+    record = Record("log.json", 1, json.dumps(value).encode())
+    kind = FORMATS[name]
+    try:
+        if kind.events:
+            session, _ = kind.events.place(value)
+            found = [kind.events.join(session, [value, value])]
+        else:
+            found = kind.read_log(value, record, ReadSettings())
+    except ValueError as error:
+        assert "\n" not in str(error)
+    else:
+        assert len(found) == 1
+
+
+@pytest.mark.parametrize("name", MESSAGES)
+@given(data=st.data())
+def test_messages(name, data):
+    key, messages = MESSAGES[name]
+    attempt(name, data.draw(changed({key: messages, "tools": []})))
+
+
+@pytest.mark.parametrize("reply", REPLIES)
+@given(data=st.data())
+def test_requests_with_replies(reply, data):
+    request = {"messages": [{"role": "user", "content": "Hi"}]}
+    attempt("model_exchange", {"request": request, "response": data.draw(changed(reply))})

@@ -1,0 +1,118 @@
+"""Anthropic's Messages API: `tool_use` and `tool_result` blocks, and tools that run on its servers."""
+
+from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.transforms.formats.messages.base import Dialect, register_dialect
+from turnwise.transforms.formats.messages.blocks import is_block, read_block, usage_of
+from turnwise.transforms.formats.messages.dialogue import Dialogue
+from turnwise.transforms.formats.messages.streams import block_stream
+from turnwise.transforms.formats.messages.values import (
+    joined_texts,
+    key_set,
+    kind_of,
+    objects,
+    text_at,
+)
+
+_STEPLESS = key_set(
+    "thinking redacted_thinking compaction fallback tool_addition tool_removal mid_conv_system "
+    "container_upload"
+)
+_KEYS = key_set(
+    "role content id type model stop_reason stop_sequence usage container context_management name "
+    "timestamp stop_details"
+)
+_BLOCK_KEYS = key_set(
+    "type text id name input tool_use_id content is_error caller source cache_control citations "
+    "thinking signature data server_name title context"
+)
+
+
+def _fits(message: JsonObject) -> bool:
+    content = message.get("content")
+    return "role" in message and isinstance(content, list) and any(map(is_block, content))
+
+
+def read_messages(messages: list[JsonValue], log: Dialogue) -> None:
+    """Adds messages to a dialogue, in order.
+
+    Raises:
+        ValueError: A value has the wrong type.
+    """
+    for message in objects(messages, "messages"):
+        role, content = message.get("role"), message.get("content")
+        if role in ("system", "developer"):
+            continue
+        blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content
+        if role == "user":
+            read_user(list(objects(blocks, "content")), log, message.get("timestamp"))
+        elif role == "assistant":
+            read_agent(list(objects(blocks, "content")), log)
+        else:
+            log.unread.part(f"message of the role {str(role)[:40]}")
+        log.unread.keys(message, _KEYS, role != "user")
+
+
+def read_user(blocks: list[JsonObject], log: Dialogue, timestamp: JsonValue = None) -> None:
+    """Adds a user's message: results, and then a turn if it holds anything else.
+
+    Raises:
+        ValueError: A value has the wrong type.
+    """
+    results = [block for block in blocks if is_block(block)]
+    others = [block for block in blocks if not is_block(block)]
+    for block in results:
+        read_block(block, log)
+    texts = [text_at(block, "text") for block in others if kind_of(block) == "text"]
+    if others or not results:
+        log.user(joined_texts(texts), timestamp)
+    for block in others:
+        if kind_of(block) not in ("text", *_STEPLESS):
+            log.unread.part(kind_of(block), by_agent=False)
+
+
+def read_agent(blocks: list[JsonObject], log: Dialogue) -> None:
+    """Adds the agent's message; texts that follow each other are one, because citations divide a text.
+
+    Raises:
+        ValueError: A value has the wrong type.
+    """
+    text = ""
+    for block in blocks:
+        kind = kind_of(block)
+        if kind == "text":
+            text += text_at(block, "text")
+        elif kind in _STEPLESS:
+            continue
+        else:
+            log.agent(text)
+            text = ""
+            if is_block(block):
+                read_block(block, log)
+            else:
+                log.unread.part(kind)
+        log.unread.keys(block, _BLOCK_KEYS)
+    log.agent(text)
+
+
+def _reply(reply: JsonObject, log: Dialogue) -> None:
+    if reply.get("type") == "error":
+        log.failure = reply.get("error") or "error"
+        return
+    read_messages([{"role": "assistant", **reply}], log)
+    log.usage(usage_of(reply.get("usage")))
+    reason = reply.get("stop_reason")
+    log.finish = None if reason == "pause_turn" else reason
+
+
+ANTHROPIC = register_dialect(
+    Dialect(
+        name="anthropic_messages",
+        help="messages, requests and replies of Anthropic's Messages API",
+        fits=_fits,
+        read=read_messages,
+        reply=_reply,
+        is_reply=lambda value: value.get("type") == "message" and "stop_reason" in value,
+        join=block_stream,
+        is_event=lambda value: str(value.get("type")).startswith(("message_", "content_block_")),
+    )
+)

@@ -1,0 +1,149 @@
+"""Amazon Bedrock's Converse API: blocks of one key, `toolUse` and `toolResult`."""
+
+from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.transforms.formats.messages.base import Dialect, register_dialect
+from turnwise.transforms.formats.messages.dialogue import Dialogue
+from turnwise.transforms.formats.messages.streams import block_stream
+from turnwise.transforms.formats.messages.values import as_object, decoded, joined_texts, objects, text_at
+from turnwise.transforms.formats.spellings import length
+
+_STEPLESS = ("reasoningContent", "cachePoint", "guardContent", "toolAddition", "toolRemoval")
+_KEYS = frozenset(("role", "content"))
+_EVENTS = (
+    "messageStart",
+    "contentBlockStart",
+    "contentBlockDelta",
+    "contentBlockStop",
+    "messageStop",
+    "metadata",
+)
+_FLAT = frozenset(("contentBlockIndex", "stopReason", "metrics"))
+
+
+def _fits(message: JsonObject) -> bool:
+    content = message.get("content")
+    blocks = content if isinstance(content, list) else []
+    return any(
+        isinstance(b, dict) and "type" not in b and b.keys() & {"toolUse", "toolResult"} for b in blocks
+    )
+
+
+def _read(messages: list[JsonValue], log: Dialogue) -> None:
+    for message in objects(messages, "messages"):
+        role, content = message.get("role"), message.get("content")
+        blocks = [{"text": content}] if isinstance(content, str) else list(objects(content, "content"))
+        if role in ("system", "developer"):
+            continue
+        if role == "user":
+            _read_user(blocks, log)
+        elif role == "assistant":
+            for block in blocks:
+                _read_block(block, log, by_agent=True)
+        else:
+            log.unread.part(f"message of the role {str(role)[:40]}")
+        log.unread.keys(message, _KEYS, role != "user")
+
+
+def _read_user(blocks: list[JsonObject], log: Dialogue) -> None:
+    """Adds a user's message: results, and then a turn if it holds anything else."""
+    others = [block for block in blocks if "toolResult" not in block]
+    for block in blocks:
+        if "toolResult" in block:
+            _read_block(block, log, by_agent=False)
+    if others or not blocks:
+        log.user(joined_texts([text_at(block, "text") for block in others]))
+        for block in others:
+            if "text" not in block:
+                _read_block(block, log, by_agent=False)
+
+
+def _read_block(block: JsonObject, log: Dialogue, by_agent: bool) -> None:
+    kind = next((key for key, value in block.items() if value is not None), "an empty block")
+    inner = block.get(kind)
+    if kind == "text":
+        log.agent(text_at(block, "text"))
+    elif kind == "citationsContent" and isinstance(inner, dict):
+        log.agent(
+            "".join(text_at(part, "text") for part in objects(inner.get("content"), "citationsContent"))
+        )
+    elif kind == "toolUse" and isinstance(inner, dict):
+        log.call(inner.get("name"), inner.get("input"), inner.get("toolUseId"))
+    elif kind == "toolResult" and isinstance(inner, dict):
+        value = _result(inner.get("content"), log)
+        log.result(value, inner.get("toolUseId"), error=inner.get("status") == "error")
+    elif kind not in _STEPLESS:
+        log.unread.part(kind, by_agent)
+
+
+def _result(content: JsonValue, log: Dialogue) -> JsonValue:
+    """Returns the value of a result: its JSON, or else its texts, decoded."""
+    if not isinstance(content, list):
+        return decoded(content)
+    parts = list(objects(content, "toolResult.content"))
+    values = [part["json"] for part in parts if "json" in part]
+    texts = [text_at(part, "text") for part in parts if "text" in part]
+    for part in parts:
+        if not part.keys() & {"json", "text"}:
+            log.unread.part(next(iter(part), "an empty part"), by_agent=False)
+    if values and not texts:
+        return values[0] if len(values) == 1 else values
+    return decoded(joined_texts(texts)) if not values else [*values, *texts]
+
+
+def _reply(reply: JsonObject, log: Dialogue) -> None:
+    output = reply.get("output")
+    message = output.get("message") if isinstance(output, dict) else None
+    if message is not None:
+        _read([message], log)
+    usage, metrics = reply.get("usage"), reply.get("metrics")
+    if isinstance(usage, dict):
+        names = ("inputTokens", "cacheReadInputTokens", "cacheWriteInputTokens")
+        counts = [count for name in names if type(count := usage.get(name)) is int]
+        log.usage(
+            {
+                "input_tokens": sum(counts) if counts else None,
+                "output_tokens": usage.get("outputTokens"),
+                "cached_tokens": usage.get("cacheReadInputTokens"),
+            }
+        )
+    if isinstance(metrics, dict) and log.turns:
+        log.turn.model_ms = length(metrics.get("latencyMs"))
+    log.finish = reply.get("stopReason")
+
+
+def _join(events: list[JsonObject]) -> JsonObject:
+    """Returns the reply that events make, each under its name or as its payload alone."""
+    reply: JsonObject = {"stopReason": None}
+    steps: list[JsonObject] = []
+    for event in events:
+        inner = next((event[name] for name in _EVENTS if isinstance(event.get(name), dict)), event)
+        place, start, delta = (inner.get(key) for key in ("contentBlockIndex", "start", "delta"))
+        if isinstance(start, dict):
+            steps.append({"type": "content_block_start", "index": place, "content_block": dict(start)})
+        elif isinstance(delta, dict):
+            spelt = as_object(delta.get("toolUse"))
+            piece = {"text": delta.get("text"), "partial_json": spelt.get("input")}
+            steps.append({"type": "content_block_delta", "index": place, "delta": piece})
+        reply |= {key: inner[key] for key in ("stopReason", "usage", "metrics") if key in inner}
+    content = [_block(block) for block in block_stream(steps)["content"]]
+    return {**reply, "output": {"message": {"role": "assistant", "content": content}}}
+
+
+def _block(block: JsonObject) -> JsonObject:
+    if isinstance(block.get("toolUse"), dict):
+        return {"toolUse": {**block["toolUse"], "input": block.get("input", {})}}
+    return {"text": block.get("text")} if "text" in block else {"reasoningContent": {}}
+
+
+BEDROCK = register_dialect(
+    Dialect(
+        name="bedrock_converse",
+        help="messages, requests and replies of Amazon Bedrock's Converse API",
+        fits=_fits,
+        read=_read,
+        reply=_reply,
+        is_reply=lambda value: "stopReason" in value and isinstance(value.get("output"), dict),
+        join=_join,
+        is_event=lambda value: bool(value.keys() & {*_FLAT, *_EVENTS[:-1]}) and "output" not in value,
+    )
+)

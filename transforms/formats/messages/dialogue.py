@@ -1,0 +1,170 @@
+"""Builds turns from the messages of a conversation, in order: the core of all readers of messages."""
+
+import re
+from typing import Any
+
+from turnwise.schemas.arguments import decoded_arguments
+from turnwise.schemas.conversation import ToolCall, ToolResponse, Turn, Usage
+from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.transforms.formats.endings import (
+    UNKNOWN,
+    End,
+    agreed_end,
+    error_end,
+    finished_end,
+    record_end,
+    users_end,
+)
+from turnwise.transforms.formats.spellings import as_text, error_mark
+from turnwise.transforms.formats.unread import NO_ANSWER, Unread, check_calls, gaps
+from turnwise.transforms.matching.responses import pair_responses
+
+OPEN_CALL = "CallWithoutResult"
+HANDOFF = "transfer_to_"
+_TARGET = re.compile(r"""\{\s*['"]assistant['"]\s*:\s*['"](.*)['"]\s*\}""", re.DOTALL)
+
+
+class Dialogue:
+    """The turns of a conversation; a reader adds what each message says.
+
+    Attributes:
+        turns: The turns so far.
+        general: What is not read, and belongs to no turn.
+        steps: What was said and done, in order, to compare two dialogues.
+        finish: The model's last finish reason; None: not stated.
+        failure: The error that ended the conversation; None: none is stated.
+    """
+
+    def __init__(self) -> None:
+        self.turns: list[Turn] = []
+        self.general = Unread()
+        self.steps: list[tuple[Any, ...]] = []
+        self.finish: JsonValue = None
+        self.failure: JsonValue = None
+        self._unread: list[Unread] = []
+
+    @property
+    def turn(self) -> Turn:
+        """The turn that is open; opened without a user's message if there is none."""
+        return self.turns[-1] if self.turns else self._open(None, None)
+
+    @property
+    def unread(self) -> Unread:
+        """What is not read of the turn that is open."""
+        return self._unread[-1] if self._unread else self.general
+
+    def _open(self, text: str | None, timestamp: JsonValue) -> Turn:
+        self.turns.append(Turn(turn_index=len(self.turns), user=text, timestamp=timestamp))
+        self._unread.append(Unread())
+        return self.turns[-1]
+
+    def user(self, text: str, timestamp: JsonValue = None) -> None:
+        """Opens a turn with what the user wrote."""
+        self._open(text, timestamp)
+        self._step("user", text.strip())
+
+    def agent(self, text: str) -> None:
+        """Adds a text of the agent; an empty one says nothing."""
+        if text:
+            self.turn.agent_messages = [*self.turn.agent_messages, text]
+            self._step("agent", text.strip())
+
+    def call(self, name: JsonValue, args: JsonValue, call_id: JsonValue = None, resource: str = "") -> None:
+        """Adds a call; arguments may be an object or its JSON text."""
+        made = ToolCall(as_text(name), decoded_arguments(args), as_text(call_id), resource or None)
+        self.turn.tool_calls = [*self.turn.tool_calls, made]
+        self._step("call", made.name, made.id, made.args)
+
+    def result(
+        self, response: JsonValue, call_id: JsonValue = None, name: JsonValue = None, error: JsonValue = None
+    ) -> None:
+        """Adds the result of a call; of a hand-off also who takes over."""
+        mark = error_mark(error) or None
+        made = ToolResponse(name=as_text(name), id=as_text(call_id), response=response, error=mark)
+        self.turn.tool_responses = [*self.turn.tool_responses, made]
+        self._step("result", made.id, made.name)
+
+    def transfer(self, agent: str) -> None:
+        """Adds an agent that took over."""
+        self.turn.transfers = [*self.turn.transfers, agent]
+
+    def usage(self, fields: JsonObject) -> None:
+        """Adds tokens to the turn that is open; what is no count is left out."""
+        known = {name: count for name, count in fields.items() if type(count) is int}
+        if known:
+            self.turn.usage = added(self.turn.usage, Usage(**known))
+
+    def _step(self, *what: Any) -> None:
+        self.steps.append(what)
+        self.finish = None
+
+    @property
+    def last(self) -> str | None:
+        """The kind of the last step: user, agent, call or result."""
+        return self.steps[-1][0] if self.steps else None
+
+    def end(self, record: JsonObject) -> End:
+        """Returns how the conversation ended: as the record states it, or by the last message."""
+        own = record_end(record)
+        if self.failure:
+            own = agreed_end(own, error_end(self.failure))
+        if own != UNKNOWN or not self.steps:
+            return own
+        if self.last == "user":
+            return users_end(self.steps[-1][1])
+        end = finished_end(self.finish, self.last != "agent")
+        return UNKNOWN if end.ended == "normally" and self.last != "agent" else end
+
+    def close(self, end: End) -> list[Turn]:
+        """Returns the turns with their findings; to be called once."""
+        for turn, unread in zip(self.turns, self._unread, strict=True):
+            said = turn.agent_messages
+            turn.agent, turn.agent_messages = (said[-1] if said else ""), (said if len(said) > 1 else [])
+            _name(turn)
+            unread.add_to(turn)
+        check_calls(self.turns)
+        if self.turns and not any(step[0] in ("agent", "call") for step in self.steps):
+            said_none = "no message is the agent's: its answers are not in the log"
+            gaps(NO_ANSWER, [said_none]).add_to(self.turns[0])
+        if end == UNKNOWN and self.last == "call":
+            name = (self.steps[-1][1] or "")[:60]
+            gaps(OPEN_CALL, [f"the log stops at the call {name!r}, without its result"], words=False).add_to(
+                self.turns[-1]
+            )
+        self.general.add_to_all(self.turns)
+        return self.turns
+
+
+def added(one: Usage | None, other: Usage | None) -> Usage | None:
+    """Returns the sum of two reports of tokens; what neither reports stays unknown."""
+    if one is None or other is None:
+        return one or other
+    names = Usage.__struct_fields__
+    pairs = {name: (getattr(one, name), getattr(other, name)) for name in names}
+    return Usage(**{name: _sum(*pair) for name, pair in pairs.items()})
+
+
+def _sum(one: int | None, other: int | None) -> int | None:
+    return one if other is None else other if one is None else one + other
+
+
+def _name(turn: Turn) -> None:
+    """Gives results the names of their calls, and adds the hand-offs that results state."""
+    for call, response in zip(
+        turn.tool_calls, pair_responses(turn.tool_calls, turn.tool_responses), strict=True
+    ):
+        if response is not None and response.name is None:
+            response.name = call.name
+        if response is not None and (call.name or "").startswith(HANDOFF):
+            target = _target(response.response)
+            if target and target not in turn.transfers:
+                turn.transfers = [*turn.transfers, target]
+
+
+def _target(response: JsonValue) -> str | None:
+    """Returns the agent that the result of a hand-off names; older ones are a Python text."""
+    if isinstance(response, dict):
+        name = response.get("assistant")
+        return name if isinstance(name, str) else None
+    found = _TARGET.fullmatch(response.strip()) if isinstance(response, str) else None
+    return found[1] if found else None

@@ -1,0 +1,171 @@
+"""Requests to models with their replies, as a proxy logs them; those of a conversation are joined."""
+
+from collections.abc import Sequence
+from hashlib import blake2b
+from itertools import islice
+from typing import NamedTuple
+
+from turnwise.schemas.conversation import Conversation
+from turnwise.schemas.jsonio import dump_json, json_structure
+from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.transforms.formats.base import EventReader, Format, register_format
+from turnwise.transforms.formats.messages.base import (
+    DIALECTS,
+    KEPT_BY,
+    Dialect,
+    conversation,
+    dialects_of,
+    messages_in,
+    read_half,
+)
+from turnwise.transforms.formats.messages.dialogue import Dialogue, added
+from turnwise.transforms.formats.messages.streams import events_of
+from turnwise.transforms.formats.messages.values import key_set
+from turnwise.transforms.formats.spellings import as_text
+
+_TRIED = 50
+_NAMES = ("conversation_id", "session_id", "thread_id", "conversationId", "sessionId", "threadId", "chat_id")
+_KEYS = key_set(
+    "request response uri url method path headers request_headers id response_headers app_version tags "
+    "error metadata custom_id params source"
+) | frozenset((*_NAMES,))
+
+
+class _Exchange(NamedTuple):
+    dialect: Dialect
+    log: Dialogue
+    request: JsonObject
+
+
+def _body(half: JsonValue) -> JsonValue:
+    """Returns the body of a half: inside `body`, or of its JSON text."""
+    inner = half.get("body") if isinstance(half, dict) else None
+    value = half if inner is None else inner
+    found = json_structure(value) if isinstance(value, str) else None
+    return value if found is None else found
+
+
+def _dialects(request: JsonObject, reply: JsonValue, events: list[JsonObject]) -> set[str]:
+    """Returns the dialects whose keys either half has."""
+    found = set(dialects_of(request))
+    first = list(islice(events, _TRIED))
+    for dialect in DIALECTS.values():
+        if dialect.is_reply(reply) if isinstance(reply, dict) else any(map(dialect.is_event, first)):
+            found.add(dialect.name)
+    return found
+
+
+def _halves(value: JsonObject) -> tuple[JsonObject, JsonValue, list[JsonObject]]:
+    request, reply = _body(value.get("request")), _body(value.get("response"))
+    return request if isinstance(request, dict) else {}, reply, events_of(reply)
+
+
+def _is_exchange(value: JsonObject) -> bool:
+    if not value.keys() >= {"request", "response"}:
+        return False
+    request, reply, events = _halves(value)
+    return bool(messages_in(request)[0]) and len(_dialects(request, reply, events)) < 2
+
+
+def _read(value: JsonObject, log: Dialogue | None = None) -> _Exchange:
+    """Reads a request with its reply.
+
+    Args:
+        value: The record.
+        log: The dialogue to which its messages are added; None: a new one.
+
+    Raises:
+        ValueError: A value has the wrong type.
+    """
+    request, reply, events = _halves(value)
+    plain = next(each.name for each in DIALECTS.values() if each.is_plain)
+    dialect = DIALECTS[next(iter(_dialects(request, reply, events)), plain)]
+    is_first = log is None or not log.steps
+    log = Dialogue() if log is None else log
+    read_half(dialect, request, log, is_first)
+    if events and not isinstance(reply, dict) and dialect.join:
+        reply = dialect.join(events)
+    if isinstance(reply, dict) and reply.get("error") and not dialect.is_reply(reply):
+        log.failure = reply["error"]
+    elif isinstance(reply, dict) and dialect.reply:
+        dialect.reply(reply, log)
+    elif reply:
+        log.unread.add("UnreadPart", "the reply is in a form that is not read", calls=True, words=True)
+    else:
+        log.unread.add("NoAnswer", "the reply is not in the log", calls=True, words=True)
+    beside = {key: item for key, item in value.items() if key not in ("request", "response")}
+    log.general.keys({key: item for key, item in beside.items() if key not in request}, _KEYS)
+    return _Exchange(dialect, log, {**request, **beside})
+
+
+def _stated(value: JsonObject) -> str | None:
+    """Returns the conversation that a record names, itself or in the request's metadata."""
+    request = _halves(value)[0]
+    holders = (value, value.get("metadata"), request.get("metadata"), request)
+    names = [as_text(h.get(key)) for h in holders if isinstance(h, dict) for key in _NAMES]
+    kept = request.get("conversation")
+    names.append(as_text(kept.get("id") if isinstance(kept, dict) else kept))
+    return next(filter(None, names), None)
+
+
+def _place(value: JsonObject) -> tuple[str, int]:
+    """Returns the conversation of a record: as it is named, or by how it opens.
+
+    The opening goes up to the agent's first step. Every request repeats the messages before it, so all of
+    a conversation open alike.
+
+    Raises:
+        ValueError: It cannot be read.
+    """
+    stated = _stated(value)
+    if stated:
+        return stated, -1
+    exchange = _read(value)
+    steps = exchange.log.steps
+    first = next((i for i, step in enumerate(steps) if step[0] in ("agent", "call")), len(steps))
+    opening = dump_json([list(step) for step in steps[: first + 1]])
+    return f"{exchange.dialect.name}-{blake2b(opening, digest_size=8).hexdigest()}", -1
+
+
+def _join(session_id: str, values: Sequence[JsonObject]) -> Conversation:
+    """Returns the conversation of records: the longest list of messages; the others are its beginnings.
+
+    Where the server keeps the history, each request has only the new messages, and all are put together.
+
+    Raises:
+        ValueError: They cannot be read.
+    """
+    requests = [_halves(value)[0] for value in values]
+    if any(request.get(key) is not None for request in requests for key in KEPT_BY):
+        whole = Dialogue()
+        parts = [_read(value, whole) for value in values]
+        return conversation(parts[-1].dialect, whole, {**parts[-1].request, "id": session_id}, session_id)
+    exchanges = sorted(map(_read, values), key=lambda each: len(each.log.steps))
+    *others, (dialect, log, request) = exchanges
+    for other in others:
+        if other.log.steps != log.steps[: len(other.log.steps)] or other.dialect is not dialect:
+            said = "a request is not among the messages of the longest one; its reply is not read"
+            log.general.add("OtherBranch", said, calls=True)
+        elif other.log.turns:
+            _add_measures(log, other.log)
+    return conversation(dialect, log, {**request, "id": session_id}, session_id)
+
+
+def _add_measures(log: Dialogue, other: Dialogue) -> None:
+    """Adds the tokens and the time of an earlier reply to its turn."""
+    turn, its = log.turns[len(other.turns) - 1], other.turns[-1]
+    turn.usage = added(turn.usage, its.usage)
+    if its.model_ms is not None:
+        turn.model_ms = (turn.model_ms or 0.0) + its.model_ms
+
+
+register_format(
+    Format(
+        name="model_exchange",
+        help="requests to a model with their replies; those of one conversation are joined",
+        rank=120,
+        recognises=_is_exchange,
+        events=EventReader(place=_place, join=_join),
+        has_rubrics=False,
+    )
+)

@@ -1,0 +1,142 @@
+"""Gemini's `contents`, as the REST interface and as the Python library spell them."""
+
+from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.transforms.formats.messages.base import Dialect, register_dialect
+from turnwise.transforms.formats.messages.dialogue import Dialogue
+from turnwise.transforms.formats.messages.values import as_object, joined_texts, objects, text_at
+from turnwise.transforms.formats.unread import snake
+
+_CALLS = ("function_call", "executable_code", "tool_call")
+_RESULTS = ("function_response", "code_execution_result", "tool_response")
+_MEDIA = ("inline_data", "file_data")
+_ABOUT = frozenset(("thought", "thought_signature", "video_metadata", "part_metadata", "media_resolution"))
+_PARTS = frozenset(("text", *_CALLS, *_RESULTS, *_MEDIA))
+_RUN = "code_execution"
+_KEYS = frozenset(("role", "parts"))
+
+
+def _plain(part: JsonObject) -> JsonObject:
+    """Returns an object with its keys in snake_case, without null values."""
+    return {snake(key): value for key, value in part.items() if value is not None}
+
+
+def _fits(message: JsonObject) -> bool:
+    parts = message.get("parts")
+    given = [part for part in parts if isinstance(part, dict)] if isinstance(parts, list) else []
+    return any(part.get("type") is None and not _PARTS.isdisjoint(map(snake, part)) for part in given)
+
+
+def read_contents(contents: list[JsonValue], log: Dialogue) -> None:
+    """Adds contents to a dialogue, in order.
+
+    Raises:
+        ValueError: A value has the wrong type.
+    """
+    for content in objects(contents, "contents"):
+        parts = [_plain(part) for part in objects(content.get("parts"), "parts")]
+        role = content.get("role")
+        results = [part for part in parts if not part.keys().isdisjoint(_RESULTS)]
+        if role in ("user", None) and (len(results) < len(parts) or not parts):
+            others = [part for part in parts if part not in results]
+            _read(results, log, by_agent=False)
+            log.user(joined_texts([text_at(part, "text") for part in others if not part.get("thought")]))
+            _read([part for part in others if "text" not in part], log, by_agent=False)
+        elif role in ("user", "model", "function", "tool", None):
+            _read(parts, log, by_agent=role == "model")
+        elif role != "system":
+            log.unread.part(f"message of the role {str(role)[:40]}")
+        log.unread.keys(content, _KEYS, role != "user")
+
+
+def _read(parts: list[JsonObject], log: Dialogue, by_agent: bool) -> None:
+    said: list[str] = []
+    for part in parts:
+        if "text" in part:
+            said += [] if part.get("thought") else [text_at(part, "text")]
+            continue
+        log.agent(joined_texts(said))
+        said = []
+        kind = next((name for name in part if name not in _ABOUT), None)
+        if kind in _CALLS and isinstance(part[kind], dict):
+            _call(kind, _plain(part[kind]), log)
+        elif kind in _RESULTS and isinstance(part[kind], dict):
+            _result(kind, _plain(part[kind]), log)
+        elif kind is not None:
+            log.unread.part(kind, by_agent)
+    log.agent(joined_texts(said))
+
+
+def _call(kind: str, call: JsonObject, log: Dialogue) -> None:
+    if kind == "executable_code":
+        log.call(_RUN, {key: call[key] for key in ("language", "code") if key in call}, call.get("id"))
+    else:
+        log.call(call.get("name") or call.get("tool_type"), call.get("args", {}), call.get("id"))
+
+
+def _result(kind: str, result: JsonObject, log: Dialogue) -> None:
+    if kind == "code_execution_result":
+        failed = str(result.get("outcome", "OUTCOME_OK")).removeprefix("Outcome.") not in ("OUTCOME_OK", "1")
+        log.result(result.get("output"), result.get("id"), _RUN, failed)
+        return
+    response = result.get("response")
+    error = response.get("error") if isinstance(response, dict) else None
+    log.result(response, result.get("id"), result.get("name") or result.get("tool_type"), error)
+
+
+def _reply(reply: JsonObject, log: Dialogue) -> None:
+    found = _plain(reply)
+    candidates = list(objects(found.get("candidates"), "candidates"))
+    if candidates:
+        first = _plain(candidates[0])
+        if isinstance(first.get("content"), dict):
+            read_contents([{"role": "model", **_plain(first["content"])}], log)
+        log.finish = first.get("finish_reason")
+    blocked = _plain(as_object(found.get("prompt_feedback"))).get("block_reason")
+    if blocked:
+        log.failure = f"the prompt was blocked: {blocked}"
+    usage = _plain(as_object(found.get("usage_metadata")))
+    outputs = (usage.get("candidates_token_count"), usage.get("thoughts_token_count"))
+    counts = [count for count in outputs if type(count) is int]
+    log.usage(
+        {
+            "input_tokens": usage.get("prompt_token_count"),
+            "output_tokens": sum(counts) if counts else None,
+            "cached_tokens": usage.get("cached_content_token_count"),
+            "reasoning_tokens": usage.get("thoughts_token_count"),
+        }
+    )
+
+
+def _join(events: list[JsonObject]) -> JsonObject:
+    """Returns the reply that chunks make: their parts in order, pieces of one text joined."""
+    reply: JsonObject = {}
+    parts: list[JsonObject] = []
+    finish: JsonValue = None
+    for event in map(_plain, events):
+        for candidate in list(objects(event.get("candidates"), "candidates"))[:1]:
+            one = _plain(candidate)
+            finish = one.get("finish_reason") or finish
+            content = as_object(one.get("content"))
+            for part in map(_plain, objects(content.get("parts"), "parts")):
+                last = parts[-1] if parts else {}
+                if "text" in part and "text" in last and part.get("thought") == last.get("thought"):
+                    last["text"] = text_at(last, "text") + text_at(part, "text")
+                else:
+                    parts.append(part)
+        reply |= {key: event[key] for key in ("usage_metadata", "prompt_feedback") if key in event}
+    return {**reply, "candidates": [{"content": {"parts": parts}, "finish_reason": finish}]}
+
+
+GEMINI = register_dialect(
+    Dialect(
+        name="gemini_contents",
+        help="contents, requests and replies of the Gemini API",
+        fits=_fits,
+        read=read_contents,
+        reply=_reply,
+        is_reply=lambda value: isinstance(value.get("candidates"), list),
+        join=_join,
+        is_event=lambda value: isinstance(value.get("candidates"), list),
+        holder="contents",
+    )
+)

@@ -1,0 +1,129 @@
+"""Messages of Vercel's AI SDK: UI messages (versions 4 and later) and model messages."""
+
+from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.transforms.formats.messages.base import Dialect, register_dialect
+from turnwise.transforms.formats.messages.dialogue import Dialogue
+from turnwise.transforms.formats.messages.values import (
+    decoded,
+    joined_texts,
+    key_set,
+    listed,
+    objects,
+    text_at,
+)
+
+_STEPLESS = ("reasoning", "redacted-reasoning", "step-start", "source", "source-url", "source-document")
+_OWN = ("tool-call", "tool-result", "tool-error", "tool-invocation", "dynamic-tool", "tool-approval-request")
+_APPROVALS = ("tool-approval-request", "tool-approval-response")
+_DONE = ("output-available", "result", "output-error", "output-denied")
+_KEYS = key_set(
+    "id role parts content toolInvocations createdAt metadata annotations data providerOptions "
+    "providerMetadata experimental_attachments reasoning revisionId"
+)
+
+
+def _parts(message: JsonObject) -> list[JsonValue]:
+    parts = message.get("parts") or message.get("content")
+    return parts if isinstance(parts, list) else []
+
+
+def _fits(message: JsonObject) -> bool:
+    if "role" not in message:
+        return False
+    typed = [p for p in _parts(message) if isinstance(p, dict) and isinstance(p.get("type"), str)]
+    own = any(p["type"] in _OWN or (p["type"].startswith("tool-") and "toolCallId" in p) for p in typed)
+    ui = isinstance(message.get("parts"), list) and any("text" in p or "-" in p["type"] for p in typed)
+    return own or isinstance(message.get("toolInvocations"), list) or ui
+
+
+def read_messages(messages: list[JsonValue], log: Dialogue) -> None:
+    """Adds messages to a dialogue, in order.
+
+    Raises:
+        ValueError: A value has the wrong type.
+    """
+    for message in objects(messages, "messages"):
+        role = message.get("role")
+        if role in ("system", "developer"):
+            continue
+        parts = _given(message)
+        if role == "user":
+            texts = [text_at(part, "text") for part in parts if part.get("type") == "text"]
+            log.user(joined_texts(texts), message.get("createdAt"))
+            parts = [part for part in parts if part.get("type") != "text"]
+        elif role not in ("assistant", "tool"):
+            log.unread.part(f"message of the role {str(role)[:40]}")
+        for part in parts:
+            _read(part, log, role != "user")
+        log.unread.keys(message, _KEYS, role != "user")
+
+
+def _given(message: JsonObject) -> list[JsonObject]:
+    """Returns the parts of a message; version 4 holds its text and calls beside each other."""
+    if message.get("parts"):
+        return list(objects(message["parts"], "parts"))
+    content = message.get("content")
+    said = (
+        [{"type": "text", "text": content}] if isinstance(content, str) else list(objects(content, "content"))
+    )
+    called = listed(message.get("toolInvocations"), "toolInvocations")
+    return [*({"type": "tool-invocation", "toolInvocation": call} for call in called), *said]
+
+
+def _read(part: JsonObject, log: Dialogue, by_agent: bool) -> None:
+    kind = str(part.get("type"))
+    if kind == "text":
+        log.agent(text_at(part, "text"))
+    elif kind == "tool-call":
+        log.call(part.get("toolName"), _first(part, "input", "args"), part.get("toolCallId"))
+    elif kind in ("tool-result", "tool-error"):
+        _result(part, log)
+    elif kind == "tool-invocation" and isinstance(part.get("toolInvocation"), dict):
+        _both(part["toolInvocation"], log)
+    elif kind == "dynamic-tool" or (kind.startswith("tool-") and "toolCallId" in part):
+        _both({"toolName": kind.removeprefix("tool-"), **part}, log)
+    elif kind.startswith("data-"):
+        log.turn.payloads = [*log.turn.payloads, {key: part[key] for key in ("type", "data") if key in part}]
+    elif kind not in _STEPLESS and kind not in _APPROVALS:
+        log.unread.part(kind, by_agent)
+
+
+def _first(part: JsonObject, *names: str) -> JsonValue:
+    return next((part[name] for name in names if part.get(name) is not None), None)
+
+
+def _both(part: JsonObject, log: Dialogue) -> None:
+    """Adds a call, and its result if the part's state says that there is one."""
+    args = _first(part, "input", "args", "rawInput")
+    log.call(part.get("toolName"), args, part.get("toolCallId"))
+    state = part.get("state")
+    if state in _DONE or "errorText" in part:
+        error = part.get("errorText") or (state in ("output-error", "output-denied") and state) or None
+        log.result(
+            decoded(_first(part, "output", "result")), part.get("toolCallId"), part.get("toolName"), error
+        )
+
+
+def _result(part: JsonObject, log: Dialogue) -> None:
+    """Adds a result: a value with its type, or as older versions hold it."""
+    output = part.get("output")
+    value, error = _first(part, "output", "result"), part.get("error") or part.get("isError") or None
+    if (
+        isinstance(output, dict)
+        and isinstance(output.get("type"), str)
+        and output.keys() & {"value", "reason"}
+    ):
+        kind, value = output["type"], output.get("value")
+        if kind.startswith("error") or kind == "execution-denied":
+            error = value if isinstance(value, str) else output.get("reason") or True
+    log.result(decoded(value), part.get("toolCallId"), part.get("toolName"), error)
+
+
+VERCEL = register_dialect(
+    Dialect(
+        name="vercel_messages",
+        help="UI messages and model messages of Vercel's AI SDK",
+        fits=_fits,
+        read=read_messages,
+    )
+)
