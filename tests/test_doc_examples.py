@@ -105,7 +105,7 @@ def test_every_command_line_is_accepted(command: Block, place: Path) -> None:
         elif name == "gate":
             assert gate_parser().parse_args(rest).output
         else:
-            assert name in ("tools", "inspect", "--version")
+            assert name in ("tools", "inspect", "convert", "--version")
 
 
 def fill_store(address: str) -> None:
@@ -264,17 +264,19 @@ def test_labels_print_what_the_page_shows(place: Path, capsys: pytest.CaptureFix
     check_shown(shown, capsys.readouterr().out)
 
 
-def test_an_inspection_prints_what_the_page_shows(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    shown = next(block for block in blocks("text") if block.page == "docs/tools.md")
+def test_tools_print_what_the_page_shows(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    inspected, converted = (block for block in blocks("text") if block.page == "docs/tools.md")
     with working_in(place):
         assert main(["inspect", "conversations.jsonl"]) == 0
-    check_shown(shown, capsys.readouterr().out)
+        check_shown(inspected, capsys.readouterr().out)
+        assert main(["convert", "conversations.jsonl", "messages.jsonl", "--to", "openai_chat"]) == 0
+        check_shown(converted, capsys.readouterr().out, 2)
 
 
-def check_shown(block: Block, out: str) -> None:
+def check_shown(block: Block, out: str, most: int = 6) -> None:
     """Compares rows but for their spaces, because columns are as wide as their widest row."""
     printed = [" ".join(line.split()) for line in out.splitlines()]
     rows = [
         " ".join(line.split()) for line in block.text.splitlines() if not line.startswith(("...", "files:"))
     ]
-    assert len(rows) > 5 and [row for row in rows if row not in printed] == []
+    assert len(rows) >= most and [row for row in rows if row not in printed] == []

@@ -9,6 +9,7 @@ import pytest
 
 from turnwise.pipeline.io.sinks.base import SINKS
 from turnwise.schemas.config import DEFAULT_CRITERIA
+from turnwise.transforms.conversion.base import TARGETS
 from turnwise.transforms.criteria import CRITERIA
 from turnwise.transforms.formats.base import FORMATS
 from turnwise.transforms.judging.judges.base import JUDGES
@@ -29,7 +30,10 @@ ALLOWED = {
     "safety_ratings": {"transforms/formats/adk/content.py", "transforms/formats/discovery_engine/format.py"},
     "turn_latency": {"schemas/config.py", "transforms/ces/", "pipeline/store/result_parts.py"},
     # Where the conversations of a format say that they come from.
-    "openai_chat": {"transforms/formats/chat/openai.py"},
+    "openai_chat": {"transforms/formats/chat/openai.py", "transforms/conversion/targets/openai.py"},
+    # The format of a target.
+    "adk_eval_set": {"transforms/conversion/targets/adk.py"},
+    "ces_evaluation": {"transforms/conversion/targets/ces.py"},
     "discovery_engine": {"transforms/formats/discovery_engine/conversations.py"},
     # Files and keys of that name, and the default of --output_format.
     "avro": {"schemas/avro_schema.py"},
@@ -63,6 +67,12 @@ def test_no_other_file_names_it(name: str, folder: str) -> None:
     allowed = tuple(ALLOWED.get(name, ()))
     others = {path for path in PLACES.get(name, ()) if not (allowed and path.startswith(allowed))}
     assert len(others) <= 1 and all(path.startswith(folder) for path in others)
+
+
+def test_a_target_is_named_in_its_own_file_and_by_its_format() -> None:
+    for name in set(TARGETS) - ORDINARY_WORDS:
+        own = {path for path in PLACES[name] if path.startswith("transforms/conversion/")}
+        assert len(own) == 1 and own.pop().startswith("transforms/conversion/targets/")
 
 
 def test_the_exceptions_are_needed() -> None:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         ScoreRow,
     )
     from turnwise.schemas.score import Score
+    from turnwise.transforms.conversion.base import Codec, Target, register_target
     from turnwise.transforms.criteria.base import JudgedCriterion, MeasuredCriterion
     from turnwise.transforms.formats.base import EventReader, Format, register_format
     from turnwise.transforms.judging.ask import Ask, JudgeModelOptions, JudgeSample, Question
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Ask",
     "Backend",
+    "Codec",
     "ConfigError",
     "Conversation",
     "ConversationRow",
@@ -73,6 +75,7 @@ __all__ = [
     "Section",
     "SinkKind",
     "Table",
+    "Target",
     "Turn",
     "TurnPair",
     "ask_all",
@@ -84,6 +87,7 @@ __all__ = [
     "register_format",
     "register_judge",
     "register_sink",
+    "register_target",
 ]
 
 _MODULES = {
@@ -106,6 +110,7 @@ _MODULES = {
         "ScoreRow",
     ),
     "schemas.score": ("Score",),
+    "transforms.conversion.base": ("Codec", "Target", "register_target"),
     "transforms.criteria.base": ("JudgedCriterion", "MeasuredCriterion"),
     "transforms.formats.base": ("EventReader", "Format", "register_format"),
     "transforms.judging.ask": ("Ask", "JudgeModelOptions", "JudgeSample", "Question"),

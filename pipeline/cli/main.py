@@ -27,6 +27,7 @@ commands:
   gate       decide by rules whether a finished run passes (turnwise gate --help)
   calibrate  hold criteria against human labels (turnwise calibrate --help)
   inspect    say what files hold, and what could be scored (turnwise inspect --help)
+  convert    write logs or eval cases in another format (turnwise convert --help)
   tools      list the tools of logs and their effects (turnwise tools --help)
   serve      serve a store of evaluations and results over MCP and REST (turnwise serve --help)
 
@@ -143,6 +144,12 @@ def _inspect(argv: Sequence[str]) -> int:
     return inspect_files(argv)
 
 
+def _convert(argv: Sequence[str]) -> int:
+    from turnwise.pipeline.cli.convert import convert
+
+    return convert(argv)
+
+
 def _compare(argv: Sequence[str]) -> int:
     from turnwise.pipeline.cli.compare import compare_runs
 
@@ -188,6 +195,7 @@ _COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {
     "gate": _gate,
     "calibrate": _calibrate,
     "inspect": _inspect,
+    "convert": _convert,
     "tools": _tools,
     "serve": _serve,
 }

@@ -141,7 +141,8 @@ class Unread:
     def add_to(self, turn: Turn) -> Turn:
         """Returns the turn, with what was found."""
         if self._found:
-            turn.findings = [*turn.findings, *(Problem.of(kind, said) for kind, said in self._found.items())]
+            made = (Problem.of(kind, said) for kind, said in self._found.items())
+            turn.findings = [*turn.findings, *(problem for problem in made if problem not in turn.findings)]
             turn.unknown_calls = turn.unknown_calls or self._calls
             turn.unknown_words = turn.unknown_words or self._words
         return turn

@@ -2,7 +2,19 @@
 
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import Conversation, ExpectedTurn, ToolCall, Turn
+from turnwise.transforms.matching.cases import inline_case
 from turnwise.transforms.matching.sample import stated_case
+
+
+def contained_case(conversation: Conversation) -> EvalCase | None:
+    """Returns the case that a conversation's record contains, with what the user said; None: none."""
+    case = inline_case(conversation)
+    if case is None:
+        return None
+    for expected, turn in zip(case.turns, conversation.turns, strict=False):
+        expected.user = turn.user if expected.user is None else expected.user
+    case.language, case.tags, case.tools = conversation.language, conversation.tags, conversation.tools
+    return case
 
 
 def recorded_case(conversation: Conversation) -> EvalCase:

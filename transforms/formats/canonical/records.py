@@ -31,6 +31,7 @@ from turnwise.transforms.formats.spellings import (
 from turnwise.transforms.formats.tool_declarations import context_tools, declared_tools, is_foreign
 from turnwise.transforms.formats.unread import Unread, add_leap, check_calls, snake
 from turnwise.transforms.matching.cases import inline_case
+from turnwise.transforms.matching.recorded import contained_case
 
 # What is nested more deeply than this could be read and then not be written; the general parser refuses it.
 _DEEPEST = 200
@@ -73,7 +74,9 @@ def read_conversation(data: bytes) -> Conversation:
     _number(conversation.turns)
     check_calls(conversation.turns)
     if APP_DETAILS in conversation.meta:
-        conversation.tools += context_tools(conversation.meta[APP_DETAILS])
+        named = {tool.name for tool in conversation.tools}
+        others = context_tools(conversation.meta[APP_DETAILS])
+        conversation.tools += [tool for tool in others if tool.name not in named]
     return conversation
 
 
@@ -119,12 +122,9 @@ def read_case(data: bytes) -> EvalCase:
     if isinstance(value, dict) and "conversation_id" not in value and "eval_id" in value:
         return strict_case(_with_canonical_tools(value))
     conversation = read_conversation(data)
-    case = inline_case(conversation)
+    case = contained_case(conversation)
     if case is None:
         raise ValueError(f"conversation {conversation.conversation_id} expects nothing: no eval case")
-    for expected, turn in zip(case.turns, conversation.turns, strict=False):
-        expected.user = turn.user if expected.user is None else expected.user
-    case.language, case.tags, case.tools = conversation.language, conversation.tags, conversation.tools
     return case
 
 

@@ -33,7 +33,8 @@ def strict_case(value: JsonObject) -> EvalCase:
     expectations = [*case.expectations, *(e for turn in case.turns for e in turn.expectations)]
     for expectation in expectations:
         holder = _HOLDERS.get(expectation.kind)
-        if holder is not None and getattr(expectation, holder) is None:
+        is_stated = holder is None or expectation.wire is not None or getattr(expectation, holder) is not None
+        if not is_stated:
             raise ValueError(f"{_WHAT}: an expectation of the kind {expectation.kind} needs {holder}")
     for call in _calls(case, expectations):
         check_directives(call.args or {})

@@ -1,0 +1,1 @@
+"""Conversations and eval cases written in other formats, with what those cannot hold."""

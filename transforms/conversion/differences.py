@@ -1,0 +1,76 @@
+"""Names the fields in which two canonical objects differ."""
+
+from collections import Counter
+from typing import Any
+
+import msgspec
+
+BLANK = (None, "")
+
+
+class Differences:
+    """Fields that differ, each with its number.
+
+    Attributes:
+        not_held: Fields that the second object lacks, or has otherwise.
+        added: Fields that only the second object has.
+    """
+
+    def __init__(self) -> None:
+        self.not_held: Counter[str] = Counter()
+        self.added: Counter[str] = Counter()
+
+    def compare(self, before: msgspec.Struct, after: msgspec.Struct, path: str = "") -> "Differences":
+        """Adds the fields in which two objects of one class differ, and returns itself."""
+        for field in msgspec.structs.fields(type(before)):
+            left, right = getattr(before, field.name), getattr(after, field.name)
+            if left is not right:
+                default = () if field.required else (_default(field),)
+                self._value(left, right, f"{path}{field.name}", (*BLANK, *default))
+        return self
+
+    def _value(self, left: Any, right: Any, path: str, blanks: tuple[Any, ...]) -> None:
+        if _same(left, right):
+            return
+        left_blank, right_blank = (any(_same(value, blank) for blank in blanks) for value in (left, right))
+        if left_blank and right_blank:
+            return
+        if left_blank:
+            self.added[path] += _number(right)
+        elif isinstance(left, msgspec.Struct) and type(left) is type(right):
+            self.compare(left, right, f"{path}.")
+        elif _is_objects(left) and isinstance(right, list):
+            self._objects(left, right, path)
+        else:
+            self.not_held[path] += _number(left)
+
+    def _objects(self, left: list[Any], right: list[Any], path: str) -> None:
+        for before, after in zip(left, right, strict=False):
+            self.compare(before, after, f"{path}.")
+        if len(left) > len(right):
+            self.not_held[path] += len(left) - len(right)
+        elif len(right) > len(left):
+            self.added[path] += len(right) - len(left)
+
+
+def _default(field: msgspec.structs.FieldInfo) -> Any:
+    return field.default if field.default_factory is msgspec.NODEFAULT else field.default_factory()
+
+
+def _is_objects(value: object) -> bool:
+    return isinstance(value, list) and bool(value) and all(isinstance(v, msgspec.Struct) for v in value)
+
+
+def _number(value: object) -> int:
+    return len(value) if _is_objects(value) and isinstance(value, list) else 1
+
+
+def _same(left: Any, right: Any) -> bool:
+    """Returns whether two values are equal; true is not 1, and 1 is 1.0."""
+    if isinstance(left, bool) or isinstance(right, bool):
+        return left is right
+    if isinstance(left, dict) and isinstance(right, dict):
+        return left.keys() == right.keys() and all(_same(item, right[key]) for key, item in left.items())
+    if isinstance(left, list) and isinstance(right, list):
+        return len(left) == len(right) and all(map(_same, left, right))
+    return bool(left == right)

@@ -1,0 +1,1 @@
+"""The formats that can be written, one object a module."""
