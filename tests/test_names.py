@@ -59,6 +59,7 @@ def places() -> dict[str, set[str]]:
 
 
 PLACES = places()
+TARGET_NAMES = sorted(set(TARGETS) - ORDINARY_WORDS)
 BUILT_IN = [(name, folder) for registry, folder in FOLDERS for name in registry if name not in ORDINARY_WORDS]
 
 
@@ -70,7 +71,7 @@ def test_no_other_file_names_it(name: str, folder: str) -> None:
 
 
 def test_a_target_is_named_in_its_own_file_and_by_its_format() -> None:
-    for name in set(TARGETS) - ORDINARY_WORDS:
+    for name in TARGET_NAMES:
         own = {path for path in PLACES[name] if path.startswith("transforms/conversion/")}
         assert len(own) == 1 and own.pop().startswith("transforms/conversion/targets/")
 
