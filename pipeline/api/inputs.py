@@ -15,6 +15,7 @@ from turnwise.schemas.conversation import Conversation
 from turnwise.schemas.failure import Failure, record_failure
 from turnwise.schemas.record import Record
 from turnwise.transforms.formats.events import ConversationEvent
+from turnwise.transforms.formats.groups import named_events
 from turnwise.transforms.formats.parsing import (
     LoggedConversation,
     join_session,
@@ -102,6 +103,7 @@ def logged_conversations(
     """
     paths = matched_files(file_patterns(inputs.name, inputs.paths))
     events: defaultdict[str, list[ConversationEvent]] = defaultdict(list)
+    grouped: defaultdict[str, list[ConversationEvent]] = defaultdict(list)
     for one in chain(chain.from_iterable(file_records(path, limit) for path in paths), inputs.items):
         if isinstance(one, Failure):
             counts["unread_records"] += 1
@@ -111,9 +113,14 @@ def logged_conversations(
         else:
             for found in parse_record(reader, one, counts):
                 if isinstance(found, ConversationEvent):
-                    events[found.session_id].append(found)
+                    (grouped[found.group] if found.group else events[found.session_id]).append(found)
                 else:
                     yield found
+    for group, members in grouped.items():
+        named = named_events(group, members, counts)
+        yield from named.failures
+        for event in named.events:
+            events[event.session_id].append(event)
     for session_id, given in events.items():
         yield from join_session(session_id, given, counts)
 

@@ -20,11 +20,17 @@ from turnwise.transforms.beam.counters import NAMESPACE
 from turnwise.transforms.beam.judge_turns import JudgeTurns
 from turnwise.transforms.beam.match import USED, MatchCases, count_unused_cases
 from turnwise.transforms.beam.metrics import MetricsFn
-from turnwise.transforms.beam.parse import FAILURES, JoinSessions, ParseConversations, ParseEvalCases
+from turnwise.transforms.beam.parse import (
+    FAILURES,
+    JoinSessions,
+    NameGroups,
+    ParseConversations,
+    ParseEvalCases,
+)
 from turnwise.transforms.beam.reading_list import ToReadFn
 from turnwise.transforms.beam.score_turns import ROW_TABLES, STATISTICS, TO_READ, ScoreTurns
 from turnwise.transforms.ces.aggregates import VersionSums, aggregated_metrics
-from turnwise.transforms.formats.events import may_hold_events
+from turnwise.transforms.formats.events import may_hold_events, may_hold_groups
 from turnwise.transforms.formats.readers import CaseReader, LogReader
 from turnwise.transforms.metrics.rows import failure_rows, slice_rows, turn_rows, version_rows
 from turnwise.transforms.metrics.state import MetricsState
@@ -50,7 +56,12 @@ def build(root: beam.Pipeline, logs: Source, cases: Source | None, settings: Run
     failures += [read_failures, parsed.failures]
     parts = {"": parsed.conversations}
     if may_hold_events(settings.input_format):
-        joined = parsed.events | "JoinSessions" >> JoinSessions()
+        events = parsed.events
+        if may_hold_groups(settings.input_format):
+            named = parsed.grouped | "NameGroups" >> NameGroups()
+            events = (events, named.events) | "Events" >> beam.Flatten()
+            failures.append(named.failures)
+        joined = events | "JoinSessions" >> JoinSessions()
         parts[SESSIONS] = joined.conversations
         failures.append(joined.failures)
     states, used, to_read = [], [], []

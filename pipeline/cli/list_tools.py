@@ -103,6 +103,16 @@ def _setting(tool: ToolEffect) -> JsonObject:
     return setting if tool.effect == "read" else {**tool._asdict()}
 
 
+def _alone(found: Conversation | ConversationEvent | ValueError) -> Conversation | ValueError:
+    """Returns what one event holds by itself."""
+    if not isinstance(found, ConversationEvent):
+        return found
+    try:
+        return join_events(found.session_id or found.group, [found])
+    except ValueError as error:
+        return error
+
+
 class _ToolCollector:
     """Collects tools. A declared effect takes precedence over a guess."""
 
@@ -119,9 +129,7 @@ class _ToolCollector:
         except ValueError as error:
             self._add_cases(record, error)
             return
-        if isinstance(found, ConversationEvent):
-            found = [join_events(found.session_id, [found])]
-        for conversation in self._good(found):
+        for conversation in self._good(map(_alone, found)):
             case = inline_case(conversation)
             catalog = conversation_tools(self._settings, conversation, case)
             self._add(catalog, [*_calls_made(conversation), *_calls_expected(case)])

@@ -9,6 +9,7 @@ from turnwise.pipeline.io.files import file_patterns, file_records, matched_file
 from turnwise.schemas.failure import Failure
 from turnwise.transforms.formats.any_record import AnyReader, FoundCase, ReadRecord
 from turnwise.transforms.formats.events import ConversationEvent
+from turnwise.transforms.formats.groups import named_events
 from turnwise.transforms.formats.parsing import LoggedConversation, join_session
 
 
@@ -53,7 +54,7 @@ def read_files(option: str, paths: Sequence[str], reader: AnyReader, limit: int)
     Raises:
         ConfigError: A path names nothing, or cannot be read.
     """
-    with EventSpool() as spool:
+    with EventSpool() as spool, EventSpool() as groups:
         for path in matched_files(file_patterns(option, paths)):
             if isinstance(path, Failure):
                 yield OpenedFile(path.source or "", path)
@@ -62,13 +63,24 @@ def read_files(option: str, paths: Sequence[str], reader: AnyReader, limit: int)
             for record in file_records(path, limit):
                 read = ReadRecord(None, [record]) if isinstance(record, Failure) else reader.read(record)
                 for one in read.found:
-                    if isinstance(one, ConversationEvent):
+                    if isinstance(one, ConversationEvent) and one.group:
+                        groups.add(one._replace(session_id=one.group))
+                    elif isinstance(one, ConversationEvent):
                         spool.add(one)
                 yield read
+        for group, events in groups.sessions():
+            named = named_events(group, events, Counter())
+            for event in named.events:
+                spool.add(event)
+            if named.failures:
+                yield JoinedEvents(events[0].kind, named.failures, _sources(events))
         for session_id, events in spool.sessions():
             found = join_session(session_id, events, Counter())
-            sources = list(dict.fromkeys(event.record.source for event in events))
-            yield JoinedEvents(events[0].kind, found, sources)
+            yield JoinedEvents(events[0].kind, found, _sources(events))
+
+
+def _sources(events: Sequence[ConversationEvent]) -> list[str]:
+    return list(dict.fromkeys(event.record.source for event in events))
 
 
 def whole_items(reads: Iterator[Read]) -> Iterator[LoggedConversation | FoundCase | Failure]:

@@ -11,6 +11,7 @@ from turnwise.schemas.failure import Failure
 from turnwise.schemas.record import Record
 from turnwise.transforms.beam.counters import CountingDoFn
 from turnwise.transforms.formats.events import ConversationEvent
+from turnwise.transforms.formats.groups import named_events
 from turnwise.transforms.formats.parsing import (
     LoggedConversation,
     distinct_case,
@@ -22,13 +23,22 @@ from turnwise.transforms.formats.readers import CaseReader, LogReader
 
 FAILURES = "failures"
 EVENTS = "events"
+GROUPED = "grouped"
 
 
 class Parsed(NamedTuple):
-    """Outputs of a parser: conversations, events to be joined, failures."""
+    """Outputs of a parser.
+
+    Attributes:
+        conversations: Conversations.
+        events: Events to be joined, by conversation.
+        grouped: Events whose group names the conversation, by group.
+        failures: Failures.
+    """
 
     conversations: "PCollection[LoggedConversation]"
     events: "PCollection[tuple[str, ConversationEvent]]"
+    grouped: "PCollection[tuple[str, ConversationEvent]]"
     failures: "PCollection[Failure]"
 
 
@@ -47,7 +57,8 @@ class ParsingDoFn(CountingDoFn):
                 outputs.append(_tagged(found))
             elif isinstance(found, ConversationEvent):
                 event = found._replace(watermark=watermark) if watermark else found
-                outputs.append(beam.pvalue.TaggedOutput(EVENTS, (event.session_id, event)))
+                tag, key = (GROUPED, event.group) if event.group else (EVENTS, event.session_id)
+                outputs.append(beam.pvalue.TaggedOutput(tag, (key, event)))
             else:
                 outputs.append(found)
         return outputs
@@ -55,8 +66,10 @@ class ParsingDoFn(CountingDoFn):
 
 def parse_with(fn: ParsingDoFn, records: "PCollection[Any]") -> Parsed:
     """Returns what a DoFn reads from records."""
-    outputs = records | "Parse" >> beam.ParDo(fn).with_outputs(EVENTS, FAILURES, main="conversations")
-    return Parsed(outputs["conversations"], outputs[EVENTS], outputs[FAILURES])
+    outputs = records | "Parse" >> beam.ParDo(fn).with_outputs(
+        EVENTS, GROUPED, FAILURES, main="conversations"
+    )
+    return Parsed(outputs["conversations"], outputs[EVENTS], outputs[GROUPED], outputs[FAILURES])
 
 
 class _ParseConversationFn(ParsingDoFn):
@@ -85,7 +98,41 @@ class _JoinFn(CountingDoFn):
         yield from map(_tagged, join_session(element[0], list(element[1]), self.counts))
 
 
-class JoinSessions(beam.PTransform[PCollection[tuple[str, ConversationEvent]], Parsed]):
+class Joined(NamedTuple):
+    """Conversations that were joined, and failures."""
+
+    conversations: "PCollection[LoggedConversation]"
+    failures: "PCollection[Failure]"
+
+
+class NamedGroups(NamedTuple):
+    """Events by conversation, and failures."""
+
+    events: "PCollection[tuple[str, ConversationEvent]]"
+    failures: "PCollection[Failure]"
+
+
+class _NameFn(CountingDoFn):
+    def process(self, element: tuple[str, Iterable[ConversationEvent]]) -> Iterator[Any]:
+        named = named_events(element[0], list(element[1]), self.counts)
+        yield from ((event.session_id, event) for event in named.events)
+        yield from map(_tagged, named.failures)
+
+
+class NameGroups(beam.PTransform[PCollection[tuple[str, ConversationEvent]], NamedGroups]):
+    """Gives the events of each group the ids of their conversations."""
+
+    def expand(self, grouped: "PCollection[tuple[str, ConversationEvent]]") -> Any:
+        """Groups the events."""
+        named = (
+            grouped
+            | "GroupByGroup" >> beam.GroupByKey()
+            | "Name" >> beam.ParDo(_NameFn()).with_outputs(FAILURES, main="events")
+        )
+        return NamedGroups(named["events"], named[FAILURES])
+
+
+class JoinSessions(beam.PTransform[PCollection[tuple[str, ConversationEvent]], Joined]):
     """Joins the events of each conversation into one, in turn order, each event once."""
 
     def expand(self, events: "PCollection[tuple[str, ConversationEvent]]") -> Any:
@@ -95,7 +142,7 @@ class JoinSessions(beam.PTransform[PCollection[tuple[str, ConversationEvent]], P
             | "GroupBySession" >> beam.GroupByKey()
             | "Join" >> beam.ParDo(_JoinFn()).with_outputs(FAILURES, main="conversations")
         )
-        return Parsed(outputs["conversations"], events, outputs[FAILURES])
+        return Joined(outputs["conversations"], outputs[FAILURES])
 
 
 class ParsedCases(NamedTuple):

@@ -15,6 +15,7 @@ from turnwise.schemas.extension.registry import Registry
 from turnwise.schemas.failure import RAISED
 from turnwise.schemas.record import Record
 from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.transforms.formats.lending import Lent
 from turnwise.transforms.text.times import time_seconds, value_time
 
 AUTO = "auto"
@@ -42,6 +43,10 @@ def _none(value: JsonObject) -> JsonValue:
     return None
 
 
+def _no_group(value: JsonObject) -> str:
+    return ""
+
+
 @dataclass(frozen=True, kw_only=True)
 class EventReader:
     """Functions that read and join the events of a format.
@@ -52,6 +57,10 @@ class EventReader:
         is_end: Returns whether an event says that its conversation ended.
         own_id: Returns the event's id; None: equal records are the same event. `event_id` goes before it.
         is_checked: Whether the types of what `join` returns need no check.
+        group: Returns the group of an event ("": it has none), for events that may not name their
+            conversation: `place` then returns "" as the id.
+        lend: Returns the events of a whole group with their conversations, from the group and the events'
+            texts; raises `NoConversation` if there is none.
 
     >>> import turnwise
     >>> def join(call, events):
@@ -66,6 +75,33 @@ class EventReader:
     is_end: Test = lambda value: False
     own_id: Callable[[JsonObject], JsonValue] = _none
     is_checked: bool = False
+    group: Callable[[JsonObject], str] = _no_group
+    lend: Callable[[str, Sequence[bytes]], Sequence[Lent]] | None = None
+
+
+class SplitEvent(NamedTuple):
+    """An event that a record holds beside others.
+
+    Attributes:
+        value: What the functions of its format's `EventReader` read.
+        data: UTF-8 JSON of the whole event, in the format of the splitter.
+    """
+
+    value: JsonObject
+    data: bytes
+
+
+@dataclass(frozen=True, kw_only=True)
+class Splitter:
+    """How a record that holds events of several conversations is split.
+
+    Attributes:
+        into: Name of the format that the events are in.
+        split: Returns the events of a parsed record, an error in place of what is none; raises ValueError.
+    """
+
+    into: str
+    split: Callable[[JsonValue], Sequence[SplitEvent | ValueError]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,7 +109,7 @@ class Format:
     """An input format: everything that is needed to recognise and read its records.
 
     Add one with `register_format`, in a module that an entry point of the group `turnwise.formats` or
-    `--plugin` names. It has at least one of `read_log`, `read_cases` and `events`.
+    `--plugin` names. It has at least one of `read_log`, `read_cases`, `events` and `splitter`.
 
     Attributes:
         name: Its name for `--input_format`.
@@ -84,6 +120,7 @@ class Format:
             ValueError.
         read_cases: Returns the eval cases of a parsed record in the same way.
         events: How its records are joined, if they are events of conversations.
+        splitter: How its records are split, if each holds events of several conversations.
         time_keys: Top-level keys that hold the time of a record, before those that all formats share
             (`timestamp`, `event_time`, ...).
         is_list: Returns whether a JSON array is one record as a whole, by its first object.
@@ -110,6 +147,7 @@ class Format:
     read_log: LogFunction | None = None
     read_cases: CaseFunction | None = None
     events: EventReader | None = None
+    splitter: Splitter | None = None
     time_keys: tuple[str, ...] = ()
     is_list: Test | None = None
     is_lines: Test | None = None
@@ -123,7 +161,7 @@ class Format:
     @property
     def is_log(self) -> bool:
         """Whether its records hold conversations, or parts of them."""
-        return any((self.read_log, self.read_text, self.events))
+        return any((self.read_log, self.read_text, self.events, self.splitter))
 
 
 def _fault(item: object) -> str | None:

@@ -33,6 +33,7 @@ class ConversationEvent(NamedTuple):
         kind: Name of its format.
         record: The raw record.
         watermark: The source's watermark when it was read; 0.0: unknown.
+        group: Group of events that share their conversations, which not all of them name; "": none.
     """
 
     session_id: str
@@ -43,6 +44,7 @@ class ConversationEvent(NamedTuple):
     kind: str
     record: Record
     watermark: float = 0.0
+    group: str = ""
 
 
 def read_event(name: str, value: JsonValue, record: Record) -> ConversationEvent:
@@ -53,16 +55,18 @@ def read_event(name: str, value: JsonValue, record: Record) -> ConversationEvent
     """
     if not isinstance(value, dict):
         raise ValueError(f"a JSON object is needed, not {type(value).__name__}")
-    events = _reader(name)
+    events = event_reader(name)
     session_id, turn_index = events.place(value)
     if not UNNUMBERED <= turn_index <= _LARGEST_INDEX:
         raise ValueError(f"there is no turn {turn_index}")
     event_id = as_text(value.get("event_id")) or as_text(events.own_id(value)) or _digest(record.data)
     time = time_by(FORMATS[name], value)
-    return ConversationEvent(session_id, turn_index, time, event_id, events.is_end(value), name, record)
+    is_end, group = events.is_end(value), events.group(value)
+    return ConversationEvent(session_id, turn_index, time, event_id, is_end, name, record, group=group)
 
 
-def _reader(name: str) -> EventReader:
+def event_reader(name: str) -> EventReader:
+    """Returns how the events of a format are read; raises ValueError if its records are none."""
     events = FORMATS[name].events
     if events is None:
         raise ValueError(f"records of the format {name} are no events")
@@ -71,7 +75,16 @@ def _reader(name: str) -> EventReader:
 
 def may_hold_events(input_format: str) -> bool:
     """Returns whether records of a format, or of `auto`, can be events."""
-    return input_format == AUTO or FORMATS[input_format].events is not None
+    return input_format == AUTO or bool(FORMATS[input_format].events or may_hold_groups(input_format))
+
+
+def may_hold_groups(input_format: str) -> bool:
+    """Returns whether records of a format, or of `auto`, can be split into events that come in groups."""
+    if input_format == AUTO:
+        return True
+    chosen = FORMATS[input_format]
+    reader = FORMATS[chosen.splitter.into].events if chosen.splitter else chosen.events
+    return bool(reader and reader.lend)
 
 
 def _digest(data: bytes) -> str:
@@ -134,6 +147,6 @@ def join_events(session_id: str, events: Sequence[ConversationEvent]) -> Convers
     if len(kinds) > 1:
         raise ValueError(f"events of one conversation in several formats: {', '.join(kinds)}")
     values = [from_json(event.record.data) for event in events]
-    events_of = _reader(kinds[0])
+    events_of = event_reader(kinds[0])
     joined = events_of.join(session_id, values)
     return with_turns(joined if events_of.is_checked else checked(joined))

@@ -55,36 +55,12 @@ def _has(*names: str) -> Callable[[JsonObject], bool]:
 
 
 def _is_span(record: JsonObject) -> bool:
-    dotted = any(key.startswith(("gen_ai.", "llm.", "openinference.")) for key in islice(record, _TRIED))
-    return dotted or any(keys <= record.keys() for keys in _SPAN_KEYS)
-
-
-def _is_jaeger(record: JsonObject) -> bool:
-    data = record.get("data")
-    return isinstance(data, list) and any(isinstance(d, dict) and "spans" in d for d in data)
-
-
-def _is_agents_trace(record: JsonObject) -> bool:
-    data = record.get("data")
-    spans = data if isinstance(data, list) else [record]
-    return any(isinstance(s, dict) and s.get("object") in ("trace", "trace.span") for s in spans)
+    return any(keys <= record.keys() for keys in _SPAN_KEYS)
 
 
 _RECORDS: tuple[tuple[str, Callable[[JsonObject], bool]], ...] = (
-    ("LangSmith runs", _has("run_type", "dotted_order")),
-    ("LangSmith runs", _has("run_type", "trace_id")),
-    ("LangSmith runs", _has("post", "patch")),
-    ("a Langfuse export", _has("trace", "observations")),
-    ("a Langfuse export", _has("trace_id", "parent_observation_id")),
-    ("an OpenAI Agents SDK trace", _is_agents_trace),
-    ("an OpenTelemetry export", _has("resourceSpans")),
-    ("an OpenTelemetry export", _has("resource_spans")),
-    ("an OpenTelemetry export (Tempo)", _has("batches")),
-    ("a Jaeger export", _is_jaeger),
-    ("an OpenTelemetry export", _has("spans")),
-    ("OpenTelemetry spans", _is_span),
-    ("ADK's BigQuery events", _has("event_type", "session_id")),
-    ("ADK's BigQuery events", _has("event_type", "invocation_id")),
+    ("an incomplete export of spans", _has("spans")),
+    ("an incomplete OpenTelemetry span", _is_span),
     ("a Dialogflow CX log", _has("conversation_name", "turn_position")),
     ("a Bedrock Agents trace", _has("sessionId", "trace")),
     ("a Claude Code session log", _has("uuid", "parentUuid")),

@@ -26,7 +26,7 @@ class LoggedConversation(NamedTuple):
 def parse_record(
     reader: LogReader, record: Record, counts: Counter[str]
 ) -> Sequence[LoggedConversation | ConversationEvent | Failure]:
-    """Returns what a log record holds; of several conversations in one record each has its own receipt."""
+    """Returns what a log record holds; of several things in one record each has its own receipt."""
     counts["records"] += 1
     try:
         found = reader.read(record)
@@ -36,11 +36,13 @@ def parse_record(
         counts["lost_records"] += 1
         return [record_failure("parse", error, record)]
     counts["parsed_records"] += 1
-    if isinstance(found, ConversationEvent):
-        return [found]
-    counts["conversations"] += len(found)
-    parts: list[LoggedConversation | Failure] = []
+    parts: list[LoggedConversation | ConversationEvent | Failure] = []
     for part, one in enumerate(found):
+        if isinstance(one, ConversationEvent):
+            held = one.record if len(found) == 1 else _part_of(one.record, part, len(found))
+            parts.append(one._replace(record=held))
+            continue
+        counts["conversations"] += 1
         own = record if len(found) == 1 else _part_of(record, part, len(found))
         if isinstance(one, ValueError):
             counts["lost_conversations"] += 1

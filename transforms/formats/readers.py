@@ -17,6 +17,7 @@ from turnwise.transforms.formats.base import (
     FORMATS,
     Format,
     ReadSettings,
+    Splitter,
     formats_in_order,
     record_place,
 )
@@ -46,8 +47,8 @@ class LogReader:
     def _first(self) -> Format:
         return formats_in_order()[0]
 
-    def read(self, record: Record) -> Sequence[Conversation | ValueError] | ConversationEvent:
-        """Returns the conversations of a record (an error in place of one that is bad), or the event it is.
+    def read(self, record: Record) -> Sequence[Conversation | ConversationEvent | ValueError]:
+        """Returns the conversations or events of a record, an error in place of one that is bad.
 
         Raises:
             ValueError: It cannot be read; one line.
@@ -64,8 +65,10 @@ class LogReader:
         kind = chosen or FORMATS[recognise(value)]
         if kind.read_text:
             return [with_turns(_named(kind.read_text(record.data), record))]
+        if kind.splitter:
+            return _split(kind.splitter, value, record)
         if kind.events:
-            return read_event(kind.name, value, record)
+            return [read_event(kind.name, value, record)]
         if kind.read_log is None:
             raise ValueError(f"a record of the format {kind.name} holds no conversation; {CASES_GO_TO}")
         return [_checked(found, record) for found in kind.read_log(value, record, self._settings)]
@@ -80,6 +83,19 @@ def decoded(value: JsonValue) -> JsonValue:
         each.is_in_text and each.recognises(inner) for each in FORMATS.values()
     )
     return inner if is_known else value
+
+
+def _split(splitter: Splitter, value: JsonValue, record: Record) -> list[ConversationEvent | ValueError]:
+    """Returns the events of a record; of a record that is such an event already, that one."""
+    if isinstance(value, dict) and FORMATS[splitter.into].recognises(value):
+        return [read_event(splitter.into, value, record)]
+    found: list[ConversationEvent | ValueError] = []
+    for each in splitter.split(value):
+        if isinstance(each, ValueError):
+            found.append(each)
+        else:
+            found.append(read_event(splitter.into, each.value, record._replace(data=each.data)))
+    return found
 
 
 def _named(conversation: Conversation, record: Record) -> Conversation:

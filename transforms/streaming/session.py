@@ -191,7 +191,8 @@ def events_of(closed: ClosedSession, reader: LogReader) -> dict[str, Conversatio
     places = from_json(closed.places)
     for index, data in enumerate(_elements(closed.events)):
         source, position = places[index] if index < len(places) else ("", index)
-        event = reader.read(Record(source, position, data))
+        read = reader.read(Record(source, position, data))
+        event = read[0] if len(read) == 1 else None
         if not isinstance(event, ConversationEvent):
             raise ValueError("a kept session holds something that is no event")
         found[event.event_id] = event

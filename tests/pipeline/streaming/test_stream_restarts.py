@@ -149,7 +149,7 @@ def plain(lines):
         add(conversation, record, record_time(record.data))
     for number in range(SESSIONS):
         records = [Record("b", i, lines[i][number].encode()) for i in range(4)]
-        events = in_order([reader.read(record) for record in records])
+        events = in_order([event for record in records for event in reader.read(record)])
         conversation = join_events(f"s{number}", events)
         add(conversation, records[0], record_time(records[0].data))
     return sums

@@ -388,7 +388,7 @@ def test_ces_conversations(turns, end):
 def joined(*values):
     records = [Record("log.jsonl", i, json.dumps(value).encode()) for i, value in enumerate(values, 1)]
     read_one = LogReader().read
-    events = [read_one(record) for record in records]
+    events = [event for record in records for event in read_one(record)]
     found = join_events("c", events)
     return End(found.ended, found.ended_detail), events[-1].is_end
 

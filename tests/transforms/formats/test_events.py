@@ -29,7 +29,7 @@ def encoded(value):
 
 
 def read(value, position=1, hint="auto"):
-    found = LogReader(hint).read(Record("log.jsonl", position, encoded(value)))
+    (found,) = LogReader(hint).read(Record("log.jsonl", position, encoded(value)))
     assert isinstance(found, ConversationEvent)
     return found
 

@@ -19,10 +19,11 @@ DONE = {"role": "assistant", "content": "Done."}
 
 def turns(*values: Any) -> list[Turn]:
     """Returns the turns of one conversation, given as its record or as its events."""
-    found = [LogReader().read(Record("f", i, json.dumps(value).encode())) for i, value in enumerate(values)]
+    read = [LogReader().read(Record("f", i, json.dumps(value).encode())) for i, value in enumerate(values)]
+    found = [one for each in read for one in each]
     if isinstance(found[0], ConversationEvent):
         return join_events(found[0].session_id, in_order(distinct(found))).turns  # type: ignore[arg-type]
-    (conversation,) = found[0]
+    (conversation,) = found
     return conversation.turns  # type: ignore[union-attr]
 
 

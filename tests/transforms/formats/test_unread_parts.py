@@ -250,8 +250,8 @@ def entry(**payload: Any) -> Any:
     ],
 )
 def test_session_log_entries(payload, gaps):
-    event = LogReader().read(Record("f", 1, json.dumps(entry(**payload)).encode()))
-    (turn,) = join_events("s", in_order([event])).turns  # type: ignore[list-item]
+    events = LogReader().read(Record("f", 1, json.dumps(entry(**payload)).encode()))
+    (turn,) = join_events("s", in_order(events)).turns  # type: ignore[list-item]
     assert (turn.agent, unknown(turn)) == ("Done." if "newCall" not in str(payload) else None, gaps)
 
 

@@ -42,7 +42,7 @@ def event(index, said="a", position=None, at=None, watermark=0.0, session="c", *
     value = {"conversation_id": session, "turn_index": index, "turn": turn, **fields}
     value |= {} if at is None else {"event_time": at}
     place = index + 1 if position is None else position
-    found = READER.read(Record("log", place, json.dumps(value).encode()))
+    (found,) = READER.read(Record("log", place, json.dumps(value).encode()))
     return found._replace(watermark=watermark)
 
 
@@ -309,11 +309,13 @@ def test_raw_records_are_restored_to_the_byte():
         b'{"conversation_id": "c",  "turn": {"user": "\\u00e9"}}',
         b'\n{"conversation_id":"c","end":true}\n',
     ]
-    events = [READER.read(Record("log", i, text)) for i, text in enumerate(data)]
+    events = [event for i, text in enumerate(data) for event in READER.read(Record("log", i, text))]
     found = events_of(ClosedSession(0, json_array(events), T), READER)
     assert [one.record.data for one in found.values()] == [text.strip() for text in data]
     assert list(found) == [one.event_id for one in events]
-    odd = READER.read(Record("log", 1, b'{"conversation_id": "c", "event_id": "e", "turn": {"state": NaN}}'))
+    (odd,) = READER.read(
+        Record("log", 1, b'{"conversation_id": "c", "event_id": "e", "turn": {"state": NaN}}')
+    )
     assert next(iter(events_of(ClosedSession(0, json_array([odd, *events]), T), READER))) == "e"
 
 

@@ -22,7 +22,8 @@ def event(source, position, index, said, at):
     turn = {"user": f"q{position}", "agent": said}
     value = {"conversation_id": "c", "turn_index": index, "turn": turn}
     value |= {} if at is None else {"event_time": T + at}
-    return READER.read(Record(source, position, json.dumps(value).encode()))
+    (found,) = READER.read(Record(source, position, json.dumps(value).encode()))
+    return found
 
 
 @st.composite

@@ -1,0 +1,259 @@
+"""Laws of spans: their order and their files do not matter, and no value of an attribute raises."""
+# ruff: noqa: E501
+
+import json
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import turnwise
+from turnwise.transforms.formats.traces.dialect import DIALECTS
+from turnwise.transforms.formats.traces.join import join_spans
+from turnwise.transforms.formats.traces.span import TraceSpan
+
+SECOND = 1_000_000_000
+START = 1_760_000_000 * SECOND
+
+
+def span(trace: str, own: str, parent: str, name: str, at: int, length: int = 1, **attributes: Any) -> Any:
+    held = [{"key": key.replace("__", "."), "value": typed(value)} for key, value in attributes.items()]
+    return {
+        "traceId": trace * 32,
+        "spanId": own * 16,
+        "parentSpanId": parent * 16,
+        "name": name,
+        "startTimeUnixNano": str(START + at * SECOND),
+        "endTimeUnixNano": str(START + (at + length) * SECOND),
+        "attributes": held,
+    }
+
+
+def typed(value: Any) -> Any:
+    return {"intValue": str(value)} if isinstance(value, int) else {"stringValue": value}
+
+
+def message(role: str, *parts: Any) -> Any:
+    return {"role": role, "parts": list(parts)}
+
+
+def said(text: str) -> Any:
+    return {"type": "text", "content": text}
+
+
+ASK = {"type": "tool_call", "id": "c1", "name": "get_order", "arguments": {"order_id": "A-17"}}
+TOLD = {"type": "tool_call_response", "id": "c1", "response": "shipped"}
+
+
+def turn_spans(trace: str, at: int, history: list[Any], user: str, answer: str) -> list[Any]:
+    """Spans of one turn: an agent, two model calls around a tool call, and an HTTP call; the root has the id."""
+    first = [*history, message("user", said(user))]
+    second = [*first, message("assistant", ASK), message("tool", TOLD)]
+    chat = {
+        "gen_ai__operation__name": "chat",
+        "gen_ai__usage__input_tokens": 10,
+        "gen_ai__usage__output_tokens": 2,
+    }
+    return [
+        span(trace, "a", "", "invoke_agent desk", at, 9, gen_ai__operation__name="invoke_agent",
+             gen_ai__conversation__id="talk"),
+        span(trace, "b", "a", "chat m", at + 1, gen_ai__input__messages=json.dumps(first),
+             gen_ai__output__messages=json.dumps([message("assistant", ASK)]), **chat),
+        span(trace, "c", "a", "execute_tool get_order", at + 3, gen_ai__operation__name="execute_tool",
+             gen_ai__tool__name="get_order", gen_ai__tool__call__id="c1", gen_ai__tool__call__result="shipped"),
+        span(trace, "d", "a", "chat m", at + 5, gen_ai__input__messages=json.dumps(second),
+             gen_ai__output__messages=json.dumps([message("assistant", said(answer))]), **chat),
+        span(trace, "e", "d", "POST", at + 5, http__method="POST"),
+    ]  # fmt: skip
+
+
+HISTORY = [
+    message("user", said("Where is A-17?")),
+    message("assistant", ASK),
+    message("tool", TOLD),
+    message("assistant", said("It has shipped.")),
+]
+SPANS = [
+    *turn_spans("1", 0, [], "Where is A-17?", "It has shipped."),
+    *turn_spans("2", 20, HISTORY, "Where is A-17?", "Still on its way."),
+]
+
+
+def export(spans: list[Any]) -> Any:
+    resource = {"attributes": [{"key": "service.version", "value": {"stringValue": "v3"}}]}
+    return {
+        "resourceSpans": [{"resource": resource, "scopeSpans": [{"scope": {"name": "s"}, "spans": spans}]}]
+    }
+
+
+def as_read(exports: list[Any]) -> list[Any]:
+    return [msgspec.to_builtins(one) for one in turnwise.read_conversations(exports)]
+
+
+WHOLE = as_read([export(SPANS)])
+
+
+def test_two_traces_are_two_turns_of_one_conversation() -> None:
+    (found,) = WHOLE
+    assert (found["conversation_id"], found["app_version"]) == ("talk", "v3")
+    first, second = found["turns"]
+    assert (first["user"], first["agent"]) == ("Where is A-17?", "It has shipped.")
+    assert (second["user"], second["agent"]) == ("Where is A-17?", "Still on its way.")
+    assert [call["args"] for call in first["tool_calls"]] == [{"order_id": "A-17"}]
+    assert [one["response"] for one in first["tool_responses"]] == ["shipped"]
+    assert (first["latency_ms"], first["usage"]["input_tokens"], first["inference_calls"]) == (9000.0, 20, 2)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.permutations(SPANS), st.lists(st.integers(0, len(SPANS)), max_size=6))
+def test_order_and_splitting_do_not_matter(spans: list[Any], cuts: list[int]) -> None:
+    edges = [0, *sorted(cuts), len(spans)]
+    parts = [spans[low:high] for low, high in pairwise(edges) if high > low]
+    assert as_read([export(part) for part in parts]) == WHOLE
+
+
+def test_repeated_deliveries_count_once() -> None:
+    assert as_read([export(SPANS), export(SPANS[:4]), export(SPANS)]) == WHOLE
+
+
+def test_files_of_lines_are_joined(tmp_path: Path) -> None:
+    for name, part in (("b.jsonl", SPANS[:6]), ("a.jsonl", SPANS[6:])):
+        (tmp_path / name).write_text("".join(f"{json.dumps(export([one]))}\n" for one in part))
+    found = turnwise.read_conversations(str(tmp_path))
+    assert [msgspec.to_builtins(one) for one in found] == WHOLE
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=9)
+    | st.sampled_from(['{"', "[[", '[{"role": 1}]', '{"messages": [[]]}', '"x"', "{'a': 1}", "__REDACTED__"]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(
+        st.sampled_from(["role", "content", "parts", "type", "text", "tool_calls", "function", "name", "message",
+                         "messages", "lc", "kwargs", "data", "id", "arguments", "response", "output"]),
+        inner, max_size=4),
+    max_leaves=8,
+)  # fmt: skip
+KEYS = [
+    *("gen_ai.operation.name", "gen_ai.input.messages", "gen_ai.output.messages", "gen_ai.tool.name"),
+    *("gen_ai.tool.call.arguments", "gen_ai.tool.call.result", "gen_ai.usage.input_tokens", "gen_ai.prompt"),
+    *(
+        "gen_ai.prompt.0.content",
+        "gen_ai.prompt.0",
+        "gen_ai.completion.0.tool_calls.0.name",
+        "gen_ai.response.id",
+    ),
+    *(
+        "openinference.span.kind",
+        "llm.input_messages.0.message.content",
+        "input.value",
+        "output.value",
+        "metadata",
+    ),
+    *(
+        "ai.operationId",
+        "ai.prompt",
+        "ai.response.toolCalls",
+        "traceloop.span.kind",
+        "traceloop.entity.input",
+    ),
+    *(
+        "gcp.vertex.agent.llm_request",
+        "gcp.vertex.agent.llm_response",
+        "langsmith.span.kind",
+        "langsmith.inputs",
+    ),
+    *(
+        "langfuse.observation.type",
+        "langfuse.observation.output",
+        "mlflow.spanType",
+        "events",
+        "final_result",
+    ),
+    *("pydantic_ai.all_messages", "openai_agents.type", "openai_agents.usage", "adk_events.LLM_RESPONSE"),
+    *("gen_ai.conversation.id", "session.id", "error.type", "gen_ai.response.finish_reasons", "tag.tags"),
+]
+KINDS = ["chat", "execute_tool", "invoke_agent", "LLM", "TOOL", "AGENT", "CHAIN", "ai.toolCall", "ai.generateText",
+         "generation", "tool", "workflow", "response", "function"]  # fmt: skip
+ATTRIBUTES = st.dictionaries(st.sampled_from(KEYS), VALUES | st.sampled_from(KINDS), max_size=8)
+
+
+@settings(max_examples=400, deadline=None)
+@given(
+    st.lists(
+        st.tuples(ATTRIBUTES, st.integers(0, 4), st.sampled_from(["call_llm", "invocation", "x"])), max_size=4
+    )
+)
+def test_no_attribute_of_any_type_raises(drawn: list[tuple[Any, int, str]]) -> None:
+    spans = [
+        TraceSpan("t", str(place), str(parent) if parent else "", name, START, START, attributes)
+        for place, (attributes, parent, name) in enumerate(drawn, 1)
+    ]
+    try:
+        found = join_spans("c", spans)
+    except ValueError as error:
+        assert "none is a call of a model or a tool" in str(error)
+    else:
+        assert turnwise.read_conversations(msgspec.to_builtins(found)) != []
+
+
+def test_spans_of_no_agent_are_a_finding_and_no_conversation() -> None:
+    rows: list[Any] = []
+    only_http = [span("3", "f", "", "GET /health", 0, http__method="GET")]
+    found = turnwise.read_conversations([export([*SPANS, *only_http])], on_failure=rows.append)
+    assert [one.conversation_id for one in found] == ["talk"]
+    assert [(row["stage"], row["error_type"]) for row in rows] == [("check", "NoConversation")]
+    assert "none of its 1 spans is a step of an agent" in rows[0]["message"]
+
+
+def test_an_unread_dialect_is_an_error_that_names_the_known_ones() -> None:
+    odd = [span("4", "f", "", "x", 0, gen_ai__operation__name="dream", gen_ai__thing="y")]
+    with pytest.raises(turnwise.ReadError, match=r"no dialect reads them; nearest by their keys .*: adk, "):
+        turnwise.read_conversations([export(odd)])
+    assert "gen_ai" in DIALECTS
+
+
+def test_spans_without_a_trace_are_a_failure_beside_the_others() -> None:
+    lost: list[Any] = []
+    without = {**SPANS[1], "traceId": "0" * 32}
+    found = turnwise.read_conversations([export([*SPANS, without])], on_failure=lost.append)
+    assert [msgspec.to_builtins(one) for one in found] == WHOLE
+    assert ["name no trace" in row["message"] for row in lost] == [True]
+
+
+def test_content_that_was_not_captured_is_unknown_and_said() -> None:
+    bare = [
+        {**one, "attributes": [a for a in one["attributes"] if "messages" not in a["key"]]}
+        for one in SPANS[:5]
+    ]
+    (found,) = turnwise.read_conversations([export(bare)])
+    (turn,) = found.turns
+    assert (turn.user, turn.agent, turn.latency_ms) == (None, None, 9000.0)
+    assert [call.name for call in turn.tool_calls] == ["get_order"] and turn.tool_calls[0].args is None
+    assert turn.unknown_words is not None and turn.unknown_calls is not None
+    assert {finding.kind for finding in turn.findings} == {"ContentNotRecorded"}
+
+
+def test_a_session_in_each_of_several_conversations_of_one_trace() -> None:
+    root = span("5", "9", "", "experiment", 0, 99)
+    parts = [turn_spans("5", at, [], user, "Done.") for at, user in ((1, "One?"), (30, "Two?"))]
+    spans: list[Any] = [root]
+    for number, part in enumerate(parts):
+        names = {
+            "a": f"{number}a",
+            "b": f"{number}b",
+            "c": f"{number}c",
+            "d": f"{number}d",
+            "e": f"{number}e",
+        }
+        for one in part:
+            own, parent = names[one["spanId"][0]], names.get(one["parentSpanId"][:1], "99")
+            held = [a if a["key"] != "gen_ai.conversation.id" else {**a, "value": typed(f"talk {number}")}
+                    for a in one["attributes"]]  # fmt: skip
+            spans.append({**one, "spanId": own * 8, "parentSpanId": parent * 8, "attributes": held})
+    for exports in ([export(spans)], [export([one]) for one in reversed(spans)]):
+        found = {one.conversation_id: one for one in turnwise.read_conversations(exports)}
+        said_by = {name: [turn.user for turn in one.turns] for name, one in found.items()}
+        assert said_by == {"talk 0": ["One?"], "talk 1": ["Two?"]}

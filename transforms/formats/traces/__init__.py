@@ -1,0 +1,1 @@
+"""Spans of traces, joined into conversations: one core for all containers and all dialects."""

@@ -1,0 +1,178 @@
+"""Calls of a turn with their results: what models asked for and what tools did, each counted once."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from turnwise.schemas.arguments import RAW, decoded_arguments
+from turnwise.schemas.conversation import ToolCall, ToolResponse
+from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.transforms.formats.traces.lines import TurnLine
+from turnwise.transforms.formats.traces.message import MessageResult, SpanMessage
+from turnwise.transforms.formats.traces.message_repr import repr_calls
+from turnwise.transforms.formats.traces.tree import SpanNode
+
+_TARGETS = ("agent_name", "agentName", "agent")
+TRANSFER = "transfer_to_"
+
+
+@dataclass(slots=True, eq=False)
+class TurnCall:
+    """A call of a turn.
+
+    Attributes:
+        call: The call.
+        time: When it was asked for or ran, nanoseconds since the epoch.
+        tool: The span of its tool; None: there is none.
+        given: The result that a later model call was given; None: none was.
+    """
+
+    call: ToolCall
+    time: int
+    tool: SpanNode | None = None
+    given: MessageResult | None = None
+
+    def response(self) -> ToolResponse | None:
+        """Returns the result: of the tool's span, or else what the model was given, or else the error."""
+        step = self.tool.step if self.tool is not None else None
+        name, id_ = self.call.name, self.call.id
+        if step is not None and step.has_result:
+            return ToolResponse(name, id_, step.result, step.error)
+        error = step.error if step is not None else None
+        if self.given is not None:
+            return ToolResponse(name, id_, self.given.response, error or self.given.error)
+        return ToolResponse(name, id_, None, error) if error else None
+
+
+def turn_calls(line: TurnLine) -> list[TurnCall]:
+    """Returns the calls of a turn in time order."""
+    calls = [
+        TurnCall(ToolCall(call.name, _object(call.args), call.id), node.span.end or node.span.start)
+        for node in line.main
+        for message in node.step.output or ()
+        for call in (*message.calls, *repr_calls(message.texts))
+    ]
+    calls += _before(line) if line.main else _of_answers(line)
+    for tool in sorted(line.tools, key=lambda node: node.order):
+        _add_tool(tool, calls)
+    if not line.main:
+        for each in calls:
+            each.time = each.tool.span.start if each.tool is not None else each.time
+    calls.sort(key=lambda each: each.time)
+    _add_given(line, calls)
+    return calls
+
+
+def _before(line: TurnLine) -> list[TurnCall]:
+    """Returns the calls that stand in the first input after the user's message: their spans are not there."""
+    start = line.main[0].span.start
+    return [
+        TurnCall(ToolCall(call.name, _object(call.args), call.id), start)
+        for message in after_user(line.main[0].step.input or ())
+        for call in message.calls
+    ]
+
+
+def after_user(messages: Sequence[SpanMessage]) -> Sequence[SpanMessage]:
+    """Returns the messages after the last one that a user wrote; none if no user wrote one."""
+    last = max((i for i, each in enumerate(messages) if each.is_users), default=len(messages))
+    return messages[last + 1 :]
+
+
+def _of_answers(line: TurnLine) -> list[TurnCall]:
+    """Returns the calls in the answers of agents that recorded no model call."""
+    return [
+        TurnCall(ToolCall(call.name, _object(call.args), call.id), unit.top.span.start)
+        for unit in line.units
+        if unit.top is not None
+        for message in unit.answer
+        for call in message.calls
+    ]
+
+
+def _add_tool(tool: SpanNode, calls: list[TurnCall]) -> None:
+    """Joins a tool's span to the call that asked for it: by id, else by name and order; or adds a call."""
+    step = tool.step
+    free = [each for each in calls if each.tool is None]
+    found = next((each for each in free if step.call_id and each.call.id == step.call_id), None)
+    if found is not None and step.name and found.call.name not in (None, step.name):
+        found = None
+    if found is None:
+        named = [each for each in free if _is_same_name(each.call.name, step.name, step.target)]
+        args = _object(step.args)
+        found = next((each for each in named if args and each.call.args == args), next(iter(named), None))
+    if found is None and step.target:
+        return
+    if found is None:
+        found = TurnCall(ToolCall(step.name, None, step.call_id), tool.span.start)
+        calls.append(found)
+    found.tool = tool
+    found.call.id = found.call.id or step.call_id
+    found.call.name = found.call.name or step.name
+    if found.call.args is None or RAW in found.call.args:
+        stated = _object(step.args)
+        found.call.args = stated if stated is not None else found.call.args
+
+
+def _is_same_name(asked: str | None, name: str | None, target: str | None) -> bool:
+    return bool(name) and (asked == name or (target is not None and asked == _handing_to(target)))
+
+
+def _handing_to(target: str) -> str:
+    return TRANSFER + target.lower().replace(" ", "_")
+
+
+def _object(value: JsonValue) -> JsonObject | None:
+    found = decoded_arguments(value)
+    while found is not None and found.keys() == {RAW} and isinstance(found[RAW], str):
+        inner = decoded_arguments(found[RAW])
+        if inner == found or inner is None or RAW in inner:
+            break
+        found = inner
+    return found
+
+
+def _add_given(line: TurnLine, calls: Sequence[TurnCall]) -> None:
+    """Adds the results that later model calls were given, by id, and else by name and order."""
+    results = _results_of(line)
+    open_ = [each for each in calls if each.tool is None or not each.tool.step.has_result]
+    for result in results:
+        found = next(
+            (each for each in open_ if result.id and each.call.id == result.id and not each.given), None
+        )
+        if found is not None:
+            found.given = result
+    taken = [each.given for each in open_ if each.given is not None]
+    left = [result for result in results if not any(result is each for each in taken)]
+    known = {each.call.id for each in calls}
+    for result in left:
+        if result.id in known:
+            continue
+        found = next((e for e in open_ if not e.given and (result.name in (None, e.call.name))), None)
+        if found is not None:
+            found.given = result
+
+
+def _results_of(line: TurnLine) -> list[MessageResult]:
+    """Returns the results after the user's message in the longest input, and in the agents' answers."""
+    inputs = [node.step.input for node in line.main if node.step.input]
+    found: list[MessageResult] = []
+    for messages in (*inputs, *(unit.answer for unit in line.units)):
+        last = max((i for i, each in enumerate(messages) if each.is_users), default=-1)
+        results = [result for each in messages[last + 1 :] for result in each.results]
+        found = results if len(results) > len(found) else found
+    return found
+
+
+def transfers(line: TurnLine, calls: Sequence[TurnCall]) -> list[str]:
+    """Returns the agents that took over: by hand-off spans, else by calls that hand over."""
+    spans = [*line.handoffs, *(tool for tool in line.tools if tool.step.target)]
+    found = [node.step.target for node in sorted(spans, key=lambda node: node.order) if node.step.target]
+    return found or [name for each in calls if (name := _target(each.call))]
+
+
+def _target(call: ToolCall) -> str | None:
+    if call.name == "transfer_to_agent":
+        names = ((call.args or {}).get(key) for key in _TARGETS)
+        return next((name for name in names if isinstance(name, str)), None)
+    is_handing = call.name is not None and call.name.startswith(TRANSFER) and not call.args
+    return call.name[len(TRANSFER) :] if call.name and is_handing else None

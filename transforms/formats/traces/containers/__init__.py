@@ -1,0 +1,1 @@
+"""Where spans stand in files and exports: one module a container."""

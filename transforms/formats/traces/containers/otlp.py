@@ -1,0 +1,94 @@
+"""OTLP/JSON, the collector's files, and Tempo's exports."""
+
+from collections.abc import Iterator
+
+from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.transforms.formats.spellings import as_text
+from turnwise.transforms.formats.traces.span import SpanEvent, TraceSpan
+from turnwise.transforms.formats.traces.values import any_value, as_id, as_nanos, key_values, of_service
+
+_RESOURCES = ("resourceSpans", "batches", "resource_spans", "resourceLogs", "resource_logs")
+_SCOPES = ("scopeSpans", "instrumentationLibrarySpans", "scope_spans", "scopeLogs", "scope_logs")
+_SPANS = ("spans", "logRecords", "log_records")
+_SCOPE = ("scope", "instrumentationLibrary")
+_WRAPPERS = ("trace", "result", "data")
+_ERRORS = (2, "2", "STATUS_CODE_ERROR", "ERROR", "Error", "error")
+
+
+def is_otlp(record: JsonObject) -> bool:
+    """Returns whether a record holds resources with their spans or log records."""
+    return any(isinstance(record.get(key), list) for key in _RESOURCES) or any(
+        isinstance(inner := record.get(key), dict) and any(isinstance(inner.get(k), list) for k in _RESOURCES)
+        for key in _WRAPPERS
+    )
+
+
+def otlp_spans(record: JsonObject) -> Iterator[TraceSpan]:
+    """Yields the spans of an export; of log records, one each for the span that they name."""
+    holders = (record, *(record.get(key) for key in _WRAPPERS))
+    for holder in (each for each in holders if isinstance(each, dict)):
+        for resource in _each(holder, _RESOURCES):
+            held = resource.get("resource")
+            service = of_service(key_values(held.get("attributes"))) if isinstance(held, dict) else {}
+            for scoped in _each(resource, _SCOPES):
+                scope = next((name for key in _SCOPE if (name := _name(scoped.get(key)))), "")
+                for span in _each(scoped, _SPANS):
+                    yield _span(span, scope, service)
+
+
+def _each(holder: JsonObject, keys: tuple[str, ...]) -> Iterator[JsonObject]:
+    for key in keys:
+        found = holder.get(key)
+        if isinstance(found, list):
+            yield from (each for each in found if isinstance(each, dict))
+
+
+def _name(scope: JsonValue) -> str:
+    name = scope.get("name") if isinstance(scope, dict) else None
+    return name if isinstance(name, str) else ""
+
+
+def _span(held: JsonObject, scope: str, service: JsonObject) -> TraceSpan:
+    trace, own = _either(held, "traceId", "trace_id"), _either(held, "spanId", "span_id")
+    if "startTimeUnixNano" not in held and "start_time_unix_nano" not in held:
+        return _log(held, as_id(trace), as_id(own), scope, service)
+    status = held.get("status")
+    status = status if isinstance(status, dict) else {}
+    events = held.get("events")
+    return TraceSpan(
+        trace=as_id(trace),
+        id=as_id(own),
+        parent=as_id(_either(held, "parentSpanId", "parent_span_id")),
+        name=as_text(held.get("name")) or "",
+        start=as_nanos(_either(held, "startTimeUnixNano", "start_time_unix_nano")),
+        end=as_nanos(_either(held, "endTimeUnixNano", "end_time_unix_nano")),
+        attributes=key_values(held.get("attributes")),
+        events=[_event(each) for each in events if isinstance(each, dict)]
+        if isinstance(events, list)
+        else [],
+        error=_is_error(status.get("code")),
+        message=as_text(status.get("message")) or "",
+        scope=scope,
+        resource=service,
+    )
+
+
+def _is_error(code: JsonValue) -> bool:
+    return isinstance(code, str | int) and code in _ERRORS
+
+
+def _event(held: JsonObject) -> SpanEvent:
+    time = as_nanos(_either(held, "timeUnixNano", "time_unix_nano"))
+    return SpanEvent(as_text(held.get("name")) or "", time, key_values(held.get("attributes")))
+
+
+def _log(held: JsonObject, trace: str, own: str, scope: str, service: JsonObject) -> TraceSpan:
+    attributes = key_values(held.get("attributes"))
+    name = as_text(_either(held, "eventName", "event_name")) or as_text(attributes.get("event.name")) or ""
+    time = as_nanos(held.get("timeUnixNano") or held.get("observedTimeUnixNano"))
+    event = SpanEvent(name, time, attributes, any_value(held.get("body")))
+    return TraceSpan(trace, own, "", "", time, time, {}, [event], scope=scope, resource=service, is_log=True)
+
+
+def _either(held: JsonObject, name: str, other: str) -> JsonValue:
+    return held[name] if name in held else held.get(other)

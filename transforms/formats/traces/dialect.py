@@ -1,0 +1,108 @@
+"""The extension point of dialects: what a writer's attributes mean."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+
+from turnwise.schemas.conversation import Usage
+from turnwise.schemas.extension.registry import Registry
+from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.transforms.formats.spellings import as_text
+from turnwise.transforms.formats.traces.message import SYSTEM, SpanMessage
+from turnwise.transforms.formats.traces.messages import read_messages
+from turnwise.transforms.formats.traces.span import TraceSpan
+from turnwise.transforms.formats.traces.step import Kind, SpanStep
+from turnwise.transforms.formats.traces.values import as_count, loaded
+
+HIDDEN = ("__REDACTED__", "<elided>", "readacted", "redacted", "<redacted>", "[REDACTED]", "<not specified>")
+
+
+@dataclass(frozen=True, kw_only=True)
+class SpanDialect:
+    """How one writer spells agents, model calls and tool calls.
+
+    Attributes:
+        name: Its name, as it is told in the conversation's `source`.
+        prefixes: First words of its attribute keys (`gen_ai`, `llm`); a span with none of them is not read.
+        read: Adds what the span says to a step; an attribute of any type may come.
+        rank: Of two dialects that state the same thing, the one of the lower rank counts.
+        names: First words of span names by which a span without attributes is read, too.
+        is_guess: Whether it is asked only where no other says what the span is.
+    """
+
+    name: str
+    prefixes: frozenset[str]
+    read: Callable[[TraceSpan, SpanStep], None]
+    rank: int
+    names: tuple[str, ...] = ()
+    is_guess: bool = False
+
+
+def _fault(item: object) -> str | None:
+    return None if isinstance(item, SpanDialect) else "it is no SpanDialect"
+
+
+DIALECTS: Registry[SpanDialect] = Registry(
+    "dialect of spans", "turnwise.dialects", "turnwise.transforms.formats.traces.dialects", _fault
+)
+"""Name -> dialect."""
+
+
+def register_dialect(item: SpanDialect) -> SpanDialect:
+    """Adds a dialect of spans and returns it; raises TypeError if it is none or its name is taken."""
+    return DIALECTS.add(item)
+
+
+def dialects_in_order() -> tuple[SpanDialect, ...]:
+    """Returns all dialects as a span is tried on them."""
+    return _in_order(len(DIALECTS), DIALECTS.changes)
+
+
+@lru_cache(maxsize=1)
+def _in_order(count: int, changes: int) -> tuple[SpanDialect, ...]:
+    return tuple(sorted(DIALECTS.values(), key=lambda each: each.rank))
+
+
+def text_at(attributes: JsonObject, *keys: str) -> str | None:
+    """Returns the first of some attributes that is a text or number and not empty or hidden."""
+    for key in keys:
+        value = attributes.get(key)
+        if isinstance(value, str | int) and not isinstance(value, bool) and value not in ("", *HIDDEN):
+            return as_text(value)
+    return None
+
+
+def value_at(attributes: JsonObject, *keys: str) -> JsonValue:
+    """Returns what the first stated of some attributes spells; None: none is stated, or it is hidden."""
+    for key in keys:
+        value = attributes.get(key)
+        if value is not None and not (isinstance(value, str) and value in HIDDEN):
+            return loaded(value)
+    return None
+
+
+def messages_at(value: JsonValue, role: str) -> list[SpanMessage] | None:
+    """Returns the messages that an attribute holds; None: it is not stated, hidden, or holds none."""
+    if value is None or value in ("", *HIDDEN):
+        return None
+    return read_messages(value, role) or None
+
+
+def usage_at(attributes: JsonObject, fields: Mapping[str, tuple[str, ...]]) -> Usage | None:
+    """Returns tokens by the keys of each field of `Usage`; None: none are stated."""
+    found = {
+        field: next((n for key in keys if (n := as_count(attributes.get(key))) is not None), None)
+        for field, keys in fields.items()
+    }
+    return Usage(**found) if any(count is not None for count in found.values()) else None
+
+
+def with_system(system: JsonValue, messages: list[SpanMessage] | None) -> list[SpanMessage] | None:
+    """Returns messages after system instructions that stand apart from them."""
+    said = messages_at(system, SYSTEM)
+    return messages if not said else [SpanMessage(SYSTEM, each.texts) for each in said] + (messages or [])
+
+
+def kind_at(value: JsonValue, kinds: dict[str, Kind]) -> Kind | None:
+    """Returns the kind that a word names, in any case of letters; None: unknown."""
+    return kinds.get(value.lower()) if isinstance(value, str) else None

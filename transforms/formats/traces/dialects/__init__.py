@@ -1,0 +1,1 @@
+"""How a writer spells model calls, tool calls and agents in the attributes of spans: one module a dialect."""

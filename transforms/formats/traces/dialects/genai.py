@@ -1,0 +1,142 @@
+"""OpenTelemetry's conventions for generative AI, in all their generations."""
+
+from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.transforms.formats.traces.dialect import (
+    SpanDialect,
+    kind_at,
+    messages_at,
+    register_dialect,
+    text_at,
+    usage_at,
+    value_at,
+    with_system,
+)
+from turnwise.transforms.formats.traces.message import AGENT, USER, SpanMessage
+from turnwise.transforms.formats.traces.messages import read_messages
+from turnwise.transforms.formats.traces.span import SpanEvent, TraceSpan
+from turnwise.transforms.formats.traces.step import Kind, SpanStep
+from turnwise.transforms.formats.traces.values import loaded
+
+_KINDS: dict[str, Kind] = {
+    **dict.fromkeys(("chat", "generate_content", "text_completion", "completion"), "model"),
+    **dict.fromkeys(("invoke_agent", "invoke_workflow"), "agent"),
+    **dict.fromkeys(("agent_step", "chain"), "chain"),
+    **dict.fromkeys(("handoff", "agent_handoff"), "handoff"),
+    **dict.fromkeys(("embeddings", "retrieval", "create_agent"), "other"),
+    "execute_tool": "tool",
+    "tool": "tool",
+}
+_USAGE = {
+    "input_tokens": ("gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens"),
+    "output_tokens": ("gen_ai.usage.output_tokens", "gen_ai.usage.completion_tokens"),
+    "cached_tokens": ("gen_ai.usage.cache_read.input_tokens", "gen_ai.usage.cache_read_input_tokens",
+                      "gen_ai.usage.details.cache_read_tokens"),
+    "reasoning_tokens": ("gen_ai.usage.reasoning.output_tokens", "gen_ai.usage.reasoning_tokens",
+                         "gen_ai.usage.details.reasoning_tokens"),
+}  # fmt: skip
+_NAMES = {
+    "tool": ("gen_ai.tool.name",),
+    "agent": ("gen_ai.agent.name",),
+    "model": ("gen_ai.response.model", "gen_ai.request.model"),
+}
+_DETAILS = ("gen_ai.client.inference.operation.details", "gen_ai.client.operation.details")
+_MESSAGES = (
+    "gen_ai.system.message",
+    "gen_ai.user.message",
+    "gen_ai.assistant.message",
+    "gen_ai.tool.message",
+)
+_CHOICE, _PROMPT, _COMPLETION = "gen_ai.choice", "gen_ai.content.prompt", "gen_ai.content.completion"
+
+
+def _read(span: TraceSpan, step: SpanStep) -> None:
+    held = span.attributes
+    step.kind = kind_at(held.get("gen_ai.operation.name"), _KINDS)
+    step.input = messages_at(held.get("gen_ai.input.messages"), USER)
+    step.output = messages_at(held.get("gen_ai.output.messages"), AGENT)
+    step.input = with_system(held.get("gen_ai.system_instructions"), step.input)
+    for event in span.events:
+        _add_event(event, step)
+    step.name = text_at(held, *_NAMES.get(step.kind or "model", ()))
+    step.target = text_at(held, "gen_ai.handoff.to_agent")
+    step.response_id = text_at(held, "gen_ai.response.id")
+    step.finish = _finish(held.get("gen_ai.response.finish_reasons"))
+    if step.kind == "tool":
+        _add_tool(held, step)
+    elif step.kind != "agent":
+        step.usage = usage_at(held, _USAGE)
+
+
+def _add_tool(held: JsonObject, step: SpanStep) -> None:
+    step.call_id = text_at(held, "gen_ai.tool.call.id")
+    step.args = value_at(held, "gen_ai.tool.call.arguments", "input")
+    result = value_at(held, "gen_ai.tool.call.result", "output")
+    if step.input and step.args is None:
+        call = next((call for message in step.input for call in message.calls), None)
+        step.args = loaded(call.args if call else _first_content(step.input))
+    if result is None and step.output:
+        result = _first_content(step.output)
+    if result is not None:
+        step.result, step.has_result = result, True
+    if held.get("gen_ai.tool.status") == "error":
+        step.error = True
+    step.input = step.output = None
+
+
+def _first_content(messages: list[SpanMessage]) -> JsonValue:
+    """Returns the first result or text of some messages."""
+    for message in messages:
+        if message.results:
+            return message.results[0].response
+        if message.texts:
+            return loaded(message.text)
+    return None
+
+
+def _add_event(event: SpanEvent, step: SpanStep) -> None:
+    """Adds the messages of an event of a span, or of a log record."""
+    name = event.name
+    if not name.startswith("gen_ai."):
+        return
+    body = event.body if isinstance(event.body, dict) else {}
+    held = {**body, **event.attributes}
+    if name in _DETAILS:
+        given = with_system(
+            held.get("gen_ai.system_instructions"), messages_at(held.get("gen_ai.input.messages"), USER)
+        )
+        step.input = step.input or given
+        step.output = step.output or messages_at(held.get("gen_ai.output.messages"), AGENT)
+    elif name in _MESSAGES:
+        step.input = [*(step.input or []), *_message(name, held)]
+    elif name == _CHOICE and not held.get("index"):
+        step.output = [*(step.output or []), *_message(name, held)]
+    elif name == _PROMPT:
+        step.input = step.input or messages_at(held.get("gen_ai.prompt"), USER)
+    elif name == _COMPLETION:
+        step.output = step.output or messages_at(held.get("gen_ai.completion"), AGENT)
+
+
+def _message(name: str, held: JsonObject) -> list[SpanMessage]:
+    """Returns the message of an event: its content may be JSON, its role and calls may stand beside it."""
+    inner = loaded(held.get("message"))
+    value = {**held, **inner} if isinstance(inner, dict) else dict(held)
+    if isinstance(inner, str | list):
+        value["content"] = inner
+    content = loaded(value.get("content"))
+    value["content"] = content if isinstance(content, list) else value.get("content")
+    value["tool_calls"] = loaded(value.get("tool_calls"))
+    value.pop("message", None)
+    return read_messages(
+        {**value, "event.name": name, "role": value.get("role") or name.split(".")[1]}, AGENT
+    )
+
+
+def _finish(value: JsonValue) -> str | None:
+    value = loaded(value)
+    last = value[-1] if isinstance(value, list) and value else value
+    return last if isinstance(last, str) and last else None
+
+
+register_dialect(
+    SpanDialect(name="gen_ai", prefixes=frozenset(("gen_ai", "input", "output")), read=_read, rank=30)
+)

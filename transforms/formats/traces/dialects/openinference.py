@@ -1,0 +1,99 @@
+"""OpenInference (Arize Phoenix)."""
+
+from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.transforms.formats.traces.dialect import (
+    SpanDialect,
+    kind_at,
+    messages_at,
+    register_dialect,
+    text_at,
+    usage_at,
+    value_at,
+)
+from turnwise.transforms.formats.traces.message import AGENT, USER, SpanMessage
+from turnwise.transforms.formats.traces.messages import read_messages
+from turnwise.transforms.formats.traces.numbered import numbered
+from turnwise.transforms.formats.traces.span import TraceSpan
+from turnwise.transforms.formats.traces.step import Kind, SpanStep
+
+_KINDS: dict[str, Kind] = {
+    **dict.fromkeys(("retriever", "embedding", "reranker", "guardrail", "evaluator", "prompt"), "other"),
+    **{"llm": "model", "tool": "tool", "agent": "agent", "chain": "chain"},
+}
+_USAGE = {
+    "input_tokens": ("llm.token_count.prompt",),
+    "output_tokens": ("llm.token_count.completion",),
+    "cached_tokens": ("llm.token_count.prompt_details.cache_read",),
+    "reasoning_tokens": ("llm.token_count.completion_details.reasoning",),
+}
+_NAMES = {"model": ("llm.model_name",), "tool": ("tool.name",), "agent": ("agent.name", "graph.node.id")}
+_DUMPED = frozenset(("content", "kwargs", "data"))
+_RESPONSE = {"id", "name", "response", "will_continue", "scheduling", "parts"}
+
+
+def tool_result(value: JsonValue) -> tuple[JsonValue, bool | None]:
+    """Returns the result in a dumped message of a tool, or the value itself; and whether it is an error."""
+    inner = value
+    if isinstance(inner, dict) and inner.keys() >= {"name", "response"} and inner.keys() <= _RESPONSE:
+        return inner["response"], None
+    output = inner.get("output") if isinstance(inner, dict) else None
+    if isinstance(output, dict) and not _DUMPED.isdisjoint(output):
+        inner = output
+    for key in ("data", "kwargs", "update"):
+        if isinstance(inner, dict) and isinstance(inner.get(key), dict):
+            inner = inner[key]
+    if (
+        isinstance(inner, dict)
+        and "content" in inner
+        and ("tool_call_id" in inner or inner.get("type") == "tool")
+    ):
+        found = read_messages({**inner, "role": "tool"}, AGENT)
+        results = [result for message in found for result in message.results]
+        if results:
+            return results[0].response, True if results[0].error else None
+    return value, None
+
+
+def _read(span: TraceSpan, step: SpanStep) -> None:
+    held = span.attributes
+    step.kind = kind_at(held.get("openinference.span.kind"), _KINDS)
+    step.name = text_at(held, *_NAMES.get(step.kind or "", ("\0",)))
+    if step.kind == "tool":
+        _add_tool(held, step)
+        step.name = step.name or span.name
+        step.target = _target(step.name)
+    elif step.kind == "model":
+        step.input = _numbered(held, "llm.input_messages.", USER) or messages_at(
+            held.get("input.value"), USER
+        )
+        step.output = _numbered(held, "llm.output_messages.", AGENT) or messages_at(
+            held.get("output.value"), AGENT
+        )
+        step.usage = usage_at(held, _USAGE)
+    elif step.kind in ("agent", "chain"):
+        step.input = messages_at(held.get("input.value"), USER)
+        step.output = _numbered(held, "llm.output_messages.", AGENT) or messages_at(
+            held.get("output.value"), AGENT
+        )
+
+
+def _add_tool(held: JsonObject, step: SpanStep) -> None:
+    step.call_id = text_at(held, "tool.id", "tool_call.id", "tool.call_id")
+    step.args = value_at(held, "input.value", "tool.parameters")
+    value = value_at(held, "output.value")
+    if value is not None:
+        step.result, step.error = tool_result(value)
+        step.has_result = True
+
+
+def _numbered(held: JsonObject, prefix: str, role: str) -> list[SpanMessage] | None:
+    return read_messages(numbered(held, prefix), role) or None
+
+
+def _target(name: str) -> str | None:
+    return name.removeprefix("handoff to ") if name.startswith("handoff to ") else None
+
+
+register_dialect(
+    SpanDialect(name="openinference", prefixes=frozenset(("openinference",)), read=_read, rank=20)
+)

@@ -1,0 +1,58 @@
+"""Pydantic AI and Logfire, beside what they write in OpenTelemetry's conventions."""
+
+from turnwise.schemas.values import JsonValue
+from turnwise.transforms.formats.traces.dialect import (
+    SpanDialect,
+    messages_at,
+    register_dialect,
+    text_at,
+    value_at,
+)
+from turnwise.transforms.formats.traces.message import AGENT, USER, SpanMessage
+from turnwise.transforms.formats.traces.span import TraceSpan
+from turnwise.transforms.formats.traces.step import SpanStep
+
+_RUNS = ("pydantic_ai.all_messages", "all_messages_events")
+_KEYS = ("events", "tool_arguments", "tool_response", "final_result", "request_data", "response_data", *_RUNS)
+_TOOL_NAMES = ("running tool: ", "running tool")
+
+
+def _read(span: TraceSpan, step: SpanStep) -> None:
+    held = span.attributes
+    run = value_at(held, *_RUNS)
+    if run is not None or text_at(held, "agent_name"):
+        step.kind, step.name = "agent", text_at(held, "agent_name", "gen_ai.agent.name")
+        step.input = _all_but_answer(run, value_at(held, "pydantic_ai.new_message_index"))
+        step.output = messages_at(held.get("final_result"), AGENT)
+    elif "tool_arguments" in held or "tool_response" in held or span.name.startswith(_TOOL_NAMES):
+        step.kind, step.name = "tool", text_at(held, "gen_ai.tool.name")
+        step.args, step.result = value_at(held, "tool_arguments"), value_at(held, "tool_response")
+        step.has_result = step.result is not None
+        step.call_id = text_at(held, "gen_ai.tool.call.id")
+    elif "events" in held:
+        messages = messages_at(held["events"], USER) or []
+        step.kind = "model"
+        given = value_at(held, "events")
+        last = given[-1] if isinstance(given, list) and given else None
+        is_choice = isinstance(last, dict) and last.get("event.name") == "gen_ai.choice"
+        step.input, step.output = (
+            (messages[:-1], messages[-1:]) if is_choice and messages else (messages, None)
+        )
+    elif "request_data" in held:
+        step.kind = "model"
+        step.input = messages_at(held["request_data"], USER)
+        step.output = messages_at(held.get("response_data"), AGENT)
+
+
+def _all_but_answer(run: JsonValue, new_index: JsonValue) -> list[SpanMessage] | None:
+    """Returns a run's messages up to the last that a user wrote."""
+    messages = messages_at(run, USER) or []
+    last = next((place for place in reversed(range(len(messages))) if messages[place].is_users), None)
+    return None if last is None else messages[: last + 1]
+
+
+register_dialect(
+    SpanDialect(
+        name="pydantic_ai", prefixes=frozenset((*_KEYS, "pydantic_ai", "agent_name")), read=_read, rank=45
+    )
+)

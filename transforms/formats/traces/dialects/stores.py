@@ -1,0 +1,101 @@
+"""Attributes of LangSmith's, Langfuse's and MLflow's own exporters."""
+
+from collections.abc import Callable
+
+from turnwise.schemas.conversation import Usage
+from turnwise.schemas.values import JsonValue
+from turnwise.transforms.formats.traces.dialect import (
+    SpanDialect,
+    kind_at,
+    messages_at,
+    register_dialect,
+    text_at,
+    usage_at,
+    value_at,
+)
+from turnwise.transforms.formats.traces.dialects.openinference import tool_result
+from turnwise.transforms.formats.traces.message import AGENT, USER
+from turnwise.transforms.formats.traces.span import TraceSpan
+from turnwise.transforms.formats.traces.step import Kind, SpanStep
+
+_KINDS: dict[str, Kind] = {
+    **dict.fromkeys(("llm", "generation", "chat_model", "model"), "model"),
+    **dict.fromkeys(
+        ("retriever", "embedding", "evaluator", "guardrail", "event", "prompt", "parser"), "other"
+    ),
+    **{"tool": "tool", "agent": "agent", "chain": "chain", "trace": "chain"},
+}
+_TOKENS = {
+    "input_tokens": ("input", "input_tokens", "prompt_tokens"),
+    "output_tokens": ("output", "output_tokens", "completion_tokens"),
+    "cached_tokens": ("input_cache_read", "prompt_details.cache_read", "input_cached_tokens", "cache_read"),
+    "reasoning_tokens": ("output_reasoning", "completion_details.reasoning", "output_reasoning_tokens"),
+}
+
+
+def _reader(
+    kind_key: str, given: tuple[str, ...], back: tuple[str, ...], names: tuple[str, ...], usage_key: str
+) -> Callable[[TraceSpan, SpanStep], None]:
+    """Returns the reader of an exporter that states kind, input and output under keys of its own."""
+
+    def read(span: TraceSpan, step: SpanStep) -> None:
+        held = span.attributes
+        step.kind = kind_at(value_at(held, kind_key), _KINDS)
+        if step.kind is None:
+            return
+        step.name = text_at(held, *names) if step.kind == "model" else span.name or None
+        entered, left = value_at(held, *given), value_at(held, *back)
+        if step.kind == "tool":
+            step.call_id = text_at(held, "langsmith.call_id")
+            _add_tool(step, entered, left)
+        elif step.kind != "other":
+            step.input, step.output = messages_at(entered, USER), messages_at(left, AGENT)
+            step.usage = _usage(value_at(held, usage_key)) if step.kind == "model" else None
+
+    return read
+
+
+def _add_tool(step: SpanStep, given: JsonValue, back: JsonValue) -> None:
+    is_wrapped = isinstance(given, dict) and given.keys() == {"input"}
+    step.args = value_at(given, "input") if is_wrapped and isinstance(given, dict) else given
+    if back is not None:
+        step.result, step.error = tool_result(back)
+        step.has_result = True
+
+
+def _usage(details: JsonValue) -> Usage | None:
+    return usage_at(details, _TOKENS) if isinstance(details, dict) else None
+
+
+_LANGSMITH = _reader(
+    "langsmith.span.kind",
+    ("langsmith.inputs", "gen_ai.prompt"),
+    ("langsmith.outputs", "gen_ai.completion"),
+    ("gen_ai.response.model", "gen_ai.request.model"),
+    "langsmith.usage",
+)
+_LANGFUSE = _reader(
+    "langfuse.observation.type",
+    ("langfuse.observation.input", "input.value"),
+    ("langfuse.observation.output", "output.value"),
+    ("langfuse.observation.model.name", "gen_ai.request.model"),
+    "langfuse.observation.usage_details",
+)
+_MLFLOW = _reader(
+    "mlflow.spanType",
+    ("mlflow.spanInputs",),
+    ("mlflow.spanOutputs",),
+    ("mlflow.llm.model",),
+    "mlflow.chat.tokenUsage",
+)
+
+
+def _langfuse(span: TraceSpan, step: SpanStep) -> None:
+    _LANGFUSE(span, step)
+    if step.kind is not None and span.attributes.get("langfuse.observation.level") == "ERROR":
+        step.error = text_at(span.attributes, "langfuse.observation.status_message") or "error"
+
+
+register_dialect(SpanDialect(name="langfuse", prefixes=frozenset(("langfuse",)), read=_langfuse, rank=85))
+register_dialect(SpanDialect(name="langsmith", prefixes=frozenset(("langsmith",)), read=_LANGSMITH, rank=15))
+register_dialect(SpanDialect(name="mlflow", prefixes=frozenset(("mlflow",)), read=_MLFLOW, rank=70))

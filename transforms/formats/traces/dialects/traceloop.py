@@ -1,0 +1,71 @@
+"""OpenLLMetry (Traceloop), with the numbered keys of its older versions."""
+
+from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.transforms.formats.traces.dialect import (
+    SpanDialect,
+    kind_at,
+    messages_at,
+    register_dialect,
+    text_at,
+    value_at,
+)
+from turnwise.transforms.formats.traces.dialects.openinference import tool_result
+from turnwise.transforms.formats.traces.message import AGENT, USER, SpanMessage
+from turnwise.transforms.formats.traces.messages import read_messages
+from turnwise.transforms.formats.traces.numbered import numbered
+from turnwise.transforms.formats.traces.span import TraceSpan
+from turnwise.transforms.formats.traces.step import Kind, SpanStep
+
+_KINDS: dict[str, Kind] = {
+    **{"workflow": "agent", "agent": "agent", "task": "chain", "tool": "tool", "handoff": "handoff"},
+    **{"chat": "model", "completion": "model", "embedding": "other", "rerank": "other"},
+}
+_ENTITY_NAMES = ("gen_ai.agent.name", "gen_ai.tool.name", "traceloop.entity.name", "traceloop.workflow.name")
+
+
+def _read(span: TraceSpan, step: SpanStep) -> None:
+    held = span.attributes
+    kind = held.get("traceloop.span.kind")
+    step.kind = kind_at(held.get("llm.request.type") if kind is None else kind, _KINDS)
+    if step.kind == "tool":
+        step.name = text_at(held, *_ENTITY_NAMES[1:])
+        step.args = _arguments(value_at(held, "traceloop.entity.input"))
+        result = value_at(held, "traceloop.entity.output")
+        if result is not None:
+            step.result, step.error = tool_result(result)
+            step.has_result = True
+    elif step.kind in ("agent", "chain"):
+        step.name = text_at(held, *_ENTITY_NAMES)
+        step.input = messages_at(_inputs(value_at(held, "traceloop.entity.input")), USER)
+        step.output = messages_at(value_at(held, "traceloop.entity.output"), AGENT)
+    else:
+        step.input = _numbered(held, "gen_ai.prompt.", USER)
+        step.output = _numbered(held, "gen_ai.completion.", AGENT)
+
+
+def _numbered(held: JsonObject, prefix: str, role: str) -> list[SpanMessage] | None:
+    return read_messages(numbered(held, prefix), role) or None
+
+
+def _arguments(value: JsonValue) -> JsonValue:
+    """Returns the arguments in a recorded call of a Python function or of a LangChain tool."""
+    if not isinstance(value, dict):
+        return value
+    inner = value.get("inputs")
+    if isinstance(inner, dict) and inner:
+        return inner
+    named, placed = value.get("kwargs"), value.get("args")
+    if isinstance(named, dict) and (named or "args" in value) and value.keys() <= {"args", "kwargs"}:
+        return named if not placed else {**named, "args": placed}
+    return value.get("input_str", value)
+
+
+def _inputs(value: JsonValue) -> JsonValue:
+    if isinstance(value, dict) and value.keys() & {"args", "kwargs"} and "inputs" not in value:
+        return None
+    return value
+
+
+register_dialect(
+    SpanDialect(name="openllmetry", prefixes=frozenset(("traceloop", "llm", "gen_ai")), read=_read, rank=40)
+)

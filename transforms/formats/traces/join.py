@@ -1,0 +1,101 @@
+"""Spans of one conversation, joined into it."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+from turnwise.schemas.conversation import Conversation, Turn
+from turnwise.transforms.formats.endings import UNKNOWN, End, error_end, finished_end
+from turnwise.transforms.formats.traces.labels import environment_of, service_version
+from turnwise.transforms.formats.traces.lines import TurnLine, turn_lines
+from turnwise.transforms.formats.traces.span import TraceSpan
+from turnwise.transforms.formats.traces.tree import SpanNode, span_tree
+from turnwise.transforms.formats.traces.turn import line_turn, rfc3339_of
+from turnwise.transforms.formats.traces.units import work_units
+from turnwise.transforms.formats.unread import check_calls, gaps
+
+MISSING_PARENT = "MissingParent"
+STEPS = ("model", "tool", "agent", "chain", "handoff")
+
+
+def join_spans(conversation_id: str, spans: Sequence[TraceSpan]) -> Conversation:
+    """Joins the spans of a conversation, in any order.
+
+    Raises:
+        ValueError: None of them is a step of an agent; one line.
+    """
+    nodes = span_tree(spans)
+    lines = turn_lines(work_units(nodes))
+    if not lines:
+        raise ValueError(f"{len(nodes)} spans, and none is a call of a model or a tool, or an agent")
+    turns = [line_turn(line, index) for index, line in enumerate(lines)]
+    end = _end(lines[-1], turns[-1])
+    conversation = Conversation(
+        conversation_id=conversation_id,
+        source=_source(nodes),
+        app_version=_version(nodes),
+        start_time=rfc3339_of(min((node.span.start for node in nodes if node.span.start), default=0)),
+        tags=_tags(nodes),
+        turns=turns,
+        ended=end.ended,
+        ended_detail=end.detail,
+        meta=_meta(nodes),
+    )
+    _add_orphans(nodes, turns)
+    check_calls(turns)
+    return conversation
+
+
+def _source(nodes: Sequence[SpanNode]) -> str:
+    names = sorted({name for node in nodes for name in node.step.dialects})
+    return f"spans ({', '.join(names)})"
+
+
+def _version(nodes: Sequence[SpanNode]) -> str | None:
+    stated = (node.step.version for node in nodes if node.step.version)
+    steps = [node.span for node in nodes if node.step.kind in STEPS]
+    services = (version for span in steps if (version := service_version(span)))
+    return next(stated, None) or next(services, None)
+
+
+def _tags(nodes: Sequence[SpanNode]) -> list[str]:
+    environments = (environment_of(node.span) for node in nodes if node.step.kind in STEPS)
+    tags = [*(tag for node in nodes for tag in node.step.tags), *filter(None, environments)]
+    return list(dict.fromkeys(tags))
+
+
+def _meta(nodes: Sequence[SpanNode]) -> dict[str, object]:
+    """Returns the traces, and how many spans were steps, doubles of steps, or no steps (by scope)."""
+    passed = Counter(node.span.scope or node.span.name for node in nodes if node.step.kind in (None, "other"))
+    steps = sum(node.step.kind in STEPS and not node.is_double for node in nodes)
+    doubles = sum(node.is_double for node in nodes)
+    traces = list(dict.fromkeys(node.span.trace for node in nodes))
+    counts = {"steps": steps, "doubles": doubles, "no_steps": dict(passed.most_common(20))}
+    return {"trace_ids": traces, "spans": counts}
+
+
+def _end(line: TurnLine, turn: Turn) -> End:
+    """Returns the end: an error of the last agent or model, or else the last finish reason."""
+    tops = [unit.top for unit in line.units if unit.top is not None]
+    failed = [node.step.error for node in (*line.main[-1:], *tops[-1:]) if node.step.error]
+    if failed and not turn.agent:
+        return error_end(failed[0] if isinstance(failed[0], str) else "error")
+    last = line.main[-1] if line.main else tops[-1] if tops else None
+    if last is None:
+        return UNKNOWN
+    output = last.step.output or []
+    stated = (last.step.finish, *(message.finish for message in reversed(output)))
+    return finished_end(next(filter(None, stated), None), bool(output and output[-1].calls))
+
+
+def _add_orphans(nodes: Sequence[SpanNode], turns: Sequence[Turn]) -> None:
+    """Adds a finding for spans whose parents are missing, unless one remote caller is all that is missing."""
+    orphans = [node for node in nodes if node.is_orphan]
+    callers = {node.span.trace: set[str]() for node in orphans}
+    for node in orphans:
+        callers[node.span.trace].add(node.span.parent)
+    roots = {node.span.trace for node in nodes if node.parent is None and not node.is_orphan}
+    lost = [trace for trace, parents in callers.items() if len(parents) > 1 or trace in roots]
+    if lost:
+        count = sum(node.span.trace in lost for node in orphans)
+        said = f"{count} of {len(nodes)} spans name a parent that is not there; they are read as roots"
+        gaps(MISSING_PARENT, [said], calls=False, words=False).add_to_all(turns)

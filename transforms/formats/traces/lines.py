@@ -1,0 +1,128 @@
+"""Turns of a conversation: which units of work answer which message of the user."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from turnwise.transforms.formats.traces.message import SYSTEM, USER, SpanMessage
+from turnwise.transforms.formats.traces.tree import SpanNode
+from turnwise.transforms.formats.traces.units import WorkUnit
+
+
+@dataclass(slots=True, eq=False)
+class TurnLine:
+    """What belongs to one turn.
+
+    Attributes:
+        user: The user's message; None: not stated.
+        users: All messages of users that the first input holds, the newest last.
+        units: Units of work, whole or in part.
+        main: Model calls of the main line, in order.
+        inner: Other model calls.
+        tools: Tool calls.
+        handoffs: Hand-offs.
+        has_media: Whether the user's message holds media.
+    """
+
+    user: str | None = None
+    users: tuple[str, ...] = ()
+    units: list[WorkUnit] = field(default_factory=list)
+    main: list[SpanNode] = field(default_factory=list)
+    inner: list[SpanNode] = field(default_factory=list)
+    tools: list[SpanNode] = field(default_factory=list)
+    handoffs: list[SpanNode] = field(default_factory=list)
+    has_media: bool = False
+
+
+def turn_lines(units: Sequence[WorkUnit]) -> list[TurnLine]:
+    """Returns the turns of a conversation's units, given in order."""
+    lines: list[TurnLine] = []
+    known: list[SpanMessage] = []
+    for unit in units:
+        first = unit.given or next((given for node in unit.main if (given := node.step.input)), [])
+        if _stated(unit) is None and lines and _continues(unit, first, lines[-1]):
+            line = lines[-1]
+        else:
+            line = _opened(unit, first, known)
+            if lines and _is_wrapper(lines[-1], unit):
+                line.units = lines.pop().units
+            lines.append(line)
+        _add_unit(line, unit, lines)
+        known = _known_after(unit) or known
+    return lines
+
+
+def _stated(unit: WorkUnit) -> str | None:
+    return unit.top.step.user if unit.top is not None else None
+
+
+def _continues(unit: WorkUnit, first: Sequence[SpanMessage], line: TurnLine) -> bool:
+    """Returns whether a unit goes on with a turn: it has no message of a user that the turn did not have."""
+    users = _users(first)
+    last = next((each for each in reversed(first) if each.role != SYSTEM), None)
+    if last is not None and last.results:
+        return True
+    is_same_trace = line.units[-1].trace == unit.trace
+    return is_same_trace and (not users or users == line.users)
+
+
+def _is_wrapper(line: TurnLine, unit: WorkUnit) -> bool:
+    """Returns whether a turn is an agent's span without content that encloses the next unit."""
+    is_empty = line.user is None and not (line.main or line.inner or line.tools)
+    last = line.units[-1]
+    if not is_empty or last.top is None or last.trace != unit.trace:
+        return False
+    return last.top.span.end >= unit.nodes[0].span.start
+
+
+def _opened(unit: WorkUnit, first: Sequence[SpanMessage], known: Sequence[SpanMessage]) -> TurnLine:
+    users = _users(first)
+    message = _new_user(first, known)
+    user = _stated(unit) or (message.text if message is not None else None)
+    return TurnLine(user, users, has_media=bool(message is not None and message.parts))
+
+
+def _new_user(first: Sequence[SpanMessage], known: Sequence[SpanMessage]) -> SpanMessage | None:
+    """Returns what the user newly wrote: all that follows the known history, or else the last message."""
+    spoken = [each for each in first if each.role != SYSTEM]
+    before = [each.sign for each in known if each.role != SYSTEM]
+    if before and [each.sign for each in spoken[: len(before)]] == before:
+        news = [each for each in spoken[len(before) :] if each.is_users]
+        if news:
+            texts = [text for each in news for text in each.texts]
+            return SpanMessage(USER, texts, parts=[part for each in news for part in each.parts])
+    return next((each for each in reversed(spoken) if each.is_users), None)
+
+
+def _users(messages: Sequence[SpanMessage]) -> tuple[str, ...]:
+    return tuple(each.text for each in messages if each.is_users)
+
+
+def _known_after(unit: WorkUnit) -> list[SpanMessage]:
+    """Returns the history as it stands after a unit."""
+    last = next((node for node in reversed(unit.main) if node.step.input), None)
+    return [] if last is None else [*(last.step.input or ()), *(last.step.output or ())]
+
+
+def _add_unit(line: TurnLine, unit: WorkUnit, lines: list[TurnLine]) -> None:
+    """Adds a unit to a turn; a model call whose input ends in a further message of the user opens another."""
+    line.units.append(unit)
+    starts = [0]
+    parts = [line]
+    for place, node in enumerate(unit.main):
+        messages = [each for each in node.step.input or () if each.role != SYSTEM]
+        users = _users(messages)
+        if place and messages and messages[-1].is_users and _extends(users, parts[-1].users):
+            parts.append(TurnLine(messages[-1].text, users, [unit], has_media=bool(messages[-1].parts)))
+            starts.append(node.span.start)
+            lines.append(parts[-1])
+        elif users and (not place or not parts[-1].users):
+            parts[-1].users = users
+        parts[-1].main.append(node)
+    for name in ("inner", "tools", "handoffs"):
+        for node in getattr(unit, name):
+            place = max(i for i, start in enumerate(starts) if i == 0 or node.span.start >= start)
+            getattr(parts[place], name).append(node)
+
+
+def _extends(users: tuple[str, ...], before: tuple[str, ...]) -> bool:
+    return bool(before) and len(users) > len(before) and users[: len(before)] == before

@@ -1,0 +1,64 @@
+"""A message of a model call, independent of the library that wrote it."""
+
+import msgspec
+
+from turnwise.schemas.values import JsonValue
+
+USER, AGENT, TOOL, SYSTEM = "user", "assistant", "tool", "system"
+_CONTEXT = ("For context:",)
+_RETRY = ("Fix the errors and try again.",)
+
+
+class MessageCall(msgspec.Struct):
+    """A call that a model asks for; arguments as they are written."""
+
+    name: str | None = None
+    args: JsonValue = None
+    id: str | None = None
+
+
+class MessageResult(msgspec.Struct):
+    """A result that is given to a model."""
+
+    response: JsonValue = None
+    id: str | None = None
+    name: str | None = None
+    error: bool | str | None = None
+
+
+class SpanMessage(msgspec.Struct):
+    """A message.
+
+    Attributes:
+        role: `user`, `assistant`, `tool` or `system`.
+        texts: Texts in order.
+        calls: Calls in order.
+        results: Results in order.
+        parts: Types of the parts that are neither, such as media.
+        finish: Finish reason of the choice; None: not stated.
+    """
+
+    role: str
+    texts: list[str] = []
+    calls: list[MessageCall] = []
+    results: list[MessageResult] = []
+    parts: list[str] = []
+    finish: str | None = None
+
+    @property
+    def text(self) -> str:
+        """All texts, one a line."""
+        return "\n".join(self.texts)
+
+    @property
+    def is_users(self) -> bool:
+        """Whether a user wrote it: it is no result, no other agent's act and no note to try again."""
+        if self.role != USER or self.results or not (self.texts or self.parts):
+            return False
+        text = self.text.strip()
+        return bool(text or self.parts) and not text.startswith(_CONTEXT) and not text.endswith(_RETRY)
+
+    @property
+    def sign(self) -> tuple[str, str, int, int]:
+        """What is compared of two spellings of one message: no ids."""
+        return self.role, self.text.strip(), len(self.calls), len(self.results)

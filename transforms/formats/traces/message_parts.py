@@ -1,0 +1,114 @@
+"""Reads the parts of messages in the spellings of OpenTelemetry and of the model APIs."""
+
+from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.transforms.formats.spellings import as_text
+from turnwise.transforms.formats.traces.message import MessageCall, MessageResult, SpanMessage
+from turnwise.transforms.formats.traces.values import loaded
+
+_TEXTS = ("text", "input_text", "output_text", "summary_text", "refusal")
+_CALLS = ("tool_call", "tool_use", "tool-call", "function_call", "server_tool_call", "server_tool_use",
+          "mcp_call", "custom_tool_call", "mcp_tool_use", "function", "toolCall")  # fmt: skip
+_RESULTS = ("tool_call_response", "tool_result", "tool-result", "function_call_output", "toolResult",
+            "server_tool_call_response", "custom_tool_call_output", "web_search_tool_result",
+            "mcp_tool_result")  # fmt: skip
+_THOUGHTS = ("thinking", "reasoning", "redacted_thinking", "reasoning_content", "thought", "reasoningContent",
+             "step-start", "cachePoint")  # fmt: skip
+_GEMINI = ("functionCall", "function_call", "toolUse", "functionResponse", "function_response", "toolResult")
+_ARGS = ("arguments", "args", "input", "kwargs", "parameters")
+_CALL_IDS = ("tool_call_id", "toolCallId", "tool_use_id", "toolUseId", "call_id", "callId", "id")
+_NAMES = ("name", "toolName", "tool_name", "toolName")
+_VALUES = ("response", "result", "output", "content", "json", "value")
+_BAD = ("error", "failed", "failure")
+
+
+def first_of(value: JsonObject, names: tuple[str, ...]) -> JsonValue:
+    """Returns the first value of some keys that is not None."""
+    return next((value[name] for name in names if value.get(name) is not None), None)
+
+
+def add_part(message: SpanMessage, part: JsonValue) -> None:
+    """Adds a part of a message's content."""
+    if isinstance(part, str):
+        add_text(message, part)
+    elif isinstance(part, dict):
+        kind = part.get("type")
+        inner = part.get("message_content")
+        if isinstance(inner, dict):
+            add_part(message, inner)
+        elif not isinstance(kind, str):
+            _add_untyped(message, part)
+        elif kind in _TEXTS:
+            add_text(message, first_of(part, ("text", "content", "refusal", "value")))
+        elif kind in _CALLS:
+            message.calls.append(call_of(part))
+        elif kind in _RESULTS:
+            message.results.append(result_of(part))
+        elif kind not in _THOUGHTS and "reasoning" not in kind.lower():
+            message.parts.append(kind)
+
+
+def add_text(message: SpanMessage, text: JsonValue) -> None:
+    """Adds a text that is not empty."""
+    if isinstance(text, str) and text:
+        message.texts.append(text)
+
+
+def call_of(call: JsonObject) -> MessageCall:
+    """Returns a call: flat, or nested under `function` or `tool_call`."""
+    outer = call
+    for key in ("tool_call", "function", "functionCall", "function_call"):
+        inner = call.get(key)
+        if isinstance(inner, dict):
+            call = {**call, **inner}
+    args = first_of(call, _ARGS)
+    if args is None and call.get("type") == "custom_tool_call":
+        args = outer.get("input")
+    return MessageCall(
+        as_text(first_of(call, _NAMES)), args, as_text(first_of(call, _CALL_IDS[::-1][:1] + _CALL_IDS))
+    )
+
+
+def result_of(result: JsonObject) -> MessageResult:
+    """Returns a result with its error mark."""
+    found = _plain_result(first_of(result, _VALUES))
+    bad = result.get("is_error") is True or result.get("isError") is True
+    bad = bad or str(result.get("status")).lower() in _BAD
+    name = as_text(first_of(result, _NAMES))
+    return MessageResult(found, as_text(first_of(result, _CALL_IDS)), name, True if bad else None)
+
+
+def _plain_result(value: JsonValue) -> JsonValue:
+    """Returns the text of a result that is one block of text; structured results as they are."""
+    value = loaded(value)
+    if isinstance(value, dict) and value.keys() == {"type", "value"}:
+        return value["value"]
+    if isinstance(value, list) and len(value) == 1 and isinstance(value[0], dict):
+        block = value[0]
+        if block.keys() <= {"type", "text", "annotations"} and isinstance(block.get("text"), str):
+            return loaded(block["text"])
+        if block.keys() == {"json"}:
+            return block["json"]
+    return value
+
+
+def _add_untyped(message: SpanMessage, part: JsonObject) -> None:
+    """Adds a part that its key names, as Gemini's and Bedrock's do."""
+    key = next((name for name in _GEMINI if isinstance(part.get(name), dict)), None)
+    if key in ("functionCall", "function_call", "toolUse"):
+        message.calls.append(call_of(part[key]))
+    elif key is not None:
+        message.results.append(result_of(part[key]))
+    elif isinstance(part.get("tool_call"), dict) or "toolCallId" in part:
+        message.calls.append(call_of(part))
+    elif part.get("thought") is not True and isinstance(part.get("text"), str):
+        add_text(message, part["text"])
+    elif "text" not in part and "content" in part:
+        add_text(message, part["content"])
+    elif part and not part.keys() & {
+        "text",
+        "thought",
+        "thought_signature",
+        "reasoningContent",
+        "cachePoint",
+    }:
+        message.parts.append(next(iter(part)))

@@ -1,0 +1,182 @@
+"""Reads lists of messages, model requests and model replies in the spellings of many libraries."""
+
+from collections.abc import Iterable
+
+from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.transforms.formats.traces.message import AGENT, SYSTEM, TOOL, USER, MessageResult, SpanMessage
+from turnwise.transforms.formats.traces.message_parts import add_part, add_text, call_of, first_of, result_of
+from turnwise.transforms.formats.traces.values import loaded
+
+_ROLES = {
+    **dict.fromkeys(
+        ("user", "human", "HumanMessage", "HumanMessageChunk", "UserMessage", "TextMessage"), USER
+    ),
+    **dict.fromkeys(
+        ("assistant", "ai", "model", "AIMessage", "AIMessageChunk", "AssistantMessage", "agent"), AGENT
+    ),
+    **dict.fromkeys(("tool", "function", "ToolMessage", "FunctionMessage", "function_call_output"), TOOL),
+    **dict.fromkeys(("system", "developer", "SystemMessage", "instructions"), SYSTEM),
+}
+_LISTS = ("messages", "contents", "input_messages", "new_messages", "generations", "choices", "candidates",
+          "output", "message", "new_message", "input", "prompt", "question", "query", "user_input",
+          "text", "response", "content", "parts", "result", "inputs", "outputs", "prompts")  # fmt: skip
+_EVENT = "event.name"
+_ITEMS = ("function_call", "custom_tool_call", "mcp_call")
+_OUTPUTS = ("function_call_output", "custom_tool_call_output")
+_TYPED = (*_ITEMS, *_OUTPUTS, "message", "reasoning")
+_UNTYPED = frozenset(("text", "toolUse", "toolResult", "functionCall", "function_call", "functionResponse",
+                      "function_response", "toolCallId"))  # fmt: skip
+_OF_MESSAGES = frozenset(("role", "lc", "message", "generation_info"))
+_MOST_DEPTH = 6
+
+
+def read_messages(value: JsonValue, role: str, depth: int = 0) -> list[SpanMessage]:
+    """Returns the messages that a value holds: a list, a request, a reply, JSON of them, or a plain text.
+
+    Args:
+        value: The value.
+        role: The role of what states none.
+        depth: How deep the value stands.
+    """
+    value = loaded(value)
+    if depth > _MOST_DEPTH or value is None or value == "":
+        return []
+    if isinstance(value, str):
+        return [SpanMessage(role, [value])]
+    if isinstance(value, list):
+        if value and not any(isinstance(each, dict | list) for each in value):
+            return [SpanMessage(role, [each for each in value if isinstance(each, str)])]
+        if value and all(map(_is_part, value)):
+            return _given([read_message({"parts": value}, role)])
+        return [found for each in value for found in read_messages(each, role, depth + 1)]
+    if not isinstance(value, dict):
+        return []
+    if _is_message(value):
+        return _given([read_message(value, role)])
+    key = next((name for name in _LISTS if value.get(name) not in (None, "", [], {})), None)
+    if key is None:
+        return []
+    return [*_system_of(value), *read_messages(value[key], role, depth + 1)]
+
+
+def read_message(value: JsonObject, role: str) -> SpanMessage:
+    """Returns one message of any spelling."""
+    outer, value = value, _inner(value)
+    found = SpanMessage(_role(value, outer, role))
+    finish = first_of({**outer, **value}, ("finish_reason", "finishReason", "stop_reason"))
+    found.finish = finish if isinstance(finish, str) and finish else None
+    kind = value.get("type")
+    if kind in _ITEMS:
+        found.role = AGENT
+        found.calls.append(call_of(value))
+    elif kind in _OUTPUTS:
+        found.role = TOOL
+        found.results.append(result_of({**value, "id": None}))
+    elif found.role == TOOL and not isinstance(value.get("parts"), list) and not _has_results(value):
+        found.results.append(_tool_result(value))
+    else:
+        _add_content(found, value)
+    return found
+
+
+def _add_content(found: SpanMessage, value: JsonObject) -> None:
+    for key in ("content", "contents", "parts", "text"):
+        content = value.get(key)
+        if key == "content" and isinstance(content, dict):
+            content = content.get("parts", [content])
+        if isinstance(content, str):
+            content = _blocks(content)
+        for part in content if isinstance(content, list) else ():
+            add_part(found, part)
+        if content:
+            break
+    extra = value.get("additional_kwargs")
+    calls = value.get("tool_calls") or (extra.get("tool_calls") if isinstance(extra, dict) else None)
+    known = {call.id for call in found.calls if call.id}
+    for call in loaded(calls) if isinstance(loaded(calls), list) else ():
+        if isinstance(call, dict) and (read := call_of(call)) and not (read.id and read.id in known):
+            found.calls.append(read)
+    legacy = value.get("function_call")
+    if isinstance(legacy, dict) and not found.calls:
+        found.calls.append(call_of(legacy))
+    add_text(found, value.get("refusal"))
+    if found.results and found.role == USER and not found.texts:
+        found.role = TOOL
+
+
+def _blocks(content: str) -> list[JsonValue]:
+    """Returns the blocks that a text spells in JSON, or the text itself."""
+    if content[:1] in "[{" and ('"type"' in content or '"text"' in content or '"tool' in content):
+        inner = loaded(content)
+        blocks = inner if isinstance(inner, list) else [inner]
+        if blocks and all(map(_is_part, blocks)):
+            return blocks
+    return [content]
+
+
+def _tool_result(value: JsonObject) -> MessageResult:
+    found = result_of({**value, "name": value.get("name")})
+    name = value.get("name")
+    return MessageResult(found.response, found.id, name if isinstance(name, str) else None, found.error)
+
+
+def _has_results(value: JsonObject) -> bool:
+    content = value.get("content")
+    return isinstance(content, list) and any(
+        isinstance(part, dict)
+        and ("toolResult" in part or str(part.get("type")).endswith(("result", "response")))
+        for part in content
+    )
+
+
+def _inner(value: JsonObject) -> JsonObject:
+    """Returns what a wrapper of a message holds."""
+    for key in ("message", "data", "kwargs", "body"):
+        inner = value.get(key)
+        if isinstance(inner, dict) and (key != "data" or "type" in value):
+            return {"type": value.get("type"), **_inner(inner)} if key == "data" else _inner(inner)
+    return value
+
+
+def _role(value: JsonObject, outer: JsonObject, role: str) -> str:
+    names = [value.get("role"), value.get("type"), outer.get("role"), outer.get("type")]
+    event, lc = outer.get(_EVENT), outer.get("id")
+    if isinstance(event, str) and event.startswith("gen_ai."):
+        names.append("assistant" if event == "gen_ai.choice" else event.split(".")[1])
+    if outer.get("lc") and isinstance(lc, list) and lc:
+        names.insert(0, lc[-1])
+    return next((_ROLES[name] for name in names if isinstance(name, str) and name in _ROLES), role)
+
+
+def _is_message(value: JsonObject) -> bool:
+    if "role" in value or value.get("lc") or _EVENT in value or value.get("type") in _TYPED:
+        return True
+    kind = value.get("type")
+    if isinstance(kind, str) and kind in _ROLES and value.keys() & {"content", "data"}:
+        return True
+    inner = next((value[key] for key in ("message", "kwargs") if isinstance(value.get(key), dict)), None)
+    return "tool_calls" in value or (inner is not None and _is_message(inner))
+
+
+def _is_part(value: JsonValue) -> bool:
+    if (
+        not isinstance(value, dict)
+        or not _OF_MESSAGES.isdisjoint(value)
+        or ("content" in value and "type" not in value)
+    ):
+        return False
+    kind = value.get("type")
+    if isinstance(kind, str):
+        return kind not in _ROLES and kind not in _TYPED and "data" not in value
+    return not _UNTYPED.isdisjoint(value)
+
+
+def _system_of(value: JsonObject) -> list[SpanMessage]:
+    config = value.get("config")
+    inner = config.get("system_instruction") if isinstance(config, dict) else None
+    said = inner or first_of(value, ("system", "instructions", "system_instruction"))
+    return [SpanMessage(SYSTEM, [said])] if isinstance(said, str) and said else []
+
+
+def _given(messages: Iterable[SpanMessage]) -> list[SpanMessage]:
+    return [each for each in messages if each.texts or each.calls or each.results or each.parts]

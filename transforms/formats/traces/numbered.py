@@ -1,0 +1,36 @@
+"""Attributes that spell lists and objects as numbered, dotted keys."""
+
+from turnwise.schemas.values import JsonObject, JsonValue
+
+_DEEPEST = 12
+
+
+def numbered(attributes: JsonObject, prefix: str) -> list[JsonValue]:
+    """Returns the list that keys such as `prefix.0.role`, `prefix.1.content` spell."""
+    tree: JsonObject = {}
+    for key, value in attributes.items():
+        if key.startswith(prefix):
+            _put(tree, key[len(prefix) :].split("."), value)
+    found = _lists(tree)
+    return found if isinstance(found, list) else []
+
+
+def _put(tree: JsonObject, path: list[str], value: JsonValue) -> None:
+    for step in path[:-1][:_DEEPEST]:
+        inner = tree.get(step)
+        if not isinstance(inner, dict):
+            inner = tree[step] = {} if inner is None else {"": inner}
+        tree = inner
+    last = path[-1]
+    if isinstance(tree.get(last), dict):
+        tree = tree[last]
+        last = ""
+    tree[last] = value
+
+
+def _lists(value: JsonValue) -> JsonValue:
+    if not isinstance(value, dict):
+        return value
+    if value and all(key.isdigit() and len(key) < 10 for key in value):
+        return [_lists(value[key]) for key in sorted(value, key=int)]
+    return {key: _lists(item) for key, item in value.items()}

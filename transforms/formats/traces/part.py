@@ -1,0 +1,191 @@
+"""The part of a trace that one record holds: an event, to be joined with the trace's other parts."""
+
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from turnwise.schemas.conversation import Conversation
+from turnwise.schemas.values import JsonObject
+from turnwise.transforms.formats.base import SplitEvent
+from turnwise.transforms.formats.lending import Lent, NoConversation
+from turnwise.transforms.formats.traces.dialect import DIALECTS
+from turnwise.transforms.formats.traces.join import STEPS, join_spans
+from turnwise.transforms.formats.traces.read_span import is_foreign, read_span
+from turnwise.transforms.formats.traces.span import TraceSpan
+
+_MOST_NAMES = 5
+
+
+class TracePart(msgspec.Struct, omit_defaults=True):
+    """Spans of one trace.
+
+    Attributes:
+        trace: Id of the trace.
+        event_time: End of its last span, seconds since the epoch; 0: not stated.
+        has_root: Whether it holds a span without a parent.
+        steps: Number of spans that are steps of an agent.
+        foreign: Number of spans with keys of agents' traces that no dialect reads.
+        conversations: Conversation ids that spans state, by span id.
+        turnwise_spans: The spans; those that are no steps without attributes.
+    """
+
+    trace: str
+    event_time: float = 0.0
+    has_root: bool = False
+    steps: int = 0
+    foreign: int = 0
+    conversations: dict[str, str] = {}
+    turnwise_spans: list[TraceSpan] = []
+
+
+class _PartHead(msgspec.Struct):
+    trace: str
+    steps: int = 0
+    foreign: int = 0
+    conversations: dict[str, str] = {}
+
+
+KEY = "turnwise_spans"
+_ENCODE = msgspec.json.Encoder().encode
+_HEAD = msgspec.json.Decoder(_PartHead)
+_PART = msgspec.json.Decoder(TracePart)
+
+
+def trace_parts(spans: Iterable[TraceSpan]) -> list[SplitEvent | ValueError]:
+    """Returns the parts of a record's spans, one a trace; an error in place of spans without a trace.
+
+    Raises:
+        ValueError: There is no span.
+    """
+    parts: dict[str, TracePart] = {}
+    lost = 0
+    for span in spans:
+        if not span.trace:
+            lost += 1
+            continue
+        part = parts.get(span.trace)
+        if part is None:
+            part = parts[span.trace] = TracePart(span.trace)
+        _add(part, span)
+    found: list[SplitEvent | ValueError] = [SplitEvent(_head(part), _ENCODE(part)) for part in parts.values()]
+    if lost:
+        found.append(
+            ValueError(f"{lost} spans or log records name no trace, so they belong to no conversation")
+        )
+    if not found:
+        raise ValueError("the export holds no span")
+    return found
+
+
+def _head(part: TracePart) -> JsonObject:
+    return {"trace": part.trace, "event_time": part.event_time, "has_root": part.has_root}
+
+
+def place(value: JsonObject) -> tuple[str, int]:
+    """Returns no conversation, and turn 0 for a part with the root; raises ValueError without a trace."""
+    group(value)
+    return "", 0 if value.get("has_root") else -1
+
+
+def has_root(value: JsonObject) -> bool:
+    """Returns whether a part holds the root, which ends last, so that its trace is whole."""
+    return value.get("has_root") is True
+
+
+def group(value: JsonObject) -> str:
+    """Returns the trace of a part; raises ValueError if it names none."""
+    trace = value.get("trace")
+    if not isinstance(trace, str) or not trace:
+        raise ValueError("a part of a trace needs the id of the trace")
+    return trace
+
+
+def _add(part: TracePart, span: TraceSpan) -> None:
+    step = read_span(span)
+    part.event_time = max(part.event_time, (span.end or span.start) / 1e9)
+    part.has_root = part.has_root or not (span.parent or span.is_log)
+    if step.conversation:
+        part.conversations[span.id] = step.conversation
+    if step.kind in STEPS:
+        part.steps += 1
+    elif step.kind is None and is_foreign(span) and not step.dialects:
+        part.foreign += 1
+    if step.kind is None and not span.events:
+        span.attributes = {
+            key: item for key, item in span.attributes.items() if key.startswith("logfire.span")
+        }
+    part.turnwise_spans.append(span)
+
+
+def lend(trace: str, parts: Sequence[bytes]) -> list[Lent]:
+    """Returns the parts of a whole trace, each with its conversation; a part of several is divided.
+
+    A span is of the conversation that the topmost span above it names, or else of the one that the trace
+    names, or else of the trace itself.
+
+    Raises:
+        NoConversation: No span is a step of an agent.
+        ValueError: Spans look like those of an agent, in a dialect that is not read.
+    """
+    heads = [_HEAD.decode(data) for data in parts]
+    if not any(head.steps for head in heads):
+        _refuse(trace, heads, parts)
+    names = {name for head in heads for name in head.conversations.values()}
+    if len(names) <= 1:
+        name = next(iter(names), trace)
+        return [Lent(place, name, data) for place, data in enumerate(parts)]
+    return list(_divided(trace, [_PART.decode(data) for data in parts]))
+
+
+def _refuse(trace: str, heads: Sequence[_PartHead], parts: Sequence[bytes]) -> None:
+    spans = [span for data in parts for span in _PART.decode(data).turnwise_spans]
+    names = sorted({span.scope or span.name for span in spans})
+    shown = ", ".join(names[:_MOST_NAMES]) + (", ..." if len(names) > _MOST_NAMES else "")
+    if any(head.foreign for head in heads):
+        keys = sorted({key for span in spans for key in span.attributes})[:8]
+        known = ", ".join(sorted(DIALECTS))
+        raise ValueError(
+            f"trace {trace}: {len(spans)} spans look like an agent's ({shown}), and no dialect reads them;"
+            f" nearest by their keys {', '.join(keys) or 'none'}: {known}"
+        )
+    raise NoConversation(f"trace {trace}: none of its {len(spans)} spans is a step of an agent ({shown})")
+
+
+def _divided(trace: str, parts: Sequence[TracePart]) -> Iterable[Lent]:
+    """Yields the pieces of parts, by the conversation of each span."""
+    parents = {span.id: span.parent for part in parts for span in part.turnwise_spans}
+    stated = {key: name for part in parts for key, name in part.conversations.items()}
+    first = min((span.start, span.id) for part in parts for span in part.turnwise_spans if span.id in stated)[
+        1
+    ]
+    for place, part in enumerate(parts):
+        pieces: dict[str, list[TraceSpan]] = {}
+        for span in part.turnwise_spans:
+            pieces.setdefault(_name(span.id, parents, stated) or stated[first], []).append(span)
+        for name, spans in pieces.items():
+            piece = msgspec.structs.replace(
+                part, conversations={span.id: name for span in spans}, turnwise_spans=spans
+            )
+            yield Lent(place, name, _ENCODE(piece))
+
+
+def _name(span: str, parents: dict[str, str], stated: dict[str, str]) -> str | None:
+    found, seen = None, set[str]()
+    while span and span not in seen:
+        seen.add(span)
+        found = stated.get(span) or found
+        span = parents.get(span, "")
+    return found
+
+
+def join_parts(conversation_id: str, values: Sequence[JsonObject]) -> Conversation:
+    """Joins the parts of a conversation's traces.
+
+    Raises:
+        ValueError: They are no such parts, or hold no step of an agent; one line.
+    """
+    try:
+        parts = [msgspec.convert(value, TracePart) for value in values]
+    except msgspec.ValidationError as error:
+        raise ValueError(f"not a part of a trace: {error}") from None
+    return join_spans(conversation_id, [span for part in parts for span in part.turnwise_spans])

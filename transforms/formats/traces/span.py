@@ -1,0 +1,60 @@
+"""One span of a trace, independent of the container it was read from."""
+
+import msgspec
+
+from turnwise.schemas.values import JsonObject, JsonValue
+
+
+class SpanEvent(msgspec.Struct, omit_defaults=True):
+    """An event of a span, or a log record that names the span.
+
+    Attributes:
+        name: Name of the event; "": none is stated.
+        time: Nanoseconds since the epoch; 0: not stated.
+        attributes: Attributes by key.
+        body: Body of a log record.
+    """
+
+    name: str = ""
+    time: int = 0
+    attributes: JsonObject = {}
+    body: JsonValue = None
+
+
+class TraceSpan(msgspec.Struct, omit_defaults=True):
+    """A span.
+
+    Attributes:
+        trace: Id of the trace, in small letters if it is hexadecimal.
+        id: Id of the span.
+        parent: Id of the parent; "": it is a root.
+        name: Name of the span.
+        start: Nanoseconds since the epoch; 0: not stated.
+        end: Nanoseconds since the epoch; 0: not stated, or cut off.
+        attributes: Attributes by key.
+        events: Events and log records.
+        error: Whether its status is an error.
+        message: Message of the status.
+        scope: Name of the instrumentation scope.
+        resource: Attributes of the resource that name services, versions and environments.
+        is_log: Whether only log records name it, so that the span itself may stand elsewhere.
+    """
+
+    trace: str
+    id: str
+    parent: str = ""
+    name: str = ""
+    start: int = 0
+    end: int = 0
+    attributes: JsonObject = {}
+    events: list[SpanEvent] = []
+    error: bool = False
+    message: str = ""
+    scope: str = ""
+    resource: JsonObject = {}
+    is_log: bool = False
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """Trace id and span id."""
+        return self.trace, self.id

@@ -1,0 +1,143 @@
+"""The tree of spans: doubles merged, parents found, calls that several writers recorded counted once."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from msgspec.structs import replace
+
+from turnwise.transforms.formats.traces.read_span import read_span
+from turnwise.transforms.formats.traces.span import TraceSpan
+from turnwise.transforms.formats.traces.step import SpanStep
+
+_PENDING = "logfire.span_type"
+_HOLDING = ("agent", "chain")
+
+
+@dataclass(slots=True, eq=False)
+class SpanNode:
+    """A span with what it is and where it stands.
+
+    Attributes:
+        span: The span.
+        step: What dialects read in it.
+        parent: The span above it; None: it is a root.
+        depth: Number of spans above it.
+        is_double: Whether it records the call of a span above it once more.
+        is_orphan: Whether it names a parent that is not there.
+    """
+
+    span: TraceSpan
+    step: SpanStep
+    parent: "SpanNode | None" = None
+    depth: int = 0
+    is_double: bool = False
+    is_orphan: bool = field(default=False)
+
+    @property
+    def order(self) -> tuple[int, int, str, str]:
+        """Start, depth and ids: never the order of the file."""
+        return self.span.start, self.depth, *self.span.key
+
+    def above(self) -> "Iterable[SpanNode]":
+        """Yields the spans above it, the nearest first."""
+        node = self.parent
+        while node is not None:
+            yield node
+            node = node.parent
+
+    def known_above(self) -> "SpanNode | None":
+        """Returns the nearest span above that is no mere passage."""
+        return next((node for node in self.above() if node.step.kind not in (None, "other")), None)
+
+    def top(self) -> "SpanNode | None":
+        """Returns the topmost agent or chain, itself included; None: there is none."""
+        found = self if self.step.kind in _HOLDING else None
+        for node in self.above():
+            found = node if node.step.kind in _HOLDING else found
+        return found
+
+
+def merged_spans(spans: Iterable[TraceSpan]) -> list[TraceSpan]:
+    """Returns one span an id: log records and repeated deliveries joined, pending copies dropped."""
+    found: dict[tuple[str, str], TraceSpan] = {}
+    for place, span in enumerate(spans):
+        if span.attributes.get(_PENDING) == "pending_span":
+            continue
+        key = span.key if span.id else (span.trace, f"#{place}")
+        other = found.get(key)
+        found[key] = span if other is None else _merged(other, span)
+    return list(found.values())
+
+
+def _merged(one: TraceSpan, other: TraceSpan) -> TraceSpan:
+    """Returns the union of two records of a span, whichever came first."""
+    if one == other:
+        return one
+    first, second = sorted(
+        (one, other), key=lambda s: (s.is_log, -len(s.attributes), -s.end, -len(s.events), repr(s))
+    )
+    events = [*first.events, *(event for event in second.events if event not in first.events)]
+    is_whole = not (first.is_log or second.is_log)
+    return replace(
+        first,
+        parent=first.parent or second.parent,
+        name=first.name or second.name,
+        start=min(filter(None, (first.start, second.start)), default=0) if is_whole else first.start,
+        end=max(first.end, second.end) if is_whole or first.is_log else first.end,
+        attributes={**second.attributes, **first.attributes},
+        events=sorted(events, key=lambda event: event.time),
+        error=first.error or second.error,
+        message=first.message or second.message,
+        scope=first.scope or second.scope,
+        resource={**second.resource, **first.resource},
+    )
+
+
+def span_tree(spans: Iterable[TraceSpan]) -> list[SpanNode]:
+    """Returns the spans in order, each below its parent, with doubles marked and read into their first."""
+    nodes = {
+        span.key if span.id else id(span): SpanNode(span, read_span(span)) for span in merged_spans(spans)
+    }
+    for node in nodes.values():
+        parent = nodes.get((node.span.trace, node.span.parent)) if node.span.parent else None
+        node.is_orphan = parent is None and bool(node.span.parent)
+        node.parent = parent
+    for node in nodes.values():
+        _set_depth(node)
+    ordered = sorted(nodes.values(), key=lambda node: node.order)
+    _mark_doubles(ordered)
+    return ordered
+
+
+def _set_depth(node: SpanNode) -> None:
+    """Counts the spans above; a circle of parents is cut at its earliest span."""
+    seen = {id(node): node}
+    above = node.parent
+    while above is not None:
+        if id(above) in seen:
+            first = min(seen.values(), key=lambda each: (each.span.start, each.span.key))
+            first.parent, first.is_orphan = None, True
+            return _set_depth(node)
+        seen[id(above)] = above
+        above = above.parent
+    node.depth = len(seen) - 1
+    return None
+
+
+def _mark_doubles(nodes: list[SpanNode]) -> None:
+    """Marks a model call below a model call, a tool call below the same tool, and repeated reply ids."""
+    replies: dict[tuple[str, str], SpanNode] = {}
+    for node in sorted(nodes, key=lambda each: each.depth):
+        step, above = node.step, node.known_above()
+        same = None
+        if step.kind == "model":
+            same = above if above is not None and above.step.kind == "model" else None
+            if step.response_id:
+                same = same or replies.setdefault((node.span.trace, step.response_id), node)
+        elif step.kind == "tool" and above is not None and above.step.kind == "tool":
+            same = above if above.step.name == step.name else None
+        if same is not None and same is not node:
+            node.is_double = True
+            while same.is_double and same.parent is not None:
+                same = same.parent
+            same.step.fill(step)

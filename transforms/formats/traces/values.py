@@ -1,0 +1,165 @@
+"""Ids, times and values of spans in all their spellings; nothing here raises."""
+
+from ast import literal_eval
+from base64 import b64decode
+from binascii import Error as Base64Error
+from math import isfinite
+from re import compile as pattern
+
+from pydantic_core import from_json
+
+from turnwise.schemas.proto.scalars import timestamp_nanos
+from turnwise.schemas.values import JsonObject, JsonValue
+
+_HEX = pattern(r"[0-9a-fA-F]+")
+_BASE64_LENGTHS = {24: 16, 12: 8, 22: 16, 11: 8}
+_HEX_LENGTHS = (16, 32)
+_LONGEST_LITERAL = 100_000
+_PER_SECOND = ((1e17, 1), (1e14, 1_000), (1e11, 1_000_000))
+_SCALARS = ("stringValue", "boolValue", "bytesValue")
+_SERVICE = ("service.", "deployment.")
+
+
+def as_id(value: JsonValue) -> str:
+    """Returns an id of a trace or span: hexadecimal in small letters, also of base64; others as they are.
+
+    Zeros and what is no text or number are "", which is no id.
+    """
+    if isinstance(value, int) and not isinstance(value, bool):
+        return f"{value:x}" if value else ""
+    if not isinstance(value, str):
+        return ""
+    value = value.removeprefix("0x")
+    size = len(value)
+    if size in _HEX_LENGTHS and _HEX.fullmatch(value):
+        return value.lower() if value.strip("0") else ""
+    if size in _BASE64_LENGTHS:
+        try:
+            raw = b64decode(value + "=" * (-size % 4), validate=True)
+        except (Base64Error, ValueError):
+            return value
+        if len(raw) == _BASE64_LENGTHS[size]:
+            return raw.hex() if any(raw) else ""
+    return value if value.strip("0") else ""
+
+
+def as_nanos(value: JsonValue) -> int:
+    """Returns a time as nanoseconds since the epoch; 0: it states none.
+
+    Args:
+        value: A number or its text in nanoseconds, microseconds, milliseconds or seconds, told apart by their
+            size; `[seconds, nanoseconds]`; or an RFC 3339 text.
+    """
+    if isinstance(value, list) and len(value) == 2:
+        seconds, nanos = (as_number(each) for each in value)
+        return int(seconds) * 1_000_000_000 + int(nanos) if seconds is not None and nanos is not None else 0
+    number = as_number(value)
+    if number is None:
+        return _text_nanos(value) if isinstance(value, str) else 0
+    if number <= 0 or number > 1e20:
+        return 0
+    return int(number) * next((factor for least, factor in _PER_SECOND if number >= least), 0) or int(
+        number * 1e9
+    )
+
+
+def _text_nanos(text: str) -> int:
+    spelling = text.strip().replace(" ", "T", 1).removesuffix("TUTC")
+    for candidate in (spelling, f"{spelling}Z"):
+        try:
+            return max(timestamp_nanos(candidate), 0)
+        except ValueError:
+            continue
+    return 0
+
+
+def as_number(value: JsonValue) -> int | float | None:
+    """Returns a finite number, also of a text; None: it is none."""
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return None
+    if isinstance(value, str):
+        try:
+            value = int(value) if value.lstrip("-").isdigit() and len(value) < 30 else float(value)
+        except ValueError:
+            return None
+    return value if isinstance(value, int) or isfinite(value) else None
+
+
+def as_count(value: JsonValue) -> int | None:
+    """Returns a number of tokens; None: it is none."""
+    number = as_number(value)
+    return int(number) if number is not None and 0 <= number < 2**53 else None
+
+
+def any_value(value: JsonValue) -> JsonValue:
+    """Returns what an OTLP AnyValue holds; any other value as it is."""
+    if not isinstance(value, dict) or len(value) != 1:
+        return value if value else None
+    (kind, held), *_ = value.items()
+    if kind in _SCALARS:
+        return held
+    if kind in ("intValue", "doubleValue"):
+        number = as_number(held)
+        return held if number is None else number
+    if kind == "arrayValue":
+        return [any_value(each) for each in _values(held)]
+    if kind == "kvlistValue":
+        return key_values(_values(held))
+    return value
+
+
+def key_values(pairs: JsonValue) -> JsonObject:
+    """Returns OTLP's list of keys and values as an object; an object as it is."""
+    if isinstance(pairs, dict):
+        return pairs
+    found = (pair for pair in pairs if isinstance(pair, dict)) if isinstance(pairs, list) else ()
+    return {pair["key"]: any_value(pair.get("value")) for pair in found if isinstance(pair.get("key"), str)}
+
+
+def of_service(attributes: JsonObject) -> JsonObject:
+    """Returns the attributes of a resource that name services, versions and environments."""
+    return {
+        key: value
+        for key, value in attributes.items()
+        if key.startswith(_SERVICE) and isinstance(value, str | int | float)
+    }
+
+
+def loaded(value: JsonValue) -> JsonValue:
+    """Returns what a text spells in JSON (or JSON in JSON), or as a Python literal; else the value."""
+    for _ in range(3):
+        if not isinstance(value, str) or (value[:1].isspace() and not value.strip()):
+            return value
+        text = value.strip()
+        if text[:1] not in ("{", "[", '"'):
+            return value
+        try:
+            value = from_json(text)
+        except ValueError:
+            return _literal(text, value)
+    return value
+
+
+def _literal(text: str, value: JsonValue) -> JsonValue:
+    if text[:1] not in "{[" or len(text) > _LONGEST_LITERAL:
+        return value
+    try:
+        found = literal_eval(text)
+        return found if isinstance(found, dict | list) and _is_json(found) else value
+    except (ValueError, SyntaxError, MemoryError, RecursionError, TypeError):
+        return value
+
+
+def _is_json(value: object) -> bool:
+    if isinstance(value, dict):
+        return all(isinstance(key, str) and _is_json(item) for key, item in value.items())
+    return (
+        all(map(_is_json, value))
+        if isinstance(value, list)
+        else (value is None or isinstance(value, str | int | float | bool))
+    )
+
+
+def _values(held: JsonValue) -> list[JsonValue]:
+    values = held.get("values") if isinstance(held, dict) else None
+    return values if isinstance(values, list) else []
