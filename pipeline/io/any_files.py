@@ -63,20 +63,23 @@ def read_files(option: str, paths: Sequence[str], reader: AnyReader, limit: int)
             for record in file_records(path, limit):
                 read = ReadRecord(None, [record]) if isinstance(record, Failure) else reader.read(record)
                 for one in read.found:
-                    if isinstance(one, ConversationEvent) and one.group:
-                        groups.add(one._replace(session_id=one.group))
-                    elif isinstance(one, ConversationEvent):
-                        spool.add(one)
+                    if isinstance(one, ConversationEvent):
+                        (groups if one.group else spool).add(one)
                 yield read
-        for group, events in groups.sessions():
-            named = named_events(group, events, Counter())
-            for event in named.events:
-                spool.add(event)
-            if named.failures:
-                yield JoinedEvents(events[0].kind, named.failures, _sources(events))
+        yield from _named(groups, spool)
         for session_id, events in spool.sessions():
             found = join_session(session_id, events, Counter())
             yield JoinedEvents(events[0].kind, found, _sources(events))
+
+
+def _named(groups: EventSpool, spool: EventSpool) -> Iterator[JoinedEvents]:
+    """Adds the events of groups to the others, by conversation; yields those of none."""
+    for group, events in groups.sessions():
+        named = named_events(group, events, Counter())
+        for event in named.events:
+            spool.add(event)
+        if named.failures:
+            yield JoinedEvents(events[0].kind, named.failures, _sources(events))
 
 
 def _sources(events: Sequence[ConversationEvent]) -> list[str]:

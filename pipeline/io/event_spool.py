@@ -39,11 +39,17 @@ class EventSpool:
         self._is_empty = False
         record = event.record
         place = (record.source.encode("utf-8", "surrogateescape"), record.position, record.data)
-        head = (_key(event.session_id), event.turn_index, event.event_time, event.event_id, event.is_end)
+        head = (
+            _key(event.group or event.session_id),
+            event.turn_index,
+            event.event_time,
+            event.event_id,
+            event.is_end,
+        )
         self._database.execute(_ADD, (*head, event.kind, *place))
 
     def sessions(self) -> Iterator[tuple[str, list[ConversationEvent]]]:
-        """Yields every conversation's id with its events, in the order in which they were added."""
+        """Yields the id of every conversation or group with its events, in the order of adding."""
         if self._is_empty:
             return
         self._database.execute("CREATE INDEX by_session ON events (session)")

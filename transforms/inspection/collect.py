@@ -50,6 +50,13 @@ class FileCollector:
         """Adds what could not be read."""
         place = (failure.source or self.inspection.path, failure.position or 0)
         message = f"{failure.error_type}: {failure.message}"
+        if failure.stage == "check":
+            _note(
+                self.inspection.findings,
+                failure.error_type,
+                Noted(failure.error_type, failure.message, 0, *place),
+            )
+            return
         _note(self.inspection.not_read, message, Noted(failure.error_type, failure.message, 0, *place))
 
     def _add_case(self, case: EvalCase) -> None:
