@@ -15,6 +15,7 @@ from turnwise.schemas.failure import Failure
 from turnwise.schemas.record import Arrival
 from turnwise.transforms.beam.match import MatchCases
 from turnwise.transforms.beam.parse import FAILURES
+from turnwise.transforms.formats.events import may_hold_groups
 from turnwise.transforms.formats.parsing import LoggedConversation
 from turnwise.transforms.formats.readers import LogReader
 from turnwise.transforms.matching.cases import CaseIndex
@@ -23,6 +24,7 @@ from turnwise.transforms.streaming.alerts import RaiseAlerts
 from turnwise.transforms.streaming.assemble_sessions import AssembleConversations, LostConversation
 from turnwise.transforms.streaming.deduplication import Counted, CountedLookup, CountOnce, none_counted
 from turnwise.transforms.streaming.durations import StreamRules
+from turnwise.transforms.streaming.name_groups import NameStreamGroups
 from turnwise.transforms.streaming.outcome import (
     Contribution,
     RecordOutcome,
@@ -99,8 +101,15 @@ def build_stream(
     reader = LogReader(settings.input_format, settings.config.discovery_engine)
     parsed = arrivals | "ParseArrivals" >> ParseArrivals(reader)
     earlier: ClosedLookup = none_earlier if restored is None else restored.sessions
-    assembled = parsed.events | "AssembleConversations" >> AssembleConversations(rules, earlier, reader)
-    failures = [*unread, parsed.failures, assembled.failures]
+    events, failures, ignored = parsed.events, [*unread, parsed.failures], []
+    if may_hold_groups(settings.input_format):
+        named = parsed.grouped | "NameGroups" >> NameStreamGroups(rules, reader)
+        events = (events, named.events) | "Events" >> beam.Flatten()
+        failures.append(named.failures)
+        ignored.append(named.ignored)
+    assembled = events | "AssembleConversations" >> AssembleConversations(rules, earlier, reader)
+    failures.append(assembled.failures)
+    ignored.append(assembled.ignored)
     if cases is not None and cases.failures:
         failures.append(root | "CaseFailures" >> _given(cases.failures))
     conversations = (parsed.conversations, assembled.conversations) | "Conversations" >> beam.Flatten()
@@ -112,8 +121,8 @@ def build_stream(
     sinks.write_metrics(metrics)
     failures += _unsent(metrics, settings, sinks.alerts_path)
     failed = failures | "Failures" >> beam.Flatten() | "Lost" >> beam.Map(failed_outcome, run_id)
-    ignored = assembled.ignored | "Ignored" >> beam.Map(ignored_outcome)
-    sinks.write_outcomes((counted, failed, ignored) | "Outcomes" >> beam.Flatten())
+    nothing = ignored | "AllIgnored" >> beam.Flatten() | "Ignored" >> beam.Map(ignored_outcome)
+    sinks.write_outcomes((counted, failed, nothing) | "Outcomes" >> beam.Flatten())
 
 
 def _scored(

@@ -125,6 +125,7 @@ class Format:
             (`timestamp`, `event_time`, ...).
         is_list: Returns whether a JSON array is one record as a whole, by its first object.
         is_lines: Returns whether the lines of a file are one record, an array, by one of the first objects.
+        time: Returns when a record happened, in seconds since the epoch; None: by its time keys.
         has_rubrics: Whether its records may bring rubrics along.
         rank: Formats of a low rank are asked first; those that are added have 0.
         recognises_last: Recognises a record that no other format does.
@@ -150,6 +151,7 @@ class Format:
     splitter: Splitter | None = None
     time_keys: tuple[str, ...] = ()
     is_list: Test | None = None
+    time: Callable[[JsonObject], float | None] | None = None
     is_lines: Test | None = None
     has_rubrics: bool = True
     rank: int = 0
@@ -232,7 +234,7 @@ def stated_time(value: JsonValue) -> float | None:
     """
     if isinstance(value, dict):
         for each in formats_in_order():
-            if each.time_keys and each.recognises(value):
+            if (each.time_keys or each.time) and each.recognises(value):
                 return time_by(each, value)
     return value_time(value)
 
@@ -247,6 +249,8 @@ def record_time(data: bytes) -> float | None:
 
 def time_by(kind: Format, value: JsonObject) -> float | None:
     """Returns when a record of a format happened; see `stated_time`."""
+    if kind.time is not None:
+        return kind.time(value)
     times = (time_seconds(value[key]) for key in kind.time_keys if key in value)
     own = next((time for time in times if time is not None), None)
     return value_time(value) if own is None else own

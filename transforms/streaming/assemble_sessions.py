@@ -69,8 +69,8 @@ class Assembled(NamedTuple):
     ignored: "PCollection[tuple[Receipt, ...]]"
 
 
-class _AssembleFn(CountingDoFn):
-    """Maintains the sessions of a key.
+class SessionsFn(CountingDoFn):
+    """Maintains the sessions of a key; what a closed one yields is said by `closed`.
 
     With slots (`StreamRules.slots`), the local engine stores state by reference, because encoding a large
     slot for every event would dominate the cost. It is copied once per bundle, so that a failed bundle has no
@@ -79,15 +79,17 @@ class _AssembleFn(CountingDoFn):
 
     def __init__(self, rules: StreamRules, reader: LogReader, earlier: ClosedLookup) -> None:
         super().__init__()
-        self._rules, self._reader, self._earlier = rules, reader, earlier
+        self.rules, self._reader, self._earlier = rules, reader, earlier
         self._own: dict[str, Sessions] = {}
         self._held = 0
 
     def start_bundle(self) -> None:
+        """Forgets the sessions of an aborted bundle."""
         super().start_bundle()
         self._own, self._held = {}, 0
 
     def finish_bundle(self) -> None:
+        """Passes the number of held receipts on."""
         super().finish_bundle()
         PROGRESS.held += self._held
         self._own, self._held = {}, 0
@@ -99,11 +101,12 @@ class _AssembleFn(CountingDoFn):
         state: Any = _STATE,
         timer: Any = _TIMER,
     ) -> Iterator[Any]:
+        """Adds an event to its session."""
         key, entry = element
         sessions = self._sessions(key, state)
         try:
             time = timestamp.micros / 1e6
-            added = sessions.add(entry, time, self._reader, self._rules, self._earlier)
+            added = sessions.add(entry, time, self._reader, self.rules, self._earlier)
         except RAISED as error:
             yield TaggedOutput(FAILURES, record_failure("assemble", error, entry.record, entry.session_id))
         else:
@@ -120,23 +123,16 @@ class _AssembleFn(CountingDoFn):
         state: Any = _STATE,
         timer: Any = _TIMER,
     ) -> Iterator[Any]:
+        """Closes the sessions that are due."""
         sessions = self._sessions(key, state)
-        for name, session in sessions.take_due(timestamp.micros / 1e6, self._rules):
+        for name, session in sessions.take_due(timestamp.micros / 1e6, self.rules):
             self._held -= sum(len(event.record.settles()) for event in session.fresh.values())
-            yield from self._closed(sessions, name, session)
+            yield from self.closed(sessions, name, session)
         self._write(sessions, state, timer)
 
-    def _closed(self, sessions: Sessions, name: str, session: Session) -> Iterator[Any]:
-        self.count("conversations")
-        found, record = sessions.close(name, session, self._rules)
-        if isinstance(found, BaseException):
-            self.count("lost_conversations")
-            failures = [record_failure("parse", found, event.record, name) for event in session.events()]
-            lost = LostConversation(record, tuple(failures))
-            yield TaggedOutput(LOST, TimestampedValue(lost, session.last_time))
-            return
-        self.count("joined_entries", len(session.fresh))
-        yield TimestampedValue(LoggedConversation(found, record), session.last_time)
+    def closed(self, sessions: Sessions, name: str, session: Session) -> Iterator[Any]:
+        """Yields the outputs of a session that closes."""
+        raise NotImplementedError
 
     def _sessions(self, key: str, state: Any) -> Sessions:
         """Returns the sessions of a key for modification in this bundle."""
@@ -146,13 +142,29 @@ class _AssembleFn(CountingDoFn):
         return own
 
     def _write(self, sessions: Sessions, state: Any, timer: Any) -> None:
-        visit = sessions.next_visit(self._rules)
+        visit = sessions.next_visit(self.rules)
         if visit < MAX_TIMESTAMP.seconds():
             timer.set(firing_time(visit))
         if sessions.is_empty():
             state.clear()
         else:
-            state.write(sessions if self._rules.slots is not None else _ENCODE(sessions))
+            state.write(sessions if self.rules.slots is not None else _ENCODE(sessions))
+
+
+class _AssembleFn(SessionsFn):
+    """Joins the events of conversations."""
+
+    def closed(self, sessions: Sessions, name: str, session: Session) -> Iterator[Any]:
+        self.count("conversations")
+        found, record = sessions.close(name, session, self.rules)
+        if isinstance(found, BaseException):
+            self.count("lost_conversations")
+            failures = [record_failure("parse", found, event.record, name) for event in session.events()]
+            lost = LostConversation(record, tuple(failures))
+            yield TaggedOutput(LOST, TimestampedValue(lost, session.last_time))
+            return
+        self.count("joined_entries", len(session.fresh))
+        yield TimestampedValue(LoggedConversation(found, record), session.last_time)
 
 
 def firing_time(visit: float) -> Timestamp:

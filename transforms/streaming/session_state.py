@@ -137,13 +137,17 @@ class Sessions(msgspec.Struct, array_like=True):
             The conversation, or the error of joining it (a later event may complete it under the same
             revision); and the joined record.
         """
-        record = session.record(name, max(self.now, session.last_time))
         try:
             found: Conversation | BaseException = session.joined(name)
         except RAISED as error:
             found = error
-        self._keep(name, closed_session(record, isinstance(found, BaseException)), rules)
-        return found, record
+        return found, self.keep(name, session, rules, isinstance(found, BaseException))
+
+    def keep(self, name: str, session: Session, rules: StreamRules, is_lost: bool = False) -> Record:
+        """Stores the events of a due session for late ones, and returns the joined record."""
+        record = session.record(name, max(self.now, session.last_time))
+        self._keep(name, closed_session(record, is_lost), rules)
+        return record
 
     def next_visit(self, rules: StreamRules) -> float:
         """Returns the time of the next call of `take_due`, seconds since the epoch; infinity: never.

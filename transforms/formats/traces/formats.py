@@ -32,6 +32,15 @@ def span_splitter(spans: Callable[[JsonObject], Iterable[TraceSpan]]) -> Splitte
     return Splitter(into=_PARTS, split=split)
 
 
+def last_time(spans: Callable[[JsonObject], Iterable[TraceSpan]]) -> Callable[[JsonObject], float | None]:
+    """Returns the function that tells when the last span of a record ended."""
+
+    def time(value: JsonObject) -> float | None:
+        return max((span.end or span.start for span in spans(value)), default=0) / 1e9 or None
+
+    return time
+
+
 def _all(value: JsonValue, spans: Callable[[JsonObject], Iterable[TraceSpan]]) -> Iterator[TraceSpan]:
     for each in value if isinstance(value, list) else [value]:
         if not isinstance(each, dict):
@@ -59,6 +68,7 @@ register_format(
         rank=25,
         recognises=is_otlp,
         splitter=span_splitter(otlp_spans),
+        time=last_time(otlp_spans),
         has_rubrics=False,
     )
 )
@@ -69,6 +79,7 @@ register_format(
         rank=26,
         recognises=is_jaeger,
         splitter=span_splitter(jaeger_spans),
+        time=last_time(jaeger_spans),
         has_rubrics=False,
     )
 )
@@ -80,6 +91,7 @@ register_format(
         rank=27,
         recognises=is_langfuse,
         splitter=span_splitter(langfuse_spans),
+        time=last_time(langfuse_spans),
         has_rubrics=False,
     )
 )
@@ -91,6 +103,7 @@ register_format(
         rank=28,
         recognises=is_langsmith,
         splitter=span_splitter(langsmith_spans),
+        time=last_time(langsmith_spans),
         has_rubrics=False,
     )
 )
@@ -102,6 +115,7 @@ register_format(
         rank=29,
         recognises=is_agents_trace,
         splitter=span_splitter(agents_spans),
+        time=last_time(agents_spans),
         has_rubrics=False,
     )
 )
@@ -113,6 +127,7 @@ register_format(
         rank=75,
         recognises=is_agent_event,
         splitter=span_splitter(agent_event_spans),
+        time=last_time(agent_event_spans),
         has_rubrics=False,
     )
 )
@@ -124,6 +139,7 @@ register_format(
         rank=145,
         recognises=lambda record: is_span(record) or is_span_list(record),
         splitter=span_splitter(flat_spans),
+        time=last_time(flat_spans),
         is_list=is_span,
         has_rubrics=False,
     )
@@ -135,6 +151,7 @@ register_format(
         rank=146,
         recognises=is_attributes,
         splitter=span_splitter(attribute_spans),
+        time=last_time(attribute_spans),
         has_rubrics=False,
     )
 )

@@ -1,0 +1,142 @@
+"""Spans in a stream: a trace is held until its root, its id is lent, late spans reopen conversations."""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import apache_beam as beam
+import pytest
+from apache_beam.options.pipeline_options import PipelineOptions
+from apache_beam.testing.test_stream import TestStream
+from apache_beam.transforms.window import TimestampedValue
+
+from turnwise.schemas.record import Arrival
+from turnwise.transforms.beam.progress import PROGRESS
+from turnwise.transforms.formats.base import record_time
+from turnwise.transforms.formats.parsing import LoggedConversation
+from turnwise.transforms.formats.readers import LogReader
+from turnwise.transforms.streaming.assemble_sessions import AssembleConversations
+from turnwise.transforms.streaming.durations import StreamRules
+from turnwise.transforms.streaming.name_groups import NameStreamGroups
+from turnwise.transforms.streaming.parse import ParseArrivals
+
+T = 1_760_000_000
+RULES = StreamRules(session_gap=640, allowed_lateness=10_000, slots=2)
+FOUND: list[tuple[Any, ...]] = []
+FAILED: list[tuple[Any, ...]] = []
+
+
+def span(trace: str, own: str, parent: str, name: str, at: int, **attributes: str) -> dict[str, Any]:
+    held = [
+        {"key": key.replace("__", "."), "value": {"stringValue": value}} for key, value in attributes.items()
+    ]
+    times = {"startTimeUnixNano": f"{T + at}000000000", "endTimeUnixNano": f"{T + at + 1}000000000"}
+    ids = {"traceId": trace * 32, "spanId": own * 16, "parentSpanId": parent * 16}
+    return {**ids, **times, "name": name, "attributes": held}
+
+
+def said(*messages: tuple[str, str]) -> str:
+    return json.dumps([{"role": r, "parts": [{"type": "text", "content": t}]} for r, t in messages])
+
+
+def turn(trace: str, at: int, user: str, answer: str, **root: str) -> list[dict[str, Any]]:
+    """A model call and, after it, the root, which alone names the conversation."""
+    chat = {"gen_ai__operation__name": "chat", "gen_ai__input__messages": said(("user", user))}
+    return [
+        span(trace, "b", "a", "chat", at, **chat, gen_ai__output__messages=said(("assistant", answer))),
+        span(trace, "a", "", "invoke_agent", at, gen_ai__operation__name="invoke_agent", **root),
+    ]
+
+
+def exported(*spans: dict[str, Any]) -> bytes:
+    return json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": spans}]}]}).encode()
+
+
+class Keep(beam.DoFn):
+    """Keeps conversations and failures, in this process."""
+
+    def process(self, found: Any) -> None:
+        if isinstance(found, LoggedConversation):
+            turns = [(each.user, each.agent) for each in found.conversation.turns]
+            places = sorted({(r.position, r.part, r.parts) for r in found.record.settles()})
+            FOUND.append((found.conversation.conversation_id, found.conversation.revision, turns, places))
+        else:
+            FAILED.append((found.stage, found.error_type, sorted(r.position for r in found.receipts)))
+
+
+def stream(*bundles: Sequence[tuple[int, bytes]] | float, rules: StreamRules = RULES) -> None:
+    """Runs a stream of bundles of (position, record), with watermarks between them."""
+    FOUND.clear()
+    FAILED.clear()
+    steps = TestStream()
+    for bundle in bundles:
+        if isinstance(bundle, float | int):
+            steps = steps.advance_watermark_to(T + bundle)
+            continue
+        times = [record_time(data) for _, data in bundle]
+        arrivals = [
+            Arrival("log", at, data, time or T) for (at, data), time in zip(bundle, times, strict=True)
+        ]
+        steps = steps.add_elements([TimestampedValue(each, each.event_time) for each in arrivals])
+    held = PROGRESS.held
+    with beam.Pipeline(options=PipelineOptions(["--runner=BundleBasedDirectRunner", "--streaming"])) as root:
+        parsed = root | steps.advance_watermark_to_infinity() | ParseArrivals(LogReader())
+        named = parsed.grouped | NameStreamGroups(rules, LogReader())
+        assembled = named.events | AssembleConversations(rules)
+        failures = (parsed.failures, named.failures, assembled.failures) | beam.Flatten()
+        _ = (assembled.conversations, failures) | "All" >> beam.Flatten() | beam.ParDo(Keep())
+    assert PROGRESS.held == held
+
+
+FIRST = turn("1", 0, "One?", "First.", session__id="talk")
+SECOND = turn("2", 20, "Two?", "Second.", session__id="talk")
+BOTH = [("One?", "First."), ("Two?", "Second.")]
+
+
+def whole(*positions: int) -> list[tuple[int, int, int]]:
+    return [(position, 0, 1) for position in positions]
+
+
+def test_the_time_of_an_export_is_the_end_of_its_last_span() -> None:
+    assert record_time(exported(*FIRST, *SECOND)) == T + 21
+
+
+@pytest.mark.parametrize("slots", [None, 1, 7])
+@pytest.mark.parametrize("order", [[0, 1, 2, 3], [3, 1, 0, 2], [2, 3, 1, 0]])
+def test_spans_of_two_traces_are_one_conversation_in_any_order(order: list[int], slots: int | None) -> None:
+    records = [exported(one) for one in (*FIRST, *SECOND)]
+    rules = StreamRules(session_gap=640, allowed_lateness=10_000, slots=slots)
+    stream([(place, records[place]) for place in order], rules=rules)
+    assert [("talk", 0, BOTH, whole(0, 1, 2, 3))] == FOUND
+    assert FAILED == []
+
+
+def test_a_record_of_two_conversations_is_settled_by_both() -> None:
+    other = turn("3", 5, "Three?", "Third.", session__id="other")
+    stream([(0, exported(*FIRST, *other))])
+    assert sorted(FOUND) == [
+        ("other", 0, [("Three?", "Third.")], [(0, 1, 2)]),
+        ("talk", 0, BOTH[:1], [(0, 0, 2)]),
+    ]
+
+
+def test_a_late_turn_and_a_late_span_without_the_id_reopen_the_conversation() -> None:
+    tool = span(
+        "1", "c", "a", "execute_tool f", 0, gen_ai__operation__name="execute_tool", gen_ai__tool__name="f"
+    )
+    stream([(0, exported(*FIRST))], 2000.0, [(1, exported(*SECOND))], 2100.0, [(2, exported(tool))])
+    assert FOUND[0] == ("talk", 0, BOTH[:1], whole(0))
+    assert FOUND[-1][:3] == ("talk", len(FOUND) - 1, BOTH)
+    assert {name for name, *_ in FOUND} == {"talk"}
+    assert sorted({place for *_, places in FOUND for place in places}) == whole(0, 1, 2)
+
+
+def test_a_trace_without_a_session_is_its_own_conversation_after_the_gap() -> None:
+    stream([(0, exported(turn("4", 0, "Who?", "Me.")[0]))])
+    assert [("4" * 32, 0, [("Who?", "Me.")], whole(0))] == FOUND
+
+
+def test_spans_of_no_agent_are_a_finding_that_settles_their_records() -> None:
+    stream([(0, exported(span("5", "a", "", "GET /", 0))), (1, exported(span("5", "b", "a", "SQL", 0)))])
+    assert FOUND == []
+    assert FAILED == [("check", "NoConversation", [0, 1])]

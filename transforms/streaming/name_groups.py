@@ -1,0 +1,68 @@
+"""Names the conversations of events that come in groups, in a stream."""
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import apache_beam as beam
+from apache_beam.pvalue import PCollection, TaggedOutput
+from apache_beam.transforms.window import TimestampedValue
+
+from turnwise.schemas.failure import Failure
+from turnwise.schemas.record import Receipt
+from turnwise.transforms.beam.parse import FAILURES
+from turnwise.transforms.formats.events import ConversationEvent
+from turnwise.transforms.formats.groups import named_events
+from turnwise.transforms.formats.readers import LogReader
+from turnwise.transforms.streaming.assemble_sessions import IGNORED, SessionsFn
+from turnwise.transforms.streaming.durations import StreamRules
+from turnwise.transforms.streaming.session import Session
+from turnwise.transforms.streaming.session_state import Sessions, none_earlier
+
+
+class _NameGroupsFn(SessionsFn):
+    """Holds the events of a group until its end or a gap, and yields those that are new."""
+
+    def closed(self, sessions: Sessions, name: str, session: Session) -> Iterator[Any]:
+        sessions.keep(name, session, self.rules)
+        named = named_events(name, session.events(), self.counts)
+        for event in named.events:
+            if event.event_id in session.fresh:
+                yield TimestampedValue((event.session_id, event), session.last_time)
+        for failure in named.failures:
+            yield TaggedOutput(FAILURES, TimestampedValue(failure, session.last_time))
+
+
+class _KeyGroupFn(beam.DoFn):
+    def __init__(self, rules: StreamRules) -> None:
+        self._rules = rules
+
+    def process(self, entry: tuple[str, ConversationEvent]) -> Iterator[tuple[str, ConversationEvent]]:
+        yield self._rules.key(entry[0]), entry[1]._replace(session_id=entry[0])
+
+
+class NamedStream(NamedTuple):
+    """Events by conversation, failures, and receipts of events that add nothing."""
+
+    events: "PCollection[tuple[str, ConversationEvent]]"
+    failures: "PCollection[Failure]"
+    ignored: "PCollection[tuple[Receipt, ...]]"
+
+
+class NameStreamGroups(beam.PTransform[PCollection[tuple[str, ConversationEvent]], NamedStream]):
+    """Gives the events of groups, timestamped by their time, the ids of their conversations.
+
+    A group is held until an event ends it, or until the gap after its last event. A later event of the group
+    is named by all of its events, as long as the group is kept.
+    """
+
+    def __init__(self, rules: StreamRules, reader: LogReader) -> None:
+        """Sets the rules of the assembly, and the reader for the events of closed groups."""
+        super().__init__()
+        self._rules, self._reader = rules, reader
+
+    def expand(self, grouped: "PCollection[tuple[str, ConversationEvent]]") -> Any:
+        """Keys events by group or slot, and names them."""
+        keyed = grouped | "KeyGroups" >> beam.ParDo(_KeyGroupFn(self._rules))
+        name = _NameGroupsFn(self._rules, self._reader, none_earlier)
+        outputs = keyed | "NameGroups" >> beam.ParDo(name).with_outputs(FAILURES, IGNORED, main="events")
+        return NamedStream(outputs["events"], outputs[FAILURES], outputs[IGNORED])
