@@ -104,7 +104,7 @@ def test_every_command_line_is_accepted(command: Block, place: Path) -> None:
         elif name == "gate":
             assert gate_parser().parse_args(rest).output
         else:
-            assert name in ("tools", "inspect", "convert", "--version")
+            assert name in ("tools", "inspect", "convert", "cases", "--version")
 
 
 def fill_store(address: str) -> None:
@@ -145,8 +145,11 @@ def test_what_runs_here_runs(command: Block, place: Path, capsys: pytest.Capture
         if name == "gate":
             make_runs([gate_parser().parse_args(rest).output])
             Path("gate.json").write_text('{"gate": {"rules": [{"rule": "coverage", "at_least": 0.1}]}}')
+        if "--from out/sample" in command.text:
+            make_runs(["out/sample"])
         # The logs of the sample hold a record that cannot be read.
-        assert main(arguments(command)) == (1 if re.search("--fail_on|inspect logs", command.text) else 0)
+        has_lost = re.search("--fail_on|inspect logs|--from logs", command.text)
+        assert main(arguments(command)) == (1 if has_lost else 0)
     assert capsys.readouterr().out
 
 

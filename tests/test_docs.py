@@ -16,6 +16,7 @@ from docs.generate import field_meaning, own_fields, read_docstring, shipped
 from tests.documentation import DOCS, PAGES, ROOT, TEXT, page, table
 from turnwise.pipeline.cli.arguments import add_arguments
 from turnwise.pipeline.cli.calibrate import calibrate_parser
+from turnwise.pipeline.cli.cases import cases_parser
 from turnwise.pipeline.cli.compare import compare_parser
 from turnwise.pipeline.cli.convert import convert_parser
 from turnwise.pipeline.cli.gate import gate_parser
@@ -98,8 +99,8 @@ def test_every_option_that_is_named_exists_and_every_own_option_is_named() -> No
     serve = argparse.ArgumentParser(add_help=False)
     add_serve_arguments(serve)
     known = argparse.ArgumentParser(conflict_handler="resolve")
-    makers = (calibrate_parser, compare_parser, convert_parser, gate_parser, inspect_parser, report_parser)
-    parsers = (own, serve, *(make() for make in makers))
+    makers = (calibrate_parser, cases_parser, compare_parser, convert_parser, gate_parser, inspect_parser)
+    parsers = (own, serve, report_parser(), *(make() for make in makers))
     for parser in parsers:
         known._add_container_actions(parser)
     for group in (PipelineOptions, *PipelineOptions.__subclasses__()):

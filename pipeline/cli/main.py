@@ -28,6 +28,7 @@ commands:
   calibrate  hold criteria against human labels (turnwise calibrate --help)
   inspect    say what files hold, and what could be scored (turnwise inspect --help)
   convert    write logs or eval cases in another format (turnwise convert --help)
+  cases      make eval cases of recorded conversations (turnwise cases --help)
   tools      list the tools of logs and their effects (turnwise tools --help)
   serve      serve a store of evaluations and results over MCP and REST (turnwise serve --help)
 
@@ -150,6 +151,12 @@ def _convert(argv: Sequence[str]) -> int:
     return convert(argv)
 
 
+def _cases(argv: Sequence[str]) -> int:
+    from turnwise.pipeline.cli.cases import make_cases
+
+    return make_cases(argv)
+
+
 def _compare(argv: Sequence[str]) -> int:
     from turnwise.pipeline.cli.compare import compare_runs
 
@@ -196,6 +203,7 @@ _COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {
     "calibrate": _calibrate,
     "inspect": _inspect,
     "convert": _convert,
+    "cases": _cases,
     "tools": _tools,
     "serve": _serve,
 }

@@ -17,11 +17,13 @@ class RecordFile:
     """Writes the records of one file.
 
     Attributes:
+        stem: Name of the file without its suffixes.
         count: Number of records so far.
     """
 
     def __init__(self, file: BinaryIO, target: Target, name: str) -> None:
         self._file, self._key = file, target.key
+        self.stem = name.split(".")[0]
         self._is_document = target.document is not None
         head, self._tail = target.document(name) if target.document else ("", "")
         self._digests: dict[str, bytes] = {}

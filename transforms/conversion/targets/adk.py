@@ -71,7 +71,7 @@ def _scenario(case: EvalCase) -> JsonObject:
 
 
 def _document(name: str) -> tuple[str, str]:
-    stem = name.removesuffix(".json").removesuffix(".evalset")
+    stem = name.split(".")[0]
     return f'{{"eval_set_id": {json.dumps(stem)}, "name": {json.dumps(stem)}, "eval_cases": [\n', "\n]}\n"
 
 

@@ -1,0 +1,69 @@
+"""Reads the conversations of which eval cases may be made: of runs and of logs."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TypeAlias
+
+from turnwise.pipeline.io.any_files import read_files, whole_items
+from turnwise.pipeline.io.run_reader import RunDirectory, open_run
+from turnwise.pipeline.settings.run import RunSettings
+from turnwise.schemas.conversation_row import ConversationRow
+from turnwise.schemas.failure import Failure
+from turnwise.transforms.case_making.candidate import Candidate, logged_candidate, row_candidate
+from turnwise.transforms.formats.any_record import AnyReader, FoundCase
+
+RowKey: TypeAlias = "tuple[str, str | None]"
+
+
+def is_run(path: str) -> bool:
+    """Returns whether a path is the output directory of a run."""
+    return "://" not in path and (Path(path) / "run.json").is_file()
+
+
+def log_candidates(paths: Sequence[str], reader: AnyReader) -> Iterator[Candidate | Failure]:
+    """Yields the conversations of logs, and what could not be read; raises ConfigError as `read_files`."""
+    for item in whole_items(read_files("--from", paths, reader, RunSettings.max_record_bytes)):
+        if isinstance(item, Failure):
+            yield item
+        elif isinstance(item, FoundCase):
+            place = item.record
+            said = f"{item.case.eval_id} is an eval case already"
+            yield Failure("parse", "ValueError", said, place.source, place.position)
+        else:
+            yield logged_candidate(item.conversation, item.record.source, item.record.position)
+
+
+def run_candidates(directory: str) -> Iterator[Candidate | Failure]:
+    """Yields the conversations of a run, each in its last revision; raises ConfigError as `open_run`."""
+    run = open_run(directory)
+    failed, revisions = _failed_turns(run), _revisions(run)
+    for row in run.conversations():
+        key = _key(row)
+        if row["revision"] != revisions[key]:
+            continue
+        try:
+            yield row_candidate(row, frozenset(failed.get((*key, row["revision"]), ())))
+        except ValueError as error:
+            yield Failure("parse", "ValueError", str(error), row["source"], row["position"])
+
+
+def _key(row: ConversationRow) -> RowKey:
+    return row["conversation_id"], row["app_version"]
+
+
+def _revisions(run: RunDirectory) -> dict[RowKey, int]:
+    revisions: dict[RowKey, int] = {}
+    for row in run.conversations():
+        revisions[_key(row)] = max(row["revision"], revisions.get(_key(row), 0))
+    return revisions
+
+
+def _failed_turns(run: RunDirectory) -> dict[tuple[str, str | None, int], set[int]]:
+    """Returns the turns of which a score fails, by conversation, app version and revision."""
+    failed: defaultdict[tuple[str, str | None, int], set[int]] = defaultdict(set)
+    for score in run.scores():
+        if score["outcome"] == "FAIL" and score["turn_index"] is not None:
+            key = (score["conversation_id"], score["app_version"], score["revision"])
+            failed[key].add(score["turn_index"])
+    return failed

@@ -1,0 +1,167 @@
+"""`turnwise cases` through its own arguments."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import turnwise
+from turnwise.pipeline.cli.main import main
+from turnwise.schemas.case import EvalCase
+from turnwise.transforms.case_making.make import TO_WRITE
+
+CALL = {"name": "book", "args": {"people": 2}}
+
+
+def log(name: str, user: str = "Book it", agent: str = "Done", **fields: Any) -> dict[str, Any]:
+    turn = {"user": user, "agent": agent, "tool_calls": [CALL], **fields.pop("turn", {})}
+    return {"conversation_id": name, "turns": [turn], **fields}
+
+
+def lines(path: Path, values: Sequence[Any]) -> str:
+    path.write_text("".join((v if isinstance(v, str) else json.dumps(v)) + "\n" for v in values))
+    return str(path)
+
+
+@pytest.fixture
+def made(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Any:
+    """Makes cases with --json; returns status, document and the cases."""
+
+    def run(source: str, select: str, *options: str) -> tuple[int, dict[str, Any], list[EvalCase]]:
+        output = tmp_path / "made.json"
+        output.unlink(missing_ok=True)
+        capsys.readouterr()
+        status = main(
+            ["cases", "--from", source, "--select", select, "--to", str(output), "--json", *options]
+        )
+        done = json.loads(capsys.readouterr().out)
+        return status, done, turnwise.read_cases(str(output)) if output.exists() else []
+
+    return run
+
+
+@pytest.fixture
+def scored(tmp_path: Path) -> Any:
+    """Scores logs; returns the output directory."""
+
+    def run(logs: Sequence[Any], *options: str) -> str:
+        source, config, output = tmp_path / "l.jsonl", tmp_path / "c.json", tmp_path / "out"
+        config.write_text(
+            '{"criteria": {"response_match_score": 0.8, "tool_call_count_v1": {"threshold": 1}}}'
+        )
+        lines(source, logs)
+        command = ["run", "--input", str(source), "--config", str(config), "--output", str(output)]
+        assert main([*command, *options]) == 0
+        return str(output)
+
+    return run
+
+
+def test_a_recording_is_expected_and_marked(tmp_path: Path, made: Any) -> None:
+    status, done, (case,) = made(lines(tmp_path / "l.jsonl", [log("c1", tags=["desk"])]), "sample")
+    (turn,) = case.turns
+    assert (status, case.eval_id, case.eval_set_id) == (0, "c1", "made")
+    assert (turn.user, turn.response, turn.tool_calls[0].args) == ("Book it", "Done", {"people": 2})
+    assert case.tags == ["desk", "to_approve", "conversation:c1"]
+    assert done["notes"] == {"turns that expect the recorded answer and calls": 1}
+
+
+def test_what_was_asked_and_done_before_is_left_out(tmp_path: Path, made: Any) -> None:
+    other = {"tool_calls": [{"name": "book", "args": {"people": 3}}]}
+    logs = [log("b"), log("a", " book  IT", "Other words"), log("c", turn=other), log("d", "Cancel")]
+    status, done, cases = made(lines(tmp_path / "l.jsonl", logs), "sample")
+    assert status == 0 and [case.eval_id for case in cases] == ["a", "c", "d"]
+    assert done["skipped"] == {"asked and done as in another conversation": 1}
+
+
+@pytest.mark.parametrize("form", ["turnwise", "adk_eval_set", "ces_evaluation"])
+def test_a_failed_answer_is_not_expected(made: Any, scored: Any, form: str) -> None:
+    calls = [CALL, CALL]
+    failed = log("bad", "Twice", "A wrong answer", turn={"tool_calls": calls})
+    status, done, (case,) = made(scored([failed, log("good")]), "failed", "--format", form)
+    assert status == 0 and case.turns[0].response == TO_WRITE
+    assert done["notes"] == {"turns whose answer failed, to be written": 1}
+    assert "to_approve" in case.tags or case.eval_id.startswith("to_approve-")
+    assert "A wrong answer" not in str(case)
+
+
+def test_what_a_person_expected_stays(made: Any, scored: Any) -> None:
+    expected = {"response": "A table for two", "tool_calls": [CALL]}
+    status, _, (case,) = made(scored([log("c", turn={"expected": expected})]), "failed")
+    assert status == 0 and case.turns[0].response == "A table for two"
+    assert case.tags[:2] == ["to_approve", "from_failed"]
+
+
+def test_the_last_turn_of_an_agent_that_broke_off_is_not_expected(tmp_path: Path, made: Any) -> None:
+    first, last = log("x")["turns"][0], log("x", "Now?", "half an ans")["turns"][0]
+    source = {"conversation_id": "c", "turns": [first, last], "ended": "agent_error"}
+    _, _, (case,) = made(lines(tmp_path / "l.jsonl", [source]), "sample")
+    assert [turn.response for turn in case.turns] == ["Done", TO_WRITE]
+
+
+def test_calls_that_the_log_may_miss_are_not_stated(tmp_path: Path, made: Any) -> None:
+    unknown = log("c", turn={"unknown_calls": "an image"})
+    _, done, (case,) = made(lines(tmp_path / "l.jsonl", [unknown]), "sample")
+    assert case.turns[0].tool_calls is None
+    assert done["notes"]["turns of which the log may miss something, not stated"] == 1
+
+
+def test_cut_transcripts_are_refused_and_logs_are_not(tmp_path: Path, made: Any, scored: Any) -> None:
+    long = log("c", "word " * 20_000)
+    status, done, cases = made(scored([long, log("d")]), "sample")
+    assert status == 0 and [case.eval_id for case in cases] == ["d"]
+    assert any("cut" in reason for reason in done["skipped"])
+    _, _, cases = made(str(tmp_path / "l.jsonl"), "sample")
+    assert len(cases) == 2 and len(cases[0].turns[0].user) > 90_000
+
+
+def test_a_run_without_transcripts_gives_no_case(made: Any, scored: Any) -> None:
+    status, done, cases = made(scored([log("c")], "--no_transcripts"), "sample")
+    assert (status, cases, done["lost_count"]) == (1, [], 1)
+
+
+def test_a_sample_is_the_same_whatever_the_order(tmp_path: Path, made: Any) -> None:
+    logs = [log(f"c{i}", f"Book {i}") for i in range(40)]
+    forwards, backwards = (lines(tmp_path / f"{n}.jsonl", logs[::n]) for n in (1, -1))
+    names = [
+        [case.eval_id for case in made(source, "sample", "--number", "5", "--seed", seed)[2]]
+        for source, seed in ((forwards, "1"), (backwards, "1"), (forwards, "2"))
+    ]
+    assert names[0] == names[1] != names[2] and len(names[0]) == 5
+
+
+def test_a_filter_selects(tmp_path: Path, made: Any, scored: Any) -> None:
+    logs = [log("a", "One", app_version="v1"), log("b", "Two", app_version="v2")]
+    status, done, (case,) = made(lines(tmp_path / "f.jsonl", logs), "app_version = v2 AND tool = bo*")
+    assert (status, case.eval_id, done["skipped"]) == (0, "b", {"not selected": 1})
+    assert [c.eval_id for c in made(scored(logs), "verdict = PASS AND text:two")[2]] == ["b"]
+
+
+def test_names_are_unique(tmp_path: Path, made: Any) -> None:
+    logs = [log("apps/a/conversations/c", "One"), log("apps/b/conversations/c", "Two"), log("c", "Three")]
+    _, _, cases = made(lines(tmp_path / "l.jsonl", logs), "sample")
+    assert sorted(case.eval_id for case in cases) == ["c", "c-2", "c-3"]
+
+
+def test_wrong_arguments_are_one_line_and_write_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source, out = lines(tmp_path / "l.jsonl", [log("c")]), str(tmp_path / "o.json")
+    good = {"--from": source, "--select": "sample", "--to": out}
+    for wrong in (
+        {"--select": "failed"},
+        {"--select": "verdict = FAIL"},
+        {"--select": "turns >"},
+        {"--select": ""},
+        {"--format": "openai_chat"},
+        {"--format": "gone"},
+        {"--number": "0"},
+        {"--from": str(tmp_path / "gone")},
+        {"--to": source},
+    ):
+        assert main(["cases", *(word for pair in (good | wrong).items() for word in pair)]) == 2
+        assert capsys.readouterr().err.count("\n") == 1
+    assert not Path(out).exists()
+    assert main(["cases"]) == 2

@@ -1,0 +1,47 @@
+import pytest
+
+from turnwise.schemas.proto.filters import FilterError, parse_filter
+from turnwise.transforms.case_making.query import check_fields, meets
+
+FACTS = {
+    "app_version": "v2",
+    "tool": ["book_table", "find"],
+    "turns": 3,
+    "harm": 2.0,
+    "verdict": None,
+    "text": ["Where is IT?"],
+}
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("app_version = v2", True),
+        ("app_version != v2", False),
+        ("app_version = V2", False),
+        ("tool = book_*", True),
+        ("tool = book", False),
+        ("tool != find", False),
+        ("turns >= 3 AND turns < 4", True),
+        ("turns = 3", True),
+        ("harm = 2", True),
+        ("text : it", True),
+        ("text : gone", False),
+        ("verdict = FAIL", False),
+        ("verdict != FAIL", True),
+        ("harm > 1 (turns = 9 OR app_version = v2)", True),
+        ("NOT tool = find", False),
+    ],
+)
+def test_what_meets_a_filter(text: str, wanted: bool) -> None:
+    condition = parse_filter(text)
+    assert condition is not None and meets(condition, FACTS) is wanted
+
+
+@pytest.mark.parametrize("text", ["gone = 1", "app_version > 1", "turns > many", "turns = 3 OR gone = 1"])
+def test_what_no_filter_can_ask(text: str) -> None:
+    condition = parse_filter(text)
+    assert condition is not None
+    with pytest.raises(FilterError):
+        check_fields(condition, FACTS)
+        meets(condition, FACTS)

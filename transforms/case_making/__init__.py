@@ -1,0 +1,1 @@
+"""Eval cases made of recorded conversations, to be approved by a person."""
