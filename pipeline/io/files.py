@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
+from turnwise.pipeline.io.containers import container
 from turnwise.pipeline.io.file_kinds import KIND_BYTES, check_text
 from turnwise.pipeline.io.records import GZIP_MAGIC, OTHER_SUFFIXES, SUFFIXES, split_records, unzipped
 from turnwise.pipeline.io.walking import Unreadable, files_at, look_at, name_problem, shown_path
@@ -64,7 +65,7 @@ def check_file(path: str) -> None:
         raise ValueError(f"is none of {', '.join(SUFFIXES)}")
     with open(path, "rb") as file:
         head = file.read(KIND_BYTES)
-    if not path.endswith(".avro") and not head.startswith(GZIP_MAGIC):
+    if not path.endswith(".avro") and not head.startswith(GZIP_MAGIC) and container(path, head) is None:
         check_text(head)
 
 

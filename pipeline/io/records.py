@@ -8,6 +8,7 @@ from datetime import date, datetime
 from typing import Any, BinaryIO
 
 from turnwise.pipeline.io.arrays import ArrayFault, array_elements, element_texts
+from turnwise.pipeline.io.containers import Texts, container
 from turnwise.pipeline.io.file_kinds import KIND_BYTES, check_text
 from turnwise.schemas.failure import KEPT_RECORD_BYTES, Failure, record_failure
 from turnwise.schemas.jsonio import dump_json
@@ -16,9 +17,12 @@ from turnwise.schemas.values import JsonObject, JsonValue
 from turnwise.transforms.formats.messages.streams import events_of
 from turnwise.transforms.formats.readers import is_one_file, is_one_record
 
-SUFFIXES = (".json", ".jsonl", ".ndjson", ".json.gz", ".jsonl.gz", ".ndjson.gz", ".avro")
+SUFFIXES = (
+    *(".json", ".jsonl", ".ndjson", ".json.gz", ".jsonl.gz", ".ndjson.gz", ".avro"),
+    *(".yaml", ".yml", ".eval", ".adk/session.db"),
+)
 """Suffixes of the files that are read in a directory."""
-OTHER_SUFFIXES = (".yaml", ".yml", ".csv", ".tsv", ".md", ".html", ".xml", ".parquet", ".zip", ".py")
+OTHER_SUFFIXES = (".tsv", ".md", ".html", ".xml", ".parquet", ".py")
 """Suffixes of files that hold no records."""
 
 _LINES_TRIED = 3
@@ -53,11 +57,31 @@ def split_records(path: str, file: BinaryIO | gzip.GzipFile, limit: int) -> Iter
     head = file.read(KIND_BYTES)
     if not head and path.endswith(".gz") and not isinstance(file, gzip.GzipFile):
         raise ValueError("the file is empty; a gzip file never is")
-    check_text(head)
     file.seek(0)
+    open_container = container(path, head)
+    if open_container:
+        return _contained_records(open_container(path, file, limit), limit)
+    check_text(head)
     if path.removesuffix(".gz").endswith(".json"):
         return _document_records(path, file, limit)
     return _line_records(path, file, limit)
+
+
+def _contained_records(texts: Texts, limit: int) -> Iterator[Record | Failure]:
+    """Yields the records of the texts in a container; positions count on within its name."""
+    positions: dict[str, int] = {}
+    for name, text in texts:
+        place = name.removesuffix(".json") if "!" not in name else name
+        try:
+            for record in split_records(name, io.BytesIO(text), limit):
+                positions[place] = positions.get(place, 0) + 1
+                yield (
+                    record._replace(source=place, position=positions[place])
+                    if isinstance(record, Record)
+                    else record
+                )
+        except ValueError as error:
+            yield record_failure("read", error, Record(place, 0, text[:KEPT_RECORD_BYTES]))
 
 
 def _line_records(path: str, file: BinaryIO | gzip.GzipFile, limit: int) -> Iterator[Record | Failure]:

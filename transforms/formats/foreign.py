@@ -42,8 +42,6 @@ def _of_messages(record: JsonObject) -> str | None:
 
 
 def _message_format(message: JsonObject) -> str | None:
-    if "message" in message and ("direction" in message or message.get("type") in ("user", "assistant")):
-        return "a Claude Agent SDK stream"
     parts = message.get("parts")
     typed = (part for part in parts if isinstance(part, dict)) if isinstance(parts, list) else ()
     is_otel = any(isinstance(part.get("type"), str) and "content" in part for part in typed)
@@ -63,8 +61,4 @@ _RECORDS: tuple[tuple[str, Callable[[JsonObject], bool]], ...] = (
     ("an incomplete OpenTelemetry span", _is_span),
     ("a Dialogflow CX log", _has("conversation_name", "turn_position")),
     ("a Bedrock Agents trace", _has("sessionId", "trace")),
-    ("a Claude Code session log", _has("uuid", "parentUuid")),
-    ("a Claude Code session log", _has("sessionId", "parentUuid")),
-    ("a Codex log", lambda r: r.keys() >= {"type", "payload"} and "timestamp" in r),
-    ("an Inspect log", lambda r: isinstance(r.get("samples"), list) and "eval" in r),
 )

@@ -111,11 +111,11 @@ def test_files_globs_and_formats(logs, capsys):
         (["{logs}/notes.txt", "--config", "nowhere"], "--config nowhere: No such file"),
         (["{logs}", "--inptu"], "unrecognized arguments: --inptu"),
         (["{logs}", "--input_format", "x"], "--input_format x: unknown input format"),
-        (["{folder}/table.csv"], "table.csv: is none of .json"),
+        (["{folder}/table.tsv"], "table.tsv: is none of .json"),
     ],
 )
 def test_mistakes_are_told_in_one_line(arguments, message, logs, tmp_path, capsys):
-    (tmp_path / "table.csv").write_text("a,b")
+    (tmp_path / "table.tsv").write_text("a,b")
     assert main(["tools", *(text.format(logs=logs, folder=tmp_path) for text in arguments)]) == 2
     out, err = capsys.readouterr()
     assert out == "" and err.count("\n") == 1 and message in err

@@ -133,6 +133,12 @@ def holding(**message):
         ({"object": "chat.completion", "choices": []}, "model_reply"),
         ({"type": "response.created", "sequence_number": 0}, "model_reply"),
         ({"model": "m", "input": "hi"}, "openai_responses"),
+        ({"messages": [{"direction": "sent", "message": {}}], "metadata": {}}, "claude_stream"),
+        ({"messages": [{"type": "user", "message": {}, "session_id": "s"}]}, "claude_stream"),
+        ({"uuid": "1", "parentUuid": None, "type": "user"}, "claude_code"),
+        ({"type": "summary", "summary": "x", "leafUuid": "1"}, "claude_code"),
+        ({"timestamp": "t", "type": "session_meta", "payload": {"id": "s"}}, "codex"),
+        ({"type": "thread.started", "thread_id": "t"}, "codex"),
     ],
 )
 def test_messages_are_recognised_by_any_of_them(value, name):
@@ -143,12 +149,10 @@ def test_messages_are_recognised_by_any_of_them(value, name):
     ("value", "name"),
     [
         (holding(role="assistant", parts=[{"type": "text", "content": "x"}]), "OpenTelemetry GenAI messages"),
-        ({"messages": [{"direction": "sent", "message": {}}], "metadata": {}}, "Claude Agent SDK stream"),
         (PHOENIX, "incomplete OpenTelemetry span"),
         ({"spans": [{"name": "x"}]}, "incomplete export of spans"),
         ({"request": {}, "response": PHOENIX}, "with its reply, an incomplete OpenTelemetry"),
         (["client.beta.sessions.create", {"agent": {}}], "Anthropic managed-agent log"),
-        ({"messages": [{"type": "user", "message": {}, "session_id": "s"}]}, "Claude Agent SDK stream"),
     ],
 )
 def test_formats_of_other_systems_are_named_and_refused(value, name):

@@ -18,11 +18,12 @@ from turnwise.transforms.formats.adk.content import parts_of, unread_event
 from turnwise.transforms.formats.adk.end import by_user, is_final, session_end
 from turnwise.transforms.formats.adk.eval_sets import invocation_turn, stated_app_version, turn_context
 from turnwise.transforms.formats.adk.history import history
+from turnwise.transforms.formats.adk.tables import PICKLED
 from turnwise.transforms.formats.problems import one_line_problems
 from turnwise.transforms.formats.spellings import length, spelt
 from turnwise.transforms.formats.unread import Unread, check_calls
 
-_SESSION_KEYS = spelt("last_update_time", "display_name")
+_SESSION_KEYS = spelt("last_update_time", "display_name") | {PICKLED}
 
 
 def session_conversation(value: JsonValue) -> Conversation:
@@ -44,7 +45,10 @@ def session_conversation(value: JsonValue) -> Conversation:
     for turn, group in zip(turns, groups, strict=True):
         for note in counted.notes_of(group, turn is turns[-1]):
             note.add_to(turn)
-    Unread().keys(session.model_extra or {}, _SESSION_KEYS).add_to_all(turns)
+    unread = Unread().keys(session.model_extra or {}, _SESSION_KEYS)
+    if (session.model_extra or {}).get(PICKLED):
+        unread.add("PickledActions", "actions of events are pickled: rewinds and state changes are unknown")
+    unread.add_to_all(turns)
     check_calls(turns)
     return Conversation(
         conversation_id=session.id,

@@ -2,7 +2,7 @@
 
 from turnwise.schemas.values import JsonObject, JsonValue
 from turnwise.transforms.formats.messages.base import Dialect, register_dialect
-from turnwise.transforms.formats.messages.blocks import is_block, read_block, usage_of
+from turnwise.transforms.formats.messages.blocks import as_blocks, is_block, read_block, usage_of
 from turnwise.transforms.formats.messages.dialogue import Dialogue
 from turnwise.transforms.formats.messages.streams import block_stream
 from turnwise.transforms.formats.messages.values import (
@@ -42,11 +42,10 @@ def read_messages(messages: list[JsonValue], log: Dialogue) -> None:
         role, content = message.get("role"), message.get("content")
         if role in ("system", "developer"):
             continue
-        blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content
         if role == "user":
-            read_user(list(objects(blocks, "content")), log, message.get("timestamp"))
+            read_user(as_blocks(content), log, message.get("timestamp"))
         elif role == "assistant":
-            read_agent(list(objects(blocks, "content")), log)
+            read_agent(as_blocks(content), log)
         else:
             log.unread.part(f"message of the role {str(role)[:40]}")
         log.unread.keys(message, _KEYS, role != "user")

@@ -2,9 +2,15 @@
 
 from turnwise.schemas.values import JsonObject, JsonValue
 from turnwise.transforms.formats.messages.dialogue import Dialogue
-from turnwise.transforms.formats.messages.values import decoded, joined_texts, text_at
+from turnwise.transforms.formats.messages.values import decoded, joined_texts, objects, text_at
 
 _CALLS = ("tool_use", "server_tool_use", "mcp_tool_use")
+
+
+def as_blocks(content: JsonValue) -> list[JsonObject]:
+    """Returns the blocks of a content, which may be a text; raises ValueError for anything else."""
+    blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content
+    return list(objects(blocks, "content"))
 
 
 def is_block(part: JsonValue) -> bool:

@@ -58,6 +58,18 @@ class Dialogue:
         self._unread.append(Unread())
         return self.turns[-1]
 
+    def open(self) -> None:
+        """Opens a turn whose user's message is not in the log."""
+        self._open(None, None)
+
+    def undo(self, number: int) -> None:
+        """Leaves out the last turns, because they were rolled back."""
+        undone = self.turns[-number:] if number > 0 else []
+        kept = len(self.turns) - len(undone)
+        self.turns, self._unread = self.turns[:kept], self._unread[:kept]
+        said = f"{len(undone)} turns were rolled back and are left out; what they did may have its effects"
+        self.general.add("UndoneTurns", said, calls=any(turn.tool_calls for turn in undone))
+
     def user(self, text: str, timestamp: JsonValue = None) -> None:
         """Opens a turn with what the user wrote."""
         self._open(text, timestamp)
@@ -90,9 +102,8 @@ class Dialogue:
 
     def usage(self, fields: JsonObject) -> None:
         """Adds tokens to the turn that is open; what is no count is left out."""
-        known = {name: count for name, count in fields.items() if type(count) is int}
-        if known:
-            self.turn.usage = added(self.turn.usage, Usage(**known))
+        if self.turns:
+            self.turn.usage = counted(self.turn.usage, fields)
 
     def _step(self, *what: Any) -> None:
         self.steps.append(what)
@@ -133,6 +144,12 @@ class Dialogue:
             )
         self.general.add_to_all(self.turns)
         return self.turns
+
+
+def counted(usage: Usage | None, fields: JsonObject) -> Usage | None:
+    """Returns tokens with those of one more report; what is no count is left out."""
+    known = {name: count for name, count in fields.items() if type(count) is int}
+    return added(usage, Usage(**known)) if known else usage
 
 
 def added(one: Usage | None, other: Usage | None) -> Usage | None:

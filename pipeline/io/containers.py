@@ -1,0 +1,97 @@
+"""Files that hold records in another form than JSON text: YAML, CSV, zip archives, SQLite databases."""
+
+import csv
+import io
+import json
+import zipfile
+from collections.abc import Callable, Iterator
+from typing import Any, TypeAlias
+
+from turnwise.pipeline.io.sqlite_files import SQLITE_MAGIC, session_texts
+from turnwise.schemas.jsonio import dump_json
+from turnwise.schemas.values import JsonValue
+
+Texts: TypeAlias = Iterator[tuple[str, bytes]]
+"""Names, each ending in `.json`, and JSON texts: a document or an array each."""
+
+_ZIP_MAGIC = b"PK\x03\x04"
+_ZSTD = 93
+_LOCAL_HEADER = 30
+_SAMPLES, _HEADERS = "samples/", ("header.json", "_journal/start.json")
+_MEMBERS = (".json", ".jsonl", ".ndjson", ".yaml", ".yml", ".csv")
+
+
+def container(path: str, head: bytes) -> Callable[[str, Any, int], Texts] | None:
+    """Returns how a file is opened, by its first bytes and its suffix; None: it is no container."""
+    if head.startswith(_ZIP_MAGIC):
+        return _zip_texts
+    if head.startswith(SQLITE_MAGIC):
+        return session_texts
+    name = path.removesuffix(".gz").lower()
+    if name.endswith((".yaml", ".yml")):
+        return _yaml_texts
+    return _csv_texts if name.endswith(".csv") else None
+
+
+def _yaml_texts(path: str, file: Any, limit: int) -> Texts:
+    import yaml
+
+    text = file.read(limit + 1)
+    if len(text) > limit:
+        raise ValueError(f"the YAML file is larger than {limit / 1024 / 1024:g} MB")
+    try:
+        documents = [one for one in yaml.safe_load_all(text) if one is not None]
+    except (yaml.YAMLError, RecursionError) as error:
+        raise ValueError(f"not YAML: {' '.join(str(error).split())[:300]}") from None
+    for document in documents:
+        yield f"{path}.json", json.dumps(document, default=str, ensure_ascii=False).encode()
+
+
+def _csv_texts(path: str, file: Any, limit: int) -> Texts:
+    """Yields the rows of a CSV file as one array of objects; cells that hold JSON stay texts."""
+    text = file.read(limit + 1)
+    if len(text) > limit:
+        raise ValueError(f"the CSV file is larger than {limit / 1024 / 1024:g} MB")
+    rows = csv.DictReader(io.StringIO(text.decode("utf-8-sig")))
+    found = [{key: cell for key, cell in row.items() if key is not None and cell} for row in rows]
+    yield f"{path}.json", dump_json(found)
+
+
+def _zip_texts(path: str, file: Any, limit: int) -> Texts:
+    """Yields the members of an archive; of an Inspect log its samples, each with the log's header."""
+    try:
+        archive = zipfile.ZipFile(file)
+    except zipfile.BadZipFile as error:
+        raise ValueError(f"the zip archive cannot be read: {error}") from None
+    with archive:
+        members = [info for info in archive.infolist() if info.filename.lower().endswith(_MEMBERS)]
+        names = {info.filename: info for info in members}
+        headers = [names[name] for name in _HEADERS if name in names]
+        samples = [info for info in members if info.filename.startswith(_SAMPLES)]
+        if headers and (samples or names.keys() <= set(_HEADERS)):
+            header = _json(_content(archive, file, headers[0], limit))
+            for info in samples:
+                sample = _json(_content(archive, file, info, limit))
+                yield f"{path}!{info.filename}", dump_json({**header, "samples": [sample]})
+            return
+        for info in members:
+            yield f"{path}!{info.filename}", _content(archive, file, info, limit)
+
+
+def _json(text: bytes) -> Any:
+    value: JsonValue = json.loads(text)
+    return value
+
+
+def _content(archive: zipfile.ZipFile, file: Any, info: zipfile.ZipInfo, limit: int) -> bytes:
+    """Returns a member's content; zstd, which Python's own module does not know, is unpacked here."""
+    if info.file_size > limit:
+        raise ValueError(f"{info.filename} is larger than {limit / 1024 / 1024:g} MB")
+    if info.compress_type != _ZSTD:
+        return archive.read(info)
+    import zstandard
+
+    file.seek(info.header_offset)
+    header = file.read(_LOCAL_HEADER)
+    file.seek(int.from_bytes(header[26:28], "little") + int.from_bytes(header[28:30], "little"), io.SEEK_CUR)
+    return zstandard.ZstdDecompressor().decompressobj().decompress(file.read(info.compress_size))

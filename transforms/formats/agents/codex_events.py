@@ -1,0 +1,45 @@
+"""Items of `codex exec --json`, and Codex's counts of tokens."""
+
+from turnwise.schemas.values import JsonObject
+from turnwise.transforms.formats.messages.dialogue import Dialogue
+from turnwise.transforms.formats.messages.values import kind_of
+
+_STEPLESS = ("reasoning", "todo_list")
+
+
+def add_item(item: JsonObject, log: Dialogue) -> None:
+    """Adds a finished item: a text, or a call with its result."""
+    kind = kind_of(item) or str(item.get("item_type"))
+    call_id = item.get("id")
+    if kind in ("agent_message", "assistant_message"):
+        log.agent(str(item.get("text") or ""))
+    elif kind == "command_execution":
+        log.call("shell", {"command": item.get("command")}, call_id)
+        code = item.get("exit_code")
+        log.result(item.get("aggregated_output"), call_id, "shell", f"exit code {code}" if code else None)
+    elif kind == "mcp_tool_call":
+        path = f"{item.get('server')}/{item.get('tool')}"
+        log.call(item.get("tool"), item.get("arguments"), call_id, path)
+        log.result(item.get("result"), call_id, item.get("tool"), item.get("error"))
+    elif kind == "file_change":
+        log.call("apply_patch", {"changes": item.get("changes")}, call_id)
+        failed = item.get("status") == "failed"
+        log.result(item.get("status"), call_id, "apply_patch", failed or None)
+    elif kind == "web_search":
+        log.call("web_search", {"query": item.get("query")}, call_id)
+    elif kind == "error":
+        log.unread.add("AgentError", f"an error: {str(item.get('message'))[:200]}")
+    elif kind not in _STEPLESS:
+        log.unread.part(kind)
+
+
+def add_usage(log: Dialogue, usage: JsonObject) -> None:
+    """Adds the tokens of one call of the model."""
+    log.usage(
+        {
+            "input_tokens": usage.get("input_tokens"),
+            "output_tokens": usage.get("output_tokens"),
+            "cached_tokens": usage.get("cached_input_tokens"),
+            "reasoning_tokens": usage.get("reasoning_output_tokens"),
+        }
+    )
