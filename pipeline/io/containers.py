@@ -53,7 +53,7 @@ def _csv_texts(path: str, file: Any, limit: int) -> Texts:
     if len(text) > limit:
         raise ValueError(f"the CSV file is larger than {limit / 1024 / 1024:g} MB")
     rows = csv.DictReader(io.StringIO(text.decode("utf-8-sig")))
-    found = [{key: cell for key, cell in row.items() if key is not None and cell} for row in rows]
+    found = [{key: cell or None for key, cell in row.items() if key is not None} for row in rows]
     yield f"{path}.json", dump_json(found)
 
 

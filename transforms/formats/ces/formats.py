@@ -5,6 +5,7 @@ from turnwise.transforms.formats.base import EventReader, Format, register_forma
 from turnwise.transforms.formats.ces import log
 from turnwise.transforms.formats.ces.cases import eval_case
 from turnwise.transforms.formats.ces.conversations import conversation
+from turnwise.transforms.formats.ces.exports import wire_evaluation, without_underscores
 from turnwise.transforms.formats.spellings import name_of, spelt
 
 _OF_RESULTS = spelt("golden_result", "scenario_result", "execution_state")
@@ -49,7 +50,7 @@ register_format(
         keys=("displayName", "golden"),
         rank=110,
         recognises=lambda record: bool(record.keys() & _SCRIPTS) or "/evaluations/" in name_of(record),
-        read_cases=lambda value, record, settings: [eval_case(record.data, settings.ces)],
+        read_cases=lambda value, record, settings: [eval_case(wire_evaluation(value), settings.ces)],
     )
 )
 register_format(
@@ -75,7 +76,7 @@ register_format(
         keys=("name", "turns"),
         rank=130,
         recognises=_is_conversation,
-        read_log=lambda value, record, settings: [conversation(value)],
+        read_log=lambda value, record, settings: [conversation(without_underscores(value))],
         has_rubrics=False,
     )
 )

@@ -1,0 +1,150 @@
+"""Eval cases and conversations as CES's command line and Python classes write them."""
+
+import json
+
+import pytest
+
+from tests.readings import FORMATS, one
+from turnwise.pipeline.io.files import file_records
+from turnwise.schemas.config import CesConfig
+from turnwise.schemas.record import Record
+from turnwise.transforms.formats.readers import CaseReader
+
+CXAS = FORMATS.parent / "cxas"
+WELCOME = "<event>welcome</event>"
+GREETING = "In a sentence or two, what are you calling about today?"
+UNLOCK = [("retrieve_intent_matches", {}), ("transfer_to_cx", {"intent": "Unlock"})]
+TRANSFER = "There must be a transfer_to_cx tool call with the intent parameter set to Unlock"
+
+
+def cases(path):
+    return [
+        case for record in file_records(str(path), 1 << 20) for case in CaseReader(CesConfig()).read(record)
+    ]
+
+
+def expected(case):
+    turns = [
+        (turn.user, turn.response, [(c.name, c.args) for c in turn.tool_calls or []]) for turn in case.turns
+    ]
+    return case.eval_id, turns, case.evaluation_expectations
+
+
+@pytest.mark.skipif(not CXAS.exists(), reason="no shared data")
+@pytest.mark.parametrize("name", ["golden_eval_example", "compressed_example"])
+def test_recorded_goldens(name):
+    found = cases(CXAS / f"{name}.yaml")
+    first = [(WELCOME, GREETING, [])]
+    assert [expected(case) for case in found] == [
+        ("Unlock_Intent1", [*first, ("unlock a phone", None, UNLOCK)], [TRANSFER]),
+        ("Unlock.Intent2", [*first, ("I'm locked out of my account", None, UNLOCK)], [TRANSFER]),
+        (
+            "Datastore_Intent1",
+            [*first, ("block a number", None, [("website_datastore", {})])],
+            ["The agent must invoke the website_datastore tool."],
+        ),
+    ]
+    assert found[0].tags == ["direct", "p0"]
+    state = {"account_id": "9820598207", "customer_id": "4444444"} if name.startswith("golden") else {}
+    assert {tuple(case.session_state.items()) for case in found} == {tuple(state.items())}
+
+
+@pytest.mark.skipif(not CXAS.exists(), reason="no shared data")
+def test_a_recorded_export_holds_its_statements():
+    [case] = cases(CXAS / "exported_eval_example.yaml")
+    assert [turn.user for turn in case.turns] == [
+        "<event>WelcomeEvent</event>",
+        "balloons",
+        "cups",
+        "sandwiches",
+    ]
+    assert case.evaluation_expectations[0].startswith("Did the agent call get_themes and filter_themes")
+
+
+@pytest.mark.skipif(not CXAS.exists(), reason="no shared data")
+def test_recorded_checks_of_single_turns():
+    found = {case.eval_id: case.turns[0] for case in cases(CXAS / "turn_eval_example.yaml")}
+    assert len(found) == 6
+    said = {
+        name: [(e.kind, e.text or e.target_agent, e.comparison) for e in t.expectations]
+        for name, t in found.items()
+    }
+    assert said["Session Start Event Check"] == [("agent_response", "Shopping Assistant", "CONTAINS")]
+    assert said["Party Planner transfer"][0][:2] == ("agent_transfer", "party_planner")
+    assert [each[0] for each in said["Direct Response Only"]] == ["no_tool_calls", "agent_response"]
+    search = found["Product search tool I/O"]
+    [call] = search.tool_calls
+    assert (call.name, call.args, call.compare_args) == (
+        "search_products",
+        {"query": "cupcake decorations"},
+        ["query"],
+    )
+    assert "tool_output" in search.unread
+
+
+@pytest.mark.skipif(not CXAS.exists(), reason="no shared data")
+def test_recorded_simulations():
+    found = cases(CXAS / "simulation_eval_example.yaml")
+    assert [(case.kind, len(case.evaluation_expectations)) for case in found] == [
+        ("scenario", n) for n in (4, 4, 4, 7)
+    ]
+    assert found[3].task.splitlines()[0] == "Authenticate and ask about your current balance"
+    assert found[0].session_state == {"account_id": "9820598207", "customer_id": "4444444"}
+
+
+CSV = """display_name,turn_index,action_type,text_content,tool_name,response_agent
+Refund,,,,,
+,1,INPUT_TEXT,I want a refund,,
+,1,EXPECTATION_TOOL_CALL,,refund,
+,1,EXPECTATION_TEXT,"Sure, done.",,desk
+,2,INPUT_IMAGE,,,
+,2,INPUT_TEXT,Thanks,,
+Other,,,,,
+,1,INPUT_TEXT,Hi,,
+"""
+
+
+def test_goldens_in_csv(tmp_path):
+    (tmp_path / "goldens.csv").write_text(CSV)
+    first, second = cases(tmp_path / "goldens.csv")
+    asked = [("I want a refund", "Sure, done.", [("refund", {})]), ("Thanks", None, [])]
+    assert expected(first) == ("Refund", asked, [])
+    assert first.unread == "rows of the types INPUT_IMAGE are not read"
+    assert (second.eval_id, second.turns[0].user, second.unread) == ("Other", "Hi", None)
+
+
+def read(value):
+    return CaseReader(CesConfig()).read(Record("cases.yaml", 1, json.dumps(value).encode()))
+
+
+@pytest.mark.parametrize(
+    ("case", "message"),
+    [
+        ({"conversation": "a", "turns": [{"user": "Hi", "agnet": "x"}]}, "turns.0: unknown field agnet"),
+        ({"conversation": "a", "turns": [], "tag": []}, "unknown field tag"),
+        ({"conversation": "a", "turns": []}, "at least one turn is needed"),
+        ({"turns": []}, "it has no name under conversation"),
+        ({"conversation": "a", "turns": [{"tool_calls": [{"args": {}}]}]}, "a tool call has no action"),
+    ],
+)
+def test_a_bad_golden_is_an_error_beside_the_good_ones(case, message):
+    good = {"conversation": "good", "turns": [{"user": "Hi", "agent": ["Hello", "Bye"]}]}
+    found = read({"conversations": [good, case]})
+    assert message in str(found[1])
+    assert found[0].turns[0].response == "Hello\nBye"
+
+
+def test_enums_as_numbers_and_reserved_names_with_an_underscore():
+    span = {"name": "get", "type_": 2, "duration": "1s", "attributes": {"type_": "kept"}}
+    turn = {
+        "messages": [
+            {"role": "user", "chunks": [{"text": "Hi"}]},
+            {"role": "desk", "chunks": [{"text": "Yes"}]},
+        ]
+    }
+    plain = {**span, "type": 2}
+    del plain["type_"]
+    written = {"name": "projects/p/locations/l/apps/a/conversations/c", "source": 1}
+    found = one({**written, "turns": [{**turn, "root_span": span}]})
+    assert found == one({**written, "turns": [{**turn, "rootSpan": plain}]})
+    assert found.turns[0].agent == "Yes"

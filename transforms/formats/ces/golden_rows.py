@@ -1,0 +1,95 @@
+"""Goldens in the CSV form that CES imports: rows of evaluations, and below each the rows of its turns."""
+
+from collections.abc import Sequence
+
+from turnwise.schemas.case import EvalCase
+from turnwise.schemas.jsonio import dump_json, json_structure
+from turnwise.schemas.record import Record
+from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.transforms.formats.base import Format, ReadSettings, register_format
+from turnwise.transforms.formats.ces.cases import eval_case
+from turnwise.transforms.formats.messages.values import objects
+
+_NEEDED = frozenset(("display_name", "turn_index", "action_type"))
+
+
+def _is_row(row: JsonObject) -> bool:
+    return row.keys() >= _NEEDED
+
+
+def _read(value: JsonValue, record: Record, settings: ReadSettings) -> Sequence[EvalCase | ValueError]:
+    found: list[EvalCase | ValueError] = []
+    for rows in _groups(list(objects(value if isinstance(value, list) else [value], "rows"))):
+        try:
+            found.append(_case(rows, settings))
+        except ValueError as error:
+            found.append(error)
+    return found
+
+
+def _groups(rows: Sequence[JsonObject]) -> list[list[JsonObject]]:
+    groups: list[list[JsonObject]] = []
+    for row in rows:
+        if row.get("display_name") or not groups:
+            groups.append([])
+        groups[-1].append(row)
+    return groups
+
+
+def _case(rows: Sequence[JsonObject], settings: ReadSettings) -> EvalCase:
+    name = rows[0].get("display_name")
+    if not name:
+        raise ValueError("the first row has no display_name")
+    turns: dict[str, list[JsonObject]] = {}
+    unread: list[str] = []
+    for row in rows:
+        if not row.get("action_type"):
+            continue
+        steps = turns.setdefault(str(row.get("turn_index")), [])
+        step = _step(row)
+        if step is None:
+            unread.append(str(row["action_type"]))
+        else:
+            steps.append(step)
+    golden = {"turns": [{"steps": steps} for steps in turns.values()]}
+    case = eval_case(dump_json({"displayName": name, "golden": golden}), settings.ces)
+    case.unread = f"rows of the types {', '.join(sorted(set(unread)))} are not read" if unread else None
+    return case
+
+
+def _step(row: JsonObject) -> JsonObject | None:
+    """Returns the step of a row; None: its type is not read."""
+    kind = row["action_type"]
+    if kind == "INPUT_TEXT":
+        return {"userInput": {"text": row.get("text_content") or ""}}
+    if kind == "INPUT_UPDATED_VARIABLES":
+        return {"userInput": {"variables": _object(row, "updated_variables_json")}}
+    if kind == "EXPECTATION_TEXT":
+        chunk = {"text": row.get("text_content") or ""}
+        message = {"role": row.get("response_agent") or "agent", "chunks": [chunk]}
+        note = {"note": row["expectation_note"]} if row.get("expectation_note") else {}
+        return {"expectation": {"agentResponse": message, **note}}
+    if kind == "EXPECTATION_TOOL_CALL" and row.get("tool_name"):
+        args = next((_object(row, key) for key in row if key.endswith(("args_json", "call_json"))), {})
+        return {"expectation": {"toolCall": {"tool": row["tool_name"], "args": args}}}
+    return None
+
+
+def _object(row: JsonObject, key: str) -> JsonObject:
+    text = row.get(key)
+    found = json_structure(text) if isinstance(text, str) else {}
+    if not isinstance(found, dict):
+        raise ValueError(f"{key}: a JSON object is needed")
+    return found
+
+
+register_format(
+    Format(
+        name="ces_golden_rows",
+        help="goldens in the CSV form that CES imports",
+        rank=106,
+        recognises=_is_row,
+        read_cases=_read,
+        is_list=_is_row,
+    )
+)
