@@ -7,7 +7,7 @@ from functools import lru_cache
 from turnwise.schemas.conversation import Usage
 from turnwise.schemas.extension.registry import Registry
 from turnwise.schemas.values import JsonObject, JsonValue
-from turnwise.transforms.formats.spellings import as_text
+from turnwise.transforms.formats.traces.history import HISTORIES
 from turnwise.transforms.formats.traces.message import SYSTEM, SpanMessage
 from turnwise.transforms.formats.traces.messages import read_messages
 from turnwise.transforms.formats.traces.span import TraceSpan
@@ -15,6 +15,8 @@ from turnwise.transforms.formats.traces.step import Kind, SpanStep
 from turnwise.transforms.formats.traces.values import as_count, loaded
 
 HIDDEN = ("__REDACTED__", "<elided>", "readacted", "redacted", "<redacted>", "[REDACTED]", "<not specified>")
+
+_HIDDEN = frozenset(HIDDEN)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,7 +28,7 @@ class SpanDialect:
         prefixes: First words of its attribute keys (`gen_ai`, `llm`); a span with none of them is not read.
         read: Adds what the span says to a step; an attribute of any type may come.
         rank: Of two dialects that state the same thing, the one of the lower rank counts.
-        names: First words of span names by which a span without attributes is read, too.
+        names: First words of the names of spans that are read even without such keys.
         is_guess: Whether it is asked only where no other says what the span is.
     """
 
@@ -67,8 +69,11 @@ def text_at(attributes: JsonObject, *keys: str) -> str | None:
     """Returns the first of some attributes that is a text or number and not empty or hidden."""
     for key in keys:
         value = attributes.get(key)
-        if isinstance(value, str | int) and not isinstance(value, bool) and value not in ("", *HIDDEN):
-            return as_text(value)
+        if value.__class__ is str:
+            if value and value not in _HIDDEN:
+                return str(value)
+        elif value.__class__ is int:
+            return str(value)
     return None
 
 
@@ -85,7 +90,7 @@ def messages_at(value: JsonValue, role: str) -> list[SpanMessage] | None:
     """Returns the messages that an attribute holds; None: it is not stated, hidden, or holds none."""
     if value is None or value in ("", *HIDDEN):
         return None
-    return read_messages(value, role) or None
+    return (HISTORIES.read(value, role) if isinstance(value, str) else read_messages(value, role)) or None
 
 
 def usage_at(attributes: JsonObject, fields: Mapping[str, tuple[str, ...]]) -> Usage | None:

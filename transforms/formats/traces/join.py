@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from turnwise.schemas.conversation import Conversation, Turn
 from turnwise.transforms.formats.endings import UNKNOWN, End, error_end, finished_end
+from turnwise.transforms.formats.traces.history import HISTORIES
 from turnwise.transforms.formats.traces.labels import environment_of, service_version
 from turnwise.transforms.formats.traces.lines import TurnLine, turn_lines
 from turnwise.transforms.formats.traces.span import TraceSpan
@@ -23,7 +24,10 @@ def join_spans(conversation_id: str, spans: Sequence[TraceSpan]) -> Conversation
     Raises:
         ValueError: None of them is a step of an agent; one line.
     """
-    nodes = span_tree(spans)
+    try:
+        nodes = span_tree(spans)
+    finally:
+        HISTORIES.clear()
     lines = turn_lines(work_units(nodes))
     if not lines:
         raise ValueError(f"{len(nodes)} spans, and none is a call of a model or a tool, or an agent")

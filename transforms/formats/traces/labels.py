@@ -15,24 +15,26 @@ _HOLDERS = (
     *("langsmith.metadata.", "traceloop.association.properties.", "ai.telemetry.metadata."),
     *("ai.settings.context.", "mlflow.trace.", "langfuse.trace.metadata.", "langfuse.observation.metadata."),
 )
-_METADATA = ("metadata", "langfuse.trace.metadata", "langfuse.observation.metadata")
+METADATA = ("metadata", "langfuse.trace.metadata", "langfuse.observation.metadata")
 _VERSIONS = ("gen_ai.agent.version", "langfuse.version", "langfuse.release")
 _VERSION_NAMES = ("app_version", "appVersion", "agent_version", "agentVersion", "revision_id", "release")
 _ENTITY_VERSION = "traceloop.entity.version"
 _TAGS = ("tag.tags", "langfuse.trace.tags", "langsmith.span.tags", "ai.telemetry.metadata.tags")
 _ENVIRONMENTS = ("deployment.environment.name", "deployment.environment")
 _OF_STEPS = ("seq:step:", "graph:step:", "map:key:")
-_LABELLED = frozenset(
+_WITH_METADATA = frozenset(
     ("metadata", "langfuse", "langsmith", "traceloop", "ai", "mlflow", "tag", "session", "gcp")
 )
+LABELLED = _WITH_METADATA | {"gen_ai"}
+"""First words of the keys that name conversations, versions or tags."""
 
 
-def add_labels(span: TraceSpan, words: set[str], step: SpanStep) -> None:
+def add_labels(span: TraceSpan, words: frozenset[str], step: SpanStep) -> None:
     """Adds the conversation's id, the version and the tags that a span states, where there are none yet."""
     attributes = span.attributes
     step.conversation = step.conversation or text_at(attributes, *_SESSIONS)
     step.version = step.version or text_at(attributes, *_VERSIONS)
-    if not words.isdisjoint(_LABELLED):
+    if not words.isdisjoint(_WITH_METADATA):
         held = _metadata(attributes)
         step.conversation = step.conversation or text_at(held, *_SESSION_NAMES)
         step.version = step.version or text_at(held, *_VERSION_NAMES) or text_at(attributes, _ENTITY_VERSION)
@@ -55,7 +57,7 @@ def _metadata(attributes: JsonObject) -> JsonObject:
         holder = next((each for each in _HOLDERS if key.startswith(each)), None)
         if holder:
             found.setdefault(key[len(holder) :], value)
-        elif key in _METADATA:
+        elif key in METADATA:
             inner = loaded(value)
             if isinstance(inner, dict):
                 found = {**inner, **found}

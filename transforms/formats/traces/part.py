@@ -10,7 +10,7 @@ from turnwise.transforms.formats.base import SplitEvent
 from turnwise.transforms.formats.lending import Lent, NoConversation
 from turnwise.transforms.formats.traces.dialect import DIALECTS
 from turnwise.transforms.formats.traces.join import STEPS, join_spans
-from turnwise.transforms.formats.traces.read_span import is_foreign, read_span
+from turnwise.transforms.formats.traces.read_span import is_foreign, read_head
 from turnwise.transforms.formats.traces.span import TraceSpan
 
 _MOST_NAMES = 5
@@ -101,7 +101,7 @@ def group(value: JsonObject) -> str:
 
 
 def _add(part: TracePart, span: TraceSpan) -> None:
-    step = read_span(span)
+    step = read_head(span)
     part.event_time = max(part.event_time, (span.end or span.start) / 1e9)
     part.has_root = part.has_root or not (span.parent or span.is_log)
     if step.conversation:

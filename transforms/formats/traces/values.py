@@ -3,6 +3,7 @@
 from ast import literal_eval
 from base64 import b64decode
 from binascii import Error as Base64Error
+from functools import lru_cache
 from math import isfinite
 from re import compile as pattern
 
@@ -16,6 +17,7 @@ _BASE64_LENGTHS = {24: 16, 12: 8, 22: 16, 11: 8}
 _HEX_LENGTHS = (16, 32)
 _LONGEST_LITERAL = 100_000
 _PER_SECOND = ((1e17, 1), (1e14, 1_000), (1e11, 1_000_000))
+_DIGITS = 19
 _SCALARS = ("stringValue", "boolValue", "bytesValue")
 _SERVICE = ("service.", "deployment.")
 
@@ -27,8 +29,11 @@ def as_id(value: JsonValue) -> str:
     """
     if isinstance(value, int) and not isinstance(value, bool):
         return f"{value:x}" if value else ""
-    if not isinstance(value, str):
-        return ""
+    return _text_id(value) if isinstance(value, str) else ""
+
+
+@lru_cache(maxsize=8192)
+def _text_id(value: str) -> str:
     value = value.removeprefix("0x")
     size = len(value)
     if size in _HEX_LENGTHS and _HEX.fullmatch(value):
@@ -50,6 +55,8 @@ def as_nanos(value: JsonValue) -> int:
         value: A number or its text in nanoseconds, microseconds, milliseconds or seconds, told apart by their
             size; `[seconds, nanoseconds]`; or an RFC 3339 text.
     """
+    if value.__class__ is str and len(value) == _DIGITS and value.isdigit():
+        return int(value)
     if isinstance(value, list) and len(value) == 2:
         seconds, nanos = (as_number(each) for each in value)
         return int(seconds) * 1_000_000_000 + int(nanos) if seconds is not None and nanos is not None else 0
@@ -112,8 +119,16 @@ def key_values(pairs: JsonValue) -> JsonObject:
     """Returns OTLP's list of keys and values as an object; an object as it is."""
     if isinstance(pairs, dict):
         return pairs
-    found = (pair for pair in pairs if isinstance(pair, dict)) if isinstance(pairs, list) else ()
-    return {pair["key"]: any_value(pair.get("value")) for pair in found if isinstance(pair.get("key"), str)}
+    try:
+        return {
+            str(pair["key"]): value["stringValue"]
+            if "stringValue" in (value := pair["value"])
+            else any_value(value)
+            for pair in pairs
+        }
+    except (KeyError, TypeError):
+        found = (pair for pair in pairs if isinstance(pair, dict)) if isinstance(pairs, list) else ()
+        return {p["key"]: any_value(p.get("value")) for p in found if isinstance(p.get("key"), str)}
 
 
 def of_service(attributes: JsonObject) -> JsonObject:

@@ -23,6 +23,7 @@ _NAMES: tuple[tuple[str, Kind], ...] = (
     ("execute_tool (merged tools)", "other"),
     ("execute_tool ", "tool"),
 )
+_FIRST_WORDS = tuple(name.partition(" ")[0] for name, _ in _NAMES)
 _HIDDEN: tuple[JsonValue, ...] = ({}, {"result": "<not specified>"}, None)
 
 
@@ -59,6 +60,10 @@ def _stated(value: JsonValue) -> JsonValue:
 
 register_dialect(
     SpanDialect(
-        name="adk", prefixes=frozenset(("gcp",)), read=_read, rank=60, names=tuple(name for name, _ in _NAMES)
+        name="adk",
+        prefixes=frozenset(("gcp",)),
+        read=_read,
+        rank=60,
+        names=_FIRST_WORDS,
     )
 )

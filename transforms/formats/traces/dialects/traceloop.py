@@ -20,6 +20,7 @@ _KINDS: dict[str, Kind] = {
     **{"workflow": "agent", "agent": "agent", "task": "chain", "tool": "tool", "handoff": "handoff"},
     **{"chat": "model", "completion": "model", "embedding": "other", "rerank": "other"},
 }
+_NUMBERED = ("gen_ai.prompt.", "gen_ai.completion.")
 _ENTITY_NAMES = ("gen_ai.agent.name", "gen_ai.tool.name", "traceloop.entity.name", "traceloop.workflow.name")
 
 
@@ -38,7 +39,7 @@ def _read(span: TraceSpan, step: SpanStep) -> None:
         step.name = text_at(held, *_ENTITY_NAMES)
         step.input = messages_at(_inputs(value_at(held, "traceloop.entity.input")), USER)
         step.output = messages_at(value_at(held, "traceloop.entity.output"), AGENT)
-    else:
+    elif any(key.startswith(_NUMBERED) for key in held):
         step.input = _numbered(held, "gen_ai.prompt.", USER)
         step.output = _numbered(held, "gen_ai.completion.", AGENT)
 
