@@ -9,6 +9,7 @@ from turnwise.transforms.formats.traces.read_span import read_span
 from turnwise.transforms.formats.traces.span import TraceSpan
 from turnwise.transforms.formats.traces.step import SpanStep
 
+_CHOICE = "gen_ai.choice"
 _PENDING = "logfire.span_type"
 _HOLDING = ("agent", "chain")
 
@@ -85,7 +86,7 @@ def _merged(one: TraceSpan, other: TraceSpan) -> TraceSpan:
         start=min(filter(None, (first.start, second.start)), default=0) if is_whole else first.start,
         end=max(first.end, second.end) if is_whole or first.is_log else first.end,
         attributes={**second.attributes, **first.attributes},
-        events=sorted(events, key=lambda event: event.time),
+        events=sorted(events, key=lambda event: (event.time, event.name == _CHOICE)),
         error=first.error or second.error,
         message=first.message or second.message,
         scope=first.scope or second.scope,
