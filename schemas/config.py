@@ -11,6 +11,7 @@ from turnwise.schemas.ces.limits import check_thresholds
 from turnwise.schemas.ces.metric_settings import EvaluationMetricsThresholds
 from turnwise.schemas.gate_config import GateConfig
 from turnwise.schemas.judge_config import JudgeConfig
+from turnwise.schemas.mapping import MappingConfig
 from turnwise.schemas.tools import ToolSetting
 from turnwise.schemas.values import JsonObject
 
@@ -109,6 +110,7 @@ class EvalConfig(BaseModel):
         alerts: Rules on the windows of a stream; ignored in a batch run.
         tools: Effects of tools: name or glob -> effect or ToolSetting.
         discovery_engine: Settings for answers of a search engine.
+        mapping: Where conversations stand in records of any form; None: only known formats are read.
         slices: Dimensions of `metrics_by_slice`: the part before the colon of tags such as
             `skipped:NO_RELEVANT_CONTENT`, `tag` (every tag) or `language`.
         gate: Rules by which a run passes or fails.
@@ -132,6 +134,7 @@ class EvalConfig(BaseModel):
     alerts: list[AlertRule] = Field(default_factory=list)
     tools: dict[str, ToolSetting] = Field(default_factory=dict)
     discovery_engine: DiscoveryEngineConfig = DiscoveryEngineConfig()
+    mapping: MappingConfig | None = None
     slices: tuple[str, ...] = ("skipped", "query")
     gate: GateConfig = GateConfig()
     user_simulator_config: JsonObject | None = None

@@ -50,7 +50,7 @@ def build(root: beam.Pipeline, logs: Source, cases: Source | None, settings: Run
         sink: Sink for the tables.
     """
     records, read_failures = logs.read(root, "Logs")
-    reader = LogReader(settings.input_format, settings.config.discovery_engine)
+    reader = LogReader(settings.input_format, settings.config.discovery_engine, settings.config.mapping)
     parsed = records | "ParseConversations" >> ParseConversations(reader)
     eval_cases, failures = _read_cases(root, cases, settings)
     failures += [read_failures, parsed.failures]

@@ -53,7 +53,7 @@ def list_tools(argv: Sequence[str]) -> int:
     config = read_config(options.config)
     listing = _ToolCollector(
         sort_settings(config.tools),
-        LogReader(options.input_format, config.discovery_engine),
+        LogReader(options.input_format, config.discovery_engine, config.mapping),
         CaseReader(config.ces),
     )
     _each_record([*options.log, *options.eval_cases], listing.add, listing.problems)

@@ -13,6 +13,7 @@ from turnwise.schemas.config import CesConfig, DiscoveryEngineConfig
 from turnwise.schemas.conversation import Conversation
 from turnwise.schemas.extension.registry import Registry
 from turnwise.schemas.failure import RAISED
+from turnwise.schemas.mapping import MappingConfig
 from turnwise.schemas.record import Record
 from turnwise.schemas.values import JsonObject, JsonValue
 from turnwise.transforms.formats.lending import Lent
@@ -28,6 +29,7 @@ class ReadSettings(NamedTuple):
 
     ces: CesConfig = CesConfig()
     answers: DiscoveryEngineConfig = DiscoveryEngineConfig()
+    mapping: MappingConfig | None = None
 
 
 Test: TypeAlias = Callable[[JsonObject], bool]

@@ -9,6 +9,7 @@ from turnwise.schemas.case import EvalCase
 from turnwise.schemas.config import CesConfig, DiscoveryEngineConfig
 from turnwise.schemas.conversation import Conversation
 from turnwise.schemas.jsonio import json_structure
+from turnwise.schemas.mapping import MappingConfig
 from turnwise.schemas.record import Record
 from turnwise.schemas.values import JsonValue
 from turnwise.transforms.formats.base import (
@@ -22,6 +23,7 @@ from turnwise.transforms.formats.base import (
     record_place,
 )
 from turnwise.transforms.formats.events import ConversationEvent, read_event
+from turnwise.transforms.formats.mapped.choice import MAPPING, mapped_format, part_event
 from turnwise.transforms.formats.problems import checked, with_turns
 from turnwise.transforms.formats.recognise import recognise
 
@@ -35,8 +37,14 @@ class LogReader:
         input_format: Name of every record's format, or `auto`.
     """
 
-    def __init__(self, input_format: str = AUTO, answers: DiscoveryEngineConfig = _ANSWERS) -> None:
-        self.input_format, self._settings = input_format, ReadSettings(answers=answers)
+    def __init__(
+        self,
+        input_format: str = AUTO,
+        answers: DiscoveryEngineConfig = _ANSWERS,
+        mapping: MappingConfig | None = None,
+    ) -> None:
+        self.input_format = input_format
+        self._settings = ReadSettings(answers=answers, mapping=mapping)
 
     # Looked up by the process that reads, as formats are not pickled.
     @cached_property
@@ -62,7 +70,10 @@ class LogReader:
             if conversation.turns or chosen:
                 return [with_turns(_named(conversation, record))]
         value = decoded(from_json(record.data))
-        kind = chosen or FORMATS[recognise(value)]
+        mapping = self._settings.mapping
+        kind = chosen or (FORMATS[recognise(value)] if mapping is None else mapped_format(mapping, value))
+        if mapping is not None and mapping.is_part and kind is FORMATS[MAPPING]:
+            return [part_event(mapping, value, record)]
         if kind.read_text:
             return [with_turns(_named(kind.read_text(record.data), record))]
         if kind.splitter:

@@ -6,7 +6,6 @@ from turnwise.schemas.values import JsonObject, JsonValue
 _STRUCTS = frozenset(
     ("args", "response", "variables", "updatedVariables", "updated_variables", "attributes", "payload")
 )
-_EXPECTATIONS = ("evaluationExpectations", "evaluation_expectations")
 
 
 def without_underscores(value: JsonValue) -> JsonValue:
@@ -24,19 +23,17 @@ def without_underscores(value: JsonValue) -> JsonValue:
 
 
 def wire_evaluation(value: JsonObject) -> bytes:
-    """Returns an Evaluation as the API has it: an export holds its statements, not their names."""
+    """Returns an Evaluation as the API has it: an export holds statements in place of their names."""
     whole = without_underscores(value)
     for script in ("golden", "scenario"):
         inner = whole.get(script)
-        for key in _EXPECTATIONS if isinstance(inner, dict) else ():
-            if isinstance(inner.get(key), list):
-                inner[key] = [_statement(each) for each in inner[key]]
+        for key, items in inner.items() if isinstance(inner, dict) else ():
+            if isinstance(items, list):
+                inner[key] = [_statement(each) for each in items]
     return dump_json(whole)
 
 
-def _statement(expectation: JsonValue) -> JsonValue:
-    if not isinstance(expectation, dict):
-        return expectation
-    criteria = expectation.get("llmCriteria", expectation.get("llm_criteria"))
-    prompt = criteria.get("prompt") if isinstance(criteria, dict) else None
-    return prompt or expectation.get("displayName", expectation.get("display_name", expectation))
+def _statement(item: JsonValue) -> JsonValue:
+    """Returns the text of a statement; any other item unchanged."""
+    criteria = item.get("llmCriteria", item.get("llm_criteria")) if isinstance(item, dict) else None
+    return criteria.get("prompt", item) if isinstance(criteria, dict) else item

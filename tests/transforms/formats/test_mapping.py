@@ -1,0 +1,133 @@
+"""Records of any form, by the mapping of the config."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import turnwise
+from turnwise.schemas.config import ConfigError
+
+GET = {"fn": "get", "params": '{"a": 1}'}
+CALL = {
+    "call": {"id": "c-7"},
+    "release": 3,
+    "lines": [
+        {
+            "who": "caller",
+            "asked": "Where is A-17?",
+            "said": "Shipped.",
+            "did": [{"fn": "get", "params": '{"a": 1}'}],
+        },
+        {"asked": "Thanks", "said": "Bye."},
+    ],
+    "labels": ["vip"],
+}
+TURNS = {
+    "conversation_id": "call.id",
+    "app_version": "release",
+    "tags": "labels",
+    "turns": "lines[*].{user: asked, agent: said, tool_calls: did[*].{name: fn, args: params}}",
+}
+ROWS = [
+    {"chat": "a", "n": 2, "from": "bot", "text": "Hello", "v": "v1"},
+    {"chat": "b", "n": 1, "from": "human", "text": "Hey", "v": "v1"},
+    {"chat": "a", "n": 1, "from": "human", "text": "Hi", "v": "v1"},
+    {"chat": "b", "n": 2, "from": "bot", "text": "Yes?", "v": "v2"},
+]
+MESSAGE = "{role: from == 'human' && 'user' || 'assistant', content: text}"
+PARTS = {"conversation_id": "chat", "order": "n", "message": MESSAGE, "app_version": "v"}
+
+
+def read(logs, mapping, **options):
+    return turnwise.read_conversations(logs, config={"mapping": mapping}, **options)
+
+
+def test_a_record_is_a_conversation():
+    [found] = read([CALL], TURNS)
+    assert (found.conversation_id, found.app_version, found.tags, found.source) == (
+        "c-7",
+        "3",
+        ["vip"],
+        "mapping",
+    )
+    assert [(turn.user, turn.agent) for turn in found.turns] == [
+        ("Where is A-17?", "Shipped."),
+        ("Thanks", "Bye."),
+    ]
+    assert [(call.name, call.args) for call in found.turns[0].tool_calls] == [("get", {"a": 1})]
+
+
+def test_rows_that_belong_together_are_joined_in_their_order():
+    found = {one.conversation_id: one for one in read(ROWS, PARTS)}
+    assert [(t.user, t.agent) for t in found["a"].turns] == [("Hi", "Hello")]
+    assert [(t.user, t.agent) for t in found["b"].turns] == [("Hey", "Yes?")]
+    assert (found["a"].app_version, found["b"].app_version) == ("v1", "v2")
+
+
+def test_rows_that_are_turns():
+    rows = [{"chat": "a", "q": "One", "a": "1"}, {"chat": "a", "q": "Two", "a": "2", "error": "timeout"}]
+    [found] = read(rows, {"conversation_id": "chat", "turn": "{user: q, agent: a}", "ended": "error"})
+    assert [(t.turn_index, t.user, t.agent) for t in found.turns] == [(0, "One", "1"), (1, "Two", "2")]
+    assert found.ended == "limit"
+
+
+def test_messages_of_any_known_form():
+    record = {"key": "k", "log": [{"role": "user", "content": "Go"}, {"role": "assistant", "content": [
+        {"type": "tool_use", "id": "1", "name": "f", "input": {}}]}]}  # fmt: skip
+    [found] = read([record], {"conversation_id": "key", "messages": "log"})
+    assert [call.name for call in found.turns[0].tool_calls] == ["f"]
+
+
+def test_known_formats_are_read_as_before_unless_the_mapping_is_meant_for_them():
+    chat = {"id": "x", "kind": "odd", "messages": [{"role": "user", "content": "Hi"}], "lines": CALL["lines"]}
+    assert [one.source for one in read([chat, CALL], TURNS)] == ["openai_chat", "mapping"]
+    assert [one.source for one in read([chat], {**TURNS, "when": "kind == 'odd'"})] == ["mapping"]
+    failures = []
+    assert read([{"kind": "even"}], {**TURNS, "when": "kind == 'odd'"}, on_failure=failures.append) == []
+    assert "unrecognised record" in failures[0]["message"]
+
+
+@pytest.mark.parametrize(
+    ("mapping", "message"),
+    [
+        ({"turns": "lines[*"}, "is no JMESPath expression"),
+        ({"conversation_id": "id"}, "exactly one of turns, messages, turn and message"),
+        ({"turns": "a", "messages": "b"}, "exactly one of"),
+        ({"turn": "@"}, "turn needs conversation_id"),
+        ({"turns": "a", "conversation": "b"}, "mapping.conversation: unknown field"),
+    ],
+)
+def test_a_bad_mapping_ends_before_anything_is_read(mapping, message):
+    with pytest.raises((ConfigError, ValueError), match=message):
+        read([CALL], mapping)
+
+
+@pytest.mark.parametrize(
+    ("mapping", "record", "message"),
+    [
+        (TURNS, {"call": {"id": "x"}}, "finds no array in the record"),
+        (TURNS, {"lines": [7]}, "turns.0: nothing is found in it"),
+        ({"turns": "lines"}, {"lines": [7]}, "turns.0: a JSON object is needed"),
+        (TURNS, {"lines": [{"asked": 7}]}, "user: Expected `str"),
+        ({**TURNS, "turns": "length(release)"}, CALL, "invalid type for value"),
+        (PARTS, {"n": 1}, "chat finds no id of the conversation"),
+        ({**PARTS, "message": "inner"}, ROWS[0], "inner finds no object"),
+    ],
+)
+def test_a_record_that_does_not_fit_is_a_failure_that_says_why(mapping, record, message):
+    failures = []
+    assert read([record], mapping, on_failure=failures.append) == []
+    assert message in failures[0]["message"]
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=4),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from("abcn"), inner, max_size=3),
+)
+
+
+@given(st.dictionaries(st.sampled_from(["chat", "n", "from", "text", "lines", "call"]), JSON), st.booleans())
+def test_no_value_crashes_the_mapping(record, is_part):
+    failures = []
+    found = read([record], PARTS if is_part else TURNS, on_failure=failures.append)
+    assert len(found) + len(failures) == 1

@@ -1,0 +1,1 @@
+"""Records of any form, by the mapping of the config."""
