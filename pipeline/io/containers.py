@@ -1,4 +1,4 @@
-"""Files that hold records in another form than JSON text: YAML, CSV, zip archives, SQLite databases."""
+"""Files that hold records in another form than JSON text: YAML, CSV, Parquet, zip, SQLite."""
 
 import csv
 import io
@@ -7,6 +7,7 @@ import zipfile
 from collections.abc import Callable, Iterator
 from typing import Any, TypeAlias
 
+from turnwise.pipeline.io.parquet_files import parquet_texts
 from turnwise.pipeline.io.sqlite_files import SQLITE_MAGIC, session_texts
 from turnwise.schemas.jsonio import dump_json
 from turnwise.schemas.values import JsonValue
@@ -30,6 +31,8 @@ def container(path: str, head: bytes) -> Callable[[str, Any, int], Texts] | None
     name = path.removesuffix(".gz").lower()
     if name.endswith((".yaml", ".yml")):
         return _yaml_texts
+    if name.endswith(".parquet"):
+        return parquet_texts
     return _csv_texts if name.endswith(".csv") else None
 
 

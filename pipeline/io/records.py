@@ -19,10 +19,10 @@ from turnwise.transforms.formats.readers import is_one_file, is_one_record
 
 SUFFIXES = (
     *(".json", ".jsonl", ".ndjson", ".json.gz", ".jsonl.gz", ".ndjson.gz", ".avro"),
-    *(".yaml", ".yml", ".eval", ".adk/session.db"),
+    *(".yaml", ".yml", ".parquet", ".eval", ".adk/session.db"),
 )
 """Suffixes of the files that are read in a directory."""
-OTHER_SUFFIXES = (".tsv", ".md", ".html", ".xml", ".parquet", ".py")
+OTHER_SUFFIXES = (".tsv", ".md", ".html", ".xml", ".py")
 """Suffixes of files that hold no records."""
 
 _LINES_TRIED = 3

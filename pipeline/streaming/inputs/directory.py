@@ -17,7 +17,7 @@ _SCAN_SECONDS = 0.1
 _SCAN_SHARE = 20
 _BUDGET = 1 << 23
 _MOST_OPEN = 256
-_DOCUMENTS = (".json", ".gz", ".avro")
+_DOCUMENTS = (".json", ".gz", ".avro", ".parquet")
 
 _FileKey = tuple[int, int]
 
@@ -26,7 +26,8 @@ class DirectorySource(StreamSource):
     """Reads the records of files as they appear and grow, each record once.
 
     A file is identified by its inode: a renamed file continues, and a file that replaces another is new.
-    `.json`, `.gz` and `.avro` are read when they are complete; all other files line by line as they grow.
+    `.json`, `.gz`, `.avro` and `.parquet` are read when they are complete; all other files line by line as
+    they grow.
     """
 
     def __init__(

@@ -85,7 +85,7 @@ def test_missing_input(turnwise: Callable[..., Any], tmp_path: Path, path: str) 
 
 
 @pytest.mark.parametrize("option", ["--input", "--eval_cases"])
-@pytest.mark.parametrize("name", ["log.yaml", "log.yml", "log.CSV", "log.parquet", "log.zip"])
+@pytest.mark.parametrize("name", ["log.tsv", "log.XML", "log.md"])
 def test_files_of_a_kind_that_is_not_read(
     turnwise: Callable[..., Any], log: Path, tmp_path: Path, option: str, name: str
 ) -> None:

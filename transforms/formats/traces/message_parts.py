@@ -18,6 +18,7 @@ _ARGS = ("arguments", "args", "input", "kwargs", "parameters")
 _CALL_IDS = ("tool_call_id", "toolCallId", "tool_use_id", "toolUseId", "call_id", "callId", "id")
 _NAMES = ("name", "toolName", "tool_name", "toolName")
 _VALUES = ("response", "result", "output", "content", "json", "value")
+_OF_CALLS = frozenset(("args", "kwargs", "sanitize_inputs_outputs"))
 _BAD = ("error", "failed", "failure")
 
 
@@ -66,6 +67,19 @@ def call_of(call: JsonObject) -> MessageCall:
     return MessageCall(
         as_text(first_of(call, _NAMES)), args, as_text(first_of(call, _CALL_IDS[::-1][:1] + _CALL_IDS))
     )
+
+
+def call_arguments(value: JsonValue) -> JsonValue:
+    """Returns the arguments in a recorded call of a Python function or of a LangChain tool."""
+    if not isinstance(value, dict):
+        return value
+    inner = value.get("inputs")
+    if isinstance(inner, dict) and inner:
+        return inner
+    named, placed = value.get("kwargs"), value.get("args")
+    if isinstance(named, dict) and (named or "args" in value) and value.keys() <= _OF_CALLS:
+        return named if not placed else {**named, "args": placed}
+    return value.get("input_str", value)
 
 
 def result_of(result: JsonObject) -> MessageResult:

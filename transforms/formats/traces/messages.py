@@ -12,14 +12,17 @@ _ROLES = {
         ("user", "human", "HumanMessage", "HumanMessageChunk", "UserMessage", "TextMessage"), USER
     ),
     **dict.fromkeys(
-        ("assistant", "ai", "model", "AIMessage", "AIMessageChunk", "AssistantMessage", "agent"), AGENT
+        ("assistant", "ai", "model", "AIMessage", "AIMessageChunk", "AssistantMessage", "agent", "tool-call"),
+        AGENT,
     ),
-    **dict.fromkeys(("tool", "function", "ToolMessage", "FunctionMessage", "function_call_output"), TOOL),
+    **dict.fromkeys(
+        ("tool", "function", "ToolMessage", "FunctionMessage", "function_call_output", "tool-response"), TOOL
+    ),
     **dict.fromkeys(("system", "developer", "SystemMessage", "instructions"), SYSTEM),
 }
 _LISTS = ("messages", "contents", "input_messages", "new_messages", "generations", "choices", "candidates",
           "output", "message", "new_message", "input", "prompt", "question", "query", "user_input",
-          "text", "response", "content", "parts", "result", "inputs", "outputs", "prompts")  # fmt: skip
+          "user_message", "task", "text", "response", "content", "parts", "result", "inputs", "outputs", "prompts")  # fmt: skip
 _EVENT = "event.name"
 _ITEMS = ("function_call", "custom_tool_call", "mcp_call")
 _OUTPUTS = ("function_call_output", "custom_tool_call_output")
@@ -145,7 +148,8 @@ def _role(value: JsonObject, outer: JsonObject, role: str) -> str:
         names.append("assistant" if event == "gen_ai.choice" else event.split(".")[1])
     if outer.get("lc") and isinstance(lc, list) and lc:
         names.insert(0, lc[-1])
-    return next((_ROLES[name] for name in names if isinstance(name, str) and name in _ROLES), role)
+    words = (name for name in names if isinstance(name, str))
+    return next((known for name in words if (known := _ROLES.get(name) or _ROLES.get(name.lower()))), role)
 
 
 def _is_message(value: JsonObject) -> bool:

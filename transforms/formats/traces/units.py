@@ -74,7 +74,7 @@ def work_units(nodes: Sequence[SpanNode]) -> list[WorkUnit]:
 def _is_inner(node: SpanNode, tools: Sequence[SpanNode]) -> bool:
     """Returns whether a model call is of an agent that a tool called: below it, or beside it at its time."""
     above = list(node.above())
-    if any(each.step.kind == "tool" for each in above):
+    if any(each.step.kind in ("tool", "other") for each in above):
         return True
     agents = [each for each in above if each.step.kind == "agent"]
     return any(_is_within(agent, tool) for agent in agents for tool in tools)

@@ -294,3 +294,50 @@ def test_a_circle_of_parents_and_a_missing_parent_are_read() -> None:
     )
     assert [turn.agent for turn in found.turns] == [SAID]
     assert [finding.kind for finding in found.turns[0].findings] == ["MissingParent"]
+
+
+def test_smolagents_spellings() -> None:
+    given = {"llm.input_messages.0.message.role": "user",
+             "llm.input_messages.0.message.contents.0.message_content.text": f"New task:\n{ASKED}",
+             "llm.input_messages.0.message.contents.0.message_content.type": "text"}  # fmt: skip
+    told = {"llm.input_messages.1.message.role": "tool-response",
+            "llm.input_messages.1.message.contents.0.message_content.type": "text",
+            "llm.input_messages.1.message.contents.0.message_content.text": "Observation: shipped"}  # fmt: skip
+    call = "llm.output_messages.0.message.tool_calls.0.tool_call"
+    asked = {
+        f"{call}.id": "c1",
+        f"{call}.function.name": "get_order",
+        f"{call}.function.arguments": ARGS_TEXT,
+    }
+    kinds = {"llm": {"openinference.span.kind": "LLM"}, "tool": {"openinference.span.kind": "TOOL"}}
+    found = conversation_of(
+        TraceSpan("t", "r", "", "CodeAgent.run", T0, T0 + 9 * S, {
+            "openinference.span.kind": "AGENT", "input.value": json.dumps({"task": ASKED, "stream": False}),
+            "output.value": SAID}),
+        TraceSpan("t", "s", "r", "Step 1", T0, T0 + 4 * S, {"openinference.span.kind": "CHAIN"}),
+        TraceSpan("t", "m1", "s", "Model.generate", T0 + S, T0 + 2 * S, {**kinds["llm"], **given, **asked}),
+        TraceSpan("t", "t1", "s", "SimpleTool", T0 + 3 * S, T0 + 4 * S, {
+            **kinds["tool"], "tool.name": "get_order", "output.value": "shipped", "input.value": json.dumps(
+                {"args": [], "sanitize_inputs_outputs": True, "kwargs": ARGS})}),
+        TraceSpan("t", "m2", "r", "Model.generate", T0 + 5 * S, T0 + 6 * S, {
+            **kinds["llm"], **given, **told, "llm.output_messages.0.message.role": "assistant",
+            "llm.output_messages.0.message.content": SAID}),
+    )  # fmt: skip
+    (turn,) = found.turns
+    assert (turn.user, turn.agent, [call.args for call in turn.tool_calls]) == (ASKED, SAID, [ARGS])
+
+
+def test_a_guardrails_model_call_is_not_the_agents() -> None:
+    def chat(own: str, parent: str, at: int, text: str) -> TraceSpan:
+        return span(own, parent, "chat", at, gen_ai__operation__name="chat",
+                    gen_ai__input__messages=dumped(*OTEL_FIRST),
+                    gen_ai__output__messages=dumped({"role": "assistant", "content": text}))  # fmt: skip
+
+    found = conversation_of(
+        span("r", "", "desk", 0, 9, openinference__span__kind="AGENT"),
+        span("g", "r", "moderation", 0, 1, openinference__span__kind="GUARDRAIL"),
+        chat("m1", "g", 7, "safe"),
+        chat("m2", "r", 2, SAID),
+    )
+    (turn,) = found.turns
+    assert (turn.agent, turn.agent_messages, turn.inference_calls) == (SAID, [SAID], 2)

@@ -99,7 +99,8 @@ def _add_event(event: SpanEvent, step: SpanStep) -> None:
     if not name.startswith("gen_ai."):
         return
     body = event.body if isinstance(event.body, dict) else {}
-    held = {**body, **event.attributes}
+    stated = loaded(event.attributes.get("body"))
+    held = {**(stated if isinstance(stated, dict) else {}), **body, **event.attributes}
     if name in _DETAILS:
         given = with_system(
             held.get("gen_ai.system_instructions"), messages_at(held.get("gen_ai.input.messages"), USER)

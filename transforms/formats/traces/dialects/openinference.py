@@ -11,6 +11,7 @@ from turnwise.transforms.formats.traces.dialect import (
     value_at,
 )
 from turnwise.transforms.formats.traces.message import AGENT, USER, SpanMessage
+from turnwise.transforms.formats.traces.message_parts import call_arguments
 from turnwise.transforms.formats.traces.messages import read_messages
 from turnwise.transforms.formats.traces.numbered import numbered
 from turnwise.transforms.formats.traces.span import TraceSpan
@@ -79,7 +80,7 @@ def _read(span: TraceSpan, step: SpanStep) -> None:
 
 def _add_tool(held: JsonObject, step: SpanStep) -> None:
     step.call_id = text_at(held, "tool.id", "tool_call.id", "tool.call_id")
-    step.args = value_at(held, "input.value", "tool.parameters")
+    step.args = call_arguments(value_at(held, "input.value", "tool.parameters"))
     value = value_at(held, "output.value")
     if value is not None:
         step.result, step.error = tool_result(value)

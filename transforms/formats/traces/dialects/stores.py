@@ -15,6 +15,7 @@ from turnwise.transforms.formats.traces.dialect import (
 )
 from turnwise.transforms.formats.traces.dialects.openinference import tool_result
 from turnwise.transforms.formats.traces.message import AGENT, USER
+from turnwise.transforms.formats.traces.message_parts import call_arguments
 from turnwise.transforms.formats.traces.span import TraceSpan
 from turnwise.transforms.formats.traces.step import Kind, SpanStep
 
@@ -57,7 +58,7 @@ def _reader(
 
 def _add_tool(step: SpanStep, given: JsonValue, back: JsonValue) -> None:
     is_wrapped = isinstance(given, dict) and given.keys() == {"input"}
-    step.args = value_at(given, "input") if is_wrapped and isinstance(given, dict) else given
+    step.args = call_arguments(value_at(given, "input") if is_wrapped and isinstance(given, dict) else given)
     if back is not None:
         step.result, step.error = tool_result(back)
         step.has_result = True

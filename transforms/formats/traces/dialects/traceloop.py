@@ -11,6 +11,7 @@ from turnwise.transforms.formats.traces.dialect import (
 )
 from turnwise.transforms.formats.traces.dialects.openinference import tool_result
 from turnwise.transforms.formats.traces.message import AGENT, USER, SpanMessage
+from turnwise.transforms.formats.traces.message_parts import call_arguments
 from turnwise.transforms.formats.traces.messages import read_messages
 from turnwise.transforms.formats.traces.numbered import numbered
 from turnwise.transforms.formats.traces.span import TraceSpan
@@ -30,7 +31,7 @@ def _read(span: TraceSpan, step: SpanStep) -> None:
     step.kind = kind_at(held.get("llm.request.type") if kind is None else kind, _KINDS)
     if step.kind == "tool":
         step.name = text_at(held, *_ENTITY_NAMES[1:])
-        step.args = _arguments(value_at(held, "traceloop.entity.input"))
+        step.args = call_arguments(value_at(held, "traceloop.entity.input"))
         result = value_at(held, "traceloop.entity.output")
         if result is not None:
             step.result, step.error = tool_result(result)
@@ -46,19 +47,6 @@ def _read(span: TraceSpan, step: SpanStep) -> None:
 
 def _numbered(held: JsonObject, prefix: str, role: str) -> list[SpanMessage] | None:
     return read_messages(numbered(held, prefix), role) or None
-
-
-def _arguments(value: JsonValue) -> JsonValue:
-    """Returns the arguments in a recorded call of a Python function or of a LangChain tool."""
-    if not isinstance(value, dict):
-        return value
-    inner = value.get("inputs")
-    if isinstance(inner, dict) and inner:
-        return inner
-    named, placed = value.get("kwargs"), value.get("args")
-    if isinstance(named, dict) and (named or "args" in value) and value.keys() <= {"args", "kwargs"}:
-        return named if not placed else {**named, "args": placed}
-    return value.get("input_str", value)
 
 
 def _inputs(value: JsonValue) -> JsonValue:

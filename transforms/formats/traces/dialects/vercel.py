@@ -16,6 +16,7 @@ from turnwise.transforms.formats.traces.step import Kind, SpanStep
 
 _CALLS = (".doGenerate", ".doStream")
 _TURNS = ("ai.generateText", "ai.streamText", "ai.generateObject", "ai.streamObject")
+_OTHERS = ("ai.embed", "ai.rerank")
 _USAGE = {
     "input_tokens": ("ai.usage.inputTokens", "ai.usage.promptTokens"),
     "output_tokens": ("ai.usage.outputTokens", "ai.usage.completionTokens"),
@@ -31,7 +32,9 @@ def _kind(operation: str) -> Kind | None:
         return "tool"
     if operation in _TURNS:
         return "agent"
-    return "other" if operation.startswith("ai.") else None
+    if operation.startswith(_OTHERS):
+        return "other"
+    return "chain" if operation.startswith("ai.") else None
 
 
 def _read(span: TraceSpan, step: SpanStep) -> None:

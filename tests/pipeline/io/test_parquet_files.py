@@ -1,0 +1,89 @@
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyarrow.parquet import write_table
+
+import turnwise
+from turnwise.pipeline.io.records import split_records
+from turnwise.schemas.failure import Failure
+
+LIMIT = 1 << 20
+RUNS = [
+    {
+        "id": own,
+        "trace_id": "t1",
+        "parent_run_id": parent,
+        "run_type": kind,
+        "name": name,
+        "start_time": f"2026-11-22T08:00:0{at}.5Z",
+        "end_time": f"2026-11-22T08:00:0{at + 1}Z",
+        "inputs": inputs,
+        "outputs": outputs,
+        "extra": {"metadata": {"thread_id": "talk"}},
+        "error": None,
+    }
+    for own, parent, kind, name, at, inputs, outputs in [
+        ("r", None, "chain", "desk", 0, {"messages": [{"role": "user", "content": "Hi"}]},
+         {"output": "Hello"}),
+        ("m", "r", "llm", "model", 1, {"messages": [{"role": "user", "content": "Hi"}]},
+         {"messages": [{"role": "assistant", "content": "Hello"}]}),
+    ]
+]  # fmt: skip
+
+
+def written(rows: list[dict[str, Any]]) -> io.BytesIO:
+    file = io.BytesIO()
+    write_table(pa.Table.from_pylist(rows), file)
+    file.seek(0)
+    return file
+
+
+def as_texts(run: dict[str, Any]) -> dict[str, Any]:
+    return {key: json.dumps(item) if isinstance(item, dict) else item for key, item in run.items()}
+
+
+@pytest.mark.parametrize("spell", [dict, as_texts])
+def test_runs_are_read_as_from_json(tmp_path: Path, spell: Any) -> None:
+    (tmp_path / "runs.parquet").write_bytes(written([spell(run) for run in RUNS]).getvalue())
+    (tmp_path / "runs.jsonl").write_text("".join(f"{json.dumps(run)}\n" for run in RUNS))
+    (table,) = turnwise.read_conversations(tmp_path / "runs.parquet")
+    assert [table] == turnwise.read_conversations(tmp_path / "runs.jsonl")
+    assert (table.conversation_id, table.turns[0].user, table.turns[0].agent) == ("talk", "Hi", "Hello")
+    (found,) = turnwise.read_conversations(tmp_path)
+    assert found == table
+
+
+def test_every_row_is_a_record_however_many_there_are() -> None:
+    rows = [{"n": number, "map": {"a": number}} for number in range(450)]
+    records = list(split_records("t.parquet", written(rows), LIMIT))
+    assert [record.position for record in records] == list(range(1, 451))
+    assert not any(isinstance(record, Failure) for record in records)
+    assert json.loads(records[-1].data) == {"n": 449, "map": {"a": 449}}  # type: ignore[union-attr]
+
+
+def test_columns_of_other_types_are_values_of_json() -> None:
+    kinds = pa.table({
+        "map": pa.array([[("a", 1)]], pa.map_(pa.string(), pa.int64())),
+        "time": pa.array([1_760_000_000_000_000], pa.timestamp("us")),
+        "text": pa.array([b"x"], pa.binary()),
+        "bytes": pa.array([b"\xff"], pa.binary()),
+        "none": pa.array([None], pa.string()),
+    })  # fmt: skip
+    file = io.BytesIO()
+    write_table(kinds, file)
+    file.seek(0)
+    (record,) = split_records("t.parquet", file, LIMIT)
+    assert json.loads(record.data) == {  # type: ignore[union-attr]
+        "map": {"a": 1}, "time": "2025-10-09T08:53:20+00:00", "text": "x", "bytes": "/w=="
+    }  # fmt: skip
+
+
+def test_a_broken_file_is_an_error_that_says_so(tmp_path: Path) -> None:
+    (tmp_path / "broken.parquet").write_bytes(written([{"n": 1}]).getvalue()[:-20])
+    rows: list[Any] = []
+    assert turnwise.read_conversations(tmp_path, on_failure=rows.append) == []
+    assert "the Parquet file cannot be read" in rows[0]["message"]
