@@ -22,7 +22,8 @@ _ROLES = {
 }
 _LISTS = ("messages", "contents", "input_messages", "new_messages", "generations", "choices", "candidates",
           "output", "message", "new_message", "input", "prompt", "question", "query", "user_input",
-          "user_message", "task", "text", "response", "content", "parts", "result", "inputs", "outputs", "prompts")  # fmt: skip
+          "user_message", "task", "text", "response", "content", "parts", "result", "inputs", "outputs",
+          "prompts")  # fmt: skip
 _EVENT = "event.name"
 _ITEMS = ("function_call", "custom_tool_call", "mcp_call")
 _OUTPUTS = ("function_call_output", "custom_tool_call_output")
