@@ -145,8 +145,9 @@ def test_what_runs_here_runs(command: Block, place: Path, capsys: pytest.Capture
         if name == "gate":
             make_runs([gate_parser().parse_args(rest).output])
             Path("gate.json").write_text('{"gate": {"rules": [{"rule": "coverage", "at_least": 0.1}]}}')
-        if "--from out/sample" in command.text:
+        if re.search("(--from|convert) out/sample", command.text):
             make_runs(["out/sample"])
+            (place / "waiter/.adk/eval_history").mkdir(parents=True)
         # The logs of the sample hold a record that cannot be read.
         has_lost = re.search("--fail_on|inspect logs|--from logs", command.text)
         assert main(arguments(command)) == (1 if has_lost else 0)

@@ -32,6 +32,7 @@ ALLOWED = {
     # Where the conversations of a format say that they come from.
     "openai_chat": {"transforms/formats/chat/openai.py", "transforms/conversion/targets/openai.py"},
     # The format of a target.
+    "adk_eval_result": {"transforms/conversion/targets/adk_results.py"},
     "adk_eval_set": {"transforms/conversion/targets/adk.py"},
     "ces_evaluation": {"transforms/conversion/targets/ces.py"},
     "discovery_engine": {"transforms/formats/discovery_engine/conversations.py"},

@@ -49,7 +49,7 @@ def make_cases(argv: Sequence[str]) -> int:
     if target.case is None:
         raise ConfigError(f"--format {target.name}: holds no eval cases")
     check_places("--from", options.sources)
-    check_new_file(options.to)
+    check_new_file(options.to, target)
     number = _SAMPLE_SIZE if options.number is None and options.select == SAMPLE else options.number
     wanted = _wanted(options.select, options.sources)
     reader = AnyReader(options.input_format, read_config(options.config))

@@ -6,8 +6,10 @@ from collections.abc import Sequence
 import msgspec
 
 from turnwise.pipeline.cli.arguments import add_plugin_argument, format_help
+from turnwise.pipeline.conversion.candidates import is_run
 from turnwise.pipeline.conversion.convert import convert_items
 from turnwise.pipeline.conversion.output import check_new_file
+from turnwise.pipeline.conversion.run_results import convert_run
 from turnwise.pipeline.conversion.text import conversion_text
 from turnwise.pipeline.io.any_files import read_files, whole_items
 from turnwise.pipeline.io.terminal import say
@@ -41,7 +43,12 @@ def convert(argv: Sequence[str]) -> int:
         raise ConfigError(f"--to is missing: name one of {', '.join(sorted(TARGETS))}")
     target = TARGETS.find(options.to, "--to ")
     check_places("convert", options.input)
-    check_new_file(options.output)
+    check_new_file(options.output, target)
+    runs = [path for path in options.input if is_run(path)]
+    if runs and len(options.input) > 1:
+        raise ConfigError(f"{runs[0]}: is the output directory of a run; it is converted alone")
+    if runs:
+        return report(convert_run(runs[0], target, options.output), options.json)
     reader = AnyReader(options.input_format, read_config(options.config))
     reads = read_files("convert", options.input, reader, RunSettings.max_record_bytes)
     done = convert_items(whole_items(reads), target, options.output)

@@ -12,7 +12,9 @@ from apache_beam.options.pipeline_options_validator import PipelineOptionsValida
 from apache_beam.runners.runner import PipelineRunner, create_runner
 
 from turnwise.pipeline.cli.arguments import add_arguments
+from turnwise.pipeline.io.agent_folder import agent_inputs
 from turnwise.pipeline.io.sinks.base import SINKS, file_formats, find_service
+from turnwise.pipeline.io.terminal import complain
 from turnwise.pipeline.settings.extras import check_extra, check_places
 from turnwise.pipeline.settings.parser import OptionParser
 from turnwise.pipeline.settings.remote_workers import fit_workers
@@ -57,6 +59,8 @@ def parse_options(argv: Sequence[str]) -> tuple[RunSettings, PipelineOptions]:
     SINKS.find(raw.output_format, "--output_format ", file_formats())
     if raw.store is not None:
         raw = replace(raw, store=find_service("--store", raw.store).absolute(raw.store))
+    if not standard.streaming:
+        raw = _with_agent_folders(raw)
     settings = check_options(raw, stream, not is_alone, bool(standard.streaming))
     setup = options.view_as(SetupOptions)
     setup.save_main_session = False
@@ -67,6 +71,14 @@ def parse_options(argv: Sequence[str]) -> tuple[RunSettings, PipelineOptions]:
     _check_extras(settings)
     _check_runner(options, standard.runner, runner)
     return settings, options
+
+
+def _with_agent_folders(raw: RawOptions) -> RawOptions:
+    """Returns options with what folders of ADK agents hold in place of the folders."""
+    found = agent_inputs(raw.input or (), raw.eval_cases or (), raw.config)
+    for path in found.not_read:
+        complain(f"{path} is not read: name its sessions in another form")
+    return replace(raw, input=found.logs or raw.input, eval_cases=found.cases or None, config=found.config)
 
 
 def _split(own: dict[str, Any]) -> tuple[RawOptions, RawStreamOptions]:

@@ -37,11 +37,8 @@ def log_candidates(paths: Sequence[str], reader: AnyReader) -> Iterator[Candidat
 def run_candidates(directory: str) -> Iterator[Candidate | Failure]:
     """Yields the conversations of a run, each in its last revision; raises ConfigError as `open_run`."""
     run = open_run(directory)
-    failed, revisions = _failed_turns(run), _revisions(run)
-    for row in run.conversations():
-        key = _key(row)
-        if row["revision"] != revisions[key]:
-            continue
+    failed = _failed_turns(run)
+    for key, row in last_rows(run):
         try:
             yield row_candidate(row, frozenset(failed.get((*key, row["revision"]), ())))
         except ValueError as error:
@@ -52,11 +49,14 @@ def _key(row: ConversationRow) -> RowKey:
     return row["conversation_id"], row["app_version"]
 
 
-def _revisions(run: RunDirectory) -> dict[RowKey, int]:
+def last_rows(run: RunDirectory) -> Iterator[tuple[RowKey, ConversationRow]]:
+    """Yields the conversations of a run in their last revision, with id and app version."""
     revisions: dict[RowKey, int] = {}
     for row in run.conversations():
         revisions[_key(row)] = max(row["revision"], revisions.get(_key(row), 0))
-    return revisions
+    for row in run.conversations():
+        if row["revision"] == revisions[_key(row)]:
+            yield _key(row), row
 
 
 def _failed_turns(run: RunDirectory) -> dict[tuple[str, str | None, int], set[int]]:

@@ -11,7 +11,7 @@ from turnwise.schemas.conversion import Conversion, NotConverted
 from turnwise.schemas.failure import Failure
 from turnwise.schemas.record import Record
 from turnwise.transforms.conversion.base import Target
-from turnwise.transforms.conversion.convert import converted
+from turnwise.transforms.conversion.convert import Converted, converted
 from turnwise.transforms.formats.any_record import FoundCase
 from turnwise.transforms.formats.parsing import LoggedConversation
 
@@ -59,6 +59,11 @@ def write_item(
     if not is_new:
         done.skipped[_REPEATED] = done.skipped.get(_REPEATED, 0) + 1
         return
+    add_differences(done, made)
+
+
+def add_differences(done: Conversion, made: Converted) -> None:
+    """Adds what a target does not hold, and what it alone states."""
     done.not_held = dict(Counter(done.not_held) + made.not_held)
     done.added = dict(Counter(done.added) + made.added)
 

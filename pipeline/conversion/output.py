@@ -24,11 +24,9 @@ class RecordFile:
     def __init__(self, file: BinaryIO, target: Target, name: str) -> None:
         self._file, self._key = file, target.key
         self.stem = name.split(".")[0]
-        self._is_document = target.document is not None
-        head, self._tail = target.document(name) if target.document else ("", "")
+        self._name, self._document, self._tail = name, target.document, ""
         self._digests: dict[str, bytes] = {}
         self.count = 0
-        file.write(head.encode())
 
     def add(self, record: JsonObject) -> bool:
         """Writes a record; False: it is there already.
@@ -43,9 +41,18 @@ class RecordFile:
                 raise ValueError(f"a file has each {self._key} once, and another {key!r} is there already")
             if self._digests[key] is not digest:
                 return False
-        self._file.write(b",\n" * bool(self.count) + data if self._is_document else data + b"\n")
+        self._write(record, data)
         self.count += 1
         return True
+
+    def _write(self, record: JsonObject, data: bytes) -> None:
+        if self._document is None:
+            self._file.write(data + b"\n")
+        elif self.count:
+            self._file.write(b",\n" + data)
+        else:
+            head, self._tail = self._document(self._name, record)
+            self._file.write(head.encode() + data)
 
     def end(self) -> None:
         """Writes what follows the records."""
@@ -59,7 +66,7 @@ def record_file(path: str, target: Target) -> Iterator[RecordFile]:
     Raises:
         ConfigError: The file is there, or cannot be written.
     """
-    place = check_new_file(path)
+    place = check_new_file(path, target)
     partial = place.with_name(f"{place.name}.partial")
     try:
         with open(partial, "wb") as file:
@@ -72,11 +79,11 @@ def record_file(path: str, target: Target) -> Iterator[RecordFile]:
         partial.unlink(missing_ok=True)
 
 
-def check_new_file(path: str) -> Path:
+def check_new_file(path: str, target: Target) -> Path:
     """Returns the path of a file that is to be written.
 
     Raises:
-        ConfigError: It is there already, or has no directory.
+        ConfigError: It is there already, has no directory, or cannot have that name.
     """
     place = Path(path)
     if "://" in path:
@@ -85,4 +92,9 @@ def check_new_file(path: str) -> Path:
         raise ConfigError(f"{path}: is there already; remove it, or name another file")
     if not place.parent.is_dir():
         raise ConfigError(f"{path}: there is no directory {place.parent}; make it first")
+    try:
+        if target.document is not None:
+            target.document(place.name, {})
+    except ValueError as error:
+        raise ConfigError(f"{path}: {error}") from None
     return place

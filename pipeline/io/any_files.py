@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple, TypeAlias
 
+from turnwise.pipeline.io.agent_folder import without_configs
 from turnwise.pipeline.io.event_spool import EventSpool
 from turnwise.pipeline.io.files import file_patterns, file_records, matched_files
 from turnwise.schemas.failure import Failure
@@ -55,7 +56,7 @@ def read_files(option: str, paths: Sequence[str], reader: AnyReader, limit: int)
         ConfigError: A path names nothing, or cannot be read.
     """
     with EventSpool() as spool, EventSpool() as groups:
-        for path in matched_files(file_patterns(option, paths)):
+        for path in matched_files(file_patterns(option, without_configs(paths))):
             if isinstance(path, Failure):
                 yield OpenedFile(path.source or "", path)
                 continue

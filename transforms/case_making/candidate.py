@@ -11,6 +11,7 @@ from turnwise.schemas.jsonio import dump_json
 from turnwise.schemas.transcript import ExpectedPart, Transcript, TranscriptCall, TranscriptTurn
 from turnwise.schemas.values import JsonObject
 from turnwise.transforms.matching.ending import broke_off
+from turnwise.transforms.matching.sample import MISSING_TURN
 
 _OF_ROWS = (
     *("conversation_id", "eval_id", "eval_set_id", "task", "app_version", "language", "tags", "verdict"),
@@ -81,7 +82,8 @@ def row_candidate(row: ConversationRow, failed_turns: frozenset[int]) -> Candida
         raise ValueError("the run kept no transcript (--no_transcripts); name the logs instead")
     transcript = cast(Transcript, row["transcript"])
     conversation = transcript_conversation(row, transcript)
-    failed = failed_turns
+    places = {turn["index"]: place for place, turn in enumerate(recorded_turns(transcript))}
+    failed = frozenset(places[index] for index in failed_turns if index in places)
     if row["verdict"] == "FAIL" and not failed:
         failed = frozenset(range(len(conversation.turns)))
     facts = {name: cast(JsonObject, row)[name] for name in _OF_ROWS} | _facts(conversation)
@@ -101,7 +103,6 @@ def _facts(conversation: Conversation) -> JsonObject:
 
 def transcript_conversation(row: ConversationRow, transcript: Transcript) -> Conversation:
     """Returns the conversation that a transcript shows, without the turns that only were expected."""
-    shown = [turn for turn in transcript["turns"] if turn["label"] != "MISSING_TURN"]
     return Conversation(
         conversation_id=row["conversation_id"],
         app_version=row["app_version"],
@@ -109,8 +110,13 @@ def transcript_conversation(row: ConversationRow, transcript: Transcript) -> Con
         eval_id=row["eval_id"],
         eval_set_id=row["eval_set_id"],
         tags=list(row["tags"]),
-        turns=[_turn(turn, index) for index, turn in enumerate(shown)],
+        turns=[_turn(turn, place) for place, turn in enumerate(recorded_turns(transcript))],
     )
+
+
+def recorded_turns(transcript: Transcript) -> list[TranscriptTurn]:
+    """Returns the turns that happened; their `index` is the `turn_index` of scores."""
+    return [turn for turn in transcript["turns"] if turn["label"] != MISSING_TURN]
 
 
 def _turn(turn: TranscriptTurn, index: int) -> Turn:

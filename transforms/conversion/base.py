@@ -1,12 +1,13 @@
 """Targets of conversions and their registry."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import Conversation
 from turnwise.schemas.extension.registry import Registry
+from turnwise.schemas.rows import ScoreRow
 from turnwise.schemas.values import JsonObject
 
 T = TypeVar("T", Conversation, EvalCase)
@@ -35,6 +36,22 @@ class Codec(Generic[T]):
     made: frozenset[str] = field(default_factory=frozenset)
 
 
+class RunOfConversation(NamedTuple):
+    """A conversation that was scored.
+
+    Attributes:
+        conversation: What was said and called, with what was expected of the turns.
+        verdict: PASS or FAIL; None: not decided.
+        scores: Rows of its scores; their turns are those of the conversation.
+        app_name: Name of the agent.
+    """
+
+    conversation: Conversation
+    verdict: str | None
+    scores: Sequence[ScoreRow]
+    app_name: str
+
+
 @dataclass(frozen=True, kw_only=True)
 class Target:
     """A format that conversations or eval cases can be written in.
@@ -45,8 +62,10 @@ class Target:
         is_for_cases: Whether its files are read as eval cases, so that a conversation becomes one.
         conversation: How a conversation is written; None: as the case that expects what it holds.
         case: How an eval case is written; None: as the conversation in which it is met.
+        scored: How a conversation of a finished run is written, with its scores; None: not at all.
         document: Returns the text before and after all records of a file, which commas separate, by the
-            file's name; None: the file is JSON Lines.
+            file's name and the first record ({}: not known yet); raises ValueError if the file cannot have
+            that name. None: the file is JSON Lines.
         key: Key of a record by which a file has each once; None: there is none.
 
     >>> import turnwise
@@ -64,7 +83,8 @@ class Target:
     is_for_cases: bool = False
     conversation: Codec[Conversation] | None = None
     case: Codec[EvalCase] | None = None
-    document: Callable[[str], tuple[str, str]] | None = None
+    scored: "Callable[[RunOfConversation], JsonObject] | None" = None
+    document: Callable[[str, JsonObject], tuple[str, str]] | None = None
     key: str | None = None
 
 

@@ -6,7 +6,7 @@ from typing import NamedTuple, TypeVar
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import Conversation, ExpectedOutcome, Turn
 from turnwise.schemas.values import JsonObject
-from turnwise.transforms.conversion.base import Codec, Target
+from turnwise.transforms.conversion.base import Codec, RunOfConversation, Target
 from turnwise.transforms.conversion.differences import Differences
 from turnwise.transforms.matching.recorded import contained_case, played_case, recorded_case
 
@@ -51,6 +51,19 @@ def _as_conversation(case: EvalCase, target: Target) -> Converted:
         raise ValueError(f"the case {case.eval_id} has no turns, which {target.name} needs")
     record, back = _and_back(played_case(case), target.conversation)
     return _compared(record, case, recorded_case(back), target.conversation.made)
+
+
+def scored(run: RunOfConversation, target: Target) -> Converted:
+    """Converts a conversation of a run with its scores.
+
+    Raises:
+        ValueError: The target holds no scores, or cannot hold the conversation; one line.
+    """
+    if target.scored is None or target.conversation is None:
+        raise ValueError(f"{target.name} holds no scores")
+    record = target.scored(run)
+    back = target.conversation.read(record)
+    return _compared(record, run.conversation, back, target.conversation.made)
 
 
 def _and_back(item: T, codec: Codec[T]) -> tuple[JsonObject, T]:

@@ -33,7 +33,7 @@ def convert(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Any:
     """Converts with --json; returns status, document and the path of the output."""
 
     def run(source: str, to: str, *options: str) -> tuple[int, dict[str, Any], Path]:
-        output = tmp_path / f"out-{to}.json"
+        output = tmp_path / f"out-{to}.evalset_result.json"
         capsys.readouterr()
         status = main(["convert", source, str(output), "--to", to, "--json", *options])
         return status, json.loads(capsys.readouterr().out), output

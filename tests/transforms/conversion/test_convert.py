@@ -192,7 +192,7 @@ def test_eval_sets_are_valid_by_the_schemas_of_google_adk() -> None:
     target = TARGETS["adk_eval_set"]
     records = [converted(one, target).record for one in (Conversation("c", turns=[RICH]), case, *CASES)]
     assert target.document is not None
-    head, tail = target.document("desk.evalset.json")
+    head, tail = target.document("desk.evalset.json", records[0])
     document = json.loads(head + ",".join(map(json.dumps, records)) + tail)
     assert document["eval_set_id"] == "desk"
     document["eval_cases"] = camel(document["eval_cases"])

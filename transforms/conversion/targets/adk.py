@@ -70,7 +70,7 @@ def _scenario(case: EvalCase) -> JsonObject:
     return scenario
 
 
-def _document(name: str) -> tuple[str, str]:
+def _document(name: str, first: JsonObject) -> tuple[str, str]:
     stem = name.split(".")[0]
     return f'{{"eval_set_id": {json.dumps(stem)}, "name": {json.dumps(stem)}, "eval_cases": [\n', "\n]}\n"
 

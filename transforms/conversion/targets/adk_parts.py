@@ -16,10 +16,7 @@ def content(role: str, *parts: JsonObject) -> JsonObject:
 
 def recorded_invocation(turn: Turn, app_details: JsonValue = None) -> JsonObject:
     """Returns a recorded turn as an Invocation: calls, results and earlier texts are its steps."""
-    parts = [{"function_call": _call(call)} for call in turn.tool_calls]
-    answers = [{"function_response": _answer(response)} for response in turn.tool_responses]
-    steps = [_step("model", *parts)] if parts else []
-    steps += [_step("user", *answers)] if answers else []
+    steps: list[JsonObject] = [{"author": _AGENT, "content": each} for each in step_contents(turn)]
     steps += [_step("model", {"text": text}) for text in earlier_texts(turn)]
     _add_usage(steps, turn)
     invocation = _invocation(turn.user, turn.agent, turn.adk_text, steps)
@@ -32,6 +29,14 @@ def recorded_invocation(turn: Turn, app_details: JsonValue = None) -> JsonObject
         agents = {name: {"name": name, **each} for name, each in app_details.items()}
         invocation["app_details"] = {"agent_details": agents}
     return invocation
+
+
+def step_contents(turn: Turn) -> list[JsonObject]:
+    """Returns the calls of a turn and their results as Contents."""
+    calls = [{"function_call": _call(call)} for call in turn.tool_calls]
+    answers = [{"function_response": _answer(response)} for response in turn.tool_responses]
+    stated = (("model", calls), ("user", answers))
+    return [content(role, *parts) for role, parts in stated if parts]
 
 
 def expected_invocation(turn: ExpectedTurn) -> JsonObject:

@@ -1,0 +1,123 @@
+"""What `adk web` shows: eval results made of a run."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from pydantic.alias_generators import to_camel
+
+import turnwise
+from turnwise.pipeline.cli.main import main
+
+SCHEMAS = Path(__file__).parents[4] / "shared/reference/adk_json_schemas.json"
+CALL = {"name": "book", "args": {"people": 2}}
+OPEN = ("args", "response", "state", "final_session_state")
+
+
+def turn(agent: str, response: str | None = "Done") -> dict[str, Any]:
+    answers = [{"name": "book", "response": {"ok": True}}]
+    expected = {"expected": {"response": response, "tool_calls": [CALL]}} if response else {}
+    return {"user": "Book", "agent": agent, "tool_calls": [CALL], "tool_responses": answers, **expected}
+
+
+def log(name: str, *turns: dict[str, Any]) -> dict[str, Any]:
+    ids = {"conversation_id": name, "eval_id": f"e-{name}", "eval_set_id": "desk"}
+    return {**ids, "app_version": "v1", "turns": list(turns)}
+
+
+@pytest.fixture
+def result(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
+    """Scores three conversations, and returns the eval result in the folder of the agent `waiter`."""
+    source, config, out = tmp_path / "l.jsonl", tmp_path / "c.json", tmp_path / "out"
+    logs = [
+        log("good", turn("Done")),
+        log("bad", turn("Done"), turn("Sorry, no")),
+        log("open", turn("x", None)),
+    ]
+    source.write_text("".join(json.dumps(one) + "\n" for one in logs))
+    config.write_text(json.dumps({"criteria": {"response_match_score": 0.8, "tool_call_count_v1": {}}}))
+    options = ["--input", str(source), "--config", str(config), "--output", str(out)]
+    assert main(["run", *options]) == 0
+    folder = tmp_path / "waiter/.adk/eval_history"
+    folder.mkdir(parents=True)
+    path = folder / "run-1.evalset_result.json"
+    capsys.readouterr()
+    assert main(["convert", str(out), str(path), "--to", "adk_eval_result"]) == 0
+    found: dict[str, Any] = json.loads(path.read_text())
+    return found
+
+
+def test_a_run_has_its_verdicts_scores_and_reasons(result: dict[str, Any]) -> None:
+    assert (result["eval_set_result_id"], result["eval_set_id"]) == ("run-1", "desk")
+    by_id = {case["eval_id"]: case for case in result["eval_case_results"]}
+    assert {name: case["final_eval_status"] for name, case in by_id.items()} == {
+        "e-good": 1,
+        "e-bad": 2,
+        "open": 3,
+    }
+    _, wrong = by_id["e-bad"]["eval_metric_result_per_invocation"]
+    metrics = {metric["metric_name"]: metric for metric in wrong["eval_metric_results"]}
+    failed, counted = metrics["response_match_score"], metrics["tool_call_count_v1"]
+    assert (failed["score"], failed["threshold"], failed["eval_status"]) == (0.0, 0.8, 2)
+    assert "Done" in failed["details"]["rubric_scores"][0]["rationale"]
+    assert (counted["score"], counted["eval_status"]) == (1.0, 4)
+    assert wrong["expected_invocation"]["final_response"]["parts"] == [{"text": "Done"}]
+    assert by_id["open"]["eval_metric_result_per_invocation"][0]["expected_invocation"] is None
+
+
+def test_the_session_shows_what_was_said_and_called(result: dict[str, Any]) -> None:
+    session = result["eval_case_results"][0]["session_details"]
+    parts = [part for event in session["events"] for part in event["content"]["parts"]]
+    assert session["app_name"] == "waiter" and [next(iter(part)) for part in parts] == [
+        "text",
+        "function_call",
+        "function_response",
+        "text",
+    ]
+
+
+def test_the_result_is_read_back(result: dict[str, Any]) -> None:
+    read = {log.conversation_id: log for log in turnwise.read_conversations(result)}
+    assert read.keys() == {"good", "bad", "open"} and read["good"].app_version == "v1"
+    assert read["bad"].turns[1].expected is not None and read["bad"].turns[1].expected.response == "Done"
+    assert read["good"].labels["final_eval_status"] == "PASSED"
+
+
+@pytest.mark.skipif(not SCHEMAS.is_file(), reason="the shared schemas are not here")
+def test_the_result_is_valid_by_the_schema_of_google_adk(result: dict[str, Any]) -> None:
+    jsonschema.validate(camel(result), json.loads(SCHEMAS.read_text())["EvalSetResult"])
+
+
+def camel(value: Any) -> Any:
+    if isinstance(value, list):
+        return [camel(each) for each in value]
+    if not isinstance(value, dict):
+        return value
+    return {to_camel(key): item if key in OPEN else camel(item) for key, item in value.items()}
+
+
+def test_logs_become_results_without_verdicts(tmp_path: Path) -> None:
+    source, path = tmp_path / "l.jsonl", tmp_path / "logs.evalset_result.json"
+    source.write_text(json.dumps(log("c", turn("Done"))))
+    assert main(["convert", str(source), str(path), "--to", "adk_eval_result"]) == 0
+    (case,) = json.loads(path.read_text())["eval_case_results"]
+    assert case["final_eval_status"] == 3 and case["overall_eval_metric_results"] == []
+
+
+def test_what_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source, out = tmp_path / "l.jsonl", tmp_path / "out"
+    source.write_text(json.dumps(log("c", turn("Done"))))
+    assert main(["run", "--input", str(source), "--output", str(out)]) == 0
+    good = str(tmp_path / "x.evalset_result.json")
+    for arguments, said in (
+        ([str(source), str(tmp_path / "x.json"), "--to", "adk_eval_result"], "evalset_result.json"),
+        ([str(out), str(tmp_path / "x.json"), "--to", "turnwise"], "name the logs"),
+        ([str(out), str(source), good, "--to", "adk_eval_result"], "alone"),
+    ):
+        capsys.readouterr()
+        assert main(["convert", *arguments]) == 2
+        assert said in capsys.readouterr().err
+    assert main(["run", "--input", str(source), "--output", str(out), "--overwrite", "--no_transcripts"]) == 0
+    assert main(["convert", str(out), good, "--to", "adk_eval_result"]) == 1 and not Path(good).exists()
