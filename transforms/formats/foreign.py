@@ -59,6 +59,4 @@ def _is_span(record: JsonObject) -> bool:
 _RECORDS: tuple[tuple[str, Callable[[JsonObject], bool]], ...] = (
     ("an incomplete export of spans", _has("spans")),
     ("an incomplete OpenTelemetry span", _is_span),
-    ("a Dialogflow CX log", _has("conversation_name", "turn_position")),
-    ("a Bedrock Agents trace", _has("sessionId", "trace")),
 )
