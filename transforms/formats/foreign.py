@@ -57,6 +57,7 @@ def _is_span(record: JsonObject) -> bool:
 
 
 _RECORDS: tuple[tuple[str, Callable[[JsonObject], bool]], ...] = (
+    ("an OpenTelemetry export of metrics", _has("resourceMetrics")),
     ("an incomplete export of spans", _has("spans")),
     ("an incomplete OpenTelemetry span", _is_span),
 )

@@ -6,13 +6,8 @@ from turnwise.schemas.values import JsonObject, JsonValue
 from turnwise.transforms.formats.base import EventReader, Format, SplitEvent, Splitter, register_format
 from turnwise.transforms.formats.traces import part
 from turnwise.transforms.formats.traces.containers.agent_events import agent_event_spans, is_agent_event
-from turnwise.transforms.formats.traces.containers.flat import (
-    attribute_spans,
-    flat_spans,
-    is_attributes,
-    is_span,
-    is_span_list,
-)
+from turnwise.transforms.formats.traces.containers.attributes_only import attribute_spans, is_attributes
+from turnwise.transforms.formats.traces.containers.flat import flat_spans, is_span, is_span_list
 from turnwise.transforms.formats.traces.containers.jaeger import is_jaeger, jaeger_spans
 from turnwise.transforms.formats.traces.containers.langfuse import is_langfuse, langfuse_spans
 from turnwise.transforms.formats.traces.containers.langsmith import is_langsmith, langsmith_spans

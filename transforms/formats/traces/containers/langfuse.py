@@ -42,12 +42,20 @@ def is_langfuse(record: JsonObject) -> bool:
         return True
     if record.keys() >= {"id", "timestamp", "bookmarked"}:
         return True
+    listed = record.get("data")
+    if isinstance(listed, list) and listed and isinstance(listed[0], dict) and "data" not in listed[0]:
+        return is_langfuse(listed[0])
     keys = ({"traceId", "parentObservationId"}, {"trace_id", "parent_observation_id"})
     return "type" in record and any(record.keys() >= each for each in keys)
 
 
 def langfuse_spans(record: JsonObject) -> Iterator[TraceSpan]:
     """Yields the observations of a record as spans; what its trace states is a span above them."""
+    listed = record.get("data")
+    if isinstance(listed, list) and "type" not in record:
+        for each in listed:
+            yield from langfuse_spans(each) if isinstance(each, dict) else ()
+        return
     inner = record.get("trace")
     trace = inner if isinstance(inner, dict) else record
     observations = record.get("observations")

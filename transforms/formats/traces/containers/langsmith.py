@@ -15,7 +15,9 @@ def is_langsmith(record: JsonObject) -> bool:
     """Returns whether a record is a run, or the runs that an SDK posts at once."""
     if "run_type" in record and record.keys() & {"dotted_order", "trace_id", "parent_run_id"}:
         return True
-    return isinstance(record.get("post"), list) and isinstance(record.get("patch"), list)
+    runs = record.get("runs")
+    listed = isinstance(runs, list) and any(isinstance(run, dict) and "run_type" in run for run in runs)
+    return listed or (isinstance(record.get("post"), list) and isinstance(record.get("patch"), list))
 
 
 def langsmith_spans(record: JsonObject) -> Iterator[TraceSpan]:
@@ -23,8 +25,8 @@ def langsmith_spans(record: JsonObject) -> Iterator[TraceSpan]:
     if "run_type" in record:
         yield _span(record)
         return
-    for key in ("post", "patch"):
-        yield from (_span(run) for run in record[key] if isinstance(run, dict))
+    for key in ("runs", "post", "patch"):
+        yield from (_span(run) for run in record.get(key) or () if isinstance(run, dict))
 
 
 def _span(run: JsonObject) -> TraceSpan:
