@@ -10,7 +10,6 @@ from turnwise.transforms.comparison.collect import Summary, collect
 from turnwise.transforms.comparison.observed import ComparedConversation
 from turnwise.transforms.gating.measured import GatedVersion, add_errors
 from turnwise.transforms.review.choice import latest_revisions
-from turnwise.transforms.statistics.resampling import resampling_seed
 
 _DESTRUCTIVE = "destructive"
 
@@ -37,14 +36,13 @@ def gated_versions(
     by_version: defaultdict[str | None, list[ComparedConversation]] = defaultdict(list)
     for one in conversations:
         by_version[one.app_version].append(one)
-    seed = resampling_seed([run_id])
     return [
         GatedVersion(
             version,
             by_version[version],
             [row for row in latest if row["app_version"] == version],
             (comparisons or {}).get(version),
-            seed,
+            run_id,
         )
         for version in sorted(by_version, key=lambda name: name or "")
     ]

@@ -170,6 +170,7 @@ def _observe(rows: Sequence[ScoreRow]) -> Observed | None:
     if (whole is not None and whole["outcome"] == "SKIPPED") or (whole is None and not turns):
         return None
     found = Observed(turns=[TurnScore(r["turn_index"] or 0, r["value"], r["outcome"]) for r in turns])
+    found.is_summed = whole is None
     found.threshold = rows[0]["threshold"] if whole is None else whole["threshold"]
     if whole is not None:
         found.value, found.outcome = whole["value"], whole["outcome"]

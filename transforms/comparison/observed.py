@@ -34,6 +34,7 @@ class Observed:
         turns: Scores of the turns.
         votes: Scores with several samples of a judge.
         split: Those of them whose samples did not agree.
+        is_summed: Whether the conversation has no score of its own, so that all this is of its turns.
     """
 
     value: float | None = None
@@ -44,6 +45,7 @@ class Observed:
     turns: list[TurnScore] = field(default_factory=list)
     votes: int = 0
     split: int = 0
+    is_summed: bool = False
 
 
 @dataclass(slots=True)

@@ -1,6 +1,6 @@
 """What a gate is applied to: an app version of a run, and what was lost."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
 from typing import NamedTuple
@@ -12,10 +12,12 @@ from turnwise.transforms.comparison.observed import ComparedConversation, Observ
 from turnwise.transforms.criteria import CRITERIA
 from turnwise.transforms.scoring.verdict import STATUS
 
-_LOST = (
+_LOST_RECORDS = (
     ("lost_records", "records lost"),
     ("lost_conversations", "conversations lost"),
     ("unread_ends", "files not read to the end"),
+)
+_LOST_CASES = (
     ("lost_cases", "eval cases not read"),
     ("unused_cases", "eval cases without a recording"),
 )
@@ -30,14 +32,14 @@ class GatedVersion:
         conversations: Its conversations with what every criterion gave them.
         rows: Its rows of the table `conversations`.
         comparison: Its comparison with the baseline; None: there is no baseline.
-        seed: Seed of random numbers.
+        run_id: Id of the run, which seeds random numbers.
     """
 
     app_version: str | None
     conversations: list[ComparedConversation]
     rows: list[ConversationRow]
     comparison: Comparison | None
-    seed: int
+    run_id: str
 
 
 class GateEntry(NamedTuple):
@@ -55,16 +57,31 @@ class GateEntry(NamedTuple):
 
 
 class Lost(NamedTuple):
-    """What was lost before it could be scored, of the run as a whole: number, and what, in words."""
+    """What was lost before it could be scored, of the run as a whole.
+
+    Attributes:
+        number: How much.
+        text: What, in words.
+        names: What is known of it by name: source and position of records, eval cases.
+    """
 
     number: int
     text: str
+    names: Sequence[str] = ()
 
 
-def lost_of(counts: JsonObject) -> Lost:
-    """Returns what the counts of `run.json` say was lost."""
-    found = [(counts.get(name) or 0, text) for name, text in _LOST]
-    return Lost(sum(number for number, _ in found), ", ".join(f"{n} {text}" for n, text in found if n))
+def lost_of(counts: JsonObject, names: Sequence[str] = (), only_cases: bool = False) -> Lost:
+    """Returns what the counts of `run.json` say was lost.
+
+    Args:
+        counts: The counts.
+        names: What is known of it by name.
+        only_cases: Whether only eval cases are looked at.
+    """
+    kinds = _LOST_CASES if only_cases else (*_LOST_RECORDS, *_LOST_CASES)
+    found = [(counts.get(name) or 0, text) for name, text in kinds]
+    number = sum(number for number, _ in found)
+    return Lost(number, ", ".join(f"{n} {text}" for n, text in found if n), names if number else ())
 
 
 def entries_of(version: GatedVersion, criterion: str) -> list[GateEntry]:
@@ -81,7 +98,7 @@ def entries_of(version: GatedVersion, criterion: str) -> list[GateEntry]:
 def add_errors(
     conversations: Iterable[ComparedConversation], raised: Mapping[str, Mapping[str, str]]
 ) -> None:
-    """Adds what raised an error and has no score, as undecided.
+    """Makes undecided what raised an error and has no score of the conversation, unless a turn of it fails.
 
     Args:
         conversations: Changed in place.
@@ -89,7 +106,9 @@ def add_errors(
     """
     for one in conversations:
         for criterion, messages in raised.items():
-            if one.conversation_id in messages and criterion not in one.criteria:
+            found = one.criteria.get(criterion)
+            is_open = found is None or (found.is_summed and found.outcome != "FAIL")
+            if is_open and one.conversation_id in messages:
                 one.criteria[criterion] = Observed(why=f"raised an error: {messages[one.conversation_id]}")
 
 
