@@ -60,11 +60,17 @@ def _balance(report: GateReport) -> str:
 
 
 def _rule(rule: RuleResult) -> str:
-    names = ", ".join(code(name, 60) for name in rule.conversations[:_MOST_NAMES])
-    left = len(rule.conversations) + rule.more - _MOST_NAMES
-    names = f": {names}" + (f" and {left} more" if left > 0 else "") if names else ""
+    names = _names(": ", rule.conversations, rule.more, 60) + _names(
+        "; lost: ", rule.lost, rule.more_lost, _LONGEST
+    )
     cells = (plain(rule.rule), code(rule.app_version), _MARKS[rule.status], plain(rule.why) + names)
     return f"| {' | '.join(cells)} |"
+
+
+def _names(before: str, names: Sequence[str], others: int, width: int) -> str:
+    shown = ", ".join(code(name, width) for name in names[:_MOST_NAMES])
+    left = len(names) + others - _MOST_NAMES
+    return f"{before}{shown}" + (f" and {left} more" if left > 0 else "") if shown else ""
 
 
 def _changes(comparison: Comparison) -> Iterator[str]:

@@ -11,7 +11,6 @@ from turnwise.transforms.comparison.errors import add_errors, raised_errors
 from turnwise.transforms.comparison.observed import ComparedConversation
 from turnwise.transforms.gating.measured import NO_BASELINE, BaselineState, GatedVersion
 from turnwise.transforms.review.choice import latest_revisions
-from turnwise.transforms.statistics.resampling import resampling_seed
 
 _DESTRUCTIVE = "destructive"
 
@@ -40,14 +39,13 @@ def gated_versions(
     by_version: defaultdict[str | None, list[ComparedConversation]] = defaultdict(list)
     for one in conversations:
         by_version[one.app_version].append(one)
-    seed = resampling_seed([run_id])
     return [
         GatedVersion(
             version,
             by_version[version],
             [row for row in latest if row["app_version"] == version],
             (comparisons or {}).get(version),
-            seed,
+            run_id,
             baseline,
         )
         for version in sorted(by_version, key=lambda name: name or "")

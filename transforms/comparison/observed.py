@@ -34,6 +34,7 @@ class Observed:
         turns: Scores of the turns.
         votes: Scores with several samples of a judge.
         split: Those of them whose samples did not agree.
+        is_summed: Whether the conversation has no score of its own, so that all this is of its turns.
     """
 
     value: float | None = None
@@ -44,6 +45,7 @@ class Observed:
     turns: list[TurnScore] = field(default_factory=list)
     votes: int = 0
     split: int = 0
+    is_summed: bool = False
 
 
 @dataclass(slots=True)
@@ -59,6 +61,7 @@ class ComparedConversation:
         tags: Its tags and those of its case.
         criteria: Criterion -> what it gave; a criterion that does not apply is left out. The verdict is
             `evaluation_status`.
+        skipped: Criteria that were skipped for the whole conversation.
     """
 
     conversation_id: str
@@ -68,6 +71,7 @@ class ComparedConversation:
     language: str | None = None
     tags: list[str] = field(default_factory=list)
     criteria: dict[str, Observed] = field(default_factory=dict)
+    skipped: frozenset[str] = frozenset()
 
 
 @dataclass(slots=True)

@@ -58,7 +58,7 @@ def hold_bound(rule: BoundRule, version: GatedVersion, lost: Lost, is_lenient: b
     open_names = [entry.name for entry, value in found if value is None]
     failed = [entry.name for entry, _ in found if entry.found.outcome == "FAIL"]
     decided = [(entry.case, value) for entry, value in found if value is not None]
-    seen = _estimate(decided, scale, is_rate, version.seed)
+    seen = _estimate(decided, scale, is_rate, version.run_id)
     undecided = len(open_names) + lost.number
     verdicts = {_is_met(rule, seen)}
     if undecided and not is_lenient:
@@ -67,7 +67,7 @@ def hold_bound(rule: BoundRule, version: GatedVersion, lost: Lost, is_lenient: b
             if scale is None
             else {
                 _is_met(
-                    rule, _estimate([*decided, *_assumed(found, lost, value)], scale, is_rate, version.seed)
+                    rule, _estimate([*decided, *_assumed(found, lost, value)], scale, is_rate, version.run_id)
                 )
                 for value in scale
             }
@@ -101,7 +101,7 @@ def side_of(rule: BoundRule, seen: Estimated) -> float | None:
 
 
 def _estimate(
-    values: Sequence[tuple[str, float]], scale: tuple[float, float] | None, is_rate: bool, seed: int
+    values: Sequence[tuple[str, float]], scale: tuple[float, float] | None, is_rate: bool, run_id: str
 ) -> Estimated:
     """Returns the mean over cases and its 95 % interval; a case counts once, however many runs it has."""
     by_case: defaultdict[str, list[float]] = defaultdict(list)
@@ -113,9 +113,12 @@ def _estimate(
     mean = sum(means.values()) / len(means)
     if is_rate:
         return Estimated(mean, _scaled_interval(mean, len(means), scale))
-    from turnwise.transforms.statistics.resampling import CaseMeans  # numpy, which a plain run does not need
+    from turnwise.transforms.statistics.resampling import (  # numpy, loaded if needed
+        CaseMeans,
+        resampling_seed,
+    )
 
-    interval = CaseMeans(means, seed).interval()
+    interval = CaseMeans(means, resampling_seed([run_id])).interval()
     return Estimated(mean, interval or _scaled_interval(mean, len(means), scale))
 
 

@@ -1,15 +1,17 @@
 """Applies the rules of a gate."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from turnwise.schemas.conversation_row import ConversationRow
 from turnwise.schemas.difference import Bounds
 from turnwise.schemas.gate import RuleResult, RuleStatus
 from turnwise.schemas.gate_config import (
+    AllPassRule,
     BoundRule,
     CoverageRule,
     DestructiveRule,
     GateConfig,
+    GateRule,
     NotWorseRule,
 )
 from turnwise.transforms.criteria.calls.tool_effects import ToolEffects
@@ -20,15 +22,19 @@ from turnwise.transforms.gating.words import number_text, range_text
 
 _MOST_NAMES = 20
 _DESTRUCTIVE = "destructive"
+_NONE_SCORED = "no conversation was scored"
 
 
-def apply_rules(config: GateConfig, versions: Sequence[GatedVersion], lost: Lost) -> list[RuleResult]:
-    """Applies every rule to every app version.
+def apply_rules(
+    config: GateConfig, versions: Sequence[GatedVersion], lost: Lost, not_allowed: Lost | None = None
+) -> list[RuleResult]:
+    """Applies every rule to every app version; that all conversations pass, to all of them together.
 
     Args:
         config: The rules.
         versions: The app versions of the run; without one, no rule can be decided.
         lost: What was lost, of the run as a whole.
+        not_allowed: The part of it that the run's options do not allow for; None: all of it.
     """
     tolerant: dict[str, float] = {}
     for rule in config.rules:
@@ -36,23 +42,37 @@ def apply_rules(config: GateConfig, versions: Sequence[GatedVersion], lost: Lost
             tolerant[rule.criterion] = max(rule.at_least, tolerant.get(rule.criterion, 0.0))
     found: list[RuleResult] = []
     for rule in config.rules:
-        if not versions:
-            found.append(_result(rule_text(rule), None, None, "no conversation was scored"))
-        for version in versions:
-            if isinstance(rule, BoundRule):
-                found.append(_bound(rule, version, lost, rule.criterion in tolerant))
-            elif isinstance(rule, CoverageRule):
-                found.append(_coverage(rule, version, lost))
-            elif isinstance(rule, DestructiveRule):
-                found.append(_destructive(rule, version, lost, bool(tolerant)))
-            else:
-                names = [rule.criterion] if rule.criterion else config.primary
-                found += [_not_worse(rule, name, version, lost, tolerant.get(name)) for name in names]
+        if isinstance(rule, AllPassRule):
+            found.append(_all_pass(rule, versions, lost if not_allowed is None else not_allowed))
+        elif not versions:
+            found.append(_result(rule_text(rule), None, None, _NONE_SCORED))
+        else:
+            for version in versions:
+                found += _of_version(rule, config.primary, version, lost, tolerant)
     return found
 
 
-def rule_text(rule: BoundRule | NotWorseRule | DestructiveRule | CoverageRule) -> str:
+def _of_version(
+    rule: BoundRule | NotWorseRule | DestructiveRule | CoverageRule,
+    primary: Sequence[str],
+    version: GatedVersion,
+    lost: Lost,
+    tolerant: Mapping[str, float],
+) -> list[RuleResult]:
+    if isinstance(rule, BoundRule):
+        return [_bound(rule, version, lost, rule.criterion in tolerant)]
+    if isinstance(rule, CoverageRule):
+        return [_coverage(rule, version, lost)]
+    if isinstance(rule, DestructiveRule):
+        return [_destructive(rule, version, lost, bool(tolerant))]
+    names = [rule.criterion] if rule.criterion else primary
+    return [_not_worse(rule, name, version, lost, tolerant.get(name)) for name in names]
+
+
+def rule_text(rule: GateRule) -> str:
     """Returns a rule in words."""
+    if isinstance(rule, AllPassRule):
+        return f"{rule.criterion}: every conversation passes"
     if isinstance(rule, BoundRule):
         side = {"lower": "lower bound of the ", "upper": "upper bound of the ", "estimate": ""}[rule.side]
         what = "pass rate" if rule.measure == "pass_rate" else "mean"
@@ -65,6 +85,27 @@ def rule_text(rule: BoundRule | NotWorseRule | DestructiveRule | CoverageRule) -
     if isinstance(rule, DestructiveRule):
         return "no destructive call that was not expected"
     return f"{rule.criterion or 'primary criteria'}: not worse than the baseline by more than {rule.margin:g}"
+
+
+def _all_pass(rule: AllPassRule, versions: Sequence[GatedVersion], lost: Lost) -> RuleResult:
+    entries = [entry for version in versions for entry in entries_of(version, rule.criterion)]
+    held = [entry for entry in entries if entry.found.outcome == "FAIL" or not entry.found.is_summed]
+    failed = [entry.name for entry in held if entry.found.outcome == "FAIL"]
+    missing = [entry.name for entry in held if entry.found.outcome not in ("PASS", "FAIL")]
+    missing += [
+        one.conversation_id
+        for version in versions
+        for one in version.conversations
+        if rule.criterion in one.skipped
+    ]
+    undecided = len(missing) + lost.number
+    text = f"{len(failed)} failed, {undecided} not decided" if held or missing else "nothing was scored"
+    text += f" ({lost.text})" if lost.text else ""
+    is_met = False if failed else None if undecided or not held else True
+    names = [*failed, *missing]
+    return _result(
+        rule_text(rule), None, is_met, text if versions else _NONE_SCORED, names=names, lost=lost.names
+    )
 
 
 def _bound(rule: BoundRule, version: GatedVersion, lost: Lost, is_lenient: bool) -> RuleResult:
@@ -176,9 +217,10 @@ def _result(
     value: float | None = None,
     interval: Bounds | None = None,
     names: Sequence[str] = (),
+    lost: Sequence[str] = (),
 ) -> RuleResult:
     status: RuleStatus = "undecided" if is_met is None else "passed" if is_met else "failed"
-    shown = list(dict.fromkeys(names))
+    shown, gone = (list(dict.fromkeys(found)) for found in (names, lost))
     return RuleResult(
         rule=rule,
         status=status,
@@ -188,4 +230,6 @@ def _result(
         interval=interval,
         conversations=shown[:_MOST_NAMES],
         more=max(0, len(shown) - _MOST_NAMES),
+        lost=gone[:_MOST_NAMES],
+        more_lost=max(0, len(gone) - _MOST_NAMES),
     )

@@ -54,6 +54,26 @@ def test_the_status_is_that_of_the_rules(
         assert err.endswith(": c1\n")
 
 
+@pytest.mark.parametrize(
+    ("second", "status", "names"),
+    [
+        ([score("c1", P)], 0, ""),
+        ([score("c1", "SKIPPED")], 1, "c1"),
+        ([score("c1", None)], 1, "c1"),
+        ([score("c1", P, turn_index=0), score("c1", "SKIPPED")], 1, "c1"),
+        # A turn that is skipped says nothing against the conversation.
+        ([score("c1", "SKIPPED", turn_index=0), score("c1", P)], 0, ""),
+    ],
+)
+def test_what_is_skipped_or_unscored_does_not_all_pass(
+    write_run: WriteRun, gate: Gate, second: list[Any], status: int, names: str
+) -> None:
+    rule = {"rule": "all_pass", "criterion": "tool_trajectory_avg_score"}
+    run = write_run("out", rows(P, P), [score("c0", P), *second], config=rules(rule))
+    found, _, err = gate(run)
+    assert found == status and err.count(f"not decided: 0 failed, 1 not decided: {names}") == status
+
+
 def test_what_was_lost_leaves_a_rule_undecided(write_run: WriteRun, gate: Gate) -> None:
     run = write_run("out", rows(P, P), failures=[failure("no JSON")], config=rules(ALL_PASS))
     status, _, err = gate(run)
@@ -217,6 +237,7 @@ def test_a_ruler_that_changed_is_refused(write_run: WriteRun, gate: Gate) -> Non
             "gate.rules.0.criterion: 'safety_v1' is not among the config's criteria",
         ),
         (("OUT", "--config", "OPEN"), "gate.rules.0.criterion: turn_latency has no threshold"),
+        (("OUT", "--config", "NONE"), "gate.rules.0.criterion: turn_latency has no threshold"),
         (("OUT", "--junit", "nowhere/a.xml"), "--junit nowhere/a.xml: cannot be written"),
         (("OUT", "--json", "OUT"), "cannot be written"),
         (("OUT", "--markdow", "a.md"), "unrecognized arguments: --markdow"),
@@ -233,6 +254,7 @@ def test_wrong_input_ends_with_2(
         ("TYPO", rules({"rule": "coverage", "at_leas": 1})),
         ("OTHER", rules({**bound, "criterion": "safety_v1"})),
         ("OPEN", rules({**bound, "criterion": "turn_latency"})),
+        ("NONE", rules({"rule": "all_pass", "criterion": "turn_latency"})),
     ):
         names[name] = tmp_path / f"{name}.json"
         names[name].write_text(json.dumps(config))
@@ -361,6 +383,24 @@ def test_markdown_says_what_changed_against_the_baseline(
     five = write_run("five", rows(*[P] * 5))
     gate(still, "--baseline", five, "--markdown", path)
     assert "No criterion changed." in path.read_text(encoding="utf-8")
+
+
+def test_what_was_lost_is_named_in_every_form(write_run: WriteRun, gate: Gate, tmp_path: Path) -> None:
+    failures = [failure("no JSON", source=f"{ATTACK}{i}") for i in range(23)]
+    run = write_run("out", rows(P), failures=failures, config=rules({"rule": "all_pass"}))
+    paths = [tmp_path / name for name in ("a.xml", "a.md", "a.json")]
+    status, _, err = gate(run, "--junit", paths[0], "--markdown", paths[1], "--json", paths[2])
+    assert status == 1 and err.count("\n") == 1 and err.endswith(" and 3 more\n")
+    assert "not decided: 0 failed, 23 not decided (23 records lost); lost: </code>" in err
+    told = ET.parse(paths[0]).getroot().find("testsuite/testcase/failure")
+    assert told is not None and (told.text or "").startswith("lost: </code></td>")
+    (line,) = [
+        one for one in paths[1].read_text(encoding="utf-8").splitlines() if "every conversation" in one
+    ]
+    assert "; lost: <code>" in line and line.endswith(" and 18 more |")
+    assert not re.search(r"script|octocat", re.sub(r"<code>.*?</code>", "", line))
+    (rule,) = json.loads(paths[2].read_text(encoding="utf-8"))["rules"]
+    assert (len(rule["lost"]), rule["more_lost"], rule["app_version"]) == (20, 3, None)
 
 
 def test_json_holds_everything(write_run: WriteRun, gate: Gate, tmp_path: Path) -> None:

@@ -37,7 +37,7 @@ def conversations(outcomes: Any, criterion: str = STATUS, cases: Any = None) -> 
 def version(
     found: list[ComparedConversation], rows: Any = (), comparison: Comparison | None = None
 ) -> GatedVersion:
-    return GatedVersion("v1", found, list(rows), comparison, 7)
+    return GatedVersion("v1", found, list(rows), comparison, "r")
 
 
 def applied(
@@ -97,6 +97,83 @@ def test_a_coverage_rule_allows_for_what_is_undecided() -> None:
     assert applied(rate(at_least=0.95), gated, NOTHING_LOST, allowed).status == "passed"
     other = {"rule": "coverage", "at_least": 0.9, "criterion": "safety_v1"}
     assert applied(rate(at_least=0.95), gated, NOTHING_LOST, other).status == "undecided"
+
+
+def all_pass(criterion: str = STATUS) -> dict[str, Any]:
+    return {"rule": "all_pass", "criterion": criterion}
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "lost", "status", "why"),
+    [
+        ([P, P], 0, "passed", "0 failed, 0 not decided"),
+        ([P, F], 0, "failed", "1 failed, 0 not decided"),
+        ([P, U], 0, "undecided", "0 failed, 1 not decided"),
+        ([P, F, U], 2, "failed", "1 failed, 3 not decided (2 lost)"),
+        ([P], 1, "undecided", "0 failed, 1 not decided (1 lost)"),
+        ([], 0, "undecided", "nothing was scored"),
+        # Turns without a score of the conversation: no pass, but what fails, fails.
+        ([Observed(1.0, P, is_summed=True)], 0, "undecided", "nothing was scored"),
+        ([Observed(-1.0, None, is_summed=True), P], 0, "passed", "0 failed, 0 not decided"),
+        ([Observed(0.0, F, is_summed=True), P], 0, "failed", "1 failed, 0 not decided"),
+    ],
+)
+def test_every_conversation_passes(outcomes: list[Any], lost: int, status: str, why: str) -> None:
+    gone = Lost(lost, f"{lost} lost" if lost else "", [f"log:{n}" for n in range(lost)])
+    found = applied(all_pass(), version(conversations(outcomes)), gone)
+    assert (found.status, found.why, found.lost) == (status, why, [*gone.names])
+    # What is undecided is not left out, whatever a rule on coverage allows.
+    coverage = {"rule": "coverage", "at_least": 0.1}
+    assert applied(all_pass(), version(conversations(outcomes)), gone, coverage) == found
+
+
+def test_every_conversation_of_the_run_passes() -> None:
+    config = GateConfig.model_validate({"rules": [all_pass("safety_v1")]})
+    good, silent = (version(conversations([P], name)) for name in ("safety_v1", STATUS))
+    (one,) = apply_rules(config, [good, silent], NOTHING_LOST)
+    assert (one.status, one.app_version) == ("passed", None)
+    assert [one.status for one in apply_rules(config, [silent], NOTHING_LOST)] == ["undecided"]
+    assert [one.status for one in apply_rules(config, [], NOTHING_LOST)] == ["undecided"]
+
+
+def test_what_is_skipped_does_not_pass() -> None:
+    found = conversations([P, P])
+    found[1].criteria, found[1].skipped = {}, frozenset([STATUS])
+    told = applied(all_pass(), version(found))
+    assert (told.status, told.why, told.conversations) == ("undecided", "0 failed, 1 not decided", ["c1"])
+    told = applied(all_pass(), version(found[1:]))
+    assert (told.status, told.why) == ("undecided", "0 failed, 1 not decided")
+
+
+def test_names_are_bounded() -> None:
+    gone = Lost(30, "30 lost", [f"log:{n}" for n in range(30)])
+    found = applied(all_pass(), version(conversations([F] * 25)), gone)
+    assert (len(found.conversations), found.more, len(found.lost), found.more_lost) == (20, 5, 20, 10)
+
+
+def test_what_a_run_allows_to_be_lost_is_not_held_against_it() -> None:
+    counts = {"lost_records": 3, "lost_conversations": 1, "unread_ends": 1}
+    lost, allowed = (lost_of(counts, ["log:1"], only_cases=only) for only in (False, True))
+    assert (lost.number, lost.names, allowed) == (5, ["log:1"], (0, "", ()))
+    assert lost_of({**counts, "lost_cases": 1, "unused_cases": 2}, only_cases=True).number == 3
+    rules = GateConfig.model_validate({"rules": [all_pass(), {"rule": "coverage", "at_least": 0.9}]})
+    gated = [version(conversations([P]))]
+    assert [one.status for one in apply_rules(rules, gated, lost)] == ["undecided", "failed"]
+    assert [one.status for one in apply_rules(rules, gated, lost, allowed)] == ["passed", "failed"]
+
+
+def test_a_criterion_is_named_once() -> None:
+    config = GateConfig.model_validate({"rules": [all_pass()]}).with_all_pass(
+        ["safety_v1", STATUS, "safety_v1"]
+    )
+    assert [getattr(rule, "criterion", None) for rule in config.rules] == [STATUS, "safety_v1"]
+
+
+def test_turns_that_pass_do_not_hide_that_the_whole_raised() -> None:
+    found = conversations([Observed(1.0, P, is_summed=True), Observed(0.0, F, is_summed=True)], "safety_v1")
+    add_errors(found, {"safety_v1": {ScoredId(f"c{i}", None): "no such key" for i in range(2)}})
+    told = applied(all_pass("safety_v1"), version(found))
+    assert (told.why, told.conversations) == ("1 failed, 1 not decided", ["c1", "c0"])
 
 
 def test_a_case_counts_once_however_often_it_was_run() -> None:
@@ -179,7 +256,7 @@ def test_everything_that_was_lost_counts() -> None:
     assert lost.number == 15 and lost.text.startswith(
         "1 records lost, 2 conversations lost, 3 files not read"
     )
-    assert lost_of({"records": 9}) == (0, "")
+    assert lost_of({"records": 9}) == (0, "", ())
 
 
 def row(name: str, **more: Any) -> Any:
