@@ -5,6 +5,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from turnwise.schemas.rows import FailureRow
+
 Row = dict[str, Any]
 
 DOCUMENT: Row = {
@@ -109,6 +111,11 @@ def scores(row: Row) -> list[Row]:
     return [*turns, score(row, None, value)]
 
 
+def failure(**columns: Any) -> Row:
+    """Returns a row of `failures-*`."""
+    return {**dict.fromkeys(FailureRow.__annotations__), "run_id": "run-1", **columns}
+
+
 def write_run(
     directory: Path,
     conversations: list[Row],
@@ -130,7 +137,7 @@ def write_run(
     tables = {
         "conversations": rows,
         "scores": [*(one for row in rows for one in scores(row)), *extra],
-        "failures": failures,
+        "failures": [failure(**row) for row in failures],
         "results": [],
     }
     for name, table in tables.items():
