@@ -345,6 +345,13 @@ def test_report_and_compare_read_a_stream_whose_files_were_rewritten(turnwise, t
     logs.write_text("".join(json.dumps(one) + "\n" for one in (*said, again, "no log")))
     done = turnwise("run", "--streaming", "--input", logs, "--judge", "none", "--max_run_time=2", output=out)
     assert done.status == 0 and done.document("run.json")["counts"]["replaced"] == 1
+    assert done.document("run.json")["counts"]["findings"]["ReplacedRecord"] == 1
+    assert "1 ReplacedRecord" in done.out
+    (found,) = (row for row in done.rows("failures") if row["error_type"] == "ReplacedRecord")
+    assert (found["stage"], found["conversation_id"], found["app_version"]) == (
+        *("check", again["conversation_id"]),
+        "v1",
+    )
     assert [path.name for path in out.glob("scores-*")] == ["scores-00001.jsonl"]
     assert [path.name for path in out.glob("failures-*")] == ["failures-00000.jsonl"]
     assert main(["report", str(out), "--html", str(tmp_path / "report.html")]) == 0
