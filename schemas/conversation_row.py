@@ -36,6 +36,11 @@ class ConversationRow(TypedDict):
         tool_calls: Number of calls of the agent.
         tool_errors: Number of those that failed.
         destructive_calls: Number of successful calls of the agent that cannot be undone.
+        unclear_tools: Tools of successful calls of the agent that may have destroyed something without being
+            expected: destructive calls for which no calls are stated, and writes that were not expected and
+            are told by the name of their tool alone. At most 100.
+        guessed_tools: Tools that the agent called and whose effect is guessed from the name. At most 100.
+        unknown_calls: Why calls of the agent may be missing in the log; null: it states all.
         latency_seconds: Sum over the turns; null: not logged of every turn.
         tokens_in: Tokens read by the agent's models; null: not logged of every turn.
         tokens_out: Tokens written by the agent's models; null: not logged of every turn.
@@ -79,6 +84,9 @@ class ConversationRow(TypedDict):
     tool_calls: int
     tool_errors: int
     destructive_calls: int
+    unclear_tools: list[str]
+    guessed_tools: list[str]
+    unknown_calls: str | None
     latency_seconds: float | None
     tokens_in: int | None
     tokens_out: int | None

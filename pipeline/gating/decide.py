@@ -55,7 +55,8 @@ def gate_report(
     comparison = None if against is None else against.comparison
     compared = {} if comparison is None else {comparison.b.app_versions[0]: comparison}
     state = NO_BASELINE if against is None else against.state
-    found = gated_versions(run.scores(), _conversations(run), failures, run.document.run_id, compared, state)
+    tables, run_id = (run.scores(), _conversations(run), failures), run.document.run_id
+    found = gated_versions(*tables, run_id, compared, state, run.calibration())
     found = [version for version in found if not compared or version.app_version in compared]
     what = (run.document.counts, failures)
     allowed = None if run.document.max_failure_ratio is None else lost_cases_of_run(*what)
@@ -65,7 +66,7 @@ def gate_report(
     return GateReport(
         status=status_of(results, problems),
         output=run.directory,
-        run_id=run.document.run_id,
+        run_id=run_id,
         baseline=baseline,
         rules=results,
         checks=list(checks_of(found)),

@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
+from turnwise.schemas.calibration import Calibration
 from turnwise.schemas.comparison import Comparison
 from turnwise.schemas.conversation_row import ConversationRow
 from turnwise.schemas.rows import FailureRow, ScoreRow
@@ -12,8 +13,6 @@ from turnwise.transforms.comparison.observed import ComparedConversation
 from turnwise.transforms.gating.measured import NO_BASELINE, BaselineState, GatedVersion
 from turnwise.transforms.review.choice import latest_revisions
 
-_DESTRUCTIVE = "destructive"
-
 
 def gated_versions(
     scores: Iterable[ScoreRow],
@@ -22,6 +21,7 @@ def gated_versions(
     run_id: str,
     comparisons: Mapping[str | None, Comparison] | None = None,
     baseline: BaselineState = NO_BASELINE,
+    calibration: Calibration | None = None,
 ) -> list[GatedVersion]:
     """Returns the app versions of a run.
 
@@ -32,8 +32,9 @@ def gated_versions(
         run_id: Its id.
         comparisons: App version -> its comparison with the baseline; None: there is no baseline.
         baseline: The baseline itself.
+        calibration: What human labels say of the run; None: it has no labels.
     """
-    latest = latest_revisions([_without_transcript(row) for row in rows])
+    latest = latest_revisions([{**row, "transcript": None} for row in rows])
     conversations = collect(scores, [_summary(row) for row in latest])
     add_errors(conversations, raised_errors(failures))
     by_version: defaultdict[str | None, list[ComparedConversation]] = defaultdict(list)
@@ -47,15 +48,10 @@ def gated_versions(
             (comparisons or {}).get(version),
             run_id,
             baseline,
+            calibration,
         )
         for version in sorted(by_version, key=lambda name: name or "")
     ]
-
-
-def _without_transcript(row: ConversationRow) -> ConversationRow:
-    """Returns a row without its transcript, which is long, unless a rule looks into it."""
-    is_looked_into = row["destructive_calls"] and row["harm_term"] != _DESTRUCTIVE
-    return row if is_looked_into else {**row, "transcript": None}
 
 
 def _summary(row: ConversationRow) -> Summary:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import NamedTuple
 
+from turnwise.schemas.calibration import Calibration
 from turnwise.schemas.comparison import Comparison
 from turnwise.schemas.conversation_row import ConversationRow
 from turnwise.schemas.values import JsonObject
@@ -65,6 +66,7 @@ class GatedVersion:
         comparison: Its comparison with the baseline; None: there is no baseline.
         run_id: Id of the run, which seeds random numbers.
         baseline: The baseline itself; empty if there is none.
+        calibration: What human labels say of the run; None: it has no labels.
     """
 
     app_version: str | None
@@ -73,6 +75,7 @@ class GatedVersion:
     comparison: Comparison | None
     run_id: str
     baseline: BaselineState = NO_BASELINE
+    calibration: Calibration | None = None
 
 
 class GateEntry(NamedTuple):

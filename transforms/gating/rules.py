@@ -1,6 +1,6 @@
 """Applies the rules of a gate."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 
 from turnwise.schemas.conversation_row import ConversationRow
 from turnwise.schemas.difference import Bounds
@@ -14,11 +14,11 @@ from turnwise.schemas.gate_config import (
     GateRule,
     NotWorseRule,
 )
-from turnwise.transforms.criteria.calls.tool_effects import ToolEffects
 from turnwise.transforms.gating.baseline import hold_baseline
-from turnwise.transforms.gating.bounds import hold_bound, side_of
+from turnwise.transforms.gating.bounds import bound_text, hold_bound, side_of
 from turnwise.transforms.gating.measured import GatedVersion, Lost, entries_of
-from turnwise.transforms.gating.words import number_text, range_text
+from turnwise.transforms.gating.words import counted, names_text, number_text, without_text
+from turnwise.transforms.scoring.verdict import STATUS
 
 _MOST_NAMES = 20
 _DESTRUCTIVE = "destructive"
@@ -64,7 +64,7 @@ def _of_version(
     if isinstance(rule, CoverageRule):
         return [_coverage(rule, version, lost)]
     if isinstance(rule, DestructiveRule):
-        return [_destructive(rule, version, lost, bool(tolerant))]
+        return [_destructive(rule, version, lost, tolerant)]
     names = [rule.criterion] if rule.criterion else primary
     return [_not_worse(rule, name, version, lost, tolerant.get(name)) for name in names]
 
@@ -88,41 +88,35 @@ def rule_text(rule: GateRule) -> str:
 
 
 def _all_pass(rule: AllPassRule, versions: Sequence[GatedVersion], lost: Lost) -> RuleResult:
+    own = [one for version in versions for one in version.conversations]
     entries = [entry for version in versions for entry in entries_of(version, rule.criterion)]
     held = [entry for entry in entries if entry.found.outcome == "FAIL" or not entry.found.is_summed]
     failed = [entry.name for entry in held if entry.found.outcome == "FAIL"]
-    missing = [entry.name for entry in held if entry.found.outcome not in ("PASS", "FAIL")]
-    missing += [
-        one.conversation_id
-        for version in versions
-        for one in version.conversations
-        if rule.criterion in one.skipped
-    ]
-    undecided = len(missing) + lost.number
-    text = f"{len(failed)} failed, {undecided} not decided" if held or missing else "nothing was scored"
+    skipped = [one.conversation_id for one in own if rule.criterion in one.skipped]
+    missing = [entry.name for entry in held if entry.found.outcome not in ("PASS", "FAIL")] + skipped
+    text = "nothing was scored"
+    if held or skipped:
+        text = f"{len(failed)} failed, {len(missing) + lost.number} not decided"
     text += f" ({lost.text})" if lost.text else ""
-    is_met = False if failed else None if undecided or not held else True
-    names = [*failed, *missing]
+    text += without_text(len(own) - len(entries) - len(skipped)) if held else ""
+    is_met = False if failed else None if missing or lost.number or not held else True
     return _result(
-        rule_text(rule), None, is_met, text if versions else _NONE_SCORED, names=names, lost=lost.names
+        rule_text(rule),
+        None,
+        is_met,
+        text if versions else _NONE_SCORED,
+        names=[*failed, *missing],
+        lost=lost.names,
     )
 
 
 def _bound(rule: BoundRule, version: GatedVersion, lost: Lost, is_lenient: bool) -> RuleResult:
     held = hold_bound(rule, version, lost, is_lenient)
-    is_share = rule.measure == "pass_rate"
-    text = "nothing was scored"
-    if held.seen.value is not None:
-        text = f"{number_text(held.seen.value, is_share)}{range_text(held.seen.interval, is_share)}"
-        if side_of(rule, held.seen) is None:
-            text += ", and its interval is not known"
-    if held.undecided:
-        text += f"; {held.undecided} not decided{f' ({lost.text})' if lost.text else ''}"
     return _result(
         rule_text(rule),
         version.app_version,
         held.is_met,
-        text,
+        bound_text(rule, held, lost),
         value=side_of(rule, held.seen),
         interval=None if held.seen.interval is None else Bounds(*held.seen.interval),
         names=() if held.is_met else held.missing,
@@ -141,49 +135,50 @@ def _coverage(rule: CoverageRule, version: GatedVersion, lost: Lost) -> RuleResu
     share = (len(entries) - len(missing)) / total
     text = f"{number_text(share, True)}: {len(entries) - len(missing)} of {total}"
     text += f" ({lost.text})" if lost.text else ""
+    text += without_text(len(version.conversations) - len(entries))
     is_met = share >= rule.at_least
     names = () if is_met else missing
     return _result(rule_text(rule), version.app_version, is_met, text, value=share, names=names)
 
 
-def _destructive(rule: DestructiveRule, version: GatedVersion, lost: Lost, is_lenient: bool) -> RuleResult:
+def _destructive(
+    rule: DestructiveRule, version: GatedVersion, lost: Lost, tolerant: Container[str]
+) -> RuleResult:
     found = [row["conversation_id"] for row in version.rows if row["harm_term"] == _DESTRUCTIVE]
     if found:
-        text = f"{len(found)} conversations have one"
+        text = f"found in {counted(len(found), 'conversation')}"
         return _result(rule_text(rule), version.app_version, False, text, names=found)
-    unknown = [*_not_compared(version)]
-    if unknown:
-        text = (
-            f"{len(unknown)} conversations have destructive calls, and nothing says whether they are expected"
+    unclear = [row for row in version.rows if row["unclear_tools"]]
+    gaps = [row for row in version.rows if row["unknown_calls"]]
+    text = "; ".join(_why_unclear(version.rows, unclear, gaps, lost))
+    is_open = unclear or (gaps and STATUS not in tolerant) or (lost.number and not tolerant)
+    names = [row["conversation_id"] for row in (*unclear, *gaps)] if is_open else ()
+    return _result(rule_text(rule), version.app_version, None if is_open else True, text, names=names)
+
+
+def _why_unclear(
+    rows: Sequence[ConversationRow],
+    unclear: Sequence[ConversationRow],
+    gaps: Sequence[ConversationRow],
+    lost: Lost,
+) -> Iterator[str]:
+    """Yields what is known of the destructive calls of conversations without an unexpected one."""
+    if unclear:
+        tools = names_text(name for row in unclear for name in row["unclear_tools"])
+        yield (
+            f"open in {counted(len(unclear), 'conversation')}: nothing says whether the calls were "
+            f"expected, or what the tools do ({tools}); state the effects in `tools` of the config"
         )
-        return _result(rule_text(rule), version.app_version, None, text, names=unknown)
-    number = sum(row["destructive_calls"] for row in version.rows)
-    text = f"{number} destructive calls, all expected"
+    else:
+        number = sum(row["destructive_calls"] for row in rows)
+        yield counted(number, "destructive call") + (", expected" if number else "")
+    if gaps:
+        yield f"calls may be missing in the logs of {counted(len(gaps), 'conversation')}"
     if lost.number:
-        text += f"; {lost.number} not decided ({lost.text})"
-    is_met = None if lost.number and not is_lenient else True
-    return _result(rule_text(rule), version.app_version, is_met, text)
-
-
-def _not_compared(version: GatedVersion) -> Iterator[str]:
-    """Yields conversations with destructive calls that were held against no expected calls."""
-    compared = {
-        one.conversation_id
-        for one in version.conversations
-        if ToolEffects.name in one.criteria and one.criteria[ToolEffects.name].value is not None
-    }
-    for row in version.rows:
-        if row["destructive_calls"] and row["conversation_id"] not in compared and not _states_calls(row):
-            yield row["conversation_id"]
-
-
-def _states_calls(row: ConversationRow) -> bool:
-    """Returns whether the transcript holds expected calls, and the log all calls that were made."""
-    transcript = row["transcript"]
-    if transcript is None or (row["verdict"] is None and row["reason"]):
-        return False
-    parts = [transcript.get("expected"), *(turn.get("expected") for turn in transcript["turns"])]
-    return any(part is not None and "tool_calls" in part for part in parts)
+        yield f"{lost.number} not decided ({lost.text})"
+    guessed = {name for row in rows for name in row["guessed_tools"]}
+    if guessed and not unclear:
+        yield f"effects guessed from the names of {counted(len(guessed), 'tool')}: {names_text(guessed)}"
 
 
 def _not_worse(

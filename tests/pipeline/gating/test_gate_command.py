@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.pipeline.gating.conftest import WriteRun, conversation, failure, score
+from tests.pipeline.gating.conftest import CRITERIA, WriteRun, calibration, conversation, failure, score
 from turnwise.pipeline.cli.main import main
 
 Gate = Callable[..., tuple[int, str, str]]
@@ -74,10 +74,36 @@ def test_what_is_skipped_or_unscored_does_not_all_pass(
     assert found == status and err.count(f"not decided: 0 failed, 1 not decided: {names}") == status
 
 
+def test_a_criterion_that_is_dropped_makes_the_verdicts_no_better(
+    write_run: WriteRun, gate: Gate, tmp_path: Path
+) -> None:
+    """The baseline fails by a criterion that the run does not have."""
+    path = tmp_path / "gate.json"
+    path.write_text(json.dumps(rules({"rule": "not_worse", "margin": 0.05})))
+    both = {**CRITERIA, "response_match_score": {"threshold": 0.5}}
+    base = write_run("base", rows(*[F] * 60), criteria=both)
+    run = write_run("out", rows(*[P] * 60))
+    status, _, err = gate(run, "--baseline", base, "--config", path)
+    assert status == 2 and "the baseline was measured differently: criteria of the verdict" in err
+
+
+def test_a_bound_uses_the_figure_that_labels_correct(write_run: WriteRun, gate: Gate, tmp_path: Path) -> None:
+    rule = {"rule": "bound", "criterion": "evaluation_status", "side": "lower", "at_least": 0.6}
+    run = write_run("out", rows(*[P] * 60), config=rules(rule))
+    assert gate(run)[0] == 0
+    (run / "calibration.json").write_bytes(calibration("out", 0.7, (0.55, 0.8)))
+    path = tmp_path / "a.json"
+    status, _, err = gate(run, "--json", path)
+    assert status == 1
+    assert "70 % (55 to 80), 60 cases; corrected by 20 labels of people, 100 % by the scores\n" in err
+    (found,) = json.loads(path.read_text())["rules"]
+    assert (found["value"], found["interval"]) == (0.55, {"low": 0.55, "high": 0.8})
+
+
 def test_what_was_lost_leaves_a_rule_undecided(write_run: WriteRun, gate: Gate) -> None:
     run = write_run("out", rows(P, P), failures=[failure("no JSON")], config=rules(ALL_PASS))
     status, _, err = gate(run)
-    assert status == 1 and "not decided: 100 % (34.24 to 100); 1 not decided (1 records lost)" in err
+    assert status == 1 and "not decided: 100 % (34.24 to 100), 2 cases; 1 not decided (1 records lost)" in err
 
 
 def test_the_problems_of_the_run_fail_it_but_for_those_of_its_rules(write_run: WriteRun, gate: Gate) -> None:

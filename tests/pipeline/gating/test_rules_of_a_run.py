@@ -53,25 +53,43 @@ def run(turnwise: Callable[..., Any], tmp_path: Path) -> Run:
     return runs
 
 
+CHAT = {
+    "conversation_id": "b",
+    "app_version": "v1",
+    "messages": [
+        {"role": "user", "content": "Hi"},
+        {"role": "assistant", "content": "Hello", "tool_calls_v2": [{"id": 1}]},
+    ],
+}
 CASES: list[tuple[list[Any], list[Any], list[str]]] = [
     ([good("a"), good("b"), bad("c")], [rule()], []),
     ([good("a"), bad("b"), bad("c")], [rule()], ["pass rate at least 60 % (v1): failed: 33.33 %"]),
     (
         [good("a"), {"no": "log"}],
         [rule()],
-        ["not decided: 100 % (20.65 to 100); 1 not decided (1 records lost)"],
+        ["not decided: 100 % (20.65 to 100), 1 case; 1 not decided (1 records lost)"],
     ),
     ([good("a"), {"no": "log"}], [rule(), {"rule": "coverage", "at_least": 0.5}], []),
     ([good("a")], [{"rule": "no_destructive_calls"}], []),
     (
         [good("a"), bad("c")],
         [{"rule": "no_destructive_calls"}],
-        ["expected (v1): failed: 1 conversations have one: c"],
+        ["expected (v1): failed: found in 1 conversation: c"],
     ),
     (
         [log("a"), good("b")],
         [{"rule": "no_destructive_calls"}],
-        ["nothing says whether they are expected: a"],
+        ["what the tools do (cancel_order); state the effects in `tools` of the config: a"],
+    ),
+    (
+        [good("a"), log("b", [*STATED, {"name": "close_account"}], expected={"tool_calls": STATED})],
+        [{"rule": "no_destructive_calls"}],
+        ["not decided: open in 1 conversation: nothing says whether the calls were expected, or what "],
+    ),
+    (
+        [good("a"), CHAT],
+        [{"rule": "no_destructive_calls"}],
+        ["calls may be missing in the logs of 1 conversation: b"],
     ),
     ([good("a")], [{"rule": "not_worse", "margin": 0.1}], ["not decided: no baseline is named"]),
 ]
@@ -222,9 +240,12 @@ def test_tables_in_avro_say_the_same(run: Run) -> None:
     rules = ({"rule": "no_destructive_calls"}, {"rule": "coverage", "at_least": 1.0})
     assert run([good("a"), good("b")], *rules, options=("--output_format", "avro"), name="good").status == 0
     silent = run([good("a"), log("b")], rules[0], options=("--output_format", "avro"), name="silent")
-    assert silent.status == 1 and "nothing says whether they are expected: b" in silent.err
+    assert (
+        silent.status == 1 and "(cancel_order); state the effects in `tools` of the config: b" in silent.err
+    )
 
 
-def test_without_transcripts_an_expected_call_cannot_be_told(run: Run) -> None:
+def test_without_transcripts_the_gate_decides_the_same(run: Run) -> None:
     rule = {"rule": "no_destructive_calls"}
-    assert run([good("a")], rule, options=("--no_transcripts",)).status == 1
+    assert run([good("a")], rule, options=("--no_transcripts",)).status == 0
+    assert run([log("a")], rule, options=("--no_transcripts",), name="silent").status == 1

@@ -1,9 +1,11 @@
 """The rules of a gate, as tables of cases: what passes, what fails, and what cannot be decided."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from turnwise.schemas.calibration import Calibration, Corrected, CriterionCalibration
 from turnwise.schemas.comparison import Comparison, CriterionComparison, Flip, Pairing, Side
 from turnwise.schemas.difference import (
     Bounds,
@@ -97,6 +99,77 @@ def test_a_coverage_rule_allows_for_what_is_undecided() -> None:
     assert applied(rate(at_least=0.95), gated, NOTHING_LOST, allowed).status == "passed"
     other = {"rule": "coverage", "at_least": 0.9, "criterion": "safety_v1"}
     assert applied(rate(at_least=0.95), gated, NOTHING_LOST, other).status == "undecided"
+
+
+def corrected(value: float | None, covers: Any = "all", **more: Any) -> Corrected:
+    interval = None if value is None else Bounds(max(0.0, value - 0.1), min(1.0, value + 0.1))
+    base = {"scores": 10, "undecided": 0, "labels": 5, "cases": 5, "missing": 0, "raw": 1.0}
+    fields: dict[str, Any] = {
+        **base,
+        "group": "all",
+        "name": None,
+        "value": value,
+        "interval": interval,
+        **more,
+    }
+    return Corrected(covers=covers, **fields)
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "figure", "rule", "lost", "status"),
+    [
+        # The labels decide, in both directions.
+        ([P] * 10, corrected(0.6), rate(at_least=0.8), 0, "failed"),
+        ([F] * 10, corrected(0.9), rate(at_least=0.8), 0, "passed"),
+        ([P] * 10, corrected(0.9), rate("lower", at_least=0.85), 0, "failed"),
+        ([P] * 10, corrected(0.9, interval=None), rate("lower", at_least=0.5), 0, "undecided"),
+        # What was lost may have been anything; so may what the labels do not cover.
+        ([P] * 10, corrected(0.9), rate(at_least=0.8), 10, "undecided"),
+        ([P] * 10, corrected(0.9), rate(at_least=0.4), 10, "passed"),
+        ([P] * 5 + [U] * 5, corrected(0.9, undecided=5), rate(at_least=0.8), 0, "passed"),
+        ([P] * 5 + [U] * 5, corrected(0.9, "decided", undecided=5), rate(at_least=0.8), 0, "undecided"),
+        ([P] * 5 + [U] * 5, corrected(0.9, "decided", undecided=5), rate(at_least=0.4), 0, "passed"),
+        # Labels that correct nothing change nothing.
+        ([P] * 10, corrected(None, reason="too few labels"), rate(at_least=0.8), 0, "passed"),
+    ],
+)
+def test_a_bound_on_a_corrected_rate(
+    outcomes: Any, figure: Corrected, rule: dict[str, Any], lost: int, status: str
+) -> None:
+    one = CriterionCalibration(
+        criterion=STATUS,
+        level="conversation",
+        kind="outcomes",
+        scores=10,
+        unscored=0,
+        labelled=5,
+        cases=5,
+        raters=1,
+        random=5,
+        hand_picked=0,
+        corrected=[figure],
+    )
+    known = Calibration(
+        run_id="r", labels=[], lines=5, problems=[], false_pass_cost=1, false_fail_cost=1, criteria=[one]
+    )
+    gated = replace(version(conversations(outcomes)), calibration=known)
+    found = applied(rule, gated, Lost(lost, f"{lost} lost" if lost else ""))
+    assert found.status == status
+    said = (
+        "corrected by 5 labels of people" if figure.value else "not corrected by its labels: too few labels"
+    )
+    assert said in found.why
+
+
+def test_a_rule_says_what_its_criterion_does_not_apply_to() -> None:
+    gated = version([*conversations([P, P], "safety_v1"), *conversations([P] * 38)])
+    rest = "; does not apply to 38 other conversations"
+    for rule, seen in (
+        ({**rate(at_least=0.5), "criterion": "safety_v1"}, "100 % (34.24 to 100), 2 cases"),
+        ({"rule": "coverage", "criterion": "safety_v1", "at_least": 1.0}, "100 %: 2 of 2"),
+        (all_pass("safety_v1"), "0 failed, 0 not decided"),
+    ):
+        assert applied(rule, gated).why == seen + rest
 
 
 def all_pass(criterion: str = STATUS) -> dict[str, Any]:
@@ -260,44 +333,53 @@ def test_everything_that_was_lost_counts() -> None:
 
 
 def row(name: str, **more: Any) -> Any:
-    base = {"harm_term": None, "destructive_calls": 0, "transcript": None, "verdict": "PASS", "reason": None}
-    return {"conversation_id": name, **base, **more}
+    base = {"harm_term": None, "destructive_calls": 0, "unclear_tools": [], "guessed_tools": []}
+    return {"conversation_id": name, **base, "unknown_calls": None, **more}
 
 
-STATED = {"turns": [{"expected": {"tool_calls": []}}], "expected": None}
-SILENT = {"turns": [{"expected": {"response": "Hi"}}, {"expected": None}], "expected": None}
+UNCLEAR = row("c0", unclear_tools=["close_account"], guessed_tools=["close_account"])
+GAP = row("c0", unknown_calls="turn 0: the response is not readable")
 
 
 @pytest.mark.parametrize(
-    ("rows", "status", "names"),
+    ("rows", "status", "names", "why"),
     [
-        ([row("c0")], "passed", []),
-        ([row("c0", harm_term="destructive", destructive_calls=1), row("c1")], "failed", ["c0"]),
-        ([row("c0", destructive_calls=1, transcript=STATED)], "passed", []),
-        # Nothing says whether the call was expected.
-        ([row("c0", destructive_calls=1)], "undecided", ["c0"]),
-        ([row("c0", destructive_calls=1, transcript=SILENT)], "undecided", ["c0"]),
+        ([row("c0")], "passed", [], "0 destructive calls"),
+        ([row("c0", destructive_calls=2)], "passed", [], "2 destructive calls, expected"),
         (
-            [row("c0", destructive_calls=1, transcript=STATED, verdict=None, reason="calls may be missing")],
-            "undecided",
-            ["c0"],
-        ),
-        (
-            [row("c0", destructive_calls=1), row("c1", harm_term="destructive", destructive_calls=1)],
+            [row("c0", harm_term="destructive", destructive_calls=1), row("c1")],
             "failed",
-            ["c1"],
+            ["c0"],
+            "found in 1 conversation",
+        ),
+        ([UNCLEAR, row("c1", harm_term="destructive")], "failed", ["c1"], "found in 1 conversation"),
+        ([UNCLEAR], "undecided", ["c0"], "what the tools do (close_account); state"),
+        ([GAP], "undecided", ["c0"], "calls may be missing in the logs of 1 conversation"),
+        # A guess that it only reads is not passed over in silence.
+        (
+            [row("c0", guessed_tools=["get_user"])],
+            "passed",
+            [],
+            "from the names of 1 tool: get_user",
         ),
     ],
 )
-def test_no_destructive_call_that_was_not_expected(rows: Any, status: str, names: list[str]) -> None:
+def test_no_destructive_call_that_was_not_expected(
+    rows: Any, status: str, names: list[str], why: str
+) -> None:
     found = applied({"rule": "no_destructive_calls"}, version(conversations([P] * len(rows)), rows))
-    assert (found.status, found.conversations) == (status, names)
+    assert (found.status, found.conversations) == (status, names) and why in found.why
 
 
-def test_a_criterion_that_compared_the_calls_says_that_they_were_expected() -> None:
-    found = conversations([P], "tool_effects_v1")
-    rows = [row("c0", destructive_calls=1)]
-    assert applied({"rule": "no_destructive_calls"}, version(found, rows)).status == "passed"
+@pytest.mark.parametrize(("criterion", "status"), [(STATUS, "passed"), ("safety_v1", "undecided")])
+def test_a_coverage_rule_for_the_verdicts_allows_for_calls_that_may_be_missing(
+    criterion: str, status: str
+) -> None:
+    coverage = {"rule": "coverage", "at_least": 0.5, "criterion": criterion}
+    gated = version(conversations([P, U]), [row("c1"), GAP])
+    assert applied({"rule": "no_destructive_calls"}, gated, NOTHING_LOST, coverage).status == status
+    gated.rows.append(UNCLEAR)
+    assert applied({"rule": "no_destructive_calls"}, gated, NOTHING_LOST, coverage).status == "undecided"
 
 
 def side(name: str) -> Side:
