@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from turnwise.pipeline.io.terminal import printable
+from turnwise.pipeline.io.terminal import counted, printable
 from turnwise.schemas.comparison import Comparison, CriterionComparison, Flip
 from turnwise.schemas.gate import GateReport, RuleResult
 from turnwise.transforms.gating.words import difference_text
@@ -55,8 +55,8 @@ def _lines(report: GateReport) -> Iterator[str]:
 def _balance(report: GateReport) -> str:
     verdicts = Counter(check.status for check in report.checks if check.criterion == STATUS)
     counts = f"{verdicts['passed']} passed, {verdicts['failed']} failed, {verdicts['undecided']} not decided"
-    lost = f"; {len(report.lost)} records lost" if report.lost else ""
-    return f"{verdicts.total()} conversations: {counts}{lost}."
+    lost = f"; {counted(len(report.lost), 'record')} lost" if report.lost else ""
+    return f"{counted(verdicts.total(), 'conversation')}: {counts}{lost}."
 
 
 def _rule(rule: RuleResult) -> str:

@@ -11,16 +11,17 @@ from turnwise.schemas.conversation_row import ConversationRow
 from turnwise.schemas.values import JsonObject
 from turnwise.transforms.comparison.observed import ComparedConversation, Observed
 from turnwise.transforms.criteria import CRITERIA
+from turnwise.transforms.gating.words import counted
 from turnwise.transforms.scoring.verdict import STATUS
 
 _LOST_RECORDS = (
-    ("lost_records", "records lost"),
-    ("lost_conversations", "conversations lost"),
-    ("unread_ends", "files not read to the end"),
+    ("lost_records", "record", "lost"),
+    ("lost_conversations", "conversation", "lost"),
+    ("unread_ends", "file", "not read to the end"),
 )
 _LOST_CASES = (
-    ("lost_cases", "eval cases not read"),
-    ("unused_cases", "eval cases without a recording"),
+    ("lost_cases", "eval case", "not read"),
+    ("unused_cases", "eval case", "without a recording"),
 )
 
 
@@ -101,9 +102,10 @@ def lost_of(counts: JsonObject, names: Sequence[str] = (), only_cases: bool = Fa
         only_cases: Whether only eval cases are looked at.
     """
     kinds = _LOST_CASES if only_cases else (*_LOST_RECORDS, *_LOST_CASES)
-    found = [(counts.get(name) or 0, text) for name, text in kinds]
-    number = sum(number for number, _ in found)
-    return Lost(number, ", ".join(f"{n} {text}" for n, text in found if n), names if number else ())
+    found = [(counts.get(name) or 0, noun, what) for name, noun, what in kinds]
+    number = sum(number for number, _, _ in found)
+    text = ", ".join(f"{counted(n, noun)} {what}" for n, noun, what in found if n)
+    return Lost(number, text, names if number else ())
 
 
 def baseline_state(

@@ -167,7 +167,7 @@ def _why_unclear(
         tools = names_text(name for row in unclear for name in row["unclear_tools"])
         yield (
             f"open in {counted(len(unclear), 'conversation')}: nothing says whether the calls were "
-            f"expected, or what the tools do ({tools}); state the effects in `tools` of the config"
+            f"expected, or what the tools do ({tools}); state the effects in `tools` of the run's config"
         )
     else:
         number = sum(row["destructive_calls"] for row in rows)

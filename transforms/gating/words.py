@@ -26,7 +26,8 @@ def range_text(interval: Interval | None, is_share: bool) -> str:
     if interval is None:
         return ""
     factor = 100 if is_share else 1
-    return f" ({interval.low * factor:.4g} to {interval.high * factor:.4g})"
+    low, high = (round(factor * end, 9) + 0.0 for end in interval)
+    return f" ({low:.4g} to {high:.4g})"
 
 
 def counted(number: int, noun: str) -> str:

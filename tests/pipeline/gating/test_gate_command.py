@@ -103,7 +103,7 @@ def test_a_bound_uses_the_figure_that_labels_correct(write_run: WriteRun, gate: 
 def test_what_was_lost_leaves_a_rule_undecided(write_run: WriteRun, gate: Gate) -> None:
     run = write_run("out", rows(P, P), failures=[failure("no JSON")], config=rules(ALL_PASS))
     status, _, err = gate(run)
-    assert status == 1 and "not decided: 100 % (34.24 to 100), 2 cases; 1 not decided (1 records lost)" in err
+    assert status == 1 and "not decided: 100 % (34.24 to 100), 2 cases; 1 not decided (1 record lost)" in err
 
 
 def test_the_problems_of_the_run_fail_it_but_for_those_of_its_rules(write_run: WriteRun, gate: Gate) -> None:
@@ -369,7 +369,7 @@ def test_markdown_is_a_summary_that_judged_text_cannot_break(
     assert gate(attacked(write_run), "--markdown", path)[0] == 1
     lines = path.read_text(encoding="utf-8").splitlines()
     assert lines[0] == "## turnwise: failed"
-    assert lines[2] == "3 conversations: 1 passed, 1 failed, 1 not decided; 1 records lost."
+    assert lines[2] == "3 conversations: 1 passed, 1 failed, 1 not decided; 1 record lost."
     table = [cells(line) for line in lines if line.startswith("|")]
     assert {len(row) for row in table} == {4, 6}
     assert table[2][2] == "**failed**" and table[3][2] == "passed"

@@ -67,7 +67,7 @@ CASES: list[tuple[list[Any], list[Any], list[str]]] = [
     (
         [good("a"), {"no": "log"}],
         [rule()],
-        ["not decided: 100 % (20.65 to 100), 1 case; 1 not decided (1 records lost)"],
+        ["not decided: 100 % (20.65 to 100), 1 case; 1 not decided (1 record lost)"],
     ),
     ([good("a"), {"no": "log"}], [rule(), {"rule": "coverage", "at_least": 0.5}], []),
     ([good("a")], [{"rule": "no_destructive_calls"}], []),
@@ -79,7 +79,7 @@ CASES: list[tuple[list[Any], list[Any], list[str]]] = [
     (
         [log("a"), good("b")],
         [{"rule": "no_destructive_calls"}],
-        ["what the tools do (cancel_order); state the effects in `tools` of the config: a"],
+        ["what the tools do (cancel_order); state the effects in `tools` of the run's config: a"],
     ),
     (
         [good("a"), log("b", [*STATED, {"name": "close_account"}], expected={"tool_calls": STATED})],
@@ -149,7 +149,7 @@ def test_fail_on_is_short_for_a_rule(run: Run, kind: tuple[str, ...]) -> None:
 def test_lost_records_are_allowed_in_the_run_and_after_it(run: Run, ratio: Any, status: int) -> None:
     done = run([good("a"), {"no": "log"}], options=("--fail_on", "evaluation_status", *ratio))
     assert done.status == status == main(["gate", str(done.directory)])
-    assert ("(1 records lost); lost: " in done.err) == (status == 1)
+    assert ("(1 record lost); lost: " in done.err) == (status == 1)
 
 
 def test_a_stream_does_not_compare_for_fail_on(run: Run) -> None:
@@ -241,7 +241,8 @@ def test_tables_in_avro_say_the_same(run: Run) -> None:
     assert run([good("a"), good("b")], *rules, options=("--output_format", "avro"), name="good").status == 0
     silent = run([good("a"), log("b")], rules[0], options=("--output_format", "avro"), name="silent")
     assert (
-        silent.status == 1 and "(cancel_order); state the effects in `tools` of the config: b" in silent.err
+        silent.status == 1
+        and "(cancel_order); state the effects in `tools` of the run's config: b" in silent.err
     )
 
 

@@ -325,7 +325,7 @@ def test_a_last_line_that_breaks_off_fails_the_gates_and_is_read_when_it_is_whol
     first = goes_on(tmp_path / "out", *arguments)
     said = f"{logs}/a.jsonl: line 2 breaks off after 60 bytes, without a line end"
     assert first.status == 1 and f"turnwise: not read: {said}; start again" in first.err
-    assert "not decided: 0 failed, 1 not decided (1 files not read to the end)" in first.err
+    assert "not decided: 0 failed, 1 not decided (1 file not read to the end)" in first.err
     document = first.document("run.json")
     assert document["unread"] == [said] and document["counts"]["unread_ends"] == 1
     assert first.rows("failures") == []

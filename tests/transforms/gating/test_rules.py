@@ -161,6 +161,10 @@ def test_a_bound_on_a_corrected_rate(
     assert said in found.why
 
 
+def test_an_interval_from_nothing_begins_at_0() -> None:
+    assert applied(rate(at_least=0.5), version(conversations([F] * 10))).why == "0 % (0 to 27.75), 10 cases"
+
+
 def test_a_rule_says_what_its_criterion_does_not_apply_to() -> None:
     gated = version([*conversations([P, P], "safety_v1"), *conversations([P] * 38)])
     rest = "; does not apply to 38 other conversations"
@@ -326,9 +330,7 @@ def test_everything_that_was_lost_counts() -> None:
         "unused_cases": 5,
     }
     lost = lost_of({**counts, "records": 9})
-    assert lost.number == 15 and lost.text.startswith(
-        "1 records lost, 2 conversations lost, 3 files not read"
-    )
+    assert lost.number == 15 and lost.text.startswith("1 record lost, 2 conversations lost, 3 files not read")
     assert lost_of({"records": 9}) == (0, "", ())
 
 
