@@ -13,6 +13,8 @@ class ConversationRow(TypedDict):
         conversation_id: Id of the conversation.
         eval_id: Id of the eval case; null: there is none.
         eval_set_id: Id of the eval set of the case.
+        case_digest: Digest of what its eval case, or the record itself, expects: 16 hexadecimal digits, the
+            same in every run where the same is expected. Null: nothing is expected.
         task: What it is a run of, by its log: the eval case, or the task with its domain; null: not stated.
         app_version: Version of the agent; null: the log does not state it.
         language: Language of the conversation (BCP 47).
@@ -66,6 +68,7 @@ class ConversationRow(TypedDict):
     conversation_id: str
     eval_id: str | None
     eval_set_id: str | None
+    case_digest: str | None
     task: str | None
     app_version: str | None
     language: str | None

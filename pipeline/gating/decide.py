@@ -5,7 +5,7 @@ from typing import NamedTuple, cast
 
 from pydantic import ValidationError
 
-from turnwise.pipeline.comparison.sides import sides_of_runs
+from turnwise.pipeline.comparison.sides import problems_of, sides_of_runs
 from turnwise.pipeline.gating.reading import gated_versions
 from turnwise.pipeline.gating.report import (
     checks_of,
@@ -122,10 +122,7 @@ def _against(run: RunDirectory, baseline: str | None, versions: Sequence[str]) -
 
 def _own_problems(run: RunDirectory) -> list[str]:
     """Returns why a run failed, but for the rules that it missed."""
-    document = run.document
-    if document.exit_status and not document.problems:
-        return [f"it ended with exit status {document.exit_status}"]
-    return [line for line in document.problems if not line.startswith(GATE_PROBLEM)]
+    return [line for line in problems_of(run.document) if not line.startswith(GATE_PROBLEM)]
 
 
 def _check_ruler(rules: GateConfig, comparison: Comparison | None) -> None:

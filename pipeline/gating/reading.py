@@ -62,6 +62,7 @@ def _summary(row: ConversationRow) -> Summary:
         reason=row["reason"] or row["why"],
         eval_id=row["eval_id"],
         task=row["task"],
+        case_digest=row["case_digest"] or "",
         language=row["language"],
         tags=row["tags"],
         revision=row["revision"],

@@ -21,6 +21,7 @@ class Summary(NamedTuple):
         reason: Why it fails, or is undecided.
         eval_id: Id of its eval case, if known here.
         task: What it is a run of where no case is named.
+        case_digest: Digest of what is expected; "": nothing; None: not known.
         language: Its language, if known here.
         tags: Its tags, if known here.
         revision: The highest one counts.
@@ -35,6 +36,7 @@ class Summary(NamedTuple):
     language: str | None = None
     tags: Sequence[str] = ()
     revision: int = 0
+    case_digest: str | None = None
 
 
 class _Key(NamedTuple):
@@ -136,6 +138,7 @@ def _conversation(key: _Key, scores: _Scores | None, summary: Summary | None) ->
         found.criteria, found.skipped = _observed(scores.rows), frozenset(_skipped(scores.rows))
     if summary is not None:
         found.eval_id, found.task = found.eval_id or summary.eval_id, summary.task
+        found.case_digest = summary.case_digest
         found.language, found.tags = found.language or summary.language, [*(found.tags or summary.tags)]
         found.criteria[STATUS] = _verdict(summary, found.criteria)
     return found

@@ -204,7 +204,7 @@ def test_a_baseline_is_compared_with_at_the_end(run: Run) -> None:
     newer = [{**one, "app_version": "v2"} for one in logs]
     same = run(newer, not_worse, options=("--baseline", base.directory), name="same")
     assert same.status == 0, same.err
-    worse = [{**bad(f"c{i}"), "app_version": "v2"} for i in range(40)]
+    worse = [{**log(f"c{i}", [], expected={"tool_calls": STATED}), "app_version": "v2"} for i in range(40)]
     lost = run(worse, not_worse, options=("--baseline", base.directory), name="lost")
     assert lost.status == 1 and "(v2): failed: -100 points" in lost.err
 
