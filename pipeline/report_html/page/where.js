@@ -45,7 +45,7 @@ function label(name) {
 }
 
 function sliceLink(slice) {
-  return [h("small", null, `${slice.kind} `), h("a", { href: fresh({ view: "conversations", [FILTER[slice.kind]]: slice.value }), dir: "auto" }, shown(slice.value))];
+  return [h("small", null, `${slice.kind} `), h("a", { href: fresh({ view: "conversations", [FILTER[slice.kind]]: slice.value }), dir: "auto" }, breakable(shown(slice.value)))];
 }
 
 function cell(slice, name, version) {

@@ -107,6 +107,11 @@ def test_a_run_that_is_not_whole_says_so_first(tmp_path: Path) -> None:
     ]
 
 
+def test_a_run_without_a_verdict_says_so(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", [conversation("a", None), conversation("b", None)])
+    assert problems(run) == ["run-1: none of 2 conversations has a verdict (0%); nothing is known of them."]
+
+
 def test_a_run_without_transcripts_says_so(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", [conversation("a", transcript=None)])
     assert problems(run) == ["run-1 wrote no transcripts, so that no conversation of it can be read here."]
