@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from turnwise.schemas.conversation_row import ConversationRow
 from turnwise.schemas.rows import FailureRow
 
 Row = dict[str, Any]
@@ -43,6 +44,7 @@ def conversation(name: str, verdict: str | None = "PASS", turns: int = 2, **chan
     """Returns a row of `conversations-*`."""
     is_bad = verdict != "PASS"
     return {
+        **dict.fromkeys(ConversationRow.__annotations__),
         "run_id": "run-1",
         "conversation_id": name,
         "eval_id": None,
