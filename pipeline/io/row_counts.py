@@ -1,6 +1,7 @@
 """Holds the rows of a run's tables against the numbers that the run counted."""
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.rows import MetricsByAppVersionRow, ScoreRow
@@ -25,16 +26,27 @@ def with_all_scores(
     for row in rows:
         found["conversation" if row["turn_index"] is None else "turn"] += 1
         yield row
-    stated = dict.fromkeys(found, 0)
-    for sums in metrics:
-        if sums["window_start"] is None and sums["pane"] is None and sums["criterion"] != STATUS:
-            stated[sums["level"]] += sums["count"]
+    stated = _stated_scores(metrics)
     for level, number in found.items():
         if number < stated[level]:
             raise ConfigError(
                 f"{directory}: files of scores hold {number} scores of {level}s, and its metrics count "
                 f"{stated[level]}; copy the directory again, or score the logs again"
             )
+
+
+def _stated_scores(metrics: Iterable[MetricsByAppVersionRow]) -> Counter[str]:
+    """Returns how many scores the metrics count by level; in a stream, by the newest row of each window."""
+    newest: dict[tuple[str | None, ...], MetricsByAppVersionRow] = {}
+    for row in metrics:
+        key = (row["window_start"], row["app_version"], row["criterion"], row["level"])
+        known = newest.get(key)
+        if row["criterion"] != STATUS and (not known or (known["revision"] or 0) < (row["revision"] or 0)):
+            newest[key] = row
+    stated: Counter[str] = Counter()
+    for row in newest.values():
+        stated[row["level"]] += row["count"]
+    return stated
 
 
 def stated_rows(counts: JsonObject, table: str) -> int:

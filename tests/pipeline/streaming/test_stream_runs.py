@@ -356,6 +356,11 @@ def test_report_and_compare_read_a_stream_whose_files_were_rewritten(turnwise, t
     assert [path.name for path in out.glob("failures-*")] == ["failures-00000.jsonl"]
     assert main(["report", str(out), "--html", str(tmp_path / "report.html")]) == 0
     assert main(["compare", str(out), str(out)]) == 2, "the same conversations, which is no missing file"
+    (scores,) = out.glob("scores-*")
+    assert len(list(open_run(str(out)).scores())) == len(scores.read_text().splitlines())
+    scores.write_text("".join(scores.read_text().splitlines(keepends=True)[:-1]))
+    with pytest.raises(ConfigError, match="scores of conversations, and its metrics count 3"):
+        list(open_run(str(out)).scores())
     for path in out.glob("results-*"):
         path.unlink()
     with pytest.raises(ConfigError, match="files of the run are missing: results"):
