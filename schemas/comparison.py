@@ -36,8 +36,10 @@ class Side(msgspec.Struct, frozen=True, kw_only=True):
         passed: Conversations with the verdict PASS.
         failed: Conversations with the verdict FAIL.
         undecided: Conversations without a verdict.
-        lost: Records and conversations of its run that could not be read or scored; of the run as a whole
-            where both sides are versions of one run.
+        problems: Why its run ended with exit status 1, one line each; empty: it did not, or is of a store.
+        lost: Records, conversations and eval cases of its run that could not be read or scored, and files
+            not read to the end; of the run as a whole where both sides are versions of one run. None: not
+            known.
         create_time: Start of the run in RFC 3339; None: of a store.
     """
 
@@ -53,6 +55,7 @@ class Side(msgspec.Struct, frozen=True, kw_only=True):
     undecided: int
     lost: int | None
     create_time: str | None = None
+    problems: list[str] = []
 
 
 class Pairing(msgspec.Struct, frozen=True, kw_only=True):
@@ -60,13 +63,15 @@ class Pairing(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         by: What identifies a case in both.
-        pairs: Cases on both sides.
+        pairs: Cases on both sides that are compared.
         only_a: Cases of A alone.
         only_b: Cases of B alone.
+        changed: Cases on both sides that do not expect the same in A and in B; they are not compared.
         unidentified_a: Conversations of A without an id to pair them by.
         unidentified_b: The same of B.
         only_a_names: The first names of the cases of A alone.
         only_b_names: The same of B.
+        changed_names: The first names of the cases that changed.
     """
 
     by: PairedBy
@@ -77,6 +82,8 @@ class Pairing(msgspec.Struct, frozen=True, kw_only=True):
     unidentified_b: int
     only_a_names: list[str]
     only_b_names: list[str]
+    changed: int = 0
+    changed_names: list[str] = []
 
 
 class CriterionComparison(msgspec.Struct, frozen=True, kw_only=True):

@@ -13,6 +13,8 @@ class ConversationRow(TypedDict):
         conversation_id: Id of the conversation.
         eval_id: Id of the eval case; null: there is none.
         eval_set_id: Id of the eval set of the case.
+        case_digest: Digest of what its eval case, or the record itself, expects: 16 hexadecimal digits, the
+            same in every run where the same is expected. Null: nothing is expected.
         task: What it is a run of, by its log: the eval case, or the task with its domain; null: not stated.
         app_version: Version of the agent; null: the log does not state it.
         language: Language of the conversation (BCP 47).
@@ -36,6 +38,11 @@ class ConversationRow(TypedDict):
         tool_calls: Number of calls of the agent.
         tool_errors: Number of those that failed.
         destructive_calls: Number of successful calls of the agent that cannot be undone.
+        unclear_tools: Tools of successful calls of the agent that may have destroyed something without being
+            expected: destructive calls for which no calls are stated, and writes that were not expected and
+            are told by the name of their tool alone. At most 100.
+        guessed_tools: Tools that the agent called and whose effect is guessed from the name. At most 100.
+        unknown_calls: Why calls of the agent may be missing in the log; null: it states all.
         latency_seconds: Sum over the turns; null: not logged of every turn.
         tokens_in: Tokens read by the agent's models; null: not logged of every turn.
         tokens_out: Tokens written by the agent's models; null: not logged of every turn.
@@ -61,6 +68,7 @@ class ConversationRow(TypedDict):
     conversation_id: str
     eval_id: str | None
     eval_set_id: str | None
+    case_digest: str | None
     task: str | None
     app_version: str | None
     language: str | None
@@ -79,6 +87,9 @@ class ConversationRow(TypedDict):
     tool_calls: int
     tool_errors: int
     destructive_calls: int
+    unclear_tools: list[str]
+    guessed_tools: list[str]
+    unknown_calls: str | None
     latency_seconds: float | None
     tokens_in: int | None
     tokens_out: int | None

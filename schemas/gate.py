@@ -22,6 +22,9 @@ class RuleResult(msgspec.Struct, frozen=True, kw_only=True):
         why: What was seen, in one line.
         conversations: Conversations that it rests on: those that miss it, at most 20.
         more: How many others there are.
+        lost: What was lost and leaves it undecided, at most 20: source and position of records, eval cases
+            without a recording.
+        more_lost: How many others are known by name.
     """
 
     rule: str
@@ -32,6 +35,8 @@ class RuleResult(msgspec.Struct, frozen=True, kw_only=True):
     interval: Bounds | None = None
     conversations: list[str] = []
     more: int = 0
+    lost: list[str] = []
+    more_lost: int = 0
 
 
 class GateCheck(msgspec.Struct, frozen=True, kw_only=True):

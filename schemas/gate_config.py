@@ -1,5 +1,6 @@
 """The `gate` section of the config file: the rules by which a run passes or fails."""
 
+from collections.abc import Iterable
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -87,8 +88,26 @@ class CoverageRule(_Rule):
     criterion: str = Field(default=STATUS, min_length=1)
 
 
-GateRule = Annotated[BoundRule | NotWorseRule | DestructiveRule | CoverageRule, Field(discriminator="rule")]
-GATE_RULES = (BoundRule, NotWorseRule, DestructiveRule, CoverageRule)
+class AllPassRule(_Rule):
+    """Every conversation of the run passes a criterion: none fails, and none is undecided.
+
+    It is applied to the run as a whole. What was lost leaves it undecided: records and conversations that
+    failed (unless `--max_failure_ratio` of the run allows it), eval cases that could not be read or have no
+    recording.
+
+    Attributes:
+        rule: `all_pass`.
+        criterion: A criterion of the config with a threshold, or `evaluation_status`.
+    """
+
+    rule: Literal["all_pass"]
+    criterion: str = Field(default=STATUS, min_length=1)
+
+
+GateRule = Annotated[
+    BoundRule | NotWorseRule | DestructiveRule | CoverageRule | AllPassRule, Field(discriminator="rule")
+]
+GATE_RULES = (BoundRule, NotWorseRule, DestructiveRule, CoverageRule, AllPassRule)
 """The kinds of rules."""
 
 
@@ -104,3 +123,8 @@ class GateConfig(BaseModel):
 
     primary: tuple[Annotated[str, Field(min_length=1)], ...] = Field(default=(STATUS,), min_length=1)
     rules: tuple[GateRule, ...] = ()
+
+    def with_all_pass(self, criteria: Iterable[str]) -> "GateConfig":
+        """Returns these rules, and for each of the criteria that all conversations pass it."""
+        own = (AllPassRule(rule="all_pass", criterion=name) for name in criteria)
+        return self.model_copy(update={"rules": tuple(dict.fromkeys((*self.rules, *own)))})

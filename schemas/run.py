@@ -45,6 +45,7 @@ class RunDocument(msgspec.Struct, frozen=True, kw_only=True):
         judge: Which judge was asked, and its usage.
         problems: Why the run failed its gates, one line each.
         exit_status: 0: done; 1: a gate was missed.
+        max_failure_ratio: Largest share of lost records and conversations, 0..1; None: no limit.
     """
 
     run_id: str
@@ -58,3 +59,4 @@ class RunDocument(msgspec.Struct, frozen=True, kw_only=True):
     judge: JsonObject
     problems: list[str]
     exit_status: int
+    max_failure_ratio: float | None = None

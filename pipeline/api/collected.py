@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from turnwise.pipeline.api.inputs import Inputs, eval_cases, logged_conversations
 from turnwise.pipeline.api.result import RunResult
 from turnwise.pipeline.api.table import Table
-from turnwise.pipeline.report.counts import RunCounts, failure_counters, guesses_by_tool, run_counts
+from turnwise.pipeline.gating.decide import rows_problems
+from turnwise.pipeline.report.counts import failure_counters, guesses_by_tool, run_counts
 from turnwise.pipeline.report.gates import gate_problems
 from turnwise.pipeline.report.judge import UsageByModel, judge_document
 from turnwise.pipeline.report.summary import Figures, summary_text
@@ -28,7 +29,6 @@ from turnwise.transforms.review.choice import to_read
 from turnwise.transforms.scoring.conversation import ScoredConversation
 from turnwise.transforms.scoring.inferred_effects import GuessCounts
 
-_READING = ("read", "parse", "parse_case")
 _NOT_COMPARED = "\nnot compared: Python writes no files; turnwise compare reads those of turnwise run"
 
 
@@ -97,10 +97,9 @@ class Collected:
         turns = [row for entry in sums for row in turn_rows(entry, run_id)]
         slices = [row for entry in sums for row in slice_rows(entry, run_id)]
         counts = run_counts(self._counts)
-        places = (self._missed, self._lost_places, self._unused)
-        problems = gate_problems(self._settings, counts, versions, *places)
-        if self._settings.config.gate.rules:
-            problems += self._rule_problems(counts)
+        problems = gate_problems(self._settings, counts, versions)
+        tables = (self._scores, self._conversations, self._failures)
+        problems += rows_problems(self._settings, *tables, dict(counts), self._unused)
         figures = Figures(
             counts,
             usage,
@@ -125,24 +124,8 @@ class Collected:
             summary=summary_text(self._settings, figures, versions),
         )
 
-    def _rule_problems(self, counts: RunCounts) -> list[str]:
-        from turnwise.pipeline.gating.decide import rows_problems  # numpy, which most evaluations do not need
-
-        tables = (self._scores, self._conversations, self._failures)
-        return rows_problems(self._settings, *tables, dict(counts))
-
     def _fail(self, failures: list[Failure]) -> None:
         for failure in failures:
             for row in failure_rows(failure, self._settings.run.run_id):
                 self._failures.append(row)
                 self._counts.update(failure_counters(row))
-
-    def _missed(self, criterion: str) -> list[str]:
-        missed = (row["conversation_id"] for row in self._results if row["evaluation_status"] != "PASS")
-        return list(dict.fromkeys(missed))
-
-    def _lost_places(self) -> list[str]:
-        lost = (row for row in self._failures if row["stage"] in _READING)
-        return [
-            f"{row['source']}:{row['position']}" if row["position"] else str(row["source"]) for row in lost
-        ]

@@ -15,6 +15,7 @@ from turnwise.pipeline.settings.run import (
     judge_settings,
     judged_by,
     run_info,
+    with_fail_on,
 )
 from turnwise.schemas.config import ConfigError, EvalConfig
 from turnwise.schemas.judge_config import JudgeConfig
@@ -85,6 +86,7 @@ def _settings(options: Options, has_cases: bool) -> RunSettings:
     criteria = build_criteria(config)
     check_rubrics(criteria, has_cases, options.input_format)
     check_gate(config.gate, criteria)
+    config = with_fail_on(config, (STATUS,), criteria)
     run = run_info(options.run_id, config)
     judge = _judge(options, config.judge, run.run_id)
     return RunSettings(
@@ -96,7 +98,6 @@ def _settings(options: Options, has_cases: bool) -> RunSettings:
         input=("conversations",),
         input_format=options.input_format,
         eval_cases=("cases",) if has_cases else (),
-        fail_on=(STATUS,),
     )
 
 

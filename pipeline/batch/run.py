@@ -33,7 +33,7 @@ def run(settings: RunSettings, options: PipelineOptions) -> int:
     """Runs the batch job and reports on it.
 
     Returns:
-        Exit status: 0, or 1 if the run failed or missed a gate (`--max_failure_ratio`, `--fail_on`).
+        Exit status: 0, or 1 if the run failed or missed a gate (`--max_failure_ratio`, a rule).
 
     Raises:
         ConfigError: The options or inputs are wrong; nothing was run.

@@ -3,7 +3,6 @@
 import shutil
 import sys
 from collections.abc import Sequence
-from functools import partial
 from importlib.metadata import version
 from typing import cast
 
@@ -11,14 +10,14 @@ import apache_beam as beam
 from apache_beam.runners.runner import PipelineResult
 
 from turnwise.pipeline.batch.counters import counters, judge_usage
+from turnwise.pipeline.gating.decide import rule_problems
 from turnwise.pipeline.io.directory import READING_LIST, read_rows, take_document, write_run_file
 from turnwise.pipeline.io.run_reader import written_run
 from turnwise.pipeline.io.sinks.base import find_service
-from turnwise.pipeline.io.terminal import LONGEST_LINE, complain, printable, say
+from turnwise.pipeline.io.terminal import LONGEST_LINE, complain, names_text, printable, say
 from turnwise.pipeline.report.counts import RunCounts, guesses_by_tool, run_counts
 from turnwise.pipeline.report.gates import gate_problems
 from turnwise.pipeline.report.judge import UsageByModel, judge_document
-from turnwise.pipeline.report.missed import lost_places, missed_conversations, names_text
 from turnwise.pipeline.report.summary import Figures, summary_text
 from turnwise.pipeline.report.table import versions_of
 from turnwise.pipeline.settings.run import RunSettings
@@ -51,13 +50,8 @@ def report(settings: RunSettings, figures: Figures, rows: Sequence[MetricsByAppV
         rows: Rows of `metrics_by_app_version` over the whole run.
     """
     counts, usage, guesses, unread, to_read, _ = figures
-    missed = partial(missed_conversations, settings.output, settings.output_format)
-    lost = partial(lost_places, settings.output, settings.output_format)
-    problems = gate_problems(settings, counts, rows, missed, lost)
-    if settings.config.gate.rules:
-        from turnwise.pipeline.gating.decide import rule_problems  # numpy, which a plain run does not need
-
-        problems += rule_problems(settings, _run_document(settings, counts, usage, problems, 0))
+    problems = gate_problems(settings, counts, rows)
+    problems += rule_problems(settings, _run_document(settings, counts, usage, problems, 0))
     document = _run_document(settings, counts, usage, problems, 0)
     say(summary_text(settings, figures._replace(difference=_difference(settings, document, rows)), rows))
     say(f"files: {printable(settings.output)}")
@@ -131,6 +125,7 @@ def _run_document(
             "apache-beam": beam.__version__,
             "python": sys.version.split()[0],
         },
+        "max_failure_ratio": settings.max_failure_ratio,
         "counts": counts,
         "judge": judge_document(settings, usage),
         "problems": list(problems),

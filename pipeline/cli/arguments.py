@@ -183,7 +183,8 @@ def _add_gates(group: argparse._ArgumentGroup) -> None:
         nargs="+",
         action="extend",
         metavar="CRITERION",
-        help="fail if a conversation fails, or is undecided, on one of these criteria (or evaluation_status)",
+        help="adds the rule all_pass to the gate: fail if a conversation fails, or is undecided, on one of "
+        "these criteria (or evaluation_status)",
     )
 
 

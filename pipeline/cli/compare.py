@@ -9,17 +9,16 @@ from typing import Literal, get_args
 import msgspec
 
 from turnwise.pipeline.cli.arguments import add_plugin_argument
+from turnwise.pipeline.comparison.fail_on import FailOn, fail_on_problems
 from turnwise.pipeline.comparison.ruler import ruler_problem
 from turnwise.pipeline.comparison.sides import sides_of
 from turnwise.pipeline.io.terminal import complain, say
 from turnwise.pipeline.settings.parser import OptionParser
 from turnwise.schemas.comparison import Comparison, PairedBy
 from turnwise.schemas.config import ConfigError
-from turnwise.schemas.difference import Undecided
 from turnwise.schemas.extension.plugins import load_plugins
 from turnwise.transforms.comparison.observed import ComparedSide
 
-FailOn = Literal["worse", "not_noninferior"]
 _BY: tuple[PairedBy, ...] = ("eval_id", "conversation_id", "task")
 _WIDTH = 120
 
@@ -54,11 +53,14 @@ def compare_runs(argv: Sequence[str]) -> int:
     a, b = _sides(options)
     # Imported late: an error in the options does not wait for numpy.
     from turnwise.transforms.comparison.compare import CompareOptions, compare
+    from turnwise.transforms.comparison.slices import check_slices
 
     problem = "" if options.allow_different_judges else ruler_problem(a, b)
     if problem:
         raise ConfigError(f"{problem}; score one of them again, or pass --allow_different_judges")
     slices = _slices(a, b) if options.slices is None else options.slices
+    if options.slices:
+        check_slices([*a.conversations, *b.conversations], options.slices)
     wanted = CompareOptions(
         by=options.by,
         margin=options.margin,
@@ -67,10 +69,10 @@ def compare_runs(argv: Sequence[str]) -> int:
         any_verdicts=options.allow_different_judges,
     )
     found = compare(a, b, wanted)
-    if options.by is not None and not found.pairing.pairs:
+    if options.by is not None and not found.pairing.pairs + found.pairing.changed:
         raise ConfigError(f"--by {options.by}: no case of {a.name} is in {b.name}")
     _show(found, options)
-    problems = _problems(found, options.fail_on) if options.fail_on else []
+    problems = fail_on_problems(found, options.fail_on) if options.fail_on else []
     for problem in problems:
         complain(problem)
     return 1 if problems else 0
@@ -113,26 +115,6 @@ def _write(directory: Path, found: Comparison, document: bytes) -> None:
         (directory / "compare.md").write_text(comparison_markdown(found), encoding="utf-8")
     except OSError as error:
         raise ConfigError(f"--output {directory}: {error.strerror or error}") from None
-
-
-def _problems(found: Comparison, fail_on: FailOn) -> list[str]:
-    """Returns why the comparison does not pass; what could not be compared never passes."""
-    allowed = ("better", "same", "not worse", "differs", *(("cannot tell",) if fail_on == "worse" else ()))
-    problems = [
-        f"{own.criterion}: {own.sentence}"
-        for own in found.criteria
-        if own.overall.word not in allowed or own.overall.difference is None or _may_be_worse(own.undecided)
-    ]
-    return problems + [f"{name}: not compared: {why}" for name, why in found.not_compared.items()]
-
-
-def _may_be_worse(undecided: Undecided | None) -> bool:
-    """Returns whether B is worse under a reading of what is undecided."""
-    if undecided is None:
-        return False
-    readings = (undecided.left_out, undecided.worst_for_b, undecided.best_for_b)
-    is_unknown = undecided.changes_the_word and undecided.worst_for_b is None
-    return is_unknown or any(reading is not None and reading.word == "worse" for reading in readings)
 
 
 def _parse(argv: Sequence[str]) -> _Options:

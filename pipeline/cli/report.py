@@ -51,7 +51,8 @@ def report_parser() -> OptionParser:
     parser.add_argument(
         "--single_file",
         action="store_true",
-        help="keep only the transcripts that the file has room for: a random sample, then what did not pass",
+        help="keep only the transcripts that the file has room for: a random sample, what did not pass, the "
+        "rest",
     )
     add_plugin_argument(parser)
     return parser

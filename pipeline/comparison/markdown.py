@@ -27,6 +27,8 @@ def comparison_markdown(found: Comparison) -> str:
 def _lines(found: Comparison) -> Iterator[str]:
     yield f"## {_text(found.b.name)} against {_text(found.a.name)}"
     yield ""
+    for line in (f"A: {side_text(found.a)}", f"B: {side_text(found.b)}", pairing_text(found)):
+        yield f"- {_text(line)}"
     for own in found.criteria:
         yield f"- **{_text(own.criterion)}**: {_text(own.sentence)}"
     for name, why in found.not_compared.items():
@@ -48,8 +50,6 @@ def _lines(found: Comparison) -> Iterator[str]:
     )
     yield from _slices(found)
     yield from _flips(found.flips)
-    for line in (f"A: {side_text(found.a)}", f"B: {side_text(found.b)}", pairing_text(found)):
-        yield f"- {_text(line)}"
     yield f"- {_text(families_text(found))}"
     for note in found.notes:
         yield f"- note: {_text(note)}"

@@ -8,6 +8,7 @@ from turnwise.pipeline.io.run_reader import RunDirectory, open_run
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.conversation_row import ConversationRow
 from turnwise.schemas.rows import ScoreRow
+from turnwise.schemas.run import RunDocument
 from turnwise.transforms.comparison.collect import Summary, collect, ruler_of
 from turnwise.transforms.comparison.errors import add_errors, raised_errors
 from turnwise.transforms.comparison.observed import ComparedConversation, ComparedSide
@@ -15,6 +16,7 @@ from turnwise.transforms.comparison.observed import ComparedConversation, Compar
 NO_VERSION = "(none)"
 """How an unknown app version is named on the command line."""
 _VERSIONS_SHOWN = 10
+_LOST = ("lost_records", "lost_conversations", "lost_cases", "unread_ends")
 _Version = str | None
 
 
@@ -42,13 +44,13 @@ class VersionSides:
     def side(self, version: _Version, name: str) -> ComparedSide:
         """Returns one app version as a side."""
         document = self.run.document
-        counts = document.counts
         return ComparedSide(
             name=name,
             source=self.run.directory,
             conversations=self.conversations[version],
             run_ids=[document.run_id],
-            lost=counts.get("lost_records", 0) + counts.get("lost_conversations", 0),
+            lost=sum(document.counts.get(name) or 0 for name in _LOST),
+            problems=problems_of(document),
             document=document,
             rulers=self.rulers.get(version, {}),
             errors=self.errors.get(version, {}),
@@ -85,6 +87,13 @@ def sides_of_runs(
         )
     names = _names([own, other], chosen)
     return own.side(chosen[0], names[0]), other.side(chosen[1], names[1])
+
+
+def problems_of(document: RunDocument) -> list[str]:
+    """Returns why a run ended with exit status 1, one line each."""
+    if document.exit_status and not document.problems:
+        return [f"it ended with exit status {document.exit_status}"]
+    return document.problems
 
 
 def _read(run: RunDirectory) -> VersionSides:
@@ -132,6 +141,7 @@ def _summaries(run: RunDirectory) -> Iterator[Summary]:
                 reason=row["reason"],
                 eval_id=row["eval_id"],
                 task=row["task"],
+                case_digest=row["case_digest"] or "",
                 language=row["language"],
                 tags=row["tags"],
                 revision=row["revision"],

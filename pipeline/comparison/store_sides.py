@@ -1,24 +1,29 @@
 """Reads the sides of a comparison from a store: conversations with their scores, or verdicts alone."""
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from typing import Any, NamedTuple, cast
 
-from sqlalchemy import Connection, Table, select
+from sqlalchemy import Connection, Table, func, select
 
 from turnwise.pipeline.settings.extras import check_store
 from turnwise.pipeline.store.engine import open_store
+from turnwise.pipeline.store.naming import LOCAL_APP
 from turnwise.pipeline.store.results import COMPLETED, version_id
-from turnwise.pipeline.store.tables import CONVERSATIONS, RESULTS, SCORES, key_text
+from turnwise.pipeline.store.tables import CONVERSATIONS, FAILURES, RESULTS, SCORES, key_text
 from turnwise.pipeline.store.urls import StoreError, shown_url
 from turnwise.schemas.config import ConfigError
-from turnwise.schemas.rows import ScoreRow
+from turnwise.schemas.rows import FailureRow, ScoreRow
 from turnwise.transforms.comparison.collect import Summary, collect, ruler_of
+from turnwise.transforms.comparison.errors import add_errors, raised_errors
 from turnwise.transforms.comparison.observed import ComparedConversation, ComparedSide, Observed
 from turnwise.transforms.scoring.verdict import STATUS
 
 _SHOWN = 10
+_LOSING = ("read", "parse", "parse_case", "assemble", "match", "score")
+"""Stages at which a failure without a criterion is a lost record, case or conversation."""
 _SCORE_COLUMNS = (
     "turn_index",
     "criterion",
@@ -42,6 +47,7 @@ class _Stored(NamedTuple):
         run: Id of the run.
         verdict: PASS, FAIL or another text.
         why: Why it should be read; "": no reason.
+        digest: Digest of what is expected; "": nothing; None: not known.
     """
 
     name: str
@@ -51,6 +57,7 @@ class _Stored(NamedTuple):
     run: str
     verdict: str
     why: str = ""
+    digest: str | None = None
 
 
 def sides_of_store(url: str, app: str | None, names: Sequence[str]) -> tuple[ComparedSide, ComparedSide]:
@@ -107,11 +114,15 @@ def _side(connection: Connection, app: str, name: str, source: str) -> ComparedS
         side.conversations = collect(_scores(connection, app, stored, side.rulers), map(_summary, stored))
     else:
         side.conversations = [_verdict_alone(own) for own in stored]
+    _add_failures(connection, app, side)
     return side
 
 
 def _conversations(connection: Connection, app: str) -> Iterator[_Stored]:
-    columns = ("name", "eval_id", "conversation_id", "version_id", "evaluation_run", "verdict", "why")
+    columns = (
+        *("name", "eval_id", "conversation_id", "version_id", "evaluation_run", "verdict", "why"),
+        "case_digest",
+    )
     for row in _newest_first(connection, CONVERSATIONS, columns, app):
         yield _Stored(*row)
 
@@ -154,7 +165,32 @@ def _known(connection: Connection, app: str) -> str:
 
 def _summary(own: _Stored) -> Summary:
     verdict = own.verdict if own.verdict in ("PASS", "FAIL") else None
-    return Summary(own.conversation, own.version or None, verdict, own.why or None, own.case or None)
+    return Summary(
+        own.conversation,
+        own.version or None,
+        verdict,
+        own.why or None,
+        own.case or None,
+        case_digest=own.digest,
+    )
+
+
+def _add_failures(connection: Connection, app: str, side: ComparedSide) -> None:
+    """Adds what the runs of a side lost, and what criteria raised."""
+    runs = [f"{own}/evaluationRuns/{run}" for own in (app, LOCAL_APP) for run in side.run_ids]
+    is_theirs = FAILURES.c.evaluation_run.in_(runs)
+    raised = select(FAILURES.c.content).where(
+        is_theirs, FAILURES.c.stage == "score", FAILURES.c.criterion != ""
+    )
+    rows: list[FailureRow] = [json.loads(content) for content in connection.execute(raised).scalars()]
+    for row in rows:
+        row["conversation_id"] = key_text(row["conversation_id"] or "")
+        row["app_version"] = key_text(version_id(row["app_version"] or "")) or None
+    add_errors(side.conversations, raised_errors(rows))
+    own = {one.app_version for one in side.conversations}
+    side.errors = dict(Counter(row["criterion"] or "" for row in rows if row["app_version"] in own))
+    lost = select(func.count()).where(is_theirs, FAILURES.c.stage.in_(_LOSING), FAILURES.c.criterion == "")
+    side.lost = connection.execute(lost).scalar_one()
 
 
 def _verdict_alone(own: _Stored) -> ComparedConversation:

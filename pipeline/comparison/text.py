@@ -52,7 +52,13 @@ def _wrapped(text: str, width: int) -> list[str]:
 def side_text(side: Side) -> str:
     """Returns one line about a side."""
     decided = f"{side.passed} passed, {side.failed} failed, {side.undecided} undecided"
-    return f"{side.name}: {counted(side.conversations, 'conversation')} ({decided}), {side.source}"
+    text = f"{side.name}: {counted(side.conversations, 'conversation')} ({decided}), {side.source}"
+    if side.lost:
+        text += f"; {side.lost} records or conversations lost"
+    if side.problems:
+        more = f", and {len(side.problems) - 1} more" if len(side.problems) > 1 else ""
+        text += f"; the run failed: {side.problems[0]}{more}"
+    return text
 
 
 def pairing_text(found: Comparison) -> str:
@@ -63,6 +69,8 @@ def pairing_text(found: Comparison) -> str:
     alone = f"{pairing.only_a} in A alone, {pairing.only_b} in B alone"
     if pairing.unidentified_a or pairing.unidentified_b:
         alone += f", {pairing.unidentified_a + pairing.unidentified_b} conversations without one"
+    if pairing.changed:
+        alone += f"; {counted(pairing.changed, 'case')} left out, whose expectation differs"
     return f"{counted(pairing.pairs, 'pair')} by {pairing.by}; {alone}"
 
 

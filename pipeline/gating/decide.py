@@ -5,9 +5,17 @@ from typing import NamedTuple, cast
 
 from pydantic import ValidationError
 
-from turnwise.pipeline.comparison.sides import sides_of_runs
+from turnwise.pipeline.comparison.sides import problems_of, sides_of_runs
 from turnwise.pipeline.gating.reading import gated_versions
-from turnwise.pipeline.gating.report import checks_of, lost_records, read_first, rule_line, status_of
+from turnwise.pipeline.gating.report import (
+    checks_of,
+    lost_cases_of_run,
+    lost_of_run,
+    lost_records,
+    read_first,
+    rule_line,
+    status_of,
+)
 from turnwise.pipeline.io.run_reader import RunDirectory, open_run, written_run
 from turnwise.pipeline.settings.config_file import read_config
 from turnwise.pipeline.settings.run import RunSettings
@@ -15,18 +23,12 @@ from turnwise.schemas.comparison import Comparison
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.conversation_row import ConversationRow
 from turnwise.schemas.gate import GateReport
-from turnwise.schemas.gate_config import GateConfig, NotWorseRule
+from turnwise.schemas.gate_config import AllPassRule, GateConfig, NotWorseRule
 from turnwise.schemas.rows import FailureRow, ScoreRow
 from turnwise.schemas.values import JsonObject
-from turnwise.transforms.comparison.compare import CompareOptions, compare
 from turnwise.transforms.gating.baseline import mark_missing
 from turnwise.transforms.gating.checks import gate_fault
-from turnwise.transforms.gating.measured import (
-    NO_BASELINE,
-    BaselineState,
-    baseline_state,
-    lost_of,
-)
+from turnwise.transforms.gating.measured import NO_BASELINE, BaselineState, baseline_state
 from turnwise.transforms.gating.rules import apply_rules
 from turnwise.transforms.scoring.verdict import STATUS
 
@@ -53,15 +55,18 @@ def gate_report(
     comparison = None if against is None else against.comparison
     compared = {} if comparison is None else {comparison.b.app_versions[0]: comparison}
     state = NO_BASELINE if against is None else against.state
-    found = gated_versions(run.scores(), _conversations(run), failures, run.document.run_id, compared, state)
+    tables, run_id = (run.scores(), _conversations(run), failures), run.document.run_id
+    found = gated_versions(*tables, run_id, compared, state, run.calibration())
     found = [version for version in found if not compared or version.app_version in compared]
-    results = apply_rules(rules, found, lost_of(run.document.counts))
+    what = (run.document.counts, failures)
+    allowed = None if run.document.max_failure_ratio is None else lost_cases_of_run(*what)
+    results = apply_rules(rules, found, lost_of_run(*what), allowed)
     problems = _own_problems(run)
     _check_ruler(rules, comparison)
     return GateReport(
         status=status_of(results, problems),
         output=run.directory,
-        run_id=run.document.run_id,
+        run_id=run_id,
         baseline=baseline,
         rules=results,
         checks=list(checks_of(found)),
@@ -105,6 +110,8 @@ def _against(run: RunDirectory, baseline: str | None, versions: Sequence[str]) -
     """Returns the comparison with the baseline; None: there is none."""
     if baseline is None and not versions:
         return None
+    from turnwise.transforms.comparison.compare import CompareOptions, compare  # numpy, loaded if needed
+
     runs = [open_run(baseline), run] if baseline else [run]
     base, candidate = sides_of_runs(runs, versions)
     counts, problems = (runs[0].document.counts, _own_problems(runs[0])) if baseline else ({}, [])
@@ -115,10 +122,7 @@ def _against(run: RunDirectory, baseline: str | None, versions: Sequence[str]) -
 
 def _own_problems(run: RunDirectory) -> list[str]:
     """Returns why a run failed, but for the rules that it missed."""
-    document = run.document
-    if document.exit_status and not document.problems:
-        return [f"it ended with exit status {document.exit_status}"]
-    return [line for line in document.problems if not line.startswith(GATE_PROBLEM)]
+    return [line for line in problems_of(run.document) if not line.startswith(GATE_PROBLEM)]
 
 
 def _check_ruler(rules: GateConfig, comparison: Comparison | None) -> None:
@@ -155,18 +159,20 @@ def rows_problems(
     settings: RunSettings,
     scores: Iterable[ScoreRow],
     rows: Iterable[ConversationRow],
-    failures: Iterable[FailureRow],
+    failures: Sequence[FailureRow],
     counts: JsonObject,
+    unused: Iterable[str],
 ) -> list[str]:
     """Returns what `rule_problems` does, of rows that were not written to files and without a baseline."""
     versions = gated_versions(scores, rows, failures, settings.run.run_id)
-    found = apply_rules(settings.config.gate, versions, lost_of(counts))
+    found = apply_rules(settings.config.gate, versions, lost_of_run(counts, failures, unused))
     return [f"{GATE_PROBLEM}{rule_line(rule)}" for rule in found if rule.status != "passed"]
 
 
 def check_baseline(settings: RunSettings) -> None:
     """Raises ConfigError if the baseline cannot be read, before anything runs."""
     if settings.baseline is not None:
-        if settings.is_streaming and not settings.config.gate.rules:
+        own = settings.config.gate.rules
+        if settings.is_streaming and all(isinstance(rule, AllPassRule) for rule in own):
             raise ConfigError("--baseline: the config has no rule that compares: add `gate` to it")
         open_run(settings.baseline)

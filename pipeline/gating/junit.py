@@ -57,7 +57,9 @@ def _rule(rule: RuleResult) -> ET.Element:
     if rule.status == "passed":
         return _case(_RULES, name, None)
     names = ", ".join(rule.conversations) + (f" and {rule.more} more" if rule.more else "")
-    return _case(_RULES, name, ("failure", rule.status, rule.why), names)
+    lost = ", ".join(rule.lost) + (f" and {rule.more_lost} more" if rule.more_lost else "")
+    body = "; ".join(filter(None, (names, lost and f"lost: {lost}")))
+    return _case(_RULES, name, ("failure", rule.status, rule.why), body)
 
 
 def _check(check: GateCheck) -> ET.Element:

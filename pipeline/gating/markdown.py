@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from turnwise.pipeline.io.terminal import printable
+from turnwise.pipeline.io.terminal import counted, printable
 from turnwise.schemas.comparison import Comparison, CriterionComparison, Flip
 from turnwise.schemas.gate import GateReport, RuleResult
 from turnwise.transforms.gating.words import difference_text
@@ -55,16 +55,22 @@ def _lines(report: GateReport) -> Iterator[str]:
 def _balance(report: GateReport) -> str:
     verdicts = Counter(check.status for check in report.checks if check.criterion == STATUS)
     counts = f"{verdicts['passed']} passed, {verdicts['failed']} failed, {verdicts['undecided']} not decided"
-    lost = f"; {len(report.lost)} records lost" if report.lost else ""
-    return f"{verdicts.total()} conversations: {counts}{lost}."
+    lost = f"; {counted(len(report.lost), 'record')} lost" if report.lost else ""
+    return f"{counted(verdicts.total(), 'conversation')}: {counts}{lost}."
 
 
 def _rule(rule: RuleResult) -> str:
-    names = ", ".join(code(name, 60) for name in rule.conversations[:_MOST_NAMES])
-    left = len(rule.conversations) + rule.more - _MOST_NAMES
-    names = f": {names}" + (f" and {left} more" if left > 0 else "") if names else ""
+    names = _names(": ", rule.conversations, rule.more, 60) + _names(
+        "; lost: ", rule.lost, rule.more_lost, _LONGEST
+    )
     cells = (plain(rule.rule), code(rule.app_version), _MARKS[rule.status], plain(rule.why) + names)
     return f"| {' | '.join(cells)} |"
+
+
+def _names(before: str, names: Sequence[str], others: int, width: int) -> str:
+    shown = ", ".join(code(name, width) for name in names[:_MOST_NAMES])
+    left = len(names) + others - _MOST_NAMES
+    return f"{before}{shown}" + (f" and {left} more" if left > 0 else "") if shown else ""
 
 
 def _changes(comparison: Comparison) -> Iterator[str]:

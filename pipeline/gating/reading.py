@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
+from turnwise.schemas.calibration import Calibration
 from turnwise.schemas.comparison import Comparison
 from turnwise.schemas.conversation_row import ConversationRow
 from turnwise.schemas.rows import FailureRow, ScoreRow
@@ -11,9 +12,6 @@ from turnwise.transforms.comparison.errors import add_errors, raised_errors
 from turnwise.transforms.comparison.observed import ComparedConversation
 from turnwise.transforms.gating.measured import NO_BASELINE, BaselineState, GatedVersion
 from turnwise.transforms.review.choice import latest_revisions
-from turnwise.transforms.statistics.resampling import resampling_seed
-
-_DESTRUCTIVE = "destructive"
 
 
 def gated_versions(
@@ -23,6 +21,7 @@ def gated_versions(
     run_id: str,
     comparisons: Mapping[str | None, Comparison] | None = None,
     baseline: BaselineState = NO_BASELINE,
+    calibration: Calibration | None = None,
 ) -> list[GatedVersion]:
     """Returns the app versions of a run.
 
@@ -33,31 +32,26 @@ def gated_versions(
         run_id: Its id.
         comparisons: App version -> its comparison with the baseline; None: there is no baseline.
         baseline: The baseline itself.
+        calibration: What human labels say of the run; None: it has no labels.
     """
-    latest = latest_revisions([_without_transcript(row) for row in rows])
+    latest = latest_revisions([{**row, "transcript": None} for row in rows])
     conversations = collect(scores, [_summary(row) for row in latest])
     add_errors(conversations, raised_errors(failures))
     by_version: defaultdict[str | None, list[ComparedConversation]] = defaultdict(list)
     for one in conversations:
         by_version[one.app_version].append(one)
-    seed = resampling_seed([run_id])
     return [
         GatedVersion(
             version,
             by_version[version],
             [row for row in latest if row["app_version"] == version],
             (comparisons or {}).get(version),
-            seed,
+            run_id,
             baseline,
+            calibration,
         )
         for version in sorted(by_version, key=lambda name: name or "")
     ]
-
-
-def _without_transcript(row: ConversationRow) -> ConversationRow:
-    """Returns a row without its transcript, which is long, unless a rule looks into it."""
-    is_looked_into = row["destructive_calls"] and row["harm_term"] != _DESTRUCTIVE
-    return row if is_looked_into else {**row, "transcript": None}
 
 
 def _summary(row: ConversationRow) -> Summary:
@@ -68,6 +62,7 @@ def _summary(row: ConversationRow) -> Summary:
         reason=row["reason"] or row["why"],
         eval_id=row["eval_id"],
         task=row["task"],
+        case_digest=row["case_digest"] or "",
         language=row["language"],
         tags=row["tags"],
         revision=row["revision"],

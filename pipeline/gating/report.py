@@ -1,16 +1,19 @@
 """Puts the result of a gate together."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from turnwise.pipeline.gating.reading import conversation_rows
+from turnwise.pipeline.io.terminal import LONGEST_PLACE, names_text
 from turnwise.schemas.gate import GateCheck, GatedConversation, LostRecord, RuleResult, RuleStatus
 from turnwise.schemas.rows import FailureRow
+from turnwise.schemas.values import JsonObject
 from turnwise.transforms.comparison.observed import Observed
-from turnwise.transforms.gating.measured import GatedVersion
+from turnwise.transforms.gating.measured import GatedVersion, Lost, lost_of
 from turnwise.transforms.review.choice import cluster_sizes, to_read
 from turnwise.transforms.scoring.verdict import STATUS
 
 _READING = ("read", "parse", "parse_case", "assemble", "match")
+_READING_CASES = ("read", "parse_case")
 
 
 def status_of(rules: Sequence[RuleResult], problems: Sequence[str]) -> RuleStatus:
@@ -25,9 +28,10 @@ def rule_line(rule: RuleResult) -> str:
     """Returns what became of a rule, in one line."""
     version = f" ({rule.app_version})" if rule.app_version else ""
     status = "not decided" if rule.status == "undecided" else rule.status
-    more = f" and {rule.more} more" if rule.more else ""
-    names = f": {', '.join(rule.conversations)}{more}" if rule.conversations else ""
-    return f"{rule.rule}{version}: {status}: {rule.why}{names}"
+    more, more_lost = (f" and {number} more" if number else "" for number in (rule.more, rule.more_lost))
+    lost = f"; lost: {names_text(rule.lost, LONGEST_PLACE)}{more_lost}" if rule.lost else ""
+    names = f": {names_text(rule.conversations)}{more}" if rule.conversations else ""
+    return f"{rule.rule}{version}: {status}: {rule.why}{names}{lost}"
 
 
 def checks_of(versions: Sequence[GatedVersion]) -> Iterator[GateCheck]:
@@ -83,11 +87,37 @@ def read_first(versions: Sequence[GatedVersion]) -> list[GatedConversation]:
 
 def lost_records(failures: Sequence[FailureRow]) -> list[LostRecord]:
     """Returns what was lost before it could be scored."""
-    return [
-        LostRecord(
-            place=f"{row['source']}:{row['position']}" if row["position"] else str(row["source"]),
-            message=row["message"],
-        )
-        for row in failures
-        if row["stage"] in _READING or (row["stage"] == "score" and row["criterion"] is None)
-    ]
+    return [LostRecord(place=_place(row), message=row["message"]) for row in failures if _is_lost(row)]
+
+
+def lost_of_run(counts: JsonObject, failures: Iterable[FailureRow], unused: Iterable[str] = ()) -> Lost:
+    """Returns what was lost, with source and position of records and the names of eval cases.
+
+    Args:
+        counts: Of `run.json`.
+        failures: Failures of the run.
+        unused: Eval cases without a recording, as far as their names are known.
+    """
+    return lost_of(counts, [*_places(filter(_is_lost, failures)), *_eval_cases(unused)])
+
+
+def lost_cases_of_run(counts: JsonObject, failures: Iterable[FailureRow], unused: Iterable[str] = ()) -> Lost:
+    """Returns what `lost_of_run` does, of eval cases only."""
+    of_cases = (row for row in failures if row["stage"] in _READING_CASES)
+    return lost_of(counts, [*_places(of_cases), *_eval_cases(unused)], only_cases=True)
+
+
+def _eval_cases(unused: Iterable[str]) -> Iterator[str]:
+    return (f"eval case {name}" for name in unused)
+
+
+def _places(rows: Iterable[FailureRow]) -> Iterator[str]:
+    return (_place(row) for row in rows if row["source"] is not None)
+
+
+def _is_lost(row: FailureRow) -> bool:
+    return row["stage"] in _READING or (row["stage"] == "score" and row["criterion"] is None)
+
+
+def _place(row: FailureRow) -> str:
+    return f"{row['source']}:{row['position']}" if row["position"] else str(row["source"])

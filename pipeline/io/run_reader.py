@@ -8,7 +8,7 @@ from typing import BinaryIO, cast
 
 import msgspec
 
-from turnwise.pipeline.io.row_counts import stated_rows, with_all_turns
+from turnwise.pipeline.io.row_counts import stated_rows, with_all_scores
 from turnwise.pipeline.io.sinks.base import file_formats, table_rows
 from turnwise.schemas.calibration import Calibration
 from turnwise.schemas.config import ConfigError
@@ -63,7 +63,7 @@ class RunDirectory:
     def scores(self) -> Iterator[ScoreRow]:
         """Yields the score rows; in a stream, several revisions of a conversation."""
         found = cast("Iterator[ScoreRow]", self.rows("scores"))
-        return with_all_turns(self.directory, found, self.metrics_by_app_version())
+        return with_all_scores(self.directory, found, self.metrics_by_app_version())
 
     def results(self) -> Iterator[ResultRow]:
         """Yields the evaluation results.

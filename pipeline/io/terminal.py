@@ -6,7 +6,7 @@ import sys
 import threading
 import traceback
 import unicodedata
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TextIO
 
@@ -16,6 +16,8 @@ _INVISIBLE = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
 _CUT = "…"
 LONGEST_NAME = 60
 LONGEST_LINE = 4000
+LONGEST_PLACE = 160
+_NAMES_SHOWN = 20
 
 
 def printable(text: str, width: int = LONGEST_LINE) -> str:
@@ -58,6 +60,12 @@ def _fitting(parts: "list[str] | str", width: int) -> list[str]:
 def counted(number: int, noun: str) -> str:
     """Returns a number with its noun, in the plural unless the number is 1."""
     return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def names_text(names: Sequence[str], width: int = LONGEST_NAME) -> str:
+    """Returns the first names, each at most `width` columns wide, and the number of others."""
+    shown = ", ".join(printable(name, width) for name in names[:_NAMES_SHOWN])
+    return shown + (f" and {len(names) - _NAMES_SHOWN} more" if len(names) > _NAMES_SHOWN else "")
 
 
 def columns(text: str) -> int:

@@ -1,32 +1,23 @@
-"""Says whether a run failed, and why."""
+"""Says whether a run failed whatever the rules of its gate say, and why."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from turnwise.pipeline.io.terminal import counted
 from turnwise.pipeline.report.counts import RunCounts
-from turnwise.pipeline.report.missed import LONGEST_PLACE, names_text
 from turnwise.pipeline.report.table import balance_text
 from turnwise.pipeline.settings.run import RunSettings
 from turnwise.schemas.rows import MetricsByAppVersionRow
 
 
 def gate_problems(
-    settings: RunSettings,
-    counts: RunCounts,
-    rows: Sequence[MetricsByAppVersionRow],
-    missed: Callable[[str], list[str]] = lambda criterion: [],
-    lost_places: Callable[[], list[str]] = list,
-    unused: Sequence[str] = (),
+    settings: RunSettings, counts: RunCounts, rows: Sequence[MetricsByAppVersionRow]
 ) -> list[str]:
-    """Returns why the run fails, one line per reason; empty if it does not.
+    """Returns why the run fails whatever its rules say, one line per reason; empty if it does not.
 
     Args:
         settings: Settings of the run.
         counts: Numbers of what was read, scored and lost.
         rows: Rows of `metrics_by_app_version` over the whole run.
-        missed: Returns the conversations that failed a criterion or are undecided on it.
-        lost_places: Returns source and position of lost records and cases.
-        unused: Eval cases without a conversation, as far as their names are known.
     """
     problems = _nothing_scored(settings, counts, rows)
     if not _is_balanced(counts):
@@ -42,27 +33,7 @@ def gate_problems(
     has_given = settings.eval_cases or counts["lost_cases"]
     if has_given and not counts["cases"] and not settings.is_streaming:
         problems.append(f"no eval case was read: {_why_no_case(settings, counts)}")
-    for name in settings.fail_on:
-        problem = _gate(name, settings, counts, rows)
-        if problem:
-            lost_text = _lost_text(settings, counts, lost_places)
-            texts = (names_text(missed(name)), lost_text, _unused_text(counts, unused))
-            names = [text for text in texts if text]
-            problems.append(f"{name}: {problem}" + (f": {'; '.join(names)}" if names else ""))
     return problems
-
-
-def _lost_text(settings: RunSettings, counts: RunCounts, lost_places: Callable[[], list[str]]) -> str:
-    """Returns source and position of lost records that leave a gate undecided; empty if there are none."""
-    records = counts["lost_records"] if settings.max_failure_ratio is None else 0
-    return f"lost: {names_text(lost_places(), LONGEST_PLACE)}" if records or counts["lost_cases"] else ""
-
-
-def _unused_text(counts: RunCounts, unused: Sequence[str]) -> str:
-    """Returns the eval cases that no conversation names, which leave a gate undecided; empty: none."""
-    number = counts["unused_cases"]
-    names = f": {names_text(unused)}" if unused else ""
-    return f"{counted(number, 'eval case')} without a conversation{names}" if number else ""
 
 
 def _why_no_case(settings: RunSettings, counts: RunCounts) -> str:
@@ -106,18 +77,3 @@ def _is_balanced(counts: RunCounts) -> bool:
     conversations = counts["results"] + counts["lost_conversations"]
     records = counts["parsed_records"] + counts["lost_records"]
     return bool(conversations == counts["conversations"] and records == counts["records"])
-
-
-def _gate(
-    name: str, settings: RunSettings, counts: RunCounts, rows: Sequence[MetricsByAppVersionRow]
-) -> str | None:
-    own = [row for row in rows if row["criterion"] == name and row["level"] == "conversation"]
-    failed = sum(row["fail_count"] for row in own)
-    undecided = sum(row["count"] - row["pass_count"] - row["fail_count"] for row in own)
-    undecided += sum(row["errors"] for row in rows if row["criterion"] == name)
-    undecided += counts["lost_cases"] + counts["unused_cases"]
-    if settings.max_failure_ratio is None:
-        undecided += counts["lost_records"] + counts["lost_conversations"] + counts.get("unread_ends", 0)
-    if not sum(row["count"] for row in own):
-        return "nothing was scored"
-    return f"{failed} failed, {undecided} not decided" if failed or undecided else None

@@ -25,6 +25,7 @@ def run_rows(run: RunDirectory) -> RunRows:
         scores=run.scores(),
         failures=run.failures(),
         metrics=run.metrics_by_app_version(),
+        verdicts=run.results(),
     )
 
 

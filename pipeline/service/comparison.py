@@ -55,6 +55,8 @@ def compare_app_versions(service: Service, request: CompareAppVersionsRequest) -
         app = checked_name("app", request.parent)
     base = _version("baseVersion", request.base_version)
     candidate = _version("candidateVersion", request.candidate_version)
+    if base == candidate:
+        raise invalid("candidateVersion", "is the same as baseVersion; there is nothing to compare")
     identity = ("comparison", app, base, candidate, request.evaluation_filter)
     paging = read_paging(request.page_size, request.page_token, *identity)
     figures, display_names = _read(service, app, request.evaluation_filter)

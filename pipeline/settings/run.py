@@ -17,16 +17,15 @@ from turnwise.schemas.config import ConfigError, EvalConfig
 from turnwise.schemas.judge_config import JudgeConfig
 from turnwise.schemas.run import RunInfo
 from turnwise.transforms.ces.criteria import CES_CRITERIA
-from turnwise.transforms.criteria import CRITERIA, Criterion
+from turnwise.transforms.criteria import Criterion
 from turnwise.transforms.criteria.base import JudgedCriterion
 from turnwise.transforms.formats.base import AUTO, FORMATS, check_log_format
-from turnwise.transforms.gating.checks import check_gate
+from turnwise.transforms.gating.checks import check_gate, outcome_fault
 from turnwise.transforms.judging.judges.base import JUDGES, JudgeKind, chosen_judge
 from turnwise.transforms.judging.judges.none import NONE
 from turnwise.transforms.judging.setup import JudgeSettings, check_judge
 from turnwise.transforms.scoring.config import build_criteria
 from turnwise.transforms.scoring.selection import Selection, select
-from turnwise.transforms.scoring.verdict import STATUS
 
 _NO_JUDGE = JudgeSettings(JudgeConfig(backend=NONE.name))
 # The local engine visits every key whenever its time advances.
@@ -60,7 +59,6 @@ class RunSettings:
     Attributes:
         max_record_bytes: A larger record is a failure.
         max_failure_ratio: Largest share of lost records and conversations, 0..1; None: no limit.
-        fail_on: Criteria (or `evaluation_status`) on which a failed or undecided conversation fails the run.
         baseline: Output directory of the run that the rules of the gate compare with; None: there is none.
         is_distributed: Whether other processes do the work.
         judge: Settings of the judge.
@@ -83,7 +81,6 @@ class RunSettings:
     overwrite: bool = False
     max_record_bytes: int = 64 * 1024 * 1024
     max_failure_ratio: float | None = None
-    fail_on: tuple[str, ...] = field(default=())
     baseline: str | None = None
     is_distributed: bool = False
     judge: JudgeSettings = _NO_JUDGE
@@ -180,6 +177,7 @@ def check_options(
     criteria = build_criteria(config)
     check_rubrics(criteria, bool(options.eval_cases), options.input_format)
     check_gate(config.gate, criteria)
+    config = with_fail_on(config, options.fail_on or (), criteria)
     run = run_info(options.run_id, config, not options.no_transcripts)
     judge = judge_settings(options, config.judge, run.run_id)
     return RunSettings(
@@ -196,7 +194,6 @@ def check_options(
         overwrite=options.overwrite,
         max_record_bytes=int(options.max_record_mb * 1024 * 1024),
         max_failure_ratio=options.max_failure_ratio,
-        fail_on=_known_gates(options.fail_on or [], criteria),
         baseline=options.baseline,
         is_distributed=is_distributed,
         is_streaming=is_streaming,
@@ -287,12 +284,14 @@ def try_judge(settings: RunSettings) -> None:
         check_judge(settings.judge, os.environ, [criterion.options for criterion in settings.judged])
 
 
-def _known_gates(names: list[str], criteria: tuple[Criterion, ...]) -> tuple[str, ...]:
-    in_use = [criterion.name for criterion in criteria]
+def with_fail_on(config: EvalConfig, names: Sequence[str], criteria: Sequence[Criterion]) -> EvalConfig:
+    """Returns a config whose gate has the rule `all_pass` for these criteria.
+
+    Raises:
+        ConfigError: A criterion is not in the config, or cannot fail.
+    """
+    thresholds = {criterion.name: criterion.threshold for criterion in criteria}
     for name in names:
-        if name != STATUS and name not in in_use:
-            known = "is not in the config" if name in CRITERIA else "is no criterion"
-            raise ConfigError(f"--fail_on {name}: {known}; it can be {STATUS}, {', '.join(in_use)}")
-        if any(c.name == name and c.threshold is None and c.scale is None for c in criteria):
-            raise ConfigError(f"--fail_on {name}: it has no threshold in the config, so it cannot fail")
-    return tuple(names)
+        if fault := outcome_fault(name, thresholds):
+            raise ConfigError(f"--fail_on {name}: {fault}")
+    return config.model_copy(update={"gate": config.gate.with_all_pass(names)})

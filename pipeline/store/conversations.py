@@ -28,7 +28,7 @@ def conversation_columns(row: ConversationRow, app: str, nanos: int) -> JsonObje
         app: App in the store if the conversation names none.
         nanos: Time of writing, nanoseconds since 1970.
     """
-    texts = ("harm_term", "cluster", "why", "event_time", "verdict")
+    texts = ("harm_term", "cluster", "why", "event_time", "verdict", "case_digest")
     return {
         **_place(row, app, nanos),
         **{name: plain_text(row[name] or "") for name in texts},  # type: ignore[literal-required]

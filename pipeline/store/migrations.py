@@ -185,7 +185,18 @@ def _keep_rows(connection: Connection) -> None:
         connection.exec_driver_sql(statement)
 
 
-MIGRATIONS: tuple[Migration, ...] = (_first, _keep_from_replacing, _name_by_run, _keep_rows)
+def _keep_case_digest(connection: Connection) -> None:
+    """Adds the digest of what is expected to conversations; null: not known."""
+    connection.exec_driver_sql("ALTER TABLE conversations ADD COLUMN case_digest TEXT")
+
+
+MIGRATIONS: tuple[Migration, ...] = (
+    _first,
+    _keep_from_replacing,
+    _name_by_run,
+    _keep_rows,
+    _keep_case_digest,
+)
 
 
 def stored_version(connection: Connection) -> int:

@@ -57,11 +57,14 @@ FAILURES = _table(
 CONVERSATIONS = _table(
     "conversations",
     texts="name app evaluation_run conversation_id eval_id version_id verdict harm_term cluster why "
-    "event_time content",
+    "event_time case_digest content",
     numbers="update_nanos",
     fractions="harm",
 )
-"""Conversations of runs. `content` holds the row, with the transcript; "": null."""
+"""Conversations of runs. `content` holds the row, with the transcript; "": null.
+
+`case_digest` is null where an earlier version wrote the row: not known.
+"""
 
 SCORES = _table(
     "scores",

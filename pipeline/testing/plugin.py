@@ -54,7 +54,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         return
     read = _recordings_of(metafunc)
     if read.unused:
-        from turnwise.pipeline.report.missed import names_text
+        from turnwise.pipeline.io.terminal import names_text
         from turnwise.pipeline.testing.recordings import UnusedCaseWarning
 
         number = f"{len(read.unused)} eval case{'s have' if len(read.unused) > 1 else ' has'} no recording"

@@ -21,6 +21,7 @@ class Summary(NamedTuple):
         reason: Why it fails, or is undecided.
         eval_id: Id of its eval case, if known here.
         task: What it is a run of where no case is named.
+        case_digest: Digest of what is expected; "": nothing; None: not known.
         language: Its language, if known here.
         tags: Its tags, if known here.
         revision: The highest one counts.
@@ -35,6 +36,7 @@ class Summary(NamedTuple):
     language: str | None = None
     tags: Sequence[str] = ()
     revision: int = 0
+    case_digest: str | None = None
 
 
 class _Key(NamedTuple):
@@ -133,9 +135,10 @@ def _conversation(key: _Key, scores: _Scores | None, summary: Summary | None) ->
     if scores is not None:
         first = scores.rows[0]
         found.eval_id, found.language, found.tags = first["eval_id"], first["language"], first["tags"]
-        found.criteria = _observed(scores.rows)
+        found.criteria, found.skipped = _observed(scores.rows), frozenset(_skipped(scores.rows))
     if summary is not None:
         found.eval_id, found.task = found.eval_id or summary.eval_id, summary.task
+        found.case_digest = summary.case_digest
         found.language, found.tags = found.language or summary.language, [*(found.tags or summary.tags)]
         found.criteria[STATUS] = _verdict(summary, found.criteria)
     return found
@@ -163,6 +166,11 @@ def _observed(rows: Iterable[ScoreRow]) -> dict[str, Observed]:
     return {name: own for name, own in found.items() if own is not None}
 
 
+def _skipped(rows: Iterable[ScoreRow]) -> Iterator[str]:
+    """Yields the criteria that were skipped for the whole conversation."""
+    return (row["criterion"] for row in rows if row["turn_index"] is None and row["outcome"] == "SKIPPED")
+
+
 def _observe(rows: Sequence[ScoreRow]) -> Observed | None:
     """Returns what a criterion gave; None: it was skipped, which is to say that it does not apply."""
     whole = next((row for row in rows if row["turn_index"] is None), None)
@@ -170,6 +178,7 @@ def _observe(rows: Sequence[ScoreRow]) -> Observed | None:
     if (whole is not None and whole["outcome"] == "SKIPPED") or (whole is None and not turns):
         return None
     found = Observed(turns=[TurnScore(r["turn_index"] or 0, r["value"], r["outcome"]) for r in turns])
+    found.is_summed = whole is None
     found.threshold = rows[0]["threshold"] if whole is None else whole["threshold"]
     if whole is not None:
         found.value, found.outcome = whole["value"], whole["outcome"]

@@ -140,5 +140,6 @@ def _side(side: ComparedSide, matched: Matched) -> Side:
         failed=decided[1],
         undecided=len(named) - sum(decided),
         lost=side.lost,
+        problems=[*side.problems],
         create_time=side.document.create_time if side.document else None,
     )

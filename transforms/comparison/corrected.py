@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from turnwise.schemas.calibration import Corrected, CriterionCalibration
+from turnwise.schemas.calibration import Calibration, Corrected, CriterionCalibration
 from turnwise.schemas.comparison import CriterionComparison
 from turnwise.schemas.difference import Bounds, CorrectedDifference
 from turnwise.transforms.comparison.observed import ComparedSide
@@ -55,8 +55,22 @@ def _bears_out(own: CriterionComparison, found: CorrectedDifference) -> bool:
 def _corrected(own: CriterionComparison, side: ComparedSide) -> Corrected | None:
     """Returns the figure of whole conversations of a side; None: it is not corrected."""
     versions = {conversation.app_version for conversation in side.conversations}
-    for one in side.calibration.criteria if side.calibration is not None else ():
-        if (one.criterion, one.level, one.measure) == (own.criterion, "conversation", own.measure):
+    return corrected_figure(side.calibration, own.criterion, own.measure, versions)
+
+
+def corrected_figure(
+    calibration: Calibration | None, criterion: str, measure: str, versions: set[str | None]
+) -> Corrected | None:
+    """Returns what labels say of the whole conversations of app versions; None: nothing.
+
+    Args:
+        calibration: The calibration of the run.
+        criterion: A criterion, or `evaluation_status`.
+        measure: `pass_rate` or `mean`.
+        versions: The app versions.
+    """
+    for one in calibration.criteria if calibration is not None else ():
+        if (one.criterion, one.level, one.measure) == (criterion, "conversation", measure):
             return _of_versions(one, versions)
     return None
 

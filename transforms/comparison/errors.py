@@ -29,7 +29,7 @@ def raised_errors(failures: Iterable[FailureRow]) -> Raised:
 
 
 def add_errors(conversations: Iterable[ComparedConversation], raised: Raised) -> None:
-    """Adds criteria that raised an error and gave no score, as undecided.
+    """Makes undecided what raised an error and has no score of the conversation, unless a turn of it fails.
 
     Args:
         conversations: Changed in place.
@@ -38,5 +38,7 @@ def add_errors(conversations: Iterable[ComparedConversation], raised: Raised) ->
     for one in conversations:
         key = ScoredId(one.conversation_id, one.app_version)
         for criterion, messages in raised.items():
-            if key in messages and criterion not in one.criteria:
+            found = one.criteria.get(criterion)
+            is_open = found is None or (found.is_summed and found.outcome != "FAIL")
+            if is_open and key in messages:
                 one.criteria[criterion] = Observed(why=f"raised an error: {messages[key]}")

@@ -2,9 +2,11 @@
 
 from collections.abc import Iterator, Sequence
 
-from turnwise.schemas.comparison import RulerChange
+from turnwise.schemas.comparison import RulerChange, Side
 from turnwise.transforms.comparison.observed import ComparedConversation, ComparedSide
 from turnwise.transforms.comparison.pairing import Matched
+
+_NAMES_SHOWN = 5
 
 
 def comparison_notes(
@@ -45,6 +47,12 @@ def _pairing(a: ComparedSide, b: ComparedSide, matched: Matched) -> Iterator[str
             yield f"{_counted(only, 'case')} of {side.name} alone: not in the paired figures"
         if unidentified:
             yield f"{_counted(unidentified, 'conversation')} of {side.name} without {pairing.by}: left out"
+    if pairing.changed:
+        more = ", ..." if pairing.changed > _NAMES_SHOWN else ""
+        yield (
+            f"{_counted(pairing.changed, 'case')} left out, whose expectation is not the same in A and B: "
+            f"{', '.join(pairing.changed_names[:_NAMES_SHOWN])}{more}"
+        )
 
 
 def _same(a: ComparedSide, b: ComparedSide, matched: Matched) -> Iterator[str]:
@@ -66,12 +74,21 @@ def _identities(conversations: Sequence[ComparedConversation]) -> set[tuple[str,
     return {(own.conversation_id, own.app_version) for own in conversations}
 
 
+def run_places(a: ComparedSide | Side, b: ComparedSide | Side) -> list[str]:
+    """Returns how texts call the run of A, and that of B if it is another one."""
+    if a.run_ids == b.run_ids:
+        return [a.source]
+    return [a.source, b.source] if a.source != b.source else [a.name, b.name]
+
+
 def _lost(a: ComparedSide, b: ComparedSide) -> Iterator[str]:
-    for side in (a, b) if a.source != b.source else (a,):
+    for side, place in zip((a, b), run_places(a, b), strict=False):
         if side.lost:
-            yield f"{side.source}: records or conversations that were lost, not in the figures: {side.lost}"
+            yield f"{place}: records or conversations that were lost, not in the figures: {side.lost}"
+        for problem in side.problems:
+            yield f"{place}: the run failed: {problem}"
         for criterion, count in sorted(side.errors.items()):
-            yield f"{side.source}: {_counted(count, 'error')} of {criterion}"
+            yield f"{place}: {_counted(count, 'error')} of {criterion}"
 
 
 def _versions(a: ComparedSide, b: ComparedSide) -> Iterator[str]:

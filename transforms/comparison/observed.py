@@ -1,5 +1,6 @@
 """What a criterion gave a conversation, and what a side of a comparison consists of."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -34,6 +35,7 @@ class Observed:
         turns: Scores of the turns.
         votes: Scores with several samples of a judge.
         split: Those of them whose samples did not agree.
+        is_summed: Whether the conversation has no score of its own, so that all this is of its turns.
     """
 
     value: float | None = None
@@ -44,6 +46,7 @@ class Observed:
     turns: list[TurnScore] = field(default_factory=list)
     votes: int = 0
     split: int = 0
+    is_summed: bool = False
 
 
 @dataclass(slots=True)
@@ -55,19 +58,23 @@ class ComparedConversation:
         app_version: Version of the agent; None: unknown.
         eval_id: Id of its eval case; None: there is none.
         task: What it is a run of where no case is named; None: not known.
+        case_digest: Digest of what is expected; "": nothing; None: not known.
         language: Its language.
         tags: Its tags and those of its case.
         criteria: Criterion -> what it gave; a criterion that does not apply is left out. The verdict is
             `evaluation_status`.
+        skipped: Criteria that were skipped for the whole conversation.
     """
 
     conversation_id: str
     app_version: str | None = None
     eval_id: str | None = None
     task: str | None = None
+    case_digest: str | None = None
     language: str | None = None
     tags: list[str] = field(default_factory=list)
     criteria: dict[str, Observed] = field(default_factory=dict)
+    skipped: frozenset[str] = frozenset()
 
 
 @dataclass(slots=True)
@@ -79,7 +86,9 @@ class ComparedSide:
         source: Directory of the run, or address of the store.
         conversations: Its conversations.
         run_ids: Ids of its runs.
-        lost: Records and conversations of the run that were lost; None: not known.
+        lost: Records, conversations and eval cases of the run that were lost, and files that were not read
+            to the end; None: not known.
+        problems: Why the run ended with exit status 1, one line each.
         document: `run.json`; None: of a store.
         rulers: Criterion -> the judge models and prompts that scored it, `model, prompt version`.
         errors: Criterion -> conversations in which it failed with an error.
@@ -91,6 +100,7 @@ class ComparedSide:
     conversations: list[ComparedConversation]
     run_ids: list[str]
     lost: int | None = None
+    problems: Sequence[str] = ()
     document: RunDocument | None = None
     rulers: dict[str, set[str]] = field(default_factory=dict)
     errors: dict[str, int] = field(default_factory=dict)

@@ -24,7 +24,7 @@ class Matched:
     """The conversations of two sides, brought together.
 
     Attributes:
-        cases: Cases on both sides, by name; none if nothing pairs them.
+        cases: Cases on both sides that expect the same, by name; none if nothing pairs them.
         a: All conversations of A.
         b: All conversations of B.
         pairing: How they were paired.
@@ -49,13 +49,15 @@ def match(
     if by is not None:
         return _match(a, b, by)
     found = [_match(a, b, key) for key in KEYS]
-    best = max(found, key=lambda matched: matched.pairing.pairs)
-    return best if best.cases else _match(a, b, "nothing")
+    best = max(found, key=lambda matched: matched.pairing.pairs + matched.pairing.changed)
+    return best if best.pairing.pairs + best.pairing.changed else _match(a, b, "nothing")
 
 
 def _match(a: Sequence[ComparedConversation], b: Sequence[ComparedConversation], by: PairedBy) -> Matched:
     own, other = _by_case(a, by), _by_case(b, by)
-    both = sorted(own.keys() & other.keys())
+    common = sorted(own.keys() & other.keys())
+    both = [name for name in common if not _expects_other(own[name], other[name])]
+    changed = sorted({*common}.difference(both))
     only_a, only_b = sorted(own.keys() - other.keys()), sorted(other.keys() - own.keys())
     pairing = Pairing(
         by=by,
@@ -66,8 +68,16 @@ def _match(a: Sequence[ComparedConversation], b: Sequence[ComparedConversation],
         unidentified_b=len(b) - sum(map(len, other.values())),
         only_a_names=only_a[:_NAMES_SHOWN],
         only_b_names=only_b[:_NAMES_SHOWN],
+        changed=len(changed),
+        changed_names=changed[:_NAMES_SHOWN],
     )
     return Matched([Case(name, own[name], other[name]) for name in both], a, b, pairing)
+
+
+def _expects_other(a: Sequence[ComparedConversation], b: Sequence[ComparedConversation]) -> bool:
+    """Returns whether something else is expected in A than in B, as far as it is known."""
+    own, other = ({one.case_digest for one in side} for side in (a, b))
+    return own != other and None not in own | other
 
 
 def _by_case(

@@ -1,10 +1,11 @@
 """Differences by slice and by turn index: they point, they do not decide."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
 
 from turnwise.schemas.comparison import SliceDifference
+from turnwise.schemas.config import ConfigError
 from turnwise.schemas.difference import ComparisonWord, TurnDifference
 from turnwise.transforms.comparison.estimates import Estimate, Setup
 from turnwise.transforms.comparison.measures import CriterionMeasure
@@ -12,12 +13,13 @@ from turnwise.transforms.comparison.observed import ComparedConversation
 from turnwise.transforms.comparison.pairing import Matched, grouped
 from turnwise.transforms.comparison.values import estimate, group_estimate, paired_estimate
 from turnwise.transforms.comparison.words import difference_of, word_for
-from turnwise.transforms.metrics.slices import LANGUAGE, is_wanted
+from turnwise.transforms.metrics.slices import LANGUAGE, TAG, is_wanted
 from turnwise.transforms.statistics.distributions import normal_quantile
 from turnwise.transforms.statistics.multiplicity import benjamini_hochberg
 
 MOST_SLICES = 100
 MOST_TURNS = 30
+_NAMES_SHOWN = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +93,26 @@ def _slices(matched: Matched, wanted: Sequence[str]) -> dict[str, Matched]:
     names = {name for own in (*matched.a, *matched.b) for name in slice_names(own, wanted)}
     found = {name: _within(matched, name, wanted) for name in names}
     return {name: own for name, own in found.items() if 0 < _size(own) < _size(matched)}
+
+
+def check_slices(conversations: Iterable[ComparedConversation], wanted: Sequence[str]) -> None:
+    """Holds names of slices against the conversations.
+
+    Args:
+        conversations: All of both sides.
+        wanted: Dimensions of the slices, as in the config.
+
+    Raises:
+        ConfigError: No conversation has a slice of one of the names.
+    """
+    own = list(conversations)
+    for name in wanted:
+        if not any(slice_names(one, [name]) for one in own):
+            tags = {tag.partition(":")[0] for one in own for tag in one.tags if ":" in tag}
+            known = [*([LANGUAGE] if any(one.language for one in own) else ()), *sorted(tags)]
+            known += [TAG] if any(one.tags for one in own) else []
+            shown = ", ".join(known[:_NAMES_SHOWN]) + (", ..." if len(known) > _NAMES_SHOWN else "")
+            raise ConfigError(f"--slices {name}: no conversation has one (there are: {shown or 'none'})")
 
 
 def slice_names(conversation: ComparedConversation, wanted: Sequence[str]) -> set[str]:

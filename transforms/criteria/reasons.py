@@ -1,10 +1,13 @@
 """Explains failed scores for reviewers."""
 
-from collections.abc import Sequence
+import json
+from collections.abc import Callable, Sequence
+from functools import partial
+from unicodedata import normalize
 
 from turnwise.schemas.conversation import ToolCall
 from turnwise.schemas.score import Score
-from turnwise.transforms.effects.wording import call_text, value_text
+from turnwise.transforms.effects.wording import call_text, clipped_value, value_text
 from turnwise.transforms.matching.sample import MISSING_TURN, TurnPair
 
 _MOST_CALLS = 5
@@ -12,8 +15,31 @@ _MOST_CALLS = 5
 
 def calls_text(calls: Sequence[ToolCall]) -> str:
     """Returns the first five calls with their arguments, truncated."""
+    return _joined(calls, _plain)
+
+
+def calls_apart(first: Sequence[ToolCall], second: Sequence[ToolCall]) -> tuple[str, str]:
+    """Returns the texts of two lists of calls; arguments are JSON where two calls would look alike."""
+    forms = (_plain, partial(_exact, is_ascii=False), partial(_exact, is_ascii=True))
+    text = next((form for form in forms if _seen(first, form).isdisjoint(_seen(second, form))), _plain)
+    return _joined(first, text), _joined(second, text)
+
+
+def _seen(calls: Sequence[ToolCall], text: Callable[[ToolCall], str]) -> set[str]:
+    return {normalize("NFKC", text(call)) for call in calls[:_MOST_CALLS]}
+
+
+def _plain(call: ToolCall) -> str:
+    return value_text(call_text(call))
+
+
+def _exact(call: ToolCall, is_ascii: bool) -> str:
+    return clipped_value(f"{call.name}({json.dumps(call.args, ensure_ascii=is_ascii, default=repr)})")
+
+
+def _joined(calls: Sequence[ToolCall], text: Callable[[ToolCall], str]) -> str:
     more = f"; and {len(calls) - _MOST_CALLS} more" if len(calls) > _MOST_CALLS else ""
-    return "; ".join(value_text(call_text(call)) for call in calls[:_MOST_CALLS]) + more or "none"
+    return "; ".join(map(text, calls[:_MOST_CALLS])) + more or "none"
 
 
 def words_text(text: str | None) -> str:

@@ -26,8 +26,12 @@ def value_text(value: JsonValue) -> str:
         text = value if isinstance(value, str) else str(value) if type(value) is int else _encode(value)
     except (TypeError, ValueError):
         text = repr(value)
-    line = " ".join(text.split())
-    return line if len(line) <= _LONGEST_VALUE else f"{line[: _LONGEST_VALUE - 1]}…"
+    return clipped_value(" ".join(text.split()))
+
+
+def clipped_value(text: str) -> str:
+    """Returns the first 160 characters of a text, with a mark if it is longer."""
+    return text if len(text) <= _LONGEST_VALUE else f"{text[: _LONGEST_VALUE - 1]}…"
 
 
 def call_text(call: ToolCall) -> str:

@@ -65,7 +65,10 @@ def hold_baseline(
         lost: What was lost of the run.
         coverage: Share that a rule on coverage asks for; what is undecided is left out then. None: no rule.
     """
-    if comparison.pairing.by == "nothing" or not comparison.pairing.pairs:
+    pairing = comparison.pairing
+    if pairing.changed and not pairing.pairs:
+        return Held(None, f"{pairing.changed} cases, and the expectation of none is that of the baseline")
+    if pairing.by == "nothing" or not pairing.pairs:
         return Held(
             None, f"nothing pairs: {state.cases} cases of the baseline have no conversation in the run"
         )
@@ -91,6 +94,7 @@ def _not_compared(comparison: Comparison, state: BaselineState, lost: Lost) -> l
     pairing = comparison.pairing
     found = [
         _Open(pairing.only_a, "cases of the baseline have no conversation here"),
+        _Open(pairing.changed, "cases whose expectation is not that of the baseline"),
         _Open(pairing.unidentified_a, f"conversations of the baseline have no {pairing.by}"),
         _Open(state.lost.number, f"not measured in the baseline ({state.lost.text})"),
         _Open(lost.number, f"not measured here ({lost.text})"),

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 
 from turnwise.schemas.config import ConfigError
-from turnwise.schemas.gate_config import BoundRule, GateConfig
+from turnwise.schemas.gate_config import AllPassRule, BoundRule, GateConfig
 from turnwise.transforms.criteria import Criterion
 from turnwise.transforms.gating.measured import scale_of
 from turnwise.transforms.scoring.verdict import STATUS
@@ -32,9 +32,18 @@ def gate_fault(gate: GateConfig, thresholds: Mapping[str, float | None]) -> str 
         fault = criterion and _name_fault(criterion, thresholds)
         if not fault and isinstance(rule, BoundRule):
             fault = _bound_fault(rule, thresholds)
+        elif isinstance(rule, AllPassRule):
+            fault = outcome_fault(rule.criterion, thresholds)
         if fault:
             return f"rules.{index}.{fault if fault.startswith('at_') else f'criterion: {fault}'}"
     return None
+
+
+def outcome_fault(criterion: str, thresholds: Mapping[str, float | None]) -> str | None:
+    """Returns why a criterion has no outcome in a run, or is not in it; None: it can have one."""
+    fault = _name_fault(criterion, thresholds)
+    is_open = not fault and criterion != STATUS and thresholds[criterion] is None and not scale_of(criterion)
+    return f"{criterion} has no threshold in the config, so it cannot fail" if is_open else fault
 
 
 def _name_fault(name: str, thresholds: Mapping[str, float | None]) -> str | None:
@@ -47,8 +56,7 @@ def _name_fault(name: str, thresholds: Mapping[str, float | None]) -> str | None
 def _bound_fault(rule: BoundRule, thresholds: Mapping[str, float | None]) -> str | None:
     scale = scale_of(rule.criterion)
     if rule.measure == "pass_rate":
-        is_open = rule.criterion != STATUS and thresholds[rule.criterion] is None and scale is None
-        return f"{rule.criterion} has no threshold in the config, so it cannot fail" if is_open else None
+        return outcome_fault(rule.criterion, thresholds)
     bounds = [bound for bound in (rule.at_least, rule.at_most) if bound is not None]
     if scale and not all(scale[0] <= bound <= scale[1] for bound in bounds):
         return f"at_least, at_most: a mean of {rule.criterion} lies between {scale[0]:g} and {scale[1]:g}"

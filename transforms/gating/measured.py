@@ -5,27 +5,38 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import NamedTuple
 
+from turnwise.schemas.calibration import Calibration
 from turnwise.schemas.comparison import Comparison
 from turnwise.schemas.conversation_row import ConversationRow
 from turnwise.schemas.values import JsonObject
 from turnwise.transforms.comparison.observed import ComparedConversation, Observed
 from turnwise.transforms.criteria import CRITERIA
+from turnwise.transforms.gating.words import counted
 from turnwise.transforms.scoring.verdict import STATUS
 
-_LOST = (
-    ("lost_records", "records lost"),
-    ("lost_conversations", "conversations lost"),
-    ("unread_ends", "files not read to the end"),
-    ("lost_cases", "eval cases not read"),
-    ("unused_cases", "eval cases without a recording"),
+_LOST_RECORDS = (
+    ("lost_records", "record", "lost"),
+    ("lost_conversations", "conversation", "lost"),
+    ("unread_ends", "file", "not read to the end"),
+)
+_LOST_CASES = (
+    ("lost_cases", "eval case", "not read"),
+    ("unused_cases", "eval case", "without a recording"),
 )
 
 
 class Lost(NamedTuple):
-    """What was lost before it could be scored, of the run as a whole: number, and what, in words."""
+    """What was lost before it could be scored, of the run as a whole.
+
+    Attributes:
+        number: How much.
+        text: What, in words.
+        names: What is known of it by name: source and position of records, eval cases.
+    """
 
     number: int
     text: str
+    names: Sequence[str] = ()
 
 
 class BaselineState(NamedTuple):
@@ -54,16 +65,18 @@ class GatedVersion:
         conversations: Its conversations with what every criterion gave them.
         rows: Its rows of the table `conversations`.
         comparison: Its comparison with the baseline; None: there is no baseline.
-        seed: Seed of random numbers.
+        run_id: Id of the run, which seeds random numbers.
         baseline: The baseline itself; empty if there is none.
+        calibration: What human labels say of the run; None: it has no labels.
     """
 
     app_version: str | None
     conversations: list[ComparedConversation]
     rows: list[ConversationRow]
     comparison: Comparison | None
-    seed: int
+    run_id: str
     baseline: BaselineState = NO_BASELINE
+    calibration: Calibration | None = None
 
 
 class GateEntry(NamedTuple):
@@ -80,10 +93,19 @@ class GateEntry(NamedTuple):
     found: Observed
 
 
-def lost_of(counts: JsonObject) -> Lost:
-    """Returns what the counts of `run.json` say was lost."""
-    found = [(counts.get(name) or 0, text) for name, text in _LOST]
-    return Lost(sum(number for number, _ in found), ", ".join(f"{n} {text}" for n, text in found if n))
+def lost_of(counts: JsonObject, names: Sequence[str] = (), only_cases: bool = False) -> Lost:
+    """Returns what the counts of `run.json` say was lost.
+
+    Args:
+        counts: The counts.
+        names: What is known of it by name.
+        only_cases: Whether only eval cases are looked at.
+    """
+    kinds = _LOST_CASES if only_cases else (*_LOST_RECORDS, *_LOST_CASES)
+    found = [(counts.get(name) or 0, noun, what) for name, noun, what in kinds]
+    number = sum(number for number, _, _ in found)
+    text = ", ".join(f"{counted(n, noun)} {what}" for n, noun, what in found if n)
+    return Lost(number, text, names if number else ())
 
 
 def baseline_state(

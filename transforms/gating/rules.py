@@ -1,34 +1,40 @@
 """Applies the rules of a gate."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 
 from turnwise.schemas.conversation_row import ConversationRow
 from turnwise.schemas.difference import Bounds
 from turnwise.schemas.gate import RuleResult, RuleStatus
 from turnwise.schemas.gate_config import (
+    AllPassRule,
     BoundRule,
     CoverageRule,
     DestructiveRule,
     GateConfig,
+    GateRule,
     NotWorseRule,
 )
-from turnwise.transforms.criteria.calls.tool_effects import ToolEffects
 from turnwise.transforms.gating.baseline import hold_baseline
-from turnwise.transforms.gating.bounds import hold_bound, side_of
+from turnwise.transforms.gating.bounds import bound_text, hold_bound, side_of
 from turnwise.transforms.gating.measured import GatedVersion, Lost, entries_of
-from turnwise.transforms.gating.words import number_text, range_text
+from turnwise.transforms.gating.words import counted, names_text, number_text, without_text
+from turnwise.transforms.scoring.verdict import STATUS
 
 _MOST_NAMES = 20
 _DESTRUCTIVE = "destructive"
+_NONE_SCORED = "no conversation was scored"
 
 
-def apply_rules(config: GateConfig, versions: Sequence[GatedVersion], lost: Lost) -> list[RuleResult]:
-    """Applies every rule to every app version.
+def apply_rules(
+    config: GateConfig, versions: Sequence[GatedVersion], lost: Lost, not_allowed: Lost | None = None
+) -> list[RuleResult]:
+    """Applies every rule to every app version; that all conversations pass, to all of them together.
 
     Args:
         config: The rules.
         versions: The app versions of the run; without one, no rule can be decided.
         lost: What was lost, of the run as a whole.
+        not_allowed: The part of it that the run's options do not allow for; None: all of it.
     """
     tolerant: dict[str, float] = {}
     for rule in config.rules:
@@ -36,23 +42,37 @@ def apply_rules(config: GateConfig, versions: Sequence[GatedVersion], lost: Lost
             tolerant[rule.criterion] = max(rule.at_least, tolerant.get(rule.criterion, 0.0))
     found: list[RuleResult] = []
     for rule in config.rules:
-        if not versions:
-            found.append(_result(rule_text(rule), None, None, "no conversation was scored"))
-        for version in versions:
-            if isinstance(rule, BoundRule):
-                found.append(_bound(rule, version, lost, rule.criterion in tolerant))
-            elif isinstance(rule, CoverageRule):
-                found.append(_coverage(rule, version, lost))
-            elif isinstance(rule, DestructiveRule):
-                found.append(_destructive(rule, version, lost, bool(tolerant)))
-            else:
-                names = [rule.criterion] if rule.criterion else config.primary
-                found += [_not_worse(rule, name, version, lost, tolerant.get(name)) for name in names]
+        if isinstance(rule, AllPassRule):
+            found.append(_all_pass(rule, versions, lost if not_allowed is None else not_allowed))
+        elif not versions:
+            found.append(_result(rule_text(rule), None, None, _NONE_SCORED))
+        else:
+            for version in versions:
+                found += _of_version(rule, config.primary, version, lost, tolerant)
     return found
 
 
-def rule_text(rule: BoundRule | NotWorseRule | DestructiveRule | CoverageRule) -> str:
+def _of_version(
+    rule: BoundRule | NotWorseRule | DestructiveRule | CoverageRule,
+    primary: Sequence[str],
+    version: GatedVersion,
+    lost: Lost,
+    tolerant: Mapping[str, float],
+) -> list[RuleResult]:
+    if isinstance(rule, BoundRule):
+        return [_bound(rule, version, lost, rule.criterion in tolerant)]
+    if isinstance(rule, CoverageRule):
+        return [_coverage(rule, version, lost)]
+    if isinstance(rule, DestructiveRule):
+        return [_destructive(rule, version, lost, tolerant)]
+    names = [rule.criterion] if rule.criterion else primary
+    return [_not_worse(rule, name, version, lost, tolerant.get(name)) for name in names]
+
+
+def rule_text(rule: GateRule) -> str:
     """Returns a rule in words."""
+    if isinstance(rule, AllPassRule):
+        return f"{rule.criterion}: every conversation passes"
     if isinstance(rule, BoundRule):
         side = {"lower": "lower bound of the ", "upper": "upper bound of the ", "estimate": ""}[rule.side]
         what = "pass rate" if rule.measure == "pass_rate" else "mean"
@@ -67,21 +87,36 @@ def rule_text(rule: BoundRule | NotWorseRule | DestructiveRule | CoverageRule) -
     return f"{rule.criterion or 'primary criteria'}: not worse than the baseline by more than {rule.margin:g}"
 
 
+def _all_pass(rule: AllPassRule, versions: Sequence[GatedVersion], lost: Lost) -> RuleResult:
+    own = [one for version in versions for one in version.conversations]
+    entries = [entry for version in versions for entry in entries_of(version, rule.criterion)]
+    held = [entry for entry in entries if entry.found.outcome == "FAIL" or not entry.found.is_summed]
+    failed = [entry.name for entry in held if entry.found.outcome == "FAIL"]
+    skipped = [one.conversation_id for one in own if rule.criterion in one.skipped]
+    missing = [entry.name for entry in held if entry.found.outcome not in ("PASS", "FAIL")] + skipped
+    text = "nothing was scored"
+    if held or skipped:
+        text = f"{len(failed)} failed, {len(missing) + lost.number} not decided"
+    text += f" ({lost.text})" if lost.text else ""
+    text += without_text(len(own) - len(entries) - len(skipped)) if held else ""
+    is_met = False if failed else None if missing or lost.number or not held else True
+    return _result(
+        rule_text(rule),
+        None,
+        is_met,
+        text if versions else _NONE_SCORED,
+        names=[*failed, *missing],
+        lost=lost.names,
+    )
+
+
 def _bound(rule: BoundRule, version: GatedVersion, lost: Lost, is_lenient: bool) -> RuleResult:
     held = hold_bound(rule, version, lost, is_lenient)
-    is_share = rule.measure == "pass_rate"
-    text = "nothing was scored"
-    if held.seen.value is not None:
-        text = f"{number_text(held.seen.value, is_share)}{range_text(held.seen.interval, is_share)}"
-        if side_of(rule, held.seen) is None:
-            text += ", and its interval is not known"
-    if held.undecided:
-        text += f"; {held.undecided} not decided{f' ({lost.text})' if lost.text else ''}"
     return _result(
         rule_text(rule),
         version.app_version,
         held.is_met,
-        text,
+        bound_text(rule, held, lost),
         value=side_of(rule, held.seen),
         interval=None if held.seen.interval is None else Bounds(*held.seen.interval),
         names=() if held.is_met else held.missing,
@@ -100,49 +135,50 @@ def _coverage(rule: CoverageRule, version: GatedVersion, lost: Lost) -> RuleResu
     share = (len(entries) - len(missing)) / total
     text = f"{number_text(share, True)}: {len(entries) - len(missing)} of {total}"
     text += f" ({lost.text})" if lost.text else ""
+    text += without_text(len(version.conversations) - len(entries))
     is_met = share >= rule.at_least
     names = () if is_met else missing
     return _result(rule_text(rule), version.app_version, is_met, text, value=share, names=names)
 
 
-def _destructive(rule: DestructiveRule, version: GatedVersion, lost: Lost, is_lenient: bool) -> RuleResult:
+def _destructive(
+    rule: DestructiveRule, version: GatedVersion, lost: Lost, tolerant: Container[str]
+) -> RuleResult:
     found = [row["conversation_id"] for row in version.rows if row["harm_term"] == _DESTRUCTIVE]
     if found:
-        text = f"{len(found)} conversations have one"
+        text = f"found in {counted(len(found), 'conversation')}"
         return _result(rule_text(rule), version.app_version, False, text, names=found)
-    unknown = [*_not_compared(version)]
-    if unknown:
-        text = (
-            f"{len(unknown)} conversations have destructive calls, and nothing says whether they are expected"
+    unclear = [row for row in version.rows if row["unclear_tools"]]
+    gaps = [row for row in version.rows if row["unknown_calls"]]
+    text = "; ".join(_why_unclear(version.rows, unclear, gaps, lost))
+    is_open = unclear or (gaps and STATUS not in tolerant) or (lost.number and not tolerant)
+    names = [row["conversation_id"] for row in (*unclear, *gaps)] if is_open else ()
+    return _result(rule_text(rule), version.app_version, None if is_open else True, text, names=names)
+
+
+def _why_unclear(
+    rows: Sequence[ConversationRow],
+    unclear: Sequence[ConversationRow],
+    gaps: Sequence[ConversationRow],
+    lost: Lost,
+) -> Iterator[str]:
+    """Yields what is known of the destructive calls of conversations without an unexpected one."""
+    if unclear:
+        tools = names_text(name for row in unclear for name in row["unclear_tools"])
+        yield (
+            f"open in {counted(len(unclear), 'conversation')}: nothing says whether the calls were "
+            f"expected, or what the tools do ({tools}); state the effects in `tools` of the run's config"
         )
-        return _result(rule_text(rule), version.app_version, None, text, names=unknown)
-    number = sum(row["destructive_calls"] for row in version.rows)
-    text = f"{number} destructive calls, all expected"
+    else:
+        number = sum(row["destructive_calls"] for row in rows)
+        yield counted(number, "destructive call") + (", expected" if number else "")
+    if gaps:
+        yield f"calls may be missing in the logs of {counted(len(gaps), 'conversation')}"
     if lost.number:
-        text += f"; {lost.number} not decided ({lost.text})"
-    is_met = None if lost.number and not is_lenient else True
-    return _result(rule_text(rule), version.app_version, is_met, text)
-
-
-def _not_compared(version: GatedVersion) -> Iterator[str]:
-    """Yields conversations with destructive calls that were held against no expected calls."""
-    compared = {
-        one.conversation_id
-        for one in version.conversations
-        if ToolEffects.name in one.criteria and one.criteria[ToolEffects.name].value is not None
-    }
-    for row in version.rows:
-        if row["destructive_calls"] and row["conversation_id"] not in compared and not _states_calls(row):
-            yield row["conversation_id"]
-
-
-def _states_calls(row: ConversationRow) -> bool:
-    """Returns whether the transcript holds expected calls, and the log all calls that were made."""
-    transcript = row["transcript"]
-    if transcript is None or (row["verdict"] is None and row["reason"]):
-        return False
-    parts = [transcript.get("expected"), *(turn.get("expected") for turn in transcript["turns"])]
-    return any(part is not None and "tool_calls" in part for part in parts)
+        yield f"{lost.number} not decided ({lost.text})"
+    guessed = {name for row in rows for name in row["guessed_tools"]}
+    if guessed and not unclear:
+        yield f"effects guessed from the names of {counted(len(guessed), 'tool')}: {names_text(guessed)}"
 
 
 def _not_worse(
@@ -176,9 +212,10 @@ def _result(
     value: float | None = None,
     interval: Bounds | None = None,
     names: Sequence[str] = (),
+    lost: Sequence[str] = (),
 ) -> RuleResult:
     status: RuleStatus = "undecided" if is_met is None else "passed" if is_met else "failed"
-    shown = list(dict.fromkeys(names))
+    shown, gone = (list(dict.fromkeys(found)) for found in (names, lost))
     return RuleResult(
         rule=rule,
         status=status,
@@ -188,4 +225,6 @@ def _result(
         interval=interval,
         conversations=shown[:_MOST_NAMES],
         more=max(0, len(shown) - _MOST_NAMES),
+        lost=gone[:_MOST_NAMES],
+        more_lost=max(0, len(gone) - _MOST_NAMES),
     )

@@ -1,7 +1,19 @@
 """Numbers of a gate as texts."""
 
+from collections.abc import Iterable
+
 from turnwise.schemas.comparison import CriterionComparison
 from turnwise.transforms.statistics.interval import Interval
+
+_MOST_NAMES = 5
+_LONGEST_NAME = 60
+
+
+def names_text(names: Iterable[str]) -> str:
+    """Returns the first of the names, each once and in order, and the number of others."""
+    found = sorted({" ".join(name.split())[:_LONGEST_NAME] or "(no name)" for name in names})
+    more = f" and {len(found) - _MOST_NAMES} more" if len(found) > _MOST_NAMES else ""
+    return ", ".join(found[:_MOST_NAMES]) + more
 
 
 def number_text(value: float, is_share: bool) -> str:
@@ -14,7 +26,18 @@ def range_text(interval: Interval | None, is_share: bool) -> str:
     if interval is None:
         return ""
     factor = 100 if is_share else 1
-    return f" ({interval.low * factor:.4g} to {interval.high * factor:.4g})"
+    low, high = (round(factor * end, 9) + 0.0 for end in interval)
+    return f" ({low:.4g} to {high:.4g})"
+
+
+def counted(number: int, noun: str) -> str:
+    """Returns a number with its noun."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def without_text(number: int) -> str:
+    """Returns how many conversations a criterion measures nothing of; empty: none."""
+    return f"; does not apply to {counted(number, 'other conversation')}" if number else ""
 
 
 def difference_text(own: CriterionComparison) -> str:

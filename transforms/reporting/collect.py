@@ -33,6 +33,7 @@ class RunRows:
         scores: Rows of `scores-*`.
         failures: Rows of `failures-*`.
         metrics: Rows of `metrics_by_app_version`.
+        verdicts: Rows of `results-*`; used where there is no `conversations-*`.
     """
 
     directory: str
@@ -42,6 +43,7 @@ class RunRows:
     scores: Iterable[Mapping[str, Any]]
     failures: Iterable[Mapping[str, Any]]
     metrics: Iterable[Mapping[str, Any]] = ()
+    verdicts: Iterable[Mapping[str, Any]] = ()
 
 
 class VersionKey(NamedTuple):
@@ -129,7 +131,31 @@ def _joined(place: int, run: RunRows) -> list[Entry]:
             found[key].scores.clear()
         if revision == latest.get(key, 0):
             found[key].scores.append(_compact(score))
+    return entries if run.has_conversations else _with_verdicts(place, run, entries)
+
+
+def _with_verdicts(place: int, run: RunRows, entries: list[Entry]) -> list[Entry]:
+    """Adds the verdicts of `results-*` to conversations without a row; of several of one, none is known."""
+    stated: dict[tuple[str, str], list[str | None]] = {}
+    for row in run.verdicts:
+        key = row["conversation_id"], row["result"].get("appVersion") or ""
+        stated.setdefault(key, []).append(row["evaluation_status"] or None)
+    for entry in entries:
+        own = stated.get((entry.row["conversation_id"], entry.version.app_version), [])
+        if len(own) == 1 and own[0] is not None:
+            _decide(entry, own[0])
+    scored = {(entry.row["conversation_id"], entry.version.app_version) for entry in entries}
+    for name, version in stated.keys() - scored:
+        known = {"run_id": run.document.run_id, "conversation_id": name, "app_version": version or None}
+        for verdict in stated[name, version]:
+            entries.append(_without_row(place, known))
+            if verdict is not None:
+                _decide(entries[-1], verdict)
     return entries
+
+
+def _decide(entry: Entry, verdict: str) -> None:
+    entry.row["verdict"], entry.row["reason"], entry.row["harm_term"] = verdict, None, None
 
 
 def _key(row: Mapping[str, Any]) -> ScoredKey:

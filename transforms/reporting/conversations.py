@@ -30,15 +30,15 @@ def read_first(entries: Sequence[Entry]) -> list[int]:
 
 
 def sample_first(entries: Sequence[Entry], seed: str) -> tuple[list[int], set[int]]:
-    """Returns places in the order in which a small report keeps them: a random sample, then no passes.
+    """Returns places in the order in which a small report keeps them: a random sample, no passes, passes.
 
     Returns:
         The places, and those of the random sample: the conversations whose hash with the seed is lowest.
     """
     ranked = sorted(range(len(entries)), key=lambda place: _hash(seed, entries[place]))
     sample = set(ranked[:SAMPLE])
-    worst = [i for i, entry in enumerate(entries) if entry.row["verdict"] != "PASS" and i not in sample]
-    return [*sorted(sample), *worst], sample
+    rest = sorted(ranked[SAMPLE:], key=lambda place: (entries[place].row["verdict"] == "PASS", place))
+    return [*sorted(sample), *rest], sample
 
 
 def _hash(seed: str, entry: Entry) -> str:

@@ -3,14 +3,16 @@
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from math import sqrt
 
 from turnwise.schemas.report.figures import CriterionFigure, CriterionRow
 from turnwise.transforms.criteria import CRITERIA
 from turnwise.transforms.reporting.collect import AnyRow, CollectedRuns, Entry, VersionKey
 from turnwise.transforms.scoring.verdict import STATUS
-from turnwise.transforms.statistics.distributions import t_quantile
-from turnwise.transforms.statistics.proportions import wilson_interval
+from turnwise.transforms.statistics.grouped import (
+    GroupSum,
+    grouped_mean_interval,
+    grouped_share_interval,
+)
 
 _SHARE = (0.0, 1.0)
 _MOST_TURNS = 50
@@ -18,24 +20,34 @@ _MOST_TURNS = 50
 
 @dataclass
 class _Sum:
-    """Scores of one criterion, one level and one version."""
+    """Scores of one criterion, one level and one version; values and outcomes by conversation."""
 
     unscored: int = 0
     passed: int = 0
     failed: int = 0
-    values: list[float] = field(default_factory=list)
+    values: dict[int, GroupSum] = field(default_factory=dict)
+    outcomes: dict[int, GroupSum] = field(default_factory=dict)
 
-    def add(self, value: float | None, outcome: str | None, special: Sequence[float] = ()) -> None:
+    def add(
+        self, value: float | None, outcome: str | None, special: Sequence[float], conversation: int
+    ) -> None:
         if value is None:
             self.unscored += 1
         elif value not in special:
-            self.values.append(value)
+            _add(self.values, conversation, value)
+        if outcome in ("PASS", "FAIL"):
+            _add(self.outcomes, conversation, outcome == "PASS")
         self.passed += outcome == "PASS"
         self.failed += outcome == "FAIL"
 
     @property
+    def scored(self) -> int:
+        return sum(group.size for group in self.values.values())
+
+    @property
     def mean(self) -> float | None:
-        return sum(self.values) / len(self.values) if self.values else None
+        scored = self.scored
+        return sum(group.total for group in self.values.values()) / scored if scored else None
 
     @property
     def share(self) -> float | None:
@@ -47,6 +59,12 @@ class _Sum:
         return self.mean if self.share is None else self.share
 
 
+def _add(groups: dict[int, GroupSum], conversation: int, value: float) -> None:
+    known = groups.get(conversation, _EMPTY)
+    groups[conversation] = GroupSum(known.size + 1, known.total + value)
+
+
+_EMPTY = GroupSum(0, 0.0)
 CriterionSums = dict[tuple[str, bool, VersionKey], _Sum]
 """(criterion, whether it is of whole conversations, version) -> sum."""
 
@@ -61,13 +79,13 @@ def criterion_rows(collected: CollectedRuns) -> list[CriterionRow]:
 
 def _sums(entries: Iterable[Entry]) -> CriterionSums:
     sums: CriterionSums = {}
-    for entry in entries:
+    for place, entry in enumerate(entries):
         verdict = entry.row["verdict"]
         value = {"PASS": 1.0, "FAIL": 0.0}.get(verdict or "")
-        sums.setdefault((STATUS, True, entry.version), _Sum()).add(value, verdict)
+        sums.setdefault((STATUS, True, entry.version), _Sum()).add(value, verdict, (), place)
         for score in entry.scores:
             key = (score["criterion"], "turn_index" not in score, entry.version)
-            sums.setdefault(key, _Sum()).add(*_value(score))
+            sums.setdefault(key, _Sum()).add(*_value(score), place)
     return sums
 
 
@@ -78,12 +96,12 @@ def _value(score: AnyRow) -> tuple[float | None, str | None, Sequence[float]]:
 
 def _sums_by_turn(entries: Iterable[Entry]) -> dict[tuple[str, VersionKey], dict[int, _Sum]]:
     sums: dict[tuple[str, VersionKey], dict[int, _Sum]] = {}
-    for entry in entries:
+    for place, entry in enumerate(entries):
         for score in entry.scores:
             turn = score.get("turn_index")
             if turn is not None and 0 <= turn < _MOST_TURNS:
                 own = sums.setdefault((score["criterion"], entry.version), {})
-                own.setdefault(turn, _Sum()).add(*_value(score))
+                own.setdefault(turn, _Sum()).add(*_value(score), place)
     return sums
 
 
@@ -133,18 +151,16 @@ def _scale(name: str) -> tuple[float, float] | None:
 def _figure(
     own: _Sum, has_outcomes: bool, scale: tuple[float, float] | None, turns: dict[int, _Sum], errors: int
 ) -> CriterionFigure:
-    interval = wilson_interval(own.passed, own.passed + own.failed) if has_outcomes else _mean_interval(own)
+    groups = list((own.outcomes if has_outcomes else own.values).values())
+    interval = grouped_share_interval(groups) if has_outcomes else grouped_mean_interval(groups, scale)
     low, high = interval or (None, None)
-    if low is not None and high is not None:
-        lowest, highest = scale or (0.0, high)
-        low, high = max(lowest, low), min(highest, high)
     by_turn = [
-        (one.shown, len(one.values) + one.unscored)
+        (one.shown, one.scored + one.unscored)
         for one in (turns.get(i, _Sum()) for i in range(max(turns, default=-1) + 1))
     ]
     return CriterionFigure(
-        count=len(own.values) + own.unscored,
-        scored=len(own.values),
+        count=own.scored + own.unscored,
+        scored=own.scored,
         unscored=own.unscored,
         errors=errors,
         passed=own.passed,
@@ -155,13 +171,3 @@ def _figure(
         high=high,
         by_turn=by_turn,
     )
-
-
-def _mean_interval(own: _Sum) -> tuple[float, float] | None:
-    """Returns Student's 95 % interval of the mean; None for fewer than two values."""
-    mean, count = own.mean, len(own.values)
-    if mean is None or count < 2:
-        return None
-    variance = sum((value - mean) ** 2 for value in own.values) / (count - 1)
-    half = t_quantile(0.975, count - 1) * sqrt(variance / count)
-    return mean - half, mean + half

@@ -26,9 +26,10 @@ def problem_sentences(run: ReportRun, versions: Sequence[ReportVersion]) -> Iter
     decided = sum(version.passed + version.failed for version in versions)
     everything = sum(version.conversations for version in versions) + _count(run, "lost_conversations")
     if everything and decided / everything < LEAST_COVERAGE:
+        few, have, rest = (f"only {decided}", "have", "the others") if decided else ("none", "has", "them")
         yield _problem(
-            f"{name}: only {decided} of {_counted(everything, 'conversation')} have a verdict "
-            f"({percent(decided / everything)}); nothing is known of the others."
+            f"{name}: {few} of {_counted(everything, 'conversation')} {have} a verdict "
+            f"({percent(decided / everything)}); nothing is known of {rest}."
         )
     if not run.has_transcripts:
         yield _problem(f"{name} wrote no transcripts, so that no conversation of it can be read here.")

@@ -1,6 +1,6 @@
 """The calls of a turn with their responses, effects and times."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
 from turnwise.schemas.conversation import TimedSpan, ToolCall, ToolResponse, Turn
@@ -12,35 +12,64 @@ from turnwise.transforms.matching.responses import pair_responses
 
 DESTRUCTIVE: Final = "destructive"
 _MOST_NAMES = 10_000
+_MOST_TOOLS = 100
+_LONGEST_NAME = 200
+
+
+class CallEffect(NamedTuple):
+    """Effect of a call.
+
+    Attributes:
+        text: `read`, `write`, `handoff` or `destructive`.
+        tool: Name of the tool.
+        is_guess: Whether the effect is guessed from the name of the tool.
+        idempotent: Whether repeating the call has no further effect.
+    """
+
+    text: str
+    tool: str
+    is_guess: bool
+    idempotent: bool
 
 
 class CallEffects:
-    """Effects of calls as texts: `read`, `write`, `handoff` or `destructive`."""
+    """Effects of calls."""
 
     def __init__(self, catalog: ToolCatalog) -> None:
         self._catalog = catalog
-        self._known: dict[str | None, str] = {}
+        self._known: dict[str | None, CallEffect] = {}
 
-    def of(self, call: ToolCall) -> str:
+    def of(self, call: ToolCall) -> CallEffect:
         """Returns the effect of a call."""
-        text = self._known.get(call.name)
-        if text is None:
-            text = self._look_up(call)
+        found = self._known.get(call.name)
+        if found is None:
+            found = self._look_up(call)
             if not calls_tools(call.name or "") and len(self._known) < _MOST_NAMES:
-                self._known[call.name] = text
-        return text
+                self._known[call.name] = found
+        return found
 
-    def _look_up(self, call: ToolCall) -> str:
+    def _look_up(self, call: ToolCall) -> CallEffect:
         effect = self._catalog.effect_of(call)
-        return DESTRUCTIVE if effect.destructive else effect.effect
+        text = DESTRUCTIVE if effect.destructive else effect.effect
+        return CallEffect(text, called_tool(call), effect.is_guess, effect.idempotent)
 
 
 class MadeCalls(NamedTuple):
-    """The calls of one actor in a turn, and how many of them failed or destroyed something."""
+    """The calls of one actor in a turn.
+
+    Attributes:
+        calls: The calls.
+        errors: How many failed.
+        destructive: How many of the others destroyed something.
+        changing: Those of the others that destroyed something, or whose effect is guessed to be a write.
+        guessed: Tools whose effect is guessed.
+    """
 
     calls: list[TranscriptCall]
     errors: int = 0
     destructive: int = 0
+    changing: Sequence[ToolCall] = ()
+    guessed: Sequence[str] = ()
 
 
 NO_CALLS = MadeCalls([])
@@ -66,14 +95,21 @@ def _made(
     effects: CallEffects,
 ) -> MadeCalls:
     made: list[TranscriptCall] = []
+    changing: list[ToolCall] = []
+    guessed: list[str] = []
     errors = destructive = 0
     for call, response in zip(calls, pair_responses(calls, responses), strict=True):
-        effect = effects.of(call)
-        failed = response is not None and has_failed(response, called_tool(call))
+        effect, tool, is_guess, _ = effects.of(call)
+        failed = response is not None and has_failed(response, tool)
+        if is_guess:
+            guessed.append(tool)
         if failed:
             errors += 1
         elif effect == DESTRUCTIVE:
             destructive += 1
+            changing.append(call)
+        elif is_guess and effect == "write":
+            changing.append(call)
         made.append(
             {
                 "name": call.name,
@@ -84,12 +120,17 @@ def _made(
                 "seconds": _seconds(call, spans) if spans else None,
             }
         )
-    return MadeCalls(made, errors, destructive)
+    return MadeCalls(made, errors, destructive, changing, guessed)
+
+
+def tool_names(tools: Iterable[str]) -> list[str]:
+    """Returns names of tools, sorted, each once and at most 200 characters long; the first 100."""
+    return sorted({tool[:_LONGEST_NAME] for tool in tools})[:_MOST_TOOLS]
 
 
 def expected_calls(calls: Sequence[ToolCall], effects: CallEffects) -> list[ExpectedCall]:
     """Returns expected calls with their effects."""
-    return [{"name": call.name, "args": call.args, "effect": effects.of(call)} for call in calls]
+    return [{"name": call.name, "args": call.args, "effect": effects.of(call).text} for call in calls]
 
 
 def _seconds(call: ToolCall, spans: list[TimedSpan]) -> float | None:

@@ -31,20 +31,21 @@ def to_read(
 ) -> list[ConversationRow]:
     """Returns the conversations to read first, so that they show different problems.
 
+    The worst of every cluster come first, then the second ones, and so on; each time by harm.
+
     Args:
         rows: Conversations, in any order; those without harm are not chosen.
         most: Number of conversations at most.
         of_a_cluster: Number of conversations of one cluster at most.
     """
-    chosen: list[ConversationRow] = []
+    rounds: list[list[ConversationRow]] = [[] for _ in range(of_a_cluster)]
     taken: Counter[str | None] = Counter()
     for row in by_harm(row for row in rows if row["harm"] > 0):
-        if len(chosen) == most:
-            break
-        if taken[row["cluster"]] < of_a_cluster:
+        number = taken[row["cluster"]]
+        if number < of_a_cluster:
+            rounds[number].append(row)
             taken[row["cluster"]] += 1
-            chosen.append(row)
-    return chosen
+    return [row for own in rounds for row in own][:most]
 
 
 class ReadingList:

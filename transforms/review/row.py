@@ -1,7 +1,7 @@
 """Makes the row of a scored conversation."""
 
 from collections.abc import Sequence
-from typing import NamedTuple, cast
+from typing import NamedTuple, TypedDict, cast
 
 from turnwise.schemas.conversation import Turn
 from turnwise.schemas.conversation_row import ConversationRow
@@ -9,11 +9,13 @@ from turnwise.schemas.run import RunInfo
 from turnwise.schemas.values import JsonObject
 from turnwise.transforms.criteria.calls.tool_effects import ToolEffects
 from turnwise.transforms.effects.tool_catalog import ToolCatalog
+from turnwise.transforms.matching.case_digest import case_digest
 from turnwise.transforms.matching.sample import Sample, stated_task
-from turnwise.transforms.review.calls import CallEffects, MadeCalls, agent_calls
+from turnwise.transforms.review.calls import CallEffects, MadeCalls, agent_calls, tool_names
 from turnwise.transforms.review.harm import harm_of
 from turnwise.transforms.review.problems import problems_of
 from turnwise.transforms.review.transcript import transcript_of
+from turnwise.transforms.review.unclear_calls import unclear_tools
 from turnwise.transforms.review.why import one_line, why_of
 from turnwise.transforms.scoring.conversation import ScoredConversation
 from turnwise.transforms.scoring.verdict import Verdict
@@ -34,6 +36,17 @@ def reviewer_of(run: RunInfo) -> "Reviewer":
             _REVIEWERS.clear()
         known = _REVIEWERS[id(run)] = Reviewer(run)
     return known
+
+
+class _CallColumns(TypedDict):
+    """What a row says of the calls."""
+
+    tool_calls: int
+    tool_errors: int
+    destructive_calls: int
+    unclear_tools: list[str]
+    guessed_tools: list[str]
+    unknown_calls: str | None
 
 
 class _Found(NamedTuple):
@@ -84,6 +97,7 @@ class Reviewer:
             "conversation_id": conversation.conversation_id,
             "eval_id": case.eval_id if case else None,
             "eval_set_id": case.eval_set_id if case else None,
+            "case_digest": case_digest(case),
             "task": stated_task(conversation),
             "app_version": conversation.app_version,
             "language": conversation.language,
@@ -99,9 +113,7 @@ class Reviewer:
             "cluster": found.cluster,
             "cluster_label": found.cluster_label,
             "turns": len(conversation.turns),
-            "tool_calls": sum(len(calls.calls) for calls in made),
-            "tool_errors": sum(calls.errors for calls in made),
-            "destructive_calls": destructive,
+            **self._calls(sample, made, effects, destructive),
             "latency_seconds": _seconds(conversation.turns),
             "tokens_in": tokens_in,
             "tokens_out": tokens_out,
@@ -110,6 +122,19 @@ class Reviewer:
             "position": sample.record.position,
             "revision": conversation.revision,
             "transcript": self._transcript(sample, made, effects, found.turn),
+        }
+
+    def _calls(
+        self, sample: Sample, made: Sequence[MadeCalls], effects: CallEffects, destructive: int
+    ) -> _CallColumns:
+        is_clear = not any(calls.changing for calls in made)
+        return {
+            "tool_calls": sum(len(calls.calls) for calls in made),
+            "tool_errors": sum(calls.errors for calls in made),
+            "destructive_calls": destructive,
+            "unclear_tools": [] if is_clear else unclear_tools(sample, made, effects, self._criterion),
+            "guessed_tools": tool_names(name for calls in made for name in calls.guessed),
+            "unknown_calls": _unknown(sample.conversation.turns) if sample.has_gaps else None,
         }
 
     def _transcript(
@@ -131,6 +156,12 @@ def _reason(verdict: Verdict) -> str | None:
     if not verdict.reasons or verdict.status == "PASS":
         return None
     return one_line("; ".join(verdict.reasons), _MOST_REASON)
+
+
+def _unknown(turns: Sequence[Turn]) -> str | None:
+    """Returns why calls may be missing in the log; None: it states all."""
+    found = (f"turn {index}: {turn.unknown_calls}" for index, turn in enumerate(turns) if turn.unknown_calls)
+    return one_line(next(found, ""), _MOST_REASON) or None
 
 
 def _seconds(turns: Sequence[Turn]) -> float | None:

@@ -1,7 +1,11 @@
 """Makes the transcript of a sample: what was said and called, with what was expected beside it."""
 
+import re
 from collections.abc import Sequence
+from math import isfinite
 from typing import cast
+
+import msgspec
 
 from turnwise.schemas.conversation import Turn
 from turnwise.schemas.jsonio import dump_json
@@ -11,6 +15,9 @@ from turnwise.transforms.matching.sample import Sample, TurnPair
 from turnwise.transforms.review.calls import NO_CALLS, CallEffects, MadeCalls, expected_calls, user_calls
 from turnwise.transforms.review.expected import add_expectations, expected_of_whole
 from turnwise.transforms.review.limit import limited
+
+_encode = msgspec.msgpack.Encoder().encode
+_NOT_FINITE = re.compile(rb"\xcb[\x7f\xff][\xf0-\xff]")  # a double: all bits of the exponent are set
 
 
 def transcript_of(
@@ -28,6 +35,7 @@ def transcript_of(
     turns = [_turn(pair, next(calls) if pair.actual else NO_CALLS, effects) for pair in sample.pairs]
     expected = expected_of_whole(sample.eval_case, effects) if sample.eval_case else None
     transcript: Transcript = {"turns": turns, "expected": expected, "cut": False, "left_out": None}
+    transcript = _with_finite_numbers(transcript)
     return transcript if _fits(transcript) else limited(transcript, kept)
 
 
@@ -98,3 +106,27 @@ def _expected(pair: TurnPair, effects: CallEffects) -> ExpectedPart | None:
     if expected.unread:
         part["other"] = [*part.get("other", ()), expected.unread]
     return part or None
+
+
+def _with_finite_numbers(transcript: Transcript) -> Transcript:
+    """Replaces infinite numbers and NaN by texts: JSON has null for them, as if nothing was there."""
+    return cast(Transcript, _shown(cast(JsonValue, transcript))) if _may_hold(transcript) else transcript
+
+
+def _may_hold(value: object) -> bool:
+    """Returns False if no such number is in a value; faster than to look at every part of it."""
+    try:
+        data = _encode(value)
+    except (ValueError, OverflowError, TypeError):
+        return True
+    return _NOT_FINITE.search(data) is not None
+
+
+def _shown(value: JsonValue) -> JsonValue:
+    if isinstance(value, dict):
+        return {name: _shown(one) for name, one in value.items()}
+    if isinstance(value, list):
+        return [_shown(one) for one in value]
+    if not isinstance(value, float) or isfinite(value):
+        return value
+    return "NaN" if value != value else "Infinity" if value > 0 else "-Infinity"

@@ -5,12 +5,13 @@ from hashlib import blake2b
 from typing import NamedTuple
 
 from turnwise.schemas.conversation_row import ConversationRow
-from turnwise.schemas.failure import Failure
+from turnwise.schemas.failure import Failure, Stage
 from turnwise.schemas.record import Receipt, Record
 from turnwise.schemas.rows import FailureRow, ResultRow, ScoreRow
 from turnwise.transforms.evaluation.conversation import EvaluatedConversation
 from turnwise.transforms.metrics.rows import failure_rows
 from turnwise.transforms.metrics.state import MetricsState
+from turnwise.transforms.scoring.findings import STAGE
 from turnwise.transforms.scoring.inferred_effects import guessed_tools
 
 _DIGEST_BYTES = 8
@@ -113,18 +114,29 @@ def lost_outcome(record: Record, failures: Sequence[Failure], run_id: str) -> Re
 
 def too_late(outcome: RecordOutcome, run_id: str) -> RecordOutcome:
     """Returns the outcome of a changed conversation that arrived after its removal from state."""
+    message = "the conversation came again, changed, after it was forgotten (see --allowed_lateness)"
+    return failed_outcome(_failure(outcome, "assemble", "LateEventError", message), run_id)
+
+
+def in_place_of_another(outcome: RecordOutcome, run_id: str) -> RecordOutcome:
+    """Returns an outcome that replaces the result of another record, with a finding that says so."""
+    message = "replaced the result of an earlier record with the same conversation id and eval case"
+    finding = _failure(outcome, STAGE, "ReplacedRecord", message)
+    return outcome._replace(failures=[*outcome.failures, *failure_rows(finding, run_id)])
+
+
+def _failure(outcome: RecordOutcome, stage: Stage, error_type: str, message: str) -> Failure:
     place = outcome.receipts[0] if outcome.receipts else None
-    failure = Failure(
-        stage="assemble",
-        error_type="LateEventError",
-        message="the conversation came again, changed, after it was forgotten (see --allowed_lateness)",
+    return Failure(
+        stage=stage,
+        error_type=error_type,
+        message=message,
         source=place.source if place else None,
         position=place.position if place else None,
         conversation_id=outcome.conversation_id,
         app_version=outcome.contribution.app_version or None if outcome.contribution else None,
         receipts=outcome.receipts,
     )
-    return failed_outcome(failure, run_id)
 
 
 def _digest(record: Record) -> bytes:

@@ -1,13 +1,14 @@
 // Small marks: outcomes, words, tags. What is not decided has a mark of its own, never that of a pass.
 
 import { h } from "./dom.js";
-import { shown } from "./format.js";
+import { short, shown } from "./format.js";
 
+const LONGEST = 13;
 const VERDICTS = { PASS: ["pass", "✓ pass"], FAIL: ["fail", "✕ fail"], SKIPPED: ["none", "skipped"] };
 
 export function outcome(value, prefix) {
   const [kind, text] = VERDICTS[value] ?? ["open", "? not decided"];
-  return h("span", { class: `badge ${kind}` }, prefix ? `${shown(prefix)} ` : null, text);
+  return h("span", { class: `badge ${kind}`, title: prefix ? shown(prefix) : null }, prefix ? `${short(prefix, LONGEST)} ` : null, text);
 }
 
 export function scoreOutcome(score) {

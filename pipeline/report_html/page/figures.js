@@ -1,12 +1,13 @@
 // Tools, latencies and tokens.
 
 import { report, versionName } from "./data.js";
-import { h, table } from "./dom.js";
+import { breakable, h, table } from "./dom.js";
 import { NONE, decimal, number, percent, quantity, shown } from "./format.js";
 import { lines } from "./plots.js";
 import { fresh } from "./state.js";
 
 const WIDE = 50;
+const TITLES = { tokens_in: "Tokens read per conversation", tokens_out: "Tokens written per conversation" };
 const SHARES = [[50, "p50"], [90, "p90"], [95, "p95"], [99, "p99"]];
 
 export function figures() {
@@ -24,7 +25,7 @@ function tools() {
   if (!report.tools.length) return [note, h("p", null, "No tool was called.")];
   return [note, table("Calls by tool and version", ["tool", "version", "calls", "errors", "p50", "p95", "effect", "arguments most often wrong"],
     report.tools.map((one) => [
-      h("a", { href: fresh({ view: "conversations", tool: one.tool }), dir: "auto" }, shown(one.tool || "(no name)")), shown(versionName(one.version)),
+      h("a", { href: fresh({ view: "conversations", tool: one.tool }), dir: "auto" }, breakable(shown(one.tool || "(no name)"))), shown(versionName(one.version)),
       number(one.calls), `${number(one.errors)} (${percent(one.errors / (one.calls || 1))})`, quantity(one.p50, "seconds"), quantity(one.p95, "seconds"),
       Object.keys(one.effects).map(shown).join(", "), one.wrong.map(([name, count]) => `${shown(name)} (${count})`).join(", ") || NONE]))];
 }
@@ -33,7 +34,7 @@ function tools() {
 function distribution(name) {
   const curves = report.curves.filter((curve) => curve.quantity === name && curve.count);
   const { unit } = curves[0];
-  const title = `${shown(name)}${unit === "tokens" ? " a conversation" : ""}`;
+  const title = TITLES[name] ?? shown(name);
   const x = [...new Set(curves.flatMap((curve) => curve.quantiles))].sort((a, b) => a - b);
   const text = (value) => (unit === "seconds" ? quantity(value, unit) : decimal(value));
   return h("section", { "aria-label": title }, h("h2", null, title),

@@ -44,7 +44,7 @@ function turnsText(own) {
 
 export function whyText(own) {
   const text = own.why ?? (own.verdict === null ? own.reason : null);
-  if (text) return shown(text);
+  if (text) return own.verdict === "PASS" ? `passed, but ${shown(text)}` : shown(text);
   return own.verdict === "PASS" ? "nothing failed" : "no reason is stated";
 }
 

@@ -1,7 +1,7 @@
 // What is not green: scores without a value by reason, and failures with their records.
 
-import { conversation, report, versionName } from "./data.js";
-import { h, table } from "./dom.js";
+import { conversation, report, size, versionName } from "./data.js";
+import { breakable, h, table } from "./dom.js";
 import { counted, lastPart, number, shown, turnName } from "./format.js";
 import { fresh } from "./state.js";
 
@@ -20,9 +20,10 @@ export function missing() {
 }
 
 function unscored() {
+  if (!size()) return h("p", null, "Nothing was scored.");
   if (!report.unscored.length) return h("p", null, "Every score has a value, and every conversation a verdict.");
   return table("By reason", ["criterion", "version", "scores", "reason", "conversations"], report.unscored.map((one) => [
-    one.criterion === "evaluation_status" ? "verdict" : shown(one.criterion), shown(versionName(one.version)), number(one.count),
+    one.criterion === "evaluation_status" ? "verdict" : breakable(shown(one.criterion)), shown(versionName(one.version)), number(one.count),
     h("span", { dir: "auto" }, shown(one.reason)),
     one.examples.map((place, i) => [i ? ", " : null, h("a", { href: fresh({ view: "conversation", at: String(place) }), dir: "auto" }, shown(lastPart(conversation(place).id)))])]));
 }

@@ -19,7 +19,7 @@ export function overview() {
     h("ul", { class: "coverage", "aria-label": "Coverage" }, report.coverage.map((one) => h("li", null, shown(one.text)))),
     h("section", { "aria-labelledby": "criteria" }, h("h2", { id: "criteria" }, "Criteria"), criteriaTable()),
     h("section", { "aria-labelledby": "read" }, h("h2", { id: "read" }, "Read these first"),
-      h("p", { class: "hint" }, "The conversations with the most harm, at most three of a kind."),
+      h("p", { class: "hint" }, "The worst conversation of each kind, then further ones: at most three of a kind."),
       report.read_first.length ? readingTable(report.read_first) : h("p", null, nothingToRead())),
   ];
 }
@@ -37,7 +37,7 @@ function missingOf({ run_id: id, counts, has_conversations: isWritten }) {
   const lost = [["lost_records", "record"], ["lost_conversations", "conversation"], ["lost_cases", "eval case"]]
     .filter(([name]) => counts[name]).map(([name, noun]) => counted(counts[name], noun));
   return [
-    isWritten ? null : `${id}: there is no conversations-*, which holds the verdicts and what was said; they are unknown here.`,
+    isWritten ? null : `${id}: there is no conversations-*, which holds what was said and what is to be read first.`,
     lost.length ? `${id} lost ${lost.join(", ")}.` : null,
   ].filter(Boolean).join(" ");
 }
@@ -113,12 +113,15 @@ function figureCell(row, figure, scale) {
   return [
     h("span", { class: "figure" }, figureText(row, figure)),
     value === null ? null : intervalBar(value, figure.low === null ? null : [figure.low, figure.high], scale),
-    h("small", null, `${bounds} n ${number(count)}`),
+    h("small", null, `${bounds} n ${number(count)}${row.level === "turn" ? ` turn${count === 1 ? "" : "s"}` : ""}`),
   ];
 }
 
+// A bound that differs from the mean is never printed as the mean.
 function boundText(row, figure, bound) {
-  return figure.share !== null ? percent(bound) : decimal(bound);
+  if (figure.share !== null) return percent(bound);
+  const text = decimal(bound);
+  return text === decimal(figure.mean) && bound !== figure.mean ? bound.toPrecision(4) : text;
 }
 
 function differenceCell(comparison, row) {

@@ -45,7 +45,7 @@ function label(name) {
 }
 
 function sliceLink(slice) {
-  return [h("small", null, `${slice.kind} `), h("a", { href: fresh({ view: "conversations", [FILTER[slice.kind]]: slice.value }), dir: "auto" }, shown(slice.value))];
+  return [h("small", null, `${slice.kind} `), h("a", { href: fresh({ view: "conversations", [FILTER[slice.kind]]: slice.value }), dir: "auto" }, breakable(shown(slice.value)))];
 }
 
 function cell(slice, name, version) {
@@ -69,7 +69,7 @@ function changes(comparison) {
   return [
     found.length ? sliceTable(`${title}: slices that stand out`, found)
       : h("p", null, `${title}: no slice stands out at a false discovery rate of ${percent(comparison.q)}.`),
-    rest.length ? h("details", null, h("summary", null, `${rest.length} other slices`), sliceTable(`${title}: other slices`, rest)) : null,
+    rest.length ? h("details", null, h("summary", null, counted(rest.length, "other slice")), sliceTable(`${title}: other slices`, rest)) : null,
     flips(comparison, title),
   ];
 }

@@ -136,7 +136,7 @@ def _get_failures(service: Service, request: GetFailuresRequest) -> JsonObject:
 
 
 def _conversations_to_read(service: Service, request: ListConversationsToReadRequest) -> JsonObject:
-    """Lists the conversations of a run to read first: the most harmful ones, at most three of a kind.
+    """Lists the conversations of a run to read first: the worst of each kind, at most three of a kind.
 
     parent: projects/P/locations/L/apps/A. Without evaluationRun it is the run that was written last.
     appVersion: only this version. pageSize: 10 if absent, at most 50. why says in one line what is wrong;

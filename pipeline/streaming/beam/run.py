@@ -28,9 +28,9 @@ def run_distributed(settings: RunSettings, options: PipelineOptions) -> int:
         raise ConfigError(
             "--stop_after and --max_run_time end a stream in this process, with DirectRunner only"
         )
-    if settings.fail_on or settings.max_failure_ratio is not None or settings.config.gate.rules:
+    if settings.max_failure_ratio is not None or settings.config.gate.rules:
         raise ConfigError(
-            "--fail_on, --max_failure_ratio and the rules of the config's gate apply at the end of a run; a "
+            "--max_failure_ratio, --fail_on and the rules of the config's gate apply at the end of a run; a "
             "stream on this runner has no end"
         )
     if settings.config.alerts:

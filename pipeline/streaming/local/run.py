@@ -117,7 +117,7 @@ def _opened_store(settings: RunSettings, stack: ExitStack) -> StreamStorage:
 
 def _continued(settings: RunSettings, store: StreamStorage) -> RunSettings:
     """Returns the settings with the run id and time of the stream's first process; raises ConfigError."""
-    text = settings.config.model_dump_json() + repr(settings.stream.rules.window)
+    text = settings.config.model_dump_json(exclude={"gate"}) + repr(settings.stream.rules.window)
     digest = sha256(text.encode()).hexdigest()
     if store.meta("config", digest) != digest:
         raise ConfigError(

@@ -21,7 +21,7 @@ from turnwise.pipeline.streaming.local.in_flight import InFlightRecords, Place
 from turnwise.pipeline.streaming.local.segments import TABLES, SegmentId, Segments
 from turnwise.transforms.metrics.state import MetricsState
 from turnwise.transforms.streaming.durations import StreamRules
-from turnwise.transforms.streaming.outcome import Contribution, RecordOutcome, too_late
+from turnwise.transforms.streaming.outcome import Contribution, RecordOutcome, in_place_of_another, too_late
 
 _PRUNED_EVERY = 2_000
 _NOW = "watermark"
@@ -134,6 +134,8 @@ class StreamStorage:
         written = contribution.revision
         if known is not None:
             written = max(written, known.written + 1)
+            if outcome.joined is None and contribution.revision == known.revision:
+                outcome = in_place_of_another(outcome, self.meta("run_id", ""))
             self._retract(known, contribution.name)
             if known.key == key_of(contribution.name):
                 contribution = contribution._replace(event_time=known.event_time)

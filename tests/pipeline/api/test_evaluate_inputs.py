@@ -189,7 +189,8 @@ def test_no_eval_case_is_a_problem(tmp_path: Path) -> None:
 def test_unused_cases_and_raised_errors_are_named() -> None:
     cases = [{"eval_id": name, "turns": [{"user": "Hi", "response": "Hello"}]} for name in ("c1", "e2")]
     (problem,) = api.evaluate({**LOG, "eval_id": "c1"}, cases=cases, criteria=ROUGE).problems
-    assert problem == "evaluation_status: 0 failed, 1 not decided: 1 eval case without a conversation: e2"
+    told = "not decided: 0 failed, 1 not decided (1 eval case without a recording); lost: eval case e2"
+    assert problem == f"gate: evaluation_status: every conversation passes: {told}"
 
     class Broken(Scripted):
         async def generate(self, request: Any, count: int) -> Any:

@@ -148,5 +148,5 @@ def test_a_gate_names_the_records_that_were_lost(
     config.write_text('{"criteria": {"response_match_score": 0.8}}')
     arguments = ("--input", log, "--config", config, "--fail_on", "evaluation_status")
     run = turnwise("run", *arguments, "--output_format", output_format, output=tmp_path / "out")
-    said = f"evaluation_status: 0 failed, 1 not decided: lost: {log}:2"
-    assert run.status == 1 and said in run.err
+    said = f"not decided: 0 failed, 1 not decided (1 record lost); lost: {log}:2"
+    assert run.status == 1 and f"evaluation_status: every conversation passes: {said}" in run.err

@@ -47,7 +47,7 @@ def assert_refused(done: Any, *parts: str) -> None:
         (["--output_format=xml"], ["--output_format", "xml"]),
         (["--input_format=csv"], ["--input_format", "csv"]),
         (["--fail_on", "tool_trajectory"], ["--fail_on tool_trajectory", "tool_trajectory_avg_score"]),
-        (["--fail_on", "span_latency"], ["--fail_on span_latency", "not in the config"]),
+        (["--fail_on", "span_latency"], ["--fail_on span_latency", "not among the config's criteria"]),
         (["--fail_on", "turn_latency"], ["--fail_on turn_latency", "no threshold"]),
         (["--fail_on", "evaluation_status", "--fail_on", "turn_latency"], ["--fail_on turn_latency"]),
         (["--eval_cases", "no/such/file.json"], ["no/such/file.json", "no such file"]),

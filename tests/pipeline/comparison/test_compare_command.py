@@ -1,6 +1,8 @@
 """`turnwise compare` through its own arguments, on runs of `turnwise run`."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -111,6 +113,129 @@ def test_the_exit_status(scored, compared, bad, fail_on, status):
     assert found == status
     assert ("turnwise: evaluation_status: " in errors) is bool(status)
     assert ("v2 is worse than v1" in text) is bool(bad)
+
+
+ALL = {"criteria": {"response_match_score": 0.8}, "slices": ["language", "plan"]}
+
+
+def test_an_unknown_slice_is_refused_with_the_known_ones(scored, compared):
+    logs = [one | {"language": "ko", "tags": ["plan:gold"]} for one in versions(8)]
+    output = scored(logs)
+    status, text, errors = compared(output, "--versions", "v1", "v2", "--slices", "plan", "nosuch")
+    assert (status, text) == (2, "")
+    assert errors == "turnwise: --slices nosuch: no conversation has one (there are: language, plan, tag)\n"
+    assert compared(output, "--versions", "v1", "v2", "--slices", "language", "plan", "tag")[0] == 0
+    plain = scored(versions(8), "plain", ALL)
+    assert compared(plain, "--versions", "v1", "v2")[0] == 0, "a config's slice may be absent"
+    assert compared(plain, "--versions", "v1", "v2", "--slices", "plan")[2].endswith("(there are: none)\n")
+
+
+BROKEN = {"conversation_id": "broken", "turns": []}
+
+
+def test_a_run_that_failed_or_lost_records_is_named_first(scored, compared):
+    logs = versions(30)
+    one = scored(logs[:30], "one")
+    other = scored([*logs[30:], BROKEN], "other", CONFIG, "--max_failure_ratio", "0.01")
+    status, text, errors = compared(one, other)
+    head = " ".join(text.split("30 pairs")[0].split())
+    assert status == 0 and errors == ""
+    assert "/other; 1 records or conversations lost; the run failed: 1 of 31" in head and "/one B:" in head
+    status, text, _ = compared(one, other, "--format", "json")
+    assert json.loads(text)["b"]["lost"] == 1 and len(json.loads(text)["b"]["problems"]) == 1
+    assert compared(other, scored(logs[:30], "third"), "--fail_on", "worse")[0] == 1
+
+
+def test_what_was_not_measured_does_not_pass(scored, compared):
+    """Cases without a conversation in B, conversations without an id, and lost records."""
+    base, fewer, full = versions(300)[:300], versions(300)[310:], versions(300)[300:]
+    a = scored(base, "a")
+    for name, logs, said in (
+        ("fewer", fewer, "10 cases of v1 without a conversation of v2: e0, e1, e2, e3, e4 and 5 more"),
+        ("lost", [*full, BROKEN], "/lost: 1 records or conversations were lost"),
+    ):
+        b = scored(logs, name)
+        for fail_on in ("worse", "not_noninferior"):
+            status, text, errors = compared(a, b, "--fail_on", fail_on)
+            assert status == 1 and said in errors and len(errors.splitlines()) == 1, text
+    assert compared(scored(fewer, "less"), a, "--fail_on", "not_noninferior")[0] == 0, "cases may be new"
+    plain = {"conversation_id": "c", "app_version": "v1", "turns": [{"user": "Hi", "agent": "Hello"}]}
+    unnamed = scored([*base, plain], "unnamed")
+    _, _, errors = compared(unnamed, scored(full, "full"), "--fail_on", "worse")
+    assert "1 conversation of v1 without eval_id: compared with nothing" in errors
+
+
+def test_cases_whose_expectation_changed_are_left_out(scored, compared):
+    logs = versions(40, 20)
+    for one in logs[40:60]:
+        one["turns"][0]["expected"] = {"response": BAD}
+    output = scored(logs)
+    status, text, errors = compared(output, "--versions", "v1", "v2", "--fail_on", "worse")
+    assert "20 pairs by eval_id" in text and "20 cases left out, whose expectation differs" in text
+    assert "not the same in A and B: e0, e1, e10, e11, e12, ..." in " ".join(text.split())
+    assert status == 1 and "20 cases left out, whose expectation differs: e0, e1, e10" in errors
+    _, text, _ = compared(output, "--versions", "v1", "v2", "--format", "json")
+    pairing = json.loads(text)["pairing"]
+    assert (pairing["pairs"], pairing["changed"], len(pairing["changed_names"])) == (20, 20, 20)
+    assert (pairing["only_a"], pairing["only_b"]) == (0, 0)
+    assert {flip["case"] for flip in json.loads(text)["flips"]} == set()
+
+
+def test_nothing_is_compared_if_every_expectation_changed(scored, compared):
+    logs = versions(9)
+    for one in logs[9:]:
+        one["turns"][0]["expected"] = {"response": "Hello", "tool_calls": []}
+    status, text, _ = compared(scored(logs), "--versions", "v1", "v2", "--by", "eval_id")
+    assert status == 0 and "0 pairs by eval_id" in text and "9 cases left out" in text
+    assert text.count("cannot tell whether v2") == 2 and "two groups" not in text
+
+
+RAISING = """
+import turnwise
+
+class Polite(turnwise.MeasuredCriterion):
+    '''Whether the agent greets.
+
+    When to use: in tests.
+    '''
+
+    name = "polite"
+
+    def score(self, sample, pair):
+        if pair.actual.agent != "Hello":
+            raise RuntimeError("boom")
+        return turnwise.Score(1.0)
+"""
+
+
+def test_a_store_says_what_changed_was_lost_or_raised_an_error(scored, compared, tmp_path):
+    (tmp_path / "plug.py").write_text(RAISING)
+    store, logs = f"sqlite:///{tmp_path}/s.db", versions(30, 20)
+    for one in logs[30:35]:
+        one["turns"][0]["expected"] = {"response": BAD}
+    (tmp_path / "config.json").write_text('{"criteria": {"response_match_score": 0.8, "polite": 1.0}}')
+    for run_id, own in (("r1", logs[:30]), ("r2", [*logs[30:], BROKEN])):
+        (tmp_path / f"{run_id}.jsonl").write_text("".join(json.dumps(one) + "\n" for one in own))
+        options = ("--config", "config.json", "--plugin", "plug.py", "--store", store, "--run_id", run_id)
+        command = [
+            sys.executable,
+            "-m",
+            "turnwise",
+            "run",
+            "--input",
+            f"{run_id}.jsonl",
+            "--output",
+            f"{run_id}.out",
+        ]
+        subprocess.run([*command, *options], cwd=tmp_path, capture_output=True)
+    found = ("--store", store, "--versions", "r1", "r2", "--fail_on", "not_noninferior")
+    status, text, errors = compared(*found, "--format", "json")
+    document, polite = json.loads(text), criterion(text, "polite")
+    assert (document["pairing"]["pairs"], document["pairing"]["changed"]) == (25, 5)
+    assert polite["undecided"]["undecided_b"] == 20 and polite["overall"]["word"] == "cannot tell"
+    assert (document["a"]["lost"], document["b"]["lost"]) == (0, 1)
+    assert status == 1 and "5 cases left out" in errors
+    assert "turnwise: r2: 1 records or conversations were lost" in errors
 
 
 def test_two_directories_and_their_files(scored, compared, tmp_path):

@@ -5,9 +5,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
+from turnwise.schemas.calibration import Calibration, Corrected, CriterionCalibration
 from turnwise.schemas.conversation_row import ConversationRow
+from turnwise.schemas.difference import Bounds
 from turnwise.schemas.rows import ScoreRow
 
 CONFIG = {"gate": {"rules": [{"rule": "coverage", "at_least": 0.9}]}}
@@ -37,6 +40,8 @@ def conversation(name: str, verdict: str | None, **more: Any) -> dict[str, Any]:
         "tool_calls": 0,
         "tool_errors": 0,
         "destructive_calls": 0,
+        "unclear_tools": [],
+        "guessed_tools": [],
         "latency_seconds": None,
         "tokens_in": None,
         "tokens_out": None,
@@ -78,6 +83,42 @@ def failure(message: str, **more: Any) -> dict[str, Any]:
     empty = dict.fromkeys(("record", "conversation_id", "criterion", "app_version", "turn_index"))
     base = {"run_id": "r", "stage": "parse", "error_type": "ValueError", "message": message}
     return {**base, "source": "logs.jsonl", "position": 7, **empty, **more}
+
+
+def calibration(run_id: str, value: float, interval: tuple[float, float]) -> bytes:
+    """Returns a `calibration.json` that corrects the pass rate of the verdicts of 60 conversations."""
+    figure = Corrected(
+        group="all",
+        name=None,
+        covers="all",
+        scores=60,
+        undecided=0,
+        labels=20,
+        cases=20,
+        missing=0,
+        raw=1.0,
+        value=value,
+        interval=Bounds(*interval),
+    )
+    counts = {"scores": 60, "unscored": 0, "labelled": 20, "cases": 20, "raters": 1, "random": 20}
+    own = CriterionCalibration(
+        criterion="evaluation_status",
+        level="conversation",
+        kind="outcomes",
+        hand_picked=0,
+        corrected=[figure],
+        **counts,
+    )
+    found = Calibration(
+        run_id=run_id,
+        labels=["l.jsonl"],
+        lines=20,
+        problems=[],
+        false_pass_cost=1.0,
+        false_fail_cost=1.0,
+        criteria=[own],
+    )
+    return msgspec.json.encode(found)
 
 
 WriteRun = Callable[..., Path]

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.pipeline.gating.conftest import WriteRun, conversation, failure, score
+from tests.pipeline.gating.conftest import CRITERIA, WriteRun, calibration, conversation, failure, score
 from turnwise.pipeline.cli.main import main
 
 Gate = Callable[..., tuple[int, str, str]]
@@ -54,10 +54,56 @@ def test_the_status_is_that_of_the_rules(
         assert err.endswith(": c1\n")
 
 
+@pytest.mark.parametrize(
+    ("second", "status", "names"),
+    [
+        ([score("c1", P)], 0, ""),
+        ([score("c1", "SKIPPED")], 1, "c1"),
+        ([score("c1", None)], 1, "c1"),
+        ([score("c1", P, turn_index=0), score("c1", "SKIPPED")], 1, "c1"),
+        # A turn that is skipped says nothing against the conversation.
+        ([score("c1", "SKIPPED", turn_index=0), score("c1", P)], 0, ""),
+    ],
+)
+def test_what_is_skipped_or_unscored_does_not_all_pass(
+    write_run: WriteRun, gate: Gate, second: list[Any], status: int, names: str
+) -> None:
+    rule = {"rule": "all_pass", "criterion": "tool_trajectory_avg_score"}
+    run = write_run("out", rows(P, P), [score("c0", P), *second], config=rules(rule))
+    found, _, err = gate(run)
+    assert found == status and err.count(f"not decided: 0 failed, 1 not decided: {names}") == status
+
+
+def test_a_criterion_that_is_dropped_makes_the_verdicts_no_better(
+    write_run: WriteRun, gate: Gate, tmp_path: Path
+) -> None:
+    """The baseline fails by a criterion that the run does not have."""
+    path = tmp_path / "gate.json"
+    path.write_text(json.dumps(rules({"rule": "not_worse", "margin": 0.05})))
+    both = {**CRITERIA, "response_match_score": {"threshold": 0.5}}
+    base = write_run("base", rows(*[F] * 60), criteria=both)
+    run = write_run("out", rows(*[P] * 60))
+    status, _, err = gate(run, "--baseline", base, "--config", path)
+    assert status == 2 and "the baseline was measured differently: criteria of the verdict" in err
+
+
+def test_a_bound_uses_the_figure_that_labels_correct(write_run: WriteRun, gate: Gate, tmp_path: Path) -> None:
+    rule = {"rule": "bound", "criterion": "evaluation_status", "side": "lower", "at_least": 0.6}
+    run = write_run("out", rows(*[P] * 60), config=rules(rule))
+    assert gate(run)[0] == 0
+    (run / "calibration.json").write_bytes(calibration("out", 0.7, (0.55, 0.8)))
+    path = tmp_path / "a.json"
+    status, _, err = gate(run, "--json", path)
+    assert status == 1
+    assert "70 % (55 to 80), 60 cases; corrected by 20 labels of people, 100 % by the scores\n" in err
+    (found,) = json.loads(path.read_text())["rules"]
+    assert (found["value"], found["interval"]) == (0.55, {"low": 0.55, "high": 0.8})
+
+
 def test_what_was_lost_leaves_a_rule_undecided(write_run: WriteRun, gate: Gate) -> None:
     run = write_run("out", rows(P, P), failures=[failure("no JSON")], config=rules(ALL_PASS))
     status, _, err = gate(run)
-    assert status == 1 and "not decided: 100 % (34.24 to 100); 1 not decided (1 records lost)" in err
+    assert status == 1 and "not decided: 100 % (34.24 to 100), 2 cases; 1 not decided (1 record lost)" in err
 
 
 def test_the_problems_of_the_run_fail_it_but_for_those_of_its_rules(write_run: WriteRun, gate: Gate) -> None:
@@ -217,6 +263,7 @@ def test_a_ruler_that_changed_is_refused(write_run: WriteRun, gate: Gate) -> Non
             "gate.rules.0.criterion: 'safety_v1' is not among the config's criteria",
         ),
         (("OUT", "--config", "OPEN"), "gate.rules.0.criterion: turn_latency has no threshold"),
+        (("OUT", "--config", "NONE"), "gate.rules.0.criterion: turn_latency has no threshold"),
         (("OUT", "--junit", "nowhere/a.xml"), "--junit nowhere/a.xml: cannot be written"),
         (("OUT", "--json", "OUT"), "cannot be written"),
         (("OUT", "--markdow", "a.md"), "unrecognized arguments: --markdow"),
@@ -233,6 +280,7 @@ def test_wrong_input_ends_with_2(
         ("TYPO", rules({"rule": "coverage", "at_leas": 1})),
         ("OTHER", rules({**bound, "criterion": "safety_v1"})),
         ("OPEN", rules({**bound, "criterion": "turn_latency"})),
+        ("NONE", rules({"rule": "all_pass", "criterion": "turn_latency"})),
     ):
         names[name] = tmp_path / f"{name}.json"
         names[name].write_text(json.dumps(config))
@@ -321,7 +369,7 @@ def test_markdown_is_a_summary_that_judged_text_cannot_break(
     assert gate(attacked(write_run), "--markdown", path)[0] == 1
     lines = path.read_text(encoding="utf-8").splitlines()
     assert lines[0] == "## turnwise: failed"
-    assert lines[2] == "3 conversations: 1 passed, 1 failed, 1 not decided; 1 records lost."
+    assert lines[2] == "3 conversations: 1 passed, 1 failed, 1 not decided; 1 record lost."
     table = [cells(line) for line in lines if line.startswith("|")]
     assert {len(row) for row in table} == {4, 6}
     assert table[2][2] == "**failed**" and table[3][2] == "passed"
@@ -361,6 +409,24 @@ def test_markdown_says_what_changed_against_the_baseline(
     five = write_run("five", rows(*[P] * 5))
     gate(still, "--baseline", five, "--markdown", path)
     assert "No criterion changed." in path.read_text(encoding="utf-8")
+
+
+def test_what_was_lost_is_named_in_every_form(write_run: WriteRun, gate: Gate, tmp_path: Path) -> None:
+    failures = [failure("no JSON", source=f"{ATTACK}{i}") for i in range(23)]
+    run = write_run("out", rows(P), failures=failures, config=rules({"rule": "all_pass"}))
+    paths = [tmp_path / name for name in ("a.xml", "a.md", "a.json")]
+    status, _, err = gate(run, "--junit", paths[0], "--markdown", paths[1], "--json", paths[2])
+    assert status == 1 and err.count("\n") == 1 and err.endswith(" and 3 more\n")
+    assert "not decided: 0 failed, 23 not decided (23 records lost); lost: </code>" in err
+    told = ET.parse(paths[0]).getroot().find("testsuite/testcase/failure")
+    assert told is not None and (told.text or "").startswith("lost: </code></td>")
+    (line,) = [
+        one for one in paths[1].read_text(encoding="utf-8").splitlines() if "every conversation" in one
+    ]
+    assert "; lost: <code>" in line and line.endswith(" and 18 more |")
+    assert not re.search(r"script|octocat", re.sub(r"<code>.*?</code>", "", line))
+    (rule,) = json.loads(paths[2].read_text(encoding="utf-8"))["rules"]
+    assert (len(rule["lost"]), rule["more_lost"], rule["app_version"]) == (20, 3, None)
 
 
 def test_json_holds_everything(write_run: WriteRun, gate: Gate, tmp_path: Path) -> None:

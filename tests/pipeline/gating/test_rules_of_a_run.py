@@ -1,6 +1,8 @@
 """The rules of a config at the end of `turnwise run`, in a stream, and in `turnwise.evaluate`."""
 
 import json
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -51,25 +53,43 @@ def run(turnwise: Callable[..., Any], tmp_path: Path) -> Run:
     return runs
 
 
+CHAT = {
+    "conversation_id": "b",
+    "app_version": "v1",
+    "messages": [
+        {"role": "user", "content": "Hi"},
+        {"role": "assistant", "content": "Hello", "tool_calls_v2": [{"id": 1}]},
+    ],
+}
 CASES: list[tuple[list[Any], list[Any], list[str]]] = [
     ([good("a"), good("b"), bad("c")], [rule()], []),
     ([good("a"), bad("b"), bad("c")], [rule()], ["pass rate at least 60 % (v1): failed: 33.33 %"]),
     (
         [good("a"), {"no": "log"}],
         [rule()],
-        ["not decided: 100 % (20.65 to 100); 1 not decided (1 records lost)"],
+        ["not decided: 100 % (20.65 to 100), 1 case; 1 not decided (1 record lost)"],
     ),
     ([good("a"), {"no": "log"}], [rule(), {"rule": "coverage", "at_least": 0.5}], []),
     ([good("a")], [{"rule": "no_destructive_calls"}], []),
     (
         [good("a"), bad("c")],
         [{"rule": "no_destructive_calls"}],
-        ["expected (v1): failed: 1 conversations have one: c"],
+        ["expected (v1): failed: found in 1 conversation: c"],
     ),
     (
         [log("a"), good("b")],
         [{"rule": "no_destructive_calls"}],
-        ["nothing says whether they are expected: a"],
+        ["what the tools do (cancel_order); state the effects in `tools` of the run's config: a"],
+    ),
+    (
+        [good("a"), log("b", [*STATED, {"name": "close_account"}], expected={"tool_calls": STATED})],
+        [{"rule": "no_destructive_calls"}],
+        ["not decided: open in 1 conversation: nothing says whether the calls were expected, or what "],
+    ),
+    (
+        [good("a"), CHAT],
+        [{"rule": "no_destructive_calls"}],
+        ["calls may be missing in the logs of 1 conversation: b"],
     ),
     ([good("a")], [{"rule": "not_worse", "margin": 0.1}], ["not decided: no baseline is named"]),
 ]
@@ -98,9 +118,75 @@ def test_an_evaluation_in_python_says_the_same(logs: Any, rules: Any, problems: 
         "gate": {"rules": rules},
     }
     result = api.evaluate(logs, config=config)
-    found = [line for line in result.problems if line.startswith("gate: ")]
+    found = [line for line in result.problems if line.startswith("gate: ") and ": every " not in line]
     assert len(found) == len(problems)
     assert all(words in line for line, words in zip(found, problems, strict=True))
+
+
+@pytest.mark.parametrize("kind", [(), ("--streaming", "--stop_after", "2")])
+def test_fail_on_is_short_for_a_rule(run: Run, kind: tuple[str, ...]) -> None:
+    fail_on = ("--fail_on", "tool_trajectory_avg_score", *kind)
+    done = run([good("a"), bad("c")], options=fail_on, name="short")
+    stated = run(
+        [good("a"), bad("c")],
+        {"rule": "all_pass", "criterion": "tool_trajectory_avg_score"},
+        options=kind,
+        name="stated",
+    )
+    said = "gate: tool_trajectory_avg_score: every conversation passes: failed: 1 failed, 0 not decided: c"
+    for one in (done, stated):
+        document = one.document("run.json")
+        assert one.status == 1 and document["problems"] == [said]
+        assert document["config"]["gate"]["rules"] == [
+            {"rule": "all_pass", "criterion": "tool_trajectory_avg_score"}
+        ]
+        assert main(["gate", str(one.directory)]) == 1
+    both = run([good("a"), good("b")], rule(), options=fail_on, name="both")
+    assert both.status == 0 == main(["gate", str(both.directory)])
+
+
+@pytest.mark.parametrize(("ratio", "status"), [((), 1), (("--max_failure_ratio", "0.5"), 0)])
+def test_lost_records_are_allowed_in_the_run_and_after_it(run: Run, ratio: Any, status: int) -> None:
+    done = run([good("a"), {"no": "log"}], options=("--fail_on", "evaluation_status", *ratio))
+    assert done.status == status == main(["gate", str(done.directory)])
+    assert ("(1 record lost); lost: " in done.err) == (status == 1)
+
+
+def test_a_stream_does_not_compare_for_fail_on(run: Run) -> None:
+    base = run([good("a")], rule(), name="base")
+    options = ("--fail_on", "evaluation_status", "--baseline", base.directory)
+    assert run([good("a")], options=options, name="batch").status == 0
+    done = run([good("a")], options=(*options, "--streaming", "--stop_after", "1"), name="stream")
+    assert done.status == 2 and "the config has no rule that compares" in done.err
+
+
+# In a process of its own, because a criterion that is defined is in the registry of all tests.
+FAULTY = """
+import json, turnwise
+class Faulty(turnwise.MeasuredCriterion):
+    name = "faulty"
+    threshold: float | None = 0.0
+    of_whole: bool = False
+    def score(self, sample, pair):
+        if sample.conversation.conversation_id == "bad" and not self.of_whole:
+            raise ZeroDivisionError("a fault of its own")
+        return turnwise.Score(1.0)
+    def score_conversation(self, sample):
+        if sample.conversation.conversation_id == "bad" and self.of_whole:
+            raise ZeroDivisionError("a fault of its own")
+def problems(name, of_whole):
+    logs = [{"conversation_id": one, "turns": [{"user": "Hi", "agent": "Hi"}]} for one in ("good", name)]
+    gate = {"rules": [{"rule": "all_pass", "criterion": "faulty"}]}
+    config = {"criteria": {"faulty": {"of_whole": of_whole}}, "gate": gate}
+    return turnwise.evaluate(logs, config=config).problems[:1]
+print(json.dumps([problems(name, of_whole) for name in ("fine", "bad") for of_whole in (False, True)]))
+"""
+
+
+def test_a_criterion_that_raised_is_not_decided() -> None:
+    done = subprocess.run([sys.executable, "-c", FAULTY], capture_output=True, text=True, check=True)
+    said = "gate: faulty: every conversation passes: not decided: 0 failed, 1 not decided: bad"
+    assert json.loads(done.stdout) == [[], [], [said], [said]]
 
 
 def test_a_stream_is_held_to_its_rules(run: Run) -> None:
@@ -118,7 +204,7 @@ def test_a_baseline_is_compared_with_at_the_end(run: Run) -> None:
     newer = [{**one, "app_version": "v2"} for one in logs]
     same = run(newer, not_worse, options=("--baseline", base.directory), name="same")
     assert same.status == 0, same.err
-    worse = [{**bad(f"c{i}"), "app_version": "v2"} for i in range(40)]
+    worse = [{**log(f"c{i}", [], expected={"tool_calls": STATED}), "app_version": "v2"} for i in range(40)]
     lost = run(worse, not_worse, options=("--baseline", base.directory), name="lost")
     assert lost.status == 1 and "(v2): failed: -100 points" in lost.err
 
@@ -154,9 +240,13 @@ def test_tables_in_avro_say_the_same(run: Run) -> None:
     rules = ({"rule": "no_destructive_calls"}, {"rule": "coverage", "at_least": 1.0})
     assert run([good("a"), good("b")], *rules, options=("--output_format", "avro"), name="good").status == 0
     silent = run([good("a"), log("b")], rules[0], options=("--output_format", "avro"), name="silent")
-    assert silent.status == 1 and "nothing says whether they are expected: b" in silent.err
+    assert (
+        silent.status == 1
+        and "(cancel_order); state the effects in `tools` of the run's config: b" in silent.err
+    )
 
 
-def test_without_transcripts_an_expected_call_cannot_be_told(run: Run) -> None:
+def test_without_transcripts_the_gate_decides_the_same(run: Run) -> None:
     rule = {"rule": "no_destructive_calls"}
-    assert run([good("a")], rule, options=("--no_transcripts",)).status == 1
+    assert run([good("a")], rule, options=("--no_transcripts",)).status == 0
+    assert run([log("a")], rule, options=("--no_transcripts",), name="silent").status == 1

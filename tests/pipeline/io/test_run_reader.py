@@ -198,6 +198,35 @@ def test_a_run_without_the_table_of_conversations(run, tmp_path, capsys, name):
     assert len(capsys.readouterr().err.splitlines()) == (1 if status else 0)
 
 
+@pytest.mark.parametrize("level", ["turn", "conversation"])
+def test_scores_of_each_level_are_held_against_the_metrics(tmp_path, run, level):
+    """A criterion of whole conversations has no score of a turn whose absence would show."""
+    if not list(run.glob("*.jsonl")):
+        pytest.skip("rows of Avro are not lines")
+    directory = shutil.copytree(run, tmp_path / "cut")
+    (path,) = directory.glob("scores-*")
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    gone = next(row for row in rows if (row["turn_index"] is None) == (level == "conversation"))
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows if row != gone))
+    with pytest.raises(ConfigError, match=f"scores of {level}s, and its metrics count"):
+        list(open_run(str(directory)).scores())
+
+
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.9, 0.999])
+@pytest.mark.parametrize("table", ["scores", "conversations", "results", "failures", "metrics_by_turn"])
+def test_an_avro_file_cut_in_the_middle_is_an_error_in_one_line(tmp_path, run, table, share):
+    if not list(run.glob("*.avro")):
+        pytest.skip("of Avro")
+    directory = shutil.copytree(run, tmp_path / "cut")
+    (path,) = directory.glob(f"{table}*.avro")
+    content = path.read_bytes()
+    path.write_bytes(content[: int(share * len(content))])
+    with pytest.raises(ConfigError) as error:
+        list(open_run(str(directory)).rows(table))
+    assert str(path) in str(error.value) or "count" in str(error.value)
+    assert len(str(error.value).splitlines()) == 1
+
+
 @pytest.mark.parametrize("table", ["scores", "conversations", "results", "failures"])
 def test_rows_that_the_run_counts_are_not_missing(tmp_path, run, table):
     """Files cut at a line end look whole."""

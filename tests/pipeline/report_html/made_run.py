@@ -5,6 +5,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from turnwise.schemas.conversation_row import ConversationRow
+from turnwise.schemas.rows import FailureRow
+
 Row = dict[str, Any]
 
 DOCUMENT: Row = {
@@ -41,6 +44,7 @@ def conversation(name: str, verdict: str | None = "PASS", turns: int = 2, **chan
     """Returns a row of `conversations-*`."""
     is_bad = verdict != "PASS"
     return {
+        **dict.fromkeys(ConversationRow.__annotations__),
         "run_id": "run-1",
         "conversation_id": name,
         "eval_id": None,
@@ -63,6 +67,9 @@ def conversation(name: str, verdict: str | None = "PASS", turns: int = 2, **chan
         "tool_calls": turns,
         "tool_errors": 0,
         "destructive_calls": 0,
+        "unclear_tools": [],
+        "guessed_tools": [],
+        "unknown_calls": None,
         "latency_seconds": 2.0 * turns,
         "tokens_in": None,
         "tokens_out": None,
@@ -109,6 +116,11 @@ def scores(row: Row) -> list[Row]:
     return [*turns, score(row, None, value)]
 
 
+def failure(**columns: Any) -> Row:
+    """Returns a row of `failures-*`."""
+    return {**dict.fromkeys(FailureRow.__annotations__), "run_id": "run-1", **columns}
+
+
 def write_run(
     directory: Path,
     conversations: list[Row],
@@ -130,7 +142,7 @@ def write_run(
     tables = {
         "conversations": rows,
         "scores": [*(one for row in rows for one in scores(row)), *extra],
-        "failures": failures,
+        "failures": [failure(**row) for row in failures],
         "results": [],
     }
     for name, table in tables.items():

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.pipeline.report_html.made_run import conversation, write_run
+from tests.pipeline.report_html.made_run import conversation, write_rows, write_run
 from tests.pipeline.report_html.test_page import report
 from turnwise.pipeline.cli.main import main
 
@@ -107,6 +107,11 @@ def test_a_run_that_is_not_whole_says_so_first(tmp_path: Path) -> None:
     ]
 
 
+def test_a_run_without_a_verdict_says_so(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", [conversation("a", None), conversation("b", None)])
+    assert problems(run) == ["run-1: none of 2 conversations has a verdict (0%); nothing is known of them."]
+
+
 def test_a_run_without_transcripts_says_so(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", [conversation("a", transcript=None)])
     assert problems(run) == ["run-1 wrote no transcripts, so that no conversation of it can be read here."]
@@ -118,13 +123,32 @@ def test_a_run_without_transcripts_says_so(tmp_path: Path) -> None:
     assert "wrote no row" in data["conversations"]["reason"][0]
 
 
-def test_columns_of_another_version_do_not_matter(tmp_path: Path) -> None:
+def test_columns_of_a_later_version_do_not_matter(tmp_path: Path) -> None:
     row = conversation("a", "FAIL", new_column={"x": 1})
-    for name in ("tokens_in", "harm_term", "position", "cluster_label"):
-        del row[name]
     data = report(write_run(tmp_path / "run", [row])).data("report")
     assert isinstance(data, dict)
-    assert data["conversations"]["tokens_in"] == [None]
+    assert data["conversations"]["verdict"] == ["FAIL"]
+
+
+def test_verdicts_are_those_of_the_results_where_there_is_no_row(tmp_path: Path) -> None:
+    rows = [conversation(name, verdict) for name, verdict in zip("abc", ("PASS", "FAIL", None), strict=True)]
+    run = write_run(tmp_path / "run", rows)
+    for path in run.glob("conversations-*"):
+        path.unlink()
+    told = [("a", "PASS"), ("b", "FAIL"), ("c", None), ("d", "FAIL")]  # d: without scores
+    results = [
+        {"displayName": f"e0 result - {name}", "appVersion": "v1", "evaluationStatus": verdict}
+        for name, verdict in told
+    ]
+    write_rows(run / "results-00000-of-00001.jsonl", results)
+    data = report(run).data("report")
+    assert isinstance(data, dict)
+    found = data["conversations"]
+    assert sorted(zip(found["id"], found["verdict"], strict=True)) == told
+    assert [reason is None for reason in found["reason"]] == [
+        verdict is not None for verdict in found["verdict"]
+    ]
+    assert "4 conversations = 1 passed + 2 failed + 1 not decided" in data["coverage"][0]["text"]
 
 
 def test_of_a_stream_the_last_revision_counts(tmp_path: Path) -> None:
@@ -136,7 +160,8 @@ def test_of_a_stream_the_last_revision_counts(tmp_path: Path) -> None:
     assert [one["outcome"] for one in chunk["0"]["scores"]] == ["PASS"] * 3
 
 
-def test_a_single_file_keeps_a_sample_and_says_what_it_left_out(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("room", "is_whole"), [(15_000, False), (5_000_000, True)])
+def test_a_single_file_leaves_out_only_what_has_no_room(room: int, is_whole: bool, tmp_path: Path) -> None:
     from turnwise.pipeline.io.run_reader import open_run
     from turnwise.pipeline.report_html.write import run_rows, write_report
     from turnwise.transforms.reporting.sentences import Compared
@@ -144,11 +169,15 @@ def test_a_single_file_keeps_a_sample_and_says_what_it_left_out(tmp_path: Path) 
     rows = [conversation(f"c{i}", "FAIL" if i % 3 == 0 else "PASS") for i in range(900)]
     run = run_rows(open_run(str(write_run(tmp_path / "run", rows))))
     path = tmp_path / "run/report.html"
-    found = write_report(path, [run], Compared(), single_file=True, inline_characters=40_000)
+    found = write_report(path, [run], Compared(), single_file=True, inline_characters=room)
     kept = [i for i, chunk in enumerate(found.conversations.chunk) if chunk >= 0]
     assert not (tmp_path / "run/report_data").exists()
-    assert 200 < len(kept) < 900 and found.omitted == 900 - len(kept)
-    assert sum(found.conversations.is_random) == 200 and found.sample_seed
+    assert found.omitted == 900 - len(kept)
+    if is_whole:
+        assert found.omitted == 0 and found.sample_seed is None
+        return
+    assert 200 < len(kept) < 900 and found.sample_seed
+    assert sum(found.conversations.is_random) == 200
     assert {found.conversations.verdict[i] for i in kept if not found.conversations.is_random[i]} == {"FAIL"}
 
 

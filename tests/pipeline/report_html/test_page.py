@@ -93,11 +93,21 @@ def attacked(name: str, text: str) -> dict[str, object]:
             "rubrics": [text],
             "other": [text],
             "variables": {text: text},
+            "transfers": [text],
         },
     }
-    transcript = {"turns": [turn], "expected": {"task": text, "texts": [text]}, "cut": True, "left_out": None}
+    turn["user_tool_calls"] = turn["tool_calls"]
+    transcript = {
+        "turns": [turn],
+        "expected": {**turn["expected"], "task": text, "user_tool_calls": turn["expected"]["tool_calls"]},  # type: ignore[dict-item, index]
+        "cut": True,
+        "left_out": None,
+    }
     columns = (
         "eval_id",
+        "eval_set_id",
+        "task",
+        "worst_criterion",
         "language",
         "reason",
         "ended",
@@ -109,6 +119,8 @@ def attacked(name: str, text: str) -> dict[str, object]:
         "event_time",
     )
     own = dict.fromkeys(columns, text)
+    if name in ("end_of_script", "event_handler"):  # a version is a column of every table
+        own["app_version"] = text
     return conversation(f"{name} {text}", "FAIL", 1, tags=[text], transcript=transcript, worst_turn=0, **own)
 
 
@@ -215,7 +227,8 @@ def test_harmful_texts_are_data_and_nothing_else(tmp_path: Path) -> None:
     page = report(attacked_run(tmp_path / "run"))
     assert not_data(page) == not_data(plain)
     text = (tmp_path / "run/report.html").read_text(encoding="utf-8")
-    assert "window.attacked" not in text and "\u2028" not in text and "\u202e" not in text
+    assert "window.attacked" not in text.partition("</title>")[2], "the title names the versions, escaped"
+    assert "\u2028" not in text and "\u202e" not in text
     data = page.data("report")
     assert isinstance(data, dict)
     assert set(data["conversations"]["why"]) == set(ATTACKS.values())

@@ -374,6 +374,8 @@ def test_wrong_comparisons(service: Any, app: str, put_result: Any) -> None:
     with pytest.raises(ServiceError, match="versions with results: v7"):
         compare(service, app)
     assert refusal(lambda: compare(service, app, baseVersion="")) == ("INVALID_ARGUMENT", "baseVersion")
+    same = refusal(lambda: compare(service, app, baseVersion="v7", candidateVersion="v7"))
+    assert same == ("INVALID_ARGUMENT", "candidateVersion")
     assert refusal(lambda: compare(service, "app")) == ("INVALID_ARGUMENT", "parent")
     wrong = {"evaluationFilter": "x=1"}
     assert refusal(lambda: compare(service, app, **wrong)) == ("INVALID_ARGUMENT", "evaluationFilter")

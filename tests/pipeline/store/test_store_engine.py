@@ -103,7 +103,7 @@ def test_a_read_only_store_refuses_every_change(store: Store, store_url: str) ->
 def test_an_empty_store_cannot_be_opened_read_only(postgres_url: str, tmp_path: Path) -> None:
     (tmp_path / "empty.db").touch()
     for url in (postgres_url, f"sqlite:///{tmp_path}/empty.db"):
-        with pytest.raises(StoreError, match="run turnwise serve to upgrade it"):
+        with pytest.raises(StoreError, match="run turnwise serve to create its tables"):
             open_store(url, read_only=True)
 
 

@@ -4,6 +4,7 @@ import fcntl
 import json
 import os
 import pty
+import re
 import signal
 import struct
 import subprocess
@@ -75,7 +76,8 @@ def test_its_rows_are_those_of_a_batch(sample_stream, sample_run, table):
 def test_its_totals_are_those_of_a_batch(sample_stream, sample_run):
     assert by_version(sample_stream) == by_version(sample_run)
     table, _, _ = sample_run.out.partition("files:")
-    assert sample_stream.out.partition("files:")[0] == table
+    shared = re.sub(r"^difference:.*?(?=^\d+ records = )", "", table, flags=re.DOTALL | re.MULTILINE)
+    assert shared != table and sample_stream.out.partition("files:")[0] == shared
     counts, others = (run.document("run.json")["counts"] for run in (sample_stream, sample_run))
     same = ("records", "parsed_records", "lost_records", "results", "conversations", "failures")
     assert {name: counts[name] for name in same} == {name: others[name] for name in same}
@@ -323,7 +325,7 @@ def test_a_last_line_that_breaks_off_fails_the_gates_and_is_read_when_it_is_whol
     first = goes_on(tmp_path / "out", *arguments)
     said = f"{logs}/a.jsonl: line 2 breaks off after 60 bytes, without a line end"
     assert first.status == 1 and f"turnwise: not read: {said}; start again" in first.err
-    assert "evaluation_status: 0 failed, 1 not decided" in first.err
+    assert "not decided: 0 failed, 1 not decided (1 file not read to the end)" in first.err
     document = first.document("run.json")
     assert document["unread"] == [said] and document["counts"]["unread_ends"] == 1
     assert first.rows("failures") == []
@@ -343,10 +345,22 @@ def test_report_and_compare_read_a_stream_whose_files_were_rewritten(turnwise, t
     logs.write_text("".join(json.dumps(one) + "\n" for one in (*said, again, "no log")))
     done = turnwise("run", "--streaming", "--input", logs, "--judge", "none", "--max_run_time=2", output=out)
     assert done.status == 0 and done.document("run.json")["counts"]["replaced"] == 1
+    assert done.document("run.json")["counts"]["findings"]["ReplacedRecord"] == 1
+    assert "1 ReplacedRecord" in done.out
+    (found,) = (row for row in done.rows("failures") if row["error_type"] == "ReplacedRecord")
+    assert (found["stage"], found["conversation_id"], found["app_version"]) == (
+        *("check", again["conversation_id"]),
+        "v1",
+    )
     assert [path.name for path in out.glob("scores-*")] == ["scores-00001.jsonl"]
     assert [path.name for path in out.glob("failures-*")] == ["failures-00000.jsonl"]
     assert main(["report", str(out), "--html", str(tmp_path / "report.html")]) == 0
     assert main(["compare", str(out), str(out)]) == 2, "the same conversations, which is no missing file"
+    (scores,) = out.glob("scores-*")
+    assert len(list(open_run(str(out)).scores())) == len(scores.read_text().splitlines())
+    scores.write_text("".join(scores.read_text().splitlines(keepends=True)[:-1]))
+    with pytest.raises(ConfigError, match="scores of conversations, and its metrics count 3"):
+        list(open_run(str(out)).scores())
     for path in out.glob("results-*"):
         path.unlink()
     with pytest.raises(ConfigError, match="files of the run are missing: results"):

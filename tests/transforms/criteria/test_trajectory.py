@@ -281,3 +281,26 @@ def test_thousands_of_calls_of_one_tool_are_compared(match_type, wanted):
     assert (score.details["missing"], score.details["extra"]) == (["get"], ["get"])
     shuffled = result_of(ToolTrajectory(match_type="ANY_ORDER"), [expected], [list(reversed(expected))])
     assert shuffled.turns[0][1].value == 1.0
+
+
+@pytest.mark.parametrize(
+    ("expected", "actual", "why"),
+    [
+        (1, 1.5, "Missing: a(x: 1). Not expected: a(x: 1.5)."),
+        (1, "1", 'Missing: a({"x": 1}). Not expected: a({"x": "1"}).'),
+        (None, "nothing", 'Missing: a({"x": null}). Not expected: a({"x": "nothing"}).'),
+        ("x", "x ", 'Missing: a({"x": "x"}). Not expected: a({"x": "x "}).'),
+        ("\u00e9", "e\u0301", 'Missing: a({"x": "\\u00e9"}). Not expected: a({"x": "e\\u0301"}).'),
+    ],
+)
+def test_calls_that_look_alike_are_told_apart(expected, actual, why):
+    made = [[ToolCall(name="a", args={"x": value})] for value in (expected, actual)]
+    ((_, score),) = result_of(ToolTrajectory(match_type="EXACT"), made[:1], made[1:]).turns
+    assert score.explanation == why
+
+
+def test_a_missing_call_that_was_made_once_is_named_plainly():
+    ((_, score),) = result_of(
+        ToolTrajectory(match_type="ANY_ORDER"), [calls("a:1 a:1")], [calls("a:1")]
+    ).turns
+    assert score.explanation == "Missing: a(x: 1). Made: a(x: 1)."

@@ -1,9 +1,11 @@
 """The rules of a gate, as tables of cases: what passes, what fails, and what cannot be decided."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from turnwise.schemas.calibration import Calibration, Corrected, CriterionCalibration
 from turnwise.schemas.comparison import Comparison, CriterionComparison, Flip, Pairing, Side
 from turnwise.schemas.difference import (
     Bounds,
@@ -37,7 +39,7 @@ def conversations(outcomes: Any, criterion: str = STATUS, cases: Any = None) -> 
 def version(
     found: list[ComparedConversation], rows: Any = (), comparison: Comparison | None = None
 ) -> GatedVersion:
-    return GatedVersion("v1", found, list(rows), comparison, 7)
+    return GatedVersion("v1", found, list(rows), comparison, "r")
 
 
 def applied(
@@ -97,6 +99,158 @@ def test_a_coverage_rule_allows_for_what_is_undecided() -> None:
     assert applied(rate(at_least=0.95), gated, NOTHING_LOST, allowed).status == "passed"
     other = {"rule": "coverage", "at_least": 0.9, "criterion": "safety_v1"}
     assert applied(rate(at_least=0.95), gated, NOTHING_LOST, other).status == "undecided"
+
+
+def corrected(value: float | None, covers: Any = "all", **more: Any) -> Corrected:
+    interval = None if value is None else Bounds(max(0.0, value - 0.1), min(1.0, value + 0.1))
+    base = {"scores": 10, "undecided": 0, "labels": 5, "cases": 5, "missing": 0, "raw": 1.0}
+    fields: dict[str, Any] = {
+        **base,
+        "group": "all",
+        "name": None,
+        "value": value,
+        "interval": interval,
+        **more,
+    }
+    return Corrected(covers=covers, **fields)
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "figure", "rule", "lost", "status"),
+    [
+        # The labels decide, in both directions.
+        ([P] * 10, corrected(0.6), rate(at_least=0.8), 0, "failed"),
+        ([F] * 10, corrected(0.9), rate(at_least=0.8), 0, "passed"),
+        ([P] * 10, corrected(0.9), rate("lower", at_least=0.85), 0, "failed"),
+        ([P] * 10, corrected(0.9, interval=None), rate("lower", at_least=0.5), 0, "undecided"),
+        # What was lost may have been anything; so may what the labels do not cover.
+        ([P] * 10, corrected(0.9), rate(at_least=0.8), 10, "undecided"),
+        ([P] * 10, corrected(0.9), rate(at_least=0.4), 10, "passed"),
+        ([P] * 5 + [U] * 5, corrected(0.9, undecided=5), rate(at_least=0.8), 0, "passed"),
+        ([P] * 5 + [U] * 5, corrected(0.9, "decided", undecided=5), rate(at_least=0.8), 0, "undecided"),
+        ([P] * 5 + [U] * 5, corrected(0.9, "decided", undecided=5), rate(at_least=0.4), 0, "passed"),
+        # Labels that correct nothing change nothing.
+        ([P] * 10, corrected(None, reason="too few labels"), rate(at_least=0.8), 0, "passed"),
+    ],
+)
+def test_a_bound_on_a_corrected_rate(
+    outcomes: Any, figure: Corrected, rule: dict[str, Any], lost: int, status: str
+) -> None:
+    one = CriterionCalibration(
+        criterion=STATUS,
+        level="conversation",
+        kind="outcomes",
+        scores=10,
+        unscored=0,
+        labelled=5,
+        cases=5,
+        raters=1,
+        random=5,
+        hand_picked=0,
+        corrected=[figure],
+    )
+    known = Calibration(
+        run_id="r", labels=[], lines=5, problems=[], false_pass_cost=1, false_fail_cost=1, criteria=[one]
+    )
+    gated = replace(version(conversations(outcomes)), calibration=known)
+    found = applied(rule, gated, Lost(lost, f"{lost} lost" if lost else ""))
+    assert found.status == status
+    said = (
+        "corrected by 5 labels of people" if figure.value else "not corrected by its labels: too few labels"
+    )
+    assert said in found.why
+
+
+def test_an_interval_from_nothing_begins_at_0() -> None:
+    assert applied(rate(at_least=0.5), version(conversations([F] * 10))).why == "0 % (0 to 27.75), 10 cases"
+
+
+def test_a_rule_says_what_its_criterion_does_not_apply_to() -> None:
+    gated = version([*conversations([P, P], "safety_v1"), *conversations([P] * 38)])
+    rest = "; does not apply to 38 other conversations"
+    for rule, seen in (
+        ({**rate(at_least=0.5), "criterion": "safety_v1"}, "100 % (34.24 to 100), 2 cases"),
+        ({"rule": "coverage", "criterion": "safety_v1", "at_least": 1.0}, "100 %: 2 of 2"),
+        (all_pass("safety_v1"), "0 failed, 0 not decided"),
+    ):
+        assert applied(rule, gated).why == seen + rest
+
+
+def all_pass(criterion: str = STATUS) -> dict[str, Any]:
+    return {"rule": "all_pass", "criterion": criterion}
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "lost", "status", "why"),
+    [
+        ([P, P], 0, "passed", "0 failed, 0 not decided"),
+        ([P, F], 0, "failed", "1 failed, 0 not decided"),
+        ([P, U], 0, "undecided", "0 failed, 1 not decided"),
+        ([P, F, U], 2, "failed", "1 failed, 3 not decided (2 lost)"),
+        ([P], 1, "undecided", "0 failed, 1 not decided (1 lost)"),
+        ([], 0, "undecided", "nothing was scored"),
+        # Turns without a score of the conversation: no pass, but what fails, fails.
+        ([Observed(1.0, P, is_summed=True)], 0, "undecided", "nothing was scored"),
+        ([Observed(-1.0, None, is_summed=True), P], 0, "passed", "0 failed, 0 not decided"),
+        ([Observed(0.0, F, is_summed=True), P], 0, "failed", "1 failed, 0 not decided"),
+    ],
+)
+def test_every_conversation_passes(outcomes: list[Any], lost: int, status: str, why: str) -> None:
+    gone = Lost(lost, f"{lost} lost" if lost else "", [f"log:{n}" for n in range(lost)])
+    found = applied(all_pass(), version(conversations(outcomes)), gone)
+    assert (found.status, found.why, found.lost) == (status, why, [*gone.names])
+    # What is undecided is not left out, whatever a rule on coverage allows.
+    coverage = {"rule": "coverage", "at_least": 0.1}
+    assert applied(all_pass(), version(conversations(outcomes)), gone, coverage) == found
+
+
+def test_every_conversation_of_the_run_passes() -> None:
+    config = GateConfig.model_validate({"rules": [all_pass("safety_v1")]})
+    good, silent = (version(conversations([P], name)) for name in ("safety_v1", STATUS))
+    (one,) = apply_rules(config, [good, silent], NOTHING_LOST)
+    assert (one.status, one.app_version) == ("passed", None)
+    assert [one.status for one in apply_rules(config, [silent], NOTHING_LOST)] == ["undecided"]
+    assert [one.status for one in apply_rules(config, [], NOTHING_LOST)] == ["undecided"]
+
+
+def test_what_is_skipped_does_not_pass() -> None:
+    found = conversations([P, P])
+    found[1].criteria, found[1].skipped = {}, frozenset([STATUS])
+    told = applied(all_pass(), version(found))
+    assert (told.status, told.why, told.conversations) == ("undecided", "0 failed, 1 not decided", ["c1"])
+    told = applied(all_pass(), version(found[1:]))
+    assert (told.status, told.why) == ("undecided", "0 failed, 1 not decided")
+
+
+def test_names_are_bounded() -> None:
+    gone = Lost(30, "30 lost", [f"log:{n}" for n in range(30)])
+    found = applied(all_pass(), version(conversations([F] * 25)), gone)
+    assert (len(found.conversations), found.more, len(found.lost), found.more_lost) == (20, 5, 20, 10)
+
+
+def test_what_a_run_allows_to_be_lost_is_not_held_against_it() -> None:
+    counts = {"lost_records": 3, "lost_conversations": 1, "unread_ends": 1}
+    lost, allowed = (lost_of(counts, ["log:1"], only_cases=only) for only in (False, True))
+    assert (lost.number, lost.names, allowed) == (5, ["log:1"], (0, "", ()))
+    assert lost_of({**counts, "lost_cases": 1, "unused_cases": 2}, only_cases=True).number == 3
+    rules = GateConfig.model_validate({"rules": [all_pass(), {"rule": "coverage", "at_least": 0.9}]})
+    gated = [version(conversations([P]))]
+    assert [one.status for one in apply_rules(rules, gated, lost)] == ["undecided", "failed"]
+    assert [one.status for one in apply_rules(rules, gated, lost, allowed)] == ["passed", "failed"]
+
+
+def test_a_criterion_is_named_once() -> None:
+    config = GateConfig.model_validate({"rules": [all_pass()]}).with_all_pass(
+        ["safety_v1", STATUS, "safety_v1"]
+    )
+    assert [getattr(rule, "criterion", None) for rule in config.rules] == [STATUS, "safety_v1"]
+
+
+def test_turns_that_pass_do_not_hide_that_the_whole_raised() -> None:
+    found = conversations([Observed(1.0, P, is_summed=True), Observed(0.0, F, is_summed=True)], "safety_v1")
+    add_errors(found, {"safety_v1": {ScoredId(f"c{i}", None): "no such key" for i in range(2)}})
+    told = applied(all_pass("safety_v1"), version(found))
+    assert (told.why, told.conversations) == ("1 failed, 1 not decided", ["c1", "c0"])
 
 
 def test_a_case_counts_once_however_often_it_was_run() -> None:
@@ -176,51 +330,58 @@ def test_everything_that_was_lost_counts() -> None:
         "unused_cases": 5,
     }
     lost = lost_of({**counts, "records": 9})
-    assert lost.number == 15 and lost.text.startswith(
-        "1 records lost, 2 conversations lost, 3 files not read"
-    )
-    assert lost_of({"records": 9}) == (0, "")
+    assert lost.number == 15 and lost.text.startswith("1 record lost, 2 conversations lost, 3 files not read")
+    assert lost_of({"records": 9}) == (0, "", ())
 
 
 def row(name: str, **more: Any) -> Any:
-    base = {"harm_term": None, "destructive_calls": 0, "transcript": None, "verdict": "PASS", "reason": None}
-    return {"conversation_id": name, **base, **more}
+    base = {"harm_term": None, "destructive_calls": 0, "unclear_tools": [], "guessed_tools": []}
+    return {"conversation_id": name, **base, "unknown_calls": None, **more}
 
 
-STATED = {"turns": [{"expected": {"tool_calls": []}}], "expected": None}
-SILENT = {"turns": [{"expected": {"response": "Hi"}}, {"expected": None}], "expected": None}
+UNCLEAR = row("c0", unclear_tools=["close_account"], guessed_tools=["close_account"])
+GAP = row("c0", unknown_calls="turn 0: the response is not readable")
 
 
 @pytest.mark.parametrize(
-    ("rows", "status", "names"),
+    ("rows", "status", "names", "why"),
     [
-        ([row("c0")], "passed", []),
-        ([row("c0", harm_term="destructive", destructive_calls=1), row("c1")], "failed", ["c0"]),
-        ([row("c0", destructive_calls=1, transcript=STATED)], "passed", []),
-        # Nothing says whether the call was expected.
-        ([row("c0", destructive_calls=1)], "undecided", ["c0"]),
-        ([row("c0", destructive_calls=1, transcript=SILENT)], "undecided", ["c0"]),
+        ([row("c0")], "passed", [], "0 destructive calls"),
+        ([row("c0", destructive_calls=2)], "passed", [], "2 destructive calls, expected"),
         (
-            [row("c0", destructive_calls=1, transcript=STATED, verdict=None, reason="calls may be missing")],
-            "undecided",
-            ["c0"],
-        ),
-        (
-            [row("c0", destructive_calls=1), row("c1", harm_term="destructive", destructive_calls=1)],
+            [row("c0", harm_term="destructive", destructive_calls=1), row("c1")],
             "failed",
-            ["c1"],
+            ["c0"],
+            "found in 1 conversation",
+        ),
+        ([UNCLEAR, row("c1", harm_term="destructive")], "failed", ["c1"], "found in 1 conversation"),
+        ([UNCLEAR], "undecided", ["c0"], "what the tools do (close_account); state"),
+        ([GAP], "undecided", ["c0"], "calls may be missing in the logs of 1 conversation"),
+        # A guess that it only reads is not passed over in silence.
+        (
+            [row("c0", guessed_tools=["get_user"])],
+            "passed",
+            [],
+            "from the names of 1 tool: get_user",
         ),
     ],
 )
-def test_no_destructive_call_that_was_not_expected(rows: Any, status: str, names: list[str]) -> None:
+def test_no_destructive_call_that_was_not_expected(
+    rows: Any, status: str, names: list[str], why: str
+) -> None:
     found = applied({"rule": "no_destructive_calls"}, version(conversations([P] * len(rows)), rows))
-    assert (found.status, found.conversations) == (status, names)
+    assert (found.status, found.conversations) == (status, names) and why in found.why
 
 
-def test_a_criterion_that_compared_the_calls_says_that_they_were_expected() -> None:
-    found = conversations([P], "tool_effects_v1")
-    rows = [row("c0", destructive_calls=1)]
-    assert applied({"rule": "no_destructive_calls"}, version(found, rows)).status == "passed"
+@pytest.mark.parametrize(("criterion", "status"), [(STATUS, "passed"), ("safety_v1", "undecided")])
+def test_a_coverage_rule_for_the_verdicts_allows_for_calls_that_may_be_missing(
+    criterion: str, status: str
+) -> None:
+    coverage = {"rule": "coverage", "at_least": 0.5, "criterion": criterion}
+    gated = version(conversations([P, U]), [row("c1"), GAP])
+    assert applied({"rule": "no_destructive_calls"}, gated, NOTHING_LOST, coverage).status == status
+    gated.rows.append(UNCLEAR)
+    assert applied({"rule": "no_destructive_calls"}, gated, NOTHING_LOST, coverage).status == "undecided"
 
 
 def side(name: str) -> Side:

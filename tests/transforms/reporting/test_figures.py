@@ -39,15 +39,30 @@ def test_shares_have_intervals_and_turns() -> None:
     assert figure.by_turn == [(1.0, 2), (0.5, 2)]
 
 
-def test_latencies_are_means_over_turns_with_students_interval() -> None:
-    row = conversation("a")
-    extra = [score(row, i, 1.0 + i, criterion="turn_latency", outcome=None, threshold=None) for i in range(3)]
-    own = collected(entry(row, *extra), turn_latency="seconds")
+def latency(name: str, *seconds: float) -> Entry:
+    row = conversation(name)
+    names = {"criterion": "turn_latency", "outcome": None, "threshold": None}
+    return entry(row, *(score(row, i, value, **names) for i, value in enumerate(seconds)))
+
+
+def test_latencies_are_means_over_turns_with_an_interval_over_conversations() -> None:
+    own = collected(latency("a", 1.0, 1.0), latency("b", 2.0), latency("c", 3.0, 3.0), turn_latency="seconds")
     found = next(one for one in criterion_rows(own) if one.name == "turn_latency")
     (figure,) = found.figures
     assert figure is not None and (found.unit, found.level, found.high) == ("seconds", "turn", None)
-    assert (figure.mean, figure.share) == (2.0, None)
-    assert figure.low == 0.0 and figure.high == pytest.approx(2 + 2.4841, abs=1e-3)
+    assert (figure.mean, figure.share, figure.scored) == (2.0, None, 5)
+    # Squares of the sums of deviations: 4 + 0 + 4; 8 * 3 / 2 / 5**2 = 0.48; t of 2 degrees: 4.3027.
+    assert figure.low == 0.0 and figure.high == pytest.approx(2 + 4.3027 * 0.48**0.5, abs=1e-3)
+
+
+def test_a_mean_without_spread_is_not_certain() -> None:
+    rows = [conversation(f"c{i}") for i in range(20)]
+    names = {"criterion": "tool_invocation_score", "outcome": None, "threshold": None}
+    own = collected(*(entry(row, score(row, None, 1.0, **names)) for row in rows))
+    found = next(one for one in criterion_rows(own) if one.name == "tool_invocation_score")
+    (figure,) = found.figures
+    assert figure is not None and (figure.mean, figure.high) == (1.0, 1.0)
+    assert figure.low == pytest.approx(1 - 3.8415 / (20 + 3.8415), abs=1e-4)
 
 
 def test_values_that_say_that_nothing_was_claimed_are_in_no_mean() -> None:

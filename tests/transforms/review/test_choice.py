@@ -4,6 +4,8 @@ import random
 from typing import Any, get_type_hints
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from turnwise.schemas.conversation_row import ConversationRow
 from turnwise.transforms.review.choice import by_harm, cluster_sizes, latest_revisions, to_read
@@ -37,15 +39,16 @@ def names(rows: list[ConversationRow]) -> str:
         (
             [
                 row("a", cluster="other"),
-                row("b", event_time="2026-05-01T10:00:00Z"),
-                row("c", event_time="2026-05-01T10:00:00+02:00"),
-                row("d", event_time="2026-05-01T10:00:00.5Z"),
+                row("b", cluster="b", event_time="2026-05-01T10:00:00Z"),
+                row("c", cluster="c", event_time="2026-05-01T10:00:00+02:00"),
+                row("d", cluster="d", event_time="2026-05-01T10:00:00.5Z"),
             ],
             "dbca",
         ),
         ([row("b"), row("a"), row("c")], "abc"),
-        # Three of a cluster, then the next ones.
-        ([row(n, 9.0) for n in "abcde"] + [row("x", 1.0, "other")], "abcx"),
+        # The worst of every cluster, then their second and third ones; no fourth.
+        ([row(n, 9.0) for n in "abcde"] + [row("x", 1.0, "other"), row("y", 0.5, "other")], "axbyc"),
+        ([row(n, 9.0, n) for n in "abcdefghi"] + [row(n, 8.0, "k") for n in "xyz"], "abcdefghix"),
         ([row(n, 9.0, n) for n in "lkjihgfedcba"], "abcdefghij"),
     ],
 )
@@ -62,7 +65,14 @@ def test_all_rows_are_ordered_by_harm() -> None:
 def test_the_bounds_can_be_chosen() -> None:
     rows = [row(n) for n in "abc"] + [row(n, 0.5, "other") for n in "xyz"]
     assert names(to_read(rows, most=3, of_a_cluster=1)) == "ax"
-    assert names(to_read(rows, most=2)) == "ab"
+    assert names(to_read(rows, most=2)) == "ax"
+
+
+@given(st.lists(st.tuples(st.sampled_from([0.0, 1.0, 2.0, 3.0]), st.sampled_from("stuvw")), max_size=60))
+def test_parts_can_be_chosen_first(made: list[tuple[float, str]]) -> None:
+    rows = [row(f"{i:02}", harm, cluster) for i, (harm, cluster) in enumerate(made)]
+    parts = [rows[i::3] for i in range(3)]
+    assert to_read([each for part in parts for each in to_read(part)]) == to_read(rows)
 
 
 def test_clusters_are_counted() -> None:

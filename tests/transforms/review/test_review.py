@@ -296,3 +296,30 @@ def test_every_kind_that_a_criterion_can_state_is_weighed() -> None:
 def test_arguments_that_mean_the_same_are_told_apart(made: Any, wanted: Any, why: str) -> None:
     row = reviewed([turn([("set", {"a": made})], [("set", {"a": wanted})])], TRAJECTORY)
     assert row["why"] == f"turn 0: set: {why}"
+
+
+@pytest.mark.parametrize(
+    ("turns", "config", "unclear"),
+    [
+        # The name of the tool does not show what the call did, and nothing says that it was expected.
+        ([turn(["touch_account"], [])], {}, ["touch_account"]),
+        ([turn(["close_account"])], {}, ["close_account"]),
+        (
+            [turn(["fire_missiles", "transfer_money", "find_user"], [])],
+            {},
+            ["fire_missiles", "transfer_money"],
+        ),
+        ([turn(["transfer_money", "transfer_money"], ["transfer_money"])], {}, ["transfer_money"]),
+        ([turn(["close_account"], ["close_account"])], {}, []),
+        ([turn(["update_user", "update_user"], ["update_user"])], {}, []),
+        ([turn(["find_user"], [])], {}, []),
+        # What is declared is no guess.
+        ([turn(["close_account"], [])], {"tools": [{"name": "close_account", "effect": "write"}]}, []),
+        # A destructive call is compared in a turn that states calls, and in no other.
+        ([turn(["delete_user"])], {}, ["delete_user"]),
+        ([turn(["delete_user"], [])], {}, []),
+        ([turn([], []), turn(["delete_user"], expected={"response": "Hello"})], {}, ["delete_user"]),
+    ],
+)
+def test_what_may_have_destroyed_something_is_named(turns: Any, config: Any, unclear: list[str]) -> None:
+    assert reviewed(turns, {"turn_latency": {}}, **config)["unclear_tools"] == unclear

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import turnwise
+from turnwise.schemas.conversation import ExpectedTurn, ToolCall, ToolResponse
 from turnwise.schemas.jsonio import dump_json
 from turnwise.schemas.record import Record
 from turnwise.schemas.transcript import MOST_BYTES
@@ -188,6 +189,37 @@ def test_lone_surrogates_are_replaced() -> None:
     sample = Sample(turnwise.Conversation("c1", turns=[turn]), None, Record("python", 1, b""))
     (found,) = shown(sample)["turns"]
     assert (found["user"], found["agent"]) == ("a?b", "?")
+
+
+def of_calls(made: Any, result: Any, expected: Any, said: str = "null") -> dict[str, Any]:
+    """Returns the transcript of one turn with a call of these arguments and this result."""
+    response = ToolResponse(name="f", response=result)
+    turn = turnwise.Turn(user=said, tool_calls=[ToolCall(name="f", args=made)], tool_responses=[response])
+    turn.expected = ExpectedTurn(user=said, tool_calls=[ToolCall(name="f", args=expected)])
+    conversation = turnwise.Conversation("c1", turns=[turn])
+    (found,) = shown(Sample(conversation, inline_case(conversation), Record("python", 1, b"")))["turns"]
+    told: dict[str, Any] = found
+    return told
+
+
+def test_numbers_that_json_cannot_hold_are_texts() -> None:
+    inf = float("inf")
+    turn = of_calls({"error": inf, "b": [1.5, -inf]}, {"x": float("nan")}, {"error": 1.0, "user": inf})
+    (call,) = turn["tool_calls"]
+    assert call["args"] == {"error": "Infinity", "b": [1.5, "-Infinity"]} and call["result"] == {"x": "NaN"}
+    assert turn["expected"]["tool_calls"][0]["args"] == {"error": 1.0, "user": "Infinity"}
+
+
+finite = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False)
+plain = st.dictionaries(st.sampled_from(["error", "user", "k"]), finite | st.just("null"), max_size=3)
+
+
+@given(plain, plain, plain, st.text(st.characters(codec="utf-8"), max_size=9))
+def test_other_values_stay_as_they_are(made: Any, result: Any, expected: Any, said: str) -> None:
+    turn = of_calls(made, result, expected, said)
+    (call,) = turn["tool_calls"]
+    assert (call["args"], call["result"]) == (made, result)
+    assert turn["expected"]["tool_calls"][0]["args"] == expected
 
 
 texts = st.text(st.characters(codec="utf-8"), max_size=40).map(lambda text: text * 300)

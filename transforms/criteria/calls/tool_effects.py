@@ -67,7 +67,7 @@ class ToolEffects(MeasuredCriterion, UsesToolEffects):
     def score(self, sample: Sample, pair: TurnPair) -> Score | None:
         """Compares the changes of a turn with those of its golden turn; an absent turn changes nothing."""
         expected = pair.expected.tool_calls if pair.expected else None
-        if expected is None and not (pair.label == EXTRA_TURN and _states_calls(sample)):
+        if expected is None and not (pair.label == EXTRA_TURN and states_calls(sample)):
             return None
         catalog, turns = self.catalog(sample), [pair.actual] if pair.actual else []
         wanted = _expected(pair.expected, catalog)
@@ -82,7 +82,7 @@ class ToolEffects(MeasuredCriterion, UsesToolEffects):
             return None
         actions, catalog = golden.actions, self.catalog(sample)
         of_turns = [_expected(turn, catalog) for turn in golden.turns]
-        if actions is None and _states_calls(sample):
+        if actions is None and states_calls(sample):
             actions = [call for turn in of_turns for call in turn.by_agent or ()]
         wanted = ExpectedCalls(
             actions, golden.user_actions, [call for turn in of_turns for call in turn.optional]
@@ -141,7 +141,8 @@ class ToolEffects(MeasuredCriterion, UsesToolEffects):
         return "; ".join(reasons) if reasons and self.threshold is not None else None
 
 
-def _states_calls(sample: Sample) -> bool:
+def states_calls(sample: Sample) -> bool:
+    """Returns whether a turn of the case states which calls are expected."""
     return sample.eval_case is not None and any(
         turn.tool_calls is not None for turn in sample.eval_case.turns
     )

@@ -11,7 +11,7 @@ from turnwise.schemas.conversation import ToolCall
 from turnwise.schemas.score import Score
 from turnwise.schemas.values import JsonObject, JsonValue
 from turnwise.transforms.criteria.base import MeasuredCriterion, RestsOn, turn_mismatch
-from turnwise.transforms.criteria.reasons import calls_text
+from turnwise.transforms.criteria.reasons import calls_apart, calls_text
 from turnwise.transforms.matching.arguments import ArgumentMatcher, arguments_match, frozen, is_directive
 from turnwise.transforms.matching.assignment import count_matches, equal_matches
 from turnwise.transforms.matching.expectations import JUDGE_NEEDED
@@ -151,13 +151,15 @@ class ToolTrajectory(MeasuredCriterion):
         """Returns the calls that do not match, with their arguments."""
         missing = [call for call, j in zip(expected, partners, strict=True) if j is None]
         extra = [call for j, call in enumerate(actual) if j not in partners]
+        names_extra = bool(extra) and self.match_type in ("EXACT", "SUBSET")
+        wanted, made = calls_apart(missing, extra if names_extra else actual)
         parts = []
         if missing and self.match_type != "SUBSET":
-            parts.append(f"Missing: {calls_text(missing)}.")
-        if extra and self.match_type in ("EXACT", "SUBSET"):
-            parts.append(f"Not expected: {calls_text(extra)}.")
+            parts.append(f"Missing: {wanted}.")
+        if names_extra:
+            parts.append(f"Not expected: {made}.")
         elif parts:
-            parts.append(f"Made: {calls_text(actual)}.")
+            parts.append(f"Made: {made}.")
         order = f"The order differs. Expected: {calls_text(expected)}. Made: {calls_text(actual)}."
         return " ".join(parts) or order
 

@@ -59,6 +59,14 @@ def test_twice_in_one_commit_is_once(opened, new_outcome):
     assert results(opened) == [("a", 0)] and opened.store.counts["repeated"] == 1
 
 
+def test_only_what_replaces_another_record_has_a_finding(opened, new_outcome):
+    opened.commit(new_outcome("a", 1), new_outcome("b", 2))
+    opened.commit(new_outcome("a", 3, digest=b"other"), new_outcome("b", 4, revision=1, digest=b"other"))
+    assert opened.store.counts["finding ReplacedRecord"] == 1
+    opened.commit(new_outcome("a", 5, digest=b"third"))
+    assert (opened.store.counts["finding ReplacedRecord"], opened.store.counts["replaced"]) == (1, 3)
+
+
 REPLACED = [
     ("a higher revision", {"revision": 1}, {"revision": 3, "digest": b"b"}),
     ("the same revision of another record", {}, {"digest": b"b"}),

@@ -1,0 +1,81 @@
+"""Finds calls that may have destroyed something: nothing says that they were expected, or what they do."""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from turnwise.schemas.conversation import ExpectedTurn, ToolCall
+from turnwise.transforms.criteria.calls.tool_effects import ToolEffects, states_calls
+from turnwise.transforms.effects.calls import ArgumentComparison
+from turnwise.transforms.matching.calls import same_tool
+from turnwise.transforms.matching.sample import EXTRA_TURN, Sample, TurnPair
+from turnwise.transforms.review.calls import DESTRUCTIVE, CallEffects, MadeCalls, tool_names
+from turnwise.transforms.scoring.gaps import conversation_gap
+
+_COMPARE = ArgumentComparison()
+
+
+def unclear_tools(
+    sample: Sample, made: Sequence[MadeCalls], effects: CallEffects, criterion: ToolEffects
+) -> list[str]:
+    """Returns the tools of successful calls of the agent that may have destroyed something unexpectedly.
+
+    Of destructive calls, those that were held against no expected calls. Of writes whose effect is guessed
+    from the name of the tool, all that were not expected: the guess may be wrong.
+
+    Args:
+        sample: The conversation.
+        made: The agent's calls, turn by turn.
+        effects: Effects of the calls.
+        criterion: Compares calls with expected ones.
+    """
+    return tool_names(effects.of(call).tool for call in _unclear(sample, made, effects, criterion))
+
+
+def _unclear(
+    sample: Sample, made: Sequence[MadeCalls], effects: CallEffects, criterion: ToolEffects
+) -> Iterator[ToolCall]:
+    case = sample.eval_case
+    if case is None or conversation_gap(criterion, sample):
+        for calls in made:
+            yield from calls.changing
+    elif case.actions is not None:
+        wanted = [*case.actions, *(call for turn in case.turns for call in _wanted(turn))]
+        yield from _not_wanted([call for calls in made for call in calls.changing], wanted, effects)
+    else:
+        compared = {id(pair.actual): pair for pair in sample.evaluable if _is_compared(sample, pair)}
+        for turn, calls in zip(sample.conversation.turns, made, strict=True):
+            pair = compared.get(id(turn))
+            if pair is None:
+                yield from calls.changing
+            elif calls.changing:
+                yield from _not_wanted(calls.changing, [*_wanted(pair.expected)], effects)
+
+
+def _is_compared(sample: Sample, pair: TurnPair) -> bool:
+    """Returns whether the case states which calls the agent makes in a turn."""
+    if pair.expected is not None and pair.expected.tool_calls is not None:
+        return True
+    return pair.label == EXTRA_TURN and states_calls(sample)
+
+
+def _wanted(turn: ExpectedTurn | None) -> Iterator[ToolCall]:
+    """Yields the required and the optional calls of a golden turn."""
+    if turn is not None:
+        yield from turn.tool_calls or ()
+        yield from (one.tool_call for one in turn.expectations if one.skip and one.tool_call)
+
+
+def _not_wanted(made: Iterable[ToolCall], wanted: list[ToolCall], effects: CallEffects) -> Iterator[ToolCall]:
+    """Yields writes that were not expected; a destructive call is compared by the criterion."""
+    for call in made:
+        effect = effects.of(call)
+        if effect.text == DESTRUCTIVE:
+            continue
+        place = next((i for i, one in enumerate(wanted) if _is_same(one, call)), None)
+        if place is None:
+            yield call
+        elif not effect.idempotent:
+            del wanted[place]
+
+
+def _is_same(wanted: ToolCall, call: ToolCall) -> bool:
+    return same_tool(wanted, call) and not _COMPARE.differences(wanted, call)
