@@ -58,7 +58,8 @@ class FileInspection(msgspec.Struct):
         calls: Number of the agent's calls of tools.
         results: Number of the tools' responses.
         cases: Number of eval cases.
-        joined: Number of records that are events, and were joined into conversations.
+        joined: Number of events (records, or parts of records such as spans) that were joined into
+            conversations.
         not_read: What could not be read, by message; those beyond the first 20 kinds are counted together.
         findings: What was left out of conversations, or not understood in them, by kind.
         tried: Number of conversations on which the criteria were tried.

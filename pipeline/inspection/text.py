@@ -1,5 +1,6 @@
 """Inspections as text of a limited width."""
 
+import os
 from collections.abc import Iterator, Sequence
 from textwrap import wrap
 
@@ -22,8 +23,9 @@ _SAID: dict[Applies, str] = {
 
 def inspection_text(inspection: Inspection, width: int) -> str:
     """Returns an inspection for people: a table of files, what was not read, examples, and the criteria."""
-    blocks = ["\n".join(_table(inspection.files, width))]
-    details = ["\n".join(lines) for each in inspection.files if (lines := _details(each, width))]
+    below = _common_folder([each.path for each in inspection.files])
+    blocks = ["\n".join(_table(inspection.files, below, width))]
+    details = ["\n".join(lines) for each in inspection.files if (lines := _details(each, below, width))]
     blocks += details[:_FILES_SHOWN]
     if len(details) > _FILES_SHOWN:
         blocks.append(f"... and {len(details) - _FILES_SHOWN} more files; --json has all of them")
@@ -35,8 +37,21 @@ def inspection_text(inspection: Inspection, width: int) -> str:
     return "\n\n".join(block for block in blocks if block)
 
 
-def _table(files: Sequence[FileInspection], width: int) -> Iterator[str]:
-    rows = [list(_HEADINGS), *map(_row, files)]
+def _common_folder(paths: Sequence[str]) -> str:
+    """Returns the folder of all paths with its separator; "" if there is none, or only one path."""
+    if len(paths) < 2 or any("://" in path for path in paths):
+        return ""
+    try:
+        folder = os.path.commonpath([os.path.dirname(path) for path in paths])
+    except ValueError:  # absolute and relative ones
+        return ""
+    return f"{folder}{os.sep}" if folder.strip(os.sep) else ""
+
+
+def _table(files: Sequence[FileInspection], below: str, width: int) -> Iterator[str]:
+    rows = [list(_HEADINGS), *(_row(each, below) for each in files)]
+    if below:
+        yield _fit(f"below {printable(below)}", width)
     if len(files) > 1:
         rows.append(["total", "", *(str(sum(int(row[i]) for row in rows[1:])) for i in range(2, 8))])
     numbers = [max(columns(row[i]) for row in rows) for i in range(2, 8)]
@@ -50,14 +65,14 @@ def _table(files: Sequence[FileInspection], width: int) -> Iterator[str]:
         yield _fit(_GAP.join((*texts, *cells)), width)
 
 
-def _row(each: FileInspection) -> list[str]:
+def _row(each: FileInspection, below: str) -> list[str]:
     formats = ", ".join(filter(None, each.formats)) or ("not recognised" if each.records else "-")
     not_read = sum(note.count for note in each.not_read)
     numbers = (each.records, each.conversations, each.turns, each.calls, each.cases, not_read)
-    return [printable(each.path), formats, *map(str, numbers)]
+    return [printable(each.path.removeprefix(below)), formats, *map(str, numbers)]
 
 
-def _details(each: FileInspection, width: int) -> list[str]:
+def _details(each: FileInspection, below: str, width: int) -> list[str]:
     lines = [_note("not read", note, each.path) for note in each.not_read[:_SHOWN]]
     lines += [_note(note.what, note, each.path) for note in each.findings[:_SHOWN]]
     for kind, notes in (("not read", each.not_read), ("findings", each.findings)):
@@ -66,10 +81,11 @@ def _details(each: FileInspection, width: int) -> list[str]:
     if not each.records and not each.not_read:
         lines.append("the file holds nothing")
     if each.joined:
-        lines.append(f"{counted(each.joined, 'record')} joined into conversations by their ids")
+        lines.append(f"{counted(each.joined, 'event')} joined into conversations by their ids")
     if each.example:
         lines += _example(each.example)
-    return [_fit(printable(each.path), width), *(_fit(f"  {line}", width) for line in lines)] if lines else []
+    name = printable(each.path.removeprefix(below))
+    return [_fit(name, width), *(_fit(f"  {line}", width) for line in lines)] if lines else []
 
 
 def _note(said: str, note: Noted, path: str) -> str:
@@ -99,8 +115,8 @@ def _criteria(files: Sequence[FileInspection], width: int) -> Iterator[str]:
     uses, tried = merged_uses(files), sum(each.tried for each in files)
     if not uses:
         return
-    of_all = tried == sum(each.conversations for each in files)
-    yield f"criteria, tried on {'all' if of_all else 'the first'} {counted(tried, 'conversation')}"
+    which = "the first " if tried < sum(each.conversations for each in files) else ""
+    yield f"criteria, tried on {which}{counted(tried, 'conversation')}"
     for applies, said in _SAID.items():
         names = [
             f"{use.criterion} ({use.conversations})"

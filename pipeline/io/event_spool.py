@@ -3,17 +3,18 @@
 import sqlite3
 from collections.abc import Iterator
 from types import TracebackType
+from typing import Any
 
 from turnwise.schemas.record import Record
 from turnwise.transforms.formats.events import ConversationEvent
 
 _CREATE = """
-CREATE TABLE events (session TEXT, turn INTEGER, time REAL, id TEXT, is_end INTEGER, kind TEXT,
-                     source TEXT, position INTEGER, data BLOB)
+CREATE TABLE events (key BLOB, session BLOB, turn INTEGER, time REAL, id BLOB, is_end INTEGER, kind TEXT,
+                     source BLOB, position INTEGER, data BLOB, watermark REAL, grouped BLOB)
 """
-_ADD = "INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
-_SESSIONS = "SELECT session FROM events GROUP BY session ORDER BY MIN(rowid)"
-_EVENTS = "SELECT * FROM events WHERE session = ? ORDER BY rowid"
+_ADD = "INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+_SESSIONS = "SELECT key FROM events GROUP BY key ORDER BY MIN(rowid)"
+_EVENTS = "SELECT * FROM events WHERE key = ? ORDER BY rowid"
 
 
 class EventSpool:
@@ -38,33 +39,33 @@ class EventSpool:
         """Keeps an event."""
         self._is_empty = False
         record = event.record
-        place = (record.source.encode("utf-8", "surrogateescape"), record.position, record.data)
-        head = (
-            _key(event.group or event.session_id),
-            event.turn_index,
-            event.event_time,
-            event.event_id,
-            event.is_end,
-        )
-        self._database.execute(_ADD, (*head, event.kind, *place))
+        head = (_bytes(event.group or event.session_id), _bytes(event.session_id), event.turn_index)
+        about = (event.event_time, _bytes(event.event_id), event.is_end, event.kind)
+        place = (_bytes(record.source), record.position, record.data)
+        tail = (event.watermark, _bytes(event.group))
+        self._database.execute(_ADD, (*head, *about, *place, *tail))
 
     def sessions(self) -> Iterator[tuple[str, list[ConversationEvent]]]:
         """Yields the id of every conversation or group with its events, in the order of adding."""
         if self._is_empty:
             return
-        self._database.execute("CREATE INDEX by_session ON events (session)")
+        self._database.execute("CREATE INDEX by_session ON events (key)")
         for (key,) in self._database.execute(_SESSIONS):
             events = [_event(row) for row in self._database.execute(_EVENTS, (key,))]
-            yield events[0].session_id, events
+            yield _text(key), events
 
 
-def _key(session_id: str) -> bytes:
-    """Returns an id as bytes, because SQLite refuses lone surrogates in texts."""
-    return session_id.encode("utf-8", "surrogatepass")
+def _bytes(text: str) -> bytes:
+    """Returns a text as bytes, because SQLite refuses lone surrogates in texts."""
+    return text.encode("utf-8", "surrogatepass")
 
 
-def _event(row: tuple[bytes, int, float | None, str, int, str, bytes, int, bytes]) -> ConversationEvent:
-    session, turn, time, event_id, is_end, kind, source, position, data = row
-    record = Record(source.decode("utf-8", "surrogateescape"), position, data)
-    name = session.decode("utf-8", "surrogatepass")
-    return ConversationEvent(name, turn, time, event_id, bool(is_end), kind, record)
+def _text(data: bytes) -> str:
+    return data.decode("utf-8", "surrogatepass")
+
+
+def _event(row: tuple[Any, ...]) -> ConversationEvent:
+    _, session, turn, time, event_id, is_end, kind, source, position, data, watermark, group = row
+    record = Record(_text(source), position, data)
+    name, ids = _text(session), _text(event_id)
+    return ConversationEvent(name, turn, time, ids, bool(is_end), kind, record, watermark, _text(group))

@@ -25,17 +25,19 @@ def name_of(record: JsonObject) -> str:
 
 
 def call_fields(call: JsonValue) -> JsonValue:
-    """Returns the fields of a call that is flat or nested under `function`, its arguments decoded.
+    """Returns the fields of a call, flat or nested under `function` or `custom`, its arguments decoded.
 
     A non-object is returned unchanged and rejected by the model.
     """
     if not isinstance(call, dict):
         return call
-    function = call.get("function")
-    inner = function if isinstance(function, dict) else call
+    function, custom = call.get("function"), call.get("custom")
+    inner = function if isinstance(function, dict) else custom if isinstance(custom, dict) else call
     stated = next((inner[key] for key in ARGUMENTS if inner.get(key) is not None), None)
+    if inner is custom:
+        stated = {"input": custom.get("input")}
     return {
-        "name": inner.get("name"),
+        "name": function if isinstance(function, str) else inner.get("name"),
         "args": decoded_arguments(stated),
         "id": as_text(call.get("id")),
         "resource": call.get("resource"),

@@ -150,3 +150,20 @@ def test_wrong_arguments_are_one_line_and_write_nothing(
         assert main(["convert", *arguments]) == 2
         assert capsys.readouterr().err.count("\n") == 1
     assert Path(there).read_text() == "x\n" and not Path(out).exists()
+
+
+def test_a_target_of_a_plugin_is_written_and_its_losses_are_found(tmp_path: Path, convert: Any) -> None:
+    plugin = tmp_path / "own_target.py"
+    plugin.write_text(
+        "import turnwise\n"
+        "def write(log):\n"
+        "    return {'call': log.conversation_id, 'said': [turn.user for turn in log.turns]}\n"
+        "def read(value):\n"
+        "    turns = [turnwise.Turn(i, user=said) for i, said in enumerate(value['said'])]\n"
+        "    return turnwise.Conversation(value['call'], turns=turns)\n"
+        "turnwise.register_target(turnwise.Target(name='own_calls', help='calls',\n"
+        "    conversation=turnwise.Codec(write=write, read=read)))\n"
+    )
+    status, done, output = convert(lines(tmp_path / "l.jsonl", LOG), "own_calls", "--plugin", str(plugin))
+    assert status == 0 and json.loads(output.read_text()) == {"call": "c1", "said": ["Where is it?"]}
+    assert done["not_held"] == {"turns.agent": 1, "turns.tool_calls": 1, "turns.tool_responses": 1}

@@ -153,7 +153,7 @@ def test_every_criterion_is_named(tmp_path: Path, inspected: Any) -> None:
 
 
 def test_a_format_of_a_plugin_appears_without_a_change(tmp_path: Path, inspected: Any) -> None:
-    plugin = tmp_path / "own.py"
+    plugin = tmp_path / "own_inspected.py"
     plugin.write_text(
         "import turnwise\n"
         "def read(value, record, settings):\n"
@@ -179,6 +179,7 @@ def test_the_table_fits_the_terminal_and_says_what_is_not_looked_at(
     assert main(["inspect", str(tmp_path)]) == 1
     out = capsys.readouterr().out
     assert max(map(columns, out.splitlines())) <= 80
+    assert out.startswith(f"below {tmp_path}"[:79].rstrip("/"))
     assert "not looked at, by their names" in out and "not read: line 2" in out and "total" in out
 
 

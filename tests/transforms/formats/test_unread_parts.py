@@ -72,9 +72,13 @@ def unknown(turn: Turn) -> tuple[bool, bool]:
             "'tool_calls'",
         ),
         (
-            {"role": "assistant", "content": "", "tool_calls": [{"type": "custom", "custom": {"name": "f"}}]},
+            {
+                "role": "assistant",
+                "content": "",
+                "tool_calls": [{"type": "hologram", "inner": {"name": "f"}}],
+            },
             CALLS,
-            "'custom'",
+            "'hologram'",
         ),
         (
             agent(tool_calls=[NAMELESS]),
@@ -190,7 +194,7 @@ def answer(action: Any) -> Any:
     [
         (canonical(toolCalls=[{"name": "f"}]), CALLS, "'toolCalls'"),
         (canonical(function_calls=[{"name": "f"}]), CALLS, "'function_calls'"),
-        (canonical(tool_calls=[{"type": "custom", "custom": {"name": "f"}}]), CALLS, "call 1"),
+        (canonical(tool_calls=[{"type": "hologram", "inner": {"name": "f"}}]), CALLS, "call 1"),
         (canonical(tool_responses=[{"id": "9", "response": "ok"}]), CALLS, "'9' without its call"),
         (
             canonical(tool_calls=[{"name": "f", "id": "1"}], tool_responses=[{"id": "2"}]),

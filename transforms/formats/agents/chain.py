@@ -52,7 +52,8 @@ def chain(entries: Sequence[JsonObject]) -> tuple[list[JsonObject], int]:
         at = None if parent is None else by_id.get(str(parent), before[at["uuid"]])
     ids = {message_id(entry) for entry in given if entry["uuid"] in kept} - {None}
     kept |= {entry["uuid"] for entry in given if message_id(entry) in ids}
-    called = {block.get("id") for entry in given if entry["uuid"] in kept for block in blocks(entry)}
+    made = [block.get("id") for entry in given if entry["uuid"] in kept for block in blocks_of(entry)]
+    called = {call_id for call_id in made if isinstance(call_id, str)}
     kept |= {entry["uuid"] for entry in given if _answers(entry, called)}
     beside = [e for e in given if e["uuid"] not in kept and e.get("type") in SPOKEN and not e.get("isMeta")]
     return [entry for entry in given if entry["uuid"] in kept], len(beside)
@@ -64,13 +65,13 @@ def message_id(entry: JsonObject) -> str | None:
     return found if isinstance(found, str) else None
 
 
-def blocks(entry: JsonObject) -> list[JsonObject]:
+def blocks_of(entry: JsonObject) -> list[JsonObject]:
     """Returns the blocks of an entry's message."""
     content = content_of(entry)
     return [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []
 
 
-def _answers(entry: JsonObject, called: set[JsonValue]) -> bool:
-    found = blocks(entry)
+def _answers(entry: JsonObject, called: set[str]) -> bool:
+    found = blocks_of(entry)
     ids = [block.get("tool_use_id") for block in found]
     return bool(found) and all(map(is_block, found)) and all(isinstance(i, str) and i in called for i in ids)

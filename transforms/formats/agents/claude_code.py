@@ -6,11 +6,11 @@ from pathlib import PurePosixPath
 from turnwise.schemas.conversation import Conversation
 from turnwise.schemas.record import Record
 from turnwise.schemas.values import JsonObject, JsonValue
-from turnwise.transforms.formats.agents.chain import chain, content_of, message_id, segments
+from turnwise.transforms.formats.agents.chain import blocks_of, chain, content_of, message_id, segments
 from turnwise.transforms.formats.base import Format, ReadSettings, register_format
 from turnwise.transforms.formats.endings import End
 from turnwise.transforms.formats.messages.anthropic import read_agent, read_user
-from turnwise.transforms.formats.messages.blocks import as_blocks, usage_of
+from turnwise.transforms.formats.messages.blocks import as_blocks, is_block, usage_of
 from turnwise.transforms.formats.messages.dialogue import Dialogue, counted
 from turnwise.transforms.formats.messages.values import as_object, key_set, kind_of, objects
 from turnwise.transforms.formats.spellings import as_text, length
@@ -55,6 +55,9 @@ def _conversation(
             name = message_id(entry) or str(entry["uuid"])
             usage[name] = (len(log.turns) - 1, as_object(entry.get("message")).get("usage"))
     _measure(log, usage)
+    inner = sum(map(is_block, (b for e in entries if e.get("isSidechain") for b in blocks_of(e))))
+    if inner and not kept[0].get("isSidechain"):
+        log.general.add("SubAgent", f"{inner} calls and results of sub-agents are left out")
     if beside:
         said = f"{beside} messages are in branches that were left, such as retries"
         log.general.add("OtherBranch", said, calls=True)
@@ -96,6 +99,9 @@ def _is_interrupted(entry: JsonObject) -> bool:
 
 
 def _add(entry: JsonObject, log: Dialogue) -> None:
+    attached = as_object(entry.get("attachment"))
+    if attached.get("type") == "queued_command" and isinstance(attached.get("prompt"), str):
+        log.user(attached["prompt"], entry.get("timestamp"))
     if not _said(entry):
         return
     content, timestamp = content_of(entry), entry.get("timestamp")

@@ -25,6 +25,13 @@ def _raised(record: JsonObject, messages: list[JsonValue]) -> bool:
     return not messages and "task_id" in record and isinstance(info, dict) and bool(info.get("error"))
 
 
+def _holds(value: JsonObject, key: str) -> bool:
+    """Returns whether the first choice of a reply holds a message, or a piece of one."""
+    choices = value.get("choices")
+    first = choices[0] if isinstance(choices, list) and choices else None
+    return isinstance(first, dict) and isinstance(first.get(key), dict)
+
+
 CHAT = register_format(
     Format(
         name="openai_chat",
@@ -43,8 +50,8 @@ DIALECTS[CHAT.name] = Dialect(
     fits=lambda message: False,
     read=read_messages,
     reply=read_reply,
-    is_reply=lambda value: value.get("object") == "chat.completion",
+    is_reply=lambda value: value.get("object") == "chat.completion" or _holds(value, "message"),
     join=join_chunks,
-    is_event=lambda value: value.get("object") == "chat.completion.chunk",
+    is_event=lambda value: value.get("object") == "chat.completion.chunk" or _holds(value, "delta"),
     is_plain=True,
 )

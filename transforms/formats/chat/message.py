@@ -80,7 +80,7 @@ def message_calls(message: JsonObject) -> list[ToolCall]:
 
 def _is_other(call: JsonValue) -> bool:
     """Returns whether an entry of `tool_calls` is of a type that is not read."""
-    return isinstance(call, dict) and call.get("type") not in (None, "function", "tool_call")
+    return isinstance(call, dict) and call.get("type") not in (None, "function", "tool_call", "custom")
 
 
 def answer_value(message: JsonObject) -> JsonValue:

@@ -91,6 +91,8 @@ def messages_in(record: JsonObject) -> tuple[str, JsonValue]:
         value = record.get(key)
         if isinstance(value, list) or (isinstance(value, str) and key in ("input", "contents")):
             return key, value
+        if key == "contents" and isinstance(value, dict):
+            return key, [value]
     if record.get("object") == "list" and isinstance(record.get("data"), list):
         return "data", record["data"]
     return "", None

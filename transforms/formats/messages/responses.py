@@ -96,8 +96,20 @@ def _output(item: JsonObject, log: Dialogue) -> None:
         output = _content(output)[0]
     elif output is None and "tools" in item:
         output = item["tools"]
-    error = item.get("error") or (item.get("status") in ("failed", "incomplete") and str(item["status"]))
+    error = (
+        item.get("error")
+        or _exit(output)
+        or (item.get("status") in ("failed", "incomplete") and str(item["status"]))
+    )
     log.result(decoded(output), item.get("call_id") or item.get("id"), item.get("name"), error or None)
+
+
+def _exit(output: JsonValue) -> str | None:
+    """Returns the exit code of the last command of a shell, or that it timed out; None: it succeeded."""
+    last = output[-1] if isinstance(output, list) and output else None
+    outcome = as_object(last.get("outcome")) if isinstance(last, dict) else {}
+    code = outcome.get("exit_code")
+    return "timeout" if outcome.get("type") == "timeout" else f"exit code {code}" if code else None
 
 
 def _reply(reply: JsonObject, log: Dialogue) -> None:

@@ -1,0 +1,50 @@
+"""No value of any type crashes the readers of whole files and of eval cases."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.readings import read_value
+from tests.transforms.formats.messages import test_coding_agents as agents
+from tests.transforms.formats.messages.test_any_values import changed
+from turnwise.schemas.config import CesConfig
+from turnwise.schemas.record import Record
+from turnwise.transforms.formats.readers import CaseReader
+
+STREAM = {
+    "messages": [
+        {"direction": "recv", "message": agents.entry("assistant", message={"content": [agents.use("a")]})}
+    ]
+}
+INSPECT = {
+    "eval": {"run_id": "r"},
+    "samples": [{"id": 1, "messages": [{"role": "user", "content": "a"}], "scores": {"x": {"value": 1}}}],
+}
+CHECK = {"type": "tool_called", "value": "f"}
+CASES = [
+    {"common_session_parameters": {}, "conversations": [{"conversation": "a", "turns": [
+        {"user": "a", "agent": "b", "tool_calls": [{"action": "f", "args": {}, "output": 1}]}]}]},
+    {"conversations": [{"conversation": "a", "user": "b", "expectations": [CHECK]}]},
+    {"evals": [{"name": "a", "steps": [{"goal": "b", "response_guide": "c"}], "expectations": ["d"]}]},
+    [{"display_name": "a", "turn_index": "", "action_type": ""},
+     {"display_name": None, "turn_index": "1", "action_type": "INPUT_TEXT", "text_content": "b"}],
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("value", [agents.PARALLEL, agents.CODEX, STREAM, INSPECT])
+@given(data=st.data())
+def test_logs(value, data):
+    found = read_value(data.draw(changed(value)))
+    assert {failure.error_type for failure in found.failures} <= {"ValueError"}
+
+
+@pytest.mark.parametrize("value", CASES)
+@given(data=st.data())
+def test_cases(value, data):
+    record = Record("cases.yaml", 1, json.dumps(data.draw(changed(value))).encode())
+    try:
+        CaseReader(CesConfig()).read(record)
+    except ValueError as error:
+        assert "\n" not in str(error)

@@ -1,0 +1,48 @@
+"""Records are read as logs or as eval cases, whichever they are."""
+
+import json
+from typing import Any
+
+import pytest
+
+from turnwise.schemas.failure import Failure
+from turnwise.schemas.record import Record
+from turnwise.transforms.formats.any_record import AnyReader, FoundCase
+from turnwise.transforms.formats.events import ConversationEvent
+from turnwise.transforms.formats.parsing import LoggedConversation
+
+TURN = {"user": "a", "agent": "b"}
+
+
+@pytest.mark.parametrize(
+    ("value", "name", "kind"),
+    [
+        ({"conversation_id": "c", "turns": [TURN]}, "turnwise", LoggedConversation),
+        ({"eval_id": "e", "turns": [{"user": "a", "response": "b"}]}, "turnwise", FoundCase),
+        (
+            {"conversation_id": "c", "turns": [{"user": "a", "expected": {"response": "b"}}]},
+            "turnwise",
+            FoundCase,
+        ),
+        ({"displayName": "d", "scenario": {"task": "t"}}, "ces_evaluation", FoundCase),
+        ({"conversation_id": "c", "turn_index": 0, "turn": TURN}, "turn_event", ConversationEvent),
+        ({"conversation_id": "c", "turns": []}, "turnwise", Failure),
+        ({"eval_id": "e", "turns": []}, "turnwise", Failure),
+        ({"goldenResult": {}}, "ces_evaluation_result", Failure),
+        ({"a": 1}, None, Failure),
+        ("{", None, Failure),
+    ],
+)
+def test_what_a_record_is(value: Any, name: str | None, kind: type) -> None:
+    data = value if isinstance(value, str) else json.dumps(value)
+    read = AnyReader().read(Record("x", 1, data.encode()))
+    assert read.format == name and [type(one) for one in read.found] == [kind]
+
+
+def test_the_failure_is_that_of_the_nearer_reader() -> None:
+    texts = []
+    for value in ({"conversation_id": "c", "turns": []}, {"eval_id": "e", "turns": []}):
+        (failure,) = AnyReader().read(Record("x", 1, json.dumps(value).encode())).found
+        assert isinstance(failure, Failure)
+        texts.append(failure.message)
+    assert "has no turn" in texts[0] and "expects nothing" in texts[1]
