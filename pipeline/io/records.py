@@ -87,7 +87,7 @@ def _contained_records(texts: Texts, limit: int) -> Iterator[Record | Failure]:
 def _line_records(path: str, file: BinaryIO | gzip.GzipFile, limit: int) -> Iterator[Record | Failure]:
     head = [file.readline(limit + 2) for _ in range(_FIRST_LINES)]
     file.seek(0)
-    if is_one_file([_value(line.removeprefix(BOM)) for line in head]):
+    if is_one_file([_line(line.removeprefix(BOM)) for line in head]):
         yield from _whole_file(path, file.read(limit + 1), limit)
         return
     position = 0
@@ -108,12 +108,21 @@ def _whole_file(path: str, text: bytes, limit: int) -> Iterator[Record | Failure
         yield _oversized(path, 1, text, limit)
         return
     lines = [line.strip() for line in text.removeprefix(BOM).split(b"\n")]
-    whole = [line for line in lines if line and _is_json(line)]
-    for position, line in enumerate(lines, 1):
-        if line and line not in whole:
+    whole: list[bytes] = []
+    for position, text_of_line in enumerate(lines, 1):
+        line, value = text_of_line, _value(text_of_line)
+        if isinstance(value, dict | list):
+            whole.append(line if isinstance(value, dict) else b'{"line":' + line + b"}")
+        elif line:
             error = ValueError("the line is no JSON object; the other lines of the file were read")
             yield record_failure("read", error, Record(path, position, line))
     yield Record(path, 1, b"[" + b",".join(whole) + b"]")
+
+
+def _line(text: bytes) -> JsonValue:
+    """Returns the value of a line; an array as an object, as `_whole_file` does."""
+    value = _value(text)
+    return {"line": value} if isinstance(value, list) else value
 
 
 def oversized_error(limit: int) -> OversizedRecordError:

@@ -21,8 +21,6 @@ def foreign_format(value: JsonValue) -> str | None:
     Args:
         value: A record, or a list of messages.
     """
-    if isinstance(value, list) and value and str(value[0]).startswith("client."):
-        return "an Anthropic managed-agent log"
     record = {"messages": value} if isinstance(value, list) else value
     if not isinstance(record, dict):
         return None

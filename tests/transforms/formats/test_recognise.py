@@ -152,7 +152,6 @@ def test_messages_are_recognised_by_any_of_them(value, name):
         (PHOENIX, "incomplete OpenTelemetry span"),
         ({"spans": [{"name": "x"}]}, "incomplete export of spans"),
         ({"request": {}, "response": PHOENIX}, "with its reply, an incomplete OpenTelemetry"),
-        (["client.beta.sessions.create", {"agent": {}}], "Anthropic managed-agent log"),
     ],
 )
 def test_formats_of_other_systems_are_named_and_refused(value, name):

@@ -267,3 +267,24 @@ def test_events_of_codex_exec():
     assert turns(found) == [(None, [("shell", {"command": "ls"})], [("shell", "a")], "One file.")]
     assert (found.conversation_id, found.ended, tokens(found)) == ("t", "normally", [(5, 1)])
     assert findings(found) == ["MissingHistory"]
+
+
+@recorded
+def test_recorded_managed_agents():
+    [dated] = read_file(FORMATS / "langsmith_runs/anthropic_managed_builtin_tools.jsonl").conversations
+    assert turns(dated) == [
+        (
+            "Call 'date' to get the current date time",
+            [("bash", {"command": "date"})],
+            [("bash", "Mon Jul  6 16:26:37 UTC 2026\n")],
+            "The current date and time is:\n\n**Monday, July 6, 2026, 16:26:37 UTC**",
+        )
+    ]
+    assert tokens(dated) == [(2 + 7126 + 2 + 25 + 7174, 46 + 34)]
+    assert (dated.ended, findings(dated), round(dated.turns[0].latency_ms)) == ("normally", [], 5191)
+    [sunny] = read_file(FORMATS / "langsmith_runs/anthropic_managed_custom_tools.jsonl").conversations
+    [(user, calls, results, said)] = turns(sunny)
+    assert (user, calls) == ("What's the weather in Prague?", [("get_weather", {"location": "Prague"})])
+    assert results == [("get_weather", "It's 23°C and sunny in Prague.")]
+    assert said.startswith("It's currently **23°C and sunny** in Prague")
+    assert (sunny.conversation_id, sunny.ended) == ("sesn_014fc5Q6rWwrXD3vWBfPRUes", "normally")
