@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from turnwise.schemas.conversation import Conversation, Turn
 from turnwise.transforms.formats.endings import UNKNOWN, End, error_end, finished_end
+from turnwise.transforms.formats.traces.declared import declared
 from turnwise.transforms.formats.traces.history import HISTORIES
 from turnwise.transforms.formats.traces.labels import environment_of, service_version
 from turnwise.transforms.formats.traces.lines import TurnLine, turn_lines
@@ -43,6 +44,7 @@ def join_spans(conversation_id: str, spans: Sequence[TraceSpan]) -> Conversation
         ended=end.ended,
         ended_detail=end.detail,
         meta=_meta(nodes),
+        tools=declared(nodes),
     )
     _add_orphans(nodes, turns)
     check_calls(turns)

@@ -341,3 +341,27 @@ def test_a_guardrails_model_call_is_not_the_agents() -> None:
     )
     (turn,) = found.turns
     assert (turn.agent, turn.agent_messages, turn.inference_calls) == (SAID, [SAID], 2)
+
+
+TOOL = {"name": "get_order", "description": "Looks up an order.", "parameters": {"type": "object"}}
+
+
+@pytest.mark.parametrize(
+    "held",
+    [
+        {"gen_ai.tool.definitions": dumped({"type": "function", **TOOL})},
+        {"gen_ai.tool.definitions": [{"type": "function", "function": TOOL}]},
+        {"llm.tools.0.tool.json_schema": json.dumps({"type": "function", "function": TOOL})},
+        {"llm.request.functions.0.name": "get_order", "llm.request.functions.0.parameters": "{}"},
+        {"ai.prompt.tools": [json.dumps({"type": "function", **TOOL})]},
+        {
+            "gcp.vertex.agent.llm_request": json.dumps(
+                {"config": {"tools": [{"function_declarations": [TOOL]}]}}
+            )
+        },
+    ],
+)
+def test_tools_that_a_model_call_declares(held: dict[str, Any]) -> None:
+    model = TraceSpan("t", "m", "", "call_llm", T0, T0 + S, {"gen_ai.operation.name": "chat", **held})
+    again = TraceSpan("t", "n", "", "call_llm", T0 + S, T0 + 2 * S, {"gen_ai.operation.name": "chat", **held})
+    assert [tool.name for tool in conversation_of(model, again).tools] == ["get_order"]

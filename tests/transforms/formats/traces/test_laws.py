@@ -174,6 +174,12 @@ KEYS = [
     ),
     *("pydantic_ai.all_messages", "openai_agents.type", "openai_agents.usage", "adk_events.LLM_RESPONSE"),
     *("gen_ai.conversation.id", "session.id", "error.type", "gen_ai.response.finish_reasons", "tag.tags"),
+    *(
+        "gen_ai.tool.definitions",
+        "ai.prompt.tools",
+        "llm.tools.0.tool.json_schema",
+        "llm.request.functions.0.name",
+    ),
 ]
 KINDS = ["chat", "execute_tool", "invoke_agent", "LLM", "TOOL", "AGENT", "CHAIN", "ai.toolCall", "ai.generateText",
          "generation", "tool", "workflow", "response", "function"]  # fmt: skip
