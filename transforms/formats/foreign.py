@@ -1,7 +1,6 @@
 """Recognises unsupported formats of other systems, for precise errors."""
 
 from collections.abc import Callable
-from itertools import islice
 
 from turnwise.schemas.values import JsonObject, JsonValue
 
@@ -35,7 +34,11 @@ def _of_messages(record: JsonObject) -> str | None:
     messages = next((record[key] for key in ("messages", "traj", "input") if key in record), None)
     if not isinstance(messages, list):
         return None
-    found = (_message_format(message) for message in islice(messages, _TRIED) if isinstance(message, dict))
+    found = (
+        _message_format(message)
+        for message in messages[:_TRIED]
+        if isinstance(message, dict) and "parts" in message
+    )
     return next((name for name in found if name), None)
 
 

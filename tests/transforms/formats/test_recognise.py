@@ -93,6 +93,7 @@ def test_unrecognised(value, message):
         recognise(value)
 
 
+HUMAN = {"type": "human", "content": "a"}
 TEXT = {"role": "user", "content": "hi"}
 PHOENIX = {"id": "1", "name": "llm", "context": {"span_id": "a"}, "span_kind": "LLM", "events": []}
 
@@ -135,6 +136,8 @@ def holding(**message):
         ({"model": "m", "input": "hi"}, "openai_responses"),
         ({"messages": [{"direction": "sent", "message": {}}], "metadata": {}}, "claude_stream"),
         ({"messages": [{"type": "user", "message": {}, "session_id": "s"}]}, "claude_stream"),
+        ({"messages": [{"type": "user", "message": {"role": "user", "content": "a"}}]}, "claude_stream"),
+        ({"checkpoint": {"channel_values": {"messages": [HUMAN]}}}, "langchain_messages"),
         ({"uuid": "1", "parentUuid": None, "type": "user"}, "claude_code"),
         ({"type": "summary", "summary": "x", "leafUuid": "1"}, "claude_code"),
         ({"timestamp": "t", "type": "session_meta", "payload": {"id": "s"}}, "codex"),

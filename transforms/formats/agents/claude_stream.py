@@ -15,13 +15,14 @@ _STEPLESS = key_set(
     "control_request control_response control_cancel_request stream_event keep_alive rate_limit_event "
     "tool_progress auth_status tool_use_summary prompt_suggestion"
 )
+_TRIED = 5
 _TURN_LIMIT = "error_max_turns"
 
 
 def _is_line(value: JsonObject) -> bool:
     kind = kind_of(value)
     if kind in ("user", "assistant") and isinstance(value.get("message"), dict):
-        return "session_id" in value
+        return "session_id" in value or value["message"].get("role") == kind
     if kind in ("system", "result"):
         return "session_id" in value and "subtype" in value
     return kind in ("control_request", "control_response") and ("request_id" in value or "response" in value)
@@ -31,7 +32,7 @@ def _is_stream(record: JsonObject) -> bool:
     if _is_line(record):
         return True
     lines = record.get("messages")
-    given = [line for line in lines if isinstance(line, dict)] if isinstance(lines, list) else []
+    given = [line for line in lines[:_TRIED] if isinstance(line, dict)] if isinstance(lines, list) else []
     return any("direction" in line and isinstance(line.get("message"), dict) for line in given) or any(
         map(_is_line, given)
     )

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from itertools import islice
 
 from turnwise.schemas.conversation import Conversation
 from turnwise.schemas.record import Record
@@ -19,6 +18,7 @@ NO_REQUEST = "the request is not in the log, so that what the user said is unkno
 KEPT_BY = ("previous_response_id", "conversation")
 """Keys of requests that name earlier messages, which the server keeps."""
 _TRIED = 1000
+_MARKS = frozenset(("type", "parts", "toolInvocations", "lc"))
 _INNER = ("values", "state", "channel_values")
 _IDS = ("conversation_id", "session_id", "thread_id", "conversationId", "sessionId", "threadId", "chat_id")
 _KEYS = key_set(
@@ -100,7 +100,8 @@ def messages_in(record: JsonObject) -> tuple[str, JsonValue]:
 
 def state_of(record: JsonObject) -> JsonObject:
     """Returns the object that holds the messages: the record, or the snapshot of a state inside it."""
-    inner = (record.get(key) for key in _INNER)
+    holders = (record, as_object(record.get("checkpoint")))
+    inner = (holder.get(key) for holder in holders for key in _INNER)
     return next((each for each in inner if isinstance(each, dict) and messages_in(each)[0]), record)
 
 
@@ -122,11 +123,15 @@ def _found(record: JsonObject) -> Iterator[str]:
         return
     state = state_of(record)
     key, messages = messages_in(state)
-    given = list(islice(filter(_is_object, messages), _TRIED)) if isinstance(messages, list) else []
+    given = (
+        [each for each in messages[:_TRIED] if isinstance(each, dict)] if isinstance(messages, list) else []
+    )
+    # Most messages of chats have no key that any dialect looks for.
+    marked = [each for each in given if isinstance(each.get("content"), list) or not _MARKS.isdisjoint(each)]
     for dialect in DIALECTS.values():
         if (
             dialect.is_reply(record)
-            or any(map(dialect.fits, given))
+            or any(map(dialect.fits, marked))
             or (dialect.holder and key == dialect.holder and _is_request(record, given))
         ):
             yield dialect.name
@@ -137,10 +142,6 @@ def _is_request(record: JsonObject, messages: list[JsonObject]) -> bool:
     if messages:
         return all("role" in message for message in messages)
     return "model" in record
-
-
-def _is_object(value: JsonValue) -> bool:
-    return isinstance(value, dict)
 
 
 def _conversation(dialect: Dialect, value: JsonValue, record: Record, settings: ReadSettings) -> Conversation:
