@@ -129,8 +129,7 @@ class _RolloutReader:
 def _marked(payload: JsonObject) -> JsonObject:
     """Returns an item, with an error if its output states an exit code that is not 0."""
     output = payload.get("output")
-    inner = as_object(output)
-    text = output if isinstance(output, str) else str(inner.get("content", ""))
+    text = output if isinstance(output, str) else str(as_object(output).get("content", ""))
     found = _EXIT.search(text[:400]) or re.search(r'"exit_code"\s*:\s*(-?\d+)', text)
     if found and found[1] != "0":
         return {**payload, "error": f"exit code {found[1]}"}

@@ -1,7 +1,7 @@
-"""Goldens, turn checks and simulations of the CES command line's YAML files, as eval cases."""
+"""Goldens and checks of turns in the YAML files of the CES command line, as eval cases."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Literal
 
 from turnwise.schemas.case import EvalCase
@@ -29,11 +29,6 @@ def _is_goldens(record: JsonObject) -> bool:
     cases = record.get("conversations")
     given = [case for case in cases if isinstance(case, dict)] if isinstance(cases, list) else []
     return any("conversation" in case for case in given)
-
-
-def _is_simulations(record: JsonObject) -> bool:
-    cases = record.get("evals")
-    return isinstance(cases, list) and any(isinstance(case, dict) and "steps" in case for case in cases)
 
 
 def _read(value: JsonValue, record: Record, settings: ReadSettings) -> Sequence[EvalCase | ValueError]:
@@ -135,34 +130,6 @@ def _expected_call(call: ToolCall) -> Expectation:
     return Expectation(kind="tool_call", tool_call=call)
 
 
-def _simulations(value: JsonValue, record: Record, settings: ReadSettings) -> list[EvalCase]:
-    return list(_scenarios(value))
-
-
-def _scenarios(value: JsonObject) -> Iterator[EvalCase]:
-    for place, case in enumerate(objects(value["evals"], "evals")):
-        name = as_text(case.get("name"))
-        if not name:
-            raise ValueError(f"evals.{place}: it has no name")
-        steps = list(objects(case.get("steps"), "steps"))
-        yield EvalCase(
-            name,
-            kind="scenario",
-            dialect="ces",
-            display_name=name,
-            tags=listed(case.get("tags"), "tags"),
-            task="\n".join(str(step["goal"]) for step in steps if step.get("goal")),
-            evaluation_expectations=[
-                *(str(step["success_criteria"]) for step in steps if step.get("success_criteria")),
-                *(str(each) for each in listed(case.get("expectations"), "expectations")),
-            ],
-            user_behaviors=[
-                str(step["response_guide"]).strip() for step in steps if "response_guide" in step
-            ],
-            session_state=as_object(case.get("session_parameters")),
-        )
-
-
 register_format(
     Format(
         name="ces_goldens",
@@ -170,14 +137,5 @@ register_format(
         rank=102,
         recognises=_is_goldens,
         read_cases=_read,
-    )
-)
-register_format(
-    Format(
-        name="ces_simulations",
-        help="simulations of the CES command line (YAML)",
-        rank=104,
-        recognises=_is_simulations,
-        read_cases=_simulations,
     )
 )

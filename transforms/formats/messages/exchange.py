@@ -2,28 +2,25 @@
 
 from collections.abc import Sequence
 from hashlib import blake2b
-from itertools import islice
 from typing import NamedTuple
 
 from turnwise.schemas.conversation import Conversation
-from turnwise.schemas.jsonio import dump_json, json_structure
-from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.schemas.jsonio import dump_json
+from turnwise.schemas.values import JsonObject
 from turnwise.transforms.formats.base import EventReader, Format, register_format
 from turnwise.transforms.formats.messages.base import (
     DIALECTS,
     KEPT_BY,
     Dialect,
     conversation,
-    dialects_of,
     messages_in,
     read_half,
 )
 from turnwise.transforms.formats.messages.dialogue import Dialogue, added
-from turnwise.transforms.formats.messages.streams import events_of
+from turnwise.transforms.formats.messages.halves import dialects_of_halves, halves
 from turnwise.transforms.formats.messages.values import key_set
 from turnwise.transforms.formats.spellings import as_text
 
-_TRIED = 50
 _NAMES = ("conversation_id", "session_id", "thread_id", "conversationId", "sessionId", "threadId", "chat_id")
 _KEYS = key_set(
     "request response uri url method path headers request_headers id response_headers app_version tags "
@@ -37,34 +34,11 @@ class _Exchange(NamedTuple):
     request: JsonObject
 
 
-def _body(half: JsonValue) -> JsonValue:
-    """Returns the body of a half: inside `body`, or of its JSON text."""
-    inner = half.get("body") if isinstance(half, dict) else None
-    value = half if inner is None else inner
-    found = json_structure(value) if isinstance(value, str) else None
-    return value if found is None else found
-
-
-def _dialects(request: JsonObject, reply: JsonValue, events: list[JsonObject]) -> set[str]:
-    """Returns the dialects whose keys either half has."""
-    found = set(dialects_of(request))
-    first = list(islice(events, _TRIED))
-    for dialect in DIALECTS.values():
-        if dialect.is_reply(reply) if isinstance(reply, dict) else any(map(dialect.is_event, first)):
-            found.add(dialect.name)
-    return found
-
-
-def _halves(value: JsonObject) -> tuple[JsonObject, JsonValue, list[JsonObject]]:
-    request, reply = _body(value.get("request")), _body(value.get("response"))
-    return request if isinstance(request, dict) else {}, reply, events_of(reply)
-
-
 def _is_exchange(value: JsonObject) -> bool:
     if not value.keys() >= {"request", "response"}:
         return False
-    request, reply, events = _halves(value)
-    return bool(messages_in(request)[0]) and len(_dialects(request, reply, events)) < 2
+    request, reply, events = halves(value)
+    return bool(messages_in(request)[0]) and len(dialects_of_halves(request, reply, events)) < 2
 
 
 def _read(value: JsonObject, log: Dialogue | None = None) -> _Exchange:
@@ -77,9 +51,9 @@ def _read(value: JsonObject, log: Dialogue | None = None) -> _Exchange:
     Raises:
         ValueError: A value has the wrong type.
     """
-    request, reply, events = _halves(value)
+    request, reply, events = halves(value)
     plain = next(each.name for each in DIALECTS.values() if each.is_plain)
-    dialect = DIALECTS[next(iter(_dialects(request, reply, events)), plain)]
+    dialect = DIALECTS[next(iter(dialects_of_halves(request, reply, events)), plain)]
     is_first = log is None or not log.steps
     log = Dialogue() if log is None else log
     read_half(dialect, request, log, is_first)
@@ -100,7 +74,7 @@ def _read(value: JsonObject, log: Dialogue | None = None) -> _Exchange:
 
 def _stated(value: JsonObject) -> str | None:
     """Returns the conversation that a record names, itself or in the request's metadata."""
-    request = _halves(value)[0]
+    request = halves(value)[0]
     holders = (value, value.get("metadata"), request.get("metadata"), request)
     names = [as_text(h.get(key)) for h in holders if isinstance(h, dict) for key in _NAMES]
     kept = request.get("conversation")
@@ -135,7 +109,7 @@ def _join(session_id: str, values: Sequence[JsonObject]) -> Conversation:
     Raises:
         ValueError: They cannot be read.
     """
-    requests = [_halves(value)[0] for value in values]
+    requests = [halves(value)[0] for value in values]
     if any(request.get(key) is not None for request in requests for key in KEPT_BY):
         whole = Dialogue()
         parts = [_read(value, whole) for value in values]

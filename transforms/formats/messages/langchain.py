@@ -5,7 +5,13 @@ from turnwise.transforms.formats.chat.message import message_calls
 from turnwise.transforms.formats.messages.base import Dialect, register_dialect
 from turnwise.transforms.formats.messages.blocks import is_block, read_block, result_value
 from turnwise.transforms.formats.messages.dialogue import Dialogue
-from turnwise.transforms.formats.messages.langchain_types import ROLES, plain_type, role_of, unwrapped
+from turnwise.transforms.formats.messages.langchain_types import (
+    ROLES,
+    kept_messages,
+    plain_type,
+    role_of,
+    unwrapped,
+)
 from turnwise.transforms.formats.messages.values import (
     as_object,
     joined_texts,
@@ -21,7 +27,6 @@ _CALLS = key_set("tool_use tool_call function_call input_json_delta tool_call_ch
 _STEPLESS = key_set(
     "thinking redacted_thinking reasoning reasoning_content non_standard non_standard_annotation"
 )
-_ALL = "__remove_all__"
 _KEYS = key_set(
     "type role content id name tool_calls invalid_tool_calls tool_call_id status usage_metadata "
     "response_metadata additional_kwargs artifact example tool_call_chunks chunk_position"
@@ -46,7 +51,7 @@ def read_messages(messages: list[JsonValue], log: Dialogue) -> None:
     Raises:
         ValueError: A value has the wrong type.
     """
-    for message in _kept([unwrapped(each) for each in objects(messages, "messages")], log):
+    for message in kept_messages([unwrapped(each) for each in objects(messages, "messages")], log):
         role = role_of(message)
         if role == "user":
             log.user(_words(message, log, False))
@@ -63,22 +68,6 @@ def read_messages(messages: list[JsonValue], log: Dialogue) -> None:
 
 def _text(value: JsonValue) -> str | None:
     return value if isinstance(value, str) else None
-
-
-def _kept(messages: list[JsonObject], log: Dialogue) -> list[JsonObject]:
-    """Returns the messages that no `remove` names, and says how many there are."""
-    found: list[JsonObject] = []
-    removed = 0
-    for message in messages:
-        if role_of(message) == "remove":
-            before = len(found)
-            found = [m for m in found if message.get("id") not in (_ALL, m.get("id"))]
-            removed += before - len(found)
-        else:
-            found.append(message)
-    if removed:
-        log.general.add("UndoneTurns", f"{removed} messages were removed from the state", calls=True)
-    return found
 
 
 def _words(message: JsonObject, log: Dialogue, by_agent: bool) -> str:

@@ -1,6 +1,9 @@
 """What a LangChain message is, in each of its spellings."""
 
 from turnwise.schemas.values import JsonObject
+from turnwise.transforms.formats.messages.dialogue import Dialogue
+
+_ALL = "__remove_all__"
 
 ROLES = {
     **dict.fromkeys(("human", "user"), "user"),
@@ -32,3 +35,19 @@ def role_of(message: JsonObject) -> str:
     if kind not in ROLES:
         kind = str(message.get("role") or kind)
     return ROLES.get(kind, kind)
+
+
+def kept_messages(messages: list[JsonObject], log: Dialogue) -> list[JsonObject]:
+    """Returns the messages that no `remove` names, and says how many there are."""
+    found: list[JsonObject] = []
+    removed = 0
+    for message in messages:
+        if role_of(message) == "remove":
+            before = len(found)
+            found = [m for m in found if message.get("id") not in (_ALL, m.get("id"))]
+            removed += before - len(found)
+        else:
+            found.append(message)
+    if removed:
+        log.general.add("UndoneTurns", f"{removed} messages were removed from the state", calls=True)
+    return found

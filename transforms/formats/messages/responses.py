@@ -20,7 +20,6 @@ _STEPLESS = key_set(
 )
 _TEXTS = ("text", "input_text", "output_text", "summary_text", "refusal")
 _OWN_PARTS = ("input_text", "output_text", "input_image", "input_file")
-_INSTRUCTING = ("system", "developer")
 _ITEMS = frozenset((*HOSTED, *_OUTPUTS, *_STEPLESS, "function_call", "custom_tool_call", "mcp_call"))
 _KEYS = key_set(
     "type id role content status call_id name arguments output input error namespace server_label phase "
@@ -63,7 +62,7 @@ def read_items(items: list[JsonValue], log: Dialogue) -> None:
 
 def _message(item: JsonObject, log: Dialogue) -> None:
     role = item.get("role")
-    if role in _INSTRUCTING:
+    if role in ("system", "developer"):
         return
     text, unread = _content(item.get("content"))
     if role == "user":

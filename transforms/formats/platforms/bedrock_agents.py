@@ -3,11 +3,12 @@
 from collections.abc import Sequence
 
 from turnwise.schemas.conversation import Conversation
-from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.schemas.values import JsonObject
 from turnwise.transforms.formats.base import EventReader, Format, register_format
 from turnwise.transforms.formats.messages.base import MISSING_HISTORY
 from turnwise.transforms.formats.messages.dialogue import Dialogue
-from turnwise.transforms.formats.messages.values import as_object, decoded, objects
+from turnwise.transforms.formats.messages.values import as_object, decoded
+from turnwise.transforms.formats.platforms.bedrock_parameters import call_arguments
 from turnwise.transforms.formats.spellings import as_text
 
 _STEPLESS = ("modelInvocationInput", "rationale", "modelInvocationOutput", "invocationInput", "observation")
@@ -87,7 +88,7 @@ def _input(given: JsonObject, log: Dialogue) -> None:
             path = f"{step.get('verb')} {step.get('apiPath')}".strip()
             log.call(
                 step.get("function") or path,
-                _arguments(step),
+                call_arguments(step),
                 call_id,
                 str(step.get("actionGroupName") or ""),
             )
@@ -101,26 +102,6 @@ def _input(given: JsonObject, log: Dialogue) -> None:
             log.call(step.get("agentCollaboratorName"), {"input": as_object(step.get("input")).get("text")})
         elif isinstance(held, dict):
             log.unread.part(kind)
-
-
-def _arguments(step: JsonObject) -> JsonObject:
-    """Returns the parameters of a call, and those in the body of a request, by name."""
-    found = list(objects(step.get("parameters"), "parameters"))
-    for fields in as_object(as_object(step.get("requestBody")).get("content")).values():
-        found += objects(fields, "requestBody.content")
-    return {str(each.get("name")): _typed(each) for each in found}
-
-
-def _typed(parameter: JsonObject) -> JsonValue:
-    value, kind = parameter.get("value"), parameter.get("type")
-    if not isinstance(value, str) or kind not in ("integer", "number", "boolean", "array", "object"):
-        return value
-    if kind == "boolean":
-        return {"true": True, "false": False}.get(value.lower(), value)
-    try:
-        return int(value) if kind == "integer" else float(value) if kind == "number" else decoded(value)
-    except ValueError:
-        return value
 
 
 def _observation(given: JsonObject, log: Dialogue) -> bool:
