@@ -5,6 +5,8 @@ from typing import Any
 
 import msgspec
 
+from turnwise.transforms.conversion.plain import field_defaults
+
 BLANK = (None, "")
 
 
@@ -22,11 +24,11 @@ class Differences:
 
     def compare(self, before: msgspec.Struct, after: msgspec.Struct, path: str = "") -> "Differences":
         """Adds the fields in which two objects of one class differ, and returns itself."""
-        for field in msgspec.structs.fields(type(before)):
-            left, right = getattr(before, field.name), getattr(after, field.name)
-            if left is not right:
-                default = () if field.required else (_default(field),)
-                self._value(left, right, f"{path}{field.name}", (*BLANK, *default))
+        for name, required, default in field_defaults(type(before)):
+            left, right = getattr(before, name), getattr(after, name)
+            if left is right or (type(left) is type(right) and _is_plainly_equal(left, right)):
+                continue
+            self._value(left, right, f"{path}{name}", BLANK if required else (*BLANK, default))
         return self
 
     def _value(self, left: Any, right: Any, path: str, blanks: tuple[Any, ...]) -> None:
@@ -53,8 +55,9 @@ class Differences:
             self.added[path] += len(right) - len(left)
 
 
-def _default(field: msgspec.structs.FieldInfo) -> Any:
-    return field.default if field.default_factory is msgspec.NODEFAULT else field.default_factory()
+def _is_plainly_equal(left: Any, right: Any) -> bool:
+    """Returns whether two values of one type are equal as far as that is seen at once."""
+    return left == right if isinstance(left, str | float) else not left and not right
 
 
 def _is_objects(value: object) -> bool:

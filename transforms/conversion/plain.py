@@ -1,6 +1,7 @@
 """Canonical objects as JSON, without what is default."""
 
 from collections.abc import Iterable
+from functools import cache
 from typing import Any
 
 import msgspec
@@ -12,12 +13,21 @@ from turnwise.schemas.values import JsonObject, JsonValue
 def plain(item: msgspec.Struct) -> JsonObject:
     """Returns the fields of an object that are not their defaults."""
     found: JsonObject = {}
-    for field in msgspec.structs.fields(type(item)):
-        value = getattr(item, field.name)
-        default = field.default if field.default_factory is msgspec.NODEFAULT else field.default_factory()
-        if field.required or value != default:
-            found[field.name] = _plain(value)
+    for name, required, default in field_defaults(type(item)):
+        value = getattr(item, name)
+        if required or value != default:
+            found[name] = _plain(value)
     return found
+
+
+@cache
+def field_defaults(kind: type[msgspec.Struct]) -> list[tuple[str, bool, Any]]:
+    """Returns the fields of a class: name, whether it must be given, default."""
+    return [(f.name, f.required, _default(f)) for f in msgspec.structs.fields(kind)]
+
+
+def _default(field: msgspec.structs.FieldInfo) -> Any:
+    return field.default if field.default_factory is msgspec.NODEFAULT else field.default_factory()
 
 
 def _plain(value: Any) -> JsonValue:
