@@ -263,3 +263,21 @@ def test_a_session_in_each_of_several_conversations_of_one_trace() -> None:
         found = {one.conversation_id: one for one in turnwise.read_conversations(exports)}
         said_by = {name: [turn.user for turn in one.turns] for name, one in found.items()}
         assert said_by == {"talk 0": ["One?"], "talk 1": ["Two?"]}
+
+
+def test_an_agent_inside_a_tool_with_an_id_of_its_own_stays_in_the_conversation() -> None:
+    inner = {"gen_ai__operation__name": "invoke_agent", "gen_ai__conversation__id": "other"}
+    chat = {"gen_ai__operation__name": "chat", "gen_ai__conversation__id": "other"}
+    asked = json.dumps([message("user", said("Look up A-17 in the warehouse"))])
+    told = json.dumps([message("assistant", said("In hall 3"))])
+    more = [
+        span("1", "7", "c", "invoke_agent helper", 3, **inner),
+        span(
+            "1", "8", "7", "chat m", 3, gen_ai__input__messages=asked, gen_ai__output__messages=told, **chat
+        ),
+    ]
+    for exports in ([export([*SPANS[:5], *more])], [export([one]) for one in (*more, *SPANS[:5])]):
+        (found,) = turnwise.read_conversations(exports)
+        (turn,) = found.turns
+        assert (found.conversation_id, turn.user, turn.agent) == ("talk", "Where is A-17?", "It has shipped.")
+        assert turn.agent_messages == ["It has shipped."] and turn.inference_calls == 3
