@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from turnwise.schemas.config import EvalConfig
 from turnwise.schemas.failure import Failure
 from turnwise.schemas.record import Record
 from turnwise.transforms.formats.any_record import AnyReader, FoundCase
@@ -46,3 +47,11 @@ def test_the_failure_is_that_of_the_nearer_reader() -> None:
         assert isinstance(failure, Failure)
         texts.append(failure.message)
     assert "has no turn" in texts[0] and "expects nothing" in texts[1]
+
+
+def test_the_mapping_of_the_config_is_applied() -> None:
+    mapping = {"conversation_id": "call", "turns": "lines[*].{user: asked, agent: said}"}
+    reader = AnyReader(config=EvalConfig.model_validate({"mapping": mapping}))
+    data = json.dumps({"call": "c", "lines": [{"asked": "Hi", "said": "Hello"}]}).encode()
+    (found,) = reader.read(Record("x", 1, data)).found
+    assert isinstance(found, LoggedConversation) and found.conversation.turns[0].agent == "Hello"
