@@ -1,21 +1,25 @@
 """Implements `turnwise inspect`: what files hold, and what of it could be scored. Without Beam."""
 
+import json
 import shutil
+import sys
 from collections.abc import Iterable, Sequence
 from os.path import isdir
 
 import msgspec
 
 from turnwise.pipeline.cli.arguments import add_plugin_argument, format_help
+from turnwise.pipeline.inspection.suggestion import suggest_mapping
 from turnwise.pipeline.inspection.text import inspection_text
 from turnwise.pipeline.io.any_files import JoinedEvents, OpenedFile, Read, read_files
 from turnwise.pipeline.io.records import SUFFIXES
-from turnwise.pipeline.io.terminal import say
+from turnwise.pipeline.io.terminal import counted, say
 from turnwise.pipeline.io.walking import FoundFile, shown_path, walk
 from turnwise.pipeline.settings.config_file import read_config
 from turnwise.pipeline.settings.extras import check_places
 from turnwise.pipeline.settings.parser import OptionParser
 from turnwise.pipeline.settings.run import RunSettings
+from turnwise.schemas.config import EvalConfig
 from turnwise.schemas.extension.plugins import load_plugins
 from turnwise.schemas.failure import Failure
 from turnwise.schemas.inspection import FileInspection, Inspection
@@ -43,6 +47,8 @@ def inspect_files(argv: Sequence[str]) -> int:
     check_log_format(options.input_format)
     check_places("inspect", options.path)
     config = read_config(options.config)
+    if options.suggest:
+        return _suggest(options.path, AnyReader(options.input_format, config), config)
     criteria = all_criteria(build_criteria(config) if options.config else ())
     reader = AnyReader(options.input_format, config)
     reads = read_files("inspect", options.path, reader, RunSettings.max_record_bytes)
@@ -67,6 +73,11 @@ def inspect_parser() -> OptionParser:
         "path", nargs="+", metavar="PATH", help="logs or eval cases: files, directories or globs"
     )
     parser.add_argument("--json", action="store_true", help="print a JSON document instead of a table")
+    parser.add_argument(
+        "--suggest",
+        action="store_true",
+        help="propose the config's mapping for the first record that no format fits, and say what it reads",
+    )
     parser.add_argument("--input_format", default=AUTO, metavar="FORMAT", help=format_help())
     parser.add_argument(
         "--config", metavar="FILE", help="config: its criteria are tried with their fields, others as default"
@@ -92,6 +103,18 @@ def _collected(reads: Iterable[Read], criteria: Sequence[Criterion]) -> list[Fil
         else:
             current.add_record(read)
     return [each.inspection for each in files.values()]
+
+
+def _suggest(paths: Sequence[str], reader: AnyReader, config: EvalConfig) -> int:
+    found = suggest_mapping(paths, reader, config)
+    if found is None:
+        said = "no mapping can be proposed: either a format fits every record, or no key names words of both"
+        say(f"{said} a user and an agent", sys.stderr)
+        return 1
+    say(json.dumps({"mapping": found.mapping.model_dump(exclude_none=True)}, ensure_ascii=False, indent=2))
+    read = f"{counted(found.conversations, 'conversation')}, {counted(found.turns, 'turn')}"
+    say(f"proposed by names of keys; with it {read} are read, and {found.lost} records are not", sys.stderr)
+    return 0 if found.turns and not found.lost else 1
 
 
 def _other_files(paths: Sequence[str]) -> list[str]:

@@ -1,0 +1,65 @@
+"""Proposes a mapping for files, and tries it on them."""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from pydantic_core import from_json
+
+from turnwise.pipeline.io.any_files import read_files, whole_items
+from turnwise.pipeline.io.files import file_patterns, file_records, matched_files
+from turnwise.pipeline.settings.run import RunSettings
+from turnwise.schemas.config import EvalConfig
+from turnwise.schemas.failure import Failure
+from turnwise.schemas.mapping import MappingConfig
+from turnwise.schemas.values import JsonObject
+from turnwise.transforms.formats.any_record import AnyReader
+from turnwise.transforms.formats.parsing import LoggedConversation
+from turnwise.transforms.inspection.suggest import suggested_mapping
+
+_LIMIT = RunSettings.max_record_bytes
+
+
+class Suggestion(NamedTuple):
+    """A proposed mapping, and what it reads.
+
+    Attributes:
+        lost: Number of records and conversations that are not read with it.
+    """
+
+    mapping: MappingConfig
+    conversations: int
+    turns: int
+    lost: int
+
+
+def suggest_mapping(paths: Sequence[str], reader: AnyReader, config: EvalConfig) -> Suggestion | None:
+    """Returns a mapping for the first record that no format fits; None: none can be proposed.
+
+    Raises:
+        ConfigError: A path names nothing, or cannot be read.
+    """
+    mapping = next(filter(None, map(suggested_mapping, _unknown(paths, reader))), None)
+    if mapping is None:
+        return None
+    mapped = AnyReader(config=config.model_copy(update={"mapping": mapping}))
+    conversations = turns = lost = 0
+    for item in whole_items(read_files("inspect", paths, mapped, _LIMIT)):
+        lost += isinstance(item, Failure)
+        if isinstance(item, LoggedConversation):
+            conversations += 1
+            turns += len(item.conversation.turns)
+    return Suggestion(mapping, conversations, turns, lost)
+
+
+def _unknown(paths: Sequence[str], reader: AnyReader) -> Iterator[JsonObject]:
+    """Yields the objects that no format fits."""
+    for path in matched_files(file_patterns("inspect", paths)):
+        for record in () if isinstance(path, Failure) else file_records(path, _LIMIT):
+            if isinstance(record, Failure) or reader.read(record).format is not None:
+                continue
+            try:
+                value = from_json(record.data)
+            except ValueError:
+                continue
+            if isinstance(value, dict):
+                yield value

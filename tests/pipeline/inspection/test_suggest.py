@@ -1,0 +1,50 @@
+"""`turnwise inspect --suggest` proposes a mapping that reads."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import turnwise
+from turnwise.pipeline.cli.main import main
+
+LINES = {"call": {"id": "c1"}, "release": "v1", "lines": [{"asked": "Hi", "said": "Hello"}]}
+SPEAKERS = [{"speaker": "Customer", "utterance": "Hi"}, {"speaker": "Bot", "utterance": "Hello"}]
+SAID = (("human", "Hi"), ("bot", "Hello"))
+ROWS = [{"chat_id": "c1", "n": i, "from": who, "text": text} for i, (who, text) in enumerate(SAID)]
+
+
+@pytest.mark.parametrize(
+    "records",
+    [
+        [LINES],
+        [{"threadId": "c1", "payload": {"log": SPEAKERS}}],
+        ROWS,
+        [{"session_id": "c1", "question": "Hi", "answer": "Hello", "odd-key": 1}],
+        [{"id": "c1", "odd-list": [{"user-question": 1, "question": "Hi", "answer": "Hello"}]}],
+    ],
+    ids=["turns", "messages", "message", "turn", "odd keys"],
+)
+def test_a_proposed_mapping_reads_what_was_said(
+    records: list[Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "log.jsonl"
+    path.write_text("".join(json.dumps(one) + "\n" for one in records))
+    assert main(["inspect", str(path), "--suggest"]) == 0
+    config = json.loads(capsys.readouterr().out)
+    (log,) = turnwise.read_conversations(str(path), config=config)
+    assert log.conversation_id == "c1" and [(t.user, t.agent) for t in log.turns] == [("Hi", "Hello")]
+
+
+@pytest.mark.parametrize(
+    "record", [{"a": 1}, {"conversation_id": "c", "turns": [{"user": "a", "agent": "b"}]}, {"question": "a"}]
+)
+def test_nothing_is_proposed_without_words_of_both(
+    record: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "log.jsonl"
+    path.write_text(json.dumps(record))
+    assert main(["inspect", str(path), "--suggest"]) == 1
+    done = capsys.readouterr()
+    assert done.out == "" and "no mapping can be proposed" in done.err
