@@ -102,7 +102,7 @@ def _rate(setting: Setting, generator: np.random.Generator, seed: int) -> Interv
 
 
 def _weighted(setting: Setting, generator: np.random.Generator, seed: int) -> Intervals:
-    """Labels 80 of the flagged fifth, of which people pass half, and some of the rest, of which they pass 0.9."""
+    """Labels 80 of the flagged fifth, of which people pass half, and some of the rest (they pass 0.9)."""
     flagged = np.arange(setting.size) < setting.size // 5
     people = generator.random(setting.size) < np.where(flagged, 0.5, 0.9)
     judge = np.where(generator.random(setting.size) < setting.error, ~people, people)
