@@ -153,7 +153,7 @@ def corrected_rate(
     ]
     effect = _design_effect(strata, human, whole, drawn, design.codes()) if design else 1.0
     draws = _posterior_of_all(generator_of(seed), strata, effect)
-    low, high = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2])
+    low, high = map(float, np.quantile(draws, [(1 - level) / 2, (1 + level) / 2]))
     value, wider = float(draws.mean()), _widening(drawn, level)
     bounds = Interval(max(0.0, value - wider * (value - low)), min(1.0, value + wider * (high - value)))
     return CorrectedEstimate(value, bounds)
