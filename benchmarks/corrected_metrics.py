@@ -27,9 +27,9 @@ class Setting(NamedTuple):
     """What is simulated.
 
     Attributes:
-        kind: `rate`, `mean` or `rogan_gladen`.
+        kind: `rate`, `weighted`, `mean` or `rogan_gladen`.
         size: Judged scores.
-        labelled: Those with a label.
+        labelled: Those with a label; of `weighted`, those of what is not flagged.
         rate: Share that people would let pass; of means, their mean.
         error: Share of the passes and of the fails that the judge turns round; of means, its bias.
         turns: Scores of a conversation, which agree more among each other; 1: all are independent.
@@ -56,6 +56,7 @@ SETTINGS = [
     *(Setting("rate", 500, 100, rate) for rate in (0.5, 0.8, 0.9)),
     *(Setting("rate", 5000, 100, 0.8, error) for error in (0.05, 0.4)),
     *(Setting("rate", 4000, n, rate, 0.2, 4) for n in (120, 400) for rate in (0.5, 0.8)),
+    *(Setting("weighted", 5000, n, 0.82) for n in (20, 40, 80)),
     *(Setting("mean", 5000, n, 0.6) for n in (30, 100, 500)),
     *(Setting("mean", 4000, n, 0.6, 0.2, 4) for n in (120, 400)),
     *(Setting("rogan_gladen", 5000, n, rate) for n in (100, 500) for rate in (0.5, 0.8, 0.9)),
@@ -100,6 +101,20 @@ def _rate(setting: Setting, generator: np.random.Generator, seed: int) -> Interv
     return found.interval, wilson_interval(float(judge.sum()), setting.size)
 
 
+def _weighted(setting: Setting, generator: np.random.Generator, seed: int) -> Intervals:
+    """Labels 80 of the flagged fifth, of which people pass half, and some of the rest (they pass 0.9)."""
+    flagged = np.arange(setting.size) < setting.size // 5
+    people = generator.random(setting.size) < np.where(flagged, 0.5, 0.9)
+    judge = np.where(generator.random(setting.size) < setting.error, ~people, people)
+    parts = [(np.flatnonzero(flagged), 80), (np.flatnonzero(~flagged), setting.labelled)]
+    chosen = np.concatenate([generator.choice(part, n, replace=False) for part, n in parts])
+    rest = np.setdiff1d(np.arange(setting.size), chosen)
+    weights = [len(part) / n for part, n in parts for _ in range(n)]
+    design = SampleDesign([str(i) for i in chosen], [str(i) for i in rest], weights)
+    found = corrected_rate(people[chosen], list(judge[chosen]), list(judge[rest]), seed, design)
+    return found.interval, wilson_interval(float(judge.sum()), setting.size)
+
+
 def _mean(setting: Setting, generator: np.random.Generator, seed: int) -> Intervals:
     conversations, n = setting.size // setting.turns, setting.labelled
     own = generator.normal(0, 0.2, conversations)
@@ -125,6 +140,7 @@ def _rogan_gladen(setting: Setting, generator: np.random.Generator, seed: int) -
 
 _METHODS: dict[str, Callable[[Setting, np.random.Generator, int], Intervals]] = {
     "rate": _rate,
+    "weighted": _weighted,
     "mean": _mean,
     "rogan_gladen": _rogan_gladen,
 }
@@ -133,10 +149,13 @@ _METHODS: dict[str, Callable[[Setting, np.random.Generator, int], Intervals]] = 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=5_000)
+    parser.add_argument("--kind", choices=_METHODS, help="default: all")
     options = parser.parse_args()
     print(f"{options.runs} runs a row; intervals of 95 %")
     print("kind          scores  labels  truth  error  turns  corrected  width  judge alone")
     for setting in SETTINGS:
+        if options.kind not in (None, setting.kind):
+            continue
         found = coverage(setting, options.runs)
         print(
             f"{setting.kind:12}  {setting.size:6}  {setting.labelled:6}  {setting.rate:5}  "

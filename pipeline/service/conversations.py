@@ -80,7 +80,7 @@ def _conversation(connection: Connection, request: GetConversationRequest) -> Js
     names = [request.name] if request.name else _names(connection, request)
     row = find_conversation(connection, names[0]) if names else None
     if row is None:
-        raise not_found(request.name or f"conversation {request.conversation_id[:200]}")
+        raise not_found(request.name or _searched(connection, request))
     scores = sorted(scores_of(connection, names[0]), key=lambda score: _OUTCOMES.index(score["outcome"]))
     columns = {name: row.get(name) for name in RecordedConversation.model_fields if name in row}
     told = RecordedConversation.from_value(
@@ -96,6 +96,13 @@ def _conversation(connection: Connection, request: GetConversationRequest) -> Js
     ).to_value()
     # Arguments of calls may be nested deeper than a message may be.
     return told | ({"transcript": row["transcript"]} if row["transcript"] else {})
+
+
+def _searched(connection: Connection, request: GetConversationRequest) -> str:
+    """Returns which conversation was searched for, and in which run; without a named one, in the last."""
+    run = _run(connection, request.parent, request.evaluation_run)
+    which = "" if request.evaluation_run else ", the last run (evaluationRun names another)"
+    return f"conversation {request.conversation_id[:200]} in {run}{which},"
 
 
 def _names(connection: Connection, request: GetConversationRequest) -> list[str]:

@@ -8,9 +8,10 @@ from msgspec.structs import replace
 
 from turnwise.schemas.calibration import CalibrationGroup, Corrected
 from turnwise.schemas.difference import Bounds
-from turnwise.transforms.calibration.sampling import FEWEST_CASES, RandomPart
+from turnwise.transforms.calibration.sampling import FEWEST_CASES, FEWEST_EFFECTIVE, RandomPart
 from turnwise.transforms.calibration.scores import JudgedScore
 from turnwise.transforms.statistics.agreement import Confusion
+from turnwise.transforms.statistics.clusters import effective_size
 from turnwise.transforms.statistics.corrected import (
     CorrectedEstimate,
     SampleDesign,
@@ -113,6 +114,14 @@ class Correction(NamedTuple):
             raise ValueError(
                 f"too few labels: {found.labels} of {found.cases} cases; {FEWEST_CASES} cases are needed"
             )
+        if self.sample.weights:
+            weights = [self.sample.weights[score] for score in part.labelled]
+            effective = effective_size(np.asarray(weights, dtype=float))
+            if effective < FEWEST_EFFECTIVE:
+                raise ValueError(
+                    f"the sampling weights rest on too few labels: {found.labels} tell as much as "
+                    f"{effective:.1f} with equal weights; {FEWEST_EFFECTIVE} are needed"
+                )
         if part.missing and self.scale is None:
             raise ValueError(f"{len(part.missing)} drawn scores have no label, and the scale has no bounds")
         ends = self.scale or (0.0, 0.0)

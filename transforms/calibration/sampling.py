@@ -9,6 +9,8 @@ from turnwise.transforms.calibration.scores import JudgedScore
 
 FEWEST_CASES = 30
 """Labelled cases that a correction needs: with fewer, intervals hold the truth in less than 94 %."""
+FEWEST_EFFECTIVE = 20
+"""The same of labels with unequal weights: how many with equal weights have to tell as much."""
 
 
 class NoCorrectionError(ValueError):

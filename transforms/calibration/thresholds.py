@@ -55,7 +55,10 @@ def threshold_advice(
     group: Sequence[LabelledScore], ruler: Ruler, costs: ErrorCosts, seed: int
 ) -> ThresholdAdvice | str:
     """Returns the threshold to take, or why none can be suggested."""
-    known = [one for one in group if one.answers and one.score.value is not None and one.mean != 0.5]
+    valued = [one for one in group if one.answers and one.score.value is not None]
+    if not valued:
+        return "the labelled scores have an outcome and no value (as verdicts do) to hold against a threshold"
+    known = [one for one in valued if one.mean != 0.5]
     sign = 1.0 if ruler.passes_from else -1.0
     found = _Labelled(
         np.asarray([sign * (one.score.value or 0.0) for one in known], dtype=float),
@@ -91,7 +94,7 @@ def threshold_advice(
 def _problem(found: _Labelled) -> str | None:
     passes, size = int(found.people.sum()), len(found.people)
     if not size:
-        return "no score has a value and a label PASS or FAIL"
+        return "the raters of every score with a value are equally divided"
     if passes in (0, size):
         return f"people {'pass' if passes else 'fail'} all {size} labelled scores"
     cases = len(set(found.cases))

@@ -13,7 +13,12 @@ from turnwise.transforms.statistics.means import (
     mean_difference_interval,
     mean_difference_p,
 )
-from turnwise.transforms.statistics.power import detectable_mean, needed_cases
+from turnwise.transforms.statistics.power import (
+    detectable_mean,
+    detectable_of_groups,
+    needed_cases,
+    needed_of_groups,
+)
 from turnwise.transforms.statistics.proportions import difference_interval, exact_p
 
 GroupValues = Sequence[Sequence[float]]
@@ -50,15 +55,14 @@ def _shares(a: Sequence[float], b: Sequence[float], setup: Setup) -> Estimate:
     value_a, value_b = passes_a / len(a), passes_b / len(b)
     groups = (passes_b, len(b), passes_a, len(a))
     pooled = (passes_a + passes_b) / (len(a) + len(b))
-    error = sqrt(pooled * (1 - pooled) * (1 / len(a) + 1 / len(b)))
     spread = value_a * (1 - value_a) + value_b * (1 - value_b)
     return Estimate(
         *(0, len(a), len(b), value_a, value_b, value_b - value_a),
         interval=difference_interval(*groups, 1 - setup.alpha),
         equivalence=difference_interval(*groups, 1 - 2 * setup.alpha),
         p=exact_p(*groups),
-        detectable=within_scale(detectable_mean(error, setup.alpha), 1.0) if error else None,
-        needed=needed_cases(value_b - value_a, spread, setup.alpha),
+        detectable=detectable_of_groups(pooled, (len(a), len(b)), setup.alpha),
+        needed=needed_of_groups(value_b - value_a, spread, setup.alpha),
         effect=cohens_h(value_b, value_a),
         effect_kind="h",
         method="Fisher's exact test, Newcombe's interval",

@@ -24,6 +24,11 @@ def cluster_codes(clusters: Sequence[Hashable]) -> CaseCodes:
     return np.asarray([known.setdefault(cluster, len(known)) for cluster in clusters], dtype=np.int64)
 
 
+def effective_size(weights: Numbers) -> float:
+    """Returns how many scores with equal weights tell as much, (sum w)^2 / sum w^2 (Kish 1965); 0 of none."""
+    return float(weights.sum()) ** 2 / float((weights**2).sum()) if len(weights) else 0.0
+
+
 def clustered_share(values: Numbers, clusters: CaseCodes, weights: Numbers | None = None) -> EffectiveShare:
     """Returns a weighted share with its effective size, value (1 - value) / variance.
 
@@ -40,7 +45,7 @@ def clustered_share(values: Numbers, clusters: CaseCodes, weights: Numbers | Non
     weights = np.ones(len(values)) if weights is None else weights
     total = float(weights.sum())
     value = float((weights * values).sum()) / total
-    most = total**2 / float((weights**2).sum())
+    most = effective_size(weights)
     of_cluster = np.bincount(clusters, weights)
     of_cluster = of_cluster[of_cluster > 0]
     if len(of_cluster) == len(values) and most > len(values) - 1e-9:

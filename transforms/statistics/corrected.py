@@ -13,6 +13,7 @@ from turnwise.transforms.statistics.clusters import (
     EffectiveShare,
     cluster_codes,
     clustered_variance,
+    effective_size,
 )
 from turnwise.transforms.statistics.distributions import normal_quantile, t_quantile
 from turnwise.transforms.statistics.interval import Interval
@@ -65,7 +66,7 @@ def corrected_mean(
     var(judged), within 0..1, which makes the variance smallest (Angelopoulos, Bates, Fannjiang, Jordan and
     Zrnic 2023; Angelopoulos, Duchi and Zrnic 2023, PPI++, whose weight is w (1 - n / N) for the mean over
     what has no label). The variance is that of the linearised estimate over cases; Student's t with the
-    number of labelled cases.
+    number of labelled cases, or the effective number of labels if their weights make that smaller.
 
     Args:
         labels: What people said of a random part of the conversations; at least two.
@@ -94,8 +95,9 @@ def corrected_mean(
     parts = weight * (whole - whole.mean()) / len(whole)
     parts[: len(human)] += drawn * (residual - shift)
     # The few labelled cases decide how much the estimate of the variance itself varies.
-    variance = clustered_variance(parts, codes) * cases / (cases - 1)
-    half = t_quantile((1 + level) / 2, cases - 1) * sqrt(variance)
+    known = max(1.5, min(cases, effective_size(drawn)))
+    variance = clustered_variance(parts, codes) * known / (known - 1)
+    half = t_quantile((1 + level) / 2, known - 1) * sqrt(variance)
     value = weight * float(whole.mean()) + shift
     return CorrectedEstimate(value, Interval(value - half, value + half), weight)
 
@@ -104,7 +106,7 @@ class _Stratum(NamedTuple):
     """The conversations of which the judge says one and the same.
 
     Attributes:
-        people: Share that people let pass, and its labels.
+        people: Share that people let pass, and the effective number of its labels.
         drawn: Which of the labelled conversations are in it.
         share: Its share of all conversations.
         size: Its conversations.
@@ -128,7 +130,8 @@ def corrected_rate(
 
     share = q a + (1 - q) b: a and b are the shares of passes by people among what the judge passed and
     failed, q the judge's share of passes. All three have Jeffreys' prior Beta(1/2, 1/2), and sizes divided
-    by the design effect; the interval holds the middle of 10,000 draws of the posterior, the value is their
+    by the design effect (of labels with unequal weights, the effective number counts, and Student's t of it
+    widens the interval); the interval holds the middle of 10,000 draws of the posterior, the value is their
     mean (Hofer, Maynez, Dhingra, Fisch, Globerson and Cohen 2024, Bayesian prediction-powered inference). At
     rates near 0 and 1 it covers better than a normal interval. What the judge left undecided is a third
     stratum with labels of its own: d (q a + (1 - q) b) + (1 - d) c, with the share d of what is decided.
@@ -150,8 +153,18 @@ def corrected_rate(
     ]
     effect = _design_effect(strata, human, whole, drawn, design.codes()) if design else 1.0
     draws = _posterior_of_all(generator_of(seed), strata, effect)
-    low, high = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2])
-    return CorrectedEstimate(float(draws.mean()), Interval(float(low), float(high)))
+    low, high = map(float, np.quantile(draws, [(1 - level) / 2, (1 + level) / 2]))
+    value, wider = float(draws.mean()), _widening(drawn, level)
+    bounds = Interval(max(0.0, value - wider * (value - low)), min(1.0, value + wider * (high - value)))
+    return CorrectedEstimate(value, bounds)
+
+
+def _widening(drawn: Numbers, level: float) -> float:
+    """Returns how much wider Student's t with the effective number of labels is; 1 with equal weights."""
+    size, share = effective_size(drawn), (1 + level) / 2
+    if size > len(drawn) - 1e-6:
+        return 1.0
+    return t_quantile(share, max(0.5, size - 1)) / normal_quantile(share)
 
 
 _UNDECIDED = 2
@@ -166,7 +179,7 @@ def _stratum(answer: int, human: Numbers, whole: CaseCodes, drawn: Numbers) -> _
     everything = whole == answer
     part = everything[: len(human)]
     value = float((human[part] * drawn[part]).sum() / drawn[part].sum()) if part.any() else 0.0
-    people = EffectiveShare(value, float(part.sum()))
+    people = EffectiveShare(value, effective_size(drawn[part]))
     return _Stratum(people, part, float(everything.mean()), int(everything.sum()))
 
 
@@ -184,7 +197,7 @@ def _posterior_of_all(generator: np.random.Generator, strata: Sequence[_Stratum]
 def _design_effect(
     strata: Sequence[_Stratum], human: Numbers, whole: CaseCodes, drawn: Numbers, codes: CaseCodes
 ) -> float:
-    """Returns how many times the variance is that of independent scores with equal weights; at least 1."""
+    """Returns how many times the variance is that of so many independent scores; at least 1."""
     count, values = len(human), np.asarray([one.people.value for one in strata])
     total = sum(one.share * one.people.value for one in strata)
     parts = (values[whole] - total) / len(whole)
@@ -195,8 +208,7 @@ def _design_effect(
         if one.drawn.any():
             weights = drawn[one.drawn] / drawn[one.drawn].sum()
             parts[:count][one.drawn] += one.share * weights * (human[one.drawn] - value)
-    weight = count * float((drawn**2).sum()) / float(drawn.sum()) ** 2
-    if len(np.unique(codes)) == len(codes) and weight < 1 + 1e-9:
+    if len(np.unique(codes)) == len(codes) and effective_size(drawn) > count - 1e-6:
         return 1.0
     cases = len(np.unique(codes[:count]))
     found = clustered_variance(parts, codes) * cases / max(cases - 1, 1) / simple if simple else count / cases

@@ -79,6 +79,7 @@ def test_scores_and_verdicts_are_corrected(calibrated, run):
             "both_fail": 3,
         }
     assert found["criteria"][1]["threshold"]["labels"] == 40 and found["criteria"][0]["threshold"] is None
+    assert "no value" in found["criteria"][0]["no_threshold"]
 
 
 @pytest.mark.parametrize("width", ["40", "80", "200"])

@@ -162,7 +162,12 @@ def test_the_run_written_last_is_shown(store: Any) -> None:
         ("get_conversation", {}, "INVALID_ARGUMENT", "give name"),
         ("get_conversation", {"name": "x", "parent": APP}, "INVALID_ARGUMENT", "either"),
         ("get_conversation", {"name": "x"}, "NOT_FOUND", "x was not found"),
-        ("get_conversation", {"parent": APP, "conversationId": "c-99"}, "NOT_FOUND", "c-99"),
+        (
+            "get_conversation",
+            {"parent": APP, "conversationId": "c-99"},
+            "NOT_FOUND",
+            "the last run (evaluationRun",
+        ),
         ("get_conversation", {"conversationId": "c-1"}, "INVALID_ARGUMENT", "parent"),
     ],
 )

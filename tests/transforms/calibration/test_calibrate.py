@@ -101,6 +101,13 @@ HAND = {"chosen": "hand-picked", "draw": None}
             lambda p: lines_of(drawn(p, 40), draw=None, weight=2.0) + lines_of({"c41": "PASS"}, 1),
             "1 of 41 labels have no sampling weight",
         ),
+        (
+            lambda p: (
+                lines_of(drawn(p, 3), draw=None, weight=1e9)
+                + [one for one in lines_of(drawn(p, 60), draw=None, weight=1.0)][3:]
+            ),
+            "the sampling weights rest on too few labels: 60 tell as much as 3.0 with equal weights",
+        ),
     ],
 )
 def test_a_correction_is_refused_with_the_reason(lines, reason):

@@ -85,7 +85,7 @@ def test_the_sentence_of_500_pairs():
 
 
 def test_pairs_that_all_agree_say_what_they_could_have_shown():
-    assert "with 20 pairs a change of 30.0 points would have been seen" in paired([(P, P)] * 20).sentence
+    assert "with 20 pairs a change of 36.7 points would have been seen" in paired([(P, P)] * 20).sentence
     assert "5 pairs cannot show any difference" in paired([(P, P)] * 5).sentence
 
 

@@ -10,7 +10,7 @@ from turnwise.transforms.statistics.agreement import (
     kappa_interval,
     krippendorffs_alpha,
 )
-from turnwise.transforms.statistics.clusters import cluster_codes, clustered_share
+from turnwise.transforms.statistics.clusters import cluster_codes, clustered_share, effective_size
 from turnwise.transforms.statistics.corrected import SampleDesign, corrected_mean, corrected_rate
 
 
@@ -72,3 +72,37 @@ def test_intervals_that_nothing_supports_are_none():
     units = [[float(i % 2), float(i % 2 if i % 7 else 0)] for i in range(60)]
     found = alpha_interval({str(i): [labels] for i, labels in enumerate(units)}, 0)
     assert found.low < krippendorffs_alpha(units) < found.high
+
+
+def test_corrected_rates_cover_with_unequal_weights():
+    """80 labels of the fifth that is flagged, 20 of the rest: these decide, and the judge errs in a fifth."""
+    generator, hits, runs = np.random.default_rng(1), 0, 150
+    flagged = np.arange(1000) < 200
+    chosen = np.r_[0:80, 200:220]
+    weights = [2.5] * 80 + [40.0] * 20
+    rest = np.setdiff1d(np.arange(1000), chosen)
+    design = SampleDesign([str(i) for i in chosen], [str(i) for i in rest], weights)
+    for seed in range(runs):
+        people = generator.random(1000) < np.where(flagged, 0.5, 0.9)
+        judge = np.where(generator.random(1000) < 0.2, ~people, people)
+        found = corrected_rate(people[chosen], list(judge[chosen]), list(judge[rest]), seed, design).interval
+        hits += found.low <= people.mean() <= found.high
+    assert hits / runs >= 0.93
+
+
+def test_labels_of_next_to_no_weight_narrow_nothing():
+    people, judge = [True, True, False] + [True] * 97, [True] * 100
+    few = corrected_rate(people[:3], judge[:3], [True] * 900, 1).interval
+    design = SampleDesign(
+        [str(i) for i in range(100)], [str(i) for i in range(100, 1000)], [1e9] * 3 + [1.0] * 97
+    )
+    found = corrected_rate(people, judge, [True] * 900, 1, design).interval
+    assert found.high - found.low > 0.9 * (few.high - few.low)
+    mean = corrected_mean([float(own) for own in people], [1.0] * 100, [1.0] * 900, design).interval
+    assert mean.high - mean.low > 1
+
+
+def test_weights_count_by_how_unequal_they_are():
+    assert effective_size(np.full(7, 3.0)) == pytest.approx(7)
+    assert effective_size(np.asarray([1e9] * 3 + [1.0] * 97)) == pytest.approx(3, abs=1e-4)
+    assert effective_size(np.empty(0)) == 0
