@@ -21,13 +21,16 @@ class ConversationRow(TypedDict):
         tags: Tags of the conversation and of its case.
         verdict: PASS or FAIL; null: not decided.
         reason: Why it is not decided, or why it fails whatever its scores.
+        sampled_out: Judged criteria that a sample rate left out, and `evaluation_status` if one of them takes
+            part in the verdict, which is not decided then.
         ended: How it ended: `normally`, `agent_error`, `limit`, `user_left`, `hand_off` or
             `environment_error`; null: the log does not say.
         worst_criterion: Criterion of the failed score with the greatest harm; null: none failed.
         worst_turn: 0-based turn of that score; null: the whole conversation.
         why: Why it should be read, in one line of at most 200 characters; turns are counted from 0. Null:
             it passed, and nothing failed.
-        harm: Order of reading: the greater, the earlier; 0: it passed, and nothing failed.
+        harm: Order of reading: the greater, the earlier; 0: nothing failed, and it passed or was
+            sampled out.
         harm_term: What most of the harm comes from: `destructive`, `safety`, `false_claims`,
             `missing_writes`, `unsupported`, `expectations`, `text`, `other` or `undecided`; null: the harm
             is 0.
@@ -75,6 +78,7 @@ class ConversationRow(TypedDict):
     tags: list[str]
     verdict: str | None
     reason: str | None
+    sampled_out: list[str]
     ended: str | None
     worst_criterion: str | None
     worst_turn: int | None

@@ -8,6 +8,8 @@ from turnwise.schemas.comparison import Comparison
 from turnwise.schemas.difference import Bounds
 
 RuleStatus = Literal["passed", "failed", "undecided"]
+GATE_PROBLEM = "gate: "
+"""Begins the problems of `run.json` that come from the rules of a gate, not from the run itself."""
 
 
 class RuleResult(msgspec.Struct, frozen=True, kw_only=True):

@@ -6,6 +6,7 @@ from typing import Literal
 from turnwise.pipeline.io.terminal import counted
 from turnwise.schemas.comparison import Comparison
 from turnwise.schemas.difference import Undecided
+from turnwise.schemas.gate import GATE_PROBLEM
 from turnwise.transforms.comparison.notes import run_places
 
 FailOn = Literal["worse", "not_noninferior"]
@@ -39,6 +40,9 @@ def _not_measured(found: Comparison) -> Iterator[str]:
     for side, place in zip((a, b), run_places(a, b), strict=False):
         if side.lost:
             yield f"{place}: {side.lost} records or conversations were lost"
+        for problem in side.problems:
+            if not problem.startswith(GATE_PROBLEM):
+                yield f"{place}: the run failed: {problem}"
     if pairing.only_a:
         names = _listed(pairing.only_a_names, pairing.only_a)
         yield f"{counted(pairing.only_a, 'case')} of {a.name} without a conversation of {b.name}: {names}"

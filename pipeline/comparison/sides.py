@@ -145,6 +145,7 @@ def _summaries(run: RunDirectory) -> Iterator[Summary]:
                 language=row["language"],
                 tags=row["tags"],
                 revision=row["revision"],
+                sampled_out=row.get("sampled_out") or (),
             )
         return
     for result in run.results():

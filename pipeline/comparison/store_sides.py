@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from typing import Any, NamedTuple, cast
 
-from sqlalchemy import Connection, Table, func, select
+from sqlalchemy import ColumnElement, Connection, Table, case, func, select
 
 from turnwise.pipeline.settings.extras import check_store
 from turnwise.pipeline.store.engine import open_store
@@ -48,6 +48,7 @@ class _Stored(NamedTuple):
         verdict: PASS, FAIL or another text.
         why: Why it should be read; "": no reason.
         digest: Digest of what is expected; "": nothing; None: not known.
+        row: The row of a conversation without a verdict, as JSON; "": it has one, or is a result.
     """
 
     name: str
@@ -58,6 +59,7 @@ class _Stored(NamedTuple):
     verdict: str
     why: str = ""
     digest: str | None = None
+    row: str = ""
 
 
 def sides_of_store(url: str, app: str | None, names: Sequence[str]) -> tuple[ComparedSide, ComparedSide]:
@@ -123,8 +125,9 @@ def _conversations(connection: Connection, app: str) -> Iterator[_Stored]:
         *("name", "eval_id", "conversation_id", "version_id", "evaluation_run", "verdict", "why"),
         "case_digest",
     )
-    for row in _newest_first(connection, CONVERSATIONS, columns, app):
-        yield _Stored(*row)
+    row = case((CONVERSATIONS.c.verdict == "", CONVERSATIONS.c.content), else_="")
+    for found in _newest_first(connection, CONVERSATIONS, columns, app, row):
+        yield _Stored(*found)
 
 
 def _results(connection: Connection, app: str) -> Iterator[_Stored]:
@@ -137,9 +140,11 @@ def _results(connection: Connection, app: str) -> Iterator[_Stored]:
             yield _Stored(*row)
 
 
-def _newest_first(connection: Connection, table: Table, columns: Sequence[str], app: str) -> Iterable[Any]:
+def _newest_first(
+    connection: Connection, table: Table, columns: Sequence[str], app: str, *more: ColumnElement[str]
+) -> Iterable[Any]:
     order = table.c.update_nanos.desc(), table.c.name.desc()
-    query = select(*(table.c[name] for name in columns)).where(table.c.app == app).order_by(*order)
+    query = select(*(table.c[name] for name in columns), *more).where(table.c.app == app).order_by(*order)
     return connection.execute(query)
 
 
@@ -172,6 +177,7 @@ def _summary(own: _Stored) -> Summary:
         own.why or None,
         own.case or None,
         case_digest=own.digest,
+        sampled_out=(json.loads(own.row).get("sampled_out") or ()) if own.row else (),
     )
 
 

@@ -22,7 +22,7 @@ from turnwise.pipeline.settings.run import RunSettings
 from turnwise.schemas.comparison import Comparison
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.conversation_row import ConversationRow
-from turnwise.schemas.gate import GateReport
+from turnwise.schemas.gate import GATE_PROBLEM, GateReport
 from turnwise.schemas.gate_config import AllPassRule, GateConfig, NotWorseRule
 from turnwise.schemas.rows import FailureRow, ScoreRow
 from turnwise.schemas.values import JsonObject
@@ -31,9 +31,6 @@ from turnwise.transforms.gating.checks import gate_fault
 from turnwise.transforms.gating.measured import NO_BASELINE, BaselineState, baseline_state
 from turnwise.transforms.gating.rules import apply_rules
 from turnwise.transforms.scoring.verdict import STATUS
-
-GATE_PROBLEM = "gate: "
-"""Begins the problems of `run.json` that come from the rules, which `turnwise gate` applies itself."""
 
 
 def gate_report(
@@ -57,10 +54,11 @@ def gate_report(
     state = NO_BASELINE if against is None else against.state
     tables, run_id = (run.scores(), _conversations(run), failures), run.document.run_id
     found = gated_versions(*tables, run_id, compared, state, run.calibration())
-    found = [version for version in found if not compared or version.app_version in compared]
     what = (run.document.counts, failures)
+    lost = lost_of_run(*what, found)
+    found = [version for version in found if not compared or version.app_version in compared]
     allowed = None if run.document.max_failure_ratio is None else lost_cases_of_run(*what)
-    results = apply_rules(rules, found, lost_of_run(*what), allowed)
+    results = apply_rules(rules, found, lost, allowed)
     problems = _own_problems(run)
     _check_ruler(rules, comparison)
     return GateReport(
@@ -165,7 +163,7 @@ def rows_problems(
 ) -> list[str]:
     """Returns what `rule_problems` does, of rows that were not written to files and without a baseline."""
     versions = gated_versions(scores, rows, failures, settings.run.run_id)
-    found = apply_rules(settings.config.gate, versions, lost_of_run(counts, failures, unused))
+    found = apply_rules(settings.config.gate, versions, lost_of_run(counts, failures, versions, unused))
     return [f"{GATE_PROBLEM}{rule_line(rule)}" for rule in found if rule.status != "passed"]
 
 

@@ -66,6 +66,7 @@ def _summary(row: ConversationRow) -> Summary:
         language=row["language"],
         tags=row["tags"],
         revision=row["revision"],
+        sampled_out=row.get("sampled_out") or (),
     )
 
 

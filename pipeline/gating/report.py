@@ -1,5 +1,6 @@
 """Puts the result of a gate together."""
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from turnwise.pipeline.gating.reading import conversation_rows
@@ -13,6 +14,7 @@ from turnwise.transforms.review.choice import cluster_sizes, to_read
 from turnwise.transforms.scoring.verdict import STATUS
 
 _READING = ("read", "parse", "parse_case", "assemble", "match")
+_CASE_NAME = re.compile(r'"eval_?[iI]d"\s*:\s*"([^"\\]+)"')
 _READING_CASES = ("read", "parse_case")
 
 
@@ -45,10 +47,9 @@ def checks_of(versions: Sequence[GatedVersion]) -> Iterator[GateCheck]:
     }
     for version in versions:
         for one in version.conversations:
-            for name in sorted(
-                one.criteria.keys() & (gates | {STATUS}), key=lambda name: (name != STATUS, name)
-            ):
-                found = one.criteria[name]
+            known = one.criteria.keys() | one.sampled_out
+            for name in sorted(known & (gates | {STATUS}), key=lambda name: (name != STATUS, name)):
+                found = one.criteria.get(name) or Observed(why="sampled out")
                 yield GateCheck(
                     conversation_id=one.conversation_id,
                     app_version=version.app_version,
@@ -90,15 +91,34 @@ def lost_records(failures: Sequence[FailureRow]) -> list[LostRecord]:
     return [LostRecord(place=_place(row), message=row["message"]) for row in failures if _is_lost(row)]
 
 
-def lost_of_run(counts: JsonObject, failures: Iterable[FailureRow], unused: Iterable[str] = ()) -> Lost:
+def lost_of_run(
+    counts: JsonObject,
+    failures: Sequence[FailureRow],
+    versions: Sequence[GatedVersion],
+    unused: Iterable[str] = (),
+) -> Lost:
     """Returns what was lost, with source and position of records and the names of eval cases.
+
+    A case without a recording is not counted where a record was lost that names it: it is the same loss.
 
     Args:
         counts: Of `run.json`.
         failures: Failures of the run.
+        versions: What was scored.
         unused: Eval cases without a recording, as far as their names are known.
     """
-    return lost_of(counts, [*_places(filter(_is_lost, failures)), *_eval_cases(unused)])
+    lost = [row for row in failures if _is_lost(row)]
+    scored = {one.eval_id for version in versions for one in version.conversations}
+    gone = {name for row in lost for name in _named_case(row)} - scored
+    other = max(0, (counts.get("unused_cases") or 0) - len(gone))
+    names = [*_places(lost), *_eval_cases(name for name in unused if name not in gone)]
+    return lost_of({**counts, "unused_cases": other}, names)
+
+
+def _named_case(row: FailureRow) -> Sequence[str]:
+    """Returns the one eval case that a lost record names, as far as it can be read; else nothing."""
+    found = {str(name) for name in _CASE_NAME.findall(row["record"] or "")}
+    return [*found] if len(found) == 1 else []
 
 
 def lost_cases_of_run(counts: JsonObject, failures: Iterable[FailureRow], unused: Iterable[str] = ()) -> Lost:

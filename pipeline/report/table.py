@@ -36,7 +36,7 @@ def version_table(
     lines.append(["pass rate", *(_pass_rate(row) for row in status)])
     if any(_repeated(row) for row in status):
         lines.append(["pass^k, pass@k", *map(_repeats, status)])
-    lines.append(["not decided", *(str(row["unscored"]) if row else "" for row in status)])
+    lines.append(["not decided", *(_undecided(row) if row else "" for row in status)])
     for name in (name for name in criteria if name in measured):
         lines.append([name, *(_mean(_row_of(by_key, version, name)) for version in versions)])
     lines.append(["unscored", *(_total(by_key, version, criteria) for version in versions)])
@@ -70,6 +70,11 @@ def _pass_rate(row: MetricsByAppVersionRow | None) -> str:
         return "-"
     low, high = row["pass_rate_low"], row["pass_rate_high"]
     return f"{row['pass_rate']:.0%} ({row['pass_count']} of {row['scored']}, {low:.0%} to {high:.0%})"
+
+
+def _undecided(row: MetricsByAppVersionRow) -> str:
+    sampled_out = row["sampled_out"]
+    return f"{row['unscored'] + sampled_out}" + (f" ({sampled_out} sampled out)" if sampled_out else "")
 
 
 def _repeated(row: MetricsByAppVersionRow | None) -> JsonObject | None:

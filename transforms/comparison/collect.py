@@ -25,6 +25,7 @@ class Summary(NamedTuple):
         language: Its language, if known here.
         tags: Its tags, if known here.
         revision: The highest one counts.
+        sampled_out: What a sample rate left out.
     """
 
     conversation_id: str
@@ -37,6 +38,7 @@ class Summary(NamedTuple):
     tags: Sequence[str] = ()
     revision: int = 0
     case_digest: str | None = None
+    sampled_out: Sequence[str] = ()
 
 
 class _Key(NamedTuple):
@@ -140,7 +142,9 @@ def _conversation(key: _Key, scores: _Scores | None, summary: Summary | None) ->
         found.eval_id, found.task = found.eval_id or summary.eval_id, summary.task
         found.case_digest = summary.case_digest
         found.language, found.tags = found.language or summary.language, [*(found.tags or summary.tags)]
-        found.criteria[STATUS] = _verdict(summary, found.criteria)
+        found.sampled_out = frozenset(summary.sampled_out)
+        if STATUS not in found.sampled_out:
+            found.criteria[STATUS] = _verdict(summary, found.criteria)
     return found
 
 

@@ -1,10 +1,12 @@
 """What a reader of a comparison must know before believing its figures."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from turnwise.schemas.comparison import RulerChange, Side
 from turnwise.transforms.comparison.observed import ComparedConversation, ComparedSide
 from turnwise.transforms.comparison.pairing import Matched
+from turnwise.transforms.comparison.ruler import SAMPLE_RATE
 
 _NAMES_SHOWN = 5
 
@@ -27,6 +29,7 @@ def comparison_notes(
         *_same(a, b, matched),
         *_lost(a, b),
         *_versions(a, b),
+        *_sampling(a, b),
         *([f"{left_out} slices are not compared, because there are too many"] if left_out else []),
     ]
 
@@ -89,6 +92,22 @@ def _lost(a: ComparedSide, b: ComparedSide) -> Iterator[str]:
             yield f"{place}: the run failed: {problem}"
         for criterion, count in sorted(side.errors.items()):
             yield f"{place}: {_counted(count, 'error')} of {criterion}"
+
+
+def _sampling(a: ComparedSide, b: ComparedSide) -> Iterator[str]:
+    """Yields what sampling left out, and where the sample rates differ."""
+    if a.document is not None and b.document is not None:
+        own, other = a.document, b.document
+        rates = [(SAMPLE_RATE, own.judge, other.judge)]
+        for name in sorted(own.criteria.keys() & other.criteria.keys()):
+            rates.append((f"criteria.{name}.{SAMPLE_RATE}", own.criteria[name], other.criteria[name]))
+        for what, before, after in rates:
+            if before.get(SAMPLE_RATE) != after.get(SAMPLE_RATE):
+                yield f"{what}: {before.get(SAMPLE_RATE)} for A, {after.get(SAMPLE_RATE)} for B"
+    for side in (a, b):
+        found = Counter(name for one in side.conversations for name in one.sampled_out)
+        for name, number in sorted(found.items()):
+            yield f"{side.name}: {_counted(number, 'conversation')} sampled out of {name}: not in its figures"
 
 
 def _versions(a: ComparedSide, b: ComparedSide) -> Iterator[str]:

@@ -64,6 +64,8 @@ class ComparedConversation:
         criteria: Criterion -> what it gave; a criterion that does not apply is left out. The verdict is
             `evaluation_status`.
         skipped: Criteria that were skipped for the whole conversation.
+        sampled_out: Criteria that a sample rate left out, and `evaluation_status` if the verdict is open for
+            that; they are not in `criteria`.
     """
 
     conversation_id: str
@@ -75,6 +77,7 @@ class ComparedConversation:
     tags: list[str] = field(default_factory=list)
     criteria: dict[str, Observed] = field(default_factory=dict)
     skipped: frozenset[str] = frozenset()
+    sampled_out: frozenset[str] = frozenset()
 
 
 @dataclass(slots=True)

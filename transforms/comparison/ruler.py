@@ -21,6 +21,8 @@ _CHANGE_NO_SCORE = {
 """Keys of the config that change no score, or are looked at in detail; the others concern every criterion."""
 _JUDGE_KEYS = ("generation_config",)
 _LONGEST = 60
+SAMPLE_RATE = "sample_rate"
+"""The share of conversations that are judged: it changes how many are measured, not how."""
 
 
 def ruler_changes(a: ComparedSide, b: ComparedSide) -> list[RulerChange]:
@@ -67,7 +69,8 @@ def _settings(a: RunDocument, b: RunDocument, judged: Sequence[str]) -> Iterator
     common = sorted(a.criteria.keys() & b.criteria.keys())
     for criterion in common:
         for path, before, after in _differences(a.criteria[criterion], b.criteria[criterion]):
-            yield _change(f"criteria.{criterion}.{path}", before, after, [criterion])
+            if path != SAMPLE_RATE:
+                yield _change(f"criteria.{criterion}.{path}", before, after, [criterion])
     own, other = (
         {key: value for key, value in document.config.items() if key not in _CHANGE_NO_SCORE}
         for document in (a, b)

@@ -9,7 +9,7 @@ from turnwise.transforms.comparison.estimates import Estimate, Setup
 from turnwise.transforms.comparison.measures import CriterionMeasure
 from turnwise.transforms.comparison.observed import ComparedConversation
 from turnwise.transforms.comparison.pairing import Matched
-from turnwise.transforms.comparison.values import estimate, observed_in
+from turnwise.transforms.comparison.values import drawn, estimate, observed_in
 from turnwise.transforms.comparison.words import bounds_of, word_for
 from turnwise.transforms.statistics.multiplicity import holm
 
@@ -47,7 +47,7 @@ def _counts(matched: Matched, measure: CriterionMeasure) -> tuple[int, int]:
         is_seen = [bool(observed_in(side, measure)) for side in (case.a, case.b)]
         for place, side in enumerate((case.a, case.b)):
             if not is_seen[place] and is_seen[1 - place]:
-                counts[place] += len(side)
+                counts[place] += len(drawn(side, measure))
     return counts[0], counts[1]
 
 
@@ -56,7 +56,10 @@ def _concern(matched: Matched, measure: CriterionMeasure) -> bool:
     if matched.pairing.by == "nothing":
         return any(count_undecided(side, measure) for side in (matched.a, matched.b))
     for case in matched.cases:
-        seen = [observed_in(side, measure) for side in (case.a, case.b)]
+        sides = [drawn(side, measure) for side in (case.a, case.b)]
+        seen = [observed_in(side, measure) for side in sides]
+        if not all(sides):
+            continue
         if any(seen) and (not all(seen) or any(measure.value(own) is None for side in seen for own in side)):
             return True
     return False

@@ -21,6 +21,13 @@ def observed_in(conversations: Iterable[ComparedConversation], measure: Criterio
     return [own for own in found if own is not None and measure.applies(own)]
 
 
+def drawn(
+    conversations: Iterable[ComparedConversation], measure: CriterionMeasure
+) -> list[ComparedConversation]:
+    """Returns the conversations that a sample rate did not leave out of a criterion."""
+    return [own for own in conversations if measure.criterion not in own.sampled_out]
+
+
 def values_of(
     conversations: Iterable[ComparedConversation], measure: CriterionMeasure, undecided: float | None = None
 ) -> list[float]:
@@ -37,13 +44,15 @@ def paired_values(
 ) -> CaseValues:
     """Returns the values by case, of the cases with a value on both sides.
 
-    Where `undecided` stands for what has no value, it does for a side without any, too.
+    Where `undecided` stands for what has no value, it does for a side without any, too, unless sampling left
+    it out.
     """
     found = {}
     for case in cases:
         a, b = values_of(case.a, measure, undecided[0]), values_of(case.b, measure, undecided[1])
         if (a or b) and None not in undecided:
-            a, b = a or _alike(case.a, undecided[0]), b or _alike(case.b, undecided[1])
+            a = a or _alike(drawn(case.a, measure), undecided[0])
+            b = b or _alike(drawn(case.b, measure), undecided[1])
         if a and b:
             found[case.name] = (a, b)
     return found

@@ -10,7 +10,7 @@ from turnwise.schemas.values import short_repr
 UNITS = ("score", "seconds", "count")
 GATES = ("at_least", "at_most")
 PARTS = ("calls", "words")
-_FLAGS = ("needs_expected_calls", "turns_count", "needs_answers")
+_FLAGS = ("needs_expected_calls", "turns_count", "needs_answers", "applies_always")
 ATTRIBUTES = ("name", "scale", "special_values", "unit", "gate", "harm", "rests_on", "needs", *_FLAGS)
 """Names of the class attributes."""
 

@@ -76,6 +76,8 @@ class Criterion(BaseModel, ABC):
         needs: What a log or a case must hold, else there is nothing to measure; one phrase for
             `turnwise inspect`; "": not stated.
         needs_answers: Whether a conversation with a failed or unfinished answer gets no score of the whole.
+        applies_always: Whether every conversation has something to measure, so that one without a score was
+            not measured: its log lacks what is measured. A gate does not pass it.
         threshold: Threshold on the scale; None: the criterion never fails.
     """
 
@@ -92,6 +94,7 @@ class Criterion(BaseModel, ABC):
     needs_expected_calls: ClassVar[bool] = False
     turns_count: ClassVar[bool] = False
     needs_answers: ClassVar[bool] = True
+    applies_always: ClassVar[bool] = False
 
     threshold: float | None = Field(default=None)
 

@@ -14,7 +14,7 @@ _DECIMALS = 3
 class TurnLatency(Figure):
     """Seconds from the user's message to the end of the turn.
 
-    Not applicable without logged times, nor to a turn that the agent opened with zero latency.
+    No score without logged times, nor for a turn that the agent opened with zero latency.
 
     When to use: Measure how long users wait.
     """
@@ -22,6 +22,7 @@ class TurnLatency(Figure):
     name: ClassVar[str] = "turn_latency"
     needs: ClassVar[str] = "logged times of turns"
     unit: ClassVar[Literal["score", "seconds", "count"]] = "seconds"
+    applies_always: ClassVar[bool] = True
 
     def score(self, sample: Sample, pair: TurnPair) -> Score | None:
         """Returns the log's duration of a recorded turn; unscored where it cannot be read."""
@@ -43,6 +44,7 @@ class InvocationDuration(Figure):
     name: ClassVar[str] = "invocation_duration_v1"
     needs: ClassVar[str] = "logged times of turns"
     unit: ClassVar[Literal["score", "seconds", "count"]] = "seconds"
+    applies_always: ClassVar[bool] = True
 
     def score(self, sample: Sample, pair: TurnPair) -> Score | None:
         """Returns the duration of a recorded turn with its shares, in seconds; unscored if unread."""

@@ -36,7 +36,7 @@ def mark_missing(a: Sequence[ComparedConversation], b: Sequence[ComparedConversa
         for own, other in ((case.a, case.b), (case.b, case.a)):
             names = {name for one in other for name, found in one.criteria.items() if _applies(name, found)}
             for one in own:
-                for name in sorted(names):
+                for name in sorted(names - one.sampled_out):
                     if name not in one.criteria or not _applies(name, one.criteria[name]):
                         one.criteria[name] = Observed(why="no value, and the other side has one")
 

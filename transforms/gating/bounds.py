@@ -11,6 +11,7 @@ from turnwise.transforms.gating.measured import (
     GatedVersion,
     GateEntry,
     Lost,
+    count_sampled_out,
     counted_values,
     entries_of,
     passes,
@@ -44,6 +45,7 @@ class Bounded(NamedTuple):
         seen: The estimate from what was decided, corrected by human labels if the run has them.
         figure: What human labels say; None: the run has none for it.
         not_applied: Number of conversations that the criterion measures nothing of.
+        sampled_out: Number of conversations that a sample rate left out of it.
         undecided: Number of conversations, records and cases without an outcome.
         missing: Conversations that fail, or are undecided.
     """
@@ -52,6 +54,7 @@ class Bounded(NamedTuple):
     seen: Estimated
     figure: Corrected | None
     not_applied: int
+    sampled_out: int
     undecided: int
     missing: list[str]
 
@@ -83,12 +86,14 @@ def hold_bound(rule: BoundRule, version: GatedVersion, lost: Lost, is_lenient: b
         left = lost.number if figure.covers == "all" else undecided
         ways = [*_corrected_ways(figure, figure.value, scale, 0 if is_lenient else left)]
         seen = Estimated(figure.value, _interval(figure), seen.cases)
+    sampled_out = count_sampled_out(version, rule.criterion)
     verdicts = {_is_met(rule, way) for way in ways}
     return Bounded(
         verdicts.pop() if decided and len(verdicts) == 1 else None,
         seen,
         figure,
-        len(version.conversations) - len(found),
+        len(version.conversations) - len(found) - sampled_out,
+        sampled_out,
         undecided,
         [*failed, *open_names],
     )
@@ -132,7 +137,7 @@ def bound_text(rule: BoundRule, held: Bounded, lost: Lost) -> str:
         text += f"; corrected by {counted(figure.labels, 'label')} of people{raw}{part}"
     if held.undecided:
         text += f"; {held.undecided} not decided{f' ({lost.text})' if lost.text else ''}"
-    return text + without_text(held.not_applied)
+    return text + without_text(held.not_applied, held.sampled_out)
 
 
 def _assumed(

@@ -125,14 +125,23 @@ def baseline_state(
 
 
 def entries_of(version: GatedVersion, criterion: str) -> list[GateEntry]:
-    """Returns what a criterion gave the conversations that it applies to."""
+    """Returns what a criterion gave the conversations that it applies to.
+
+    Where it applies to all, one without a score is undecided: its log lacks what is measured.
+    """
+    kind = CRITERIA.get(criterion)
+    missing = Observed(why="not in the log") if kind is not None and kind.applies_always else None
+    found = ((one, one.criteria.get(criterion, missing)) for one in version.conversations)
     return [
-        GateEntry(
-            one.eval_id or one.task or one.conversation_id, one.conversation_id, one.criteria[criterion]
-        )
-        for one in version.conversations
-        if criterion in one.criteria
+        GateEntry(one.eval_id or one.task or one.conversation_id, one.conversation_id, own)
+        for one, own in found
+        if own is not None and criterion not in one.skipped | one.sampled_out
     ]
+
+
+def count_sampled_out(version: GatedVersion, criterion: str) -> int:
+    """Returns how many conversations a sample rate left out of a criterion."""
+    return sum(criterion in one.sampled_out for one in version.conversations)
 
 
 def scale_of(criterion: str) -> tuple[float, float] | None:

@@ -16,7 +16,7 @@ from turnwise.schemas.gate_config import (
 )
 from turnwise.transforms.gating.baseline import hold_baseline
 from turnwise.transforms.gating.bounds import bound_text, hold_bound, side_of
-from turnwise.transforms.gating.measured import GatedVersion, Lost, entries_of
+from turnwise.transforms.gating.measured import GatedVersion, Lost, count_sampled_out, entries_of
 from turnwise.transforms.gating.words import counted, names_text, number_text, without_text
 from turnwise.transforms.scoring.verdict import STATUS
 
@@ -92,13 +92,14 @@ def _all_pass(rule: AllPassRule, versions: Sequence[GatedVersion], lost: Lost) -
     entries = [entry for version in versions for entry in entries_of(version, rule.criterion)]
     held = [entry for entry in entries if entry.found.outcome == "FAIL" or not entry.found.is_summed]
     failed = [entry.name for entry in held if entry.found.outcome == "FAIL"]
-    skipped = [one.conversation_id for one in own if rule.criterion in one.skipped]
+    sampled_out = sum(count_sampled_out(version, rule.criterion) for version in versions)
+    skipped = [one.conversation_id for one in own if rule.criterion in one.skipped | one.sampled_out]
     missing = [entry.name for entry in held if entry.found.outcome not in ("PASS", "FAIL")] + skipped
     text = "nothing was scored"
     if held or skipped:
         text = f"{len(failed)} failed, {len(missing) + lost.number} not decided"
     text += f" ({lost.text})" if lost.text else ""
-    text += without_text(len(own) - len(entries) - len(skipped)) if held else ""
+    text += without_text(len(own) - len(entries) - len(skipped) if held else 0, sampled_out)
     is_met = False if failed else None if missing or lost.number or not held else True
     return _result(
         rule_text(rule),
@@ -129,13 +130,15 @@ def _coverage(rule: CoverageRule, version: GatedVersion, lost: Lost) -> RuleResu
     missing = [
         entry.name for entry in entries if (entry.found.outcome if is_gate else entry.found.value) is None
     ]
-    total = len(entries) + lost.number
+    sampled_out = count_sampled_out(version, rule.criterion)
+    total = len(entries) + sampled_out + lost.number
     if not entries:
-        return _result(rule_text(rule), version.app_version, None, "nothing was scored")
+        text = "nothing was scored" + without_text(0, sampled_out)
+        return _result(rule_text(rule), version.app_version, None, text)
     share = (len(entries) - len(missing)) / total
     text = f"{number_text(share, True)}: {len(entries) - len(missing)} of {total}"
     text += f" ({lost.text})" if lost.text else ""
-    text += without_text(len(version.conversations) - len(entries))
+    text += without_text(len(version.conversations) - len(entries) - sampled_out, sampled_out)
     is_met = share >= rule.at_least
     names = () if is_met else missing
     return _result(rule_text(rule), version.app_version, is_met, text, value=share, names=names)
@@ -196,7 +199,7 @@ def _not_worse(
         text,
         version.app_version,
         held.is_met,
-        held.why,
+        held.why + without_text(0, count_sampled_out(version, criterion)),
         value=None if own is None else own.difference,
         interval=None if own is None else own.interval,
         names=() if held.is_met else worse,

@@ -35,9 +35,15 @@ def counted(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
-def without_text(number: int) -> str:
-    """Returns how many conversations a criterion measures nothing of; empty: none."""
-    return f"; does not apply to {counted(number, 'other conversation')}" if number else ""
+def without_text(number: int, sampled_out: int) -> str:
+    """Returns of how many conversations a criterion says nothing; empty: none.
+
+    Args:
+        number: Conversations that it measures nothing of.
+        sampled_out: Conversations that a sample rate left out.
+    """
+    text = f"; does not apply to {counted(number, 'other conversation')}" if number else ""
+    return text + (f"; {sampled_out} sampled out" if sampled_out else "")
 
 
 def difference_text(own: CriterionComparison) -> str:

@@ -194,11 +194,14 @@ def turn_rows(
 
 
 def status_tally(state: MetricsState) -> Tally:
-    """Returns the verdicts as sums: PASS counts 1, FAIL 0, an undecided conversation is unscored."""
+    """Returns the verdicts as sums: PASS counts 1, FAIL 0, an undecided conversation is unscored.
+
+    One that sampling left out counts as neither.
+    """
     decided = state.passes + state.fails
     return Tally(
         scored=decided,
-        unscored=state.conversations - decided,
+        unscored=state.conversations - decided - state.sampled_out[STATUS],
         total=state.passes * ONE,
         squares=state.passes * ONE**2,
         passes=state.passes,

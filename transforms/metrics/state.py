@@ -161,7 +161,7 @@ class MetricsState:
         fails: Verdicts FAIL.
         tallies: (criterion, turn index) -> sums; turn index None: conversations as a whole.
         ces: Sums that a dialect gives: those behind CES's AggregatedMetrics.
-        sampled_out: Judged criterion -> conversations that sampling left out.
+        sampled_out: Judged criterion, or `evaluation_status` -> conversations that sampling left out.
         repeats: Runs by case.
         slices: Name of a slice -> the same sums (without CES's) over its turns and their conversations.
     """
@@ -183,7 +183,8 @@ class MetricsState:
         key = scored.sample.run_of
         if key is not None:
             overall = ((e.criterion.name, e.overall.outcome) for e in scored.scores if e.overall)
-            self.repeats.add(key, [(STATUS, verdict.status), *overall])
+            status = [] if STATUS in scored.sampled_out else [(STATUS, verdict.status)]
+            self.repeats.add(key, [*status, *overall])
         for name, turns in scored.slices.items():
             self.slices.setdefault(name, MetricsState())._add_part(scored, verdict, turns)
 
@@ -254,7 +255,7 @@ class MetricsState:
         merged: dict[tuple[str, bool], Tally] = {}
         for (criterion, turn), tally in self.tallies.items():
             merged.setdefault((criterion, turn is None), Tally()).merge(tally)
-        for criterion in self.sampled_out:
+        for criterion in self.sampled_out.keys() - {STATUS}:
             merged.setdefault((criterion, True), Tally())
         return merged
 

@@ -101,9 +101,11 @@ def collect(runs: Sequence[RunRows]) -> CollectedRuns:
         entries += _joined(place, run)
         rows = list(run.metrics)
         units |= {row["criterion"]: row.get("unit") or "score" for row in rows}
-        sampled_out.append(
-            sum({row.get("app_version"): row.get("sampled_out") or 0 for row in rows}.values())
-        )
+        most: dict[str | None, int] = {}
+        for row in rows:
+            version = row.get("app_version")
+            most[version] = max(most.get(version, 0), row.get("sampled_out") or 0)
+        sampled_out.append(sum(most.values()))
     versions = sorted({entry.version for entry in entries}, key=display_order)
     return CollectedRuns(
         versions, entries, [[dict(row) for row in run.failures] for run in runs], units, sampled_out

@@ -15,7 +15,7 @@ from turnwise.transforms.matching.sample import Sample
 from turnwise.transforms.review.calls import DESTRUCTIVE
 from turnwise.transforms.scoring.conversation import CriterionScores, ScoredConversation
 from turnwise.transforms.scoring.gaps import conversation_gap
-from turnwise.transforms.scoring.verdict import Verdict
+from turnwise.transforms.scoring.verdict import STATUS, Verdict
 
 
 class ReviewProblem(NamedTuple):
@@ -66,7 +66,7 @@ def _of_verdict(scored: ScoredConversation, verdict: Verdict) -> Iterator[Review
     conversation = scored.sample.conversation
     if conversation.ended is not None and broke_off(conversation):
         yield ReviewProblem("expectations", 1.0, text=end_text(conversation))
-    if verdict.status is None:
+    if verdict.status is None and STATUS not in scored.sampled_out:
         yield ReviewProblem("undecided", 0.0, text=_joined(verdict) or "no verdict")
 
 

@@ -104,6 +104,7 @@ class Reviewer:
             "tags": sample.tags,
             "verdict": verdict.status,
             "reason": _reason(verdict),
+            "sampled_out": [*scored.sampled_out],
             "ended": conversation.ended,
             "worst_criterion": found.criterion,
             "worst_turn": found.turn,

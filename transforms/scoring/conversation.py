@@ -49,7 +49,8 @@ class ScoredConversation:
     """A conversation, its case, and all its scores.
 
     Attributes:
-        sampled_out: Names of the judged criteria that sampling left out.
+        sampled_out: Names of the judged criteria that sampling left out, and `evaluation_status` if one of
+            them takes part in the verdict.
         slices: The slices of the metrics that it belongs to, each with the indices of the turns that do
             (None: all of them).
     """

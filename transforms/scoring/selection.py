@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import NamedTuple
 
+from turnwise.schemas.gate_config import STATUS
 from turnwise.transforms.criteria.base import Criterion, JudgedCriterion, MeasuredCriterion
 from turnwise.transforms.matching.sample import Sample
 
@@ -14,7 +15,8 @@ class Judged(NamedTuple):
 
     Attributes:
         asked: Those a judge is asked about.
-        sampled_out: Names of those that sampling leaves out.
+        sampled_out: Names of those that sampling leaves out, and `evaluation_status` if one of them takes
+            part in the verdict.
     """
 
     asked: tuple[JudgedCriterion, ...]
@@ -31,12 +33,15 @@ class Selection:
         by_dialect: Dialect -> those that a judge is asked about, of conversations that are held against a
             case of that dialect.
         sample_rate: Share of conversations that are judged, 0..1, where a criterion names none of its own.
+        deciding: Dialect -> names of the judged criteria that take part in its verdict; in others, those with
+            a threshold do.
     """
 
     measured: tuple[MeasuredCriterion, ...]
     judged: tuple[JudgedCriterion, ...] = ()
     by_dialect: Mapping[str, tuple[JudgedCriterion, ...]] = field(default_factory=dict)
     sample_rate: float = 1.0
+    deciding: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
     @property
     def needs_judge(self) -> bool:
@@ -49,14 +54,19 @@ class Selection:
         return tuple(criterion for each in self.by_dialect.values() for criterion in each)
 
     def of(self, sample: Sample) -> Judged:
-        """Returns the judged criteria of a conversation, by a hash of its id: the same in every run."""
+        """Returns the judged criteria of a conversation, by a hash of its case's id or else its own."""
         case = sample.eval_case
         candidates = self.judged + (self.by_dialect.get(case.dialect, ()) if case is not None else ())
         if not candidates:
             return _NOTHING
-        place = hash_place(sample.conversation.conversation_id)
+        place = hash_place((case.eval_id if case else None) or sample.conversation.conversation_id)
         asked = tuple(criterion for criterion in candidates if place < self._rate(criterion))
-        return Judged(asked, tuple(c.name for c in candidates if c not in asked))
+        if len(asked) == len(candidates):
+            return Judged(asked, ())
+        left = [criterion for criterion in candidates if place >= self._rate(criterion)]
+        names = self.deciding.get(case.dialect) if case else None
+        decides = any(c.threshold is not None if names is None else c.name in names for c in left)
+        return Judged(asked, (*(c.name for c in left), *((STATUS,) if decides else ())))
 
     def _rate(self, criterion: JudgedCriterion) -> float:
         is_own = "sample_rate" in criterion.model_fields_set
@@ -88,10 +98,13 @@ def select(
             for dialect, defaults in (by_dialect or {}).items()
         },
         sample_rate=sample_rate,
+        deciding={
+            dialect: frozenset(c.name for c in defaults) for dialect, defaults in (by_dialect or {}).items()
+        },
     )
 
 
-def hash_place(conversation_id: str) -> float:
-    """Returns a conversation's place in [0, 1), evenly spread and always the same."""
-    digest = sha256(conversation_id.encode("utf-8", "surrogatepass")).digest()
+def hash_place(name: str) -> float:
+    """Returns the place of an id in [0, 1), evenly spread and always the same."""
+    digest = sha256(name.encode("utf-8", "surrogatepass")).digest()
     return int.from_bytes(digest[:6], "big") / 2**48

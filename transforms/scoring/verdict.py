@@ -33,8 +33,12 @@ def conversation_verdict(scored: ScoredConversation, rules: Rules) -> Verdict:
     One that the agent's failure or a limit ended fails, whatever its scores, and so does one with a failed
     answer. It is not decided while an answer is not finished, and if something other than the agent ended it.
     Where calls or words may be missing in the log, or it ended in a way that is not known, it does not pass;
-    nor does it where its last turn has no answer and the log does not say how it ended.
+    nor does it where its last turn has no answer and the log does not say how it ended. One that sampling
+    left out has no verdict, whatever is known of it: the others are a fair sample then.
     """
+    if STATUS in scored.sampled_out:
+        names = ", ".join(name for name in scored.sampled_out if name != STATUS)
+        return Verdict(None, (f"sampled out: {names}",))
     sample, conversation = scored.sample, scored.sample.conversation
     case = sample.eval_case
     decide = rules.get(case.dialect, _by_gates) if case is not None else _by_gates

@@ -154,6 +154,15 @@ def test_a_sample_is_the_same_in_every_run_and_counted(run: Any, server: Any) ->
     assert (rows[MATCH]["count"], rows[MATCH]["sampled_out"]) == (len(judged), 60 - len(judged))
     assert (rows["safety_v1"]["count"], rows["safety_v1"]["sampled_out"]) == (60, 0)
     assert (rows["response_match_score"]["count"], rows["response_match_score"]["sampled_out"]) == (60, 0)
+    # Without the judge of its gate a conversation has no verdict, though its other gate is decided.
+    for row in done.rows("conversations"):
+        is_judged = row["conversation_id"] in judged
+        assert row["sampled_out"] == ([] if is_judged else [MATCH, "evaluation_status"])
+        assert is_judged or (row["verdict"], row["reason"]) == (None, f"sampled out: {MATCH}")
+    status = rows["evaluation_status"]
+    assert (status["count"], status["sampled_out"]) == (len(judged), 60 - len(judged))
+    open_ones = status["unscored"] + 60 - len(judged)
+    assert f"{open_ones} ({60 - len(judged)} sampled out)" in done.out
 
 
 def test_a_criterion_that_sampling_leaves_out_everywhere_is_still_counted(run: Any, server: Any) -> None:

@@ -146,6 +146,21 @@ def test_a_run_that_failed_or_lost_records_is_named_first(scored, compared):
     assert compared(other, scored(logs[:30], "third"), "--fail_on", "worse")[0] == 1
 
 
+@pytest.mark.parametrize(
+    ("problems", "status"),
+    [(["disk full"], 1), ([], 1), (["gate: all_pass: failed"], 0), (["gate: x", "disk full"], 1)],
+)
+def test_a_run_that_failed_does_not_pass(scored, compared, problems, status):
+    logs = versions(30)
+    one, other = scored(logs[:30], "one"), scored(logs[30:], "other")
+    assert compared(one, other, "--fail_on", "worse")[0] == 0
+    path = Path(other) / "run.json"
+    document = json.loads(path.read_text(encoding="utf-8")) | {"exit_status": 1, "problems": problems}
+    path.write_text(json.dumps(document), encoding="utf-8")
+    found, _, errors = compared(one, other, "--fail_on", "worse")
+    assert found == status and ("the run failed: " in errors) is bool(status)
+
+
 def test_what_was_not_measured_does_not_pass(scored, compared):
     """Cases without a conversation in B, conversations without an id, and lost records."""
     base, fewer, full = versions(300)[:300], versions(300)[310:], versions(300)[300:]

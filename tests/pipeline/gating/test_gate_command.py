@@ -437,3 +437,15 @@ def test_json_holds_everything(write_run: WriteRun, gate: Gate, tmp_path: Path) 
     assert [rule["status"] for rule in report["rules"]] == ["failed", "passed"]
     assert len(report["checks"]) == 6 and report["lost"][0]["place"] == "logs.jsonl:7"
     assert [one["alike"] for one in report["to_read"]] == [2, 2]
+
+
+@pytest.mark.parametrize(("record", "share"), [('{"eval_id": "gone"', "50 %: 2 of 4"), ("{", "40 %: 2 of 5")])
+def test_a_case_whose_record_was_lost_counts_once(
+    write_run: WriteRun, gate: Gate, record: str, share: str
+) -> None:
+    found = rules({"rule": "coverage", "at_least": 0.9})
+    counts = {"lost_records": 1, "unused_cases": 2}
+    lost = [failure("no turn", record=record)]
+    out = write_run("r", rows("PASS", "PASS"), failures=lost, counts=counts, config=found)
+    status, _, err = gate(str(out))
+    assert status == 1 and share in err, err

@@ -149,6 +149,16 @@ def test_the_word_holds_whatever_has_no_value(criterion, a, b, word):
         assert (found.undecided.undecided_a, found.undecided.undecided_b) == tuple(map(sum, missing))
 
 
+def test_what_was_sampled_out_is_no_pair_and_not_undecided():
+    """A sample rate of one side leaves the pairs that are decided on both."""
+    a, b = sides(*([conversation(i, side, {STATUS: P}) for i in range(40)] for side in ("v1", "v2")))
+    for one in b.conversations[8:]:
+        one.criteria, one.sampled_out = {}, frozenset({STATUS})
+    found = compare(a, b, CompareOptions())
+    assert (found.criteria[0].overall.pairs, found.criteria[0].undecided) == (8, None)
+    assert any("32 conversations sampled out of evaluation_status" in note for note in found.notes)
+
+
 def test_values_of_an_open_scale_that_are_missing_may_lie_anywhere():
     a = [conversation(i, "v1", {"turn_latency": 2.0 + 0.1 * (i % 7)}) for i in range(40)]
     b = [conversation(i, "v2", {"turn_latency": 1.0 + 0.1 * (i % 5)}) for i in range(40)]

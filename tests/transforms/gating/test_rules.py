@@ -520,3 +520,38 @@ def test_every_version_is_held_and_none_is_no_pass() -> None:
     found = apply_rules(config, [good, bad], NOTHING_LOST)
     assert [one.status for one in found] == ["passed", "failed", "passed", "passed"]
     assert [one.status for one in apply_rules(config, [], NOTHING_LOST)] == ["undecided", "undecided"]
+
+
+def left_out(names: int, criterion: str = STATUS) -> list[ComparedConversation]:
+    return [ComparedConversation(f"s{i}", sampled_out=frozenset({criterion})) for i in range(names)]
+
+
+@pytest.mark.parametrize(
+    ("rule", "status"),
+    [
+        ({"rule": "all_pass"}, "undecided"),
+        ({"rule": "coverage", "at_least": 0.3}, "failed"),
+        ({"rule": "coverage", "at_least": 0.2}, "passed"),
+        (rate(at_least=1.0), "passed"),
+        (rate("lower", at_least=0.9), "failed"),
+    ],
+)
+@pytest.mark.parametrize("criterion", [STATUS, "hallucinations_v1"])
+def test_what_was_sampled_out_is_not_decided_and_in_no_bound(rule: Any, status: str, criterion: str) -> None:
+    gated = version([*conversations([P] * 8, criterion), *left_out(32, criterion)])
+    found = applied({**rule, "criterion": criterion}, gated)
+    assert found.status == status and "32 sampled out" in found.why and "does not apply" not in found.why
+
+
+@pytest.mark.parametrize(
+    ("criterion", "status"), [("turn_latency", "undecided"), ("tool_trajectory_avg_score", "passed")]
+)
+@pytest.mark.parametrize(
+    "rule", [{"rule": "all_pass"}, {"rule": "bound", "measure": "mean", "side": "estimate", "at_most": 1.0}]
+)
+def test_what_is_not_in_the_log_is_undecided(rule: Any, criterion: str, status: str) -> None:
+    found = conversations([observed(P, 0.5)], criterion)
+    gated = version([*found, ComparedConversation("other")])
+    assert applied({**rule, "criterion": criterion}, gated).status == status
+    coverage = applied({"rule": "coverage", "criterion": criterion, "at_least": 1.0}, gated)
+    assert coverage.status == ("failed" if status == "undecided" else "passed")

@@ -36,13 +36,14 @@ class ToolCallCount(Figure):
 
 
 class InferenceCallCount(Figure):
-    """Number of model calls in a turn; not applicable if not logged.
+    """Number of model calls in a turn; no score if not logged.
 
     When to use: Limit or compare how often the model is called.
     """
 
     name: ClassVar[str] = "inference_call_count_v1"
     needs: ClassVar[str] = "logged model calls"
+    applies_always: ClassVar[bool] = True
 
     def score(self, sample: Sample, pair: TurnPair) -> Score | None:
         """Returns the log's count."""
@@ -52,7 +53,7 @@ class InferenceCallCount(Figure):
 
 
 class TokenUsage(Figure):
-    """Tokens of a turn's model calls, input plus output; not applicable if not reported.
+    """Tokens of a turn's model calls, input plus output; no score if not reported.
 
     When to use: Limit or compare the cost of a turn.
 
@@ -62,6 +63,7 @@ class TokenUsage(Figure):
 
     name: ClassVar[str] = "token_usage_v1"
     needs: ClassVar[str] = "logged tokens"
+    applies_always: ClassVar[bool] = True
 
     adk_compat: StrictBool = False
 
