@@ -31,7 +31,8 @@ class ScoreRow(TypedDict):
         revision: In a stream, the revision of the conversation; the row with the highest one counts.
         score_id: Key of the score: the same in every run for the same conversation, app version, case, turn
             and criterion with the same parameters (and, if judged, the same judge). Rows of a conversation
-            have different ones; its revisions have the same.
+            have different ones; its revisions have the same, and so do several recordings in one run with the
+            same conversation id, app version and case.
 
     >>> import turnwise
     >>> turn = {"user": "Hi", "agent": "Hello", "expected": {"response": "Hello there"}}

@@ -10,7 +10,7 @@ import msgspec
 
 from turnwise.pipeline.cli.arguments import add_plugin_argument
 from turnwise.pipeline.comparison.fail_on import FailOn, fail_on_problems
-from turnwise.pipeline.comparison.ruler import ruler_problem
+from turnwise.pipeline.comparison.ruler import nothing_common, ruler_problem
 from turnwise.pipeline.comparison.sides import sides_of
 from turnwise.pipeline.io.terminal import complain, say
 from turnwise.pipeline.settings.parser import OptionParser
@@ -71,6 +71,8 @@ def compare_runs(argv: Sequence[str]) -> int:
     found = compare(a, b, wanted)
     if options.by is not None and not found.pairing.pairs + found.pairing.changed:
         raise ConfigError(f"--by {options.by}: no case of {a.name} is in {b.name}")
+    if nothing_common(found):
+        raise ConfigError(f"nothing to compare: {nothing_common(found)}")
     _show(found, options)
     problems = fail_on_problems(found, options.fail_on) if options.fail_on else []
     for problem in problems:

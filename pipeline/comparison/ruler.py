@@ -1,5 +1,6 @@
 """Says why two sides cannot be compared."""
 
+from turnwise.schemas.comparison import Comparison
 from turnwise.transforms.comparison.observed import ComparedSide
 from turnwise.transforms.comparison.ruler import beyond_verdicts, ruler_changes
 
@@ -15,3 +16,9 @@ def ruler_problem(a: ComparedSide, b: ComparedSide) -> str:
     more = f", and {len(changes) - _SHOWN} more" if len(changes) > _SHOWN else ""
     shown = ", ".join(changes[:_SHOWN])
     return f"A and B were not measured in the same way: {shown}{more}" if changes else ""
+
+
+def nothing_common(found: Comparison) -> str:
+    """Returns why a comparison compares nothing, as one line; "": it compares something."""
+    why = "; ".join(f"{name}: {why}" for name, why in found.not_compared.items())
+    return "" if found.criteria else f"A and B have no criterion in common: {why or 'neither has a score'}"

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from shlex import join
 
-from turnwise.pipeline.comparison.ruler import ruler_problem
+from turnwise.pipeline.comparison.ruler import nothing_common, ruler_problem
 from turnwise.pipeline.comparison.sides import NO_VERSION, sides_of_runs
 from turnwise.pipeline.comparison.text import criteria_table, pairing_text
 from turnwise.pipeline.io.run_reader import RunDirectory, open_run
@@ -78,7 +78,10 @@ def _told(runs: Sequence[RunDirectory], pair: Sequence[str], command: str, width
     problem = ruler_problem(a, b)
     if problem:
         return printable(f"not compared: {problem}: {command} --allow_different_judges")
-    return "\n".join(_lines(compare(a, b, CompareOptions()), command, width))
+    found = compare(a, b, CompareOptions())
+    if nothing_common(found):
+        return printable(f"not compared: {nothing_common(found)}")
+    return "\n".join(_lines(found, command, width))
 
 
 def _lines(found: Comparison, command: str, width: int) -> Iterator[str]:

@@ -109,6 +109,7 @@ def read_versions(run: RunDirectory) -> VersionSides:
     Raises:
         ConfigError: A file cannot be read.
     """
+    run.check_results()
     found = VersionSides(run)
     failures = [row for row in run.failures() if row["stage"] == "score" and row["criterion"]]
     conversations = collect(_noting(found), _summaries(run))

@@ -47,6 +47,7 @@ def gate_report(
     Raises:
         ConfigError: A file or the baseline cannot be read, or the baseline was measured differently.
     """
+    run.check_results()
     failures = list(run.failures())
     against = _against(run, baseline, versions)
     comparison = None if against is None else against.comparison

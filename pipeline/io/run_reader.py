@@ -140,6 +140,11 @@ class RunDirectory:
                 "copy the directory again, or score the logs again"
             )
 
+    def check_results(self) -> None:
+        """Reads the results, for a command that needs other tables only; raises as `rows` does."""
+        for _ in self.results():
+            pass
+
     def _stored(self, table: str) -> Iterator[JsonObject]:
         for path in self.files.get(table, ()):
             try:

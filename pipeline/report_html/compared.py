@@ -45,6 +45,7 @@ def _sides(runs: Sequence[VersionSides]) -> Iterator[ComparedSide]:
 def _compare(a: ComparedSide, b: ComparedSide) -> Comparison | str:
     """Returns the comparison, or why there is none."""
     # Imported late: a report of one version does not wait for numpy.
+    from turnwise.pipeline.comparison.ruler import nothing_common
     from turnwise.transforms.comparison.compare import CompareOptions, compare
     from turnwise.transforms.comparison.ruler import beyond_verdicts, ruler_changes
 
@@ -57,4 +58,6 @@ def _compare(a: ComparedSide, b: ComparedSide) -> Comparison | str:
             f"{', '.join(changes[:3])}{more}."
         )
     wanted = [name for side in (a, b) if side.document for name in side.document.config.get("slices", ())]
-    return compare(a, b, CompareOptions(slices=list(dict.fromkeys([*wanted, *_SLICES]))))
+    comparison = compare(a, b, CompareOptions(slices=list(dict.fromkeys([*wanted, *_SLICES]))))
+    nothing = nothing_common(comparison)
+    return f"{b.name} is not compared with {a.name}: {nothing}." if nothing else comparison

@@ -23,6 +23,7 @@ class ReportRun(msgspec.Struct, frozen=True):
         has_conversations: Whether it wrote `conversations-*`.
         has_transcripts: Whether the run wrote what was said.
         sampled_out: Conversations about which the judge was not asked.
+        gaps: What was asked for and not measured at all, one sentence each.
     """
 
     run_id: str
@@ -36,6 +37,7 @@ class ReportRun(msgspec.Struct, frozen=True):
     has_conversations: bool
     has_transcripts: bool
     sampled_out: int
+    gaps: list[str]
 
 
 class ReportVersion(msgspec.Struct, frozen=True):

@@ -50,6 +50,11 @@ def add_bins(bins: Bins, more: Bins, sign: int = 1) -> None:
             bins.pop(place, None)
 
 
+def rank_of(share: float, count: int) -> int:
+    """Returns the 0-based rank of the smallest of some values that a share (0..1) of them does not exceed."""
+    return max(ceil(share * count), 1) - 1
+
+
 def value_at(bins: Bins, rank: int) -> float:
     """Returns the value of a 0-based rank, the smallest being 0; of a rank too high, the largest."""
     place, below = 0, 0

@@ -3,11 +3,11 @@
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from math import ceil, copysign, sqrt
+from math import copysign, sqrt
 
 from turnwise.schemas.score import Outcome, Score
 from turnwise.transforms.criteria.base import JudgedCriterion
-from turnwise.transforms.metrics.quantiles import Bins, add_bins, add_value, value_at
+from turnwise.transforms.metrics.quantiles import Bins, add_bins, add_value, rank_of, value_at
 from turnwise.transforms.metrics.repeats import Repeats
 from turnwise.transforms.scoring.conversation import CriterionScores, ScoredConversation
 from turnwise.transforms.scoring.verdict import STATUS, Verdict
@@ -115,7 +115,7 @@ class Tally:
             return None
         if self.scored == 1:
             return self.total / ONE
-        return value_at(self.sketch, max(ceil(share * self.scored), 1) - 1)
+        return value_at(self.sketch, rank_of(share, self.scored))
 
 
 SumKey = tuple[int | None, str, str]

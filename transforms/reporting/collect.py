@@ -1,5 +1,6 @@
 """Joins the rows of runs by conversation: the last revision counts."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, cast
@@ -61,11 +62,18 @@ class Entry:
         version: Its column.
         row: Its row of `conversations-*`.
         scores: Its score rows, without the columns of the conversation and without nulls.
+        is_repeated: Whether several conversations of the run have its ids; the first holds the scores of all.
     """
 
     version: VersionKey
     row: ConversationRow
     scores: list[AnyRow] = field(default_factory=list)
+    is_repeated: bool = False
+
+    @property
+    def own_scores(self) -> list[AnyRow]:
+        """The scores that are known to be its own."""
+        return [] if self.is_repeated else self.scores
 
     @property
     def identity(self) -> str:
@@ -83,6 +91,7 @@ class CollectedRuns:
         failures: Run -> its rows of failures and findings.
         units: Criterion -> unit of its values.
         sampled_out: Run -> conversations about which the judge was not asked.
+        idle: Run -> criteria with a threshold that applied to no conversation.
     """
 
     versions: list[VersionKey]
@@ -90,26 +99,44 @@ class CollectedRuns:
     failures: list[list[AnyRow]]
     units: dict[str, str]
     sampled_out: list[int]
+    idle: list[list[str]] = field(default_factory=list)
 
 
 def collect(runs: Sequence[RunRows]) -> CollectedRuns:
     """Reads the rows of runs and joins them."""
     entries: list[Entry] = []
     units: dict[str, str] = {}
-    sampled_out = []
+    sampled_out: list[int] = []
+    idle: list[list[str]] = []
     for place, run in enumerate(runs):
-        entries += _joined(place, run)
+        own = _joined(place, run)
+        entries += own
         rows = list(run.metrics)
         units |= {row["criterion"]: row.get("unit") or "score" for row in rows}
-        most: dict[str | None, int] = {}
-        for row in rows:
-            version = row.get("app_version")
-            most[version] = max(most.get(version, 0), row.get("sampled_out") or 0)
-        sampled_out.append(sum(most.values()))
+        sampled_out.append(_sampled_out(rows))
+        idle.append(_idle(run, {row["criterion"] for row in rows}, own))
     versions = sorted({entry.version for entry in entries}, key=display_order)
-    return CollectedRuns(
-        versions, entries, [[dict(row) for row in run.failures] for run in runs], units, sampled_out
-    )
+    failures = [[dict(row) for row in run.failures] for run in runs]
+    return CollectedRuns(versions, entries, failures, units, sampled_out, idle)
+
+
+def _sampled_out(rows: Iterable[Mapping[str, Any]]) -> int:
+    """Returns how many conversations sampling left out: of the criterion with most, by version and window."""
+    newest = {
+        (row.get("window_start"), row.get("app_version"), row["criterion"]): row.get("sampled_out") or 0
+        for row in sorted(rows, key=lambda row: (row.get("revision") or 0, row.get("sampled_out") or 0))
+    }
+    most: dict[tuple[Any, Any], int] = {}
+    for (window, version, _), number in newest.items():
+        most[window, version] = max(most.get((window, version), 0), number)
+    return sum(most.values())
+
+
+def _idle(run: RunRows, measured: set[str], entries: Sequence[Entry]) -> list[str]:
+    """Returns the criteria with a threshold that applied to no conversation of a run that has some."""
+    seen = measured | {score["criterion"] for entry in entries for score in entry.scores}
+    stated = [name for name, own in run.document.criteria.items() if own.get("threshold") is not None]
+    return [name for name in stated if name not in seen] if entries else []
 
 
 def display_order(key: VersionKey) -> tuple[object, ...]:
@@ -122,6 +149,9 @@ def _joined(place: int, run: RunRows) -> list[Entry]:
     rows = latest_revisions([cast("ConversationRow", {**_ABSENT, **row}) for row in run.conversations])
     entries = [Entry(VersionKey(place, row["app_version"] or ""), row) for row in rows]
     found = {_key(entry.row): entry for entry in reversed(entries)}
+    number = Counter(_key(entry.row) for entry in entries)
+    for entry in entries:
+        entry.is_repeated = number[_key(entry.row)] > 1
     latest: dict[ScoredKey, int] = {}
     for score in run.scores:
         key, revision = _key(score), score.get("revision") or 0

@@ -69,7 +69,12 @@ def detail(entry: Entry) -> Detail:
     transcript = entry.row["transcript"]
     if transcript is not None:
         transcript = {**transcript, "turns": [_paired(turn) for turn in turns_of(entry.row)]}
-    return {"eval_set_id": entry.row["eval_set_id"], "transcript": transcript, "scores": entry.scores}
+    return {
+        "eval_set_id": entry.row["eval_set_id"],
+        "transcript": transcript,
+        "scores": entry.own_scores,
+        "is_repeated": entry.is_repeated,
+    }
 
 
 def _paired(turn: AnyRow) -> AnyRow:
@@ -152,9 +157,9 @@ def _score_columns(entries: Sequence[Entry], names: _Names) -> dict[str, list[An
         for outcome, name in _COLUMN_OF.items():
             found[name].append(names.places(_with(own, outcome)))
         for name, is_turn in _LEVELS.items():
-            seen = [score["criterion"] for score in entry.scores if ("turn_index" in score) == is_turn]
+            seen = [score["criterion"] for score in entry.own_scores if ("turn_index" in score) == is_turn]
             found[name].append(names.places(seen))
-        found["labels"].append(names.places([s["label"] for s in entry.scores if s.get("label")]))
+        found["labels"].append(names.places([s["label"] for s in entry.own_scores if s.get("label")]))
     return found
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from turnwise.schemas.report.figures import Curve
+from turnwise.transforms.metrics.quantiles import rank_of
 from turnwise.transforms.reporting.collect import CollectedRuns, Entry, VersionKey
 
 STEPS = 100
@@ -47,8 +48,5 @@ def _curve(quantity: str, unit: str, version: int, values: Sequence[float | None
 
 
 def quantile(values: Sequence[float], share: float) -> float:
-    """Returns a quantile of sorted values, interpolated linearly; `share` is 0..1."""
-    place = share * (len(values) - 1)
-    low = int(place)
-    high = min(low + 1, len(values) - 1)
-    return values[low] + (values[high] - values[low]) * (place - low)
+    """Returns the smallest of sorted values that a share (0..1) of them does not exceed, as metrics do."""
+    return values[rank_of(share, len(values))]

@@ -104,7 +104,14 @@ def _report_id(runs: Sequence[RunRows], entries: Sequence[Entry]) -> str:
 def _runs(runs: Sequence[RunRows], collected: CollectedRuns) -> list[ReportRun]:
     spoken = {entry.version.run for entry in collected.entries if entry.row["transcript"] is not None}
     silent = {entry.version.run for entry in collected.entries} - spoken
-    return [report_run(run, i not in silent, collected.sampled_out[i]) for i, run in enumerate(runs)]
+    repeated: list[set[str]] = [set() for _ in runs]
+    for entry in collected.entries:
+        if entry.is_repeated:
+            repeated[entry.version.run].add(entry.row["conversation_id"])
+    return [
+        report_run(run, i not in silent, collected.sampled_out[i], collected.idle[i], repeated[i])
+        for i, run in enumerate(runs)
+    ]
 
 
 def _score_counts(entries: Sequence[Entry], run: int) -> tuple[int, int]:

@@ -1,19 +1,21 @@
 """The first screen in words: what cannot be relied on, the verdicts, and the balance of records."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from turnwise.schemas.comparison import Comparison
 from turnwise.schemas.report.document import ReportRun, ReportVersion, Sentence
 from turnwise.schemas.report.figures import CriterionFigure, CriterionRow
+from turnwise.schemas.run import RunDocument
 from turnwise.transforms.reporting.collect import RunRows
 from turnwise.transforms.scoring.verdict import STATUS
 
 LEAST_COVERAGE = 0.95
+_IDS_SHOWN = 3
 
 
 def problem_sentences(run: ReportRun, versions: Sequence[ReportVersion]) -> Iterator[Sentence]:
-    """Yields why a run cannot be relied on: gates, lost records, too few verdicts, no transcripts."""
+    """Yields why a run cannot be relied on: gates, lost records, too few verdicts, gaps, no transcripts."""
     name = run.run_id
     if run.exit_status:
         why = "; ".join(run.problems) or "it does not say why"
@@ -31,6 +33,7 @@ def problem_sentences(run: ReportRun, versions: Sequence[ReportVersion]) -> Iter
             f"{name}: {few} of {_counted(everything, 'conversation')} {have} a verdict "
             f"({percent(decided / everything)}); nothing is known of {rest}."
         )
+    yield from map(_problem, run.gaps)
     if not run.has_transcripts:
         yield _problem(f"{name} wrote no transcripts, so that no conversation of it can be read here.")
 
@@ -147,7 +150,9 @@ def _judge_text(run: ReportRun) -> str:
     return f" {', '.join(parts)}."
 
 
-def report_run(run: RunRows, has_transcripts: bool, sampled_out: int) -> ReportRun:
+def report_run(
+    run: RunRows, has_transcripts: bool, sampled_out: int, idle: Sequence[str], repeated: Collection[str]
+) -> ReportRun:
     """Returns what a report says about a run."""
     document = run.document
     return ReportRun(
@@ -162,4 +167,23 @@ def report_run(run: RunRows, has_transcripts: bool, sampled_out: int) -> ReportR
         has_conversations=run.has_conversations,
         has_transcripts=has_transcripts,
         sampled_out=sampled_out,
+        gaps=[*_gaps(document, idle, repeated)],
     )
+
+
+def _gaps(document: RunDocument, idle: Sequence[str], repeated: Collection[str]) -> Iterator[str]:
+    """Yields what was asked for and not measured at all."""
+    unused = document.counts.get("unused_cases") or 0
+    if unused:
+        cases = _counted(document.counts.get("cases") or unused, "eval case")
+        verb = "has" if unused == 1 else "have"
+        yield f"{document.run_id}: {unused:,} of {cases} {verb} no recording; nothing is known of them."
+    if repeated:
+        shown = ", ".join(sorted(repeated)[:_IDS_SHOWN]) + (", ..." if len(repeated) > _IDS_SHOWN else "")
+        what = f"{_counted(len(repeated), 'conversation id')} ({shown})"
+        yield (
+            f"{document.run_id}: several recordings of one app version and case have the same id: {what}; "
+            "their scores cannot be told apart, and are not shown beside them."
+        )
+    for name in idle:
+        yield f"{document.run_id}: {name} has a threshold, and is not applicable to any conversation."

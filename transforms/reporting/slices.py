@@ -68,7 +68,7 @@ def outcomes(entry: Entry) -> dict[str, str | None]:
     """
     found: dict[str, str | None] = {}
     by_turn: dict[str, set[str | None]] = {}
-    for score in entry.scores:
+    for score in entry.own_scores:
         outcome = score.get("outcome")
         if outcome not in _PLACE or (outcome is None and "value" in score):
             continue

@@ -2,9 +2,9 @@
 
 import { outcome, tag } from "./badges.js";
 import { callCard, sameArguments } from "./calls.js";
-import { conversation, details, nameOf, siblings, versionName } from "./data.js";
+import { conversation, details, idName, nameOf, siblings, versionName } from "./data.js";
 import { button, choice, copy, h } from "./dom.js";
-import { counted, lastPart, number, quantity, shown, turnName } from "./format.js";
+import { counted, number, quantity, shown, turnName } from "./format.js";
 import { evalCaseText, noCase } from "./eval_case.js";
 import { filtered } from "./filter.js";
 import { labelControls, toLabel, verdictScore } from "./labelling.js";
@@ -35,7 +35,7 @@ function heading(own) {
   return [
     h("p", { class: "steps" }, h("a", { href: link({ view: "conversations" }) }, "All conversations"), step(-1, "← previous"),
       index >= 0 ? `${number(index + 1)} of ${number(places.length)}` : null, step(1, "next →")),
-    h("h1", { dir: "auto" }, shown(lastPart(own.id))),
+    h("h1", { dir: "auto" }, shown(idName(own.id))),
     h("p", { class: "lead" }, outcome(own.verdict, versionName(own.version)), " ", h("span", { dir: "auto" }, whyText(own)),
       labelControls(own, verdictScore(own))),
   ];
@@ -70,7 +70,7 @@ function factList(pairs) {
 }
 
 function actions(own, detail, beside) {
-  const others = siblings(own.place).map((place) => [String(place), `${versionName(conversation(place).version)}: ${shown(lastPart(conversation(place).id))}`]);
+  const others = siblings(own.place).map((place) => [String(place), `${versionName(conversation(place).version)}: ${shown(idName(conversation(place).id))}`]);
   return h("p", { class: "actions" },
     choice("beside it", [[EXPECTED, "what was expected"], ...others, [NOTHING, "nothing"]], beside, (value) => go(link({ beside: value }))),
     button("Copy id", () => copyId()),
@@ -108,9 +108,12 @@ export function copyId() {
   copy(conversation(Number(state.at)).id, "the id");
 }
 
+const REPEATED = "Several recordings of this run have the id, app version and case of this one, so that its scores cannot be told from theirs. None is shown.";
+
 function body(own, detail, beside, other) {
   if (detail === null) return h("p", { class: "problem" }, "Transcript and scores of this conversation were left out of this single file.");
   const { transcript, scores } = detail;
+  if (detail.is_repeated) return [h("p", { class: "problem" }, REPEATED), body(own, { ...detail, is_repeated: false }, beside, other)];
   const whole = scoreList(own, scores.filter((score) => score.turn_index === undefined), "Scores of the whole conversation");
   if (!transcript) {
     return [h("p", { class: "problem" }, "The run wrote no transcript of this conversation."), whole,

@@ -1,6 +1,7 @@
 // The data of the report: decoded from the page, and chunks with transcripts, some from files beside it.
 
 import { parseExact } from "./exact.js";
+import { shortNames } from "./format.js";
 
 export const report = {};
 
@@ -74,6 +75,12 @@ export function conversation(place) {
 
 export function nameOf(place) {
   return place === undefined || place < 0 ? null : report.names[place];
+}
+
+// The shortest end of an id that no other conversation's id has.
+export function idName(id) {
+  report.idNames ??= shortNames(report.conversations.id);
+  return report.idNames.get(id);
 }
 
 export function size() {

@@ -47,9 +47,28 @@ export function turnName(index) {
   return index === null || index === undefined ? "whole conversation" : `turn ${index}`;
 }
 
-// The last part of a resource name.
-export function lastPart(name) {
-  return name.split("/").filter(Boolean).at(-1) ?? name;
+// Resource name -> its last part, or as many parts as tell it from the other names.
+export function shortNames(names) {
+  const found = new Map();
+  let open = [...new Set(names)];
+  for (let parts = 1; open.length; parts += 1) {
+    const ends = new Map();
+    for (const name of open) {
+      const segments = name.split("/").filter(Boolean);
+      const end = segments.slice(-parts).join("/");
+      if (!ends.has(end)) ends.set(end, []);
+      ends.get(end).push({ name, isAll: segments.length <= parts });
+    }
+    open = [];
+    for (const [end, own] of ends) {
+      for (const { name, isAll } of own) {
+        if (own.length === 1) found.set(name, end || name);
+        else if (isAll) found.set(name, name);
+        else open.push(name);
+      }
+    }
+  }
+  return found;
 }
 
 export function pValue(p) {

@@ -1,9 +1,9 @@
 // The screen of labels: a random sample to work through, what was labelled, and the export.
 
 import { outcome } from "./badges.js";
-import { report } from "./data.js";
+import { idName, report } from "./data.js";
 import { button, choice, h, say, table } from "./dom.js";
-import { counted, lastPart, number, shown, turnName } from "./format.js";
+import { counted, number, shown, turnName } from "./format.js";
 import { TURNS, VERDICT, WHOLE, allLabels, draw, drawn, exportLines, forgetSample, population, toLabel } from "./labelling.js";
 import { amend, fresh, go } from "./state.js";
 
@@ -64,7 +64,7 @@ function progress({ criterion, level, items, of, seed }) {
 
 function labelTable(made) {
   return table("Labels", ["conversation", "criterion", "turn", "outcome", "your label", "comment"], made.map((one) => [
-    h("a", { href: fresh({ view: "conversation", at: String(one.place) }), dir: "auto" }, shown(lastPart(report.conversations.id[one.place]))),
+    h("a", { href: fresh({ view: "conversation", at: String(one.place) }), dir: "auto" }, shown(idName(report.conversations.id[one.place]))),
     nameOf(one.criterion), turnName(one.turn_index), one.outcome ? outcome(one.outcome) : "–",
     one.label ? outcome(one.label) : "–", h("span", { dir: "auto" }, shown(one.comment))]));
 }

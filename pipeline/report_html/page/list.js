@@ -1,9 +1,9 @@
 // Rows of conversations: the ten to read first, and the filtered list of all, of which only some rows exist.
 
 import { outcome, tag } from "./badges.js";
-import { clusterSizes, conversation, nameOf, report, siblings, versionName } from "./data.js";
+import { clusterSizes, conversation, idName, nameOf, report, siblings, versionName } from "./data.js";
 import { h } from "./dom.js";
-import { NONE, counted, lastPart, number, quantity, shown } from "./format.js";
+import { NONE, counted, number, quantity, shown } from "./format.js";
 import { link } from "./state.js";
 
 const COLUMNS = ["outcome", "what is wrong", "conversation", "turns", "latency"];
@@ -27,7 +27,7 @@ function row(place, selected) {
       outcome(report.conversations.verdict[other], versionName(report.conversations.version[other])))),
     h("td", { class: "why" }, h("a", { href: link({ view: "conversation", at: place }), dir: "auto" }, whyText(own)),
       number > 1 ? h("small", null, ` ${counted(number, "conversation")} of this kind`) : null),
-    h("td", null, h("span", { class: "id", dir: "auto", title: shown(own.id) }, shown(lastPart(own.id))), " ", tagsOf(own)),
+    h("td", null, h("span", { class: "id", dir: "auto", title: shown(own.id) }, shown(idName(own.id))), " ", tagsOf(own)),
     h("td", { class: "number" }, turnsText(own)),
     h("td", { class: "number" }, quantity(own.seconds, "seconds")));
 }

@@ -1,8 +1,8 @@
 // What is not green: scores without a value by reason, and failures with their records.
 
-import { conversation, report, size, versionName } from "./data.js";
+import { conversation, idName, report, size, versionName } from "./data.js";
 import { breakable, h, table } from "./dom.js";
-import { counted, lastPart, number, shown, turnName } from "./format.js";
+import { counted, number, shown, turnName } from "./format.js";
 import { fresh } from "./state.js";
 
 export function missing() {
@@ -21,11 +21,16 @@ export function missing() {
 
 function unscored() {
   if (!size()) return h("p", null, "Nothing was scored.");
-  if (!report.unscored.length) return h("p", null, "Every score has a value, and every conversation a verdict.");
+  const gaps = report.runs.flatMap((run) => run.gaps);
+  const all = report.unscored.length ? reasons() : gaps.length ? null : h("p", null, "Every score has a value, and every conversation a verdict.");
+  return [gaps.length ? h("ul", null, gaps.map((text) => h("li", { dir: "auto" }, shown(text)))) : null, all];
+}
+
+function reasons() {
   return table("By reason", ["criterion", "version", "scores", "reason", "conversations"], report.unscored.map((one) => [
     one.criterion === "evaluation_status" ? "verdict" : breakable(shown(one.criterion)), shown(versionName(one.version)), number(one.count),
     h("span", { dir: "auto" }, shown(one.reason)),
-    one.examples.map((place, i) => [i ? ", " : null, h("a", { href: fresh({ view: "conversation", at: String(place) }), dir: "auto" }, shown(lastPart(conversation(place).id)))])]));
+    one.examples.map((place, i) => [i ? ", " : null, h("a", { href: fresh({ view: "conversation", at: String(place) }), dir: "auto" }, shown(idName(conversation(place).id)))])]));
 }
 
 function group({ stage, error_type: kind, count, rows }) {

@@ -3,7 +3,7 @@
 import { word } from "./badges.js";
 import { report, versionName } from "./data.js";
 import { breakable, choice, h, table } from "./dom.js";
-import { NONE, counted, decimal, lastPart, number, pValue, percent, points, shown, turnName } from "./format.js";
+import { NONE, counted, decimal, number, pValue, percent, points, shortNames, shown, turnName } from "./format.js";
 import { lines } from "./plots.js";
 import { fresh, go, link, state } from "./state.js";
 
@@ -86,8 +86,9 @@ const FLIP_CLASS = { lost: "fail", gained: "pass" };
 // Cases whose outcome differs, lost ones first.
 function flips({ flips: all }, title) {
   if (!all.length) return null;
+  const names = shortNames(all.map((one) => one.case));
   const rows = all.slice(0, MOST).map((one) => [h("span", { class: `badge ${FLIP_CLASS[one.kind] ?? "open"}` }, KINDS[one.kind] ?? shown(one.kind)),
-    h("a", { href: fresh({ view: "conversations", text: lastPart(one.case) }), dir: "auto" }, shown(lastPart(one.case))), label(one.criterion),
+    h("a", { href: fresh({ view: "conversations", text: names.get(one.case) }), dir: "auto" }, shown(names.get(one.case))), label(one.criterion),
     h("span", { dir: "auto" }, shown([one.turn_index === null ? null : `${turnName(one.turn_index)}: `, one.reason].filter(Boolean).join("")))]);
   const more = all.length > MOST ? h("p", { class: "hint" }, `The first ${MOST} of ${number(all.length)}.`) : null;
   return [table(`${title}, case by case`, ["outcome", "case", "criterion", "why it fails or is not decided"], rows), more];

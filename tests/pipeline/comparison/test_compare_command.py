@@ -552,3 +552,27 @@ def test_errors_of_a_criterion_do_not_pass(scored, compared, tmp_path):
     assert (found["undecided"]["undecided_a"], found["undecided"]["undecided_b"]) == (0, 150)
     reasons = {flip["reason"] for flip in json.loads(text)["flips"] if flip["criterion"] == "raises_on_never"}
     assert all(reason.startswith("raised an error: ") for reason in reasons) and reasons
+
+
+def test_runs_without_a_common_criterion_are_refused_in_one_line(scored, compared):
+    logs = versions(3)
+    one = scored(logs[:3], "one")
+    other = scored(logs[3:], "other", {"criteria": {"tool_trajectory_avg_score": 1.0}})
+    for more in ((), ("--format", "json")):
+        status, text, errors = compared(one, other, *more)
+        assert (status, text, errors.count("\n")) == (2, "", 1)
+        assert "nothing to compare" in errors and "response_match_score: v2 has no score of it" in errors
+
+
+def test_results_that_are_missing_are_found(scored, compared, capsys, tmp_path):
+    output = scored(versions(3))
+    (table,) = Path(output).glob("results-*")
+    table.write_text("".join(table.read_text().splitlines(keepends=True)[:3]))
+    (tmp_path / "gate.json").write_text(
+        json.dumps({**CONFIG, "gate": {"rules": [{"rule": "coverage", "at_least": 0}]}})
+    )
+    message = "files of results hold 3 rows, and run.json counts 6"
+    status, _, errors = compared(output, "--versions", "v1", "v2")
+    assert status == 2 and message in errors
+    assert main(["gate", output, "--config", str(tmp_path / "gate.json")]) == 2
+    assert message in capsys.readouterr().err

@@ -93,6 +93,12 @@ def test_what_cannot_be_compared_is_one_line_and_changes_no_status(run):
     assert status == 0 and "criteria.response_match_score.threshold (0.8 for A, 0.5 for B)" in line
     assert line.endswith(f"turnwise compare {base} {output} --allow_different_judges")
 
+    other = {"criteria": {"tool_trajectory_avg_score": 1.0}}
+    status, text, _ = run(logs("v2"), "--baseline", base, config=other, name="nothing")
+    line = line_of(text, "not compared")
+    assert "no criterion in common: response_match_score: v2 has no score of it" in line
+    assert status == 1, "nothing was decided"
+
     rows = [*logs("v1", 3), *logs("v2", 3)]
     status, text, output = run(rows, "--baseline", base, name="two")
     line = line_of(text, "not compared")

@@ -1,12 +1,16 @@
 """The command `turnwise report`: directories, options, and what it says about runs that are not whole."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from tests.pipeline.report_html.made_run import conversation, write_rows, write_run
+from tests.pipeline.report_html.made_run import conversation, score, write_rows, write_run
 from tests.pipeline.report_html.test_page import report
 from turnwise.pipeline.cli.main import main
+from turnwise.pipeline.io.run_reader import open_run
+from turnwise.pipeline.report_html.write import run_rows
+from turnwise.transforms.reporting.collect import collect
 
 
 def test_it_names_the_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -218,3 +222,72 @@ def test_an_earlier_report_is_overwritten_and_no_other_file(
     assert main(["report", str(run)]) == 2
     assert "report.html: is no report of turnwise" in capsys.readouterr().err
     assert (run / "report.html").read_text() == "mine"
+
+
+def test_what_was_asked_for_and_not_measured_stands_first(tmp_path: Path) -> None:
+    criteria = {name: {"threshold": 1.0} for name in ("tool_trajectory_avg_score", "turn_latency")}
+    counts = {"cases": 60, "unused_cases": 10}
+    run = write_run(tmp_path / "run", [conversation("a")], criteria=criteria, counts=counts)
+    found = [
+        "run-1: 10 of 60 eval cases have no recording; nothing is known of them.",
+        "run-1: turn_latency has a threshold, and is not applicable to any conversation.",
+    ]
+    assert problems(run) == found
+    data = report(run).data("report")
+    assert isinstance(data, dict) and data["runs"][0]["gaps"] == found
+
+
+def test_conversations_that_sampling_left_out_are_counted_once_a_version(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", [conversation("a")])
+    rows = [
+        {
+            "app_version": version,
+            "criterion": name,
+            "window_start": start,
+            "revision": revision,
+            "sampled_out": n,
+        }
+        for version, name, start, revision, n in (
+            ("v1", "safety_v1", None, None, 28),
+            ("v1", "hallucinations_v1", None, None, 28),
+            ("v1", "tool_trajectory_avg_score", None, None, 0),
+            ("v2", "safety_v1", "09:00", 1, 5),
+            ("v2", "safety_v1", "09:00", 0, 4),
+            ("v2", "safety_v1", "10:00", 0, 2),
+        )
+    ]
+    own = run_rows(open_run(str(run)))
+    assert collect([replace(own, metrics=rows)]).sampled_out == [35]
+
+
+def test_versions_without_a_common_criterion_are_not_compared(tmp_path: Path) -> None:
+    one = write_run(tmp_path / "one", [conversation("a", eval_id="e")])
+    two = write_run(tmp_path / "two", [conversation("b", eval_id="e", app_version="v2")])
+    for path, table in ((two, "scores"), (one, "conversations"), (two, "conversations")):
+        write_rows(path / f"{table}-00000-of-00001.jsonl", [])
+    other = score(conversation("b", app_version="v2"), None, 1.0, criterion="safety_v1")
+    write_rows(two / "scores-00000-of-00001.jsonl", [other])
+    data = report(one, two).data("report")
+    assert isinstance(data, dict) and data["comparisons"] == []
+    assert any("no criterion in common" in one["text"] for one in data["sentences"])
+
+
+def test_scores_of_recordings_with_one_id_are_not_mixed(tmp_path: Path) -> None:
+    rows = [conversation(name, verdict) for name, verdict in (("a", "PASS"), ("a", "FAIL"), ("b", "PASS"))]
+    page = report(write_run(tmp_path / "run", rows))
+    data = page.data("report")
+    assert isinstance(data, dict)
+    (sentence,) = data["runs"][0]["gaps"]
+    assert "have the same id: 1 conversation id (a);" in sentence
+    assert data["sentences"][0]["text"] == sentence
+    columns = data["conversations"]
+    own = {(columns["id"][i], columns["verdict"][i]): i for i in range(3)}
+    assert len(own) == 3, "each has its verdict"
+    details = page.data("chunk-0")
+    assert isinstance(details, dict)
+    found = {key: details[str(i)] for key, i in own.items()}
+    assert [len(found["a", verdict]["scores"]) for verdict in ("PASS", "FAIL")] == [0, 0]
+    assert len(found["b", "PASS"]["scores"]) == 3 and not found["b", "PASS"]["is_repeated"]
+    assert [columns["failed"][i] for i in own.values()] == [[], [], []]
+    (figure,) = data["criteria"][1]["figures"]
+    assert (figure["passed"], figure["failed"]) == (2, 1), "the figures of the version hold all scores"

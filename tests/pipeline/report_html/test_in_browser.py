@@ -552,3 +552,19 @@ def test_nothing_to_read_is_said_only_of_a_run_that_is_whole(browser: Browser, t
         browser.open(run / "report.html")
         found = browser.find("section[aria-labelledby=read]").text
         assert text in found and ("No conversation failed" in found) is (run == whole)
+
+
+def test_ids_show_as_many_parts_as_tell_them_apart(browser: Browser, tmp_path: Path) -> None:
+    names = ("a/1", "b/1", "b/2", "1", "/1")
+    run = write_run(tmp_path / "run", [conversation(name, "FAIL") for name in names])
+    assert main(["report", str(run)]) == 0
+    browser.open(run / "report.html", view="conversations")
+    assert sorted(browser.texts("td .id")) == ["/1", "1", "2", "a/1", "b/1"]
+
+
+def test_what_was_not_measured_is_not_scored(browser: Browser, tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", [conversation("a")], counts={"cases": 3, "unused_cases": 1})
+    assert main(["report", str(run)]) == 0
+    browser.open(run / "report.html", view="missing")
+    text = browser.find("section[aria-labelledby=unscored]").text
+    assert "1 of 3 eval cases has no recording" in text and "Every score has a value" not in text

@@ -3,6 +3,7 @@
 import pytest
 
 from tests.pipeline.report_html.made_run import Row, conversation, score, scores, turn
+from turnwise.transforms.metrics.state import Tally
 from turnwise.transforms.reporting.calls import call_pairs, tool_figures
 from turnwise.transforms.reporting.collect import CollectedRuns, Entry, VersionKey
 from turnwise.transforms.reporting.criteria import criterion_rows
@@ -77,7 +78,16 @@ def test_curves_state_how_many_values_are_missing() -> None:
     found = {one.quantity: one for one in curves(collected(entry(logged), entry(silent)))}
     assert list(found) == ["tokens_in"]
     assert (found["tokens_in"].count, found["tokens_in"].missing) == (1, 1)
-    assert quantile([1.0, 3.0], 0.5) == 2.0 and quantile([5.0], 0.99) == 5.0
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 60])
+def test_quantiles_are_those_of_the_metrics(count: int) -> None:
+    values = [1.1**i for i in range(count)]
+    tally = Tally()
+    for value in values:
+        tally.add(value, None, with_quantiles=True)
+    for share in (0.0, 0.5, 0.9, 0.95, 0.99, 1.0):
+        assert quantile(values, share) == pytest.approx(tally.quantile(share), rel=0.0011)
 
 
 CONTAINS = {"$matchType": "contains", "$matchValue": "ab"}
