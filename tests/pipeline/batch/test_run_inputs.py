@@ -374,8 +374,25 @@ def test_binary_files_in_a_directory_are_one_failure_each(
     assert done.document("run.json")["counts"]["results"] == 2
 
 
+@pytest.mark.parametrize(("option", "status"), [("--input", 0), ("--eval_cases", 1)])
+@pytest.mark.parametrize("name", ["database.json", "archive.json"])
+def test_a_broken_container_is_a_failure(
+    turnwise: Callable[..., Any], tmp_path: Path, option: str, status: int, name: str
+) -> None:
+    log = tmp_path / "log.jsonl"
+    log.write_bytes(lines(conversation("a")))
+    (tmp_path / name).write_bytes(BINARY[name][0])
+    done = turnwise("run", "--input", log, option, tmp_path / name, output=tmp_path / "out")
+    (row,) = done.rows("failures")
+    assert done.status == status and Path(row["source"]).name == name and "cannot be read" in row["message"]
+
+
 @pytest.mark.parametrize("option", ["--input", "--eval_cases"])
-@pytest.mark.parametrize("name", [name for name in BINARY if not name.endswith(".gz")] + ["pipe.jsonl"])
+@pytest.mark.parametrize(
+    "name",
+    [name for name in BINARY if not name.endswith(".gz") and name not in ("database.json", "archive.json")]
+    + ["pipe.jsonl"],
+)
 def test_a_binary_file_or_a_pipe_that_is_named_is_refused(
     turnwise: Callable[..., Any], tmp_path: Path, option: str, name: str
 ) -> None:
