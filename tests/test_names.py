@@ -40,6 +40,8 @@ ALLOWED = {
     "avro": {"schemas/avro_schema.py"},
     "store": {"pipeline/settings/extras.py", "pipeline/batch/summary.py"},
     "jsonl": {"pipeline/settings/run.py"},
+    # The key of the config.
+    "mapping": {"pipeline/cli/inspect_files.py", "pipeline/inspection/suggestion.py"},
 }
 ORDINARY_WORDS = {"turnwise", "none"}
 TREES = {

@@ -1,7 +1,6 @@
 """A whole run over records that are not understood in full, or that hold nothing."""
 
 import gzip
-import io
 import json
 import os
 from collections.abc import Callable
@@ -10,11 +9,6 @@ from typing import Any
 
 import pytest
 
-from turnwise.pipeline.io.records import SUFFIXES, split_records
-from turnwise.schemas.failure import Failure
-from turnwise.transforms.formats.readers import LogReader
-
-FORMATS = Path(__file__).parents[3] / "../shared/data/raw/formats"
 CRITERIA = ("tool_effects_v1", "tool_trajectory_avg_score", "response_match_score", "turn_latency")
 DELETE = {"type": "delete_use", "name": "delete_account", "input": {}}
 
@@ -82,24 +76,6 @@ def test_tags_of_the_record_and_of_its_case_reach_scores_and_slices(finished: An
     assert {tuple(row["tags"]) for row in finished.rows("scores")} == {("tier:gold", "suite:nightly")}
     slices = {row["slice"]: row["conversations"] for row in finished.rows("metrics_by_slice")}
     assert slices == {"tier:gold": 2, "suite:nightly": 2}
-
-
-def folders() -> list[str]:
-    return sorted(path.name for path in FORMATS.iterdir() if path.is_dir()) if FORMATS.is_dir() else []
-
-
-@pytest.mark.parametrize("folder", folders())
-def test_recordings_of_other_systems_are_refused_with_what_to_do(folder: str) -> None:
-    seen = 0
-    for path in sorted((FORMATS / folder).rglob("*")):
-        if not path.name.endswith(SUFFIXES):
-            continue
-        for record in split_records(str(path), io.BytesIO(path.read_bytes()), 1 << 26):
-            assert not isinstance(record, Failure)
-            seen += 1
-            with pytest.raises(ValueError, match=r"convert it to|go to --eval_cases|trailing characters"):
-                LogReader().read(record)
-    assert seen
 
 
 EMPTY = {"zero.json": b"", "zero.json.gz": b"", "zero.jsonl.gz": b"", "blank.json": b" \n\t "}

@@ -37,7 +37,7 @@ DATAFLOW = [
 STEPS = [
     *("LogsPatterns", "LogsFiles", "LogsSpreadFiles", "LogsRead"),
     "LogsSpreadRecords",
-    *("ParseConversations", "JoinSessions"),
+    *("ParseConversations", "Events", "NameGroups", "JoinSessions"),
     *("CasesPatterns", "CasesFiles", "CasesRead", "ParseEvalCases"),
     *("MatchCases", "ScoreTurns", "Metrics", "MatchCasesSessions", "ScoreTurnsSessions", "MetricsSessions"),
     *("GivenCases", "UsedCases0", "UsedCases1", "AllUses", "UsesOfCase", "CountUnusedCases"),

@@ -152,7 +152,8 @@ def test_every_criterion_is_named(tmp_path: Path, inspected: Any) -> None:
     assert set(CRITERIA) <= set(uses(found))
 
 
-def test_a_format_of_a_plugin_appears_without_a_change(tmp_path: Path, inspected: Any) -> None:
+def test_a_format_of_a_plugin_appears_without_a_change(tmp_path: Path) -> None:
+    """In a process of its own, as a registered format stays."""
     plugin = tmp_path / "own_inspected.py"
     plugin.write_text(
         "import turnwise\n"
@@ -162,9 +163,14 @@ def test_a_format_of_a_plugin_appears_without_a_change(tmp_path: Path, inspected
         "    keys=('call', 'said'), recognises=lambda record: 'call' in record and 'said' in record))\n"
     )
     log = lines(tmp_path / "log.jsonl", {"call": "c", "said": 1}, {"call": "c"})
-    status, found = inspected(log, "--plugin", plugin)
-    (each,) = found["files"]
-    assert status == 1 and each["formats"] == {"inspected_call": 1, "": 1} and each["conversations"] == 1
+    command = [sys.executable, "-m", "turnwise", "inspect", str(log), "--plugin", str(plugin), "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    (each,) = json.loads(done.stdout)["files"]
+    assert (
+        done.returncode == 1
+        and each["formats"] == {"inspected_call": 1, "": 1}
+        and each["conversations"] == 1
+    )
     assert "nearest format: inspected_call (calls); said is missing" in each["not_read"][0]["message"]
 
 

@@ -65,7 +65,7 @@ EVIL = "\x1b[2J\x1b]0;owned\x07\x9b31m\u202e\u200b\r\nforged  100%"
 
 
 def metric(version: str) -> dict[str, Any]:
-    row = dict.fromkeys(("unscored", "scored", "pass_count", "conversations", "turns"), 1)
+    row = dict.fromkeys(("unscored", "scored", "pass_count", "conversations", "turns", "sampled_out"), 1)
     rest = {"pass_rate": None, "mean": None, "repeats": None}
     return {**row, **rest, "app_version": version, "criterion": "evaluation_status", "level": "conversation"}
 

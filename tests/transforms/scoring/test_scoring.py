@@ -170,7 +170,9 @@ def test_a_name_can_be_claimed_once():
 def test_cases_without_turns_are_scored_without_an_error():
     case = EvalCase(eval_id="e", turns=[ExpectedTurn(response="x", tool_calls=[])])
     empty = Sample(Conversation(conversation_id="c"), case, RECORD)
-    kinds = (kind for kind in CRITERIA.values() if kind.__module__.startswith("turnwise."))
+    kinds = (
+        kind for kind in CRITERIA.values() if kind.__module__.startswith("turnwise.transforms.criteria.")
+    )
     measured = [kind() for kind in kinds if issubclass(kind, MeasuredCriterion)]
     found = score_conversation(empty, measured)
     assert found.failures == []

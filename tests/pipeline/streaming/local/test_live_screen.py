@@ -17,6 +17,7 @@ def status_row(version, conversations):
             "conversations": conversations,
             "turns": 2 * conversations,
             "unscored": 1,
+            "sampled_out": 0,
             "unit": "score",
             "repeats": None,
         },
