@@ -536,6 +536,7 @@ class RaisesOnNever(turnwise.MeasuredCriterion):
 """
 
 
+@pytest.mark.usefixtures("unchanged")
 def test_errors_of_a_criterion_do_not_pass(scored, compared, tmp_path):
     """A criterion that raised on half of the conversations of B is undecided there."""
     plugin = tmp_path / "raises_on_never.py"

@@ -15,6 +15,7 @@ from tests.documentation import blocks, page
 
 PASSING = {"user": "Hi", "agent": "Hello", "expected": {"response": "Hello"}}
 FAILING = {"user": "Hi", "agent": "Go away", "expected": {"response": "Hello"}}
+_CHANGES_PYTEST = ("PYTEST_", "CI", "BUILD_NUMBER")
 TEST = "def test_it(turnwise_recording, turnwise_check):\n    turnwise_check(turnwise_recording)\n"
 
 
@@ -61,7 +62,8 @@ class Repository:
 
     def pytest(self, *arguments: str, folder: str = ".") -> Ended:
         command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments]
-        inherited = {key: value for key, value in os.environ.items() if not key.startswith("PYTEST_")}
+        # pytest shows a whole difference, whatever -v says, where CI or BUILD_NUMBER is set
+        inherited = {key: value for key, value in os.environ.items() if not key.startswith(_CHANGES_PYTEST)}
         done = subprocess.run(
             command, cwd=self.path / folder, env=inherited, capture_output=True, text=True, timeout=600
         )
