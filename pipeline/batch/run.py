@@ -10,6 +10,7 @@ from apache_beam.runners.runner import PipelineResult
 
 from turnwise.pipeline.batch.build import build
 from turnwise.pipeline.batch.counters import judge_usage
+from turnwise.pipeline.batch.pipelines import made_pipeline
 from turnwise.pipeline.batch.signals import Interrupted, interrupted_by_signal
 from turnwise.pipeline.batch.summary import report_batch
 from turnwise.pipeline.io.directory import check_directory, clear_directory, locked
@@ -41,7 +42,17 @@ def run(settings: RunSettings, options: PipelineOptions) -> int:
     limit, spread = settings.max_record_bytes, settings.is_distributed
     logs = FileSource(file_patterns("--input", settings.input), limit, "unread_records", spread)
     cases = _case_source(settings)
-    pipeline = beam.Pipeline(options=options)
+    with made_pipeline(options) as pipeline:
+        return _run(pipeline, logs, cases, settings, options)
+
+
+def _run(
+    pipeline: beam.Pipeline,
+    logs: Source,
+    cases: Source | None,
+    settings: RunSettings,
+    options: PipelineOptions,
+) -> int:
     if settings.judge.only_estimates:
         return _estimate(pipeline, logs, cases, settings)
     build(pipeline, logs, cases, settings, _sink(settings))

@@ -4,7 +4,8 @@ import gc
 import os
 import sys
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from signal import SIGINT, SIGTERM
 from traceback import extract_tb
 from typing import TYPE_CHECKING
@@ -52,6 +53,8 @@ def run_command() -> None:
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(status)
+    # To collect what exists at the end of the process would only delay it.
+    gc.freeze()
     sys.exit(status)
 
 
@@ -119,9 +122,7 @@ def _run(argv: Sequence[str]) -> int:
         return 0
     # gRPC logs closed connections to the terminal.
     os.environ.setdefault("GRPC_VERBOSITY", "ERROR")
-    # Modules and the graph exist until the end: there is nothing to collect while they are created.
-    gc.disable()
-    try:
+    with _without_collector():
         from turnwise.pipeline.batch.run import run
         from turnwise.pipeline.cli.options import parse_options
 
@@ -129,7 +130,23 @@ def _run(argv: Sequence[str]) -> int:
         if settings.is_streaming:
             return _stream(settings, options)
         return run(settings, options)
+
+
+@contextmanager
+def _without_collector() -> Iterator[None]:
+    """Disables the garbage collector, and restores it in the end as it was.
+
+    Modules and the graph exist until the end: there is nothing to collect while they are created. The run
+    itself enables the collector, freezes what exists, and makes collections rare.
+    """
+    threshold = gc.get_threshold()
+    gc.disable()
+    try:
+        yield
     finally:
+        gc.set_threshold(*threshold)
+        # A graph that stayed frozen would never be freed in a process that runs several.
+        gc.unfreeze()
         gc.enable()
 
 

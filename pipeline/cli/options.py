@@ -11,6 +11,7 @@ from apache_beam.options.pipeline_options import DirectOptions, PipelineOptions,
 from apache_beam.options.pipeline_options_validator import PipelineOptionsValidator
 from apache_beam.runners.runner import PipelineRunner, create_runner
 
+from turnwise.pipeline.batch.pipelines import BeamOptions
 from turnwise.pipeline.cli.arguments import add_arguments
 from turnwise.pipeline.io.agent_folder import agent_inputs
 from turnwise.pipeline.io.sinks.base import SINKS, file_formats, find_service
@@ -47,7 +48,7 @@ def parse_options(argv: Sequence[str]) -> tuple[RunSettings, PipelineOptions]:
         ConfigError: An option is unknown or wrong, or a package is missing.
     """
     _reject_unknown(argv)
-    options = PipelineOptions(list(argv))
+    options = BeamOptions(list(argv))
     own = vars(_own_parser().parse_known_args(list(argv))[0])
     standard = options.view_as(StandardOptions)
     name = standard.runner or "DirectRunner"

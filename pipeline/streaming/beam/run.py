@@ -3,6 +3,7 @@
 import apache_beam as beam
 from apache_beam.options.pipeline_options import PipelineOptions
 
+from turnwise.pipeline.batch.pipelines import made_pipeline
 from turnwise.pipeline.batch.run import only_translates, run_to_the_end, translate
 from turnwise.pipeline.io.eval_cases import cases_of_stream
 from turnwise.pipeline.settings.run import RunSettings, try_judge
@@ -35,7 +36,12 @@ def run_distributed(settings: RunSettings, options: PipelineOptions) -> int:
         )
     if settings.config.alerts:
         open_alert_sink(stream.alerts, None)
-    pipeline = beam.Pipeline(options=options)
+    with made_pipeline(options) as pipeline:
+        return _run(pipeline, settings, options)
+
+
+def _run(pipeline: beam.Pipeline, settings: RunSettings, options: PipelineOptions) -> int:
+    stream = settings.stream
     connectors = ConnectorOptions(record_time, settings.max_record_bytes, stream.timestamp_attribute)
     arrivals, unread = read_arrivals(pipeline, settings.input, connectors)
     sinks = SharedFiles(settings.output, settings.run.run_id)

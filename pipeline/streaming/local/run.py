@@ -14,6 +14,7 @@ import apache_beam as beam
 from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.testing.test_stream_service import TestStreamServiceController
 
+from turnwise.pipeline.batch.pipelines import made_pipeline
 from turnwise.pipeline.batch.run import keep_inputs, open_own_judge, run_to_the_end
 from turnwise.pipeline.batch.signals import drained_by_signal
 from turnwise.pipeline.batch.summary import report
@@ -146,7 +147,8 @@ def _stream(
     with ExitStack() as stack:
         stack.callback(open_runtime(settings.output, runtime))
         endpoint = stack.enter_context(_served(engine))
-        pipeline = _pipeline(settings, options, endpoint, restored)
+        pipeline = stack.enter_context(made_pipeline(options))
+        _build(pipeline, settings, endpoint, restored)
         stack.enter_context(LiveView(runtime, source, engine, settings.criteria_names).running())
         run_to_the_end(pipeline)
     late = runtime.complete_windows(stream.rules)
@@ -169,14 +171,10 @@ def _served(engine: Engine) -> Iterator[str]:
         shutil.rmtree(directory, ignore_errors=True)
 
 
-def _pipeline(
-    settings: RunSettings, options: PipelineOptions, endpoint: str, restored: Restored
-) -> beam.Pipeline:
-    pipeline = beam.Pipeline(options=options)
+def _build(pipeline: beam.Pipeline, settings: RunSettings, endpoint: str, restored: Restored) -> None:
     local = LocalStream(settings.output, endpoint)
     arrivals = local.read(pipeline)
     build_stream(pipeline, arrivals, [], cases_of_stream(settings), settings, local, restored)
-    return pipeline
 
 
 def _report(settings: RunSettings, store: StreamStorage, late: int, unread: Sequence[str]) -> int:

@@ -14,6 +14,7 @@ from apache_beam.io.filesystem import FileMetadata
 from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.pvalue import TaggedOutput
 
+from turnwise.pipeline.batch.pipelines import made_pipeline
 from turnwise.pipeline.streaming.beam.sources import (
     ConnectorOptions,
     FileArrivalsFn,
@@ -100,7 +101,8 @@ def dataflow():
         "--runner=DataflowRunner --dry_run=True --streaming --project=some-project --region=us-central1"
     )
     options = PipelineOptions([*arguments.split(), "--temp_location=gs://some-bucket/t"])
-    return beam.Pipeline(options=options)
+    with made_pipeline(options) as pipeline:
+        yield pipeline
 
 
 def test_a_stream_is_translated_for_dataflow(dataflow):
@@ -134,15 +136,19 @@ def test_a_stream_is_translated_for_dataflow(dataflow):
     ],
 )
 def test_inputs_that_other_runners_cannot_read(name, said):
-    with pytest.raises(ConfigError, match=said):
-        read_arrivals(beam.Pipeline("FnApiRunner"), [name], OPTIONS)
+    options = PipelineOptions(["--runner=FnApiRunner"])
+    with made_pipeline(options) as pipeline, pytest.raises(ConfigError, match=said):
+        read_arrivals(pipeline, [name], OPTIONS)
 
 
 def test_kafka_without_its_java_part_is_refused_in_one_line(tmp_path):
     program = (
-        "import apache_beam as beam\n"
+        "from apache_beam.options.pipeline_options import PipelineOptions\n"
+        "from turnwise.pipeline.batch.pipelines import made_pipeline\n"
         "from turnwise.pipeline.streaming.beam.sources import ConnectorOptions, read_arrivals\n"
-        "try: read_arrivals(beam.Pipeline('FnApiRunner'), ['kafka://b:1/t'], ConnectorOptions(len, 9))\n"
+        "try:\n"
+        "  with made_pipeline(PipelineOptions(['--runner=FnApiRunner'])) as pipeline:\n"
+        "    read_arrivals(pipeline, ['kafka://b:1/t'], ConnectorOptions(len, 9))\n"
         "except ValueError as error: print(repr(error))\n"
     )
     nowhere = {"HOME": str(tmp_path), "https_proxy": "http://127.0.0.1:1", "http_proxy": "http://127.0.0.1:1"}

@@ -1,0 +1,65 @@
+"""Runs in one process leave nothing behind: no directory, no memory, no setting of the garbage collector."""
+
+import gc
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from apache_beam.options.pipeline_options import PipelineOptions, StandardOptions, TypeOptions
+
+from turnwise.pipeline.batch.pipelines import BeamOptions
+
+LOG = '{"conversation_id": "a", "turns": [{"user": "x", "agent": "y", "expected": {"response": "y"}}]}\n'
+KINDS = {
+    "batch": [],
+    "estimate": ["--estimate"],
+    "stream": ["--streaming", "--stop_after", "1"],
+    "refused": [],
+}
+
+
+@pytest.fixture
+def temporary(tmp_path: Path) -> Any:
+    """Makes a directory the one of temporary files of this process."""
+    own = tempfile.tempdir
+    (tmp_path / "temporary").mkdir()
+    tempfile.tempdir = str(tmp_path / "temporary")
+    yield tmp_path / "temporary"
+    tempfile.tempdir = own
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_run_leaves_nothing_behind(
+    turnwise: Callable[..., Any], tmp_path: Path, temporary: Path, kind: str
+) -> None:
+    (tmp_path / "log.jsonl").write_text(LOG)
+    if kind == "refused":
+        (tmp_path / "out").mkdir()
+        (tmp_path / "out/run.json").write_text("{}")
+    before = gc.get_threshold(), gc.get_freeze_count(), gc.isenabled()
+    done = turnwise("run", "--input", tmp_path / "log.jsonl", *KINDS[kind], output=tmp_path / "out")
+    assert done.status == (2 if kind == "refused" else 0), done.err
+    assert list(temporary.iterdir()) == []
+    assert (gc.get_threshold(), gc.get_freeze_count(), gc.isenabled()) == before
+
+
+def test_graphs_of_earlier_runs_are_freed(turnwise: Callable[..., Any], tmp_path: Path) -> None:
+    from apache_beam import Pipeline
+
+    (tmp_path / "log.jsonl").write_text(LOG)
+    for number in range(3):
+        turnwise("run", "--input", tmp_path / "log.jsonl", output=tmp_path / str(number))
+    gc.collect()
+    assert sum(isinstance(thing, Pipeline) for thing in gc.get_objects()) <= 1
+
+
+def test_views_of_options_are_made_once_and_share_their_values() -> None:
+    options = BeamOptions(["--runner=One", "--streaming"])
+    view = options.view_as(StandardOptions)
+    assert options.view_as(StandardOptions) is view and (view.runner, view.streaming) == ("One", True)
+    view.runner = "Two"
+    assert options.get_all_options()["runner"] == "Two"
+    assert options.view_as(TypeOptions).view_as(StandardOptions).runner == "Two"
+    assert PipelineOptions(["--runner=One"]).view_as(StandardOptions).runner == "One"
