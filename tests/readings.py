@@ -41,7 +41,7 @@ def read(records: Sequence[Record | Failure], input_format: str = "auto") -> Rea
     return Reading(logged, [part for part in found if isinstance(part, Failure)])
 
 
-def read_file(path: Path, input_format: str = "auto") -> Reading:
+def read_file(path: Path | str, input_format: str = "auto") -> Reading:
     """Reads a file."""
     return read(list(file_records(str(path), 64 << 20)), input_format)
 

@@ -21,7 +21,7 @@ from turnwise.pipeline.report.judge import UsageByModel, judge_document
 from turnwise.pipeline.report.summary import Figures, summary_text
 from turnwise.pipeline.report.table import versions_of
 from turnwise.pipeline.settings.run import RunSettings
-from turnwise.pipeline.store.urls import is_store_url, shown_url
+from turnwise.pipeline.store.urls import shown_place, shown_url
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.conversation_row import ConversationRow
 from turnwise.schemas.rows import MetricsByAppVersionRow
@@ -113,9 +113,9 @@ def _run_document(
     return {
         "run_id": settings.run.run_id,
         "create_time": settings.run.create_time,
-        "input": list(settings.input),
+        "input": list(map(shown_place, settings.input)),
         "input_format": settings.input_format,
-        "eval_cases": [shown_url(path) if is_store_url(path) else path for path in settings.eval_cases],
+        "eval_cases": list(map(shown_place, settings.eval_cases)),
         "output_format": settings.output_format,
         "store": shown_url(settings.store) or None,
         "config": settings.config.model_dump(mode="json"),

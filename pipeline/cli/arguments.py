@@ -41,7 +41,8 @@ def _add_input(group: argparse._ArgumentGroup) -> None:
     _add_paths(
         group,
         "--input",
-        "conversation logs: files, directories or globs; with --streaming also - (standard input), "
+        "conversation logs: files, directories, globs, or URLs of session databases (postgresql://...); "
+        "with --streaming also - (standard input), "
         "pubsub:projects/P/subscriptions/S, kafka://HOST:PORT/TOPIC?group=G (required)",
     )
     group.add_argument("--input_format", default=AUTO, metavar="FORMAT", help=format_help())

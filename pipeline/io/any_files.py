@@ -7,6 +7,7 @@ from typing import NamedTuple, TypeAlias
 from turnwise.pipeline.io.agent_folder import without_configs
 from turnwise.pipeline.io.event_spool import EventSpool
 from turnwise.pipeline.io.files import file_patterns, file_records, matched_files
+from turnwise.pipeline.store.urls import shown_place
 from turnwise.schemas.failure import Failure
 from turnwise.transforms.formats.any_record import AnyReader, FoundCase, ReadRecord
 from turnwise.transforms.formats.events import ConversationEvent
@@ -60,7 +61,7 @@ def read_files(option: str, paths: Sequence[str], reader: AnyReader, limit: int)
             if isinstance(path, Failure):
                 yield OpenedFile(path.source or "", path)
                 continue
-            yield OpenedFile(path)
+            yield OpenedFile(shown_place(path))
             for record in file_records(path, limit):
                 read = ReadRecord(None, [record]) if isinstance(record, Failure) else reader.read(record)
                 for one in read.found:

@@ -7,8 +7,16 @@ from typing import BinaryIO
 
 from turnwise.pipeline.io.containers import container
 from turnwise.pipeline.io.file_kinds import KIND_BYTES, check_text
-from turnwise.pipeline.io.records import GZIP_MAGIC, OTHER_SUFFIXES, SUFFIXES, split_records, unzipped
+from turnwise.pipeline.io.records import (
+    GZIP_MAGIC,
+    OTHER_SUFFIXES,
+    SUFFIXES,
+    contained_records,
+    split_records,
+    unzipped,
+)
 from turnwise.pipeline.io.walking import Unreadable, files_at, look_at, name_problem, shown_path
+from turnwise.pipeline.store.urls import StoreError, is_sqlite_url, is_store_url, shown_place
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.failure import Failure, Stage, record_failure
 from turnwise.schemas.record import Record
@@ -24,12 +32,21 @@ def file_patterns(option: str, paths: Sequence[str]) -> list[str]:
     for path in paths:
         try:
             patterns += _patterns_of(path)
+        except (ConfigError, StoreError) as error:
+            raise ConfigError(f"{option}: {error}") from None
         except ValueError as error:
-            raise ConfigError(f"{option} {path}: {error}") from None
+            raise ConfigError(f"{option} {shown_place(path)}: {error}") from None
     return patterns
 
 
 def _patterns_of(path: str) -> list[str]:
+    if is_sqlite_url(path):
+        path = path.partition(":///")[2]
+    elif is_store_url(path):
+        from turnwise.pipeline.io.database_sessions import check_database
+
+        check_database(path)
+        return [path]
     if "://" in path:
         return [f"{path}**{suffix}" for suffix in SUFFIXES] if path.endswith("/") else [path]
     if not path.strip():
@@ -71,7 +88,8 @@ def check_file(path: str) -> None:
 
 def matched_files(patterns: list[str]) -> list[str | Failure]:
     """Returns the files that paths and globs name, each once, by name; then failures of unreadable paths."""
-    paths = set(_remote_files([pattern for pattern in patterns if "://" in pattern]))
+    paths = set(filter(is_store_url, patterns))
+    paths.update(_remote_files([one for one in patterns if "://" in one and one not in paths]))
     local = {seen.path: seen for path in patterns if "://" not in path for seen in files_at(path)}
     failures: dict[str, str | Failure] = {}
     inodes = set[tuple[int, int]]()
@@ -93,7 +111,12 @@ def _remote_files(patterns: Sequence[str]) -> Iterator[str]:
 
 
 def read_records(path: str, limit: int) -> Iterator[Record | Failure]:
-    """Yields the records of one file; see `split_records`."""
+    """Yields the records of one file, see `split_records`, or of the database that a URL names."""
+    if is_store_url(path):
+        from turnwise.pipeline.io.database_sessions import database_texts
+
+        yield from contained_records(database_texts(path), limit)
+        return
     with unzipped(_opened(path)) as file:
         yield from split_records(path, file, limit)
 
@@ -116,4 +139,4 @@ def file_records(path: str | Failure, limit: int, stage: Stage = "read") -> Iter
     try:
         yield from read_records(path, limit)
     except Exception as error:
-        yield record_failure(stage, error, Record(path, 0, b""))
+        yield record_failure(stage, error, Record(shown_place(path), 0, b""))

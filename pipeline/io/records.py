@@ -60,14 +60,14 @@ def split_records(path: str, file: BinaryIO | gzip.GzipFile, limit: int) -> Iter
     file.seek(0)
     open_container = container(path, head)
     if open_container:
-        return _contained_records(open_container(path, file, limit), limit)
+        return contained_records(open_container(path, file, limit), limit)
     check_text(head)
     if path.removesuffix(".gz").endswith(".json"):
         return _document_records(path, file, limit)
     return _line_records(path, file, limit)
 
 
-def _contained_records(texts: Texts, limit: int) -> Iterator[Record | Failure]:
+def contained_records(texts: Texts, limit: int) -> Iterator[Record | Failure]:
     """Yields the records of the texts in a container; positions count on within its name."""
     positions: dict[str, int] = {}
     for name, text in texts:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from importlib.util import find_spec
 
-from turnwise.pipeline.store.urls import is_store_url, shown_url
+from turnwise.pipeline.store.urls import is_sqlite_url, is_store_url, shown_url
 from turnwise.schemas.config import ConfigError
 
 _MODULES = {
@@ -44,7 +44,7 @@ def _is_installed(module: str) -> bool:
 
 def check_store(option: str, url: str) -> None:
     """Raises ConfigError if the packages for a store are not installed."""
-    extra = "store" if url.lower().startswith("sqlite:") else "postgres"
+    extra = "store" if is_sqlite_url(url) else "postgres"
     check_extra(f"{option} {shown_url(url)}", f"turnwise[{extra}]")
 
 

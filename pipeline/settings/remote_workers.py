@@ -17,7 +17,7 @@ from apache_beam.runners.runner import PipelineRunner
 
 from turnwise.pipeline.settings.packages import check_package
 from turnwise.pipeline.settings.run import DEFAULT_CACHE, RunSettings
-from turnwise.pipeline.store.urls import is_loopback, is_store_url, shown_url
+from turnwise.pipeline.store.urls import is_loopback, is_sqlite_url, is_store_url, shown_url
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.extension.plugins import is_file
 from turnwise.transforms.judging.judges.base import Access, find_judge
@@ -113,9 +113,9 @@ def _is_here(path: str) -> bool:
         return _serve_here(path)
     if not is_store_url(path):
         return "://" not in path or path.lower().startswith("file:")
-    parts = urlsplit(path)
-    if parts.scheme.lower() == "sqlite":
+    if is_sqlite_url(path):
         return True
+    parts = urlsplit(path)
     hosts = [parts.hostname or "", *parse_qs(parts.query).get("host", [])]
     return not any(host and not host.startswith("/") and not is_loopback(host) for host in hosts)
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from turnwise.pipeline.settings.config_file import read_config
 from turnwise.pipeline.settings.stream import RawStreamOptions, StreamSettings, check_stream
-from turnwise.pipeline.store.urls import absolute_url
+from turnwise.pipeline.store.urls import absolute_url, is_store_url, shown_place
 from turnwise.schemas.ces.names import is_name
 from turnwise.schemas.config import ConfigError, EvalConfig
 from turnwise.schemas.judge_config import JudgeConfig
@@ -157,6 +157,7 @@ def _check_batch_options(options: RawOptions) -> None:
         f"--output_format {options.output_format}": options.output_format != DEFAULT_OUTPUT_FORMAT,
     }
     given = [name for name, is_given in chosen.items() if is_given]
+    given += [f"--input {shown_place(path)}" for path in options.input or () if is_store_url(path)]
     if given:
         raise ConfigError(f"{', '.join(given)} cannot be used with --streaming")
 

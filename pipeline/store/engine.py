@@ -1,4 +1,4 @@
-"""Opens stores: SQLite files and PostgreSQL databases."""
+"""Opens stores (SQLite files and PostgreSQL databases), and other PostgreSQL databases for reading."""
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -45,9 +45,7 @@ class Store:
         is_sqlite = engine.dialect.name == "sqlite"
         self._turn: AbstractContextManager[Any] = Lock() if is_sqlite else nullcontext()
         if engine.dialect.name == "postgresql":
-            self._reader = engine.execution_options(
-                isolation_level="REPEATABLE READ", postgresql_readonly=True
-            )
+            self._reader = _reader(engine)
 
     def read(self, work: Callable[[Connection], T]) -> T:
         """Runs `work` in a read transaction and returns its result; raises StoreError."""
@@ -70,7 +68,7 @@ class Store:
 
     def _run(self, engine: Engine, work: Callable[[Connection], T]) -> T:
         deadline = monotonic() + _LOCK_SECONDS
-        with _one_line_errors(self.url):
+        with _one_line_errors(f"the store {self.url}"):
             while True:
                 try:
                     with engine.begin() as connection:
@@ -87,16 +85,16 @@ def _passes(error: DBAPIError) -> bool:
 
 
 @contextmanager
-def _one_line_errors(url: str) -> Iterator[None]:
+def _one_line_errors(what: str) -> Iterator[None]:
     try:
         yield
     except SQLAlchemyError as error:
         cause = error.orig if isinstance(error, DBAPIError) else None
         lines = str(cause or type(error).__name__).strip().splitlines() or [type(cause).__name__]
         kind = ConflictError if isinstance(error, IntegrityError) else StoreError
-        raise kind(f"the store {url}: {lines[0]}") from None
+        raise kind(f"{what}: {lines[0]}") from None
     except UnicodeError as error:
-        raise StoreError(f"the store {url}: {' '.join(str(error).split())}") from None
+        raise StoreError(f"{what}: {' '.join(str(error).split())}") from None
 
 
 def open_store(url: str, *, create: bool = False, read_only: bool = False) -> Store:
@@ -112,23 +110,52 @@ def open_store(url: str, *, create: bool = False, read_only: bool = False) -> St
         StoreError: The store does not answer, is newer than this turnwise, or (read-only) older.
     """
     shown = shown_url(url)
-    try:
+    with _url_errors(shown):
         address = make_url(driver_url(url))
         if address.get_backend_name() == "sqlite":
             _check_file(address, create and not read_only)
         engine = _engine(address, read_only)
-    except ConfigError:
-        raise
-    except (ArgumentError, ValueError):
-        raise ConfigError(f"{shown}: is no URL of a store (sqlite:///FILE, postgresql://...)") from None
-    except ImportError:
-        raise ConfigError(f"{shown}: the driver is missing: pip install turnwise[postgres]") from None
     store = Store(engine, shown, read_only)
     if read_only:
         store.read(_check_tables)
     elif store.read(stored_version) != len(MIGRATIONS):
         store.write(migrate)
     return store
+
+
+@contextmanager
+def connected(url: str) -> Iterator[Connection]:
+    """Opens the database of a URL for reading: all that is read is of one time.
+
+    Raises:
+        ConfigError: The URL is wrong, or the driver is not installed.
+        StoreError: The database does not answer.
+    """
+    shown = shown_url(url)
+    with _url_errors(shown):
+        engine = _engine(make_url(driver_url(url)), read_only=True)
+    try:
+        with _one_line_errors(f"the database {shown}"), _reader(engine).begin() as connection:
+            yield connection
+    finally:
+        engine.dispose()
+
+
+def _reader(engine: Engine) -> Engine:
+    """Returns an engine whose transactions read one state of a PostgreSQL database."""
+    return engine.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
+
+
+@contextmanager
+def _url_errors(shown: str) -> Iterator[None]:
+    try:
+        yield
+    except ConfigError:
+        raise
+    except (ArgumentError, ValueError):
+        raise ConfigError(f"{shown}: is no URL of a store (sqlite:///FILE, postgresql://...)") from None
+    except ImportError:
+        raise ConfigError(f"{shown}: the driver is missing: pip install turnwise[postgres]") from None
 
 
 def _check_file(address: URL, create: bool) -> None:

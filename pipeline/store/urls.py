@@ -16,8 +16,18 @@ class StoreError(OSError):
 
 
 def is_store_url(text: str) -> bool:
-    """Returns whether a text is the URL of a store, not a path."""
-    return text.partition(":")[0].lower() in SCHEMES and ":/" in text
+    """Returns whether a text is the URL of a store or another database, with any driver, not a path."""
+    return text.partition(":")[0].partition("+")[0].lower() in SCHEMES and ":/" in text
+
+
+def is_sqlite_url(text: str) -> bool:
+    """Returns whether a text is the URL of a SQLite file."""
+    return is_store_url(text) and text.lower().startswith("sqlite")
+
+
+def shown_place(text: str) -> str:
+    """Returns a path unchanged, and the URL of a database with its password replaced."""
+    return shown_url(text) if is_store_url(text) else text
 
 
 def shown_url(url: str) -> str:
@@ -28,14 +38,14 @@ def shown_url(url: str) -> str:
 def absolute_url(url: str) -> str:
     """Returns the URL of a SQLite file with an absolute path; other texts unchanged."""
     scheme, _, path = url.partition(":///")
-    is_relative = scheme.lower() == "sqlite" and path and not path.startswith(("/", ":", "file:"))
+    is_relative = is_sqlite_url(url) and path and not path.startswith(("/", ":", "file:"))
     return f"{scheme}:///{Path(path).absolute()}" if is_relative else url
 
 
 def driver_url(url: str) -> str:
     """Returns a URL with the name of the driver."""
-    scheme, _, rest = url.partition(":")
-    return f"{'sqlite' if scheme.lower() == 'sqlite' else 'postgresql+psycopg'}:{rest}"
+    _, _, rest = url.partition(":")
+    return f"{'sqlite' if is_sqlite_url(url) else 'postgresql+psycopg'}:{rest}"
 
 
 def is_loopback(host: str) -> bool:

@@ -1,6 +1,6 @@
 """Rows of google-adk's session databases, as the sessions that its API returns."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from turnwise.schemas.jsonio import json_structure
 from turnwise.schemas.values import JsonObject, JsonValue
@@ -11,32 +11,22 @@ PICKLED = "pickled_actions"
 _OF_ROWS = frozenset(("app_name", "user_id", "session_id", "event_data", "long_running_tool_ids_json"))
 
 
-def session_record(
-    session: JsonObject,
-    events: Sequence[JsonObject],
-    shared: Mapping[str, Sequence[JsonObject]],
-    is_pickled: bool,
-) -> JsonObject:
+def session_record(session: JsonObject, events: Sequence[JsonObject], is_pickled: bool) -> JsonObject:
     """Returns a session with its events.
 
     Args:
-        session: Row of the table of sessions.
+        session: Row of the table of sessions, with the states of its app (`app_state`) and user
+            (`user_state`).
         events: Rows of the table of events, in order; without the column `actions`.
-        shared: Rows of `app_states` and `user_states`.
         is_pickled: Whether the actions of the events are pickled.
     """
-    app, user = session.get("app_name"), session.get("user_id")
     state: JsonObject = {}
-    for row in shared.get("app_states", ()):
-        if row.get("app_name") == app:
-            state |= {f"app:{key}": item for key, item in _object(row.get("state")).items()}
-    for row in shared.get("user_states", ()):
-        if (row.get("app_name"), row.get("user_id")) == (app, user):
-            state |= {f"user:{key}": item for key, item in _object(row.get("state")).items()}
+    for kind in ("app", "user"):
+        state |= {f"{kind}:{key}": item for key, item in _object(session.get(f"{kind}_state")).items()}
     return {
         "id": session.get("id"),
-        "app_name": app,
-        "user_id": user,
+        "app_name": session.get("app_name"),
+        "user_id": session.get("user_id"),
         "state": {**state, **_object(session.get("state"))},
         "events": [_event(row) for row in events],
         **({PICKLED: len(events)} if is_pickled else {}),
