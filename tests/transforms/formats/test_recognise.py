@@ -137,6 +137,7 @@ def holding(**message):
         ({"messages": [{"direction": "sent", "message": {}}], "metadata": {}}, "claude_stream"),
         ({"messages": [{"type": "user", "message": {}, "session_id": "s"}]}, "claude_stream"),
         ({"messages": [{"type": "user", "message": {"role": "user", "content": "a"}}]}, "claude_stream"),
+        (holding(role="assistant", parts=[{"type": "text", "content": "x"}]), "genai_messages"),
         ({"checkpoint": {"channel_values": {"messages": [HUMAN]}}}, "langchain_messages"),
         ({"uuid": "1", "parentUuid": None, "type": "user"}, "claude_code"),
         ({"type": "summary", "summary": "x", "leafUuid": "1"}, "claude_code"),
@@ -151,7 +152,6 @@ def test_messages_are_recognised_by_any_of_them(value, name):
 @pytest.mark.parametrize(
     ("value", "name"),
     [
-        (holding(role="assistant", parts=[{"type": "text", "content": "x"}]), "OpenTelemetry GenAI messages"),
         (PHOENIX, "incomplete OpenTelemetry span"),
         ({"spans": [{"name": "x"}]}, "incomplete export of spans"),
         ({"request": {}, "response": PHOENIX}, "with its reply, an incomplete OpenTelemetry"),

@@ -8,7 +8,7 @@ from turnwise.schemas.record import Record
 from turnwise.schemas.values import JsonObject, JsonValue
 from turnwise.transforms.formats.base import Format, ReadSettings, Test, record_place, register_format
 from turnwise.transforms.formats.messages.dialogue import Dialogue
-from turnwise.transforms.formats.messages.values import as_object, key_set, listed
+from turnwise.transforms.formats.messages.values import as_object, decoded, key_set, listed
 from turnwise.transforms.formats.problems import canonical
 from turnwise.transforms.formats.spellings import as_text
 from turnwise.transforms.formats.tool_declarations import declared_tools
@@ -17,16 +17,22 @@ MISSING_HISTORY = "MissingHistory"
 NO_REQUEST = "the request is not in the log, so that what the user said is unknown"
 KEPT_BY = ("previous_response_id", "conversation")
 """Keys of requests that name earlier messages, which the server keeps."""
+ATTRIBUTES = ("gen_ai.input.messages", "gen_ai.output.messages", "gen_ai.system_instructions",
+               "gen_ai.tool.definitions", "gen_ai.conversation.id")  # fmt: skip
+"""Attributes of spans that hold messages; a record with others, too, stands for a span."""
 _TRIED = 1000
 _MARKS = frozenset(("type", "parts", "toolInvocations", "lc"))
 _INNER = ("values", "state", "channel_values")
-_IDS = ("conversation_id", "session_id", "thread_id", "conversationId", "sessionId", "threadId", "chat_id")
+_IDS = ("conversation_id", "session_id", "thread_id", "conversationId", "sessionId", "threadId", "chat_id",
+        "gen_ai.conversation.id")  # fmt: skip
 _KEYS = key_set(
-    "messages input contents id source app_version language eval_id eval_set_id tags start_time "
+    "messages input contents input_messages inputMessages id source app_version language eval_id "
+    "eval_set_id tags start_time "
     "end_time tools functions ended ended_detail error model tool_choice toolConfig system instructions "
     "response_format stop stop_sequences temperature reasoning thinking text include truncation "
     "service_tier prompt inferenceConfig generationConfig generation_config safetySettings "
-    "safety_settings systemInstruction system_instruction config cachedContent context_management "
+    "safety_settings systemInstruction system_instruction system_instructions config cachedContent "
+    "context_management "
     "additionalModelRequestFields guardrailConfig performanceConfig requestMetadata stream_options "
     "logit_bias user provider extra_body extra_headers betas container mcp_servers output_config "
     "max_tokens meta info uri url method"
@@ -87,12 +93,15 @@ def register_dialect(dialect: Dialect, rank: int = 130) -> Dialect:
 
 def messages_in(record: JsonObject) -> tuple[str, JsonValue]:
     """Returns the key and the value of the messages of a record; ("", None): there are none."""
-    for key in ("messages", "traj", "input", "contents", "items"):
+    for key in ("messages", "traj", "input", "contents", "items", "input_messages", "inputMessages"):
         value = record.get(key)
         if isinstance(value, list) or (isinstance(value, str) and key in ("input", "contents")):
             return key, value
         if key == "contents" and isinstance(value, dict):
             return key, [value]
+    found = decoded(record.get(ATTRIBUTES[0]))
+    if isinstance(found, list) and not any("." in key for key in record.keys() - ATTRIBUTES):
+        return ATTRIBUTES[0], found
     if record.get("object") == "list" and isinstance(record.get("data"), list):
         return "data", record["data"]
     return "", None
@@ -128,13 +137,9 @@ def _found(record: JsonObject) -> Iterator[str]:
     )
     # Most messages of chats have no key that any dialect looks for.
     marked = [each for each in given if isinstance(each.get("content"), list) or not _MARKS.isdisjoint(each)]
-    for dialect in DIALECTS.values():
-        if (
-            dialect.is_reply(record)
-            or any(map(dialect.fits, marked))
-            or (dialect.holder and key == dialect.holder and _is_request(record, given))
-        ):
-            yield dialect.name
+    own = [each for each in DIALECTS.values() if each.is_reply(record) or any(map(each.fits, marked))]
+    holders = [each for each in DIALECTS.values() if each.holder and each.holder == key]
+    yield from (each.name for each in own or (holders if _is_request(record, given) else ()))
 
 
 def _is_request(record: JsonObject, messages: list[JsonObject]) -> bool:

@@ -14,10 +14,10 @@ _RESULTS = ("tool_call_response", "tool_result", "tool-result", "function_call_o
 _THOUGHTS = ("thinking", "reasoning", "redacted_thinking", "reasoning_content", "thought", "reasoningContent",
              "step-start", "cachePoint")  # fmt: skip
 _GEMINI = ("functionCall", "function_call", "toolUse", "functionResponse", "function_response", "toolResult")
-_ARGS = ("arguments", "args", "input", "kwargs", "parameters")
+_ARGS = ("arguments", "args", "input", "kwargs", "parameters", "server_tool_call")
 _CALL_IDS = ("tool_call_id", "toolCallId", "tool_use_id", "toolUseId", "call_id", "callId", "id")
 _NAMES = ("name", "toolName", "tool_name", "toolName")
-_VALUES = ("response", "result", "output", "content", "json", "value")
+_VALUES = ("response", "result", "output", "content", "json", "value", "server_tool_call_response")
 _OF_CALLS = frozenset(("args", "kwargs", "sanitize_inputs_outputs"))
 _BAD = ("error", "failed", "failure")
 

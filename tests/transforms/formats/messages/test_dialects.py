@@ -1,5 +1,7 @@
 """One conversation in the form of each API or framework, and what is particular about each."""
 
+import json
+
 import pytest
 
 from tests.readings import findings, one, read_value, tokens, turns
@@ -213,9 +215,39 @@ LANGCHAIN = [
 ]
 
 
+GENAI = [
+    message("system", {"type": "text", "content": "Be nice."}, key="parts"),
+    message("user", {"type": "text", "content": ASKED}, key="parts"),
+    message(
+        "assistant",
+        {"type": "reasoning", "content": "Hm."},
+        {"type": "tool_call", "id": "1", "name": "get_order", "arguments": {"id": "A-17"}},
+        {"type": "tool_call", "id": "2", "name": "get_user", "arguments": "{}"},
+        key="parts",
+    ),
+    message(
+        "tool", {"type": "tool_call_response", "id": "1", "response": {"status": "shipped"}}, key="parts"
+    ),
+    # Pydantic AI's spelling of a result.
+    message("user", {"type": "tool_call_response", "id": "2", "result": "Ann"}, key="parts"),
+    message("assistant", {"type": "text", "content": SAID}, key="parts"),
+    message("user", {"type": "text", "content": "Thanks"}, key="parts"),
+    {**message("assistant", {"type": "text", "content": "Bye."}, key="parts"), "finish_reason": "stop"},
+]
+GENAI_TEXTS = {
+    "gen_ai.input.messages": json.dumps(GENAI[:-1]),
+    "gen_ai.output.messages": json.dumps(GENAI[-1:]),
+}
+
+
 @pytest.mark.parametrize(
     ("record", "source"),
     [
+        (GENAI, "genai_messages"),
+        ({"messages": GENAI, "conversation_id": "c"}, "genai_messages"),
+        ({"input": GENAI[:-1], "output": GENAI[-1:]}, "genai_messages"),
+        ({"input_messages": GENAI[:-1], "output_messages": GENAI[-1:]}, "genai_messages"),
+        (GENAI_TEXTS, "genai_messages"),
         ({"input": RESPONSES}, "openai_responses"),
         (RESPONSES, "openai_responses"),
         ({"messages": ANTHROPIC}, "anthropic_messages"),
@@ -448,3 +480,16 @@ def test_tokens_and_the_end_of_langchain_messages():
     found = one([{"type": "human", "content": "a"}, said])
     assert tokens(found) == [(5, 2)]
     assert (found.ended, found.ended_detail) == ("limit", "length")
+
+
+def test_what_is_particular_about_the_messages_of_opentelemetry():
+    said, hi = {"type": "text", "content": "Hello"}, {"type": "text", "content": "Hi"}
+    call = {"type": "server_tool_call", "id": "1", "name": "f", "server_tool_call": {"q": 1}}
+    result = {"type": "server_tool_call_response", "id": "1", "server_tool_call_response": {"r": 2}}
+    found = one([message("user", hi, key="parts"), message("assistant", call, result, said, key="parts")])
+    assert (turns(found), findings(found)) == ([("Hi", [("f", {"q": 1})], [("f", {"r": 2})], "Hello")], [])
+    hidden = one([message(role, {"type": "text"}, said, key="parts") for role in ("user", "assistant")])
+    assert findings(hidden) == ["ContentNotRecorded"] and hidden.turns[0].unknown_words
+    spoken = one({"messages": [message("user", hi, {"type": "blob", "content": "aGk="}, key="parts"),
+                               message("assistant", said, key="parts")]})  # fmt: skip
+    assert (turns(spoken), findings(spoken)) == ([("Hi", [], [], "Hello")], ["UnreadPart"])

@@ -1,0 +1,90 @@
+"""Messages of OpenTelemetry's conventions for generative AI, outside of spans."""
+
+from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.transforms.formats.messages.base import ATTRIBUTES, Dialect, messages_in, register_dialect
+from turnwise.transforms.formats.messages.dialogue import Dialogue
+from turnwise.transforms.formats.messages.values import decoded, key_set, listed, objects
+from turnwise.transforms.formats.traces.message import AGENT, SYSTEM, TOOL, USER, SpanMessage
+from turnwise.transforms.formats.traces.messages import read_message
+
+_OUTPUTS = ("output_messages", "outputMessages", "output")
+_WORDS = ("text", "refusal")
+_CALLS = ("tool_call", "tool_call_response", "server_tool_call", "server_tool_call_response")
+_KEYS = key_set("role parts content name finish_reason tool_calls tool_call_id id")
+_ROLES = (USER, AGENT, TOOL, SYSTEM, "developer", "model")
+
+
+def _parts(message: JsonObject) -> list[JsonObject]:
+    parts = message.get("parts")
+    return [part for part in parts if isinstance(part, dict)] if isinstance(parts, list) else []
+
+
+def _fits(message: JsonObject) -> bool:
+    return "role" in message and any(
+        part.get("type") in _CALLS or (isinstance(part.get("type"), str) and "content" in part)
+        for part in _parts(message)
+    )
+
+
+def _outputs(record: JsonObject) -> JsonValue:
+    """Returns the messages that a model answered with; None: they do not stand beside the others."""
+    found = [record.get(key) for key in _OUTPUTS]
+    if messages_in(record)[0] == ATTRIBUTES[0]:
+        found.append(decoded(record.get(ATTRIBUTES[1])))
+    return next((each for each in found if _is_output(each)), None)
+
+
+def _is_output(value: JsonValue) -> bool:
+    return isinstance(value, list) and any(isinstance(each, dict) and _fits(each) for each in value)
+
+
+def read_messages(messages: list[JsonValue], log: Dialogue) -> None:
+    """Adds messages to a dialogue, in order.
+
+    Raises:
+        ValueError: A value has the wrong type.
+    """
+    for value in objects(messages, "messages"):
+        listed(value.get("parts"), "parts")
+        message, role = read_message(value, USER), value.get("role")
+        if role not in _ROLES:
+            log.unread.part(f"message of the role {str(role)[:40]}")
+        elif message.role != SYSTEM:
+            _add(message, value, log)
+        log.unread.keys(value, _KEYS, message.role != USER)
+
+
+def _add(message: SpanMessage, value: JsonObject, log: Dialogue) -> None:
+    by_user = message.role in (USER, TOOL) and bool(message.texts or message.parts or not message.results)
+    for result in message.results if by_user else ():
+        log.result(result.response, result.id, result.name, result.error)
+    if message.role == USER and by_user and (message.is_users or message.results or not message.texts):
+        log.user(message.text)
+    elif message.role == AGENT:
+        log.agent(message.text)
+    for call in message.calls:
+        log.call(call.name, call.args, call.id)
+    for result in () if by_user else message.results:
+        log.result(result.response, result.id, result.name, result.error)
+    for part in message.parts:
+        log.unread.part(part, message.role != USER)
+    if any(part.get("type") in _WORDS and not {"content", "text"} & part.keys() for part in _parts(value)):
+        said = "the words of a message are not in the log"
+        log.unread.add("ContentNotRecorded", said, words=message.role == AGENT)
+    log.finish = message.finish
+
+
+def _reply(record: JsonObject, log: Dialogue) -> None:
+    read_messages(listed(_outputs(record), "output_messages"), log)
+
+
+GENAI = register_dialect(
+    Dialect(
+        name="genai_messages",
+        help="messages of OpenTelemetry's conventions for generative AI, outside of spans",
+        fits=_fits,
+        read=read_messages,
+        reply=_reply,
+        is_reply=lambda record: _outputs(record) is not None,
+    )
+)
