@@ -493,3 +493,45 @@ def test_what_is_particular_about_the_messages_of_opentelemetry():
     spoken = one({"messages": [message("user", hi, {"type": "blob", "content": "aGk="}, key="parts"),
                                message("assistant", said, key="parts")]})  # fmt: skip
     assert (turns(spoken), findings(spoken)) == ([("Hi", [], [], "Hello")], ["UnreadPart"])
+
+
+def snapshot(number, step, thread="t-1", **more):
+    """Returns a snapshot of a thread that holds so many messages, as get_state_history lists it."""
+    config = {"configurable": {"thread_id": thread, "checkpoint_ns": "", "checkpoint_id": f"1f0{step}"}}
+    return {
+        "values": {"messages": LANGCHAIN[:number], "cart": ["A-17"]} if number else {},
+        "next": ["agent"] if number < len(LANGCHAIN) else [],
+        "config": config if thread else {},
+        "metadata": {"source": "loop", "step": step},
+        "created_at": f"2026-01-01T10:00:0{step}+00:00",
+        "parent_config": None,
+        "tasks": [],
+        **more,
+    }
+
+
+HISTORY = [snapshot(8, 4), snapshot(6, 3), snapshot(3, 2), snapshot(0, 1)]
+
+
+@pytest.mark.parametrize("values", [HISTORY, HISTORY[::-1]])
+def test_the_newest_snapshot_of_a_thread_is_its_conversation(values):
+    other = snapshot(6, 9, "t-2")
+    inner = snapshot(3, 9, checkpoint={"checkpoint_ns": "tool:1"}, config={})
+    inner["checkpoint"]["thread_id"] = "t-1"
+    found = {c.conversation_id: c for c in read_value(*values, other, inner).conversations}
+    assert turns(found["t-1"]) == TWO and found["t-1"].source == "langchain_messages"
+    assert found["t-1"].state == {"cart": ["A-17"]} and findings(found["t-1"]) == []
+    assert turns(found["t-2"]) == TWO[:1]
+
+
+def test_a_thread_whose_newest_snapshot_lacks_earlier_messages():
+    kept = snapshot(0, 5) | {"values": {"messages": LANGCHAIN[6:]}}
+    found = one(kept, *HISTORY)
+    assert turns(found) == TWO[1:] and findings(found) == ["OtherBranch"] and found.turns[0].unknown_calls
+
+
+def test_snapshots_that_name_no_thread():
+    history = [snapshot(number, step, "") for number, step in ((8, 3), (6, 2), (0, 1))]
+    assert turns(one(history)) == TWO
+    states = [history[0], history[1] | {"values": {"messages": LANGCHAIN[6:]}}]
+    assert [turns(c) for c in read_value(states).conversations] == [TWO, TWO[1:]]
