@@ -1,25 +1,25 @@
-"""Reads the sides of a comparison from a store: conversations with their scores, or verdicts alone."""
+"""Reads the sides of a comparison from a store: conversations with their scores, or their verdicts alone."""
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import closing
-from typing import Any, NamedTuple, cast
+from typing import cast
 
-from sqlalchemy import ColumnElement, Connection, Table, case, func, select
+from sqlalchemy import Connection, func, select
 
+from turnwise.pipeline.comparison.store_rows import ComparedRecord, read_conversations
 from turnwise.pipeline.settings.extras import check_store
 from turnwise.pipeline.store.engine import open_store
 from turnwise.pipeline.store.naming import LOCAL_APP
-from turnwise.pipeline.store.results import COMPLETED, version_id
+from turnwise.pipeline.store.results import version_id
 from turnwise.pipeline.store.tables import CONVERSATIONS, FAILURES, RESULTS, SCORES, key_text
-from turnwise.pipeline.store.urls import StoreError, shown_url
+from turnwise.pipeline.store.urls import StoreError
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.rows import FailureRow, ScoreRow
 from turnwise.transforms.comparison.collect import Summary, collect, ruler_of
 from turnwise.transforms.comparison.errors import add_errors, raised_errors
-from turnwise.transforms.comparison.observed import ComparedConversation, ComparedSide, Observed
-from turnwise.transforms.scoring.verdict import STATUS
+from turnwise.transforms.comparison.observed import ComparedSide
 
 _SHOWN = 10
 _LOSING = ("read", "parse", "parse_case", "assemble", "match", "score")
@@ -36,32 +36,6 @@ _SCORE_COLUMNS = (
 )
 
 
-class _Stored(NamedTuple):
-    """A stored conversation or result.
-
-    Attributes:
-        name: Its name in the store.
-        case: What identifies its case; "": nothing.
-        conversation: Id of the conversation.
-        version: Id of the app version; "": the draft.
-        run: Id of the run.
-        verdict: PASS, FAIL or another text.
-        why: Why it should be read; "": no reason.
-        digest: Digest of what is expected; "": nothing; None: not known.
-        row: The row of a conversation without a verdict, as JSON; "": it has one, or is a result.
-    """
-
-    name: str
-    case: str
-    conversation: str
-    version: str
-    run: str
-    verdict: str
-    why: str = ""
-    digest: str | None = None
-    row: str = ""
-
-
 def sides_of_store(url: str, app: str | None, names: Sequence[str]) -> tuple[ComparedSide, ComparedSide]:
     """Returns base and candidate.
 
@@ -76,17 +50,37 @@ def sides_of_store(url: str, app: str | None, names: Sequence[str]) -> tuple[Com
     check_store("--store", url)
     if names[0] == names[1]:
         raise ConfigError(f"--versions {names[0]} {names[1]}: A and B are the same; nothing to compare")
-    shown = shown_url(url)
-
-    def work(connection: Connection) -> tuple[ComparedSide, ComparedSide]:
-        own = _app(connection, app)
-        return _side(connection, own, names[0], shown), _side(connection, own, names[1], shown)
-
     try:
         with closing(open_store(url, read_only=True)) as store:
-            return store.read(work)
+            return store.read(
+                lambda connection: read_sides(connection, _app(connection, app), names, store.url)
+            )
     except StoreError as error:
         raise ConfigError(str(error)) from None
+
+
+def read_sides(
+    connection: Connection,
+    app: str,
+    names: Sequence[str],
+    source: str,
+    evaluations: Collection[str] | None = None,
+) -> tuple[ComparedSide, ComparedSide]:
+    """Returns base and candidate.
+
+    Args:
+        connection: Connection to the store.
+        app: Name of the app.
+        names: App version or run of A and of B.
+        source: Address of the store, without password.
+        evaluations: Names of the evaluations that count; None: all.
+
+    Raises:
+        ConfigError: The store holds no result of a version or run.
+    """
+    stored = read_conversations(connection, app, names, evaluations)
+    a, b = (_side(connection, app, name, source, own) for name, own in zip(names, stored, strict=True))
+    return a, b
 
 
 def _app(connection: Connection, app: str | None) -> str:
@@ -105,70 +99,16 @@ def _app(connection: Connection, app: str | None) -> str:
     return app
 
 
-def _side(connection: Connection, app: str, name: str, source: str) -> ComparedSide:
-    """Returns an app version, or a run, as a side; raises ConfigError if there is none."""
-    conversations = _chosen(_conversations(connection, app), name)
-    stored = conversations or _chosen(_results(connection, app), name)
-    if not stored:
-        raise ConfigError(f"--versions {name}: no result of this version or run ({_known(connection, app)})")
+def _side(
+    connection: Connection, app: str, name: str, source: str, stored: Sequence[ComparedRecord]
+) -> ComparedSide:
     side = ComparedSide(name, source, [], sorted({own.run for own in stored}))
-    if conversations:
-        side.conversations = collect(_scores(connection, app, stored, side.rulers), map(_summary, stored))
-    else:
-        side.conversations = [_verdict_alone(own) for own in stored]
+    side.conversations = collect(_scores(connection, app, stored, side.rulers), map(_summary, stored))
     _add_failures(connection, app, side)
     return side
 
 
-def _conversations(connection: Connection, app: str) -> Iterator[_Stored]:
-    columns = (
-        *("name", "eval_id", "conversation_id", "version_id", "evaluation_run", "verdict", "why"),
-        "case_digest",
-    )
-    row = case((CONVERSATIONS.c.verdict == "", CONVERSATIONS.c.content), else_="")
-    for found in _newest_first(connection, CONVERSATIONS, columns, app, row):
-        yield _Stored(*found)
-
-
-def _results(connection: Connection, app: str) -> Iterator[_Stored]:
-    columns = (
-        *("name", "evaluation", "conversation_id", "version_id", "evaluation_run", "evaluation_status"),
-        "execution_state",
-    )
-    for *row, state in _newest_first(connection, RESULTS, columns, app):
-        if state == COMPLETED:
-            yield _Stored(*row)
-
-
-def _newest_first(
-    connection: Connection, table: Table, columns: Sequence[str], app: str, *more: ColumnElement[str]
-) -> Iterable[Any]:
-    order = table.c.update_nanos.desc(), table.c.name.desc()
-    query = select(*(table.c[name] for name in columns), *more).where(table.c.app == app).order_by(*order)
-    return connection.execute(query)
-
-
-def _chosen(stored: Iterable[_Stored], name: str) -> list[_Stored]:
-    """Returns what is of an app version or else of a run; each conversation in its last run only."""
-    everything = [own._replace(run=own.run.rsplit("/", 1)[-1]) for own in stored]
-    wanted = key_text(version_id(name))
-    found = [own for own in everything if own.version == wanted]
-    found = found or [own for own in everything if own.run == name]
-    last: dict[tuple[str, str, str], str] = {}
-    return [
-        own for own in found if last.setdefault((own.case, own.conversation, own.version), own.run) == own.run
-    ]
-
-
-def _known(connection: Connection, app: str) -> str:
-    stored = [*_conversations(connection, app), *_results(connection, app)]
-    versions = sorted({own.version for own in stored} - {""})
-    runs = sorted({own.run.rsplit("/", 1)[-1] for own in stored} - {""})
-    shown = [", ".join(names[:_SHOWN]) or "none" for names in (versions, runs)]
-    return f"versions: {shown[0]}; runs: {shown[1]}"
-
-
-def _summary(own: _Stored) -> Summary:
+def _summary(own: ComparedRecord) -> Summary:
     verdict = own.verdict if own.verdict in ("PASS", "FAIL") else None
     return Summary(
         own.conversation,
@@ -199,20 +139,16 @@ def _add_failures(connection: Connection, app: str, side: ComparedSide) -> None:
     side.lost = connection.execute(lost).scalar_one()
 
 
-def _verdict_alone(own: _Stored) -> ComparedConversation:
-    value = {"PASS": 1.0, "FAIL": 0.0}.get(own.verdict)
-    verdict = Observed(value, None if value is None else own.verdict)
-    return ComparedConversation(own.conversation, own.version or None, own.case, criteria={STATUS: verdict})
-
-
 def _scores(
-    connection: Connection, app: str, stored: Sequence[_Stored], rulers: dict[str, set[str]]
+    connection: Connection, app: str, stored: Sequence[ComparedRecord], rulers: dict[str, set[str]]
 ) -> Iterator[ScoreRow]:
     """Yields the scores of conversations, and notes which judges gave them."""
     wanted = {own.name: own for own in stored}
     columns = (*(SCORES.c[name] for name in ("conversation", *_SCORE_COLUMNS, "content")),)
     order = SCORES.c.conversation, SCORES.c.criterion, SCORES.c.turn_index.is_(None), SCORES.c.turn_index
-    found = connection.execute(select(*columns).where(SCORES.c.app == app).order_by(*order))
+    runs = {f"{app}/evaluationRuns/{own.run}" for own in stored}
+    is_theirs = SCORES.c.app == app, SCORES.c.evaluation_run.in_(sorted(runs))
+    found = connection.execute(select(*columns).where(*is_theirs).order_by(*order))
     for conversation, *values, content in found:
         own = wanted.get(conversation)
         if own is None:

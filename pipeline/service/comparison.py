@@ -1,6 +1,6 @@
 """Compares the results of two app versions."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Literal, NamedTuple
 
 from sqlalchemy import Connection, select
@@ -9,7 +9,7 @@ from turnwise.pipeline.service.errors import ServiceError, field_errors, invalid
 from turnwise.pipeline.service.evaluations import filter_conditions
 from turnwise.pipeline.service.lists import next_token, read_paging
 from turnwise.pipeline.service.service import Service
-from turnwise.pipeline.service.version_verdict import version_verdict
+from turnwise.pipeline.service.version_verdict import VersionPair
 from turnwise.pipeline.store.pages import Position
 from turnwise.pipeline.store.results import EvaluationFigures, version_id
 from turnwise.pipeline.store.tables import EVALUATIONS, key_text
@@ -21,10 +21,11 @@ from turnwise.transforms.metrics.state import Sums, add_sums
 from turnwise.transforms.statistics.proportions import wilson_interval
 
 _NONE = VersionSums(0, 0, {})
+_Stored = tuple[dict[str, EvaluationFigures], dict[str, str], Callable[[], JsonObject]]
 _RANKS: dict[str, int] = {"REGRESSED": 1, "IMPROVED": 2}
 
 
-class _VersionPair(NamedTuple):
+class _EvaluationPair(NamedTuple):
     """The results of one evaluation in both versions."""
 
     evaluation: str
@@ -59,10 +60,9 @@ def compare_app_versions(service: Service, request: CompareAppVersionsRequest) -
         raise invalid("candidateVersion", "is the same as baseVersion; there is nothing to compare")
     identity = ("comparison", app, base, candidate, request.evaluation_filter)
     paging = read_paging(request.page_size, request.page_token, *identity)
-    figures, display_names = _read(service, app, request.evaluation_filter)
-    _check_versions(figures, (base, candidate))
+    figures, display_names, verdict = _read(service, app, request.evaluation_filter, (base, candidate))
     pairs = [
-        _VersionPair(name, own.versions.get(base, _NONE), own.versions.get(candidate, _NONE))
+        _EvaluationPair(name, own.versions.get(base, _NONE), own.versions.get(candidate, _NONE))
         for name, own in figures.items()
     ]
     changes = sorted((pair for pair in pairs if pair.change in _RANKS), key=_place)
@@ -71,26 +71,30 @@ def compare_app_versions(service: Service, request: CompareAppVersionsRequest) -
     return {
         "base": _summary(figures, base),
         "candidate": _summary(figures, candidate),
-        "verdict": version_verdict(figures, base, candidate),
+        "verdict": verdict(),
         **({"changes": [_change(pair, display_names) for pair in page]} if page else {}),
         **_counts(pairs),
         **next_token(paging, _place(page[-1]) if len(left) > len(page) else None),
     }
 
 
-def _read(
-    service: Service, app: str, evaluation_filter: str
-) -> tuple[dict[str, EvaluationFigures], dict[str, str]]:
-    """Returns the figures of the evaluations that match a filter, and display names by name."""
+def _read(service: Service, app: str, evaluation_filter: str, versions: tuple[str, str]) -> _Stored:
+    """Returns figures and display names of the evaluations that match a filter, and what gives the verdict.
+
+    Raises ServiceError if a version has no results.
+    """
     conditions = filter_conditions(app, evaluation_filter)
     query = select(EVALUATIONS.c.name, EVALUATIONS.c.display_name).where(
         EVALUATIONS.c.app == app, *conditions
     )
 
-    def work(connection: Connection) -> tuple[dict[str, EvaluationFigures], dict[str, str]]:
+    def work(connection: Connection) -> _Stored:
         found = {name: display_name for name, display_name in connection.execute(query)}
         figures = service.cache.read(connection, app)
-        return {name: own for name, own in figures.items() if name in found or not conditions}, found
+        figures = {name: own for name, own in figures.items() if name in found or not conditions}
+        _check_versions(figures, versions)
+        pair = VersionPair(app, *versions, frozenset(found) if conditions else None)
+        return figures, found, service.verdicts.read(connection, pair, service.store.url)
 
     return service.store.read(work)
 
@@ -111,11 +115,11 @@ def _check_versions(figures: Mapping[str, EvaluationFigures], versions: Sequence
             )
 
 
-def _place(pair: _VersionPair) -> Position:
+def _place(pair: _EvaluationPair) -> Position:
     return Position(_RANKS[pair.change], pair.evaluation)
 
 
-def _counts(pairs: list[_VersionPair]) -> JsonObject:
+def _counts(pairs: list[_EvaluationPair]) -> JsonObject:
     changes: list[str] = [pair.change for pair in pairs]
     kinds = ("REGRESSED", "IMPROVED", "unchanged", "onlyBase", "onlyCandidate")
     names = ("regressedCount", "improvedCount", "unchangedCount", "onlyBaseCount", "onlyCandidateCount")
@@ -123,7 +127,7 @@ def _counts(pairs: list[_VersionPair]) -> JsonObject:
     return {name: count for name, count in counts.items() if count}
 
 
-def _change(pair: _VersionPair, display_names: Mapping[str, str]) -> JsonObject:
+def _change(pair: _EvaluationPair, display_names: Mapping[str, str]) -> JsonObject:
     counts = {
         "basePassCount": pair.base.passes,
         "baseFailCount": pair.base.fails,

@@ -2,6 +2,7 @@
 
 from turnwise.pipeline.service.computed_fields import FiguresCache
 from turnwise.pipeline.service.errors import ServiceError
+from turnwise.pipeline.service.version_verdict import VerdictCache
 from turnwise.pipeline.store.engine import Store
 
 
@@ -17,11 +18,13 @@ class Service:
         actor: Name of the user, for the history.
         read_only: Whether changes are refused.
         cache: Cached figures of evaluations.
+        verdicts: Cached verdicts on versions.
     """
 
     def __init__(self, store: Store, actor: str, read_only: bool = False) -> None:
         self.store, self.actor, self.read_only = store, actor, read_only
         self.cache = FiguresCache()
+        self.verdicts = VerdictCache()
 
     def check_writable(self) -> None:
         """Raises ServiceError if changes are refused."""

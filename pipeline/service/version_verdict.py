@@ -1,41 +1,146 @@
-"""Says of the verdicts of two app versions what `turnwise compare` says."""
+"""Says of two app versions what `turnwise compare --store` says."""
 
-from collections.abc import Mapping
+from collections.abc import Callable
+from threading import Lock
+from typing import NamedTuple
 
-from turnwise.pipeline.store.results import EvaluationFigures
+from sqlalchemy import Connection
+
+from turnwise.pipeline.comparison.ruler import nothing_common, ruler_problem
+from turnwise.pipeline.comparison.store_sides import read_sides
+from turnwise.pipeline.service.errors import ServiceError
+from turnwise.pipeline.store.stamps import AppStamp, app_stamp
+from turnwise.schemas.comparison import Comparison, CriterionComparison, Side
+from turnwise.schemas.config import ConfigError
 from turnwise.schemas.difference import Undecided
 from turnwise.schemas.values import JsonObject
-from turnwise.transforms.ces.aggregates import VersionSums
-from turnwise.transforms.comparison.compare import CompareOptions, setup_of
-from turnwise.transforms.comparison.verdicts import VerdictCounts, compare_verdicts
+from turnwise.transforms.comparison.compare import CompareOptions, compare
+from turnwise.transforms.comparison.observed import ComparedSide
+from turnwise.transforms.scoring.verdict import STATUS
 
-_NONE = VersionSums(0, 0, {})
+_MOST = 2**31 - 1
+_MOST_KEPT = 100
 
 
-def version_verdict(figures: Mapping[str, EvaluationFigures], base: str, candidate: str) -> JsonObject:
-    """Returns the VersionVerdict of two versions in proto3 JSON; an evaluation is a case.
+class VersionPair(NamedTuple):
+    """What is compared.
 
-    Args:
-        figures: Evaluation -> its figures.
+    Attributes:
+        app: Name of the app.
         base: Id of the base version.
         candidate: Id of the candidate.
+        evaluations: Names of the evaluations that count; None: all.
     """
-    cases = {name: (_counts(own, base), _counts(own, candidate)) for name, own in figures.items()}
-    setup = setup_of(CompareOptions(), {run for own in figures.values() for run in own.runs})
-    verdicts = compare_verdicts(cases, setup, (base, candidate))
-    found = verdicts.overall
-    message: JsonObject = {"word": found.word, "sentence": verdicts.sentence}
-    numbers = {
-        "pairCount": found.pairs or None,
-        "difference": found.difference,
-        "differenceLow": found.interval.low if found.interval else None,
-        "differenceHigh": found.interval.high if found.interval else None,
-        "pValue": found.p,
-        "detectableDifference": found.detectable,
-        "neededPairCount": None if found.pairs_needed is None else min(found.pairs_needed, 2**31 - 1),
-    }
-    message |= {name: number for name, number in numbers.items() if number is not None}
-    return message | (_undecided(verdicts.undecided) if verdicts.undecided else {})
+
+    app: str
+    base: str
+    candidate: str
+    evaluations: frozenset[str] | None
+
+
+class VerdictCache:
+    """Caches verdicts until a row of their app is written."""
+
+    def __init__(self) -> None:
+        self._kept: dict[VersionPair, tuple[AppStamp, JsonObject]] = {}
+        self._lock = Lock()
+
+    def read(self, connection: Connection, pair: VersionPair, source: str) -> Callable[[], JsonObject]:
+        """Reads what a verdict rests on.
+
+        Args:
+            connection: Connection to the store.
+            pair: What is compared.
+            source: Address of the store, without password.
+
+        Returns:
+            A function that returns the verdict; it needs no connection.
+
+        Raises:
+            ServiceError: A version has no results.
+        """
+        stamp = app_stamp(connection, pair.app)
+        before, verdict = self._kept.get(pair, (None, {}))
+        if before == stamp:
+            return lambda: verdict
+        versions = pair.base, pair.candidate
+        try:
+            sides = read_sides(connection, pair.app, versions, source, pair.evaluations)
+        except ConfigError as error:
+            raise ServiceError("NOT_FOUND", str(error)) from None
+        return lambda: self._keep(pair, stamp, version_verdict(*sides))
+
+    def _keep(self, pair: VersionPair, stamp: AppStamp, verdict: JsonObject) -> JsonObject:
+        with self._lock:
+            self._kept.pop(pair, None)
+            self._kept[pair] = stamp, verdict
+            if len(self._kept) > _MOST_KEPT:
+                del self._kept[next(iter(self._kept))]
+        return verdict
+
+
+def version_verdict(a: ComparedSide, b: ComparedSide) -> JsonObject:
+    """Returns the VersionVerdict of base and candidate in proto3 JSON."""
+    changed = ruler_problem(a, b)
+    if changed:
+        return {"refusal": f"{changed}; score one of them again"}
+    found = compare(a, b, CompareOptions())
+    nothing = nothing_common(found)
+    return {"refusal": f"nothing to compare: {nothing}"} if nothing else _verdict(found)
+
+
+def _verdict(found: Comparison) -> JsonObject:
+    own = next((one for one in found.criteria if one.criterion == STATUS), None)
+    pairing = found.pairing
+    return _stated(
+        {
+            **({} if own is None else _difference(own)),
+            "pairedBy": pairing.by,
+            "changedCaseCount": pairing.changed,
+            "changedCases": pairing.changed_names,
+            "baseOnlyCaseCount": pairing.only_a,
+            "candidateOnlyCaseCount": pairing.only_b,
+            **_side("base", found.a),
+            **_side("candidate", found.b),
+            "criteria": [
+                {"criterion": one.criterion, **_difference(one)} for one in found.criteria if one is not own
+            ],
+            "notCompared": [
+                {"criterion": name, "reason": reason} for name, reason in found.not_compared.items()
+            ],
+            "notes": found.notes,
+        }
+    )
+
+
+def _side(name: str, side: Side) -> JsonObject:
+    counts = {"Conversation": side.conversations, "Undecided": side.undecided, "LostRecord": side.lost}
+    return {f"{name}{what}Count": number for what, number in counts.items()}
+
+
+def _difference(own: CriterionComparison) -> JsonObject:
+    found, bounds = own.overall, own.overall.interval
+    needed = found.pairs_needed
+    return _stated(
+        {
+            "word": found.word,
+            "sentence": own.sentence,
+            "measure": own.measure,
+            "unit": own.unit,
+            "pairCount": found.pairs,
+            "baseValue": found.value_a,
+            "candidateValue": found.value_b,
+            "difference": found.difference,
+            "differenceLow": bounds.low if bounds else None,
+            "differenceHigh": bounds.high if bounds else None,
+            "pValue": own.p_adjusted,
+            "gainedCount": own.gained,
+            "lostCount": own.lost,
+            "detectableDifference": found.detectable,
+            "neededPairCount": None if needed is None else min(needed, _MOST),
+            **(_undecided(own.undecided) if own.undecided else {}),
+        }
+    )
 
 
 def _undecided(undecided: Undecided) -> JsonObject:
@@ -43,6 +148,11 @@ def _undecided(undecided: Undecided) -> JsonObject:
     return {name: reading.word for name, reading in readings.items() if reading is not None}
 
 
-def _counts(figures: EvaluationFigures, version: str) -> VerdictCounts:
-    sums = figures.versions.get(version, _NONE)
-    return VerdictCounts(sums.passes, sums.fails, figures.undecided.get(version, 0))
+def _stated(fields: JsonObject) -> JsonObject:
+    """Leaves out what is not known, counts of 0 and empty lists."""
+    is_count = ("Count", "Cases", "criteria", "notCompared", "notes")
+    return {
+        name: value
+        for name, value in fields.items()
+        if value is not None and (value or not name.endswith(is_count))
+    }

@@ -105,28 +105,86 @@ class VersionChange(ToolMessage):
     candidate_fail_count: Int32 = 0
 
 
-class VersionVerdict(ToolMessage):
-    """What may be said of the candidate against the base: the verdicts, paired by case."""
+class MeasuredDifference(ToolMessage):
+    """The candidate less the base, by one measure, and what may be said of it."""
 
     word: Text = ""
-    """`better`, `worse`, `not worse`, `same` or `cannot tell`."""
+    """`better`, `worse`, `not worse`, `same`, `cannot tell` or `differs`; absent: nothing may be said."""
     sentence: Text = ""
     """The same as one sentence, with what would have been seen."""
+    measure: Text = ""
+    """`pass_rate` or `mean`."""
+    unit: Text = ""
+    """`score`, `seconds` or `count`."""
     pair_count: Int32 = 0
-    """Cases with a verdict on both sides."""
+    """Cases with a value on both sides."""
+    base_value: Double | None = None
+    """Pass rate or mean of the base over the pairs."""
+    candidate_value: Double | None = None
     difference: Double | None = None
-    """Pass rate of the candidate minus that of the base over the pairs, -1..1."""
+    """Value of the candidate minus that of the base."""
     difference_low: Double | None = None
     """Lower bound with 95 % confidence."""
     difference_high: Double | None = None
     p_value: Double | None = None
+    """Adjusted (Holm) over the criteria that decide."""
+    gained_count: Int32 = 0
+    """Pairs that fail in the base and pass in the candidate."""
+    lost_count: Int32 = 0
+    """Pairs that pass in the base and fail in the candidate."""
     detectable_difference: Double | None = None
     """Smallest difference that would have been seen with a power of 80 %."""
     needed_pair_count: Int32 = 0
     """Pairs that the difference needs to be seen with a power of 80 %; 0: there is none."""
     word_if_undecided_fail: Text = ""
-    """The word if undecided results passed in the base and failed in the candidate; empty: there is none."""
+    """The word if what is undecided passed in the base and failed in the candidate; empty: there is none."""
     word_if_undecided_pass: Text = ""
+
+
+class CriterionDifference(MeasuredDifference):
+    """What may be said of the candidate against the base by one criterion."""
+
+    criterion: Text = ""
+
+
+class CriterionNotCompared(ToolMessage):
+    """A criterion of which nothing may be said."""
+
+    criterion: Text = ""
+    """`evaluation_status`: the verdicts."""
+    reason: Text = ""
+
+
+class VersionVerdict(MeasuredDifference):
+    """What `turnwise compare --store` says of the candidate against the base.
+
+    Word, sentence and figures are those of the verdicts.
+    """
+
+    refusal: Text = ""
+    """Why the versions are not compared, such as another judge; every other field is absent then."""
+    paired_by: Text = ""
+    """`eval_id`, `conversation_id`, `task` or `nothing` (two groups)."""
+    changed_case_count: Int32 = 0
+    """Cases left out, because the versions were not held against the same expectation."""
+    changed_cases: Repeated[Text] = Field(default_factory=list)
+    """The first of them."""
+    base_only_case_count: Int32 = 0
+    """Cases of the base alone."""
+    candidate_only_case_count: Int32 = 0
+    base_conversation_count: Int32 = 0
+    candidate_conversation_count: Int32 = 0
+    base_undecided_count: Int32 = 0
+    """Conversations without a verdict."""
+    candidate_undecided_count: Int32 = 0
+    base_lost_record_count: Int32 = 0
+    """Records, conversations and cases that the runs of the base lost, whatever their version."""
+    candidate_lost_record_count: Int32 = 0
+    criteria: Repeated[CriterionDifference] = Field(default_factory=list)
+    """By the other criteria that both versions have."""
+    not_compared: Repeated[CriterionNotCompared] = Field(default_factory=list)
+    notes: Repeated[Text] = Field(default_factory=list)
+    """What must be read before believing the figures."""
 
 
 class CompareAppVersionsResponse(ToolMessage):

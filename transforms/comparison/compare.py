@@ -1,7 +1,7 @@
 """Compares two sides: the whole result."""
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from turnwise.schemas.comparison import Comparison, PairedBy, RulerChange, Side
@@ -40,12 +40,6 @@ class CompareOptions:
     any_verdicts: bool = False
 
 
-def setup_of(options: CompareOptions, run_ids: Collection[str]) -> Setup:
-    """Returns what is asked for, with the seed of some runs."""
-    seed = resampling_seed([run.rsplit("/", 1)[-1] for run in run_ids])
-    return Setup(options.alpha, options.margin, options.q, seed)
-
-
 def compare(a: ComparedSide, b: ComparedSide, options: CompareOptions) -> Comparison:
     """Compares B with A.
 
@@ -55,7 +49,8 @@ def compare(a: ComparedSide, b: ComparedSide, options: CompareOptions) -> Compar
         options: What is asked for.
     """
     run_ids = sorted({*a.run_ids, *b.run_ids})
-    setup = setup_of(options, run_ids)
+    seed = resampling_seed([run.rsplit("/", 1)[-1] for run in run_ids])
+    setup = Setup(options.alpha, options.margin, options.q, seed)
     matched = match(a.conversations, b.conversations, options.by)
     changes: list[RulerChange] = ruler_changes(a, b)
     measures, missing = _measures(a, b)

@@ -6,6 +6,7 @@ from turnwise.schemas.comparison import RulerChange
 from turnwise.schemas.jsonio import dump_json
 from turnwise.schemas.run import RunDocument
 from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.transforms.comparison.applied import applied_thresholds
 from turnwise.transforms.comparison.observed import ComparedSide
 from turnwise.transforms.scoring.verdict import STATUS
 
@@ -31,7 +32,8 @@ def ruler_changes(a: ComparedSide, b: ComparedSide) -> list[RulerChange]:
     if a.document is not None and b.document is not None:
         found += _verdict(a.document, b.document)
         found += _settings(a.document, b.document, sorted(a.rulers.keys() & b.rulers.keys()))
-    return found
+        return found
+    return [*found, *applied_thresholds(a.conversations, b.conversations)]
 
 
 def beyond_verdicts(changes: Sequence[RulerChange]) -> list[RulerChange]:

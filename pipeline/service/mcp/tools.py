@@ -111,7 +111,10 @@ def _create_evaluation(service: Service, request: CreateEvaluationRequest) -> Js
 def _compare(service: Service, request: CompareAppVersionsRequest) -> JsonObject:
     """Compares the results of two versions of an app: pass rates with 95 % intervals, metrics, what changed.
 
-    verdict says whether the candidate is better or worse, or that it cannot be told.
+    verdict says what the command turnwise compare says: whether the candidate is better or worse, or that it
+    cannot be told, by the verdicts and (criteria) by every other criterion; which cases are left out because
+    their expectation changed; what was undecided or lost. If it holds a refusal, the versions were measured
+    in different ways: conclude nothing from the rates.
     changes lists the evaluations whose share of passed results fell or rose, the regressed ones first.
     evaluationFilter: such as 'tags:slow'. readMask names the fields wanted ('*' is everything, metrics by
     turn included). nextPageToken, given as pageToken, reads on.

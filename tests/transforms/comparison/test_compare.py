@@ -4,14 +4,13 @@ import msgspec
 import pytest
 
 from turnwise.schemas.comparison import Comparison
-from turnwise.transforms.comparison.compare import CompareOptions, compare, setup_of
+from turnwise.transforms.comparison.compare import CompareOptions, compare
 from turnwise.transforms.comparison.observed import (
     ComparedConversation,
     ComparedSide,
     Observed,
     TurnScore,
 )
-from turnwise.transforms.comparison.verdicts import VerdictCounts, compare_verdicts
 
 STATUS = "evaluation_status"
 P, F, U = "PASS", "FAIL", None
@@ -419,31 +418,3 @@ def test_a_comparison_survives_json():
         *sides([conversation(1, "v1", {STATUS: P})], [conversation(1, "v2", {STATUS: F})]), CompareOptions()
     )
     assert msgspec.json.decode(msgspec.json.encode(found), type=Comparison) == found
-
-
-@pytest.mark.parametrize("runs", [1, 3])
-def test_numbers_of_verdicts_are_compared_as_conversations_are(runs):
-    def outcomes(case, share):
-        return [
-            P if (case * 7 + n * 3) % 10 < share else U if (case + n) % 11 == 0 else F for n in range(runs)
-        ]
-
-    cases = {f"e{i}": (outcomes(i, 4), outcomes(i, 7)) for i in range(30)}
-    a = [
-        conversation(i, "v1", {STATUS: own}, n) for i in range(30) for n, own in enumerate(cases[f"e{i}"][0])
-    ]
-    b = [
-        conversation(i, "v2", {STATUS: own}, n) for i in range(30) for n, own in enumerate(cases[f"e{i}"][1])
-    ]
-    whole = compare(*sides(a, b), CompareOptions()).criteria[0]
-    counts = {
-        case: tuple(VerdictCounts(*(own.count(kind) for kind in (P, F, U))) for own in both)
-        for case, both in cases.items()
-    }
-    found = compare_verdicts(counts, setup_of(CompareOptions(), ["run"]), ("v1", "v2"))
-    assert (found.overall, found.undecided, found.p_adjusted) == (
-        whole.overall,
-        whole.undecided,
-        whole.p_adjusted,
-    )
-    assert whole.sentence.startswith(found.sentence.split(";")[0])

@@ -1,0 +1,178 @@
+"""Reads which conversations and results of a store belong to a side of a comparison."""
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+from sqlalchemy import ColumnElement, Connection, Table, case, select
+
+from turnwise.pipeline.store.naming import UNASSIGNED
+from turnwise.pipeline.store.results import COMPLETED, version_id
+from turnwise.pipeline.store.tables import CONVERSATIONS, RESULTS, key_text
+from turnwise.schemas.config import ConfigError
+
+_SHOWN = 10
+_COLUMNS = ("name", "conversation_id", "version_id", "evaluation_run", "update_nanos")
+_RecordKey = tuple[str, str, str]
+
+
+class ComparedRecord(NamedTuple):
+    """A stored conversation, or a result without one.
+
+    Attributes:
+        name: Its name in the store.
+        conversation: Id of the conversation.
+        version: Id of the app version; "": the draft.
+        run: Id of the run.
+        nanos: Time of writing, nanoseconds since 1970.
+        case: What identifies its case; "": nothing.
+        verdict: PASS, FAIL or another text.
+        why: Why it should be read; "": no reason.
+        digest: Digest of what is expected; "": nothing; None: not known.
+        row: The row of a conversation without a verdict, as JSON; "": it has one, or is a result.
+        evaluation: Name of its evaluation; "": not known.
+        is_result: Whether it is a result without a conversation.
+    """
+
+    name: str
+    conversation: str
+    version: str
+    run: str
+    nanos: int
+    case: str
+    verdict: str
+    why: str = ""
+    digest: str | None = None
+    row: str = ""
+    evaluation: str = ""
+    is_result: bool = False
+
+    @property
+    def key(self) -> _RecordKey:
+        """What a conversation and its result have in common."""
+        return self.run, self.conversation, self.version
+
+
+def read_conversations(
+    connection: Connection, app: str, names: Sequence[str], evaluations: Collection[str] | None
+) -> list[list[ComparedRecord]]:
+    """Returns the conversations of each side, and the results that have none; each in its last run only.
+
+    Args:
+        connection: Connection to the store.
+        app: Name of the app.
+        names: App version or run of each side.
+        evaluations: Names of the evaluations that count; None: all.
+
+    Raises:
+        ConfigError: A side has neither conversations nor results.
+    """
+    sides = [_side(connection, app, name, evaluations) for name in names]
+    cases = {own.evaluation: own.case for side in sides for own in side if not own.is_result}
+    return [
+        [own._replace(case=cases.get(own.case, own.case)) if own.is_result else own for own in side]
+        for side in sides
+    ]
+
+
+def _side(
+    connection: Connection, app: str, name: str, evaluations: Collection[str] | None
+) -> list[ComparedRecord]:
+    """Returns what is of an app version or else of a run; raises ConfigError if there is nothing."""
+    version = key_text(version_id(name))
+    for is_chosen in (
+        lambda table: table.c.version_id == version,
+        lambda table: table.c.evaluation_run.endswith(f"/{name}", autoescape=True),
+    ):
+        results, conversations = (is_chosen(table) for table in (RESULTS, CONVERSATIONS))
+        found = _stored(connection, app, results, conversations)
+        if evaluations is not None:
+            found = [own for own in found if own.evaluation in evaluations]
+        if found:
+            return _last_runs(found)
+    raise ConfigError(f"--versions {name}: no result of this version or run ({_known(connection, app)})")
+
+
+def _stored(
+    connection: Connection, app: str, of_results: ColumnElement[bool], of_conversations: ColumnElement[bool]
+) -> list[ComparedRecord]:
+    results = list(_results(connection, app, of_results))
+    evaluations: dict[_RecordKey, list[str]] = {}
+    for own, _ in results:
+        evaluations.setdefault(own.key, []).append(own.evaluation)
+    found = [
+        own._replace(evaluation=_evaluation(own.case, evaluations.get(own.key, ())))
+        for own in _conversations(connection, app, of_conversations)
+    ]
+    with_row = {own.key for own in found}
+    alone = (own for own, state in results if state == COMPLETED and own.key not in with_row)
+    return [*found, *alone]
+
+
+def _evaluation(case_id: str, names: Sequence[str]) -> str:
+    """Returns the evaluation of a case among those of the conversations of one id."""
+    own = (name for name in names if case_id in (name, name.rsplit("/", 1)[-1].rsplit("~", 1)[-1]))
+    return next(own, names[0] if names else "")
+
+
+def _conversations(
+    connection: Connection, app: str, is_chosen: ColumnElement[bool]
+) -> Iterator[ComparedRecord]:
+    columns = (*_COLUMNS, "eval_id", "verdict", "why", "case_digest")
+    row = case((CONVERSATIONS.c.verdict == "", CONVERSATIONS.c.content), else_="")
+    for found in _rows(connection, CONVERSATIONS, columns, app, is_chosen, row):
+        own = ComparedRecord(*found)
+        yield own._replace(run=_last(own.run))
+
+
+def _results(
+    connection: Connection, app: str, is_chosen: ColumnElement[bool]
+) -> Iterator[tuple[ComparedRecord, str]]:
+    """Yields results with their execution state."""
+    columns = (*_COLUMNS, "evaluation", "evaluation_status", "execution_state")
+    for found in _rows(connection, RESULTS, columns, app, is_chosen):
+        own = ComparedRecord(*found[:-1])
+        of_case = "" if _last(own.case) == UNASSIGNED else own.case
+        yield own._replace(run=_last(own.run), case=of_case, evaluation=own.case, is_result=True), found[-1]
+
+
+def _rows(
+    connection: Connection,
+    table: Table,
+    columns: Sequence[str],
+    app: str,
+    is_chosen: ColumnElement[bool],
+    *more: ColumnElement[str],
+) -> Iterable[Any]:
+    query = select(*(table.c[name] for name in columns), *more).where(table.c.app == app, is_chosen)
+    return connection.execute(query)
+
+
+def _last(name: str) -> str:
+    return name.rsplit("/", 1)[-1]
+
+
+def _last_runs(stored: Iterable[ComparedRecord]) -> list[ComparedRecord]:
+    """Returns each conversation in its last run only, ordered by name."""
+    last: dict[tuple[str, str, str], str] = {}
+    newest_first = sorted(stored, key=lambda own: (own.nanos, own.name), reverse=True)
+    found = [
+        own
+        for own in newest_first
+        if last.setdefault((own.evaluation or own.case, own.conversation, own.version), own.run) == own.run
+    ]
+    return sorted(found, key=lambda own: own.name)
+
+
+def _known(connection: Connection, app: str) -> str:
+    """Lists the app versions and runs of an app."""
+    shown = []
+    for column, kind in (("version_id", "versions"), ("evaluation_run", "runs")):
+        found = {
+            _last(name)
+            for table in (RESULTS, CONVERSATIONS)
+            for name in connection.execute(
+                select(table.c[column]).where(table.c.app == app).distinct()
+            ).scalars()
+        }
+        shown.append(f"{kind}: {', '.join(sorted(found - {''})[:_SHOWN]) or 'none'}")
+    return "; ".join(shown)

@@ -1,0 +1,264 @@
+"""The tool `compare_app_versions` and `turnwise compare --store` say the same of the same store."""
+
+import json
+import sqlite3
+from contextlib import closing
+
+import pytest
+
+from turnwise.pipeline.cli.main import main
+from turnwise.pipeline.service.changes import create_evaluation
+from turnwise.pipeline.service.comparison import compare_app_versions
+from turnwise.pipeline.service.errors import ServiceError
+from turnwise.pipeline.service.service import Service
+from turnwise.pipeline.store.engine import open_store
+from turnwise.pipeline.store.naming import LOCAL_APP
+from turnwise.schemas.ces.requests import CreateEvaluationRequest
+from turnwise.schemas.ces.tools import CompareAppVersionsRequest, CompareAppVersionsResponse
+
+BAD = "No, not at all, never"
+TWO = {"response_match_score": 0.8, "tool_trajectory_avg_score": 1.0}
+SIZE = 14
+
+
+def logs(version, bad=(), expected="Hello", **fields):
+    return [
+        {
+            "conversation_id": f"{version}-{number}",
+            "app_version": version,
+            "eval_id": f"e{number}",
+            "turns": [
+                {
+                    "user": f"Hi {number}",
+                    "agent": BAD if number in bad else "Hello",
+                    "expected": {"response": expected if number < 3 else "Hello", "tool_calls": []},
+                }
+            ],
+            **fields,
+        }
+        for number in range(SIZE)
+    ]
+
+
+@pytest.fixture
+def put(tmp_path):
+    """Scores logs into the store of the test."""
+
+    def run(run_id, records, criteria=TWO):
+        source, config = tmp_path / f"{run_id}.jsonl", tmp_path / f"{run_id}.json"
+        lines = [one if isinstance(one, str) else json.dumps(one) for one in records]
+        source.write_text("".join(f"{line}\n" for line in lines))
+        config.write_text(json.dumps({"criteria": criteria}))
+        command = ["run", "--input", str(source), "--config", str(config), "--run_id", run_id]
+        places = ["--output", str(tmp_path / run_id), "--store", f"sqlite:///{tmp_path}/s.db"]
+        assert main([*command, *places]) in (0, 1)
+
+    return run
+
+
+@pytest.fixture
+def change(tmp_path):
+    """Changes the store of the test by SQL."""
+
+    def execute(*statements):
+        with closing(sqlite3.connect(tmp_path / "s.db")) as connection, connection:
+            for statement in statements:
+                connection.execute(statement)
+
+    return execute
+
+
+@pytest.fixture
+def said(tmp_path, capsys):
+    """Returns what the tool and the command say of v1 and v2; of the command: status, document, errors."""
+    url = f"sqlite:///{tmp_path}/s.db"
+    services = []
+
+    def ask(**fields):
+        services.append(services[0] if services else Service(open_store(url), "tester"))
+        capsys.readouterr()
+        status = main(["compare", "--store", url, "--versions", "v1", "v2", "--format", "json"])
+        done = capsys.readouterr()
+        request = {"parent": LOCAL_APP, "baseVersion": "v1", "candidateVersion": "v2", **fields}
+        answer = compare_app_versions(services[0], CompareAppVersionsRequest.from_value(request))
+        assert CompareAppVersionsResponse.from_value(answer).to_value() == answer
+        return answer, status, json.loads(done.out) if done.out else None, done.err
+
+    yield ask
+    for service in services[:1]:
+        service.store.close()
+
+
+def numbers(own):
+    """Returns what the tool should say of a criterion of compare.json."""
+    overall, undecided = own["overall"], own["undecided"] or {}
+    low, high = (overall["interval"] or {}).get("low"), (overall["interval"] or {}).get("high")
+    told = {
+        "word": overall["word"],
+        "sentence": own["sentence"],
+        "pairCount": overall["pairs"] or None,
+        "baseValue": overall["value_a"],
+        "candidateValue": overall["value_b"],
+        "difference": overall["difference"],
+        "differenceLow": low,
+        "differenceHigh": high,
+        "pValue": own["p_adjusted"],
+        "gainedCount": own["gained"] or None,
+        "lostCount": own["lost"] or None,
+        "detectableDifference": overall["detectable"],
+        "neededPairCount": overall["pairs_needed"],
+        "wordIfUndecidedFail": (undecided.get("worst_for_b") or {}).get("word"),
+        "wordIfUndecidedPass": (undecided.get("best_for_b") or {}).get("word"),
+    }
+    return {name: value for name, value in told.items() if value is not None}
+
+
+def check_same(verdict, document):
+    """Checks that the tool says what the command does."""
+    (status,) = [own for own in document["criteria"] if own["criterion"] == "evaluation_status"]
+    others = [own for own in document["criteria"] if own is not status]
+    assert verdict.items() >= numbers(status).items()
+    assert [own["criterion"] for own in verdict.get("criteria", [])] == [own["criterion"] for own in others]
+    for told, own in zip(verdict.get("criteria", []), others, strict=True):
+        assert told.items() >= numbers(own).items()
+    pairing = document["pairing"]
+    assert verdict["pairedBy"] == pairing["by"]
+    assert verdict.get("changedCases", []) == pairing["changed_names"]
+    assert verdict.get("changedCaseCount", 0) == pairing["changed"]
+    assert verdict.get("baseOnlyCaseCount", 0) == pairing["only_a"]
+    for name, side in (("base", document["a"]), ("candidate", document["b"])):
+        counts = [verdict.get(f"{name}{what}Count", 0) for what in ("Undecided", "LostRecord")]
+        assert counts == [side["undecided"], side["lost"]]
+    missing = {own["criterion"]: own["reason"] for own in verdict.get("notCompared", [])}
+    assert missing == document["not_compared"]
+    assert verdict.get("notes", []) == document["notes"]
+    assert "refusal" not in verdict
+
+
+def test_changed_expectations_lost_records_and_two_criteria(put, said):
+    put("r1", logs("v1"))
+    put("r2", [*logs("v2", bad=range(2, 12), expected="Bye"), "{broken"])
+    answer, status, document, _ = said()
+    verdict = answer["verdict"]
+    assert status == 0
+    check_same(verdict, document)
+    assert (verdict["word"], verdict["pairCount"], verdict["lostCount"]) == ("worse", SIZE - 3, 9)
+    assert (verdict["changedCaseCount"], verdict["changedCases"]) == (3, ["e0", "e1", "e2"])
+    assert verdict["candidateLostRecordCount"] == 1 and "baseLostRecordCount" not in verdict
+    words = {own["criterion"]: own["word"] for own in verdict["criteria"]}
+    assert words == {"response_match_score": "worse", "tool_trajectory_avg_score": "cannot tell"}
+
+
+def test_what_is_undecided_and_what_only_one_version_has(put, said):
+    put("r1", logs("v1", labels={"reward": 1.0, "rated_by": "bench"}), {**TWO, "recorded_reward": 1.0})
+    records = logs("v2", labels={"reward": 1.0, "rated_by": "bench"})
+    for one in records[:4]:
+        one["labels"] = {**one["labels"], "reward": None}
+    put("r2", records[:-2], {**TWO, "recorded_reward": 1.0})
+    answer, _, document, _ = said()
+    check_same(answer["verdict"], document)
+    assert answer["verdict"]["candidateUndecidedCount"] == 4 and answer["verdict"]["baseOnlyCaseCount"] == 2
+
+
+def test_a_later_run_of_a_version_replaces_an_earlier_one(put, said):
+    put("r1", logs("v1"))
+    put("r2", logs("v2", bad=range(SIZE)))
+    assert said()[0]["verdict"]["word"] == "worse"
+    put("r3", logs("v2"))
+    answer, _, document, _ = said()
+    check_same(answer["verdict"], document)
+    assert "lostCount" not in answer["verdict"] and answer["candidate"]["passCount"] == SIZE
+
+
+@pytest.mark.parametrize("versions", ["'v1'", "'v2'", "'v1', 'v2'"])
+def test_results_without_scores(put, change, said, versions):
+    """Of a version that an earlier turnwise stored there are results alone; its cases are the same ones."""
+    put("r1", logs("v1"))
+    put("r2", logs("v2", bad=range(2, 12)))
+    change(
+        *(f"DELETE FROM {table} WHERE version_id IN ({versions})" for table in ("conversations", "scores"))
+    )
+    answer, _, document, _ = said()
+    check_same(answer["verdict"], document)
+    assert (answer["verdict"]["word"], answer["verdict"]["pairCount"]) == ("worse", SIZE)
+    assert "criteria" not in answer["verdict"]
+
+
+def test_results_without_scores_beside_conversations_of_the_version(put, change, said):
+    put("r1", logs("v1"))
+    put("r2", logs("v2", bad=range(2, 12)))
+    for table in ("conversations", "scores"):
+        change(f"DELETE FROM {table} WHERE version_id = 'v2' AND eval_id IN ('e2', 'e3', 'e4')")
+    answer, _, document, _ = said()
+    check_same(answer["verdict"], document)
+    assert answer["verdict"]["pairCount"] == SIZE and answer["verdict"]["lostCount"] == 10
+
+
+def test_results_without_a_case_are_no_runs_of_one_case(put, change, said):
+    for number, version in enumerate(("v1", "v2")):
+        records = [{**one, "conversation_id": one["eval_id"]} for one in logs(version)]
+        for one in records:
+            del one["eval_id"], one["turns"][0]["expected"]
+        put(f"r{number}", records)
+    change("DELETE FROM conversations", "DELETE FROM scores")
+    answer, _, document, _ = said()
+    assert document["pairing"]["by"] == "conversation_id" and document["pairing"]["pairs"] == SIZE
+    check_same(answer["verdict"], document)
+
+
+@pytest.mark.parametrize("of", ["judge", "threshold"])
+def test_what_was_measured_in_another_way_gets_no_word(put, change, said, of):
+    put("r1", logs("v1"))
+    put("r2", logs("v2"), TWO if of == "judge" else {**TWO, "response_match_score": 0.3})
+    if of == "judge":
+        judged = "json_set(content, '$.judge', json_object('model', version_id, 'prompt_version', 1))"
+        change(f"UPDATE scores SET content = {judged} WHERE criterion = 'response_match_score'")
+    answer, status, document, errors = said()
+    refusal = answer["verdict"].pop("refusal")
+    assert answer["verdict"] == {} and (status, document) == (2, None)
+    assert refusal.startswith("A and B were not measured in the same way: ") and refusal in errors
+    assert ("v1, 1 for A, v2, 1 for B" if of == "judge" else "threshold (0.8 for A, 0.3 for B)") in refusal
+
+
+def test_dropping_the_criterion_that_fails_makes_no_version_better(put, said):
+    put("r1", logs("v1", bad=range(9)))
+    put("r2", logs("v2", bad=range(9)), {"tool_trajectory_avg_score": 1.0})
+    answer, _, document, _ = said()
+    verdict = answer["verdict"]
+    assert document["word"] is None and "word" not in verdict and "sentence" not in verdict
+    reasons = {own["criterion"]: own["reason"] for own in verdict["notCompared"]}
+    assert reasons == document["not_compared"]
+    assert "tool_trajectory_avg_score for B" in reasons["evaluation_status"]
+
+
+def test_nothing_in_common_is_no_word(put, said):
+    put("r1", logs("v1"), {"response_match_score": 0.8})
+    put("r2", logs("v2"), {"tool_trajectory_avg_score": 1.0})
+    answer, status, _, errors = said()
+    assert status == 2 and answer["verdict"].keys() == {"refusal"}
+    assert answer["verdict"]["refusal"] in errors
+
+
+def test_a_filter_and_versions_without_results(put, said, tmp_path):
+    put("r1", logs("v1"))
+    put("r2", logs("v2", bad=range(2, 12)))
+    with closing(open_store(f"sqlite:///{tmp_path}/s.db")) as store:
+        for number in range(5):
+            case = {
+                "displayName": f"e{number}",
+                "golden": {"turns": [{"steps": [{"userInput": {"text": "hi"}}]}]},
+            }
+            request = {
+                "parent": LOCAL_APP,
+                "evaluationId": f"e{number}",
+                "evaluation": {**case, "tags": ["slow"]},
+            }
+            create_evaluation(Service(store, "tester"), CreateEvaluationRequest.from_value(request))
+    answer, *_ = said(evaluationFilter="tags:slow")
+    verdict = answer["verdict"]
+    assert (verdict["pairCount"], verdict["lostCount"], verdict["word"]) == (5, 3, "cannot tell")
+    assert [own["pairCount"] for own in verdict["criteria"]] == [5, 5]
+    with pytest.raises(ServiceError, match="no result of version 'v3'"):
+        said(candidateVersion="v3")
+    with pytest.raises(ServiceError, match="no result of version"):
+        said(evaluationFilter="tags:none")

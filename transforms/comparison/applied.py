@@ -1,0 +1,70 @@
+"""Finds, from scores alone, which thresholds were not the same: where a config is not at hand."""
+
+from collections.abc import Iterator, Sequence
+
+from turnwise.schemas.comparison import RulerChange
+from turnwise.transforms.comparison.observed import ComparedConversation
+from turnwise.transforms.criteria import CRITERIA
+from turnwise.transforms.scoring.verdict import STATUS
+
+_Thresholds = set[float | None]
+_ByCase = dict[str, dict[str | None, _Thresholds]]
+
+
+def applied_thresholds(
+    a: Sequence[ComparedConversation], b: Sequence[ComparedConversation]
+) -> Iterator[RulerChange]:
+    """Yields thresholds that differ, and the criteria with a threshold if they are not the same.
+
+    Thresholds that differ from case to case are compared where both sides have the case.
+
+    Args:
+        a: Conversations of the base.
+        b: Conversations of the candidate.
+    """
+    own, other = _by_criterion(a), _by_criterion(b)
+    gates, other_gates = _gates(own), _gates(other)
+    seen, other_seen = map(_seen, (a, b))
+    if seen and other_seen and ({*gates} - other_seen or {*other_gates} - seen):
+        before, after = (", ".join(names) or "none" for names in (gates, other_gates))
+        yield RulerChange(what="criteria of the verdict", a=before, b=after, criteria=[STATUS])
+    for criterion in sorted(own.keys() & other.keys()):
+        sides = own[criterion], other[criterion]
+        pairs = [tuple(set().union(*side.values()) for side in sides)]
+        if any(len(found) > 1 for found in pairs[0]):
+            pairs = [tuple(side[case] for side in sides) for case in sides[0].keys() & sides[1].keys()]
+        change = next(((before, after) for before, after in pairs if before != after), None)
+        if change is not None:
+            before, after = map(_listed, change)
+            yield RulerChange(what=f"criteria.{criterion}.threshold", a=before, b=after, criteria=[criterion])
+
+
+def _by_criterion(conversations: Sequence[ComparedConversation]) -> _ByCase:
+    """Returns the thresholds of scores by criterion and case; None: a score on the scale without one."""
+    found: _ByCase = {}
+    for conversation in conversations:
+        for name, observed in conversation.criteria.items():
+            if name != STATUS and observed.value is not None:
+                kind = CRITERIA.get(name)
+                scale = kind.scale if kind else None
+                is_claim = scale is None or scale[0] <= observed.value <= scale[1]
+                if is_claim or observed.threshold is not None:
+                    own = found.setdefault(name, {})
+                    own.setdefault(conversation.eval_id, set()).add(observed.threshold)
+    return found
+
+
+def _seen(conversations: Sequence[ComparedConversation]) -> set[str]:
+    """Returns the criteria that gave anything, or that a sample rate left out; without the verdicts."""
+    return {name for own in conversations for name in (*own.criteria, *own.skipped, *own.sampled_out)} - {
+        STATUS
+    }
+
+
+def _gates(found: _ByCase) -> list[str]:
+    return sorted(name for name, cases in found.items() if any(own != {None} for own in cases.values()))
+
+
+def _listed(thresholds: _Thresholds) -> str:
+    shown = sorted(value for value in thresholds if value is not None)
+    return "; ".join([*(["not set"] if None in thresholds else []), *(f"{value:g}" for value in shown)])
