@@ -120,6 +120,8 @@ def _section(kind: type[Criterion]) -> str:
     facts = [f"- Scale: {_scale(kind)}", f"- Threshold: {_threshold(kind)}{_gate(kind)}"]
     if kind.rests_on:
         facts.append(f"- Unscored where the log may miss: {' or '.join(kind.rests_on)}")
+    if kind.applies_always:
+        facts.append(f"- With a threshold, unscored where the log lacks: {kind.needs}")
     if issubclass(kind, JudgedCriterion):
         facts.append(f"- Samples: {kind.default_samples}")
     text = "\n\n".join(read_docstring(kind).description)

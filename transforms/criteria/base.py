@@ -77,7 +77,7 @@ class Criterion(BaseModel, ABC):
             `turnwise inspect`; "": not stated.
         needs_answers: Whether a conversation with a failed or unfinished answer gets no score of the whole.
         applies_always: Whether every conversation has something to measure, so that one without a score was
-            not measured: its log lacks what is measured. A gate does not pass it.
+            not measured: its log lacks what is measured. With a threshold it is unscored, and undecided.
         threshold: Threshold on the scale; None: the criterion never fails.
     """
 

@@ -212,12 +212,19 @@ def _score_of_whole(result: CriterionScores, sample: Sample, found: object) -> S
 
 
 def _qualify(result: CriterionScores, sample: Sample) -> None:
-    """Takes the pass of turns of which some raised; a gate that found nothing in a broken-off one is open."""
-    overall = result.overall
+    """Takes the pass of turns of which some raised.
+
+    A gate that found nothing is open if the conversation broke off, or if there is always something to find.
+    """
+    overall, criterion = result.overall, result.criterion
     if overall is not None and overall.outcome == "PASS":
         overall.outcome, overall.reason = None, f"{len(result.errors)} turns could not be scored"
-    elif overall is None and result.criterion.threshold is not None and broke_off(sample.conversation):
-        result.overall = None if result.errors else Score(None, reason=end_text(sample.conversation))
+    elif overall is None and criterion.threshold is not None and not result.errors:
+        if broke_off(sample.conversation):
+            result.overall = Score(None, reason=end_text(sample.conversation))
+        elif criterion.applies_always:
+            needs = f" (needs {criterion.needs})" if criterion.needs else ""
+            result.overall = Score(None, reason=f"not in the log{needs}")
 
 
 def _hold_turns(result: CriterionScores, whole: Score) -> None:

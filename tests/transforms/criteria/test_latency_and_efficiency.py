@@ -1,6 +1,7 @@
 import json
 from math import inf, nan
 
+import msgspec
 import pytest
 
 from turnwise.schemas.conversation import Conversation, TimedSpan, ToolCall, Turn, Usage
@@ -10,6 +11,7 @@ from turnwise.transforms.formats.canonical.records import read_conversation
 from turnwise.transforms.formats.problems import checked
 from turnwise.transforms.matching.sample import Sample
 from turnwise.transforms.scoring.conversation import score_conversation
+from turnwise.transforms.scoring.verdict import criteria_verdict
 
 
 def result_of(name, turns, **fields):
@@ -53,11 +55,12 @@ def test_figures(name, wanted, mean):
 
 @pytest.mark.parametrize("name", [name for name, _, _ in FIGURES])
 def test_a_threshold_makes_a_gate_from_above(name):
-    result = result_of(name, TURNS)
+    turns = [TURNS[0], Turn(), TURNS[2]] if name == "tool_call_latency" else TURNS
+    result = result_of(name, turns)
     mean = result.overall.value
-    assert result_of(name, TURNS, threshold=mean).overall.outcome == "PASS"
-    assert result_of(name, TURNS, threshold=mean - 0.01).overall.outcome == "FAIL"
-    for turn, score in result_of(name, TURNS, threshold=0.5).turns:
+    assert result_of(name, turns, threshold=mean).overall.outcome == "PASS"
+    assert result_of(name, turns, threshold=mean - 0.01).overall.outcome == "FAIL"
+    for turn, score in result_of(name, turns, threshold=0.5).turns:
         assert score.outcome == ("PASS" if score.value <= 0.5 else "FAIL"), turn
 
 
@@ -76,6 +79,50 @@ def test_labels_say_what_was_timed(name, wanted):
 def test_figures_do_not_apply_where_the_log_says_nothing(name, _, __):
     empty = result_of(name, [Turn(user="x", agent="y")])
     assert values(empty) == ([(0, 0.0)] if name == "tool_call_count_v1" else [])
+
+
+MEASURED = {
+    "turn_latency": {"latency_ms": 1000},
+    "invocation_duration_v1": {"latency_ms": 1000},
+    "tool_call_latency": {"spans": SPANS[1:2]},
+    "span_latency": {"spans": SPANS},
+    "inference_call_count_v1": {"inference_calls": 1},
+    "token_usage_v1": {"usage": Usage(input_tokens=1, output_tokens=1)},
+}
+
+
+@pytest.mark.parametrize("name", MEASURED)
+def test_a_gate_does_not_pass_what_the_log_does_not_hold(name):
+    """All, some and none of the turns have the figure; and without a threshold nothing is said."""
+    bare = Turn(user="x", agent="y", tool_calls=[ToolCall(name="a")])
+    full = msgspec.structs.replace(bare, **MEASURED[name])
+    greeting, unanswered = Turn(agent="Welcome"), Turn(user="Bye")
+    for turns, outcome in (
+        ([greeting, full, full, unanswered], "PASS"),
+        ([full, bare], None),
+        ([bare, bare], None),
+    ):
+        result = result_of(name, turns, threshold=9)
+        verdict = criteria_verdict([result_of("tool_call_count_v1", turns, threshold=9), result])
+        assert result.overall.outcome == verdict.status == outcome
+        assert (verdict.reasons == ()) == (outcome == "PASS")
+        if outcome is None:
+            assert ("in the log" in result.overall.reason) and result.overall.reason in verdict.reasons[0]
+        assert all(score.value is not None for _, score in result_of(name, turns).turns)
+    assert result_of(name, [full, bare], threshold=0).overall.outcome == "FAIL"
+
+
+@pytest.mark.parametrize("name", [*MEASURED.keys() - {"tool_call_latency"}])
+def test_a_conversation_of_which_nothing_is_measured_is_undecided(name):
+    result = result_of(name, [Turn(agent="Welcome"), Turn(user="Bye")], threshold=9)
+    assert result.turns == [] and result.overall.value is None
+    assert result.overall.reason == f"not in the log (needs {CRITERIA[name].needs})"
+
+
+def test_tokens_that_google_adk_counts_as_none_are_not_asked_for():
+    turns = [Turn(user="x", agent="y", usage=Usage(input_tokens=4)), Turn(user="x", agent="y")]
+    assert result_of("token_usage_v1", turns, threshold=2, adk_compat=True).overall.outcome == "PASS"
+    assert result_of("token_usage_v1", turns[1:], threshold=2, adk_compat=True).overall.outcome is None
 
 
 DURATIONS = [

@@ -20,6 +20,17 @@ class Figure(MeasuredCriterion):
     harm: ClassVar[CriterionHarm] = "other"
     rests_on: ClassVar[RestsOn] = ()
 
+    def not_logged(self, pair: TurnPair) -> Score | None:
+        """Returns the score of a turn whose figure is not in the log.
+
+        A gate leaves a turn in which the agent answered the user unscored. Without a threshold, and for other
+        turns, there is nothing to measure.
+        """
+        turn = pair.actual
+        if self.threshold is None or turn is None or not turn.user or not (turn.agent or turn.tool_calls):
+            return None
+        return Score(None, reason=f"not in the log (needs {self.needs})")
+
 
 class ToolCallCount(Figure):
     """Number of the agent's tool calls in a turn.
@@ -36,7 +47,7 @@ class ToolCallCount(Figure):
 
 
 class InferenceCallCount(Figure):
-    """Number of model calls in a turn; no score if not logged.
+    """Number of model calls in a turn; no score if not logged, unscored if there is a threshold.
 
     When to use: Limit or compare how often the model is called.
     """
@@ -48,12 +59,14 @@ class InferenceCallCount(Figure):
     def score(self, sample: Sample, pair: TurnPair) -> Score | None:
         """Returns the log's count."""
         if pair.actual is None or pair.actual.inference_calls is None:
-            return None
+            return self.not_logged(pair)
         return Score(float(pair.actual.inference_calls))
 
 
 class TokenUsage(Figure):
-    """Tokens of a turn's model calls, input plus output; no score if not reported.
+    """Tokens of a turn's model calls, input plus output.
+
+    No score if not reported; unscored if there is a threshold.
 
     When to use: Limit or compare the cost of a turn.
 
@@ -71,7 +84,7 @@ class TokenUsage(Figure):
         """Adds up the tokens that the log reports for a turn."""
         usage = pair.actual.usage if pair.actual else None
         if usage is None or (usage.input_tokens is None and usage.output_tokens is None):
-            return None
+            return None if self.adk_compat else self.not_logged(pair)
         details = {
             "input": usage.input_tokens,
             "output": usage.output_tokens,
