@@ -1,8 +1,10 @@
 """Runs the command `turnwise` without the installed packages that requirements.lock does not hold."""
 
+import json
+import os
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from importlib.abc import MetaPathFinder
 from importlib.metadata import Distribution, distributions
 from pathlib import Path
@@ -41,12 +43,41 @@ class Absent(MetaPathFinder):
             raise ModuleNotFoundError(f"No module named {fullname!r}", name=fullname)
 
 
+def run_each(run_command: Callable[[], None]) -> None:
+    """Runs the commands of a JSON list, each in a process and an empty directory of its own.
+
+    Prints of each its status, output, errors and the number of files that it left.
+    """
+    import turnwise.pipeline.batch.run
+    import turnwise.pipeline.cli.options  # noqa: F401, every process needs it
+
+    ended = []
+    for number, arguments in enumerate(json.load(sys.stdin)):
+        place = Path(f"{number}/files").absolute()
+        place.mkdir(parents=True)
+        texts = [place.with_name("out"), place.with_name("err")]
+        child = os.fork()
+        if not child:
+            os.chdir(place)
+            for path, stream in zip(texts, (1, 2), strict=True):
+                os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT), stream)
+            sys.argv[1:] = arguments
+            return run_command()
+        status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        files = sum(path.is_file() for path in place.rglob("*"))
+        ended.append([status, *(path.read_text() for path in texts), files])
+    print(json.dumps(ended))
+
+
 def main() -> None:
     sys.path[0] = str(LOCK.parent)
     sys.meta_path.insert(0, Absent(absent_modules()))
     from turnwise.pipeline.cli.main import run_command
 
-    run_command()
+    if sys.argv[1:] == ["--each"]:
+        run_each(run_command)
+    else:
+        run_command()
 
 
 if __name__ == "__main__":

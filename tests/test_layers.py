@@ -1,4 +1,5 @@
 import ast
+from functools import cache
 from itertools import chain
 from pathlib import Path
 
@@ -26,27 +27,35 @@ def imports_of(tree):
 
 
 MODULES = {str(path.relative_to(ROOT)): path for path in modules()}
-TREES = {name: ast.parse(path.read_text()) for name, path in MODULES.items()}
-IMPORTS = {name: set(imports_of(tree)) for name, tree in TREES.items()}
 each_module = pytest.mark.parametrize("name", MODULES)
 
 
+@cache
+def tree_of(name):
+    return ast.parse(MODULES[name].read_text())
+
+
+@cache
+def imported_by(name):
+    return set(imports_of(tree_of(name)))
+
+
 def uses(name, package):
-    return any(found == package or found.startswith(f"{package}.") for found in IMPORTS[name])
+    return any(found == package or found.startswith(f"{package}.") for found in imported_by(name))
 
 
 def beam_names(name):
     """Attributes of the imported package apache_beam that a module uses, such as `ParDo` and `io`."""
     aliases = {
         alias.asname or alias.name
-        for node in ast.walk(TREES[name])
+        for node in ast.walk(tree_of(name))
         if isinstance(node, ast.Import)
         for alias in node.names
         if alias.name == "apache_beam"
     }
     return {
         node.attr
-        for node in ast.walk(TREES[name])
+        for node in ast.walk(tree_of(name))
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in aliases
     }
 
@@ -92,14 +101,14 @@ def code_lines(function):
 
 @each_module
 def test_functions_are_short(name):
-    functions = [n for n in ast.walk(TREES[name]) if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)]
+    functions = [n for n in ast.walk(tree_of(name)) if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)]
     long = [f.name for f in functions if code_lines(f) > MAX_FUNCTION_LINES]
     assert long == []
 
 
 @each_module
 def test_every_module_and_public_thing_is_documented(name):
-    tree = TREES[name]
+    tree = tree_of(name)
     public = [
         node
         for node in tree.body
@@ -126,7 +135,7 @@ def raised(node):
 
 @each_module
 def test_public_docstrings_state_the_raised_errors(name):
-    body = TREES[name].body
+    body = tree_of(name).body
     classes = [node for node in body if isinstance(node, ast.ClassDef) and node.name[0] != "_"]
     functions = [
         node
@@ -146,7 +155,8 @@ def test_public_docstrings_state_the_raised_errors(name):
 def test_there_is_no_import_cycle():
     names = {path.removesuffix(".py").removesuffix("/__init__").replace("/", "."): path for path in MODULES}
     graph = {
-        name: {other for other in IMPORTS[path] if other in names} - {name} for name, path in names.items()
+        name: {other for other in imported_by(path) if other in names} - {name}
+        for name, path in names.items()
     }
     while graph:
         free = [name for name, needed in graph.items() if not needed & graph.keys()]

@@ -3,6 +3,7 @@
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -44,24 +45,29 @@ ALLOWED = {
     "mapping": {"pipeline/cli/inspect_files.py", "pipeline/inspection/suggestion.py"},
 }
 ORDINARY_WORDS = {"turnwise", "none"}
-TREES = {
-    path.relative_to(ROOT).as_posix(): ast.parse(path.read_text(encoding="utf-8"))
-    for layer in ("schemas", "transforms", "pipeline")
-    for path in (ROOT / layer).rglob("*.py")
-}
 
 
+@cache
+def trees() -> dict[str, ast.Module]:
+    """Returns every module of the code by its path."""
+    return {
+        path.relative_to(ROOT).as_posix(): ast.parse(path.read_text(encoding="utf-8"))
+        for layer in ("schemas", "transforms", "pipeline")
+        for path in (ROOT / layer).rglob("*.py")
+    }
+
+
+@cache
 def places() -> dict[str, set[str]]:
     """Returns every text of the code with the files that it stands in."""
     found: dict[str, set[str]] = {}
-    for path, tree in TREES.items():
+    for path, tree in trees().items():
         for node in ast.walk(tree):
             if isinstance(node, ast.Constant) and isinstance(node.value, str):
                 found.setdefault(node.value, set()).add(path)
     return found
 
 
-PLACES = places()
 TARGET_NAMES = sorted(set(TARGETS) - ORDINARY_WORDS)
 BUILT_IN = [(name, folder) for registry, folder in FOLDERS for name in registry if name not in ORDINARY_WORDS]
 
@@ -69,13 +75,13 @@ BUILT_IN = [(name, folder) for registry, folder in FOLDERS for name in registry 
 @pytest.mark.parametrize(("name", "folder"), BUILT_IN)
 def test_no_other_file_names_it(name: str, folder: str) -> None:
     allowed = tuple(ALLOWED.get(name, ()))
-    others = {path for path in PLACES.get(name, ()) if not (allowed and path.startswith(allowed))}
+    others = {path for path in places().get(name, ()) if not (allowed and path.startswith(allowed))}
     assert len(others) <= 1 and all(path.startswith(folder) for path in others)
 
 
 def test_a_target_is_named_in_its_own_file_and_by_its_format() -> None:
     for name in TARGET_NAMES:
-        own = {path for path in PLACES[name] if path.startswith("transforms/conversion/")}
+        own = {path for path in places()[name] if path.startswith("transforms/conversion/")}
         assert len(own) == 1 and own.pop().startswith("transforms/conversion/targets/")
 
 
@@ -83,7 +89,7 @@ def test_the_exceptions_are_needed() -> None:
     names = {name for name, _ in BUILT_IN}
     assert set(ALLOWED) <= names
     entries = [(name, path) for name, paths in ALLOWED.items() for path in paths]
-    unneeded = [(name, path) for name, path in entries if not _any_below(PLACES.get(name, set()), path)]
+    unneeded = [(name, path) for name, path in entries if not _any_below(places().get(name, set()), path)]
     assert unneeded == []
 
 
@@ -104,7 +110,7 @@ def _defined(tree: ast.Module) -> Iterator[str]:
 
 def test_a_class_name_stands_for_one_thing() -> None:
     files: dict[str, list[str]] = {}
-    for path, tree in TREES.items():
+    for path, tree in trees().items():
         for name in _defined(tree):
             files.setdefault(name, []).append(path)
     assert {name: found for name, found in files.items() if len(found) > 1} == {}

@@ -1,13 +1,12 @@
 """`turnwise compare` through its own arguments, on runs of `turnwise run`."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from sqlalchemy import create_engine
 
+from tests import forked
 from turnwise.pipeline.cli.main import main
 from turnwise.pipeline.store.migrations import MIGRATIONS, migrate
 
@@ -232,17 +231,8 @@ def test_a_store_says_what_changed_was_lost_or_raised_an_error(scored, compared,
     for run_id, own in (("r1", logs[:30]), ("r2", [*logs[30:], BROKEN])):
         (tmp_path / f"{run_id}.jsonl").write_text("".join(json.dumps(one) + "\n" for one in own))
         options = ("--config", "config.json", "--plugin", "plug.py", "--store", store, "--run_id", run_id)
-        command = [
-            sys.executable,
-            "-m",
-            "turnwise",
-            "run",
-            "--input",
-            f"{run_id}.jsonl",
-            "--output",
-            f"{run_id}.out",
-        ]
-        subprocess.run([*command, *options], cwd=tmp_path, capture_output=True)
+        paths = ("--input", f"{run_id}.jsonl", "--output", f"{run_id}.out")
+        forked.run(["run", *paths, *options], tmp_path)
     found = ("--store", store, "--versions", "r1", "r2", "--fail_on", "not_noninferior")
     status, text, errors = compared(*found, "--format", "json")
     document, polite = json.loads(text), criterion(text, "polite")

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests import forked
+
 PACKAGE = Path(__file__).with_name("package")
 FILE = PACKAGE / "turnwise_example.py"
 CALLS = [
@@ -52,13 +54,10 @@ def run(folder: Path, way, *arguments: str, records=CALLS, command: str = "run")
     log, config = folder / "log.jsonl", folder / "config.json"
     log.write_text("".join(json.dumps(record) + "\n" for record in records))
     config.write_text(json.dumps(CONFIG))
-    start = [sys.executable, "-m", "turnwise", command]
     known = ["--config", str(config), *way[0]]
     if command == "run":
         known += ["--input", str(log), "--output", str(folder / "out"), "--judge_cache", "none"]
-    return subprocess.run(
-        [*start, *known, *arguments], cwd=folder, env=way[1], capture_output=True, text=True, timeout=600
-    )
+    return forked.run_text([command, *known, *arguments], folder, way[1])
 
 
 def values(rows) -> set[tuple[str, str, float]]:

@@ -2,11 +2,11 @@
 
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from tests import forked
 
 TURN = '{"user": "Hi", "agent": "Hello", "expected": {"response": "Hello"}}'
 LOG = f'{{"conversation_id": "c1", "turns": [{TURN}]}}\n'
@@ -65,12 +65,10 @@ def run(
     given = ["log.jsonl"]
     if command == "run":
         given = ["--input", "log.jsonl", "--output", "out", "--config", "config.json"]
-    start = [sys.executable, "-m", "turnwise", command, *given, "--plugin", "own.py"]
+    start = [command, *given, "--plugin", "own.py"]
     secrets = ("GOOGLE_API_KEY", "GEMINI_API_KEY")
     environ = {name: value for name, value in os.environ.items() if name not in secrets}
-    return subprocess.run(
-        [*start, *arguments], cwd=folder, env=environ, capture_output=True, text=True, timeout=300
-    )
+    return forked.run_text([*start, *arguments], folder, environ)
 
 
 @pytest.mark.parametrize(("plugin", "arguments", "message"), REFUSED)

@@ -3,7 +3,6 @@
 import json
 import logging
 import os
-import subprocess
 import sys
 import unicodedata
 from pathlib import Path
@@ -13,11 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests import forked
 from turnwise.pipeline.io.terminal import PrintableFormatter, clipped, columns, padded, printable
 from turnwise.pipeline.report.table import version_table
 from turnwise.pipeline.streaming.local.live import Snapshot, view
 
-ROOT = Path(__file__).parents[3]
 CASES = [
     ("plain v1.2", "plain v1.2"),
     ("Zürich 서울 😀", "Zürich 서울 😀"),
@@ -137,12 +136,11 @@ COMMANDS = {
 def test_a_command_prints_no_control_byte_but_line_ends(
     evil: Path, tmp_path: Path, name: str, encoding: str
 ) -> None:
-    command = [sys.executable, "-m", "turnwise", *COMMANDS[name]]
+    command = list(COMMANDS[name])
     if COMMANDS[name][0] == "run":
         command += ["--output", str(tmp_path / "out\x1b[31m"), "--judge", "none"]
         command += [] if name == "config" else ["--config", "good.json5"]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONIOENCODING": encoding}
-    done = subprocess.run(command, cwd=evil, env=environment, capture_output=True, timeout=240)
+    done = forked.run(command, evil, {**os.environ, "PYTHONIOENCODING": encoding})
     for printed in (done.stdout, done.stderr):
         text = printed.decode(encoding)
         assert printable(text.replace("\n", ""), sys.maxsize) == text.replace("\n", ""), printed

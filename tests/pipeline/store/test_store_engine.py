@@ -1,11 +1,11 @@
 """Stores are made, brought up to date, opened by many at once, and say in one line what is wrong."""
 
-import multiprocessing
 from pathlib import Path
 
 import pytest
 from sqlalchemy import inspect, text
 
+from tests.forked import CONTEXT
 from turnwise.pipeline.store.engine import Store, open_store
 from turnwise.pipeline.store.migrations import MIGRATIONS, migrate, stored_version
 from turnwise.pipeline.store.tables import METADATA
@@ -116,9 +116,8 @@ def open_and_close(url, results):
 
 
 def test_eight_processes_may_make_a_store_at_once(store_url: str) -> None:
-    context = multiprocessing.get_context("spawn")
-    results = context.Queue()
-    processes = [context.Process(target=open_and_close, args=(store_url, results)) for _ in range(8)]
+    results = CONTEXT.Queue()
+    processes = [CONTEXT.Process(target=open_and_close, args=(store_url, results)) for _ in range(8)]
     for process in processes:
         process.start()
     assert [results.get(timeout=120) for _ in processes] == [""] * 8

@@ -1,15 +1,13 @@
 """A store that an earlier version filled is brought up to date, and its rows are still those of their run."""
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 from sqlalchemy import create_engine, select, text
 
+from tests import forked
 from turnwise.pipeline.service.results import get_evaluation_result, get_failures, list_evaluation_results
 from turnwise.pipeline.service.service import Service
 from turnwise.pipeline.store.engine import Store, open_store
@@ -20,7 +18,6 @@ from turnwise.pipeline.store.urls import driver_url
 from turnwise.schemas.ces.requests import ListEvaluationResultsRequest
 from turnwise.schemas.ces.tools import GetFailuresRequest
 
-ROOT = Path(__file__).parents[3]
 OLD = Path(__file__).parent / "version_2"
 """`rows.sql` is what the run `nightly` over `logs.jsonl` and `cases.jsonl` left in a store of version 2."""
 
@@ -50,11 +47,10 @@ def unmatched(store: Store) -> list[str]:
 
 def run(url: str, run_id: str, folder: Path) -> None:
     command = [
-        *(sys.executable, "-m", "turnwise", "run", "--input", "logs.jsonl", "--eval_cases", "cases.jsonl"),
+        *("run", "--input", "logs.jsonl", "--eval_cases", "cases.jsonl"),
         *("--judge", "none", "--output", str(folder / run_id), "--store", url, "--run_id", run_id),
     ]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    subprocess.run(command, cwd=OLD, env=environment, check=True, capture_output=True)
+    assert forked.run(command, OLD).returncode == 0
 
 
 def test_a_store_of_version_2_keeps_its_rows_under_the_names_of_their_run(

@@ -61,7 +61,11 @@ class Repository:
         return self.write(name, "".join(json.dumps(one) + "\n" for one in logs))
 
     def pytest(self, *arguments: str, folder: str = ".") -> Ended:
-        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments]
+        # Plugins of this environment that a repository need not have, and that take longer than its tests.
+        absent = [f"no:{name}" for name in ("cacheprovider", "hypothesispytest", "anyio")]
+        absent += [] if "-n" in arguments else ["no:xdist", "no:xdist.looponfail"]
+        without = [option for name in absent for option in ("-p", name)]
+        command = [sys.executable, "-m", "pytest", "-q", *without, *arguments]
         # pytest shows a whole difference, whatever -v says, where CI or BUILD_NUMBER is set
         inherited = {key: value for key, value in os.environ.items() if not key.startswith(_CHANGES_PYTEST)}
         done = subprocess.run(
