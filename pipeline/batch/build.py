@@ -4,19 +4,17 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 import apache_beam as beam
-from apache_beam.metrics.metric import Metrics
 from apache_beam.pvalue import PCollection
 
-from turnwise.pipeline.io.directory import AGGREGATED, READING_LIST, SINGLE_FILES
+from turnwise.pipeline.io.directory import AGGREGATED, SINGLE_FILES
 from turnwise.pipeline.io.run_files import Sink
-from turnwise.pipeline.io.sources import Source
+from turnwise.pipeline.io.sources import ReadRecords, Source
 from turnwise.pipeline.report.counts import failure_counters
 from turnwise.pipeline.settings.run import RunSettings
-from turnwise.schemas.case import EvalCase
 from turnwise.schemas.failure import Failure
 from turnwise.schemas.rows import FailureRow
 from turnwise.schemas.values import JsonObject
-from turnwise.transforms.beam.counters import NAMESPACE
+from turnwise.transforms.beam.counters import COUNTS, CountingDoFn, total_counts
 from turnwise.transforms.beam.judge_turns import JudgeTurns
 from turnwise.transforms.beam.match import USED, MatchCases, count_unused_cases
 from turnwise.transforms.beam.metrics import MetricsFn
@@ -25,6 +23,7 @@ from turnwise.transforms.beam.parse import (
     JoinSessions,
     NameGroups,
     ParseConversations,
+    ParsedCases,
     ParseEvalCases,
 )
 from turnwise.transforms.beam.reading_list import ToReadFn
@@ -49,11 +48,13 @@ def build(root: beam.Pipeline, logs: Source, cases: Source | None, settings: Run
         settings: Settings of the run.
         sink: Sink for the tables.
     """
-    records, read_failures = logs.read(root, "Logs")
+    read = logs.read(root, "Logs")
     reader = LogReader(settings.input_format, settings.config.discovery_engine, settings.config.mapping)
-    parsed = records | "ParseConversations" >> ParseConversations(reader)
-    eval_cases, failures = _read_cases(root, cases, settings)
-    failures += [read_failures, parsed.failures]
+    parsed = read.records | "ParseConversations" >> ParseConversations(reader)
+    given = _read_cases(root, cases, settings)
+    eval_cases = given[0].cases if given else None
+    failures = [read.failures, parsed.failures, *(part.failures for part in given)]
+    counts = [read.counts, parsed.counts, *(part.counts for part in given)]
     parts = {"": parsed.conversations}
     if may_hold_events(settings.input_format):
         events = parsed.events
@@ -61,9 +62,11 @@ def build(root: beam.Pipeline, logs: Source, cases: Source | None, settings: Run
             named = parsed.grouped | "NameGroups" >> NameGroups()
             events = (events, named.events) | "Events" >> beam.Flatten()
             failures.append(named.failures)
+            counts.append(named.counts)
         joined = events | "JoinSessions" >> JoinSessions()
         parts[SESSIONS] = joined.conversations
         failures.append(joined.failures)
+        counts.append(joined.counts)
     states, used, to_read = [], [], []
     for part, conversations in parts.items():
         matched = conversations | f"MatchCases{part}" >> MatchCases(eval_cases)
@@ -74,14 +77,18 @@ def build(root: beam.Pipeline, logs: Source, cases: Source | None, settings: Run
         to_read.append(scored[TO_READ])
         states.append(scored[STATISTICS] | f"Metrics{part}" >> beam.CombinePerKey(MetricsFn()))
         failures += [matched[FAILURES], scored[FAILURES]]
+        counts += [matched[COUNTS], scored[COUNTS]]
     _write_metrics(states, settings, sink)
-    chosen = to_read | "AllToRead" >> beam.Flatten() | "ToRead" >> beam.CombineGlobally(ToReadFn())
-    sink.write_document(chosen, READING_LIST)
     if eval_cases is not None:
-        count_unused_cases(eval_cases, used)
-    rows = failures | "Failures" >> beam.Flatten() | "FailureRows" >> beam.Map(_counted, settings.run.run_id)
-    sink.write_table(rows, "failures")
-    sink.finish(root)
+        counts.append(count_unused_cases(eval_cases, used))
+    rows = (
+        failures
+        | "Failures" >> beam.Flatten()
+        | "FailureRows" >> beam.ParDo(_FailureRowsFn(settings.run.run_id)).with_outputs(COUNTS, main="rows")
+    )
+    sink.write_table(rows["rows"], "failures")
+    chosen = to_read | "AllToRead" >> beam.Flatten() | "ToRead" >> beam.CombineGlobally(ToReadFn())
+    sink.finish(root, total_counts([*counts, rows[COUNTS]]), chosen)
 
 
 def _scoring(settings: RunSettings) -> "ScoreTurns | JudgeTurns":
@@ -91,22 +98,28 @@ def _scoring(settings: RunSettings) -> "ScoreTurns | JudgeTurns":
     return ScoreTurns(selection.measured, settings.run)
 
 
-def _counted(failure: Failure, run_id: str) -> list[FailureRow]:
-    rows = failure_rows(failure, run_id)
-    for row in rows:
-        for name in failure_counters(row):
-            Metrics.counter(NAMESPACE, name).inc()
-    return rows
+class _FailureRowsFn(CountingDoFn):
+    """Yields the rows of failures, and counts them by kind."""
+
+    def __init__(self, run_id: str) -> None:
+        super().__init__()
+        self._run_id = run_id
+
+    def process(self, failure: Failure) -> Iterator[list[FailureRow]]:
+        rows = failure_rows(failure, self._run_id)
+        for row in rows:
+            self.counts.update(failure_counters(row))
+        yield rows
 
 
 def _read_cases(
     root: beam.Pipeline, cases: Source | None, settings: RunSettings
-) -> "tuple[PCollection[EvalCase] | None, list[PCollection[Failure]]]":
+) -> "tuple[ParsedCases, ReadRecords] | tuple[()]":
     if cases is None:
-        return None, []
-    records, read_failures = cases.read(root, "Cases")
-    parsed = records | "ParseEvalCases" >> ParseEvalCases(CaseReader(settings.config.ces))
-    return parsed.cases, [read_failures, parsed.failures]
+        return ()
+    read = cases.read(root, "Cases")
+    parsed = read.records | "ParseEvalCases" >> ParseEvalCases(CaseReader(settings.config.ces))
+    return parsed, read
 
 
 def _write_metrics(

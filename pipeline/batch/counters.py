@@ -1,4 +1,6 @@
-"""Reads the counters of a finished pipeline."""
+"""Reads what a pipeline counted."""
+
+from collections.abc import Mapping
 
 from apache_beam.metrics.metric import MetricsFilter
 from apache_beam.runners.runner import PipelineResult
@@ -9,20 +11,22 @@ from turnwise.transforms.beam.judge_turns import JUDGE_USAGE, UNUSABLE
 from turnwise.transforms.judging.limits.counts import JudgeUsage
 
 
-def counters(result: PipelineResult, namespace: str = NAMESPACE) -> dict[str, int]:
-    """Returns the numbers of a namespace's counters, by name."""
+def counters(result: PipelineResult) -> dict[str, int]:
+    """Returns the numbers of Beam's counters by name, for runs that write nothing."""
     found: dict[str, int] = {}
-    for counter in result.metrics().query(MetricsFilter().with_namespace(namespace))["counters"]:
+    for counter in result.metrics().query(MetricsFilter().with_namespace(NAMESPACE))["counters"]:
         name = counter.key.metric.name
         found[name] = found.get(name, 0) + (counter.committed or 0)
     return found
 
 
-def judge_usage(result: PipelineResult) -> UsageByModel:
-    """Returns what was asked of every model."""
+def judge_usage(counts: Mapping[str, int]) -> UsageByModel:
+    """Returns what was asked of every model, by the counts of a run."""
     usage: UsageByModel = {}
-    for name, number in counters(result, JUDGE_USAGE).items():
-        model, _, figure = name.rpartition("|")
+    for name, number in counts.items():
+        if not name.startswith(JUDGE_USAGE):
+            continue
+        model, _, figure = name.removeprefix(JUDGE_USAGE).rpartition("|")
         own = usage.setdefault(model, JudgeUsage())
         if figure.startswith(UNUSABLE):
             own.unusable[figure.removeprefix(UNUSABLE)] += number  # type: ignore[index]

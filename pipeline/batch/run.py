@@ -2,6 +2,7 @@
 
 import gc
 import logging
+from functools import partial
 from pathlib import Path
 
 import apache_beam as beam
@@ -9,13 +10,13 @@ from apache_beam.options.pipeline_options import GoogleCloudOptions, PipelineOpt
 from apache_beam.runners.runner import PipelineResult
 
 from turnwise.pipeline.batch.build import build
-from turnwise.pipeline.batch.counters import judge_usage
+from turnwise.pipeline.batch.counters import counters, judge_usage
 from turnwise.pipeline.batch.pipelines import made_pipeline
 from turnwise.pipeline.batch.signals import Interrupted, interrupted_by_signal
-from turnwise.pipeline.batch.summary import report_batch
+from turnwise.pipeline.batch.summary import conclude, report_batch
 from turnwise.pipeline.io.directory import check_directory, clear_directory, locked
 from turnwise.pipeline.io.files import file_patterns
-from turnwise.pipeline.io.run_files import FilesAndService, FileSink, NullSink, Sink
+from turnwise.pipeline.io.run_files import NullSink, RunSink, Sink
 from turnwise.pipeline.io.sinks.base import find_service, open_service
 from turnwise.pipeline.io.sources import FileSource, Source
 from turnwise.pipeline.io.terminal import say
@@ -70,8 +71,8 @@ def _run(
         try:
             with interrupted_by_signal():
                 with show_progress():
-                    result = run_to_the_end(pipeline)
-                return report_batch(settings, result)
+                    run_to_the_end(pipeline)
+                return report_batch(settings)
         except Interrupted as error:
             clear_directory(settings.output)
             raise Interrupted(error.number, _left(settings)) from None
@@ -92,9 +93,9 @@ def _case_source(settings: RunSettings) -> Source | None:
 
 
 def _sink(settings: RunSettings) -> Sink:
-    files = FileSink(settings.output, settings.output_format)
     place = settings.place
-    return FilesAndService(files, open_service(place)) if place else files
+    service = open_service(place) if place else None
+    return RunSink(settings.output, settings.output_format, partial(conclude, settings), service)
 
 
 def _left(settings: RunSettings) -> str:
@@ -106,7 +107,7 @@ def _estimate(pipeline: beam.Pipeline, logs: Source, cases: Source | None, setti
     build(pipeline, logs, cases, settings, NullSink())
     with interrupted_by_signal(), show_progress():
         result = run_to_the_end(pipeline)
-    say(estimate_text(settings, judge_usage(result)))
+    say(estimate_text(settings, judge_usage(counters(result))))
     return 0
 
 

@@ -2,28 +2,27 @@
 
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from typing import cast
 
 import apache_beam as beam
-from apache_beam.runners.runner import PipelineResult
 
-from turnwise.pipeline.batch.counters import counters, judge_usage
+from turnwise.pipeline.batch.counters import judge_usage
 from turnwise.pipeline.gating.decide import rule_problems
-from turnwise.pipeline.io.directory import READING_LIST, read_rows, take_document, write_run_file
+from turnwise.pipeline.io.directory import read_rows, read_run_file
+from turnwise.pipeline.io.run_files import Finished
 from turnwise.pipeline.io.run_reader import written_run
 from turnwise.pipeline.io.sinks.base import find_service
 from turnwise.pipeline.io.terminal import LONGEST_LINE, complain, names_text, printable, say
-from turnwise.pipeline.report.counts import RunCounts, guesses_by_tool, run_counts
+from turnwise.pipeline.report.counts import guesses_by_tool, run_counts
 from turnwise.pipeline.report.gates import gate_problems
-from turnwise.pipeline.report.judge import UsageByModel, judge_document
+from turnwise.pipeline.report.judge import judge_document, usage_of
 from turnwise.pipeline.report.summary import Figures, summary_text
 from turnwise.pipeline.report.table import versions_of
 from turnwise.pipeline.settings.run import RunSettings
 from turnwise.pipeline.store.urls import shown_place, shown_url
 from turnwise.schemas.config import ConfigError
-from turnwise.schemas.conversation_row import ConversationRow
 from turnwise.schemas.rows import MetricsByAppVersionRow
 from turnwise.schemas.values import JsonObject
 from turnwise.transforms.comparison.versions import compared_versions
@@ -31,45 +30,71 @@ from turnwise.transforms.comparison.versions import compared_versions
 _WIDTH = 110
 
 
-def report_batch(settings: RunSettings, result: PipelineResult) -> int:
-    """Reports on a finished batch run; returns the exit status."""
+def conclude(settings: RunSettings, finished: Finished) -> JsonObject:
+    """Returns the content of a batch run's `run.json`, when its tables are written."""
+    counts, usage = run_counts(finished.counts), judge_usage(finished.counts)
+    figures = Figures(counts, usage, guesses_by_tool(finished.counts), to_read=finished.to_read)
+    return run_document(settings, figures, finished.versions)
+
+
+def report_batch(settings: RunSettings) -> int:
+    """Reports on a finished batch run by what it wrote; returns the exit status."""
     table = read_rows(settings.output, "metrics_by_app_version", settings.output_format)
-    rows = cast("list[MetricsByAppVersionRow]", table)
-    counts = counters(result)
-    to_read = take_document(settings.output, READING_LIST).get("conversations", ())
-    usage, guesses = judge_usage(result), guesses_by_tool(counts)
-    return report(settings, Figures(run_counts(counts), usage, guesses, to_read=to_read), rows)
+    document = read_run_file(settings.output)
+    return report(settings, _figures(document), cast("list[MetricsByAppVersionRow]", table), document)
 
 
-def report(settings: RunSettings, figures: Figures, rows: Sequence[MetricsByAppVersionRow]) -> int:
-    """Prints the report, writes `run.json` and returns the exit status.
+def _figures(document: JsonObject) -> Figures:
+    usage = {model: usage_of(figures) for model, figures in document["judge"].get("usage", {}).items()}
+    return Figures(document["counts"], usage, document["guessed_tools"], to_read=document["to_read"])
+
+
+def run_document(
+    settings: RunSettings, figures: Figures, rows: Sequence[MetricsByAppVersionRow]
+) -> JsonObject:
+    """Returns the content of `run.json`, when the tables of the run are written.
 
     Args:
         settings: Settings of the run.
         figures: Figures of the run.
         rows: Rows of `metrics_by_app_version` over the whole run.
     """
-    counts, usage, guesses, unread, to_read, _ = figures
-    problems = gate_problems(settings, counts, rows)
-    problems += rule_problems(settings, _run_document(settings, counts, usage, problems, 0))
-    document = _run_document(settings, counts, usage, problems, 0)
+    problems = gate_problems(settings, figures.counts, rows)
+    document = _document(settings, figures, problems)
+    problems += rule_problems(settings, document)
+    place = settings.place
+    replaced = find_service("--store", place.url).replaced if place else None
+    return document | {
+        "problems": problems,
+        "exit_status": 1 if problems else 0,
+        "replaced_in_store": replaced(place, figures.counts["results"]) if place and replaced else None,
+        "guessed_tools": figures.guesses,
+        "unread": list(figures.unread),
+        "to_read": None if figures.to_read is None else list(map(_to_read, figures.to_read)),
+    }
+
+
+def report(
+    settings: RunSettings, figures: Figures, rows: Sequence[MetricsByAppVersionRow], document: JsonObject
+) -> int:
+    """Prints the report of a finished run and returns its exit status.
+
+    Args:
+        settings: Settings of the run.
+        figures: Figures of the run.
+        rows: Rows of `metrics_by_app_version` over the whole run.
+        document: Content of `run.json`.
+    """
     say(summary_text(settings, figures._replace(difference=_difference(settings, document, rows)), rows))
     say(f"files: {printable(settings.output)}")
-    replaced, text = _replaced(settings, counts["results"])
     if settings.store:
-        say(f"store: {printable(shown_url(settings.store))}{text}")
-    if unread:
-        complain(f"not read: {names_text(unread, LONGEST_LINE)}; start again to read it once it is complete")
-    for problem in problems:
+        say(f"store: {printable(shown_url(settings.store))}{_replaced_text(settings, document)}")
+    if figures.unread:
+        names = names_text(figures.unread, LONGEST_LINE)
+        complain(f"not read: {names}; start again to read it once it is complete")
+    for problem in document["problems"]:
         complain(problem)
-    status = 1 if problems else 0
-    document |= {"exit_status": status, "replaced_in_store": replaced}
-    more = {
-        "guessed_tools": guesses,
-        "unread": list(unread),
-        "to_read": None if to_read is None else list(map(_to_read, to_read)),
-    }
-    write_run_file(settings.output, document | more)
+    status: int = document["exit_status"]
     return status
 
 
@@ -88,28 +113,24 @@ def _difference(settings: RunSettings, document: JsonObject, rows: Sequence[Metr
         return f"\nnot compared: {printable(str(error))}"
 
 
-def _to_read(row: ConversationRow) -> JsonObject:
+def _to_read(row: Mapping[str, object]) -> JsonObject:
     """Returns what `run.json` says of a conversation to read."""
     names = ("conversation_id", "app_version", "eval_id", "verdict", "why", "harm", "harm_term", "cluster")
-    return {name: row[name] for name in names}  # type: ignore[literal-required]
+    return {name: row[name] for name in names}
 
 
-def _replaced(settings: RunSettings, results: int) -> tuple[int | None, str]:
-    """Returns how many results replaced one of the same run in the store, and what is said of it."""
-    place = settings.place
-    count = find_service("--store", place.url).replaced if place else None
-    if place is None or count is None:
-        return None, ""
-    replaced = count(place, results)
-    if replaced is None:
-        return None, "\nstore: results replaced within the run: not counted"
+def _replaced_text(settings: RunSettings, document: JsonObject) -> str:
+    """Returns what is said of results that replaced others of the same run in the store."""
+    count = document["replaced_in_store"]
+    if count is None:
+        is_counted = find_service("--store", settings.store).replaced
+        return "\nstore: results replaced within the run: not counted" if is_counted else ""
     told = "results were replaced by others of the same conversation, case and app version"
-    return replaced, f"\nstore: {replaced} {told}" if replaced else ""
+    return f"\nstore: {count} {told}" if count else ""
 
 
-def _run_document(
-    settings: RunSettings, counts: RunCounts, usage: UsageByModel, problems: Sequence[str], status: int
-) -> JsonObject:
+def _document(settings: RunSettings, figures: Figures, problems: Sequence[str]) -> JsonObject:
+    """Returns what `run.json` says before the rules of the gate are applied."""
     return {
         "run_id": settings.run.run_id,
         "create_time": settings.run.create_time,
@@ -126,8 +147,8 @@ def _run_document(
             "python": sys.version.split()[0],
         },
         "max_failure_ratio": settings.max_failure_ratio,
-        "counts": counts,
-        "judge": judge_document(settings, usage),
+        "counts": figures.counts,
+        "judge": judge_document(settings, figures.usage),
         "problems": list(problems),
-        "exit_status": status,
+        "exit_status": 0,
     }

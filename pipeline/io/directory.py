@@ -3,7 +3,7 @@
 import fcntl
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from uuid import uuid4
@@ -18,16 +18,14 @@ from turnwise.schemas.values import JsonObject
 
 SINGLE_FILES = ("metrics_by_app_version", "metrics_by_turn", "metrics_by_slice")
 AGGREGATED = "aggregated_metrics"
-READING_LIST = "to_read"
-"""Document of a batch that becomes a part of `run.json`."""
 RUN_FILE = "run.json"
 PROGRESS_FILE = "progress.sqlite"
 ALERTS_FILE = "alerts.jsonl"
 _OURS = (
     r"(scores|results|conversations|failures)-\d{5}(-of-\d{5})?\.(SUFFIX)"
     r"|progress\.sqlite(-wal|-shm)?|alerts\.jsonl"
-    r"|metrics_by_(app_version|turn|slice)\.(SUFFIX)|(aggregated_metrics|to_read|run)\.json"
-    r"|[a-z_.]+\.[0-9a-f]{32}\.partial|report\.html|calibration\.json|calibration\.json|\d{3,}\.js"
+    r"|metrics_by_(app_version|turn|slice)\.(SUFFIX)|(aggregated_metrics|run)\.json"
+    r"|[a-z_.]+\.[0-9a-f]{32}\.partial|report\.html|calibration\.json|\d{3,}\.js"
 )
 
 
@@ -59,7 +57,7 @@ def _waits(partial: str, place: str) -> bool:
 
 def earlier_files(directory: str) -> list[str]:
     """Returns the files of an earlier run in a directory, finished or not."""
-    names = [f"{name}*" for name in (*TABLES, AGGREGATED, READING_LIST, RUN_FILE)]
+    names = [f"{name}*" for name in (*TABLES, AGGREGATED, RUN_FILE)]
     names += [f"{name}*" for name in (PROGRESS_FILE, ALERTS_FILE)]
     names += [REPORT_FILE, CALIBRATION_FILE, f"{REPORT_DATA}/*"]
     found = FileSystems.match([FileSystems.join(directory, name) for name in names])
@@ -68,18 +66,16 @@ def earlier_files(directory: str) -> list[str]:
     return [path for path in paths if ours.fullmatch(path.rsplit("/", 1)[-1])]
 
 
-def clear_directory(directory: str) -> None:
-    """Removes the files of an earlier run, finished or not, and no other files."""
-    found = earlier_files(directory)
+def clear_directory(directory: str, kept: Container[str] = ()) -> None:
+    """Removes the files of an earlier run, finished or not, and no other files.
+
+    Args:
+        directory: Output directory.
+        kept: Names of files that stay.
+    """
+    found = [path for path in earlier_files(directory) if path.rsplit("/", 1)[-1] not in kept]
     if found:
         FileSystems.delete(found)
-
-
-def clear_partial_files(directory: str) -> None:
-    """Removes the temporary files of repeated steps."""
-    left = [path for path in earlier_files(directory) if path.endswith(".partial")]
-    if left:
-        FileSystems.delete(left)
 
 
 def check_directory(directory: str, overwrite: bool) -> None:
@@ -99,12 +95,17 @@ def write_run_file(directory: str, document: JsonObject) -> None:
     publish(directory, [(write_partial(directory, RUN_FILE, document_content(document)), RUN_FILE)])
 
 
-def take_document(directory: str, name: str) -> JsonObject:
-    """Reads `NAME.json` and removes it."""
-    path = FileSystems.join(directory, f"{name}.json")
-    with FileSystems.open(path) as file:
+def remove_run_file(directory: str) -> None:
+    """Removes `run.json`, if there is one, so that the directory holds no finished run."""
+    path = FileSystems.join(directory, RUN_FILE)
+    if FileSystems.exists(path):
+        FileSystems.delete([path])
+
+
+def read_run_file(directory: str) -> JsonObject:
+    """Reads `run.json`."""
+    with FileSystems.open(FileSystems.join(directory, RUN_FILE)) as file:
         document: JsonObject = json.loads(file.read())
-    FileSystems.delete([path])
     return document
 
 

@@ -1,6 +1,6 @@
-"""Writes the tables of a run as files, all of them or none."""
+"""Writes the tables of a run as files, all of them or none, and in the end its `run.json`."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, BinaryIO, NamedTuple, Protocol
 
 import apache_beam as beam
@@ -11,16 +11,36 @@ from apache_beam.utils.windowed_value import WindowedValue
 
 from turnwise.pipeline.io.directory import (
     AGGREGATED,
-    READING_LIST,
     SINGLE_FILES,
-    clear_partial_files,
+    clear_directory,
     partial_path,
     publish,
+    remove_run_file,
     write_partial,
+    write_run_file,
 )
 from turnwise.pipeline.io.sinks.base import RowWriter, TableSink, document_content, row_writer, table_content
-from turnwise.schemas.rows import TABLES
+from turnwise.schemas.conversation_row import ConversationRow
+from turnwise.schemas.rows import TABLES, MetricsByAppVersionRow
 from turnwise.schemas.values import JsonObject
+
+
+class Finished(NamedTuple):
+    """What is known of a run when its tables are written.
+
+    Attributes:
+        counts: Numbers by name.
+        to_read: The conversations to read first, in order.
+        versions: Rows of `metrics_by_app_version`.
+    """
+
+    counts: dict[str, int]
+    to_read: Sequence[ConversationRow]
+    versions: Sequence[MetricsByAppVersionRow]
+
+
+Conclude = Callable[[Finished], JsonObject]
+"""Returns the content of `run.json`; the tables of the run can be read."""
 
 
 class Sink(TableSink, Protocol):
@@ -29,8 +49,13 @@ class Sink(TableSink, Protocol):
     def write_document(self, document: "PCollection[JsonObject]", name: str) -> None:
         """Adds the steps that write one JSON document."""
 
-    def finish(self, root: beam.Pipeline) -> None:
-        """Adds the steps that run after everything is written."""
+    def finish(
+        self,
+        root: beam.Pipeline,
+        counts: "PCollection[dict[str, int]]",
+        to_read: "PCollection[list[ConversationRow]]",
+    ) -> None:
+        """Adds the steps that run after everything is written; both collections have one element."""
 
 
 class NullSink:
@@ -42,28 +67,12 @@ class NullSink:
     def write_document(self, document: "PCollection[JsonObject]", name: str) -> None:
         """Discards the document."""
 
-    def finish(self, root: beam.Pipeline) -> None:
+    def finish(self, root: beam.Pipeline, counts: "PCollection[Any]", to_read: "PCollection[Any]") -> None:
         """Does nothing."""
 
 
-class FilesAndService:
-    """Writes the files of a run, and its tables to a service as well."""
-
-    def __init__(self, files: Sink, service: TableSink) -> None:
-        self._files, self._service = files, service
-
-    def write_table(self, rows: "PCollection[Any]", table: str, part: str = "") -> None:
-        """Adds the steps that write lists of rows to both."""
-        self._files.write_table(rows, table, part)
-        self._service.write_table(rows, table, part)
-
-    def write_document(self, document: "PCollection[JsonObject]", name: str) -> None:
-        """Adds the steps that write one JSON document; it is a file only."""
-        self._files.write_document(document, name)
-
-    def finish(self, root: beam.Pipeline) -> None:
-        """Adds the steps that run after everything is written."""
-        self._files.finish(root)
+BY_VERSION = SINGLE_FILES[0]
+_COUNTS, _TO_READ = "counts", "to_read"
 
 
 class _Written(NamedTuple):
@@ -71,22 +80,29 @@ class _Written(NamedTuple):
 
     table: str
     shard: str | None
-    rows: Sequence[JsonObject] = ()
+    rows: Sequence[Any] = ()
 
 
-class FileSink:
-    """Files in one directory, on any filesystem that Beam supports.
+class RunSink:
+    """Files in one directory, on any filesystem that Beam supports; a service may take the tables as well.
 
     Large tables are written as shards under names of their own. When every table is complete, all files get
-    their final names, so that what stands under a final name is always whole.
+    their final names, so that what stands under a final name is always whole. Then `run.json` is written,
+    whatever process runs the step.
     """
 
-    def __init__(self, directory: str, output_format: str) -> None:
-        self._directory, self._format = directory, output_format
+    def __init__(
+        self, directory: str, output_format: str, conclude: Conclude, service: TableSink | None = None
+    ) -> None:
+        self._directory, self._format, self._conclude = directory, output_format, conclude
+        self._service = service
         self._written: list[PCollection[tuple[str, _Written]]] = []
 
     def write_table(self, rows: "PCollection[Any]", table: str, part: str = "") -> None:
         """Writes `TABLE-*.SUFFIX`; the metrics tables are one file each."""
+        stored = self._service.write_table(rows, table, part) if self._service else None
+        if stored is not None:
+            self._written.append(stored | f"Stored_{table}{part}" >> beam.FlatMap(_nothing))
         if table in SINGLE_FILES:
             written = rows | f"Write_{table}{part}" >> beam.Map(_kept, table)
         else:
@@ -98,16 +114,27 @@ class FileSink:
         """Writes `NAME.json`, indented."""
         self._written.append(document | f"Write_{name}" >> beam.Map(_kept_document, name))
 
-    def finish(self, root: beam.Pipeline) -> None:
-        """Gives all files their final names."""
-        start = root | "Write_Start" >> beam.Create([("", _Written("", None))])
-        gathered = (
-            (start, *self._written) | "Write_All" >> beam.Flatten() | "Write_Gather" >> beam.GroupByKey()
-        )
-        gathered | "Write_Publish" >> beam.ParDo(_PublishFn(self._directory, self._format))
+    def finish(
+        self,
+        root: beam.Pipeline,
+        counts: "PCollection[dict[str, int]]",
+        to_read: "PCollection[list[ConversationRow]]",
+    ) -> None:
+        """Gives all files their final names, and writes `run.json`."""
+        self._written += [
+            counts | "Write_Counts" >> beam.Map(_kept_document, _COUNTS),
+            to_read | "Write_ToRead" >> beam.Map(_kept, _TO_READ),
+        ]
+        gathered = tuple(self._written) | "Write_All" >> beam.Flatten() | "Write_Gather" >> beam.GroupByKey()
+        publish = _PublishFn(self._directory, self._format, self._conclude)
+        gathered | "Write_Publish" >> beam.ParDo(publish)
 
 
-def _kept(rows: Sequence[JsonObject], table: str) -> tuple[str, _Written]:
+def _nothing(_: object) -> Iterator[tuple[str, _Written]]:
+    return iter(())
+
+
+def _kept(rows: Sequence[Any], table: str) -> tuple[str, _Written]:
     return "", _Written(table, None, rows)
 
 
@@ -141,10 +168,10 @@ class _WriteShardFn(beam.DoFn):
 
 
 class _PublishFn(beam.DoFn):
-    """Gives the files of a run their final names."""
+    """Gives the files of a run their final names, and writes `run.json`."""
 
-    def __init__(self, directory: str, output_format: str) -> None:
-        self._directory, self._format = directory, output_format
+    def __init__(self, directory: str, output_format: str, conclude: Conclude) -> None:
+        self._directory, self._format, self._conclude = directory, output_format, conclude
 
     def process(self, element: tuple[str, Iterable[_Written]]) -> None:
         written = sorted(element[1], key=lambda entry: entry[:2])
@@ -152,16 +179,18 @@ class _PublishFn(beam.DoFn):
         for table in TABLES:
             parts = [part for part in written if part.table == table]
             files += self._single_file(table, parts) if table in SINGLE_FILES else self._shards(table, parts)
-        for name in (AGGREGATED, READING_LIST):
-            document = next((part.rows[0] for part in written if part.table == name), {})
-            content = document_content(document)
-            files.append((write_partial(self._directory, name, content), f"{name}.json"))
+        aggregated = document_content(next(iter(_rows(written, AGGREGATED)), {}))
+        files.append((write_partial(self._directory, AGGREGATED, aggregated), f"{AGGREGATED}.json"))
+        remove_run_file(self._directory)
         publish(self._directory, files)
-        clear_partial_files(self._directory)
+        clear_directory(self._directory, {name for _, name in files})
+        counts: dict[str, int] = next(iter(_rows(written, _COUNTS)), {})
+        finished = Finished(counts, _rows(written, _TO_READ), _rows(written, BY_VERSION))
+        write_run_file(self._directory, self._conclude(finished))
 
     def _single_file(self, table: str, parts: Sequence[_Written]) -> list[tuple[str, str]]:
         name = f"{table}.{self._format}"
-        content = table_content([row for part in parts for row in part.rows], table, self._format)
+        content = table_content(_rows(parts, table), table, self._format)
         return [(write_partial(self._directory, name, content), name)]
 
     def _shards(self, table: str, parts: Sequence[_Written]) -> list[tuple[str, str]]:
@@ -170,3 +199,7 @@ class _PublishFn(beam.DoFn):
             shards = [write_partial(self._directory, table, table_content([], table, self._format))]
         total = len(shards)
         return [(shard, f"{table}-{i:05}-of-{total:05}.{self._format}") for i, shard in enumerate(shards)]
+
+
+def _rows(written: Sequence[_Written], table: str) -> list[Any]:
+    return [row for part in written if part.table == table for row in part.rows]

@@ -1,7 +1,7 @@
 """Reads JSON records from files on any filesystem that Beam supports."""
 
 from collections.abc import Iterator
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import apache_beam as beam
 from apache_beam.pvalue import PCollection
@@ -9,19 +9,23 @@ from apache_beam.pvalue import PCollection
 from turnwise.pipeline.io.files import file_records, matched_files
 from turnwise.schemas.failure import Failure
 from turnwise.schemas.record import Record
-from turnwise.transforms.beam.counters import CountingDoFn
+from turnwise.transforms.beam.counters import COUNTS, CountingDoFn
 from turnwise.transforms.beam.parse import FAILURES
+
+
+class ReadRecords(NamedTuple):
+    """Records, failures of reading, and counts."""
+
+    records: "PCollection[Record]"
+    failures: "PCollection[Failure]"
+    counts: "PCollection[dict[str, int]]"
 
 
 class Source(Protocol):
     """Reads the records of a pipeline."""
 
-    def read(self, root: beam.Pipeline, name: str) -> "tuple[PCollection[Record], PCollection[Failure]]":
-        """Adds the reading steps to a pipeline; `name` is a prefix of their labels.
-
-        Returns:
-            The records, and the failures of reading.
-        """
+    def read(self, root: beam.Pipeline, name: str) -> ReadRecords:
+        """Adds the reading steps to a pipeline; `name` is a prefix of their labels."""
 
 
 class _ReadFn(CountingDoFn):
@@ -55,16 +59,16 @@ class FileSource:
         self._patterns, self._limit = patterns, max_record_bytes
         self._lost, self._is_distributed = lost, is_distributed
 
-    def read(self, root: beam.Pipeline, name: str) -> "tuple[PCollection[Record], PCollection[Failure]]":
+    def read(self, root: beam.Pipeline, name: str) -> ReadRecords:
         """Adds the steps that find the files and read each one once."""
         patterns = root | f"{name}Patterns" >> beam.Create([self._patterns], reshuffle=False)
         files = patterns | f"{name}Files" >> beam.FlatMap(matched_files)
         if self._is_distributed:
             files = files | f"{name}SpreadFiles" >> beam.Reshuffle()
         outputs = files | f"{name}Read" >> beam.ParDo(_ReadFn(self._limit, self._lost)).with_outputs(
-            FAILURES, main="records"
+            FAILURES, COUNTS, main="records"
         )
         records = outputs["records"]
         if self._is_distributed:
             records = records | f"{name}SpreadRecords" >> beam.Reshuffle()
-        return records, outputs[FAILURES]
+        return ReadRecords(records, outputs[FAILURES], outputs[COUNTS])

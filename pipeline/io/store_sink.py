@@ -106,12 +106,13 @@ class StoreSink:
     def __init__(self, url: str, app: str) -> None:
         self._url, self._app, self._since = url, app, time_ns()
 
-    def write_table(self, rows: "PCollection[Any]", table: str, part: str = "") -> None:
+    def write_table(self, rows: "PCollection[Any]", table: str, part: str = "") -> "PCollection[Any] | None":
         """Adds the steps that write lists of rows."""
-        if table in _TABLES:
-            _ = rows | f"Store_{table}{part}" >> beam.ParDo(
-                _StoreFn(self._url, self._app, table, self._since)
-            )
+        if table not in _TABLES:
+            return None
+        write = _StoreFn(self._url, self._app, table, self._since)
+        written: PCollection[Any] = rows | f"Store_{table}{part}" >> beam.ParDo(write)
+        return written
 
 
 def open_sink(place: SinkPlace) -> StoreSink:

@@ -3,14 +3,12 @@
 from collections.abc import Iterator, Sequence
 
 import apache_beam as beam
-from apache_beam.pvalue import PCollection
 
-from turnwise.pipeline.io.sources import Source
+from turnwise.pipeline.io.sources import ReadRecords, Source
 from turnwise.pipeline.settings.run import RunSettings
 from turnwise.pipeline.store.engine import try_store
 from turnwise.pipeline.store.evaluations import store_records
 from turnwise.pipeline.store.urls import is_store_url
-from turnwise.schemas.failure import Failure
 from turnwise.schemas.record import Record
 
 
@@ -35,14 +33,15 @@ class StoreSource:
         """
         self._urls, self._app, self._other = list(urls), app, other
 
-    def read(self, root: beam.Pipeline, name: str) -> "tuple[PCollection[Record], PCollection[Failure]]":
+    def read(self, root: beam.Pipeline, name: str) -> ReadRecords:
         """Adds the reading steps to a pipeline."""
         urls = root | f"{name}Stores" >> beam.Create(self._urls, reshuffle=False)
         records = urls | f"{name}ReadStores" >> beam.ParDo(_ReadStoreFn(self._app))
         if self._other is None:
-            return records, root | f"{name}NoFailures" >> beam.Create([])
-        others, failures = self._other.read(root, name)
-        return (records, others) | f"{name}OfAllKinds" >> beam.Flatten(), failures
+            nothing = [root | f"{name}No{what}" >> beam.Create([]) for what in ("Failures", "Counts")]
+            return ReadRecords(records, *nothing)
+        others = self._other.read(root, name)
+        return others._replace(records=(records, others.records) | f"{name}OfAllKinds" >> beam.Flatten())
 
 
 def with_stores(files: Source | None, settings: RunSettings) -> Source:

@@ -1,5 +1,6 @@
 """Reports the usage and cost of the judge."""
 
+from collections import Counter
 from collections.abc import Sequence
 
 from turnwise.pipeline.settings.run import RunSettings
@@ -34,6 +35,13 @@ def _figures(usage: JudgeUsage) -> JsonObject:
         "unusable": dict(usage.unusable),
         "mean_latency_ms": total / usage.calls if usage.calls else None,
     }
+
+
+def usage_of(figures: JsonObject) -> JudgeUsage:
+    """Returns the usage of a model, of the figures that `judge_document` gives."""
+    own = {name: number for name, number in figures.items() if name != "mean_latency_ms"}
+    total = round((figures["mean_latency_ms"] or 0) * figures["calls"])
+    return JudgeUsage(**own | {"unusable": Counter(own["unusable"]), "latency_ms": total})
 
 
 def judge_text(settings: RunSettings, usage: UsageByModel, rows: Sequence[MetricsByAppVersionRow]) -> str:

@@ -1,9 +1,8 @@
 """Text about the conversations to read first."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from turnwise.pipeline.io.terminal import clipped, columns, printable
-from turnwise.schemas.conversation_row import ConversationRow
 
 _SHOWN = 3
 _WIDTH = 110
@@ -11,7 +10,7 @@ _LONGEST_ID = 40
 _MARK = "…"
 
 
-def reading_text(rows: Sequence[ConversationRow]) -> str:
+def reading_text(rows: Sequence[Mapping[str, object]]) -> str:
     """Returns the lines about the first three conversations, at most 110 columns each; "" if there are none.
 
     Args:
@@ -21,9 +20,9 @@ def reading_text(rows: Sequence[ConversationRow]) -> str:
     return "\n".join(["\nread first:", *lines]) if lines else ""
 
 
-def _line(row: ConversationRow) -> str:
-    name = printable(row["conversation_id"].rsplit("/", 1)[-1], _LONGEST_ID)
-    version = (row["app_version"] or "").rsplit("/", 1)[-1]
+def _line(row: Mapping[str, object]) -> str:
+    name = printable(str(row["conversation_id"]).rsplit("/", 1)[-1], _LONGEST_ID)
+    version = str(row["app_version"] or "").rsplit("/", 1)[-1]
     shown = f" ({printable(version, _LONGEST_ID // 2)})" if version else ""
-    line = f"  {name}{shown}: {printable(row['why'] or '')}"
+    line = f"  {name}{shown}: {printable(str(row['why'] or ''))}"
     return line if columns(line) <= _WIDTH else f"{clipped(line, _WIDTH - 1)}{_MARK}"

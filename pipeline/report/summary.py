@@ -1,6 +1,6 @@
 """The text about a finished run."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from turnwise.pipeline.report.counts import RunCounts
@@ -8,7 +8,6 @@ from turnwise.pipeline.report.judge import UsageByModel, judge_text
 from turnwise.pipeline.report.reading import reading_text
 from turnwise.pipeline.report.table import balance_text, custom_text, guesses_text, idle_text, version_table
 from turnwise.pipeline.settings.run import RunSettings
-from turnwise.schemas.conversation_row import ConversationRow
 from turnwise.schemas.rows import MetricsByAppVersionRow
 from turnwise.schemas.values import JsonObject
 
@@ -29,7 +28,7 @@ class Figures(NamedTuple):
     usage: UsageByModel
     guesses: JsonObject
     unread: Sequence[str] = ()
-    to_read: Sequence[ConversationRow] | None = None
+    to_read: Sequence[Mapping[str, object]] | None = None
     difference: str = ""
 
 

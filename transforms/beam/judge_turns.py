@@ -6,7 +6,6 @@ from concurrent.futures import Future
 from typing import Any, NamedTuple
 
 import apache_beam as beam
-from apache_beam.metrics.metric import Metrics
 from apache_beam.pvalue import DoOutputsTuple, PCollection, TaggedOutput
 from apache_beam.transforms.window import BoundedWindow
 from apache_beam.utils.timestamp import Timestamp
@@ -14,6 +13,7 @@ from apache_beam.utils.windowed_value import WindowedValue
 
 from turnwise.schemas.failure import RAISED
 from turnwise.schemas.run import RunInfo
+from turnwise.transforms.beam.counters import COUNTS
 from turnwise.transforms.beam.parse import FAILURES
 from turnwise.transforms.beam.score_turns import (
     ROW_TABLES,
@@ -35,7 +35,8 @@ from turnwise.transforms.scoring.conversation import (
 )
 from turnwise.transforms.scoring.selection import Selection
 
-JUDGE_USAGE = "turnwise.judge"
+JUDGE_USAGE = "judge "
+"""Start of the names of a judge's counts: `judge MODEL|FIGURE`, for a fault `judge MODEL|unusable KIND`."""
 UNUSABLE = "unusable "
 
 
@@ -94,9 +95,14 @@ class JudgeFn(ScoringDoFn):
         while self._waiting:
             yield from self._answered(self._waiting.popleft())
         for model, usage in self._judge.counts.take().items():
-            count_usage(model, usage)
+            self._count_usage(model, usage)
             JUDGING.judged.setdefault(model, JudgeUsage()).add(usage)
         yield from super().finish_bundle()
+
+    def _count_usage(self, model: str, usage: JudgeUsage) -> None:
+        faults = {f"{UNUSABLE}{kind}": number for kind, number in usage.unusable.items()}
+        for name, number in (usage.figures() | faults).items():
+            self.count(f"{JUDGE_USAGE}{model}|{name}", number)
 
     def _is_full(self) -> bool:
         return len(self._waiting) > self._settings.most_waiting
@@ -109,13 +115,6 @@ class JudgeFn(ScoringDoFn):
             yield TaggedOutput(output.tag, value)
 
 
-def count_usage(model: str, usage: JudgeUsage) -> None:
-    """Adds the usage of a model to Beam's counters, `MODEL|FIGURE` (a fault: `MODEL|unusable KIND`)."""
-    faults = {f"{UNUSABLE}{kind}": number for kind, number in usage.unusable.items()}
-    for name, number in (usage.figures() | faults).items():
-        Metrics.counter(JUDGE_USAGE, f"{model}|{name}").inc(number)
-
-
 class JudgeTurns(beam.PTransform[PCollection[Sample], DoOutputsTuple]):
     """Fans every conversation out into turns and criteria, including judged ones."""
 
@@ -124,6 +123,8 @@ class JudgeTurns(beam.PTransform[PCollection[Sample], DoOutputsTuple]):
         self._selection, self._run, self._settings = selection, run, settings
 
     def expand(self, matched: "PCollection[Sample]") -> Any:
-        """Returns keyed sums, lists of rows by table, conversations to read, and failures."""
+        """Returns keyed sums, lists of rows by table, conversations to read, failures, and counts."""
         judge = JudgeFn(self._selection, self._run, self._settings, BundleSums())
-        return matched | "Judge" >> beam.ParDo(judge).with_outputs(STATISTICS, *ROW_TABLES, TO_READ, FAILURES)
+        return matched | "Judge" >> beam.ParDo(judge).with_outputs(
+            STATISTICS, *ROW_TABLES, TO_READ, FAILURES, COUNTS
+        )

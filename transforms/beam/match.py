@@ -9,7 +9,7 @@ from apache_beam.transforms.window import GlobalWindows
 
 from turnwise.schemas.case import CaseKey, EvalCase
 from turnwise.schemas.failure import Failure
-from turnwise.transforms.beam.counters import CountingDoFn
+from turnwise.transforms.beam.counters import COUNTS, CountingDoFn
 from turnwise.transforms.beam.parse import FAILURES
 from turnwise.transforms.formats.parsing import LoggedConversation
 from turnwise.transforms.matching.cases import CaseIndex, match_case
@@ -28,7 +28,7 @@ class _MatchFn(CountingDoFn):
         self._used: set[CaseKey] = set()
 
     def finish_bundle(self) -> Iterator[Any]:
-        super().finish_bundle()
+        yield from super().finish_bundle()
         for key in self._used:
             yield beam.pvalue.TaggedOutput(USED, GlobalWindows.windowed_value(key.text))
 
@@ -57,7 +57,7 @@ class MatchCases(beam.PTransform[PCollection[LoggedConversation], DoOutputsTuple
         """Reads the cases of a step as a side input."""
         cases = beam.pvalue.AsList(self._cases) if isinstance(self._cases, PCollection) else self._cases
         return conversations | "Match" >> beam.ParDo(_MatchFn(), cases).with_outputs(
-            USED, FAILURES, main="matched"
+            USED, FAILURES, COUNTS, main="matched"
         )
 
 
@@ -74,9 +74,13 @@ class _CountUnusedFn(CountingDoFn):
         self.count("unused_cases", int(entry[1] == 0))
 
 
-def count_unused_cases(cases: "PCollection[EvalCase]", used: "Sequence[PCollection[str]]") -> None:
+def count_unused_cases(
+    cases: "PCollection[EvalCase]", used: "Sequence[PCollection[str]]"
+) -> "PCollection[dict[str, int]]":
     """Counts the eval cases without a conversation; `used` are the keys from `MatchCases`."""
     given = cases | "GivenCases" >> beam.Map(_unused)
     tried = [ids | f"UsedCases{i}" >> beam.Map(_once) for i, ids in enumerate(used)]
     uses = [given, *tried] | "AllUses" >> beam.Flatten() | "UsesOfCase" >> beam.CombinePerKey(max)
-    _ = uses | "CountUnusedCases" >> beam.ParDo(_CountUnusedFn())
+    counted = uses | "CountUnusedCases" >> beam.ParDo(_CountUnusedFn()).with_outputs(COUNTS)
+    counts: PCollection[dict[str, int]] = counted[COUNTS]
+    return counts

@@ -9,7 +9,7 @@ from apache_beam.pvalue import PCollection
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.failure import Failure
 from turnwise.schemas.record import Record
-from turnwise.transforms.beam.counters import CountingDoFn
+from turnwise.transforms.beam.counters import COUNTS, CountingDoFn
 from turnwise.transforms.formats.events import ConversationEvent
 from turnwise.transforms.formats.groups import named_events
 from turnwise.transforms.formats.parsing import (
@@ -34,12 +34,14 @@ class Parsed(NamedTuple):
         events: Events to be joined, by conversation.
         grouped: Events whose group names the conversation, by group.
         failures: Failures.
+        counts: What each bundle counted.
     """
 
     conversations: "PCollection[LoggedConversation]"
     events: "PCollection[tuple[str, ConversationEvent]]"
     grouped: "PCollection[tuple[str, ConversationEvent]]"
     failures: "PCollection[Failure]"
+    counts: "PCollection[dict[str, int]]"
 
 
 class ParsingDoFn(CountingDoFn):
@@ -67,9 +69,9 @@ class ParsingDoFn(CountingDoFn):
 def parse_with(fn: ParsingDoFn, records: "PCollection[Any]") -> Parsed:
     """Returns what a DoFn reads from records."""
     outputs = records | "Parse" >> beam.ParDo(fn).with_outputs(
-        EVENTS, GROUPED, FAILURES, main="conversations"
+        EVENTS, GROUPED, FAILURES, COUNTS, main="conversations"
     )
-    return Parsed(outputs["conversations"], outputs[EVENTS], outputs[GROUPED], outputs[FAILURES])
+    return Parsed(*(outputs[tag] for tag in ("conversations", EVENTS, GROUPED, FAILURES, COUNTS)))
 
 
 class _ParseConversationFn(ParsingDoFn):
@@ -99,17 +101,19 @@ class _JoinFn(CountingDoFn):
 
 
 class Joined(NamedTuple):
-    """Conversations that were joined, and failures."""
+    """Conversations that were joined, failures, and counts."""
 
     conversations: "PCollection[LoggedConversation]"
     failures: "PCollection[Failure]"
+    counts: "PCollection[dict[str, int]]"
 
 
 class NamedGroups(NamedTuple):
-    """Events by conversation, and failures."""
+    """Events by conversation, failures, and counts."""
 
     events: "PCollection[tuple[str, ConversationEvent]]"
     failures: "PCollection[Failure]"
+    counts: "PCollection[dict[str, int]]"
 
 
 class _NameFn(CountingDoFn):
@@ -127,9 +131,9 @@ class NameGroups(beam.PTransform[PCollection[tuple[str, ConversationEvent]], Nam
         named = (
             grouped
             | "GroupByGroup" >> beam.GroupByKey()
-            | "Name" >> beam.ParDo(_NameFn()).with_outputs(FAILURES, main="events")
+            | "Name" >> beam.ParDo(_NameFn()).with_outputs(FAILURES, COUNTS, main="events")
         )
-        return NamedGroups(named["events"], named[FAILURES])
+        return NamedGroups(named["events"], named[FAILURES], named[COUNTS])
 
 
 class JoinSessions(beam.PTransform[PCollection[tuple[str, ConversationEvent]], Joined]):
@@ -140,16 +144,17 @@ class JoinSessions(beam.PTransform[PCollection[tuple[str, ConversationEvent]], J
         outputs = (
             events
             | "GroupBySession" >> beam.GroupByKey()
-            | "Join" >> beam.ParDo(_JoinFn()).with_outputs(FAILURES, main="conversations")
+            | "Join" >> beam.ParDo(_JoinFn()).with_outputs(FAILURES, COUNTS, main="conversations")
         )
-        return Joined(outputs["conversations"], outputs[FAILURES])
+        return Joined(outputs["conversations"], outputs[FAILURES], outputs[COUNTS])
 
 
 class ParsedCases(NamedTuple):
-    """Eval cases with distinct keys, and failures."""
+    """Eval cases with distinct keys, failures, and counts."""
 
     cases: "PCollection[EvalCase]"
     failures: "PCollection[Failure]"
+    counts: "PCollection[dict[str, int]]"
 
 
 class _ParseCaseFn(CountingDoFn):
@@ -180,12 +185,13 @@ class ParseEvalCases(beam.PTransform[PCollection[Record], ParsedCases]):
     def expand(self, records: "PCollection[Record]") -> Any:
         """Parses the records and rejects repeated keys."""
         parsed = records | "ParseCase" >> beam.ParDo(_ParseCaseFn(self._reader)).with_outputs(
-            FAILURES, main="cases"
+            FAILURES, COUNTS, main="cases"
         )
         distinct = (
             parsed["cases"]
             | "GroupByCaseKey" >> beam.GroupByKey()
-            | "DistinctCase" >> beam.ParDo(_DistinctCaseFn()).with_outputs(FAILURES, main="cases")
+            | "DistinctCase" >> beam.ParDo(_DistinctCaseFn()).with_outputs(FAILURES, COUNTS, main="cases")
         )
         failures = (parsed[FAILURES], distinct[FAILURES]) | "CaseFailures" >> beam.Flatten()
-        return ParsedCases(distinct["cases"], failures)
+        counts = (parsed[COUNTS], distinct[COUNTS]) | "CaseCounts" >> beam.Flatten()
+        return ParsedCases(distinct["cases"], failures, counts)

@@ -24,9 +24,9 @@ class ToReadFn(beam.CombineFn):
         """Joins the rows of several parts."""
         return to_read([row for rows in parts for row in rows])
 
-    def extract_output(self, rows: list[ConversationRow]) -> dict[str, list[ConversationRow]]:
-        """Returns the chosen rows as a document."""
-        return {"conversations": to_read(rows)}
+    def extract_output(self, rows: list[ConversationRow]) -> list[ConversationRow]:
+        """Returns the chosen rows, in the order of reading."""
+        return to_read(rows)
 
 
 _MOST_KEPT = 8 * MOST_READ * MOST_OF_A_CLUSTER

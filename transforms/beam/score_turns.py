@@ -12,7 +12,7 @@ from turnwise.schemas.conversation_row import ConversationRow
 from turnwise.schemas.failure import RAISED, record_failure
 from turnwise.schemas.rows import ResultRow, ScoreRow
 from turnwise.schemas.run import RunInfo
-from turnwise.transforms.beam.counters import CountingDoFn
+from turnwise.transforms.beam.counters import COUNTS, CountingDoFn
 from turnwise.transforms.beam.parse import FAILURES
 from turnwise.transforms.beam.progress import PROGRESS
 from turnwise.transforms.criteria.base import Criterion, MeasuredCriterion
@@ -120,7 +120,7 @@ class ScoringDoFn(CountingDoFn):
         """Yields the outputs of the bundle."""
         for key, number in self._guesses.items():
             self.count(key, number)
-        super().finish_bundle()
+        yield from super().finish_bundle()
         yield from self._emission.finish()
 
     def outputs(self, scored: ScoredConversation, timestamp: Timestamp | None = None) -> list[Any]:
@@ -177,7 +177,7 @@ class ScoreTurns(beam.PTransform[PCollection[Sample], DoOutputsTuple]):
         self._criteria, self._run = criteria, run
 
     def expand(self, matched: "PCollection[Sample]") -> Any:
-        """Returns keyed sums, lists of rows by table, conversations to read, and failures."""
+        """Returns keyed sums, lists of rows by table, conversations to read, failures, and counts."""
         return matched | "Score" >> beam.ParDo(
             _MeasureFn(self._criteria, self._run, BundleSums())
-        ).with_outputs(STATISTICS, *ROW_TABLES, TO_READ, FAILURES)
+        ).with_outputs(STATISTICS, *ROW_TABLES, TO_READ, FAILURES, COUNTS)

@@ -88,11 +88,11 @@ class SessionsFn(CountingDoFn):
         super().start_bundle()
         self._own, self._held = {}, 0
 
-    def finish_bundle(self) -> None:
-        """Passes the number of held receipts on."""
-        super().finish_bundle()
+    def finish_bundle(self) -> Iterable[Any]:
+        """Passes the number of held receipts on, and returns the counts."""
         PROGRESS.held += self._held
         self._own, self._held = {}, 0
+        return super().finish_bundle()
 
     def process(
         self,

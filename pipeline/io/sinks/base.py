@@ -30,8 +30,13 @@ class RowWriter(Protocol):
 class TableSink(Protocol):
     """Writes the tables of a run."""
 
-    def write_table(self, rows: "PCollection[Any]", table: str, part: str = "") -> None:
-        """Adds the steps that write lists of rows; `part` distinguishes several writers of one table."""
+    def write_table(self, rows: "PCollection[Any]", table: str, part: str = "") -> "PCollection[Any] | None":
+        """Adds the steps that write lists of rows; `part` distinguishes several writers of one table.
+
+        Returns:
+            A collection that is complete when the rows are written: the run ends after it. None: the end of
+            the run does not wait for this table.
+        """
 
 
 @dataclass(frozen=True, kw_only=True)

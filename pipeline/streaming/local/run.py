@@ -17,13 +17,14 @@ from apache_beam.testing.test_stream_service import TestStreamServiceController
 from turnwise.pipeline.batch.pipelines import made_pipeline
 from turnwise.pipeline.batch.run import keep_inputs, open_own_judge, run_to_the_end
 from turnwise.pipeline.batch.signals import drained_by_signal
-from turnwise.pipeline.batch.summary import report
+from turnwise.pipeline.batch.summary import report, run_document
 from turnwise.pipeline.io.directory import (
     ALERTS_FILE,
     PROGRESS_FILE,
     check_directory,
     clear_directory,
     locked,
+    write_run_file,
 )
 from turnwise.pipeline.io.eval_cases import cases_of_stream
 from turnwise.pipeline.report.counts import guesses_by_tool
@@ -183,4 +184,6 @@ def _report(settings: RunSettings, store: StreamStorage, late: int, unread: Sequ
     counts = stream_counts(store.counts)
     counts["late_conversations"], counts["unread_ends"] = late, len(unread)
     figures = Figures(counts, JUDGING.judged, guesses_by_tool(store.counts), unread)
-    return report(settings, figures, rows)
+    document = run_document(settings, figures, rows)
+    write_run_file(settings.output, document)
+    return report(settings, figures, rows, document)

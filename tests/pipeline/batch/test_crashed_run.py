@@ -3,6 +3,7 @@
 import shlex
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -11,9 +12,10 @@ import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
 
 from turnwise.pipeline.batch.build import build
+from turnwise.pipeline.batch.summary import conclude
 from turnwise.pipeline.io.directory import check_directory, clear_directory, earlier_files
 from turnwise.pipeline.io.files import file_patterns
-from turnwise.pipeline.io.run_files import FileSink
+from turnwise.pipeline.io.run_files import RunSink
 from turnwise.pipeline.io.sources import FileSource
 from turnwise.pipeline.settings.run import RunSettings
 from turnwise.schemas.config import ConfigError, EvalConfig
@@ -31,11 +33,11 @@ def fail(element: Any) -> NoReturn:
     raise OSError("no space left on device")
 
 
-class BrokenSink(FileSink):
+class BrokenSink(RunSink):
     """Files, until one table cannot be written."""
 
     def __init__(self, directory: str, broken: str) -> None:
-        super().__init__(directory, "jsonl")
+        super().__init__(directory, "jsonl", partial(conclude, SETTINGS))
         self._broken = broken
 
     def write_table(self, rows: Any, table: str, part: str = "") -> None:

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +18,9 @@ from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.portability.api import beam_runner_api_pb2
 
 from turnwise.pipeline.batch.build import build
+from turnwise.pipeline.batch.summary import conclude
 from turnwise.pipeline.io.files import file_patterns
-from turnwise.pipeline.io.run_files import FileSink
+from turnwise.pipeline.io.run_files import RunSink
 from turnwise.pipeline.io.sources import FileSource
 from turnwise.pipeline.settings.run import RunSettings
 from turnwise.schemas.config import EvalConfig
@@ -42,7 +44,7 @@ STEPS = [
     *("MatchCases", "ScoreTurns", "Metrics", "MatchCasesSessions", "ScoreTurnsSessions", "MetricsSessions"),
     *("GivenCases", "UsedCases0", "UsedCases1", "AllUses", "UsesOfCase", "CountUnusedCases"),
     *("AllMetrics", "MetricsOfRun", "GatherMetrics", "MetricRows", "Failures", "FailureRows"),
-    *("AllToRead", "ToRead"),
+    *("AllToRead", "ToRead", "AllCounts", "TotalCounts"),
 ]
 
 
@@ -61,7 +63,7 @@ def translated() -> Any:
         file_patterns("--input", ("gs://some-logs/day=1/*.jsonl.gz",)), 1 << 26, "unread_records", True
     )
     cases = FileSource(file_patterns("--eval_cases", ("gs://some-cases/",)), 1 << 26, "lost_cases")
-    build(root, logs, cases, settings, FileSink("gs://some-results/out", "jsonl"))
+    build(root, logs, cases, settings, RunSink("gs://some-results/out", "jsonl", partial(conclude, settings)))
     root.run()
     return root.runner.proto_pipeline
 
