@@ -20,9 +20,12 @@ from turnwise.transforms.beam.match import USED, MatchCases, count_unused_cases
 from turnwise.transforms.beam.metrics import MetricsFn
 from turnwise.transforms.beam.parse import (
     FAILURES,
+    Joined,
     JoinSessions,
+    NamedGroups,
     NameGroups,
     ParseConversations,
+    Parsed,
     ParsedCases,
     ParseEvalCases,
 )
@@ -30,6 +33,7 @@ from turnwise.transforms.beam.reading_list import ToReadFn
 from turnwise.transforms.beam.score_turns import ROW_TABLES, STATISTICS, TO_READ, ScoreTurns
 from turnwise.transforms.ces.aggregates import VersionSums, aggregated_metrics
 from turnwise.transforms.formats.events import may_hold_events, may_hold_groups
+from turnwise.transforms.formats.parsing import LoggedConversation
 from turnwise.transforms.formats.readers import CaseReader, LogReader
 from turnwise.transforms.metrics.rows import failure_rows, slice_rows, turn_rows, version_rows
 from turnwise.transforms.metrics.state import MetricsState
@@ -53,20 +57,9 @@ def build(root: beam.Pipeline, logs: Source, cases: Source | None, settings: Run
     parsed = read.records | "ParseConversations" >> ParseConversations(reader)
     given = _read_cases(root, cases, settings)
     eval_cases = given[0].cases if given else None
-    failures = [read.failures, parsed.failures, *(part.failures for part in given)]
-    counts = [read.counts, parsed.counts, *(part.counts for part in given)]
-    parts = {"": parsed.conversations}
-    if may_hold_events(settings.input_format):
-        events = parsed.events
-        if may_hold_groups(settings.input_format):
-            named = parsed.grouped | "NameGroups" >> NameGroups()
-            events = (events, named.events) | "Events" >> beam.Flatten()
-            failures.append(named.failures)
-            counts.append(named.counts)
-        joined = events | "JoinSessions" >> JoinSessions()
-        parts[SESSIONS] = joined.conversations
-        failures.append(joined.failures)
-        counts.append(joined.counts)
+    parts, joined = _conversations(parsed, settings)
+    steps = (read, parsed, *given, *joined)
+    failures, counts = [step.failures for step in steps], [step.counts for step in steps]
     states, used, to_read = [], [], []
     for part, conversations in parts.items():
         matched = conversations | f"MatchCases{part}" >> MatchCases(eval_cases)
@@ -81,14 +74,39 @@ def build(root: beam.Pipeline, logs: Source, cases: Source | None, settings: Run
     _write_metrics(states, settings, sink)
     if eval_cases is not None:
         counts.append(count_unused_cases(eval_cases, used))
+    counts.append(_write_failures(failures, settings, sink))
+    chosen = to_read | "AllToRead" >> beam.Flatten() | "ToRead" >> beam.CombineGlobally(ToReadFn())
+    sink.finish(root, total_counts(counts), chosen)
+
+
+def _conversations(
+    parsed: Parsed, settings: RunSettings
+) -> "tuple[dict[str, PCollection[LoggedConversation]], list[NamedGroups | Joined]]":
+    """Returns the conversations by the name of their part, and the steps that joined some of events."""
+    if not may_hold_events(settings.input_format):
+        return {"": parsed.conversations}, []
+    steps: list[NamedGroups | Joined] = []
+    events = parsed.events
+    if may_hold_groups(settings.input_format):
+        named = parsed.grouped | "NameGroups" >> NameGroups()
+        events = (events, named.events) | "Events" >> beam.Flatten()
+        steps.append(named)
+    joined = events | "JoinSessions" >> JoinSessions()
+    return {"": parsed.conversations, SESSIONS: joined.conversations}, [*steps, joined]
+
+
+def _write_failures(
+    failures: "list[PCollection[Failure]]", settings: RunSettings, sink: Sink
+) -> "PCollection[dict[str, int]]":
+    write = _FailureRowsFn(settings.run.run_id)
     rows = (
         failures
         | "Failures" >> beam.Flatten()
-        | "FailureRows" >> beam.ParDo(_FailureRowsFn(settings.run.run_id)).with_outputs(COUNTS, main="rows")
+        | "FailureRows" >> beam.ParDo(write).with_outputs(COUNTS, main="rows")
     )
     sink.write_table(rows["rows"], "failures")
-    chosen = to_read | "AllToRead" >> beam.Flatten() | "ToRead" >> beam.CombineGlobally(ToReadFn())
-    sink.finish(root, total_counts([*counts, rows[COUNTS]]), chosen)
+    counts: PCollection[dict[str, int]] = rows[COUNTS]
+    return counts
 
 
 def _scoring(settings: RunSettings) -> "ScoreTurns | JudgeTurns":

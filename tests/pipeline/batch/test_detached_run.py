@@ -55,7 +55,7 @@ def test_the_pipeline_writes_what_the_command_writes(
 
 
 def test_a_missed_rule_is_in_the_exit_status(sample: Path, tmp_path: Path) -> None:
-    gate = {"rules": [{"kind": "all_pass", "criterion": "tool_trajectory_avg_score"}]}
+    gate = {"rules": [{"rule": "all_pass", "criterion": "tool_trajectory_avg_score"}]}
     config = EvalConfig.model_validate({"criteria": {"tool_trajectory_avg_score": 1.0}, "gate": gate})
     document = detached(tmp_path, sample, config)
     assert document["exit_status"] == 1 and document["problems"]
