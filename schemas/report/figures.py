@@ -69,7 +69,8 @@ class SliceFigure(msgspec.Struct, frozen=True):
             groups has no outcome.
         shrunk: The difference, drawn towards the mean of its criterion by its uncertainty.
         stands_out: Whether it is found at a false discovery rate of 10 % over all slices of the version.
-        detectable: Smallest difference that so many conversations show with a power of 80 %.
+        detectable: Smallest difference that Fisher's exact test of so many conversations sees with a power of
+            80 %; None: none can be seen, or there is no difference.
     """
 
     passed: int

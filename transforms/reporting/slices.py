@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from math import sqrt
+from functools import lru_cache
 from typing import NamedTuple
 
 from turnwise.schemas.conversation_row import ConversationRow
@@ -10,7 +10,7 @@ from turnwise.schemas.report.figures import Slice, SliceFigure
 from turnwise.transforms.reporting.collect import CollectedRuns, Entry, VersionKey, turns_of
 from turnwise.transforms.scoring.verdict import STATUS
 from turnwise.transforms.statistics.multiplicity import benjamini_hochberg
-from turnwise.transforms.statistics.power import detectable_mean
+from turnwise.transforms.statistics.power import detectable_of_groups
 from turnwise.transforms.statistics.proportions import exact_p
 
 FALSE_DISCOVERY_RATE = 0.1
@@ -41,10 +41,13 @@ class _Sides(NamedTuple):
         return _variance(self.passes, self.size) + _variance(self.base_passes, self.base_size)
 
     @property
-    def detectable(self) -> float:
-        share = (self.passes + self.base_passes) / (self.size + self.base_size)
-        spread = max(share * (1 - share), 0.25 / (self.size + self.base_size))
-        return min(1.0, detectable_mean(sqrt(spread * (1 / self.size + 1 / self.base_size))))
+    def detectable(self) -> float | None:
+        return _detectable(self.passes + self.base_passes, self.size, self.base_size)
+
+
+@lru_cache(maxsize=4096)
+def _detectable(passes: int, size: int, base_size: int) -> float | None:
+    return detectable_of_groups(passes / (size + base_size), (size, base_size))
 
 
 def _variance(passes: int, count: int) -> float:

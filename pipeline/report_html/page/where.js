@@ -59,7 +59,8 @@ function cell(slice, name, version) {
   return h("a", { class: `cell ${kind}`, href: fresh(filter) },
     h("span", { class: "figure" }, percent(own.passed / decided)), h("small", null, ` ${own.passed}/${decided}`),
     own.unscored ? h("small", null, ` +${own.unscored} not scored`) : null,
-    own.stands_out ? h("small", null, ` ${points(own.shrunk)}`) : own.detectable === null ? null : h("small", null, ` sees ±${Math.round(own.detectable * 100)}`));
+    own.difference === null ? null : h("small", null, own.stands_out ? ` ${points(own.shrunk)}` :
+      own.detectable === null ? " too few to see any" : ` sees ±${Math.round(own.detectable * 100)}`));
 }
 
 function changes(comparison) {

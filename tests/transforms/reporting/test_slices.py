@@ -37,7 +37,15 @@ def test_chance_does_not_stand_out_and_what_would_is_stated() -> None:
     entries = [entry("FAIL" if i % 3 == 0 else "PASS", language="de" if i < 6 else "en") for i in range(30)]
     (figure,) = found(entries, [V1])["language", "de"].figures[STATUS]
     assert figure is not None and not figure.stands_out
-    assert figure.detectable == pytest.approx(0.603, abs=0.01)
+    assert figure.detectable == pytest.approx(0.614, abs=0.001)
+
+
+def test_a_slice_too_small_to_see_anything_says_so() -> None:
+    """One of one against none of four: the p-value of Fisher's exact test is 0.2, and never smaller."""
+    entries = [entry("PASS" if i < 1 else "FAIL", language="de" if i < 1 else "en") for i in range(5)]
+    (figure,) = found(entries, [V1])["language", "de"].figures[STATUS]
+    assert figure is not None and figure.difference == 1.0
+    assert not figure.stands_out and figure.detectable is None
 
 
 def test_what_is_not_decided_is_no_failure_and_no_pass() -> None:
