@@ -75,6 +75,18 @@ def add_plugin_argument(parser: argparse._ActionsContainer) -> None:
     )
 
 
+def add_reading_arguments(parser: argparse.ArgumentParser, config: str) -> None:
+    """Adds how records are read to the parser of a command beside `run`.
+
+    Args:
+        parser: The parser.
+        config: Help of `--config`.
+    """
+    parser.add_argument("--input_format", default=AUTO, metavar="FORMAT", help=format_help())
+    parser.add_argument("--config", metavar="FILE", help=config)
+    add_plugin_argument(parser)
+
+
 def format_help() -> str:
     """Returns the help of `--input_format`: the formats there are."""
     return f"format of the log records: {', '.join(sorted(log_formats()))} (default: {AUTO}, by their keys)"

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 from typing import Final
 
-from turnwise.pipeline.cli.arguments import add_plugin_argument, format_help
+from turnwise.pipeline.cli.arguments import add_reading_arguments
 from turnwise.pipeline.cli.convert import report
 from turnwise.pipeline.conversion.candidates import is_run, log_candidates, run_candidates
 from turnwise.pipeline.conversion.cases import write_cases
@@ -21,7 +21,7 @@ from turnwise.transforms.case_making.query import check_fields, meets
 from turnwise.transforms.case_making.sample import CandidateSample
 from turnwise.transforms.conversion.base import TARGETS
 from turnwise.transforms.formats.any_record import AnyReader
-from turnwise.transforms.formats.base import AUTO, check_log_format
+from turnwise.transforms.formats.base import check_log_format
 
 FAILED, SAMPLE = "failed", "sample"
 _SAMPLE_SIZE: Final = 50
@@ -90,10 +90,8 @@ def cases_parser() -> OptionParser:
         help=f"at most so many cases, drawn at random (default: {_SAMPLE_SIZE} with {SAMPLE}, else all)",
     )  # fmt: skip
     parser.add_argument("--seed", type=int, default=0, help="another seed draws another sample (default: 0)")
-    parser.add_argument("--input_format", default=AUTO, metavar="FORMAT", help=format_help())
-    parser.add_argument("--config", metavar="FILE", help="config that says how some records are read")
+    add_reading_arguments(parser, "config that says how some records are read")
     parser.add_argument("--json", action="store_true", help="print a JSON document instead of text")
-    add_plugin_argument(parser)
     return parser
 
 

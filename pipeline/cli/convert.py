@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from turnwise.pipeline.cli.arguments import add_plugin_argument, format_help
+from turnwise.pipeline.cli.arguments import add_reading_arguments
 from turnwise.pipeline.conversion.candidates import is_run
 from turnwise.pipeline.conversion.convert import convert_items
 from turnwise.pipeline.conversion.output import check_new_file
@@ -22,7 +22,7 @@ from turnwise.schemas.conversion import Conversion
 from turnwise.schemas.extension.plugins import load_plugins
 from turnwise.transforms.conversion.base import TARGETS
 from turnwise.transforms.formats.any_record import AnyReader
-from turnwise.transforms.formats.base import AUTO, check_log_format
+from turnwise.transforms.formats.base import check_log_format
 
 _WIDTH = 120
 
@@ -78,8 +78,6 @@ def convert_parser() -> OptionParser:
     parser.add_argument("output", metavar="OUT", help="the file to write; it must not exist")
     targets = "; ".join(f"{name}: {each.help}" for name, each in sorted(TARGETS.items()))
     parser.add_argument("--to", metavar="FORMAT", help=f"format of OUT: {targets} (required)")
-    parser.add_argument("--input_format", default=AUTO, metavar="FORMAT", help=format_help())
-    parser.add_argument("--config", metavar="FILE", help="config that says how some records are read")
+    add_reading_arguments(parser, "config that says how some records are read")
     parser.add_argument("--json", action="store_true", help="print a JSON document instead of text")
-    add_plugin_argument(parser)
     return parser

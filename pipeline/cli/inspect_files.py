@@ -8,7 +8,7 @@ from os.path import isdir
 
 import msgspec
 
-from turnwise.pipeline.cli.arguments import add_plugin_argument, format_help
+from turnwise.pipeline.cli.arguments import add_reading_arguments
 from turnwise.pipeline.inspection.suggestion import suggest_mapping
 from turnwise.pipeline.inspection.text import inspection_text
 from turnwise.pipeline.io.any_files import JoinedEvents, OpenedFile, Read, read_files
@@ -25,7 +25,7 @@ from turnwise.schemas.failure import Failure
 from turnwise.schemas.inspection import FileInspection, Inspection
 from turnwise.transforms.criteria import Criterion
 from turnwise.transforms.formats.any_record import AnyReader
-from turnwise.transforms.formats.base import AUTO, check_log_format
+from turnwise.transforms.formats.base import check_log_format
 from turnwise.transforms.inspection.collect import FileCollector
 from turnwise.transforms.inspection.trial import all_criteria
 from turnwise.transforms.scoring.config import build_criteria
@@ -78,11 +78,7 @@ def inspect_parser() -> OptionParser:
         action="store_true",
         help="propose the config's mapping for the first record that no format fits, and say what it reads",
     )
-    parser.add_argument("--input_format", default=AUTO, metavar="FORMAT", help=format_help())
-    parser.add_argument(
-        "--config", metavar="FILE", help="config: its criteria are tried with their fields, others as default"
-    )
-    add_plugin_argument(parser)
+    add_reading_arguments(parser, "config: its criteria are tried with their fields, others as default")
     return parser
 
 

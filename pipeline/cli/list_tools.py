@@ -3,23 +3,19 @@
 import glob
 import json
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from pathlib import Path
-from typing import TypeVar
+from collections.abc import Iterable, Iterator, Sequence
 
-from turnwise.pipeline.cli.arguments import add_plugin_argument, format_help
-from turnwise.pipeline.io.records import OTHER_SUFFIXES, SUFFIXES, split_records, unzipped
+from turnwise.pipeline.cli.arguments import add_reading_arguments
+from turnwise.pipeline.io.any_files import read_files, whole_items
 from turnwise.pipeline.io.terminal import counted, printable, say
-from turnwise.pipeline.io.walking import Unreadable, files_at, shown_path
 from turnwise.pipeline.settings.config_file import read_config
 from turnwise.pipeline.settings.extras import check_places
 from turnwise.pipeline.settings.parser import OptionParser
+from turnwise.pipeline.settings.run import RunSettings
 from turnwise.schemas.case import EvalCase
-from turnwise.schemas.config import ConfigError
 from turnwise.schemas.conversation import Conversation, ToolCall
 from turnwise.schemas.extension.plugins import load_plugins
-from turnwise.schemas.failure import RAISED, Failure
-from turnwise.schemas.record import Record
+from turnwise.schemas.failure import Failure
 from turnwise.schemas.tools import ToolEffect
 from turnwise.schemas.values import JsonObject
 from turnwise.transforms.effects.tool_catalog import (
@@ -29,13 +25,10 @@ from turnwise.transforms.effects.tool_catalog import (
     conversation_tools,
     sort_settings,
 )
+from turnwise.transforms.formats.any_record import AnyReader, FoundCase
 from turnwise.transforms.formats.base import AUTO, check_log_format
-from turnwise.transforms.formats.events import ConversationEvent, join_events
-from turnwise.transforms.formats.readers import CaseReader, LogReader
+from turnwise.transforms.formats.parsing import LoggedConversation
 from turnwise.transforms.matching.cases import inline_case
-
-T = TypeVar("T")
-_LARGEST_RECORD = 1 << 30
 
 
 def list_tools(argv: Sequence[str]) -> int:
@@ -51,12 +44,12 @@ def list_tools(argv: Sequence[str]) -> int:
     load_plugins(options.plugin)
     check_log_format(options.input_format)
     config = read_config(options.config)
-    listing = _ToolCollector(
-        sort_settings(config.tools),
-        LogReader(options.input_format, config.discovery_engine, config.mapping),
-        CaseReader(config.ces),
-    )
-    _each_record([*options.log, *options.eval_cases], listing.add, listing.problems)
+    listing = _ToolCollector(sort_settings(config.tools))
+    for paths, kind in ((options.log, options.input_format), (options.eval_cases, AUTO)):
+        check_places("tools", paths)
+        reads = read_files("tools", paths, AnyReader(kind, config), RunSettings.max_record_bytes)
+        for item in whole_items(reads):
+            listing.add(item)
     say(_text(listing.tools))
     guessed = sum(tool.is_guess for tool in listing.tools.values())
     print(f"{counted(len(listing.tools), 'tool')}, {guessed} of them guessed by name", file=sys.stderr)
@@ -76,12 +69,10 @@ def _parser() -> OptionParser:
     parser.add_argument(
         "log", nargs="+", metavar="LOG", help="logs or eval cases: files, directories or globs"
     )
-    add_plugin_argument(parser)
-    parser.add_argument("--input_format", default=AUTO, metavar="FORMAT", help=format_help())
     parser.add_argument(
         "--eval_cases", nargs="+", default=[], metavar="PATH", help="eval cases whose tools are listed too"
     )
-    parser.add_argument("--config", metavar="FILE", help="config whose `tools` take precedence")
+    add_reading_arguments(parser, "config whose `tools` take precedence")
     return parser
 
 
@@ -103,52 +94,30 @@ def _setting(tool: ToolEffect) -> JsonObject:
     return setting if tool.effect == "read" else {**tool._asdict()}
 
 
-def _alone(found: Conversation | ConversationEvent | ValueError) -> Conversation | ValueError:
-    """Returns what one event holds by itself."""
-    if not isinstance(found, ConversationEvent):
-        return found
-    try:
-        return join_events(found.session_id or found.group, [found])
-    except ValueError as error:
-        return error
-
-
 class _ToolCollector:
     """Collects tools. A declared effect takes precedence over a guess."""
 
-    def __init__(self, settings: ToolSettings, logs: LogReader, cases: CaseReader) -> None:
-        self._settings, self._logs, self._cases = settings, logs, cases
+    def __init__(self, settings: ToolSettings) -> None:
+        self._settings = settings
         self.tools: dict[str, ToolEffect] = {}
         self.problems: list[str] = []
         self.was_read = False
 
-    def add(self, record: Record) -> None:
-        """Adds the tools of a record of logs or of eval cases; raises ValueError if it is neither."""
-        try:
-            found = self._logs.read(record)
-        except ValueError as error:
-            self._add_cases(record, error)
-            return
-        for conversation in self._good(map(_alone, found)):
-            case = inline_case(conversation)
-            catalog = conversation_tools(self._settings, conversation, case)
-            self._add(catalog, [*_calls_made(conversation), *_calls_expected(case)])
-
-    def _add_cases(self, record: Record, no_log: ValueError) -> None:
-        try:
-            found = self._cases.read(record)
-        except ValueError:
-            raise no_log from None
-        for case in self._good(found):
-            self._add(ToolCatalog(self._settings, case.tools), _calls_expected(case))
-
-    def _good(self, found: Iterable[T | ValueError]) -> Iterator[T]:
-        for one in found:
-            if isinstance(one, ValueError):
-                self.problems.append(str(one))
+    def add(self, item: LoggedConversation | FoundCase | Failure) -> None:
+        """Adds the tools of a conversation or case, or a line about what could not be read; files first."""
+        if isinstance(item, Failure):
+            if item.position:
+                self.problems.append(f"{item.source}:{item.position}: {item.message}")
             else:
-                self.was_read = True
-                yield one
+                self.problems.insert(0, f"{item.source}: {item.message}")
+            return
+        self.was_read = True
+        if isinstance(item, FoundCase):
+            self._add(ToolCatalog(self._settings, item.case.tools), _calls_expected(item.case))
+            return
+        case = inline_case(item.conversation)
+        catalog = conversation_tools(self._settings, item.conversation, case)
+        self._add(catalog, [*_calls_made(item.conversation), *_calls_expected(case)])
 
     def _add(self, catalog: ToolCatalog, calls: Iterable[ToolCall]) -> None:
         for name in dict.fromkeys([*catalog.declared, *map(called_tool, calls)]):
@@ -170,53 +139,3 @@ def _calls_expected(case: EvalCase | None) -> Iterator[ToolCall]:
     yield from case.user_actions
     for turn in case.turns:
         yield from turn.tool_calls or ()
-
-
-def _each_record(paths: Sequence[str], add: Callable[[Record], None], problems: list[str]) -> None:
-    """Passes every record of some files to `add`; adds one line to `problems` for each that fails."""
-    for file in [file for path in paths for file in _files(path)]:
-        if isinstance(file, Unreadable):
-            problems.append(_line(shown_path(file.path), file.error))
-            continue
-        try:
-            for record in _records(file):
-                _hand_over(record, add, problems)
-        except (OSError, ValueError, EOFError) as error:
-            problems.append(_line(file, error))
-
-
-def _hand_over(record: Record | Failure, add: Callable[[Record], None], problems: list[str]) -> None:
-    if isinstance(record, Failure):
-        problems.append(record.message)
-        return
-    try:
-        add(record)
-    except RAISED as error:
-        problems.append(_line(f"{record.source}:{record.position}", error))
-
-
-def _line(place: str, error: BaseException) -> str:
-    return f"{place}: {' '.join(str(error).split())}"
-
-
-def _records(path: str) -> Iterator[Record | Failure]:
-    if "://" in path:
-        from turnwise.pipeline.io.files import read_records
-
-        yield from read_records(path, _LARGEST_RECORD)
-        return
-    with unzipped(open(path, "rb")) as file:
-        yield from split_records(path, file, _LARGEST_RECORD)
-
-
-def _files(path: str) -> list[str | Unreadable]:
-    """Returns the files of a path; raises ConfigError if there are none, or of unsupported kinds only."""
-    if "://" in path:
-        check_places("tools", [path])
-        return [path]
-    found = sorted(files_at(path), key=lambda seen: seen.path)
-    if not found:
-        raise ConfigError(f"{path}: no such file, or none that ends in {', '.join(SUFFIXES)}")
-    if Path(found[0].path).suffix.lower() in OTHER_SUFFIXES:
-        raise ConfigError(f"{found[0].path}: is none of {', '.join(SUFFIXES)}")
-    return [seen if isinstance(seen, Unreadable) else seen.path for seen in found]

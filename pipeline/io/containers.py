@@ -7,8 +7,8 @@ import zipfile
 from collections.abc import Callable, Iterator
 from typing import Any, TypeAlias
 
-from turnwise.pipeline.io.parquet_files import parquet_texts
-from turnwise.pipeline.io.sqlite_files import SQLITE_MAGIC, session_texts
+from turnwise.pipeline.io.parquet_files import check_parquet, parquet_texts
+from turnwise.pipeline.io.sqlite_files import SQLITE_MAGIC, check_sessions, session_texts
 from turnwise.schemas.jsonio import dump_json
 from turnwise.schemas.values import JsonValue
 
@@ -34,6 +34,30 @@ def container(path: str, head: bytes) -> Callable[[str, Any, int], Texts] | None
     if name.endswith(".parquet"):
         return parquet_texts
     return _csv_texts if name.endswith(".csv") else None
+
+
+def check_container(path: str, head: bytes) -> bool:
+    """Returns whether a local file is a container.
+
+    Raises:
+        ValueError: It is a broken one, or a database without sessions.
+    """
+    opened = container(path, head)
+    if opened is _zip_texts:
+        with open(path, "rb") as file:
+            _archive(file).close()
+    elif opened is session_texts:
+        check_sessions(path)
+    elif opened is parquet_texts:
+        check_parquet(path)
+    return opened is not None
+
+
+def _archive(file: Any) -> zipfile.ZipFile:
+    try:
+        return zipfile.ZipFile(file)
+    except zipfile.BadZipFile as error:
+        raise ValueError(f"the zip archive cannot be read: {error}") from None
 
 
 def _yaml_texts(path: str, file: Any, limit: int) -> Texts:
@@ -62,11 +86,7 @@ def _csv_texts(path: str, file: Any, limit: int) -> Texts:
 
 def _zip_texts(path: str, file: Any, limit: int) -> Texts:
     """Yields the members of an archive; of an Inspect log its samples, each with the log's header."""
-    try:
-        archive = zipfile.ZipFile(file)
-    except zipfile.BadZipFile as error:
-        raise ValueError(f"the zip archive cannot be read: {error}") from None
-    with archive:
+    with _archive(file) as archive:
         members = [info for info in archive.infolist() if info.filename.lower().endswith(_MEMBERS)]
         names = {info.filename: info for info in members}
         headers = [names[name] for name in _HEADERS if name in names]

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
-from turnwise.pipeline.io.containers import container
+from turnwise.pipeline.io.containers import check_container
 from turnwise.pipeline.io.file_kinds import KIND_BYTES, check_text
 from turnwise.pipeline.io.records import (
     GZIP_MAGIC,
@@ -82,7 +82,8 @@ def check_file(path: str) -> None:
         raise ValueError(f"is none of {', '.join(SUFFIXES)}")
     with open(path, "rb") as file:
         head = file.read(KIND_BYTES)
-    if not path.endswith(".avro") and not head.startswith(GZIP_MAGIC) and container(path, head) is None:
+    is_other = path.endswith(".avro") or head.startswith(GZIP_MAGIC)
+    if not is_other and not check_container(path, head):
         check_text(head)
 
 

@@ -2,6 +2,7 @@
 
 from base64 import b64encode
 from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import date, datetime, timezone
 from typing import Any
 
@@ -19,12 +20,25 @@ def parquet_texts(path: str, file: Any, limit: int) -> Iterator[tuple[str, bytes
     Raises:
         ValueError: It is no Parquet file, or is broken.
     """
+    with _opened(file) as table:
+        for batch in table.iter_batches(batch_size=_ROWS):
+            yield f"{path}.json", dump_json([_row(row) for row in batch.to_pylist(maps_as_pydicts="lossy")])
+
+
+def check_parquet(path: str) -> None:
+    """Raises ValueError if a local file is no Parquet file, or is broken."""
+    with _opened(path):
+        pass
+
+
+@contextmanager
+def _opened(file: Any) -> Iterator[Any]:
     from pyarrow import ArrowException
     from pyarrow.parquet import ParquetFile
 
     try:
-        for batch in ParquetFile(file).iter_batches(batch_size=_ROWS):
-            yield f"{path}.json", dump_json([_row(row) for row in batch.to_pylist(maps_as_pydicts="lossy")])
+        with ParquetFile(file) as table:
+            yield table
     except (ArrowException, OSError) as error:
         raise ValueError(f"the Parquet file cannot be read: {' '.join(str(error).split())[:300]}") from None
 

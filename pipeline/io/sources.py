@@ -28,18 +28,28 @@ class Source(Protocol):
         """Adds the reading steps to a pipeline; `name` is a prefix of their labels."""
 
 
+UNREAD_FILES = "unread_files"
+"""Counter of files that an option names, of which not one record could be read."""
+
+
 class _ReadFn(CountingDoFn):
-    def __init__(self, max_record_bytes: int, lost: str) -> None:
+    def __init__(self, max_record_bytes: int, lost: str, named: frozenset[str]) -> None:
         super().__init__()
-        self._limit, self._lost = max_record_bytes, lost
+        self._limit, self._lost, self._named = max_record_bytes, lost, named
 
     def process(self, path: str | Failure) -> Iterator[Any]:
+        is_read = isinstance(path, Failure) or path not in self._named
+        is_lost = False
         for record in file_records(path, self._limit):
             if isinstance(record, Failure):
+                is_lost = True
                 self.count(self._lost)
                 yield beam.pvalue.TaggedOutput(FAILURES, record)
             else:
+                is_read = True
                 yield record
+        if is_lost and not is_read:
+            self.count(UNREAD_FILES)
 
 
 class FileSource:
@@ -65,9 +75,8 @@ class FileSource:
         files = patterns | f"{name}Files" >> beam.FlatMap(matched_files)
         if self._is_distributed:
             files = files | f"{name}SpreadFiles" >> beam.Reshuffle()
-        outputs = files | f"{name}Read" >> beam.ParDo(_ReadFn(self._limit, self._lost)).with_outputs(
-            FAILURES, COUNTS, main="records"
-        )
+        read = _ReadFn(self._limit, self._lost, frozenset(self._patterns))
+        outputs = files | f"{name}Read" >> beam.ParDo(read).with_outputs(FAILURES, COUNTS, main="records")
         records = outputs["records"]
         if self._is_distributed:
             records = records | f"{name}SpreadRecords" >> beam.Reshuffle()

@@ -26,12 +26,14 @@ class _OccasionalCounts(TypedDict, total=False):
     repeated: int
     late_conversations: int
     unread_ends: int
+    unread_files: int
 
 
 class RunCounts(NamedCounts, _OccasionalCounts):
     """Numbers of what a run read, scored and lost, as `counts` in `run.json`.
 
-    A batch has `joined_entries`. A stream has `replaced` (results that a later revision replaced), `repeated`
+    A batch has `joined_entries` and `unread_files` (files that an option names, of which no record could be
+    read). A stream has `replaced` (results that a later revision replaced), `repeated`
     (conversations that arrived again unchanged), `late_conversations` and `unread_ends`.
     """
 
@@ -74,6 +76,7 @@ def run_counts(counts: Mapping[str, int]) -> RunCounts:
         "lost_cases": number["lost_cases"],
         "unused_cases": number["unused_cases"],
         "joined_entries": number["joined_entries"],
+        "unread_files": number["unread_files"],
         "failures": named["failures"],
         "failures_by_version": named["failures_by_version"],
         "findings": named["findings"],

@@ -30,6 +30,9 @@ def gate_problems(
         problems.append(
             f"{lost} of {total} records and conversations failed, more than --max_failure_ratio {limit:g}"
         )
+    if files := counts.get("unread_files", 0):
+        said = f"{counted(files, 'named file')} could not be read at all"
+        problems.append(f"{said}; {_see(settings, 'failures')}")
     has_given = settings.eval_cases or counts["lost_cases"]
     if has_given and not counts["cases"] and not settings.is_streaming:
         problems.append(f"no eval case was read: {_why_no_case(settings, counts)}")

@@ -374,24 +374,28 @@ def test_binary_files_in_a_directory_are_one_failure_each(
     assert done.document("run.json")["counts"]["results"] == 2
 
 
-@pytest.mark.parametrize(("option", "status"), [("--input", 0), ("--eval_cases", 1)])
-@pytest.mark.parametrize("name", ["database.json", "archive.json"])
-def test_a_broken_container_is_a_failure(
-    turnwise: Callable[..., Any], tmp_path: Path, option: str, status: int, name: str
+@pytest.mark.parametrize("option", ["--input", "--eval_cases"])
+def test_a_named_file_of_which_nothing_can_be_read_fails_the_run(
+    turnwise: Callable[..., Any], tmp_path: Path, option: str
 ) -> None:
-    log = tmp_path / "log.jsonl"
+    log, logs = tmp_path / "log.jsonl", tmp_path / "logs"
     log.write_bytes(lines(conversation("a")))
-    (tmp_path / name).write_bytes(BINARY[name][0])
-    done = turnwise("run", "--input", log, option, tmp_path / name, output=tmp_path / "out")
+    logs.mkdir()
+    cut = logs / "cut.json.gz"
+    cut.write_bytes(gzip.compress(lines(conversation("b")))[:-9])
+    done = turnwise("run", "--input", log, option, cut, output=tmp_path / "named")
     (row,) = done.rows("failures")
-    assert done.status == status and Path(row["source"]).name == name and "cannot be read" in row["message"]
+    assert Path(row["source"]).name == "cut.json.gz" and done.status == 1
+    assert "1 named file could not be read at all; see failures-*" in done.err
+    assert done.document("run.json")["counts"]["unread_files"] == 1
+    if option == "--input":
+        assert turnwise("run", "--input", log, logs, output=tmp_path / "found").status == 0
 
 
 @pytest.mark.parametrize("option", ["--input", "--eval_cases"])
 @pytest.mark.parametrize(
     "name",
-    [name for name in BINARY if not name.endswith(".gz") and name not in ("database.json", "archive.json")]
-    + ["pipe.jsonl"],
+    [name for name in BINARY if not name.endswith(".gz")] + ["broken.parquet", "pipe.jsonl"],
 )
 def test_a_binary_file_or_a_pipe_that_is_named_is_refused(
     turnwise: Callable[..., Any], tmp_path: Path, option: str, name: str
@@ -399,6 +403,8 @@ def test_a_binary_file_or_a_pipe_that_is_named_is_refused(
     path = tmp_path / name
     if name in BINARY:
         path.write_bytes(BINARY[name][0])
+    elif name == "broken.parquet":
+        path.write_bytes(b"PAR1")
     else:
         os.mkfifo(path)
     log = tmp_path / "log.jsonl"
@@ -406,5 +412,5 @@ def test_a_binary_file_or_a_pipe_that_is_named_is_refused(
     for mode in ([], ["--streaming", "--stop_after=1"]):
         done = turnwise("run", *mode, "--input", log, option, path, output=tmp_path / "out")
         assert done.status == 2 and done.err.count("\n") == 1 and str(path) in done.err
-        assert BINARY.get(name, (b"", "FIFO"))[1] in done.err
+        assert BINARY.get(name, (b"", "FIFO" if name == "pipe.jsonl" else "Parquet"))[1] in done.err
         assert not (tmp_path / "out/run.json").exists()
