@@ -63,11 +63,12 @@ def unchanged() -> Iterator[None]:
     """Removes from this process, in the end, what examples add."""
     from turnwise.pipeline.io.sinks.base import SINKS
     from turnwise.schemas.extension.registry import PLUGINS
+    from turnwise.transforms.conversion.base import TARGETS
     from turnwise.transforms.criteria import CRITERIA
     from turnwise.transforms.formats.base import FORMATS, _in_order
     from turnwise.transforms.judging.judges.base import JUDGES
 
-    registries: list[Any] = [CRITERIA, FORMATS, JUDGES, SINKS]
+    registries: list[Any] = [CRITERIA, FORMATS, JUDGES, SINKS, TARGETS]
     known = [(registry, dict(registry.items())) for registry in registries]
     modules = set(sys.modules)
     yield

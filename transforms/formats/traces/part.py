@@ -14,6 +14,8 @@ from turnwise.transforms.formats.traces.read_span import is_foreign, read_head
 from turnwise.transforms.formats.traces.span import TraceSpan
 
 _MOST_NAMES = 5
+_KEPT = ("logfire.span", "langsmith.")
+"""Keys of spans whose kind stands in another record of the same span."""
 
 
 class TracePart(msgspec.Struct, omit_defaults=True):
@@ -26,7 +28,7 @@ class TracePart(msgspec.Struct, omit_defaults=True):
         steps: Number of spans that are steps of an agent.
         foreign: Number of spans with keys of agents' traces that no dialect reads.
         conversations: Conversation ids that spans state, by span id.
-        turnwise_spans: The spans; those that are no steps without attributes.
+        turnwise_spans: The spans; without attributes those that say nothing of a step.
     """
 
     trace: str
@@ -110,10 +112,8 @@ def _add(part: TracePart, span: TraceSpan) -> None:
         part.steps += 1
     elif step.kind is None and is_foreign(span) and not step.dialects:
         part.foreign += 1
-    if step.kind is None and not span.events:
-        span.attributes = {
-            key: item for key, item in span.attributes.items() if key.startswith("logfire.span")
-        }
+    if step.kind is None and not (span.events or step.version or step.tags):
+        span.attributes = {key: item for key, item in span.attributes.items() if key.startswith(_KEPT)}
     part.turnwise_spans.append(span)
 
 

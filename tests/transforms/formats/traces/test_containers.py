@@ -200,3 +200,50 @@ def test_values() -> None:
     ]
     assert loaded("{'a': (1,)}") == "{'a': (1,)}" and loaded("{'a': 1}") == {"a": 1}
     assert loaded('"{\\"a\\": 1}"') == {"a": 1} and loaded("[" * 500) == "[" * 500
+
+
+def run(own: str, kind: str, **held: Any) -> dict[str, Any]:
+    start = f"2026-01-01T00:00:0{own}Z"
+    order = f"20260101T000000Z{TRACE}" + (f".2026010{own}T000000Z{own}" if own != "0" else "")
+    return {"id": TRACE if own == "0" else own, "trace_id": TRACE, "parent_run_id": None if own == "0" else TRACE,
+            "run_type": kind, "name": kind, "start_time": start, "end_time": start, "dotted_order": order,
+            "extra": {"metadata": {"thread_id": "talk"}}, **held}  # fmt: skip
+
+
+HI = {"messages": [{"role": "user", "content": ASKED}]}
+RUNS = [
+    run("0", "chain", inputs=HI, outputs={"output": SAID}),
+    run("1", "llm", inputs=HI, outputs={"choices": [{"message": {"role": "assistant", "content": SAID}}],
+                                        "usage": {"prompt_tokens": 7, "completion_tokens": 2}}),
+]  # fmt: skip
+PATCHED = ("id", "trace_id", "dotted_order", "parent_run_id", "name", "end_time", "outputs", "extra")
+BATCH = {
+    "post": [
+        {key: item for key, item in each.items() if key not in ("outputs", "end_time")} for each in RUNS
+    ],
+    "patch": [{key: each[key] for key in PATCHED} for each in RUNS],
+}
+HALVES = [{**BATCH, "patch": []}, {**BATCH, "post": []}]
+
+
+@pytest.mark.parametrize(
+    "records", [RUNS, [BATCH], HALVES, HALVES[::-1], [{**RUNS[0], "child_runs": RUNS[1:]}]]
+)
+def test_runs_of_langsmith_in_every_container(records: list[Any]) -> None:
+    [found] = turnwise.read_conversations(records)
+    [turn] = found.turns
+    assert (found.conversation_id, turn.user, turn.agent) == ("talk", ASKED, SAID)
+    assert turn.usage is not None and (turn.usage.input_tokens, turn.usage.output_tokens) == (7, 2)
+
+
+def test_the_metadata_of_a_trace_of_the_openai_agents_sdk() -> None:
+    reply = {
+        "type": "generation",
+        "input": HI["messages"],
+        "output": [{"role": "assistant", "content": SAID}],
+    }
+    trace = {"object": "trace", "id": "t", "group_id": "talk", "metadata": {"app_version": "v1"}}
+    span = {"object": "trace.span", "id": "s", "trace_id": "t", "parent_id": None, "span_data": reply,
+            "started_at": "2026-01-01T00:00:00Z", "ended_at": "2026-01-01T00:00:01Z"}  # fmt: skip
+    [found] = turnwise.read_conversations([{"data": [trace, span]}])
+    assert (found.conversation_id, found.app_version, found.turns[0].agent) == ("talk", "v1", SAID)

@@ -23,10 +23,21 @@ def is_langsmith(record: JsonObject) -> bool:
 def langsmith_spans(record: JsonObject) -> Iterator[TraceSpan]:
     """Yields runs as spans; what was posted and what was patched later are two records of one."""
     if "run_type" in record:
-        yield _span(record)
+        yield from _with_children(record)
         return
     for key in ("runs", "post", "patch"):
-        yield from (_span(run) for run in record.get(key) or () if isinstance(run, dict))
+        yield from _listed(record.get(key))
+
+
+def _listed(runs: JsonValue) -> Iterator[TraceSpan]:
+    for run in runs if isinstance(runs, list) else ():
+        if isinstance(run, dict):
+            yield from _with_children(run)
+
+
+def _with_children(run: JsonObject) -> Iterator[TraceSpan]:
+    yield _span(run)
+    yield from _listed(run.get("child_runs"))
 
 
 def _span(run: JsonObject) -> TraceSpan:

@@ -6,6 +6,7 @@ from turnwise.transforms.formats.traces.dialect import (
     messages_at,
     register_dialect,
     text_at,
+    usage_at,
     value_at,
 )
 from turnwise.transforms.formats.traces.message import AGENT, USER, SpanMessage
@@ -14,6 +15,10 @@ from turnwise.transforms.formats.traces.step import SpanStep
 
 _RUNS = ("pydantic_ai.all_messages", "all_messages_events")
 _KEYS = ("events", "tool_arguments", "tool_response", "final_result", "request_data", "response_data", *_RUNS)
+_USAGE = {
+    "input_tokens": ("input_tokens", "prompt_tokens"),
+    "output_tokens": ("output_tokens", "completion_tokens"),
+}
 _TOOL_NAMES = ("running tool: ", "running tool")
 
 
@@ -42,6 +47,9 @@ def _read(span: TraceSpan, step: SpanStep) -> None:
         step.kind = "model"
         step.input = messages_at(held["request_data"], USER)
         step.output = messages_at(held.get("response_data"), AGENT)
+        reply = value_at(held, "response_data")
+        usage = reply.get("usage") if isinstance(reply, dict) else None
+        step.usage = usage_at(usage, _USAGE) if isinstance(usage, dict) else None
 
 
 def _all_but_answer(run: JsonValue, new_index: JsonValue) -> list[SpanMessage] | None:
