@@ -9,7 +9,7 @@ from itertools import chain
 from typing import Any, Generic, TypeAlias, TypeVar
 
 from turnwise.pipeline.io.eval_cases import Cases, case_records, read_cases
-from turnwise.pipeline.io.files import file_patterns, file_records, matched_files
+from turnwise.pipeline.io.files import UNREAD_FILES, file_patterns, matched_files, named_records
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import Conversation
 from turnwise.schemas.failure import Failure, record_failure
@@ -101,10 +101,14 @@ def logged_conversations(
     Raises:
         ConfigError: A path names nothing.
     """
-    paths = matched_files(file_patterns(inputs.name, inputs.paths))
+    patterns = file_patterns(inputs.name, inputs.paths)
+    opened = (
+        named_records(path, limit, patterns, lambda: counts.update([UNREAD_FILES]))
+        for path in matched_files(patterns)
+    )
     events: defaultdict[str, list[ConversationEvent]] = defaultdict(list)
     grouped: defaultdict[str, list[ConversationEvent]] = defaultdict(list)
-    for one in chain(chain.from_iterable(file_records(path, limit) for path in paths), inputs.items):
+    for one in chain(chain.from_iterable(opened), inputs.items):
         if isinstance(one, Failure):
             counts["unread_records"] += 1
             yield one

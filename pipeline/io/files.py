@@ -1,7 +1,7 @@
 """Finds and reads files. Local files need no Beam; other filesystems use Beam's."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
@@ -20,6 +20,9 @@ from turnwise.pipeline.store.urls import StoreError, is_sqlite_url, is_store_url
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.failure import Failure, Stage, record_failure
 from turnwise.schemas.record import Record
+
+UNREAD_FILES = "unread_files"
+"""Counter of files that an option names, of which not one record could be read."""
 
 
 def file_patterns(option: str, paths: Sequence[str]) -> list[str]:
@@ -141,3 +144,22 @@ def file_records(path: str | Failure, limit: int, stage: Stage = "read") -> Iter
         yield from read_records(path, limit)
     except Exception as error:
         yield record_failure(stage, error, Record(shown_place(path), 0, b""))
+
+
+def named_records(
+    path: str | Failure, limit: int, named: Container[str], unread: Callable[[], object]
+) -> Iterator[Record | Failure]:
+    """Yields what `file_records` yields.
+
+    Args:
+        path: One of the `matched_files`.
+        limit: A record of more bytes is a failure.
+        named: The paths that an option names.
+        unread: Called at the end if a named file gave nothing but failures.
+    """
+    gave = set[bool]()
+    for record in file_records(path, limit):
+        gave.add(isinstance(record, Record))
+        yield record
+    if gave == {False} and isinstance(path, str) and path in named:
+        unread()

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, Protocol
 import apache_beam as beam
 from apache_beam.pvalue import PCollection
 
-from turnwise.pipeline.io.files import file_records, matched_files
+from turnwise.pipeline.io.files import UNREAD_FILES, matched_files, named_records
 from turnwise.schemas.failure import Failure
 from turnwise.schemas.record import Record
 from turnwise.transforms.beam.counters import COUNTS, CountingDoFn
@@ -28,28 +28,18 @@ class Source(Protocol):
         """Adds the reading steps to a pipeline; `name` is a prefix of their labels."""
 
 
-UNREAD_FILES = "unread_files"
-"""Counter of files that an option names, of which not one record could be read."""
-
-
 class _ReadFn(CountingDoFn):
     def __init__(self, max_record_bytes: int, lost: str, named: frozenset[str]) -> None:
         super().__init__()
         self._limit, self._lost, self._named = max_record_bytes, lost, named
 
     def process(self, path: str | Failure) -> Iterator[Any]:
-        is_read = isinstance(path, Failure) or path not in self._named
-        is_lost = False
-        for record in file_records(path, self._limit):
+        for record in named_records(path, self._limit, self._named, lambda: self.count(UNREAD_FILES)):
             if isinstance(record, Failure):
-                is_lost = True
                 self.count(self._lost)
                 yield beam.pvalue.TaggedOutput(FAILURES, record)
             else:
-                is_read = True
                 yield record
-        if is_lost and not is_read:
-            self.count(UNREAD_FILES)
 
 
 class FileSource:

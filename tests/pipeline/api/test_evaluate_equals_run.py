@@ -1,5 +1,6 @@
 """`turnwise.evaluate` gives what `turnwise run` writes."""
 
+import gzip
 import json
 import re
 from collections.abc import Callable
@@ -136,3 +137,11 @@ def test_on_events_repeated_cases_and_broken_records(both: Compare, tmp_path: Pa
     stages = sorted(row["stage"] for row in result.failures)
     assert stages == ["match", "parse", "parse", "parse_case", "parse_case", "parse_case"]
     assert result.counts["unused_cases"] == 1 and result.counts["joined_entries"] == 3
+
+
+def test_a_named_file_of_which_nothing_can_be_read(both: Compare, tmp_path: Path) -> None:
+    cut = tmp_path / "cut.json.gz"
+    cut.write_bytes(gzip.compress(b'{"conversation_id": "c", "turns": [{"user": "u", "agent": "a"}]}')[:-9])
+    result, done = both(cut)
+    assert result.counts["unread_files"] == done.document("run.json")["counts"]["unread_files"] == 1
+    assert "1 named file could not be read at all" in " ".join(result.problems) and done.status == 1
