@@ -18,8 +18,6 @@ KEY = "key-of-the-tests"
 CREDENTIALS = ("GOOGLE_API_KEY", "GEMINI_API_KEY", "GOOGLE_GENAI_USE_VERTEXAI", "GOOGLE_GENAI_USE_ENTERPRISE")
 
 
-# A process that a test starts would compile the modules of this tree every time.
-os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 # Workers of pytest-xdist would have 80.
 os.environ["COLUMNS"] = "120"
 settings.register_profile("slow machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
