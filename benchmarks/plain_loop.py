@@ -28,14 +28,14 @@ from turnwise.transforms.scoring.config import build_criteria
 
 
 def score_file(logs: Path, output: Path, config: Path, run: RunInfo) -> dict[str, MetricsState]:
-    """Scores every conversation of a file, writes scores and results, and returns sums by app version."""
+    """Scores every conversation of a file, writes its rows, and returns sums by app version."""
     criteria = build_criteria(read_config(str(config)))
     reader, index = LogReader(), CaseIndex(None)
     states: dict[str, MetricsState] = {}
     with ExitStack() as stack:
-        scores, results, _ = (
+        scores, results, conversations, _ = (
             JsonLinesWriter(stack.enter_context((output / f"{table}-00000-of-00001.jsonl").open("wb")), table)
-            for table in ("scores", "results", "failures")
+            for table in ("scores", "results", "conversations", "failures")
         )
         lines = stack.enter_context(logs.open("rb"))
         calm_collector()
@@ -47,6 +47,7 @@ def score_file(logs: Path, output: Path, config: Path, run: RunInfo) -> dict[str
                 evaluated = evaluate_sample(case, criteria, run)
                 scores.write(evaluated.scores)
                 results.write(evaluated.results)
+                conversations.write(evaluated.conversations)
                 add_conversation(states, evaluated.scored, evaluated.verdict, evaluated.parts)
     return states
 

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import chain
 from unicodedata import normalize
 
 from turnwise.schemas.conversation import ToolCall
@@ -15,18 +16,26 @@ _MOST_CALLS = 5
 
 def calls_text(calls: Sequence[ToolCall]) -> str:
     """Returns the first five calls with their arguments, truncated."""
-    return _joined(calls, _plain)
+    return _joined(_texts(calls, _plain), len(calls))
 
 
 def calls_apart(first: Sequence[ToolCall], second: Sequence[ToolCall]) -> tuple[str, str]:
     """Returns the texts of two lists of calls; arguments are JSON where two calls would look alike."""
-    forms = (_plain, partial(_exact, is_ascii=False), partial(_exact, is_ascii=True))
-    text = next((form for form in forms if _seen(first, form).isdisjoint(_seen(second, form))), _plain)
-    return _joined(first, text), _joined(second, text)
+    plain = _texts(first, _plain), _texts(second, _plain)
+    forms = (partial(_exact, is_ascii=False), partial(_exact, is_ascii=True))
+    exact = ((_texts(first, form), _texts(second, form)) for form in forms)
+    wanted, made = next((both for both in chain([plain], exact) if _are_apart(*both)), plain)
+    return _joined(wanted, len(first)), _joined(made, len(second))
 
 
-def _seen(calls: Sequence[ToolCall], text: Callable[[ToolCall], str]) -> set[str]:
-    return {normalize("NFKC", text(call)) for call in calls[:_MOST_CALLS]}
+def _texts(calls: Sequence[ToolCall], form: Callable[[ToolCall], str]) -> list[str]:
+    return [form(call) for call in calls[:_MOST_CALLS]]
+
+
+def _are_apart(first: Sequence[str], second: Sequence[str]) -> bool:
+    """Returns whether no text looks like one of the others."""
+    seen = {normalize("NFKC", text) for text in first}
+    return all(normalize("NFKC", text) not in seen for text in second)
 
 
 def _plain(call: ToolCall) -> str:
@@ -37,9 +46,9 @@ def _exact(call: ToolCall, is_ascii: bool) -> str:
     return clipped_value(f"{call.name}({json.dumps(call.args, ensure_ascii=is_ascii, default=repr)})")
 
 
-def _joined(calls: Sequence[ToolCall], text: Callable[[ToolCall], str]) -> str:
-    more = f"; and {len(calls) - _MOST_CALLS} more" if len(calls) > _MOST_CALLS else ""
-    return "; ".join(map(text, calls[:_MOST_CALLS])) + more or "none"
+def _joined(texts: Sequence[str], calls: int) -> str:
+    more = f"; and {calls - _MOST_CALLS} more" if calls > _MOST_CALLS else ""
+    return "; ".join(texts) + more or "none"
 
 
 def words_text(text: str | None) -> str:

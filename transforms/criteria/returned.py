@@ -16,6 +16,7 @@ from turnwise.transforms.criteria.reasons import why_overall, why_unpaired
 from turnwise.transforms.matching.sample import Sample, TurnPair
 
 NO_REASON = "the criterion gave no value and no reason"
+_OUTCOMES = (None, *get_args(Outcome))
 _ROUNDING = 1e-9
 _SHOWN = 40
 
@@ -109,7 +110,7 @@ def check_score(criterion: Criterion, score: Score) -> None:
     value, scale = score.value, criterion.scale
     if score.details is not None and not _is_built_in(type(criterion)):
         score.details = _json_object(score.details)
-    if value.__class__ is not float or score.outcome is not None:
+    if value.__class__ is not float or score.outcome not in _OUTCOMES:
         value = _complete(score)
     if value is not None and scale is not None and not scale[0] <= value <= scale[1]:
         _check_outside(criterion, value, scale)
@@ -140,7 +141,7 @@ def _builtin(value: object) -> object:
 
 def _complete(score: Score) -> float | None:
     value: object = score.value
-    if score.outcome not in (None, *get_args(Outcome)):
+    if score.outcome not in _OUTCOMES:
         raise ValueError(
             f"the outcome is {short_repr(score.outcome, _SHOWN)}; it must be PASS, FAIL, SKIPPED or None"
         )

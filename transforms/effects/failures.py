@@ -11,14 +11,14 @@ from turnwise.transforms.effects.inferred import words_of
 _DEEPEST = 4
 _MOST_PARTS = 20
 _LONGEST_TEXT = 500
-_ERROR_KEYS = ("error", "errors", "exception", "errormessage", "errorcode", "errortype", "iserror")
-_SUCCESS_KEYS = ("success", "succeeded", "successful", "ok", "issuccess")
-_STATUS_KEYS = ("status", "statuscode", "httpstatus", "httpstatuscode", "responsecode")
+_ERROR_KEYS = frozenset(("error", "errors", "exception", "errormessage", "errorcode", "errortype", "iserror"))
+_SUCCESS_KEYS = frozenset(("success", "succeeded", "successful", "ok", "issuccess"))
+_STATUS_KEYS = frozenset(("status", "statuscode", "httpstatus", "httpstatuscode", "responsecode"))
 _HOLDING_KEYS = ("result", "output", "response", "content", "body", "structuredcontent", "text", "message",
                  "detail", "msg")  # fmt: skip
-_TELLING_KEYS = frozenset((*_ERROR_KEYS, *_SUCCESS_KEYS, *_STATUS_KEYS, *_HOLDING_KEYS))
+_TELLING_KEYS = _ERROR_KEYS | _SUCCESS_KEYS | _STATUS_KEYS | {*_HOLDING_KEYS}
 _NO_ERROR = ("", "0", "none", "null", "false", "no", "ok", "no error", "success")
-_GOOD_STATUS = ("success", "succeeded", "successful", "ok", "200", "201", "completed", "done")
+_GOOD_STATUS = frozenset(("success", "succeeded", "successful", "ok", "200", "201", "completed", "done"))
 _BAD_STATUS = re.compile(
     r"error|errored|fail|failed|failure|fatal|exception|invalid.*|not[ _-]?found|bad[ _-]?request|forbidden"
     r"|unauthori[sz]ed|aborted|time[d ]?[ _-]?out|[45]\d\d\b.*"
@@ -58,7 +58,7 @@ def has_failed(response: ToolResponse | None, tool: str = "") -> bool:
     """
     if response is None:
         return False
-    return bool(response.error) or _says_failure(response.response, _DEEPEST, _denies(tool))
+    return bool(response.error) or _says_failure(response.response, _DEEPEST, tool)
 
 
 @lru_cache(maxsize=4096)
@@ -72,27 +72,27 @@ def changed_nothing(response: ToolResponse | None) -> bool:
     return isinstance(answer, str) and _SO_BEFORE.search(_first_clause(answer)) is not None
 
 
-def _says_failure(answer: JsonValue, depth: int, denies: bool) -> bool:
+def _says_failure(answer: JsonValue, depth: int, tool: str) -> bool:
     if isinstance(answer, str):
         decoded = json_structure(answer)
         if decoded is None:
-            return _text_says_failure(answer, denies)
-        return _says_failure(decoded, depth, denies)
+            return _text_says_failure(answer, tool)
+        return _says_failure(decoded, depth, tool)
     if depth and isinstance(answer, dict):
-        return _object_says_failure(answer, depth, denies)
+        return _object_says_failure(answer, depth, tool)
     if depth and isinstance(answer, list) and answer:
         return all(
-            isinstance(part, dict | str) and _says_failure(part, depth - 1, denies)
+            isinstance(part, dict | str) and _says_failure(part, depth - 1, tool)
             for part in answer[:_MOST_PARTS]
         )
     return False
 
 
-def _text_says_failure(text: str, denies: bool) -> bool:
+def _text_says_failure(text: str, tool: str) -> bool:
     plain, clause = _plain(text), _first_clause(text)
     if _SUCCEEDING.search(clause):
         return False
-    said = {found[0] for found in _SAYING.finditer(clause)} - ({"denied"} if denies else set())
+    said = {found[0] for found in _SAYING.finditer(clause)} - ({"denied"} if _denies(tool) else set())
     return _OPENING.match(plain) is not None or bool(said)
 
 
@@ -104,8 +104,8 @@ def _first_clause(text: str) -> str:
     return _CLAUSE_END.split(_plain(text), maxsplit=1)[0]
 
 
-def _object_says_failure(answer: JsonObject, depth: int, denies: bool) -> bool:
-    fields = {plain: value for key, value in answer.items() if (plain := _plain_key(key)) in _TELLING_KEYS}
+def _object_says_failure(answer: JsonObject, depth: int, tool: str) -> bool:
+    fields = {plain: value for key, value in answer.items() if (plain := _telling(key))}
     if not fields:
         return False
     marks = []
@@ -119,12 +119,14 @@ def _object_says_failure(answer: JsonObject, depth: int, denies: bool) -> bool:
             marks.append(_status(value))
     if False in marks or True in marks:
         return False in marks
-    return any(_says_failure(fields[key], depth - 1, denies) for key in _HOLDING_KEYS if key in fields)
+    return any(_says_failure(fields[key], depth - 1, tool) for key in _HOLDING_KEYS if key in fields)
 
 
 @lru_cache(maxsize=4096)
-def _plain_key(key: object) -> str:
-    return re.sub(r"[\W_]", "", str(key)).lower()
+def _telling(key: object) -> str:
+    """Returns a key without its case and marks; "": it says nothing of a failure."""
+    plain = re.sub(r"[\W_]", "", str(key)).lower()
+    return plain if plain in _TELLING_KEYS else ""
 
 
 def _is_error(value: JsonValue) -> bool:
@@ -142,6 +144,8 @@ def _status(value: JsonValue) -> bool | None:
     """Returns whether a status means success; None: neither (`cancelled` is the state of a resource)."""
     if isinstance(value, bool):
         return value
+    if isinstance(value, str) and value in _GOOD_STATUS:
+        return True
     text = str(value).strip().lower() if isinstance(value, str | int) else ""
     if text in _GOOD_STATUS:
         return True

@@ -20,13 +20,17 @@ _encode = json.JSONEncoder(ensure_ascii=False).encode
 
 def value_text(value: JsonValue) -> str:
     """Returns a value in one line, at most 160 characters."""
+    text = " ".join((value if isinstance(value, str) else _as_text(value)).split())
+    return text if len(text) <= _LONGEST_VALUE else clipped_value(text)
+
+
+def _as_text(value: JsonValue) -> str:
     if value is None:
         return "nothing"
     try:
-        text = value if isinstance(value, str) else str(value) if type(value) is int else _encode(value)
+        return str(value) if type(value) is int else _encode(value)
     except (TypeError, ValueError):
-        text = repr(value)
-    return clipped_value(" ".join(text.split()))
+        return repr(value)
 
 
 def clipped_value(text: str) -> str:

@@ -1,6 +1,7 @@
 """The calls of a turn with their responses, effects and times."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from turnwise.schemas.conversation import TimedSpan, ToolCall, ToolResponse, Turn
@@ -54,73 +55,75 @@ class CallEffects:
         return CallEffect(text, called_tool(call), effect.is_guess, effect.idempotent)
 
 
-class MadeCalls(NamedTuple):
-    """The calls of one actor in a turn.
+@dataclass(slots=True)
+class MadeCalls:
+    """The calls of one actor in a conversation.
 
     Attributes:
-        calls: The calls.
+        turns: The calls, one list a turn.
         errors: How many failed.
         destructive: How many of the others destroyed something.
-        changing: Those of the others that destroyed something, or whose effect is guessed to be a write.
+        changing: Those of the others that destroyed something, or whose effect is guessed to be a write, one
+            list a turn.
         guessed: Tools whose effect is guessed.
     """
 
-    calls: list[TranscriptCall]
+    turns: list[list[TranscriptCall]] = field(default_factory=list)
     errors: int = 0
     destructive: int = 0
-    changing: Sequence[ToolCall] = ()
-    guessed: Sequence[str] = ()
+    changing: list[list[ToolCall]] = field(default_factory=list)
+    guessed: set[str] = field(default_factory=set)
+
+    def add(
+        self,
+        calls: Sequence[ToolCall],
+        responses: Sequence[ToolResponse],
+        spans: list[TimedSpan],
+        effects: CallEffects,
+    ) -> None:
+        """Adds the calls of a turn."""
+        made: list[TranscriptCall] = []
+        changing: list[ToolCall] = []
+        self.turns.append(made)
+        self.changing.append(changing)
+        for call, response in zip(calls, pair_responses(calls, responses), strict=True):
+            effect, tool, is_guess, _ = effects.of(call)
+            failed = response is not None and has_failed(response, tool)
+            if is_guess:
+                self.guessed.add(tool)
+            if failed:
+                self.errors += 1
+            elif effect == DESTRUCTIVE:
+                self.destructive += 1
+                changing.append(call)
+            elif is_guess and effect == "write":
+                changing.append(call)
+            made.append(
+                {
+                    "name": call.name,
+                    "args": call.args,
+                    "result": response.response if response else None,
+                    "error": (response.error if response and response.error else True) if failed else None,
+                    "effect": effect,
+                    "seconds": _seconds(call, spans) if spans else None,
+                }
+            )
 
 
-NO_CALLS = MadeCalls([])
-
-
-def agent_calls(turn: Turn, effects: CallEffects) -> MadeCalls:
+def agent_calls(turns: Iterable[Turn], effects: CallEffects) -> MadeCalls:
     """Returns the agent's calls."""
-    if not turn.tool_calls:
-        return NO_CALLS
-    spans = [span for span in turn.spans if span.type == "TOOL"] if turn.spans else []
-    return _made(turn.tool_calls, turn.tool_responses, spans, effects)
+    made = MadeCalls()
+    for turn in turns:
+        spans = [span for span in turn.spans if span.type == "TOOL"] if turn.spans else []
+        made.add(turn.tool_calls, turn.tool_responses, spans, effects)
+    return made
 
 
-def user_calls(turn: Turn, effects: CallEffects) -> MadeCalls:
-    """Returns the calls that the user made with their own tools."""
-    return _made(turn.user_tool_calls, turn.user_tool_responses, [], effects)
-
-
-def _made(
-    calls: Sequence[ToolCall],
-    responses: Sequence[ToolResponse],
-    spans: list[TimedSpan],
-    effects: CallEffects,
-) -> MadeCalls:
-    made: list[TranscriptCall] = []
-    changing: list[ToolCall] = []
-    guessed: list[str] = []
-    errors = destructive = 0
-    for call, response in zip(calls, pair_responses(calls, responses), strict=True):
-        effect, tool, is_guess, _ = effects.of(call)
-        failed = response is not None and has_failed(response, tool)
-        if is_guess:
-            guessed.append(tool)
-        if failed:
-            errors += 1
-        elif effect == DESTRUCTIVE:
-            destructive += 1
-            changing.append(call)
-        elif is_guess and effect == "write":
-            changing.append(call)
-        made.append(
-            {
-                "name": call.name,
-                "args": call.args,
-                "result": response.response if response else None,
-                "error": (response.error if response and response.error else True) if failed else None,
-                "effect": effect,
-                "seconds": _seconds(call, spans) if spans else None,
-            }
-        )
-    return MadeCalls(made, errors, destructive, changing, guessed)
+def user_calls(turn: Turn, effects: CallEffects) -> list[TranscriptCall]:
+    """Returns the calls that the user made with their own tools in a turn."""
+    made = MadeCalls()
+    made.add(turn.user_tool_calls, turn.user_tool_responses, [], effects)
+    return made.turns[0]
 
 
 def tool_names(tools: Iterable[str]) -> list[str]:

@@ -53,21 +53,23 @@ def problems_of(
         effects: Finds unexpected destructive calls where the criteria of the run do not; None: there is no
             destructive call.
     """
-    found = [*_of_verdict(scored, verdict), *_failed_criteria(scored)]
+    found, conversation = [], scored.sample.conversation
+    if conversation.ended is not None and broke_off(conversation):
+        found.append(ReviewProblem("expectations", 1.0, text=end_text(conversation)))
+    if verdict.status is None and STATUS not in scored.sampled_out:
+        found.append(ReviewProblem("undecided", 0.0, text=_joined(verdict) or "no verdict"))
+    for entry in scored.scores:
+        if entry.overall is not None and entry.overall.outcome == "FAIL":
+            found.append(_failed(entry, entry.overall))
     if effects is not None:
         found += _destructive(scored, effects)
     if not found and verdict.status == "FAIL":
         return [_unmet(scored.sample, verdict)]
-    return sorted(found, key=lambda problem: (HARM_TERMS.index(problem.term), -problem.gap))
+    return sorted(found, key=_severity) if len(found) > 1 else found
 
 
-def _of_verdict(scored: ScoredConversation, verdict: Verdict) -> Iterator[ReviewProblem]:
-    """Yields that a conversation broke off or is not decided."""
-    conversation = scored.sample.conversation
-    if conversation.ended is not None and broke_off(conversation):
-        yield ReviewProblem("expectations", 1.0, text=end_text(conversation))
-    if verdict.status is None and STATUS not in scored.sampled_out:
-        yield ReviewProblem("undecided", 0.0, text=_joined(verdict) or "no verdict")
+def _severity(problem: ReviewProblem) -> tuple[int, float]:
+    return HARM_TERMS.index(problem.term), -problem.gap
 
 
 def _unmet(sample: Sample, verdict: Verdict) -> ReviewProblem:
@@ -97,19 +99,11 @@ def _joined(verdict: Verdict) -> str:
     return "; ".join(verdict.reasons)
 
 
-def _failed_criteria(scored: ScoredConversation) -> Iterator[ReviewProblem]:
-    for entry in scored.scores:
-        overall, criterion = entry.overall, entry.criterion
-        if overall is not None and overall.outcome == "FAIL":
-            turn, score = _worst(entry, overall)
-            yield ReviewProblem(
-                criterion.harm,
-                gap_of(criterion, overall),
-                criterion.name,
-                turn,
-                score,
-                compares_calls=criterion.needs_expected_calls,
-            )
+def _failed(entry: CriterionScores, overall: Score) -> ReviewProblem:
+    """Returns the problem of a failed criterion."""
+    criterion, (turn, score) = entry.criterion, _worst(entry, overall)
+    gap, compares_calls = gap_of(criterion, overall), criterion.needs_expected_calls
+    return ReviewProblem(criterion.harm, gap, criterion.name, turn, score, compares_calls=compares_calls)
 
 
 def _worst(entry: CriterionScores, overall: Score) -> tuple[int | None, Score]:

@@ -88,9 +88,8 @@ class Reviewer:
         """Returns the row of a conversation."""
         sample, conversation, case = scored.sample, scored.sample.conversation, scored.sample.eval_case
         effects = self._effects(sample)
-        made = [agent_calls(turn, effects) for turn in conversation.turns]
-        destructive = sum(calls.destructive for calls in made)
-        found = _found(scored, verdict, self._criterion if destructive else None)
+        made = agent_calls(conversation.turns, effects)
+        found = _found(scored, verdict, self._criterion if made.destructive else None)
         tokens_in, tokens_out = _tokens(conversation.turns)
         return {
             "run_id": self.run.run_id,
@@ -114,7 +113,7 @@ class Reviewer:
             "cluster": found.cluster,
             "cluster_label": found.cluster_label,
             "turns": len(conversation.turns),
-            **self._calls(sample, made, effects, destructive),
+            **self._calls(sample, made, effects),
             "latency_seconds": _seconds(conversation.turns),
             "tokens_in": tokens_in,
             "tokens_out": tokens_out,
@@ -125,21 +124,19 @@ class Reviewer:
             "transcript": self._transcript(sample, made, effects, found.turn),
         }
 
-    def _calls(
-        self, sample: Sample, made: Sequence[MadeCalls], effects: CallEffects, destructive: int
-    ) -> _CallColumns:
-        is_clear = not any(calls.changing for calls in made)
+    def _calls(self, sample: Sample, made: MadeCalls, effects: CallEffects) -> _CallColumns:
+        is_unclear = any(made.changing)
         return {
-            "tool_calls": sum(len(calls.calls) for calls in made),
-            "tool_errors": sum(calls.errors for calls in made),
-            "destructive_calls": destructive,
-            "unclear_tools": [] if is_clear else unclear_tools(sample, made, effects, self._criterion),
-            "guessed_tools": tool_names(name for calls in made for name in calls.guessed),
+            "tool_calls": sum(map(len, made.turns)),
+            "tool_errors": made.errors,
+            "destructive_calls": made.destructive,
+            "unclear_tools": unclear_tools(sample, made, effects, self._criterion) if is_unclear else [],
+            "guessed_tools": tool_names(made.guessed),
             "unknown_calls": _unknown(sample.conversation.turns) if sample.has_gaps else None,
         }
 
     def _transcript(
-        self, sample: Sample, made: Sequence[MadeCalls], effects: CallEffects, kept: int | None
+        self, sample: Sample, made: MadeCalls, effects: CallEffects, kept: int | None
     ) -> JsonObject | None:
         if not self.run.transcripts:
             return None

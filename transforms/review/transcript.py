@@ -1,52 +1,57 @@
 """Makes the transcript of a sample: what was said and called, with what was expected beside it."""
 
-import re
-from collections.abc import Sequence
 from math import isfinite
 from typing import cast
 
 import msgspec
 
 from turnwise.schemas.conversation import Turn
-from turnwise.schemas.jsonio import dump_json
-from turnwise.schemas.transcript import MOST_BYTES, ExpectedPart, Transcript, TranscriptTurn
+from turnwise.schemas.transcript import MOST_BYTES, ExpectedPart, Transcript, TranscriptCall, TranscriptTurn
 from turnwise.schemas.values import JsonValue
 from turnwise.transforms.matching.sample import Sample, TurnPair
-from turnwise.transforms.review.calls import NO_CALLS, CallEffects, MadeCalls, expected_calls, user_calls
+from turnwise.transforms.review.calls import CallEffects, MadeCalls, expected_calls, user_calls
 from turnwise.transforms.review.expected import add_expectations, expected_of_whole
 from turnwise.transforms.review.limit import limited
 
 _encode = msgspec.msgpack.Encoder().encode
-_NOT_FINITE = re.compile(rb"\xcb[\x7f\xff][\xf0-\xff]")  # a double: all bits of the exponent are set
+_DOUBLE = b"\xcb"
+_NOT_FINITE = (b"\x7f", b"\xff")
+"""First bytes of doubles whose exponent has all bits set; great numbers start so too."""
+_SURELY_FITS = MOST_BYTES // 6
+"""Bytes of MessagePack whose JSON fits: one byte is at most six in JSON (a control character)."""
 
 
 def transcript_of(
-    sample: Sample, made: Sequence[MadeCalls], effects: CallEffects, kept: int | None = None
+    sample: Sample, made: MadeCalls, effects: CallEffects, kept: int | None = None
 ) -> Transcript:
     """Returns the transcript of a sample, at most 64 KiB of JSON.
 
     Args:
         sample: The conversation and its case.
-        made: The agent's calls, one entry a recorded turn.
+        made: The agent's calls.
         effects: Effects of the tools.
         kept: Index of the turn that is left out last.
     """
-    calls = iter(made)
-    turns = [_turn(pair, next(calls) if pair.actual else NO_CALLS, effects) for pair in sample.pairs]
+    calls = iter(made.turns)
+    turns = [_turn(pair, next(calls) if pair.actual else [], effects) for pair in sample.pairs]
     expected = expected_of_whole(sample.eval_case, effects) if sample.eval_case else None
     transcript: Transcript = {"turns": turns, "expected": expected, "cut": False, "left_out": None}
-    transcript = _with_finite_numbers(transcript)
-    return transcript if _fits(transcript) else limited(transcript, kept)
+    data = _encoded(transcript)
+    if data is None or any(part.startswith(_NOT_FINITE) for part in data.split(_DOUBLE)[1:]):
+        transcript = cast(Transcript, _with_finite_numbers(cast(JsonValue, transcript)))
+    is_small = data is not None and len(data) <= _SURELY_FITS
+    return transcript if is_small else limited(transcript, kept)
 
 
-def _fits(transcript: Transcript) -> bool:
+def _encoded(transcript: Transcript) -> bytes | None:
+    """Returns MessagePack, which costs less than to look at every part; None: it has no room for a value."""
     try:
-        return len(dump_json(cast(JsonValue, transcript))) <= MOST_BYTES
-    except ValueError:  # a lone surrogate
-        return False
+        return _encode(transcript)
+    except (ValueError, OverflowError, TypeError):
+        return None
 
 
-def _turn(pair: TurnPair, made: MadeCalls, effects: CallEffects) -> TranscriptTurn:
+def _turn(pair: TurnPair, made: list[TranscriptCall], effects: CallEffects) -> TranscriptTurn:
     actual = pair.actual
     if actual is None:
         return {
@@ -63,7 +68,7 @@ def _turn(pair: TurnPair, made: MadeCalls, effects: CallEffects) -> TranscriptTu
         "label": pair.label,
         "user": actual.user,
         "agent": actual.agent,
-        "tool_calls": made.calls,
+        "tool_calls": made,
         "seconds": None if actual.latency_ms is None else actual.latency_ms / 1000,
         "expected": None if pair.expected is None else _expected(pair, effects),
     }
@@ -76,7 +81,7 @@ def _add_more(turn: TranscriptTurn, actual: Turn, effects: CallEffects) -> None:
     if len(actual.agent_messages) > 1:
         turn["messages"] = actual.agent_messages
     if actual.user_tool_calls:
-        turn["user_tool_calls"] = user_calls(actual, effects).calls
+        turn["user_tool_calls"] = user_calls(actual, effects)
     if actual.transfers:
         turn["transfers"] = actual.transfers
     if actual.unknown_calls or actual.unknown_words or actual.unknown_latency:
@@ -108,25 +113,12 @@ def _expected(pair: TurnPair, effects: CallEffects) -> ExpectedPart | None:
     return part or None
 
 
-def _with_finite_numbers(transcript: Transcript) -> Transcript:
+def _with_finite_numbers(value: JsonValue) -> JsonValue:
     """Replaces infinite numbers and NaN by texts: JSON has null for them, as if nothing was there."""
-    return cast(Transcript, _shown(cast(JsonValue, transcript))) if _may_hold(transcript) else transcript
-
-
-def _may_hold(value: object) -> bool:
-    """Returns False if no such number is in a value; faster than to look at every part of it."""
-    try:
-        data = _encode(value)
-    except (ValueError, OverflowError, TypeError):
-        return True
-    return _NOT_FINITE.search(data) is not None
-
-
-def _shown(value: JsonValue) -> JsonValue:
     if isinstance(value, dict):
-        return {name: _shown(one) for name, one in value.items()}
+        return {name: _with_finite_numbers(one) for name, one in value.items()}
     if isinstance(value, list):
-        return [_shown(one) for one in value]
+        return [_with_finite_numbers(one) for one in value]
     if not isinstance(value, float) or isfinite(value):
         return value
     return "NaN" if value != value else "Infinity" if value > 0 else "-Infinity"

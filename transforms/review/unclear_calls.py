@@ -1,21 +1,20 @@
 """Finds calls that may have destroyed something: nothing says that they were expected, or what they do."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
+from itertools import chain
 
 from turnwise.schemas.conversation import ExpectedTurn, ToolCall
 from turnwise.transforms.criteria.calls.tool_effects import ToolEffects, states_calls
 from turnwise.transforms.effects.calls import ArgumentComparison
 from turnwise.transforms.matching.calls import same_tool
-from turnwise.transforms.matching.sample import EXTRA_TURN, Sample, TurnPair
+from turnwise.transforms.matching.sample import EXTRA_TURN, Sample, TurnPair, unanswered_state
 from turnwise.transforms.review.calls import DESTRUCTIVE, CallEffects, MadeCalls, tool_names
 from turnwise.transforms.scoring.gaps import conversation_gap
 
 _COMPARE = ArgumentComparison()
 
 
-def unclear_tools(
-    sample: Sample, made: Sequence[MadeCalls], effects: CallEffects, criterion: ToolEffects
-) -> list[str]:
+def unclear_tools(sample: Sample, made: MadeCalls, effects: CallEffects, criterion: ToolEffects) -> list[str]:
     """Returns the tools of successful calls of the agent that may have destroyed something unexpectedly.
 
     Of destructive calls, those that were held against no expected calls. Of writes whose effect is guessed
@@ -23,7 +22,7 @@ def unclear_tools(
 
     Args:
         sample: The conversation.
-        made: The agent's calls, turn by turn.
+        made: The agent's calls.
         effects: Effects of the calls.
         criterion: Compares calls with expected ones.
     """
@@ -31,27 +30,27 @@ def unclear_tools(
 
 
 def _unclear(
-    sample: Sample, made: Sequence[MadeCalls], effects: CallEffects, criterion: ToolEffects
+    sample: Sample, made: MadeCalls, effects: CallEffects, criterion: ToolEffects
 ) -> Iterator[ToolCall]:
     case = sample.eval_case
     if case is None or conversation_gap(criterion, sample):
-        for calls in made:
-            yield from calls.changing
+        yield from chain.from_iterable(made.changing)
     elif case.actions is not None:
         wanted = [*case.actions, *(call for turn in case.turns for call in _wanted(turn))]
-        yield from _not_wanted([call for calls in made for call in calls.changing], wanted, effects)
+        yield from _not_wanted(chain.from_iterable(made.changing), wanted, effects)
     else:
-        compared = {id(pair.actual): pair for pair in sample.evaluable if _is_compared(sample, pair)}
-        for turn, calls in zip(sample.conversation.turns, made, strict=True):
-            pair = compared.get(id(turn))
-            if pair is None:
-                yield from calls.changing
-            elif calls.changing:
-                yield from _not_wanted(calls.changing, [*_wanted(pair.expected)], effects)
+        recorded = (pair for pair in sample.pairs if pair.actual is not None)
+        for pair, calls in zip(recorded, made.changing, strict=True):
+            if calls and _is_compared(sample, pair):
+                yield from _not_wanted(calls, [*_wanted(pair.expected)], effects)
+            else:
+                yield from calls
 
 
 def _is_compared(sample: Sample, pair: TurnPair) -> bool:
-    """Returns whether the case states which calls the agent makes in a turn."""
+    """Returns whether a turn can be scored, and the case states which calls the agent makes in it."""
+    if unanswered_state(pair) is not None:
+        return False
     if pair.expected is not None and pair.expected.tool_calls is not None:
         return True
     return pair.label == EXTRA_TURN and states_calls(sample)

@@ -32,7 +32,7 @@ def sample_of(turns: list[dict[str, Any]], case: dict[str, Any] | None = None, *
 
 
 def shown(sample: Sample, kept: int | None = None) -> dict[str, Any]:
-    made = [agent_calls(turn, EFFECTS) for turn in sample.conversation.turns]
+    made = agent_calls(sample.conversation.turns, EFFECTS)
     found: dict[str, Any] = json.loads(dump_json(transcript_of(sample, made, EFFECTS, kept)))
     return found
 
