@@ -74,6 +74,19 @@ class DiscoveryEngineConfig(BaseModel):
     tool_name: str = Field(default="search", min_length=1)
 
 
+class TracesConfig(BaseModel):
+    """Conversion of spans to conversations.
+
+    Attributes:
+        app_version_attribute: Resource attribute that holds the app version; None, or where it is missing:
+            what spans say, else `service.version`.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    app_version_attribute: str | None = Field(default=None, min_length=1)
+
+
 class CodeConfig(BaseModel):
     """Reference to a function, in google-adk's form.
 
@@ -110,6 +123,7 @@ class EvalConfig(BaseModel):
         alerts: Rules on the windows of a stream; ignored in a batch run.
         tools: Effects of tools: name or glob -> effect or ToolSetting.
         discovery_engine: Settings for answers of a search engine.
+        traces: Settings for spans.
         mapping: Where conversations stand in records of any form; None: only known formats are read.
         slices: Dimensions of `metrics_by_slice`: the part before the colon of tags such as
             `skipped:NO_RELEVANT_CONTENT`, `tag` (every tag) or `language`.
@@ -134,6 +148,7 @@ class EvalConfig(BaseModel):
     alerts: list[AlertRule] = Field(default_factory=list)
     tools: dict[str, ToolSetting] = Field(default_factory=dict)
     discovery_engine: DiscoveryEngineConfig = DiscoveryEngineConfig()
+    traces: TracesConfig = TracesConfig()
     mapping: MappingConfig | None = None
     slices: tuple[str, ...] = ("skipped", "query")
     gate: GateConfig = GateConfig()

@@ -57,7 +57,7 @@ class Collected:
         self._fail(cases.failures if cases else [])
         index = CaseIndex(cases.cases if cases else None)
         unused: set[CaseKey] = {case.key for case in cases.cases} if cases else set()
-        reader = LogReader(self._settings.input_format, config.discovery_engine, config.mapping)
+        reader = LogReader(self._settings.input_format, config)
         for logged in logged_conversations(logs, reader, limit, self._counts):
             found = logged if isinstance(logged, Failure) else match_case(index, *logged, self._counts)
             if isinstance(found, Failure):

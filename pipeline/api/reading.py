@@ -59,7 +59,7 @@ def read_conversations(
         conversations: Paths (files, directories, globs; gzipped or not), or dicts.
         input_format: Format of every record; `auto`: recognised by its keys.
         config: Its section `discovery_engine` says how the answers of a search engine are read,
-            and `mapping` how records of any form are.
+            `traces` how spans are, and `mapping` how records of any form are.
         on_failure: Called with every failure, a dict as in the table `failures`, such as a list's `append`.
             None: the first failure raises ReadError, when all is read.
 
@@ -80,7 +80,7 @@ def read_conversations(
     """
     check_log_format(input_format)
     settings = read_any_config(config)
-    reader = LogReader(input_format, settings.discovery_engine, settings.mapping)
+    reader = LogReader(input_format, settings)
     inputs = sort_inputs("conversations", conversations, Conversation)
     limit = RunSettings.max_record_bytes
     read: list[Conversation] = []

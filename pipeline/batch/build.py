@@ -53,7 +53,7 @@ def build(root: beam.Pipeline, logs: Source, cases: Source | None, settings: Run
         sink: Sink for the tables.
     """
     read = logs.read(root, "Logs")
-    reader = LogReader(settings.input_format, settings.config.discovery_engine, settings.config.mapping)
+    reader = LogReader(settings.input_format, settings.config)
     parsed = read.records | "ParseConversations" >> ParseConversations(reader)
     given = _read_cases(root, cases, settings)
     eval_cases = given[0].cases if given else None

@@ -4,6 +4,7 @@ import argparse
 
 from turnwise.pipeline.io.sinks.base import file_formats, services
 from turnwise.pipeline.settings.run import DEFAULT_OUTPUT_FORMAT
+from turnwise.pipeline.streaming.inputs.kinds import INPUT_KINDS
 from turnwise.schemas.config import DEFAULT_CRITERIA
 from turnwise.schemas.judge_config import DEFAULT_MODEL
 from turnwise.transforms.formats.base import AUTO, log_formats
@@ -42,8 +43,7 @@ def _add_input(group: argparse._ArgumentGroup) -> None:
         group,
         "--input",
         "conversation logs: files, directories, globs, or URLs of session databases (postgresql://...); "
-        "with --streaming also - (standard input), "
-        "pubsub:projects/P/subscriptions/S, kafka://HOST:PORT/TOPIC?group=G (required)",
+        "with --streaming also " + ", ".join(kind.form for kind in INPUT_KINDS) + " (required)",
     )
     group.add_argument("--input_format", default=AUTO, metavar="FORMAT", help=format_help())
     _add_paths(group, "--eval_cases", "eval cases: files, directories, globs or URLs of stores")

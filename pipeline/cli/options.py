@@ -21,7 +21,7 @@ from turnwise.pipeline.settings.parser import OptionParser
 from turnwise.pipeline.settings.remote_workers import fit_workers
 from turnwise.pipeline.settings.run import RawOptions, RunSettings, check_options
 from turnwise.pipeline.settings.stream import RawStreamOptions
-from turnwise.pipeline.streaming.inputs.kafka_uri import SCHEME
+from turnwise.pipeline.streaming.inputs.kinds import input_kind
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.extension.plugins import is_file, load_plugins
 
@@ -90,8 +90,10 @@ def _split(own: dict[str, Any]) -> tuple[RawOptions, RawStreamOptions]:
 
 def _check_extras(settings: RunSettings) -> None:
     """Raises ConfigError if a package that the settings need is not installed."""
-    files = [path for path in settings.input if not (settings.is_streaming and path.startswith(SCHEME))]
-    check_places("--input", files)
+    streams = [name for name in settings.input if input_kind(name)]
+    if streams and not settings.is_streaming:
+        raise ConfigError(f"--input {streams[0]}: is read by a stream only; add --streaming")
+    check_places("--input", [path for path in settings.input if path not in streams])
     check_places("--eval_cases", settings.eval_cases)
     check_places("--output", [settings.output])
     if settings.store:

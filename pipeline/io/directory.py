@@ -21,9 +21,10 @@ AGGREGATED = "aggregated_metrics"
 RUN_FILE = "run.json"
 PROGRESS_FILE = "progress.sqlite"
 ALERTS_FILE = "alerts.jsonl"
+RECEIVED_FILE = "received.sqlite"
 _OURS = (
     r"(scores|results|conversations|failures)-\d{5}(-of-\d{5})?\.(SUFFIX)"
-    r"|progress\.sqlite(-wal|-shm)?|alerts\.jsonl"
+    r"|(progress|received)\.sqlite(-wal|-shm)?|alerts\.jsonl"
     r"|metrics_by_(app_version|turn|slice)\.(SUFFIX)|(aggregated_metrics|run)\.json"
     r"|[a-z_.]+\.[0-9a-f]{32}\.partial|report\.html|calibration\.json|\d{3,}\.js"
 )
@@ -58,7 +59,7 @@ def _waits(partial: str, place: str) -> bool:
 def earlier_files(directory: str) -> list[str]:
     """Returns the files of an earlier run in a directory, finished or not."""
     names = [f"{name}*" for name in (*TABLES, AGGREGATED, RUN_FILE)]
-    names += [f"{name}*" for name in (PROGRESS_FILE, ALERTS_FILE)]
+    names += [f"{name}*" for name in (PROGRESS_FILE, ALERTS_FILE, RECEIVED_FILE)]
     names += [REPORT_FILE, CALIBRATION_FILE, f"{REPORT_DATA}/*"]
     found = FileSystems.match([FileSystems.join(directory, name) for name in names])
     paths = [file.path for result in found for file in result.metadata_list]

@@ -2,18 +2,13 @@
 
 import argparse
 import os
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from turnwise.pipeline.service.token import TOKEN, bearer_token
 from turnwise.pipeline.settings.parser import OptionParser
 from turnwise.pipeline.store.urls import is_loopback, is_store_url, shown_url
 from turnwise.schemas.config import ConfigError
-
-TOKEN = "TURNWISE_TOKEN"
-"""The environment variable that holds the bearer token."""
-
-_TOKEN_FORM = re.compile(r"[A-Za-z0-9._~+/=-]{16,}")
 
 
 @dataclass(frozen=True)
@@ -85,7 +80,7 @@ def parse_serve_options(
         return None
     given = vars(parser.parse_args(list(argv)))
     names = tuple(given.pop("allowed_hosts"))
-    return _checked(ServeOptions(**given, allowed_hosts=names, token=environment.get(TOKEN, "")))
+    return _checked(ServeOptions(**given, allowed_hosts=names, token=bearer_token(environment)))
 
 
 def _checked(options: ServeOptions) -> ServeOptions:
@@ -96,8 +91,6 @@ def _checked(options: ServeOptions) -> ServeOptions:
         raise ConfigError(f"--store {shown}: is no URL of a store (sqlite:///FILE, postgresql://...)")
     if not 0 <= options.port < 65_536:
         raise ConfigError(f"--port must lie between 0 and 65535, not {options.port}")
-    if options.token and not _TOKEN_FORM.fullmatch(options.token):
-        raise ConfigError(f"{TOKEN}: must have at least 16 letters, digits or . _ ~ + / = -")
     if not (options.stdio or options.token or is_loopback(options.host)):
         raise ConfigError(f"--host {options.host}: other machines can reach it: set {TOKEN}, a bearer token")
     return options

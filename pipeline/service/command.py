@@ -2,11 +2,8 @@
 
 import gc
 import getpass
-import socket
-from functools import partial
 
 import anyio
-import uvicorn
 from mcp.server.stdio import stdio_server
 from mcp.server.streamable_http_manager import StreamableHTTPASGIApp, StreamableHTTPSessionManager
 from starlette.applications import Starlette
@@ -17,17 +14,15 @@ from turnwise.pipeline.batch.signals import leave_signals
 from turnwise.pipeline.io.terminal import log_to_terminal
 from turnwise.pipeline.service.arguments import ServeOptions
 from turnwise.pipeline.service.http.auth import AuthMiddleware
+from turnwise.pipeline.service.http.listening import limited_server, listening, shown_url
 from turnwise.pipeline.service.http.log_limit import LogRateLimit
-from turnwise.pipeline.service.http.protocol import LimitedProtocol, server_limits
 from turnwise.pipeline.service.http.rest import RestApi, answer_unrouted
 from turnwise.pipeline.service.http.workers import Workers
 from turnwise.pipeline.service.mcp.server import mcp_server
 from turnwise.pipeline.service.service import Service
 from turnwise.pipeline.service.validation import MAX_BYTES
 from turnwise.pipeline.store.engine import open_store
-from turnwise.schemas.config import ConfigError
 
-_SHUTDOWN_SECONDS = 5
 _METHODS = ("DELETE", "GET", "PATCH", "POST", "PUT")
 
 
@@ -73,38 +68,11 @@ async def _serve_stdio(service: Service) -> None:
 
 
 def _serve_http(service: Service, options: ServeOptions) -> None:
-    with _listening(options.host, options.port) as listener:
-        host, port = listener.getsockname()[:2]
-        shown = f"[{host}]" if ":" in host else host
-        print(f"turnwise: MCP at http://{shown}:{port}/mcp, REST at http://{shown}:{port}/v1beta", flush=True)
-        limits = server_limits()
-        config = uvicorn.Config(
-            http_app(service, options),
-            http=partial(LimitedProtocol, limits=limits),  # type: ignore[arg-type]
-            backlog=max(1, limits.connections // 4),
-            ws="none",
-            lifespan="on",
-            log_config=None,
-            access_log=False,
-            proxy_headers=False,
-            server_header=False,
-            timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
-        )
-        uvicorn.Server(config).run(sockets=[listener])
-
-
-def _listening(host: str, port: int) -> socket.socket:
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    # With an explicit protocol, asyncio sets TCP_NODELAY; otherwise small answers wait 40 ms for an ACK.
-    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        listener.bind((host.strip("[]"), port))
-        listener.listen(128)
-    except OSError as error:
-        listener.close()
-        raise ConfigError(f"--host {host} --port {port}: {error.strerror or error}") from None
-    return listener
+    where = f"--host {options.host} --port {options.port}"
+    with listening(options.host, options.port, where) as listener:
+        url = shown_url(listener)
+        print(f"turnwise: MCP at {url}/mcp, REST at {url}/v1beta", flush=True)
+        limited_server(http_app(service, options)).run(sockets=[listener])
 
 
 def http_app(service: Service, options: ServeOptions) -> ASGIApp:

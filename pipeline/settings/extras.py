@@ -9,6 +9,7 @@ from turnwise.schemas.config import ConfigError
 _MODULES = {
     "turnwise[gcp]": ("google.cloud.storage", "google.cloud.pubsub_v1"),
     "turnwise[kafka]": ("confluent_kafka",),
+    "turnwise[otlp]": ("opentelemetry.proto", "starlette", "uvicorn"),
     "turnwise[postgres]": ("sqlalchemy", "psycopg"),
     "turnwise[store]": ("sqlalchemy", "mcp", "starlette", "uvicorn"),
     "apache-beam[aws]": ("boto3",),

@@ -98,7 +98,7 @@ def build_stream(
         restored: State of earlier processes; None: none.
     """
     rules = settings.stream.rules
-    reader = LogReader(settings.input_format, settings.config.discovery_engine, settings.config.mapping)
+    reader = LogReader(settings.input_format, settings.config)
     parsed = arrivals | "ParseArrivals" >> ParseArrivals(reader)
     earlier: ClosedLookup = none_earlier if restored is None else restored.sessions
     events, failures, ignored = parsed.events, [*unread, parsed.failures], []

@@ -109,7 +109,7 @@ def read_recordings(recordings: Sequence[str], cases: Sequence[str], config: str
     index = CaseIndex(given.cases if cases else None)
     read = Recordings([], [_unreadable(failure) for failure in given.failures], [])
     unused: dict[CaseKey, None] = {case.key: None for case in given.cases}
-    reader = LogReader(AUTO, settings.discovery_engine, settings.mapping)
+    reader = LogReader(AUTO, settings)
     inputs: Inputs[Conversation] = Inputs("recordings", [*recordings], [])
     read.unreadable.extend(_empty_files(inputs, limit))
     for one in logged_conversations(inputs, reader, limit, Counter()):

@@ -46,7 +46,7 @@ class AnyReader:
     def __init__(self, input_format: str = AUTO, config: EvalConfig | None = None) -> None:
         config = config or EvalConfig()
         self._input_format = input_format
-        self._logs = LogReader(input_format, config.discovery_engine, config.mapping)
+        self._logs = LogReader(input_format, config)
         self._cases = CaseReader(config.ces)
 
     def read(self, record: Record) -> ReadRecord:

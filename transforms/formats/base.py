@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeAlias
 from pydantic_core import from_json
 
 from turnwise.schemas.case import EvalCase
-from turnwise.schemas.config import CesConfig, DiscoveryEngineConfig
+from turnwise.schemas.config import CesConfig, DiscoveryEngineConfig, EvalConfig, TracesConfig
 from turnwise.schemas.conversation import Conversation
 from turnwise.schemas.extension.registry import Registry
 from turnwise.schemas.failure import RAISED
@@ -30,6 +30,12 @@ class ReadSettings(NamedTuple):
     ces: CesConfig = CesConfig()
     answers: DiscoveryEngineConfig = DiscoveryEngineConfig()
     mapping: MappingConfig | None = None
+    traces: TracesConfig = TracesConfig()
+
+
+def read_settings(config: EvalConfig) -> ReadSettings:
+    """Returns the parts of a config that readers depend on."""
+    return ReadSettings(config.ces, config.discovery_engine, config.mapping, config.traces)
 
 
 Test: TypeAlias = Callable[[JsonObject], bool]
@@ -103,7 +109,7 @@ class Splitter:
     """
 
     into: str
-    split: Callable[[JsonValue], Sequence[SplitEvent | ValueError]]
+    split: Callable[[JsonValue, ReadSettings], Sequence[SplitEvent | ValueError]]
 
 
 @dataclass(frozen=True, kw_only=True)

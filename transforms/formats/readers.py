@@ -6,10 +6,9 @@ from functools import cached_property
 from pydantic_core import from_json
 
 from turnwise.schemas.case import EvalCase
-from turnwise.schemas.config import CesConfig, DiscoveryEngineConfig
+from turnwise.schemas.config import CesConfig, EvalConfig
 from turnwise.schemas.conversation import Conversation
 from turnwise.schemas.jsonio import json_structure
-from turnwise.schemas.mapping import MappingConfig
 from turnwise.schemas.record import Record
 from turnwise.schemas.values import JsonValue
 from turnwise.transforms.formats.base import (
@@ -20,6 +19,7 @@ from turnwise.transforms.formats.base import (
     ReadSettings,
     Splitter,
     formats_in_order,
+    read_settings,
     record_place,
 )
 from turnwise.transforms.formats.events import ConversationEvent, read_event
@@ -27,7 +27,7 @@ from turnwise.transforms.formats.mapped.choice import MAPPING, mapped_format, pa
 from turnwise.transforms.formats.problems import checked, with_turns
 from turnwise.transforms.formats.recognise import recognise
 
-_ANSWERS = DiscoveryEngineConfig()
+_DEFAULTS = ReadSettings()
 
 
 class LogReader:
@@ -37,14 +37,10 @@ class LogReader:
         input_format: Name of every record's format, or `auto`.
     """
 
-    def __init__(
-        self,
-        input_format: str = AUTO,
-        answers: DiscoveryEngineConfig = _ANSWERS,
-        mapping: MappingConfig | None = None,
-    ) -> None:
+    def __init__(self, input_format: str = AUTO, config: EvalConfig | None = None) -> None:
+        """Sets the format, and the config whose sections say how some records are read."""
         self.input_format = input_format
-        self._settings = ReadSettings(answers=answers, mapping=mapping)
+        self._settings = _DEFAULTS if config is None else read_settings(config)
 
     # Looked up by the process that reads, as formats are not pickled.
     @cached_property
@@ -77,7 +73,7 @@ class LogReader:
         if kind.read_text:
             return [with_turns(_named(kind.read_text(record.data), record))]
         if kind.splitter:
-            return _split(kind.splitter, value, record)
+            return _split(kind.splitter, value, record, self._settings)
         if kind.events:
             return [read_event(kind.name, value, record)]
         if kind.read_log is None:
@@ -96,12 +92,14 @@ def decoded(value: JsonValue) -> JsonValue:
     return inner if is_known else value
 
 
-def _split(splitter: Splitter, value: JsonValue, record: Record) -> list[ConversationEvent | ValueError]:
+def _split(
+    splitter: Splitter, value: JsonValue, record: Record, settings: ReadSettings
+) -> list[ConversationEvent | ValueError]:
     """Returns the events of a record; of a record that is such an event already, that one."""
     if isinstance(value, dict) and FORMATS[splitter.into].recognises(value):
         return [read_event(splitter.into, value, record)]
     found: list[ConversationEvent | ValueError] = []
-    for each in splitter.split(value):
+    for each in splitter.split(value, settings):
         if isinstance(each, ValueError):
             found.append(each)
         else:

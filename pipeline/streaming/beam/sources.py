@@ -16,6 +16,7 @@ from turnwise.pipeline.io.records import SUFFIXES, oversized_error
 from turnwise.pipeline.settings.extras import check_extra
 from turnwise.pipeline.streaming.inputs import kafka_uri, pubsub
 from turnwise.pipeline.streaming.inputs.kafka_uri import parse_kafka_uri
+from turnwise.pipeline.streaming.inputs.kinds import input_kind
 from turnwise.pipeline.streaming.inputs.messages import attribute_time, message_position
 from turnwise.pipeline.streaming.inputs.pubsub import pubsub_name
 from turnwise.schemas.config import ConfigError
@@ -88,8 +89,9 @@ def _read(root: beam.Pipeline, name: str, label: str, options: ConnectorOptions)
 
 
 def _source(name: str, options: ConnectorOptions) -> "tuple[beam.PTransform[Any, Any], beam.DoFn]":
-    if name == "-":
-        raise ConfigError("--input -: only the local runner reads standard input")
+    kind = input_kind(name)
+    if kind and kind.is_local:
+        raise ConfigError(f"--input {name}: only the local runner reads {kind.form}")
     if name.startswith(pubsub.SCHEME):
         return _pubsub(name, options), MessageArrivalsFn(pubsub_name(name)[0], options)
     if name.startswith(kafka_uri.SCHEME):

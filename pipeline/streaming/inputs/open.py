@@ -1,66 +1,40 @@
 """Opens the sources that `--input` names."""
 
-import sys
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
 
-from turnwise.pipeline.streaming.inputs import kafka_uri, pubsub
 from turnwise.pipeline.streaming.inputs.directory import DirectorySource
-from turnwise.pipeline.streaming.inputs.kafka import KafkaSource
-from turnwise.pipeline.streaming.inputs.lines import LinesSource
-from turnwise.pipeline.streaming.inputs.pubsub import PubSubSource
-from turnwise.pipeline.streaming.inputs.source import Checkpoints, SourceRecord, StreamSource
+from turnwise.pipeline.streaming.inputs.kinds import INPUT_KINDS, input_kind
+from turnwise.pipeline.streaming.inputs.source import (
+    Checkpoints,
+    SourceOptions,
+    SourceRecord,
+    StreamSource,
+)
 from turnwise.schemas.config import ConfigError
-
-STANDARD_INPUT = "-"
-
-
-class SourceOptions(NamedTuple):
-    """Options of all sources.
-
-    Attributes:
-        max_record_bytes: A larger record is returned as an error.
-        timestamp_attribute: Attribute of a Pub/Sub message that holds its event time; None: read it from the
-            record.
-    """
-
-    max_record_bytes: int
-    timestamp_attribute: str | None = None
 
 
 def open_source(inputs: Sequence[str], options: SourceOptions, checkpoints: Checkpoints) -> StreamSource:
-    """Opens all inputs as one source: `-`, each `pubsub:…` and `kafka://…`, and all paths together.
+    """Opens all inputs as one source: each that is of a kind of `INPUT_KINDS`, and all paths together.
 
     Raises:
         ConfigError: An input cannot be read. Sources that were opened before it are closed.
     """
-    if list(inputs).count(STANDARD_INPUT) > 1:
-        raise ConfigError("--input: standard input (-) can be read once")
-    paths = [name for name in inputs if not _is_stream(name)]
+    for kind in INPUT_KINDS:
+        if kind.is_single and sum(input_kind(name) is kind for name in inputs) > 1:
+            raise ConfigError(f"--input {kind.form}: can be named once")
+    paths = [name for name in inputs if input_kind(name) is None]
     sources: list[StreamSource] = []
     try:
         if paths:
             sources.append(DirectorySource(paths, checkpoints, options.max_record_bytes))
         for name in dict.fromkeys(inputs):
-            if _is_stream(name):
-                sources.append(_open_stream(name, options, checkpoints))
+            if found := input_kind(name):
+                sources.append(found.open(name, options, checkpoints))
     except BaseException:
         for source in sources:
             source.close()
         raise
     return sources[0] if len(sources) == 1 else CompositeSource(sources)
-
-
-def _is_stream(name: str) -> bool:
-    return name == STANDARD_INPUT or name.startswith((pubsub.SCHEME, kafka_uri.SCHEME))
-
-
-def _open_stream(name: str, options: SourceOptions, checkpoints: Checkpoints) -> StreamSource:
-    if name == STANDARD_INPUT:
-        return LinesSource(sys.stdin.buffer, "stdin", checkpoints, options.max_record_bytes)
-    if name.startswith(kafka_uri.SCHEME):
-        return KafkaSource(name, options.max_record_bytes)
-    return PubSubSource(name, options.max_record_bytes, options.timestamp_attribute)
 
 
 class CompositeSource(StreamSource):

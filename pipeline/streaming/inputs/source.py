@@ -1,7 +1,25 @@
 """Defines the interface of a source of a stream in this process."""
 
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import NamedTuple, Protocol
+
+
+class SourceOptions(NamedTuple):
+    """Options of all sources.
+
+    Attributes:
+        max_record_bytes: A larger record is returned as an error, or refused.
+        timestamp_attribute: Attribute of a Pub/Sub message that holds its event time; None: read it from the
+            record.
+        directory: Directory of the stream, for a source that stores what it received.
+        input_format: Format of all records, or `auto`.
+    """
+
+    max_record_bytes: int
+    timestamp_attribute: str | None = None
+    directory: Path = Path()
+    input_format: str = "auto"
 
 
 class SourceRecord(NamedTuple):

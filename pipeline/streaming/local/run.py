@@ -32,8 +32,8 @@ from turnwise.pipeline.report.summary import Figures
 from turnwise.pipeline.settings.run import RunSettings, try_judge
 from turnwise.pipeline.streaming.alerts.sinks import open_alert_sink
 from turnwise.pipeline.streaming.build import Restored, build_stream
-from turnwise.pipeline.streaming.inputs.open import SourceOptions, open_source
-from turnwise.pipeline.streaming.inputs.source import StreamSource
+from turnwise.pipeline.streaming.inputs.open import open_source
+from turnwise.pipeline.streaming.inputs.source import SourceOptions, StreamSource
 from turnwise.pipeline.streaming.local.counts import stream_counts
 from turnwise.pipeline.streaming.local.engine import Engine, StreamLimits
 from turnwise.pipeline.streaming.local.in_flight import InFlightRecords
@@ -78,8 +78,7 @@ def run_stream(settings: RunSettings, options: PipelineOptions) -> int:
         store = _opened_store(settings, stack)
         try:
             settings = _continued(settings, store)
-            limits = SourceOptions(settings.max_record_bytes, settings.stream.timestamp_attribute)
-            source = open_source(settings.input, limits, store.checkpoints)
+            source = open_source(settings.input, _source_options(settings), store.checkpoints)
         except ConfigError:
             if is_new:
                 clear_directory(settings.output)
@@ -88,6 +87,11 @@ def run_stream(settings: RunSettings, options: PipelineOptions) -> int:
         late = _stream(settings, options, store, source, stop)
         store.compact()
         return _report(settings, store, late, source.unread())
+
+
+def _source_options(settings: RunSettings) -> SourceOptions:
+    attribute, directory = settings.stream.timestamp_attribute, Path(settings.output)
+    return SourceOptions(settings.max_record_bytes, attribute, directory, settings.input_format)
 
 
 def _holds_stream(settings: RunSettings) -> bool:

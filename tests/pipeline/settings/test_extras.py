@@ -48,6 +48,7 @@ NEEDS = [
     (["run", "--input", LOGS, "--output", "out", "--eval_cases", "sqlite:///x.db"], "turnwise[store]"),
     (["run", "--input", LOGS, "--output", "out", "--store", "postgresql://h/d"], "turnwise[postgres]"),
     (["run", "--streaming", "--input", "kafka://h:9/t?group=g", "--output", "out"], "turnwise[kafka]"),
+    (["run", "--streaming", "--input", "otlp://127.0.0.1:0", "--output", "out"], "turnwise[otlp]"),
     (
         ["run", "--streaming", "--input", "pubsub:projects/p/subscriptions/s", "--output", "out"],
         "turnwise[gcp]",

@@ -130,6 +130,7 @@ def test_a_stream_is_translated_for_dataflow(dataflow):
     ("name", "said"),
     [
         ("-", "local runner"),
+        ("otlp://127.0.0.1:0", "local runner reads otlp:"),
         ("pubsub:x", "use pubsub:"),
         ("kafka://x", "is named"),
         ("pubsub:projects/P/topics/t", "P"),

@@ -62,6 +62,10 @@ WRONG = [
     (["--streaming", "--sesion_gap=1"], "did you mean --session_gap?"),
     (["--streaming", "--output_format=avro"], "--output_format avro cannot be used with --streaming"),
     (["--streaming", "--estimate"], "turnwise: --estimate cannot be used with --streaming"),
+    *(
+        (["--input", name], f"--input {name}: is read by a stream only; add --streaming")
+        for name in ("-", "otlp://127.0.0.1:0", "kafka://b:1/t", "pubsub:projects/p/topics/t")
+    ),
 ]
 
 

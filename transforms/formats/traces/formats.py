@@ -3,7 +3,14 @@
 from collections.abc import Callable, Iterable, Iterator
 
 from turnwise.schemas.values import JsonObject, JsonValue
-from turnwise.transforms.formats.base import EventReader, Format, SplitEvent, Splitter, register_format
+from turnwise.transforms.formats.base import (
+    EventReader,
+    Format,
+    ReadSettings,
+    SplitEvent,
+    Splitter,
+    register_format,
+)
 from turnwise.transforms.formats.traces import part
 from turnwise.transforms.formats.traces.containers.agent_events import agent_event_spans, is_agent_event
 from turnwise.transforms.formats.traces.containers.attributes_only import attribute_spans, is_attributes
@@ -21,8 +28,8 @@ _PARTS = "trace_part"
 def span_splitter(spans: Callable[[JsonObject], Iterable[TraceSpan]]) -> Splitter:
     """Returns the splitter of an export by the function that yields the spans of one of its objects."""
 
-    def split(value: JsonValue) -> list[SplitEvent | ValueError]:
-        return part.trace_parts(_all(value, spans))
+    def split(value: JsonValue, settings: ReadSettings) -> list[SplitEvent | ValueError]:
+        return part.trace_parts(_all(value, spans), settings.traces.app_version_attribute)
 
     return Splitter(into=_PARTS, split=split)
 

@@ -7,7 +7,7 @@ from turnwise.schemas.conversation import Conversation, Turn
 from turnwise.transforms.formats.endings import UNKNOWN, End, error_end, finished_end
 from turnwise.transforms.formats.traces.declared import declared
 from turnwise.transforms.formats.traces.history import HISTORIES
-from turnwise.transforms.formats.traces.labels import environment_of, service_version
+from turnwise.transforms.formats.traces.labels import configured_version, environment_of, service_version
 from turnwise.transforms.formats.traces.lines import TurnLine, turn_lines
 from turnwise.transforms.formats.traces.span import TraceSpan
 from turnwise.transforms.formats.traces.tree import SpanNode, span_tree
@@ -59,8 +59,9 @@ def _source(nodes: Sequence[SpanNode]) -> str:
 def _version(nodes: Sequence[SpanNode]) -> str | None:
     stated = (node.step.version for node in nodes if node.step.version)
     steps = [node.span for node in nodes if node.step.kind in STEPS]
-    services = (version for span in steps if (version := service_version(span)))
-    return next(stated, None) or next(services, None)
+    configured = filter(None, map(configured_version, steps))
+    services = filter(None, map(service_version, steps))
+    return next(configured, None) or next(stated, None) or next(services, None)
 
 
 def _tags(nodes: Sequence[SpanNode]) -> list[str]:

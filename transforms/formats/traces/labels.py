@@ -4,7 +4,7 @@ from turnwise.schemas.values import JsonObject, JsonValue
 from turnwise.transforms.formats.traces.dialect import text_at
 from turnwise.transforms.formats.traces.span import TraceSpan
 from turnwise.transforms.formats.traces.step import SpanStep
-from turnwise.transforms.formats.traces.values import loaded
+from turnwise.transforms.formats.traces.values import APP_VERSION, loaded
 
 _SESSIONS = ("gen_ai.conversation.id", "session.id", "langfuse.session.id", "gcp.vertex.agent.session_id")
 _SESSION_NAMES = (
@@ -44,6 +44,11 @@ def add_labels(span: TraceSpan, words: frozenset[str], step: SpanStep) -> None:
 def environment_of(span: TraceSpan) -> str | None:
     """Returns the deployment environment that a span's resource names."""
     return text_at(span.resource, *_ENVIRONMENTS)
+
+
+def configured_version(span: TraceSpan) -> str | None:
+    """Returns the app version in the attribute of the resource that the config names."""
+    return text_at(span.resource, APP_VERSION)
 
 
 def service_version(span: TraceSpan) -> str | None:

@@ -12,6 +12,7 @@ from turnwise.transforms.formats.traces.dialect import DIALECTS
 from turnwise.transforms.formats.traces.join import STEPS, join_spans
 from turnwise.transforms.formats.traces.read_span import is_foreign, read_head
 from turnwise.transforms.formats.traces.span import TraceSpan
+from turnwise.transforms.formats.traces.values import of_service
 
 _MOST_NAMES = 5
 _KEPT = ("logfire.span", "langsmith.")
@@ -53,14 +54,22 @@ _HEAD = msgspec.json.Decoder(_PartHead)
 _PART = msgspec.json.Decoder(TracePart)
 
 
-def trace_parts(spans: Iterable[TraceSpan]) -> list[SplitEvent | ValueError]:
+def trace_parts(
+    spans: Iterable[TraceSpan], version_attribute: str | None = None
+) -> list[SplitEvent | ValueError]:
     """Returns the parts of a record's spans, one a trace; an error in place of spans without a trace.
+
+    Args:
+        spans: The spans, with all attributes of their resources.
+        version_attribute: The attribute of a resource that holds the app version; None: no particular one.
 
     Raises:
         ValueError: There is no span.
     """
     parts: dict[str, TracePart] = {}
     lost = 0
+    resource: JsonObject = {}
+    service: JsonObject = {}
     for span in spans:
         if not span.trace:
             lost += 1
@@ -68,6 +77,9 @@ def trace_parts(spans: Iterable[TraceSpan]) -> list[SplitEvent | ValueError]:
         part = parts.get(span.trace)
         if part is None:
             part = parts[span.trace] = TracePart(span.trace)
+        if span.resource is not resource:
+            resource, service = span.resource, of_service(span.resource, version_attribute)
+        span.resource = service
         _add(part, span)
     found: list[SplitEvent | ValueError] = [SplitEvent(_head(part), _ENCODE(part)) for part in parts.values()]
     if lost:

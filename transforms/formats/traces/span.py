@@ -36,7 +36,7 @@ class TraceSpan(msgspec.Struct, omit_defaults=True):
         error: Whether its status is an error.
         message: Message of the status.
         scope: Name of the instrumentation scope.
-        resource: Attributes of the resource that name services, versions and environments.
+        resource: Attributes of the resource; in a part of a trace only those of `of_service`.
         is_log: Whether only log records name it, so that the span itself may stand elsewhere.
     """
 

@@ -20,6 +20,8 @@ _PER_SECOND = ((1e17, 1), (1e14, 1_000), (1e11, 1_000_000))
 _DIGITS = 19
 _SCALARS = ("stringValue", "boolValue", "bytesValue")
 _SERVICE = ("service.", "deployment.")
+APP_VERSION = "turnwise.app_version"
+"""Attribute of a resource that holds the app version which the config names."""
 
 
 def as_id(value: JsonValue) -> str:
@@ -131,13 +133,22 @@ def key_values(pairs: JsonValue) -> JsonObject:
         return {p["key"]: any_value(p.get("value")) for p in found if isinstance(p.get("key"), str)}
 
 
-def of_service(attributes: JsonObject) -> JsonObject:
-    """Returns the attributes of a resource that name services, versions and environments."""
-    return {
+def of_service(attributes: JsonObject, version_attribute: str | None = None) -> JsonObject:
+    """Returns the attributes of a resource that name services, versions and environments.
+
+    Args:
+        attributes: All attributes of the resource.
+        version_attribute: The one that holds the app version, which is `APP_VERSION` then; None: none.
+    """
+    found = {
         key: value
         for key, value in attributes.items()
         if key.startswith(_SERVICE) and isinstance(value, str | int | float)
     }
+    version = attributes.get(version_attribute) if version_attribute else None
+    if isinstance(version, str | int | float):
+        found[APP_VERSION] = version
+    return found
 
 
 def loaded(value: JsonValue) -> JsonValue:

@@ -156,6 +156,30 @@ def test_every_container_holds_the_same_turn(container: str) -> None:
     assert turn.latency_ms == pytest.approx(2500.0) and turn.inference_calls == 1
 
 
+def test_the_config_names_the_attribute_of_the_resource_that_holds_the_app_version() -> None:
+    config = {"traces": {"app_version_attribute": "vcs.ref.head.revision"}}
+    stated = {"service.version": "v1", "vcs.ref.head.revision": "abc", "process.pid": 7}
+    pairs = [{"key": key, "value": {"stringValue": str(value)}} for key, value in stated.items()]
+    exports = otlp()
+    exports["resourceSpans"][0]["resource"] = {"attributes": pairs}
+    query = jaeger()
+    query["data"][0]["processes"]["p1"]["tags"] = [{"key": k, "value": v} for k, v in stated.items()]
+    dumped = [{**each, "resource": {"attributes": stated}} for each in flat(python_sdk)]
+    for records in ([exports], [query], dumped):
+        (found,) = turnwise.read_conversations(records, config=config)
+        assert found.app_version == "abc"
+        (plain,) = turnwise.read_conversations(records)
+        assert plain.app_version == "v1"
+    (other,) = turnwise.read_conversations(flat(python_sdk), config=config)
+    assert other.app_version == "v1", "what a resource lacks is as without the config"
+    spans = exports["resourceSpans"][0]["scopeSpans"][0]["spans"]
+    spans[0]["attributes"].append({"key": "gen_ai.agent.version", "value": {"stringValue": "agent-2"}})
+    (found,) = turnwise.read_conversations([exports], config=config)
+    assert found.app_version == "abc", "it goes before what spans say"
+    (plain,) = turnwise.read_conversations([exports])
+    assert plain.app_version == "agent-2"
+
+
 def test_metrics_are_named_and_refused() -> None:
     with pytest.raises(turnwise.ReadError, match="an OpenTelemetry export of metrics"):
         turnwise.read_conversations({"resourceMetrics": []})

@@ -7,7 +7,7 @@ from turnwise.transforms.formats.spellings import as_text
 from turnwise.transforms.formats.traces.containers.columns import dotted, kind_beside, unfolded
 from turnwise.transforms.formats.traces.message_parts import first_of
 from turnwise.transforms.formats.traces.span import SpanEvent, TraceSpan
-from turnwise.transforms.formats.traces.values import as_id, as_nanos, key_values, loaded, of_service
+from turnwise.transforms.formats.traces.values import as_id, as_nanos, key_values, loaded
 
 _TRACE, _ID = ("trace_id", "traceId", "traceID", "TraceId"), ("span_id", "spanId", "spanID", "id", "SpanId")
 _PARENTS = ("parent_span_id", "parentSpanId", "parent_id", "parentId", "ParentSpanId")
@@ -96,7 +96,7 @@ def flat_span(held: JsonObject) -> TraceSpan:
         scope=as_text(scope.get("name")) or ""
         if isinstance(scope, dict)
         else as_text(held.get("ScopeName")) or "",
-        resource=of_service(key_values(inner)),
+        resource=key_values(inner),
     )
 
 

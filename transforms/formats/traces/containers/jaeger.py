@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from turnwise.schemas.values import JsonObject, JsonValue
 from turnwise.transforms.formats.spellings import as_text
 from turnwise.transforms.formats.traces.span import SpanEvent, TraceSpan
-from turnwise.transforms.formats.traces.values import as_id, as_number, of_service
+from turnwise.transforms.formats.traces.values import as_id, as_number
 
 _MICRO = 1_000
 
@@ -53,7 +53,7 @@ def _service(held: JsonObject, processes: JsonObject) -> JsonObject:
     process = processes.get(held.get("processID") or "") or held.get("process")
     if not isinstance(process, dict):
         return {}
-    return of_service({**_tags(process.get("tags")), "service.name": process.get("serviceName")})
+    return {**_tags(process.get("tags")), "service.name": process.get("serviceName")}
 
 
 def _parent(held: JsonObject) -> str:

@@ -12,7 +12,6 @@ from turnwise.transforms.formats.traces.values import (
     as_number,
     key_values,
     loaded,
-    of_service,
 )
 
 _OBSERVATION = "langfuse.observation."
@@ -105,7 +104,7 @@ def _span(held: JsonObject, trace: str) -> TraceSpan:
         error=held.get("level") == "ERROR",
         message=message if isinstance(message, str) else "",
         scope=as_text(scope.get("name")) or "" if isinstance(scope, dict) else "",
-        resource={**_environment(held), **of_service(resource)},
+        resource={**_environment(held), **resource},
     )
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from turnwise.schemas.values import JsonObject, JsonValue
 from turnwise.transforms.formats.spellings import as_text
 from turnwise.transforms.formats.traces.span import SpanEvent, TraceSpan
-from turnwise.transforms.formats.traces.values import any_value, as_id, as_nanos, key_values, of_service
+from turnwise.transforms.formats.traces.values import any_value, as_id, as_nanos, key_values
 
 _RESOURCES = ("resourceSpans", "batches", "resource_spans", "resourceLogs", "resource_logs")
 _SCOPES = ("scopeSpans", "instrumentationLibrarySpans", "scope_spans", "scopeLogs", "scope_logs")
@@ -29,7 +29,7 @@ def otlp_spans(record: JsonObject) -> Iterator[TraceSpan]:
     for holder in (each for each in holders if isinstance(each, dict)):
         for resource in _each(holder, _RESOURCES):
             held = resource.get("resource")
-            service = of_service(key_values(held.get("attributes"))) if isinstance(held, dict) else {}
+            service = key_values(held.get("attributes")) if isinstance(held, dict) else {}
             for scoped in _each(resource, _SCOPES):
                 scope = next((name for key in _SCOPE if (name := _name(scoped.get(key)))), "")
                 for span in _each(scoped, _SPANS):

@@ -1,0 +1,1 @@
+"""Receives spans and log records over OTLP/HTTP."""

@@ -1,0 +1,362 @@
+"""Requests to the receiver, their answers, and what is stored."""
+
+import gzip
+import json
+import socket
+import urllib.error
+import urllib.request
+import zlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from google.rpc.status_pb2 import Status
+from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import (
+    ExportLogsServiceRequest,
+    ExportLogsServiceResponse,
+)
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
+    ExportTraceServiceRequest,
+    ExportTraceServiceResponse,
+)
+
+from tests.sources import InMemoryCheckpoints, wait_for
+from turnwise.pipeline.io.directory import clear_directory
+from turnwise.pipeline.streaming.inputs.open import open_source
+from turnwise.pipeline.streaming.inputs.otlp.address import OtlpAddress, parse_address
+from turnwise.pipeline.streaming.inputs.otlp.source import OtlpSource
+from turnwise.pipeline.streaming.inputs.otlp.spool import Export, Spool
+from turnwise.pipeline.streaming.inputs.source import SourceOptions
+from turnwise.schemas.config import ConfigError
+from turnwise.transforms.formats.traces.containers.otlp import otlp_spans
+
+JSON, PROTOBUF = "application/json", "application/x-protobuf"
+LIMIT = 4000
+TRACE, SPAN, END = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331", 1_760_000_002_500_000_000
+LOCAL = OtlpAddress("127.0.0.1", 0, (), "")
+
+
+class Answer(NamedTuple):
+    """An answer: status, body and headers."""
+
+    status: int
+    body: bytes
+    headers: dict[str, str]
+
+
+def post(url: str, path: str, body: bytes, kind: str = JSON, **headers: str) -> Answer:
+    """Sends a body; keywords are further headers, with _ for -."""
+    named = {"Content-Type": kind, **{key.replace("_", "-"): value for key, value in headers.items()}}
+    request = urllib.request.Request(url + path, body, named, method="POST")
+    try:
+        with urllib.request.urlopen(request, timeout=120) as response:
+            return Answer(response.status, response.read(), dict(response.headers))
+    except urllib.error.HTTPError as error:
+        with error:
+            return Answer(error.code, error.read(), dict(error.headers))
+
+
+def span(**fields: Any) -> dict[str, Any]:
+    times = {"startTimeUnixNano": str(END - 1000), "endTimeUnixNano": str(END)}
+    return {"traceId": TRACE, "spanId": SPAN, "name": "chat m", **times, **fields}
+
+
+def exported(*spans: dict[str, Any]) -> bytes:
+    return json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": list(spans)}]}]}).encode()
+
+
+def messages(**ids: bytes) -> ExportTraceServiceRequest:
+    """Returns a request with a span that has attributes of all types."""
+    request = ExportTraceServiceRequest()
+    resource = request.resource_spans.add()
+    resource.resource.attributes.add(key="service.version").value.string_value = "v7"
+    scoped = resource.scope_spans.add()
+    scoped.scope.name = "desk"
+    ids = {"trace_id": bytes.fromhex(TRACE), "span_id": bytes.fromhex(SPAN), **ids}
+    one = scoped.spans.add(name="chat m", start_time_unix_nano=0, end_time_unix_nano=END, **ids)
+    one.attributes.add(key="text").value.string_value = "ä"
+    one.attributes.add(key="whole").value.int_value = 2**60
+    one.attributes.add(key="zero").value.int_value = 0
+    one.attributes.add(key="no").value.bool_value = False
+    one.attributes.add(key="half").value.double_value = 0.5
+    one.attributes.add(key="none").value.double_value = float("nan")
+    one.attributes.add(key="raw").value.bytes_value = b"\x00"
+    one.attributes.add(key="list").value.array_value.values.add().string_value = "a"
+    one.attributes.add(key="map").value.kvlist_value.values.add(key="k").value.int_value = 1
+    one.attributes.add(key="empty")
+    one.events.add(name="exception", time_unix_nano=END).attributes.add(key="e").value.string_value = "x"
+    one.status.code, one.status.message = 2, "it broke"
+    return request
+
+
+@pytest.fixture
+def receive(tmp_path: Path, checkpoints: InMemoryCheckpoints) -> Iterator[Callable[..., Any]]:
+    """Returns a function that opens a receiver; all are closed in the end."""
+    opened: list[Any] = []
+
+    def start(uri: str = "otlp://127.0.0.1:0") -> Any:
+        opened.append(open_source([uri], SourceOptions(LIMIT, None, tmp_path), checkpoints))
+        return opened[-1]
+
+    yield start
+    for source in opened:
+        source.close()
+
+
+def test_a_request_of_json_is_a_record_as_it_was_sent(receive: Any) -> None:
+    source, body = receive(), exported(span())
+    answer = post(source.url, "/v1/traces", body, "application/json; charset=utf-8")
+    assert answer[:2] == (200, b"{}")
+    assert answer.headers["content-type"] == JSON
+    (item,) = source.poll(9)
+    assert (item.source, item.position, item.data, item.event_time) == ("otlp", 1, body, END / 1e9)
+    assert item.published is not None
+    assert source.poll(9) == [] and source.backlog() == 0
+
+
+@pytest.mark.parametrize(
+    ("encoding", "compress"),
+    [
+        ("identity", bytes),
+        ("gzip", gzip.compress),
+        ("GZIP", lambda body: gzip.compress(body[:50]) + gzip.compress(body[50:])),
+        ("deflate", zlib.compress),
+    ],
+)
+def test_a_request_of_protobuf_is_read_as_the_same_in_json(
+    receive: Any, encoding: str, compress: Any
+) -> None:
+    source, body = receive(), compress(messages().SerializeToString())
+    answer = post(source.url, "/v1/traces", body, PROTOBUF, Content_Encoding=encoding)
+    assert (answer.status, answer.headers["content-type"]) == (200, PROTOBUF)
+    assert ExportTraceServiceResponse.FromString(answer.body) == ExportTraceServiceResponse()
+    (item,) = source.poll(9)
+    (read,) = otlp_spans(json.loads(item.data))
+    assert (read.trace, read.id, read.parent, read.name, read.scope) == (TRACE, SPAN, "", "chat m", "desk")
+    assert (read.start, read.end, read.is_log) == (0, END, False)
+    assert (read.error, read.message, read.resource) == (True, "it broke", {"service.version": "v7"})
+    assert (read.events[0].name, read.events[0].attributes) == ("exception", {"e": "x"})
+    assert read.attributes == {
+        **{"text": "ä", "whole": 2**60, "zero": 0, "no": False, "half": 0.5, "none": "nan", "raw": "AA=="},
+        **{"list": ["a"], "map": {"k": 1}, "empty": None},
+    }
+
+
+def test_log_records_are_received_and_those_without_a_trace_refused(receive: Any) -> None:
+    source = receive()
+    request = ExportLogsServiceRequest()
+    scoped = request.resource_logs.add().scope_logs.add()
+    record = scoped.log_records.add(event_name="gen_ai.choice", observed_time_unix_nano=END)
+    record.trace_id, record.span_id = bytes.fromhex(TRACE), bytes.fromhex(SPAN)
+    record.body.kvlist_value.values.add(key="content").value.string_value = "Hello"
+    scoped.log_records.add(event_name="started").body.string_value = "the server has started"
+    answer = post(source.url, "/v1/logs", request.SerializeToString(), PROTOBUF)
+    partial = ExportLogsServiceResponse.FromString(answer.body).partial_success
+    assert (answer.status, partial.rejected_log_records) == (200, 1)
+    assert "1 log records" in partial.error_message
+    (item,) = source.poll(9)
+    (read,) = otlp_spans(json.loads(item.data))
+    assert (read.trace, read.id, read.is_log, read.end) == (TRACE, SPAN, True, END)
+    assert (read.events[0].name, read.events[0].body) == ("gen_ai.choice", {"content": "Hello"})
+    assert source.unread() == []
+
+
+def test_spans_without_ids_are_refused_and_named(receive: Any) -> None:
+    source = receive()
+    spans = [span(), span(spanId=""), span(traceId="0" * 32), span(traceId=None)]
+    answer = post(source.url, "/v1/traces", exported(*spans))
+    assert answer.status == 200
+    assert json.loads(answer.body)["partialSuccess"]["rejectedSpans"] == "3"
+    (item,) = source.poll(9)
+    assert [one.id for one in otlp_spans(json.loads(item.data))] == [SPAN]
+    request = messages(span_id=b"\x00" * 8).SerializeToString()
+    answer = post(source.url, "/v1/traces", request, PROTOBUF)
+    assert ExportTraceServiceResponse.FromString(answer.body).partial_success.rejected_spans == 1
+    assert source.poll(9) == []
+    assert source.unread() == ["otlp: 4 spans were refused: they lack ids"]
+
+
+@pytest.mark.parametrize("body", [b"{}", exported(), b'{"resourceSpans": null}'])
+def test_nothing_sent_is_nothing_received(receive: Any, body: bytes) -> None:
+    source = receive()
+    assert post(source.url, "/v1/traces", body)[:2] == (200, b"{}")
+    assert source.poll(9) == []
+
+
+BROKEN_GZIP = gzip.compress(exported(span()))[:-9]
+WRONG: list[tuple[int, int, bytes, dict[str, Any]]] = [
+    (400, 3, b"", {}),
+    (400, 3, b"not json", {}),
+    (400, 3, b"\xff", {}),
+    (400, 3, b"[1]", {}),
+    (400, 3, b"[" * 3000, {}),
+    (400, 3, b'{"resourceLogs": []}', {}),
+    (400, 3, b'{"resourceSpans": {}}', {}),
+    (400, 3, b'{"resourceSpans": [7]}', {}),
+    (400, 3, b'{"resourceSpans": [{"scopeSpans": [{"spans": "x"}]}]}', {}),
+    (400, 3, b"\xff\xff", {"kind": PROTOBUF}),
+    (400, 3, exported(span()), {"Content_Encoding": "gzip"}),
+    (400, 3, BROKEN_GZIP, {"Content_Encoding": "gzip"}),
+    (413, 8, exported(span(name="x" * LIMIT)), {}),
+    (413, 8, b"x" * 2_000_000, {}),
+    (413, 8, gzip.compress(exported(span(name="x" * 50_000_000))), {"Content_Encoding": "gzip"}),
+    (413, 8, gzip.compress(b" " * 50_000_000), {"kind": PROTOBUF, "Content_Encoding": "gzip"}),
+    (415, 3, exported(span()), {"kind": "text/plain"}),
+    (415, 3, exported(span()), {"Content_Encoding": "zstd"}),
+    (404, 5, b"", {"path": "/v1/metrics", "kind": PROTOBUF}),
+    (404, 5, exported(span()), {"path": "/"}),
+]
+
+
+def test_what_is_wrong_is_answered_with_a_status_and_not_stored(receive: Any) -> None:
+    source = receive()
+    for status, code, body, how in WRONG:
+        given = {"path": "/v1/traces", "kind": JSON, **how}
+        answer = post(source.url, given.pop("path"), body, **given)
+        is_protobuf = answer.headers["content-type"] == PROTOBUF
+        assert is_protobuf == (given["kind"] == PROTOBUF)
+        said = Status.FromString(answer.body) if is_protobuf else None
+        found = {"code": said.code, "message": said.message} if said else json.loads(answer.body)
+        assert (answer.status, found["code"]) == (status, code), (body[:50], how, found)
+        assert found["message"] and "\n" not in found["message"]
+    request = urllib.request.Request(f"{source.url}/v1/traces")
+    with pytest.raises(urllib.error.HTTPError, match="405"):
+        urllib.request.urlopen(request, timeout=120)
+    assert source.poll(9) == []
+
+
+def test_a_full_spool_asks_to_try_again(tmp_path: Path, checkpoints: InMemoryCheckpoints) -> None:
+    body = exported(span())
+    spool = Spool(tmp_path, "otlp", checkpoints, most=len(body) + 1)
+    source = OtlpSource("otlp://...", LOCAL, spool, LIMIT)
+    try:
+        assert post(source.url, "/v1/traces", body).status == 200
+        full = post(source.url, "/v1/traces", body)
+        assert (full.status, full.headers["retry-after"]) == (503, "5")
+        (item,) = source.poll(9)
+        assert post(source.url, "/v1/traces", body).status == 503, "its outcome is not on disk"
+        source.settle([(item.source, item.position)])
+        assert post(source.url, "/v1/traces", body).status == 200
+        assert [item.position for item in source.poll(9)] == [2]
+    finally:
+        source.close()
+
+
+def test_a_token_is_required_where_one_is_set(tmp_path: Path, checkpoints: InMemoryCheckpoints) -> None:
+    spool = Spool(tmp_path, "otlp", checkpoints)
+    source = OtlpSource("otlp://...", LOCAL._replace(token="t" * 16, allowed_hosts=("desk",)), spool, LIMIT)
+    bearer = {"Authorization": f"Bearer {'t' * 16}"}
+    try:
+        body = exported(span())
+        assert post(source.url, "/v1/traces", body).status == 401
+        assert post(source.url, "/v1/traces", body, Authorization="Bearer wrong").status == 401
+        assert post(source.url, "/v1/traces", body, **bearer, Host="elsewhere").status == 403
+        assert source.poll(9) == []
+        assert post(source.url, "/v1/traces", body, **bearer, Host="desk:4318").status == 200
+    finally:
+        source.close()
+
+
+def test_what_was_received_is_read_at_the_end_and_by_the_next_process(
+    receive: Any, checkpoints: InMemoryCheckpoints, tmp_path: Path
+) -> None:
+    source = receive()
+    for number in range(3):
+        assert post(source.url, "/v1/traces", exported(span(name=f"n{number}"))).status == 200
+    first, second = source.poll(2)
+    checkpoints.settle([first])
+    (third,) = source.last_items()
+    with pytest.raises(urllib.error.URLError):
+        post(source.url, "/v1/traces", exported(span()))
+    source.close()
+    again = receive()
+    assert again.backlog() == 2
+    assert again.poll(9) == [second, third]
+    checkpoints.settle([second, third])
+    again.settle([("otlp", 2), ("otlp", 3), ("other", 4)])
+    again.close()
+    (tmp_path / "received.sqlite").unlink()
+    last = receive()
+    assert last.backlog() == 0
+    assert post(last.url, "/v1/traces", exported(span())).status == 200
+    (item,) = wait_for(last, 1)
+    assert item.position == 4, "no number occurs twice"
+
+
+def test_the_numbers_of_lost_requests_count_as_settled(
+    tmp_path: Path, checkpoints: InMemoryCheckpoints
+) -> None:
+    checkpoints.settled["otlp"] = {1, 4}
+    Spool(tmp_path, "otlp", checkpoints).close()
+    assert checkpoints.done("otlp").through == 4
+
+
+def test_a_new_stream_in_the_directory_removes_what_was_received(
+    tmp_path: Path, checkpoints: InMemoryCheckpoints
+) -> None:
+    spool = Spool(tmp_path, "otlp", checkpoints)
+    spool.add(Export(b"{}", None))
+    assert {path.name for path in tmp_path.iterdir()} > {"received.sqlite"}
+    clear_directory(str(tmp_path))
+    assert list(tmp_path.iterdir()) == []
+    spool.close()
+
+
+def test_a_file_that_is_no_spool_is_named(tmp_path: Path, checkpoints: InMemoryCheckpoints) -> None:
+    (tmp_path / "received.sqlite").write_text("mine " * 1000)
+    with pytest.raises(ConfigError, match=r"received\.sqlite: file is not a database"):
+        open_source(["otlp://127.0.0.1:0"], SourceOptions(LIMIT, None, tmp_path), checkpoints)
+
+
+def test_a_port_in_use_is_named(receive: Any) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        uri = f"otlp://127.0.0.1:{taken.getsockname()[1]}"
+        with pytest.raises(ConfigError, match=f"--input {uri}: Address already in use"):
+            receive(uri)
+    receive(uri)
+
+
+@pytest.mark.parametrize(
+    ("uri", "environ", "found"),
+    [
+        ("otlp://127.0.0.1:4318", {}, OtlpAddress("127.0.0.1", 4318, (), "")),
+        ("otlp://localhost", {}, OtlpAddress("localhost", 4318, (), "")),
+        ("otlp://[::1]:0/", {}, OtlpAddress("::1", 0, (), "")),
+        (
+            "otlp://0.0.0.0:80?allowed_hosts=a,b.c",
+            {"TURNWISE_TOKEN": "x" * 16},
+            OtlpAddress("0.0.0.0", 80, ("a", "b.c"), "x" * 16),
+        ),
+    ],
+)
+def test_addresses(uri: str, environ: dict[str, str], found: OtlpAddress) -> None:
+    assert parse_address(uri, environ) == found
+
+
+@pytest.mark.parametrize(
+    ("uri", "said"),
+    [
+        ("otlp:", "its form is"),
+        ("otlp://:4318", "its form is"),
+        ("otlp://127.0.0.1:70000", "its form is"),
+        ("otlp://127.0.0.1:http", "its form is"),
+        ("otlp://127.0.0.1:4318/v1/traces", "its form is"),
+        ("otlp://127.0.0.1:4318?hosts=a", "its form is"),
+        ("otlp://127.0.0.1:4318?a", "its form is"),
+        ("otlp://me:secret@127.0.0.1:4318", "TURNWISE_TOKEN$"),
+        ("otlp://0.0.0.0:4318", "set TURNWISE_TOKEN"),
+        ("otlp://[::]:4318", "set TURNWISE_TOKEN"),
+    ],
+)
+def test_wrong_addresses(uri: str, said: str) -> None:
+    with pytest.raises(ConfigError, match=said) as caught:
+        parse_address(uri, {})
+    assert "secret" not in str(caught.value)
+
+
+def test_a_format_that_is_not_received_is_refused(tmp_path: Path, checkpoints: InMemoryCheckpoints) -> None:
+    options = SourceOptions(LIMIT, None, tmp_path, "openai_chat")
+    open_source(["otlp://127.0.0.1:0"], options._replace(input_format="otlp_export"), checkpoints).close()
+    with pytest.raises(ConfigError, match=r"openai_chat: .* is of another format"):
+        open_source(["otlp://127.0.0.1:0"], options, checkpoints)

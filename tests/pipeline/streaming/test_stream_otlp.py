@@ -1,0 +1,182 @@
+"""A stream that OpenTelemetry's own SDK exports to, over a crash of the stream."""
+
+import json
+import os
+import urllib.request
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from opentelemetry.exporter.otlp.proto.http import Compression
+from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+from opentelemetry.sdk.resources import Resource
+from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+from opentelemetry.sdk.trace.export import (
+    BatchSpanProcessor,
+    SimpleSpanProcessor,
+    SpanExporter,
+    SpanExportResult,
+)
+
+TALK, ASKED, SAID = "talk-1", ("Where is order 7?", "Thanks"), ("It is on its way.", "You are welcome.")
+CALL = {"type": "tool_call", "id": "t1", "name": "find_order", "arguments": {"id": 7}}
+RESULT = {"type": "tool_call_response", "id": "t1", "response": {"state": "sent"}}
+RESOURCE = {
+    "service.name": "desk",
+    "service.version": "7.0",
+    "deployment.environment.name": "staging",
+    "vcs.ref.head.revision": "abc123",
+}
+
+
+def message(role: str, *parts: dict[str, Any]) -> dict[str, Any]:
+    return {"role": role, "parts": list(parts)}
+
+
+def text(content: str) -> dict[str, Any]:
+    return {"type": "text", "content": content}
+
+
+def model_call(given: Any, said: Any, tokens: tuple[int, int]) -> dict[str, Any]:
+    return {
+        "gen_ai.operation.name": "chat",
+        "gen_ai.request.model": "m-1",
+        "gen_ai.usage.input_tokens": tokens[0],
+        "gen_ai.usage.output_tokens": tokens[1],
+        "gen_ai.input.messages": json.dumps(given),
+        "gen_ai.output.messages": json.dumps([said]),
+    }
+
+
+def speak(provider: TracerProvider, index: int) -> None:
+    """Records the spans of one turn as an instrumented agent does."""
+    tracer = provider.get_tracer("desk")
+    agent = {"gen_ai.operation.name": "invoke_agent", "gen_ai.conversation.id": TALK}
+    tool = {
+        "gen_ai.operation.name": "execute_tool",
+        "gen_ai.tool.name": "find_order",
+        "gen_ai.tool.call.id": "t1",
+        "gen_ai.tool.call.arguments": json.dumps(CALL["arguments"]),
+        "gen_ai.tool.call.result": json.dumps(RESULT["response"]),
+    }
+    given = [message("user", text(ASKED[index]))]
+    with tracer.start_as_current_span("invoke_agent desk", attributes=agent):
+        if index == 0:
+            asked = message("assistant", CALL)
+            with tracer.start_as_current_span("chat m-1", attributes=model_call(given, asked, (10, 5))):
+                pass
+            with tracer.start_as_current_span("execute_tool find_order", attributes=tool):
+                pass
+            given += [asked, message("tool", RESULT)]
+        answer = message("assistant", text(SAID[index]))
+        with tracer.start_as_current_span("chat m-1", attributes=model_call(given, answer, (20, 6))):
+            pass
+
+
+class Twice(SpanExporter):
+    """Exports every batch twice, as a client does that did not get the first answer."""
+
+    def __init__(self, exporter: SpanExporter) -> None:
+        self._exporter = exporter
+
+    def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
+        assert self._exporter.export(spans) is SpanExportResult.SUCCESS
+        return self._exporter.export(spans)
+
+    def shutdown(self) -> None:
+        self._exporter.shutdown()
+
+
+@pytest.fixture
+def exporting() -> Iterator[Callable[..., TracerProvider]]:
+    """Returns a function that makes a provider which exports to a receiver; all are shut down in the end."""
+    providers: list[TracerProvider] = []
+
+    def make(url: str, compression: Compression, is_batch: bool = True) -> TracerProvider:
+        exporter = Twice(OTLPSpanExporter(f"{url}/v1/traces", compression=compression, timeout=120))
+        processor = BatchSpanProcessor(exporter) if is_batch else SimpleSpanProcessor(exporter)
+        providers.append(TracerProvider(resource=Resource.create(RESOURCE), shutdown_on_exit=False))
+        providers[-1].add_span_processor(processor)
+        return providers[-1]
+
+    yield make
+    for provider in providers:
+        provider.shutdown()
+
+
+@pytest.fixture
+def receiving(stream: Any, tmp_path: Path) -> Callable[..., tuple[Any, str]]:
+    """Returns a function that starts the stream, and returns it with the address that it names."""
+    config = tmp_path / "config.json"
+    criteria = {"turn_latency": {}, "tool_call_latency": {}}
+    traces = {"app_version_attribute": "vcs.ref.head.revision"}
+    config.write_text(json.dumps({"criteria": criteria, "traces": traces}))
+
+    def start(*arguments: str, **environment: str) -> tuple[Any, str]:
+        given = ["--input", "otlp://127.0.0.1:0", "--config", config, *arguments]
+        one = stream(tmp_path / "out", *given, env={**os.environ, **environment})
+        line = one.process.stderr.readline()
+        assert "receives OTLP/HTTP at http://127.0.0.1:" in line, line + one.finish().err
+        return one, line.split()[4]
+
+    return start
+
+
+def test_two_turns_that_an_sdk_exports_over_a_crash(receiving: Any, exporting: Any) -> None:
+    first, url = receiving()
+    provider = exporting(url, Compression.Gzip)
+    speak(provider, 0)
+    assert provider.force_flush(120_000)
+    first.kill()
+    second, url = receiving()
+    speak(exporting(url, Compression.NoCompression, is_batch=False), 1)
+    done = second.signal().finish()
+    assert done.status == 0, done.err
+    (row,) = [row for row in done.rows("conversations") if row["conversation_id"] == TALK]
+    assert (row["turns"], row["tool_calls"], row["tokens_in"], row["tokens_out"]) == (2, 1, 50, 17)
+    assert (row["app_version"], row["tags"]) == ("abc123", ["staging"])
+    turns = row["transcript"]["turns"]
+    assert [(turn["user"], turn["agent"]) for turn in turns] == list(zip(ASKED, SAID, strict=True))
+    (call,) = turns[0]["tool_calls"]
+    assert (call["name"], call["args"], call["result"]) == ("find_order", {"id": 7}, {"state": "sent"})
+    assert done.rows("failures") == []
+    counts = done.document("run.json")["counts"]
+    # The first turn is one request, the second one of every span; each was sent twice.
+    assert (counts["conversations"], counts["results"], counts["records"]) == (1, 1, 6)
+
+
+def test_content_in_log_records_over_json_and_refused_spans(receiving: Any) -> None:
+    one, url = receiving(TURNWISE_TOKEN="token-of-the-tests")
+    trace, span = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
+
+    def send(path: str, value: Any) -> Any:
+        headers = {"Content-Type": "application/json", "Authorization": "Bearer token-of-the-tests"}
+        request = urllib.request.Request(url + path, json.dumps(value).encode(), headers)
+        with urllib.request.urlopen(request, timeout=120) as response:
+            return json.load(response)
+
+    def attributes(**values: str) -> list[Any]:
+        return [{"key": key.replace("__", "."), "value": {"stringValue": v}} for key, v in values.items()]
+
+    given, said = [message("user", text(ASKED[0]))], [message("assistant", text(SAID[0]))]
+    content = attributes(gen_ai__input__messages=json.dumps(given), gen_ai__output__messages=json.dumps(said))
+    times = {"startTimeUnixNano": "1760000000000000000", "endTimeUnixNano": "1760000002500000000"}
+    chat = {
+        **{"traceId": trace, "spanId": span, "name": "chat m-1", **times},
+        "attributes": attributes(gen_ai__operation__name="chat", gen_ai__conversation__id=TALK),
+    }
+    event = {
+        **{"traceId": trace, "spanId": span, "timeUnixNano": "1760000002500000000"},
+        **{"eventName": "gen_ai.client.inference.operation.details", "attributes": content},
+    }
+    logs = {"resourceLogs": [{"scopeLogs": [{"logRecords": [event, {"body": {"stringValue": "up"}}]}]}]}
+    assert send("/v1/logs", logs)["partialSuccess"]["rejectedLogRecords"] == "1"
+    spans = {"resourceSpans": [{"scopeSpans": [{"spans": [chat, {**chat, "spanId": ""}]}]}]}
+    assert send("/v1/traces", spans)["partialSuccess"]["rejectedSpans"] == "1"
+    done = one.signal().finish()
+    (row,) = done.rows("conversations")
+    (turn,) = row["transcript"]["turns"]
+    assert (row["conversation_id"], turn["user"], turn["agent"]) == (TALK, ASKED[0], SAID[0])
+    assert "1 spans were refused" in done.err
+    assert done.document("run.json")["unread"] == ["otlp: 1 spans were refused: they lack ids"]
