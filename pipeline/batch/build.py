@@ -6,6 +6,7 @@ from typing import Any
 import apache_beam as beam
 from apache_beam.pvalue import PCollection
 
+from turnwise.pipeline.batch.join_on_disk import JoinOnDisk
 from turnwise.pipeline.io.directory import AGGREGATED, SINGLE_FILES
 from turnwise.pipeline.io.run_files import Sink
 from turnwise.pipeline.io.sources import ReadRecords, Source
@@ -54,7 +55,7 @@ def build(root: beam.Pipeline, logs: Source, cases: Source | None, settings: Run
     """
     read = logs.read(root, "Logs")
     reader = LogReader(settings.input_format, settings.config)
-    parsed = read.records | "ParseConversations" >> ParseConversations(reader)
+    parsed = read.records | "ParseConversations" >> ParseConversations(reader, settings.is_distributed)
     given = _read_cases(root, cases, settings)
     eval_cases = given[0].cases if given else None
     parts, joined = _conversations(parsed, settings)
@@ -85,6 +86,9 @@ def _conversations(
     """Returns the conversations by the name of their part, and the steps that joined some of events."""
     if not may_hold_events(settings.input_format):
         return {"": parsed.conversations}, []
+    if not settings.is_distributed:
+        joined = parsed.events | "JoinOnDisk" >> JoinOnDisk()
+        return {"": parsed.conversations, SESSIONS: joined.conversations}, [joined]
     steps: list[NamedGroups | Joined] = []
     events = parsed.events
     if may_hold_groups(settings.input_format):

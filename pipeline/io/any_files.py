@@ -5,14 +5,13 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple, TypeAlias
 
 from turnwise.pipeline.io.agent_folder import without_configs
-from turnwise.pipeline.io.event_spool import EventSpool
+from turnwise.pipeline.io.event_join import EventJoin
 from turnwise.pipeline.io.files import file_patterns, file_records, matched_files
 from turnwise.pipeline.store.urls import shown_place
 from turnwise.schemas.failure import Failure
 from turnwise.transforms.formats.any_record import AnyReader, FoundCase, ReadRecord
 from turnwise.transforms.formats.events import ConversationEvent
-from turnwise.transforms.formats.groups import named_events
-from turnwise.transforms.formats.parsing import LoggedConversation, join_session
+from turnwise.transforms.formats.parsing import LoggedConversation
 
 
 class OpenedFile(NamedTuple):
@@ -56,7 +55,7 @@ def read_files(option: str, paths: Sequence[str], reader: AnyReader, limit: int)
     Raises:
         ConfigError: A path names nothing, or cannot be read.
     """
-    with EventSpool() as spool, EventSpool() as groups:
+    with EventJoin() as joining:
         for path in matched_files(file_patterns(option, without_configs(paths))):
             if isinstance(path, Failure):
                 yield OpenedFile(path.source or "", path)
@@ -66,22 +65,10 @@ def read_files(option: str, paths: Sequence[str], reader: AnyReader, limit: int)
                 read = ReadRecord(None, [record]) if isinstance(record, Failure) else reader.read(record)
                 for one in read.found:
                     if isinstance(one, ConversationEvent):
-                        (groups if one.group else spool).add(one)
+                        joining.add(one)
                 yield read
-        yield from _named(groups, spool)
-        for session_id, events in spool.sessions():
-            found = join_session(session_id, events, Counter())
+        for events, found in joining.joined(Counter()):
             yield JoinedEvents(events[0].kind, found, _sources(events))
-
-
-def _named(groups: EventSpool, spool: EventSpool) -> Iterator[JoinedEvents]:
-    """Adds the events of groups to the others, by conversation; yields those of none."""
-    for group, events in groups.sessions():
-        named = named_events(group, events, Counter())
-        for event in named.events:
-            spool.add(event)
-        if named.failures:
-            yield JoinedEvents(events[0].kind, named.failures, _sources(events))
 
 
 def _sources(events: Sequence[ConversationEvent]) -> list[str]:

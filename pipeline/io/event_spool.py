@@ -2,7 +2,6 @@
 
 import sqlite3
 from collections.abc import Iterator
-from types import TracebackType
 from typing import Any
 
 from turnwise.schemas.record import Record
@@ -18,7 +17,7 @@ _EVENTS = "SELECT * FROM events WHERE key = ? ORDER BY rowid"
 
 
 class EventSpool:
-    """Events in a temporary database, which ends with the `with` statement."""
+    """Events in a temporary database, until it is closed."""
 
     def __init__(self) -> None:
         # The empty name is SQLite's for a file of its own that it deletes.
@@ -27,23 +26,22 @@ class EventSpool:
         self._database.execute("BEGIN")
         self._is_empty = True
 
-    def __enter__(self) -> "EventSpool":
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def close(self) -> None:
+        """Removes the database."""
         self._database.close()
 
     def add(self, event: ConversationEvent) -> None:
-        """Keeps an event."""
+        """Keeps an event; raises OSError if the disk is full."""
         self._is_empty = False
         record = event.record
         head = (_bytes(event.group or event.session_id), _bytes(event.session_id), event.turn_index)
         about = (event.event_time, _bytes(event.event_id), event.is_end, event.kind)
         place = (_bytes(record.source), record.position, record.data)
         tail = (event.watermark, _bytes(event.group))
-        self._database.execute(_ADD, (*head, *about, *place, *tail))
+        try:
+            self._database.execute(_ADD, (*head, *about, *place, *tail))
+        except sqlite3.OperationalError as error:
+            raise OSError(f"events cannot be kept in a temporary file: {error}") from error
 
     def sessions(self) -> Iterator[tuple[str, list[ConversationEvent]]]:
         """Yields the id of every conversation or group with its events, in the order of adding."""

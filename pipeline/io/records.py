@@ -98,7 +98,7 @@ def _line_records(path: str, file: BinaryIO | gzip.GzipFile, limit: int) -> Iter
             yield _oversized(path, position, line, limit)
             while line and not line.endswith(b"\n"):
                 line = file.readline(limit)
-        elif line.strip():
+        elif not line.isspace():
             yield Record(path, position, line.rstrip(b"\r\n"))
 
 

@@ -47,9 +47,9 @@ class Parsed(NamedTuple):
 class ParsingDoFn(CountingDoFn):
     """A DoFn that reads records."""
 
-    def __init__(self, reader: LogReader) -> None:
+    def __init__(self, reader: LogReader, has_groups: bool = True) -> None:
         super().__init__()
-        self._reader = reader
+        self._reader, self._has_groups = reader, has_groups
 
     def outputs(self, record: Record, watermark: float = 0.0) -> list[Any]:
         """Returns the contents of a record; events get the watermark, if there is one."""
@@ -59,7 +59,8 @@ class ParsingDoFn(CountingDoFn):
                 outputs.append(_tagged(found))
             elif isinstance(found, ConversationEvent):
                 event = found._replace(watermark=watermark) if watermark else found
-                tag, key = (GROUPED, event.group) if event.group else (EVENTS, event.session_id)
+                is_grouped = self._has_groups and event.group
+                tag, key = (GROUPED, event.group) if is_grouped else (EVENTS, event.session_id)
                 outputs.append(beam.pvalue.TaggedOutput(tag, (key, event)))
             else:
                 outputs.append(found)
@@ -82,13 +83,14 @@ class _ParseConversationFn(ParsingDoFn):
 class ParseConversations(beam.PTransform[PCollection[Record], Parsed]):
     """Turns records into conversations; a record that cannot be read becomes a failure."""
 
-    def __init__(self, reader: LogReader) -> None:
+    def __init__(self, reader: LogReader, has_groups: bool = True) -> None:
+        """Sets the reader, and whether events of groups are apart from the others."""
         super().__init__()
-        self._reader = reader
+        self._reader, self._has_groups = reader, has_groups
 
     def expand(self, records: "PCollection[Record]") -> Any:
         """Splits the records into conversations, events and failures."""
-        return parse_with(_ParseConversationFn(self._reader), records)
+        return parse_with(_ParseConversationFn(self._reader, self._has_groups), records)
 
 
 def _tagged(found: Any) -> Any:

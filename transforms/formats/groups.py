@@ -39,4 +39,4 @@ def named_events(group: str, given: Sequence[ConversationEvent], counts: Counter
 
 def _named(event: ConversationEvent, session_id: str, data: bytes) -> ConversationEvent:
     record = event.record if data == event.record.data else event.record._replace(data=data)
-    return event._replace(session_id=session_id, record=record, is_end=False, turn_index=-1)
+    return event._replace(session_id=session_id, record=record, is_end=False, turn_index=-1, group="")

@@ -213,3 +213,14 @@ def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
         return int(done.stderr.split()[-1])
 
     assert peak(12_000) - peak(500) < 15_000
+
+
+def test_traces_of_one_conversation_are_one(tmp_path: Path, inspected: Any) -> None:
+    held = {"gen_ai.operation.name": "invoke_agent", "gen_ai.conversation.id": "talk"}
+    spans = [
+        {"trace_id": trace * 32, "span_id": trace * 16, "name": "desk", "attributes": held, "start_time": at}
+        for at, trace in enumerate("12", 1)
+    ]
+    _, found = inspected(lines(tmp_path / "spans.jsonl", *spans))
+    (each,) = found["files"]
+    assert (each["records"], each["conversations"], each["turns"]) == (2, 1, 2)

@@ -1,5 +1,7 @@
 """Events come back from the temporary file as they went in."""
 
+from contextlib import closing
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -27,7 +29,7 @@ def test_sessions_come_back_in_order_with_all_their_events(events: list[Conversa
     wanted: dict[str, list[ConversationEvent]] = {}
     for event in events:
         wanted.setdefault(event.group or event.session_id, []).append(event)
-    with EventSpool() as spool:
+    with closing(EventSpool()) as spool:
         for event in events:
             spool.add(event)
         assert list(spool.sessions()) == list(wanted.items())

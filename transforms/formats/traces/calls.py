@@ -74,8 +74,13 @@ def _before(line: TurnLine) -> list[TurnCall]:
 
 def after_user(messages: Sequence[SpanMessage]) -> Sequence[SpanMessage]:
     """Returns the messages after the last one that a user wrote; none if no user wrote one."""
-    last = max((i for i, each in enumerate(messages) if each.is_users), default=len(messages))
-    return messages[last + 1 :]
+    last = _last_user(messages)
+    return messages[last + 1 :] if last >= 0 else ()
+
+
+def _last_user(messages: Sequence[SpanMessage]) -> int:
+    """Returns the place of the last message that a user wrote; -1: there is none."""
+    return next((place for place in range(len(messages) - 1, -1, -1) if messages[place].is_users), -1)
 
 
 def _of_answers(line: TurnLine) -> list[TurnCall]:
@@ -157,8 +162,9 @@ def _results_of(line: TurnLine) -> list[MessageResult]:
     inputs = [node.step.input for node in line.main if node.step.input]
     found: list[MessageResult] = []
     for messages in (*inputs, *(unit.answer for unit in line.units)):
-        last = max((i for i, each in enumerate(messages) if each.is_users), default=-1)
-        results = [result for each in messages[last + 1 :] for result in each.results]
+        results = [
+            result for each in messages[_last_user(messages) + 1 :] if each.results for result in each.results
+        ]
         found = results if len(results) > len(found) else found
     return found
 

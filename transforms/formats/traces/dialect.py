@@ -81,25 +81,29 @@ def value_at(attributes: JsonObject, *keys: str) -> JsonValue:
     """Returns what the first stated of some attributes spells; None: none is stated, or it is hidden."""
     for key in keys:
         value = attributes.get(key)
-        if value is not None and not (isinstance(value, str) and value in HIDDEN):
+        if value is not None and not (isinstance(value, str) and value in _HIDDEN):
             return loaded(value)
     return None
 
 
 def messages_at(value: JsonValue, role: str) -> list[SpanMessage] | None:
     """Returns the messages that an attribute holds; None: it is not stated, hidden, or holds none."""
-    if value is None or value in ("", *HIDDEN):
+    if value is None:
         return None
-    return (HISTORIES.read(value, role) if isinstance(value, str) else read_messages(value, role)) or None
+    if not isinstance(value, str):
+        return read_messages(value, role) or None
+    return None if not value or value in _HIDDEN else HISTORIES.read(value, role) or None
 
 
 def usage_at(attributes: JsonObject, fields: Mapping[str, tuple[str, ...]]) -> Usage | None:
     """Returns tokens by the keys of each field of `Usage`; None: none are stated."""
-    found = {
-        field: next((n for key in keys if (n := as_count(attributes.get(key))) is not None), None)
-        for field, keys in fields.items()
-    }
-    return Usage(**found) if any(count is not None for count in found.values()) else None
+    found: dict[str, int] = {}
+    for field, keys in fields.items():
+        for key in keys:
+            if key in attributes and (count := as_count(attributes[key])) is not None:
+                found[field] = count
+                break
+    return Usage(**found) if found else None
 
 
 def with_system(system: JsonValue, messages: list[SpanMessage] | None) -> list[SpanMessage] | None:

@@ -32,19 +32,20 @@ def join_spans(conversation_id: str, spans: Sequence[TraceSpan]) -> Conversation
     lines = turn_lines(work_units(nodes))
     if not lines:
         raise ValueError(f"{len(nodes)} spans, and none is a call of a model or a tool, or an agent")
+    steps = [node for node in nodes if node.step.kind in STEPS]
     turns = [line_turn(line, index) for index, line in enumerate(lines)]
     end = _end(lines[-1], turns[-1])
     conversation = Conversation(
         conversation_id=conversation_id,
         source=_source(nodes),
-        app_version=_version(nodes),
+        app_version=_version(nodes, steps),
         start_time=rfc3339_of(min((node.span.start for node in nodes if node.span.start), default=0)),
-        tags=_tags(nodes),
+        tags=_tags(nodes, steps),
         turns=turns,
         ended=end.ended,
         ended_detail=end.detail,
         meta=_meta(nodes),
-        tools=declared(nodes),
+        tools=declared(steps),
     )
     _add_orphans(nodes, turns)
     check_calls(turns)
@@ -56,16 +57,16 @@ def _source(nodes: Sequence[SpanNode]) -> str:
     return f"spans ({', '.join(names)})"
 
 
-def _version(nodes: Sequence[SpanNode]) -> str | None:
+def _version(nodes: Sequence[SpanNode], steps: Sequence[SpanNode]) -> str | None:
     stated = (node.step.version for node in nodes if node.step.version)
-    steps = [node.span for node in nodes if node.step.kind in STEPS]
-    configured = filter(None, map(configured_version, steps))
-    services = filter(None, map(service_version, steps))
+    spans = [node.span for node in steps]
+    configured = filter(None, map(configured_version, spans))
+    services = filter(None, map(service_version, spans))
     return next(configured, None) or next(stated, None) or next(services, None)
 
 
-def _tags(nodes: Sequence[SpanNode]) -> list[str]:
-    environments = (environment_of(node.span) for node in nodes if node.step.kind in STEPS)
+def _tags(nodes: Sequence[SpanNode], steps: Sequence[SpanNode]) -> list[str]:
+    environments = (environment_of(node.span) for node in steps)
     tags = [*(tag for node in nodes for tag in node.step.tags), *filter(None, environments)]
     return list(dict.fromkeys(tags))
 

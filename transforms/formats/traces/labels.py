@@ -15,12 +15,13 @@ _HOLDERS = (
     *("langsmith.metadata.", "traceloop.association.properties.", "ai.telemetry.metadata."),
     *("ai.settings.context.", "mlflow.trace.", "langfuse.trace.metadata.", "langfuse.observation.metadata."),
 )
-METADATA = ("metadata", "langfuse.trace.metadata", "langfuse.observation.metadata")
+_METADATA = ("metadata", "langfuse.trace.metadata", "langfuse.observation.metadata")
 _VERSIONS = ("gen_ai.agent.version", "langfuse.version", "langfuse.release")
 _VERSION_NAMES = ("app_version", "appVersion", "agent_version", "agentVersion", "revision_id", "release")
 _ENTITY_VERSION = "traceloop.entity.version"
 _TAGS = ("tag.tags", "langfuse.trace.tags", "langsmith.span.tags", "ai.telemetry.metadata.tags")
 _ENVIRONMENTS = ("deployment.environment.name", "deployment.environment")
+_LONGEST_ID = 300
 _OF_STEPS = ("seq:step:", "graph:step:", "map:key:")
 _WITH_METADATA = frozenset(
     ("metadata", "langfuse", "langsmith", "traceloop", "ai", "mlflow", "tag", "session", "gcp")
@@ -30,15 +31,21 @@ LABELLED = _WITH_METADATA | {"gen_ai"}
 
 
 def add_labels(span: TraceSpan, words: frozenset[str], step: SpanStep) -> None:
-    """Adds the conversation's id, the version and the tags that a span states, where there are none yet."""
+    """Adds the version and the tags that a span states, where there are none yet."""
     attributes = span.attributes
-    step.conversation = step.conversation or text_at(attributes, *_SESSIONS)
     step.version = step.version or text_at(attributes, *_VERSIONS)
     if not words.isdisjoint(_WITH_METADATA):
         held = _metadata(attributes)
-        step.conversation = step.conversation or text_at(held, *_SESSION_NAMES)
         step.version = step.version or text_at(held, *_VERSION_NAMES) or text_at(attributes, _ENTITY_VERSION)
         step.tags = step.tags or next((tags for key in _TAGS if (tags := _tags(attributes.get(key)))), [])
+
+
+def conversation_of(span: TraceSpan, words: frozenset[str]) -> str | None:
+    """Returns the id of the conversation that a span names; None: it names none, or one that is too long."""
+    found = None if words.isdisjoint(LABELLED) else text_at(span.attributes, *_SESSIONS)
+    if found is None and not words.isdisjoint(_WITH_METADATA):
+        found = text_at(_metadata(span.attributes), *_SESSION_NAMES)
+    return None if found is None or len(found) > _LONGEST_ID else found
 
 
 def environment_of(span: TraceSpan) -> str | None:
@@ -62,7 +69,7 @@ def _metadata(attributes: JsonObject) -> JsonObject:
         holder = next((each for each in _HOLDERS if key.startswith(each)), None)
         if holder:
             found.setdefault(key[len(holder) :], value)
-        elif key in METADATA:
+        elif key in _METADATA:
             inner = loaded(value)
             if isinstance(inner, dict):
                 found = {**inner, **found}

@@ -109,10 +109,13 @@ def _add_unit(line: TurnLine, unit: WorkUnit, lines: list[TurnLine]) -> None:
     starts = [0]
     parts = [line]
     for place, node in enumerate(unit.main):
-        messages = [each for each in node.step.input or () if each.role != SYSTEM]
-        users = _users(messages)
-        if place and messages and messages[-1].is_users and _extends(users, parts[-1].users):
-            parts.append(TurnLine(messages[-1].text, users, [unit], has_media=bool(messages[-1].parts)))
+        messages = node.step.input or []
+        last = next((each for each in reversed(messages) if each.role != SYSTEM), None)
+        is_asked = last is not None and last.is_users
+        # Most inputs end in results: their users are those of the turn, and are not looked for.
+        users = _users(messages) if is_asked or not (place and parts[-1].users) else ()
+        if place and last is not None and is_asked and _extends(users, parts[-1].users):
+            parts.append(TurnLine(last.text, users, [unit], has_media=bool(last.parts)))
             starts.append(node.span.start)
             lines.append(parts[-1])
         elif users and (not place or not parts[-1].users):

@@ -9,7 +9,7 @@ _CONTEXT = ("For context:",)
 _RETRY = ("Fix the errors and try again.",)
 
 
-class MessageCall(msgspec.Struct):
+class MessageCall(msgspec.Struct, gc=False):
     """A call that a model asks for; arguments as they are written."""
 
     name: str | None = None
@@ -17,7 +17,7 @@ class MessageCall(msgspec.Struct):
     id: str | None = None
 
 
-class MessageResult(msgspec.Struct):
+class MessageResult(msgspec.Struct, gc=False):
     """A result that is given to a model."""
 
     response: JsonValue = None
@@ -26,7 +26,7 @@ class MessageResult(msgspec.Struct):
     error: bool | str | None = None
 
 
-class SpanMessage(msgspec.Struct):
+class SpanMessage(msgspec.Struct, gc=False):
     """A message.
 
     Attributes:
@@ -44,6 +44,7 @@ class SpanMessage(msgspec.Struct):
     results: list[MessageResult] = []
     parts: list[str] = []
     finish: str | None = None
+    _is_users: bool | None = None
 
     @property
     def text(self) -> str:
@@ -52,7 +53,15 @@ class SpanMessage(msgspec.Struct):
 
     @property
     def is_users(self) -> bool:
-        """Whether a user wrote it: it is no result, no other agent's act and no note to try again."""
+        """Whether a user wrote it: it is no result, no other agent's act and no note to try again.
+
+        It is found out once, when the message is complete, because every model call repeats the history.
+        """
+        if self._is_users is None:
+            self._is_users = self._found_users()
+        return self._is_users
+
+    def _found_users(self) -> bool:
         if self.role != USER or self.results or not (self.texts or self.parts):
             return False
         text = self.text.strip()

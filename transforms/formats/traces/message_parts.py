@@ -24,7 +24,11 @@ _BAD = ("error", "failed", "failure")
 
 def first_of(value: JsonObject, names: tuple[str, ...]) -> JsonValue:
     """Returns the first value of some keys that is not None."""
-    return next((value[name] for name in names if value.get(name) is not None), None)
+    for name in names:
+        found = value.get(name)
+        if found is not None:
+            return found
+    return None
 
 
 def add_part(message: SpanMessage, part: JsonValue) -> None:

@@ -25,6 +25,8 @@ _LISTS = ("messages", "contents", "input_messages", "new_messages", "generations
           "user_message", "task", "text", "response", "content", "parts", "result", "inputs", "outputs",
           "prompts")  # fmt: skip
 _EVENT = "event.name"
+_OF_OTEL = frozenset(("role", "parts", "finish_reason"))
+_FINISHES = ("finish_reason", "finishReason", "stop_reason")
 _ITEMS = ("function_call", "custom_tool_call", "mcp_call")
 _OUTPUTS = ("function_call_output", "custom_tool_call_output")
 _TYPED = (*_ITEMS, *_OUTPUTS, "message", "reasoning")
@@ -48,6 +50,8 @@ def read_messages(value: JsonValue, role: str, depth: int = 0) -> list[SpanMessa
     if isinstance(value, str):
         return [SpanMessage(role, [value])]
     if isinstance(value, list):
+        if value and all(map(_is_otel, value)):
+            return _given([_of_otel(each) for each in value])
         if value and not any(isinstance(each, dict | list) for each in value):
             return [SpanMessage(role, [each for each in value if isinstance(each, str)])]
         if value and all(map(_is_part, value)):
@@ -67,7 +71,7 @@ def read_message(value: JsonObject, role: str) -> SpanMessage:
     """Returns one message of any spelling."""
     outer, value = value, _inner(value)
     found = SpanMessage(_role(value, outer, role))
-    finish = first_of({**outer, **value}, ("finish_reason", "finishReason", "stop_reason"))
+    finish = first_of({**outer, **value}, _FINISHES)
     found.finish = finish if isinstance(finish, str) and finish else None
     kind = value.get("type")
     if kind in _ITEMS:
@@ -80,6 +84,24 @@ def read_message(value: JsonObject, role: str) -> SpanMessage:
         found.results.append(_tool_result(value))
     else:
         _add_content(found, value)
+    return found
+
+
+def _is_otel(value: JsonValue) -> bool:
+    if not isinstance(value, dict) or not value.keys() <= _OF_OTEL:
+        return False
+    role = value.get("role")
+    return isinstance(role, str) and role in _ROLES and isinstance(value.get("parts"), list)
+
+
+def _of_otel(value: JsonObject) -> SpanMessage:
+    """Returns a message in OpenTelemetry's spelling, as `read_message` does, without looking for others."""
+    finish = value.get("finish_reason")
+    found = SpanMessage(_ROLES[value["role"]], finish=finish if isinstance(finish, str) and finish else None)
+    for part in value["parts"]:
+        add_part(found, part)
+    if found.results and found.role == USER and not found.texts:
+        found.role = TOOL
     return found
 
 

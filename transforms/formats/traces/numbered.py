@@ -1,8 +1,20 @@
 """Attributes that spell lists and objects as numbered, dotted keys."""
 
+from functools import lru_cache
+
 from turnwise.schemas.values import JsonObject, JsonValue
 
 _DEEPEST = 12
+
+
+def has_numbered(attributes: JsonObject, prefixes: tuple[str, ...]) -> bool:
+    """Returns whether a key has one of some prefixes."""
+    return _has_prefix(tuple(attributes), prefixes)
+
+
+@lru_cache(maxsize=512)
+def _has_prefix(keys: tuple[str, ...], prefixes: tuple[str, ...]) -> bool:
+    return any(key.startswith(prefixes) for key in keys)
 
 
 def numbered(attributes: JsonObject, prefix: str) -> list[JsonValue]:

@@ -10,13 +10,12 @@ from turnwise.transforms.formats.base import SplitEvent
 from turnwise.transforms.formats.lending import Lent, NoConversation
 from turnwise.transforms.formats.traces.dialect import DIALECTS
 from turnwise.transforms.formats.traces.join import STEPS, join_spans
-from turnwise.transforms.formats.traces.read_span import is_foreign, read_head
-from turnwise.transforms.formats.traces.span import TraceSpan
+from turnwise.transforms.formats.traces.labels import conversation_of
+from turnwise.transforms.formats.traces.read_span import is_foreign, kind_of, says_something, words_of
+from turnwise.transforms.formats.traces.span import PENDING, TraceSpan
 from turnwise.transforms.formats.traces.values import of_service
 
 _MOST_NAMES = 5
-_KEPT = ("logfire.span", "langsmith.")
-"""Keys of spans whose kind stands in another record of the same span."""
 
 
 class TracePart(msgspec.Struct, omit_defaults=True):
@@ -26,25 +25,23 @@ class TracePart(msgspec.Struct, omit_defaults=True):
         trace: Id of the trace.
         event_time: End of its last span, seconds since the epoch; 0: not stated.
         has_root: Whether it holds a span without a parent.
-        steps: Number of spans that are steps of an agent.
-        foreign: Number of spans with keys of agents' traces that no dialect reads.
+        has_steps: Whether a span is a step of an agent.
         conversations: Conversation ids that spans state, by span id.
-        turnwise_spans: The spans; without attributes those that say nothing of a step.
+        turnwise_spans: The spans, without the trace; those that say nothing of agents also without their
+            attributes and resource.
     """
 
     trace: str
     event_time: float = 0.0
     has_root: bool = False
-    steps: int = 0
-    foreign: int = 0
+    has_steps: bool = False
     conversations: dict[str, str] = {}
     turnwise_spans: list[TraceSpan] = []
 
 
 class _PartHead(msgspec.Struct):
     trace: str
-    steps: int = 0
-    foreign: int = 0
+    has_steps: bool = False
     conversations: dict[str, str] = {}
 
 
@@ -81,6 +78,9 @@ def trace_parts(
             resource, service = span.resource, of_service(span.resource, version_attribute)
         span.resource = service
         _add(part, span)
+    for part in parts.values():
+        # Agents come last in most exports, and are told the fastest.
+        part.has_steps = any(kind_of(span) in STEPS for span in reversed(part.turnwise_spans))
     found: list[SplitEvent | ValueError] = [SplitEvent(_head(part), _ENCODE(part)) for part in parts.values()]
     if lost:
         found.append(
@@ -115,18 +115,19 @@ def group(value: JsonObject) -> str:
 
 
 def _add(part: TracePart, span: TraceSpan) -> None:
-    step = read_head(span)
+    words = words_of(span)
     part.event_time = max(part.event_time, (span.end or span.start) / 1e9)
     part.has_root = part.has_root or not (span.parent or span.is_log)
-    if step.conversation:
-        part.conversations[span.id] = step.conversation
-    if step.kind in STEPS:
-        part.steps += 1
-    elif step.kind is None and is_foreign(span) and not step.dialects:
-        part.foreign += 1
-    if step.kind is None and not (span.events or step.version or step.tags):
-        span.attributes = {key: item for key, item in span.attributes.items() if key.startswith(_KEPT)}
+    span.trace = ""
     part.turnwise_spans.append(span)
+    if says_something(span, words):
+        conversation = conversation_of(span, words)
+        if conversation:
+            part.conversations[span.id] = conversation
+    elif not span.events:
+        held = span.attributes
+        span.attributes = {PENDING: held[PENDING]} if PENDING in held else {}
+        span.resource = {}
 
 
 def lend(trace: str, parts: Sequence[bytes]) -> list[Lent]:
@@ -140,8 +141,8 @@ def lend(trace: str, parts: Sequence[bytes]) -> list[Lent]:
         ValueError: Spans look like those of an agent, in a dialect that is not read.
     """
     heads = [_HEAD.decode(data) for data in parts]
-    if not any(head.steps for head in heads):
-        _refuse(trace, heads, parts)
+    if not any(head.has_steps for head in heads):
+        _refuse(trace, parts)
     names = {name for head in heads for name in head.conversations.values()}
     if len(names) <= 1:
         name = next(iter(names), trace)
@@ -149,11 +150,11 @@ def lend(trace: str, parts: Sequence[bytes]) -> list[Lent]:
     return list(_divided(trace, [_PART.decode(data) for data in parts]))
 
 
-def _refuse(trace: str, heads: Sequence[_PartHead], parts: Sequence[bytes]) -> None:
+def _refuse(trace: str, parts: Sequence[bytes]) -> None:
     spans = [span for data in parts for span in _PART.decode(data).turnwise_spans]
     names = sorted({span.scope or span.name for span in spans})
     shown = ", ".join(names[:_MOST_NAMES]) + (", ..." if len(names) > _MOST_NAMES else "")
-    if any(head.foreign for head in heads):
+    if any(is_foreign(span) for span in spans):
         keys = sorted({key for span in spans for key in span.attributes})[:8]
         known = ", ".join(sorted(DIALECTS))
         raise ValueError(
@@ -200,4 +201,9 @@ def join_parts(conversation_id: str, values: Sequence[JsonObject]) -> Conversati
         parts = [msgspec.convert(value, TracePart) for value in values]
     except msgspec.ValidationError as error:
         raise ValueError(f"not a part of a trace: {error}") from None
-    return join_spans(conversation_id, [span for part in parts for span in part.turnwise_spans])
+    spans: list[TraceSpan] = []
+    for part in parts:
+        for span in part.turnwise_spans:
+            span.trace = part.trace
+        spans += part.turnwise_spans
+    return join_spans(conversation_id, spans)

@@ -4,13 +4,13 @@ from functools import lru_cache
 
 from turnwise.schemas.values import JsonObject
 from turnwise.transforms.formats.traces.dialect import DIALECTS, SpanDialect, dialects_in_order, text_at
-from turnwise.transforms.formats.traces.labels import LABELLED, METADATA, add_labels
+from turnwise.transforms.formats.traces.labels import LABELLED, add_labels
 from turnwise.transforms.formats.traces.span import SpanEvent, TraceSpan
-from turnwise.transforms.formats.traces.step import SpanStep
+from turnwise.transforms.formats.traces.step import Kind, SpanStep
 
 _EXCEPTIONS = ("exception.message", "exception.type")
 _LOOKS_LIKE_WORK = ("gen_ai", "llm", "openinference", "traceloop", "langsmith", "langfuse", "mlflow", "ai")
-_LONGEST_LABEL = 300
+_LONGEST_WORD = 300
 
 
 def read_span(span: TraceSpan) -> SpanStep:
@@ -18,7 +18,7 @@ def read_span(span: TraceSpan) -> SpanStep:
 
     Nobody may change the step of a span that says nothing.
     """
-    words = _words(span)
+    words = words_of(span)
     step = _EMPTY
     for dialect in _asked(words, span.name.partition(" ")[0], DIALECTS.changes):
         if dialect.is_guess and step.kind is not None:
@@ -42,12 +42,17 @@ def read_span(span: TraceSpan) -> SpanStep:
 _EMPTY = SpanStep()
 
 
-def _words(span: TraceSpan) -> frozenset[str]:
+def words_of(span: TraceSpan) -> frozenset[str]:
     """Returns the first words of a span's keys and of the names of its events."""
-    words = {key.partition(".")[0] for key in span.attributes}
+    words = _first_words(tuple(span.attributes))
     if span.events:
-        words.update(event.name.partition(".")[0] for event in span.events if event.name)
-    return frozenset(words)
+        words = words.union(event.name.partition(".")[0] for event in span.events if event.name)
+    return words
+
+
+@lru_cache(maxsize=512)
+def _first_words(keys: tuple[str, ...]) -> frozenset[str]:
+    return frozenset(key.partition(".")[0] for key in keys)
 
 
 @lru_cache(maxsize=4096)
@@ -58,18 +63,23 @@ def _asked(words: frozenset[str], name: str, changes: int) -> tuple[SpanDialect,
     )
 
 
-def read_head(span: TraceSpan) -> SpanStep:
-    """Returns what a span is and which conversation it names, without reading its content."""
-    words = _words(span)
-    if words.isdisjoint(LABELLED) and not _asked(words, span.name.partition(" ")[0], DIALECTS.changes):
-        return _EMPTY
+def says_something(span: TraceSpan, words: frozenset[str]) -> bool:
+    """Returns whether a dialect or a label may be read in a span with such first words of its keys."""
+    asked = _asked(words, span.name.partition(" ")[0], DIALECTS.changes)
+    return bool(asked) or not words.isdisjoint(LABELLED)
+
+
+def kind_of(span: TraceSpan) -> Kind | None:
+    """Returns what a span is, without reading its long texts."""
+    if not says_something(span, words_of(span)):
+        return None
     attributes: JsonObject = {
-        key: item if not isinstance(item, str) or len(item) <= _LONGEST_LABEL or key in METADATA else ""
+        key: item if not isinstance(item, str) or len(item) <= _LONGEST_WORD else ""
         for key, item in span.attributes.items()
     }
     events = [SpanEvent(event.name) if event.name.startswith("gen_ai.") else event for event in span.events]
     return read_span(TraceSpan(span.trace, span.id, span.parent, span.name, span.start, span.end, attributes,
-                               events, scope=span.scope, is_log=span.is_log))  # fmt: skip
+                               events, scope=span.scope, is_log=span.is_log)).kind  # fmt: skip
 
 
 def error_of(span: TraceSpan) -> str | None:
@@ -83,5 +93,6 @@ def error_of(span: TraceSpan) -> str | None:
 
 
 def is_foreign(span: TraceSpan) -> bool:
-    """Returns whether a span has keys of traces of agents, whatever they mean."""
-    return any(key.partition(".")[0] in _LOOKS_LIKE_WORK for key in span.attributes)
+    """Returns whether a span has keys of traces of agents, and no dialect reads it."""
+    words = words_of(span)
+    return not words.isdisjoint(_LOOKS_LIKE_WORK) and not read_span(span).dialects

@@ -4,8 +4,11 @@ import msgspec
 
 from turnwise.schemas.values import JsonObject, JsonValue
 
+PENDING = "logfire.span_type"
+"""The attribute by which Logfire marks the copy of a span that has not ended."""
 
-class SpanEvent(msgspec.Struct, omit_defaults=True):
+
+class SpanEvent(msgspec.Struct, omit_defaults=True, array_like=True, gc=False):
     """An event of a span, or a log record that names the span.
 
     Attributes:
@@ -21,11 +24,11 @@ class SpanEvent(msgspec.Struct, omit_defaults=True):
     body: JsonValue = None
 
 
-class TraceSpan(msgspec.Struct, omit_defaults=True):
+class TraceSpan(msgspec.Struct, omit_defaults=True, array_like=True, gc=False):
     """A span.
 
     Attributes:
-        trace: Id of the trace, in small letters if it is hexadecimal.
+        trace: Id of the trace, in small letters if it is hexadecimal; "": that of the part that holds it.
         id: Id of the span.
         parent: Id of the parent; "": it is a root.
         name: Name of the span.
@@ -40,8 +43,8 @@ class TraceSpan(msgspec.Struct, omit_defaults=True):
         is_log: Whether only log records name it, so that the span itself may stand elsewhere.
     """
 
-    trace: str
-    id: str
+    trace: str = ""
+    id: str = ""
     parent: str = ""
     name: str = ""
     start: int = 0

@@ -12,7 +12,7 @@ Kind = Literal["model", "tool", "agent", "chain", "handoff", "other"]
 """`agent`: an agent or a workflow; `chain`: a step that holds others; `other`: known, and none of these."""
 
 
-class SpanStep(msgspec.Struct, kw_only=True):
+class SpanStep(msgspec.Struct, kw_only=True, gc=False):
     """What dialects read in a span; None: not stated.
 
     Attributes:
@@ -27,7 +27,6 @@ class SpanStep(msgspec.Struct, kw_only=True):
         error: Error of the tool or the agent.
         call_id: Id of the call.
         target: Agent that a hand-off leads to.
-        conversation: Id of the conversation.
         version: Version of the agent.
         usage: Tokens.
         finish: Finish reason.
@@ -47,7 +46,6 @@ class SpanStep(msgspec.Struct, kw_only=True):
     error: bool | str | None = None
     call_id: str | None = None
     target: str | None = None
-    conversation: str | None = None
     version: str | None = None
     usage: Usage | None = None
     finish: str | None = None

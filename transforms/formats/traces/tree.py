@@ -1,17 +1,18 @@
 """The tree of spans: doubles merged, parents found, calls that several writers recorded counted once."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from operator import attrgetter
 
 from msgspec.structs import replace
 
 from turnwise.transforms.formats.traces.read_span import read_span
-from turnwise.transforms.formats.traces.span import TraceSpan
+from turnwise.transforms.formats.traces.span import PENDING, TraceSpan
 from turnwise.transforms.formats.traces.step import SpanStep
 
 _CHOICE = "gen_ai.choice"
-_PENDING = "logfire.span_type"
 _HOLDING = ("agent", "chain")
+_UNKNOWN = -1
 
 
 @dataclass(slots=True, eq=False)
@@ -22,22 +23,19 @@ class SpanNode:
         span: The span.
         step: What dialects read in it.
         parent: The span above it; None: it is a root.
-        depth: Number of spans above it.
+        depth: Number of spans above it; -1: not counted yet.
         is_double: Whether it records the call of a span above it once more.
         is_orphan: Whether it names a parent that is not there.
+        order: Start, depth and ids: never the order of the file.
     """
 
     span: TraceSpan
     step: SpanStep
     parent: "SpanNode | None" = None
-    depth: int = 0
+    depth: int = _UNKNOWN
     is_double: bool = False
-    is_orphan: bool = field(default=False)
-
-    @property
-    def order(self) -> tuple[int, int, str, str]:
-        """Start, depth and ids: never the order of the file."""
-        return self.span.start, self.depth, *self.span.key
+    is_orphan: bool = False
+    order: tuple[int, int, str, str] = (0, 0, "", "")
 
     def above(self) -> "Iterable[SpanNode]":
         """Yields the spans above it, the nearest first."""
@@ -62,7 +60,7 @@ def merged_spans(spans: Iterable[TraceSpan]) -> list[TraceSpan]:
     """Returns one span an id: log records and repeated deliveries joined, pending copies dropped."""
     found: dict[tuple[str, str], TraceSpan] = {}
     for place, span in enumerate(spans):
-        if span.attributes.get(_PENDING) == "pending_span":
+        if span.attributes.get(PENDING) == "pending_span":
             continue
         key = span.key if span.id else (span.trace, f"#{place}")
         other = found.get(key)
@@ -105,32 +103,35 @@ def span_tree(spans: Iterable[TraceSpan]) -> list[SpanNode]:
         node.parent = parent
     for node in nodes.values():
         _set_depth(node)
-    ordered = sorted(nodes.values(), key=lambda node: node.order)
-    _mark_doubles(ordered)
+        node.order = (node.span.start, node.depth, *node.span.key)
+    ordered = sorted(nodes.values(), key=attrgetter("order"))
+    _mark_doubles([node for node in ordered if node.step.kind is not None])
     return ordered
 
 
 def _set_depth(node: SpanNode) -> None:
     """Counts the spans above; a circle of parents is cut at its earliest span."""
-    seen = {id(node): node}
-    above = node.parent
-    while above is not None:
+    seen: dict[int, SpanNode] = {}
+    above: SpanNode | None = node
+    while above is not None and above.depth == _UNKNOWN:
         if id(above) in seen:
             first = min(seen.values(), key=lambda each: (each.span.start, each.span.key))
             first.parent, first.is_orphan = None, True
             return _set_depth(node)
         seen[id(above)] = above
         above = above.parent
-    node.depth = len(seen) - 1
+    first_depth = 0 if above is None else above.depth + 1
+    for depth, each in enumerate(reversed(seen.values()), first_depth):
+        each.depth = depth
     return None
 
 
 def _mark_doubles(nodes: list[SpanNode]) -> None:
     """Marks a model call below a model call, a tool call below the same tool, and repeated reply ids."""
     replies: dict[tuple[str, str], SpanNode] = {}
-    for node in sorted(nodes, key=lambda each: each.depth):
-        step, above = node.step, node.known_above()
-        same = None
+    for node in sorted(nodes, key=attrgetter("depth")):
+        step, same = node.step, None
+        above = node.known_above() if step.kind in ("model", "tool") else None
         if step.kind == "model":
             same = above if above is not None and above.step.kind == "model" else None
             if step.response_id:

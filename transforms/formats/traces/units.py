@@ -64,9 +64,13 @@ def work_units(nodes: Sequence[SpanNode]) -> list[WorkUnit]:
         elif kind == "handoff":
             unit.handoffs.append(node)
     for unit in units.values():
+        is_inner: dict[int, bool] = {}
         for node in below[id(unit)]:
             if node.step.kind == "model":
-                (unit.inner if _is_inner(node, unit.tools) else unit.main).append(node)
+                place = id(node.parent)
+                if place not in is_inner:
+                    is_inner[place] = _is_inner(node, unit.tools)
+                (unit.inner if is_inner[place] else unit.main).append(node)
     found = [unit for unit in units.values() if unit.top is not None or unit.main or unit.inner or unit.tools]
     return sorted(found, key=lambda unit: min(node.order for node in unit.nodes))
 

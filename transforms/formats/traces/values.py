@@ -104,10 +104,12 @@ def any_value(value: JsonValue) -> JsonValue:
     """Returns what an OTLP AnyValue holds; any other value as it is."""
     if not isinstance(value, dict) or len(value) != 1:
         return value if value else None
-    (kind, held), *_ = value.items()
+    kind, held = next(iter(value.items()))
     if kind in _SCALARS:
         return held
     if kind in ("intValue", "doubleValue"):
+        if held.__class__ is str and len(held) < _DIGITS and held.isdecimal():
+            return int(held)
         number = as_number(held)
         return held if number is None else number
     if kind == "arrayValue":

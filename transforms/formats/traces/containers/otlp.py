@@ -49,28 +49,27 @@ def _name(scope: JsonValue) -> str:
 
 
 def _span(held: JsonObject, scope: str, service: JsonObject) -> TraceSpan:
-    trace, own = _either(held, "traceId", "trace_id"), _either(held, "spanId", "span_id")
+    get = held.get
+    trace, own = as_id(get("traceId") or get("trace_id")), as_id(get("spanId") or get("span_id"))
     if "startTimeUnixNano" not in held and "start_time_unix_nano" not in held:
-        return _log(held, as_id(trace), as_id(own), scope, service)
-    status = held.get("status")
-    status = status if isinstance(status, dict) else {}
-    events = held.get("events")
-    return TraceSpan(
-        trace=as_id(trace),
-        id=as_id(own),
-        parent=as_id(_either(held, "parentSpanId", "parent_span_id")),
-        name=as_text(held.get("name")) or "",
-        start=as_nanos(_either(held, "startTimeUnixNano", "start_time_unix_nano")),
-        end=as_nanos(_either(held, "endTimeUnixNano", "end_time_unix_nano")),
-        attributes=key_values(held.get("attributes")),
-        events=[_event(each) for each in events if isinstance(each, dict)]
-        if isinstance(events, list)
-        else [],
-        error=_is_error(status.get("code")),
-        message=as_text(status.get("message")) or "",
+        return _log(held, trace, own, scope, service)
+    span = TraceSpan(
+        trace,
+        own,
+        as_id(get("parentSpanId") or get("parent_span_id")),
+        as_text(get("name")) or "",
+        as_nanos(get("startTimeUnixNano") or get("start_time_unix_nano")),
+        as_nanos(get("endTimeUnixNano") or get("end_time_unix_nano")),
+        key_values(get("attributes")),
         scope=scope,
         resource=service,
     )
+    events, status = get("events"), get("status")
+    if events and isinstance(events, list):
+        span.events = [_event(each) for each in events if isinstance(each, dict)]
+    if status and isinstance(status, dict):
+        span.error, span.message = _is_error(status.get("code")), as_text(status.get("message")) or ""
+    return span
 
 
 def _is_error(code: JsonValue) -> bool:
@@ -78,17 +77,13 @@ def _is_error(code: JsonValue) -> bool:
 
 
 def _event(held: JsonObject) -> SpanEvent:
-    time = as_nanos(_either(held, "timeUnixNano", "time_unix_nano"))
+    time = as_nanos(held.get("timeUnixNano") or held.get("time_unix_nano"))
     return SpanEvent(as_text(held.get("name")) or "", time, key_values(held.get("attributes")))
 
 
 def _log(held: JsonObject, trace: str, own: str, scope: str, service: JsonObject) -> TraceSpan:
     attributes = key_values(held.get("attributes"))
-    name = as_text(_either(held, "eventName", "event_name")) or as_text(attributes.get("event.name")) or ""
+    stated = held.get("eventName") or held.get("event_name") or attributes.get("event.name")
     time = as_nanos(held.get("timeUnixNano") or held.get("observedTimeUnixNano"))
-    event = SpanEvent(name, time, attributes, any_value(held.get("body")))
+    event = SpanEvent(as_text(stated) or "", time, attributes, any_value(held.get("body")))
     return TraceSpan(trace, own, "", "", time, time, {}, [event], scope=scope, resource=service, is_log=True)
-
-
-def _either(held: JsonObject, name: str, other: str) -> JsonValue:
-    return held[name] if name in held else held.get(other)

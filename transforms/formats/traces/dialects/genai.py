@@ -54,7 +54,8 @@ def _read(span: TraceSpan, step: SpanStep) -> None:
     step.kind = kind_at(held.get("gen_ai.operation.name"), _KINDS)
     step.input = messages_at(held.get("gen_ai.input.messages"), USER)
     step.output = messages_at(held.get("gen_ai.output.messages"), AGENT)
-    step.input = with_system(held.get("gen_ai.system_instructions"), step.input)
+    if "gen_ai.system_instructions" in held:
+        step.input = with_system(held["gen_ai.system_instructions"], step.input)
     for event in span.events:
         _add_event(event, step)
     step.name = text_at(held, *_NAMES.get(step.kind or "model", ()))

@@ -13,7 +13,7 @@ from turnwise.transforms.formats.traces.dialects.openinference import tool_resul
 from turnwise.transforms.formats.traces.message import AGENT, USER, SpanMessage
 from turnwise.transforms.formats.traces.message_parts import call_arguments
 from turnwise.transforms.formats.traces.messages import read_messages
-from turnwise.transforms.formats.traces.numbered import numbered
+from turnwise.transforms.formats.traces.numbered import has_numbered, numbered
 from turnwise.transforms.formats.traces.span import TraceSpan
 from turnwise.transforms.formats.traces.step import Kind, SpanStep
 
@@ -40,7 +40,7 @@ def _read(span: TraceSpan, step: SpanStep) -> None:
         step.name = text_at(held, *_ENTITY_NAMES)
         step.input = messages_at(_inputs(value_at(held, "traceloop.entity.input")), USER)
         step.output = messages_at(value_at(held, "traceloop.entity.output"), AGENT)
-    elif any(key.startswith(_NUMBERED) for key in held):
+    elif has_numbered(held, _NUMBERED):
         step.input = _numbered(held, "gen_ai.prompt.", USER)
         step.output = _numbered(held, "gen_ai.completion.", AGENT)
 

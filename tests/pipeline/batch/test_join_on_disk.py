@@ -1,0 +1,107 @@
+"""A run that is one process joins events on disk, to the same conversations as the runner's grouping."""
+
+import json
+from contextlib import closing
+from typing import Any
+
+import apache_beam as beam
+import pytest
+from apache_beam.testing import test_pipeline
+from apache_beam.testing.util import assert_that, equal_to
+
+from turnwise.pipeline.batch.join_on_disk import JoinOnDisk
+from turnwise.pipeline.io.event_join import EventJoin
+from turnwise.pipeline.io.event_spool import EventSpool
+from turnwise.schemas.record import Record
+from turnwise.transforms.beam.parse import JoinSessions, NameGroups, ParseConversations
+from turnwise.transforms.formats.events import ConversationEvent
+from turnwise.transforms.formats.readers import LogReader
+
+
+def span(trace: str, own: str, at: int, **attributes: str) -> dict[str, Any]:
+    held = [{"key": key.replace("__", "."), "value": {"stringValue": v}} for key, v in attributes.items()]
+    times = {"startTimeUnixNano": str(at * 10**9), "endTimeUnixNano": str((at + 1) * 10**9)}
+    return {"traceId": trace * 32, "spanId": own * 16, "name": own, "attributes": held, **times}
+
+
+def export(*spans: dict[str, Any]) -> dict[str, Any]:
+    return {"resourceSpans": [{"scopeSpans": [{"spans": list(spans)}]}]}
+
+
+def agent(trace: str, at: int, said: str) -> dict[str, Any]:
+    words = {"gen_ai__operation__name": "invoke_agent", "gen_ai__conversation__id": "talk"}
+    output = json.dumps([{"role": "assistant", "parts": [{"type": "text", "content": said}]}])
+    return span(trace, "a", at, **words, gen_ai__output__messages=output)
+
+
+EVENT = {
+    "labels": {"session_id": "s1", "app_version": "v7"},
+    "jsonPayload": {"text": "first", "turnIndex": 1, "turnCompleted": True},
+}
+VALUES = [
+    export(agent("2", 20, "second"), span("3", "b", 3, http__method="GET")),
+    EVENT,
+    export(agent("1", 10, "first")),
+]
+RECORDS = [Record("log.jsonl", place, json.dumps(one).encode()) for place, one in enumerate(VALUES, 1)]
+
+
+def by_the_runner(records: Any) -> Any:
+    parsed = records | ParseConversations(LogReader())
+    named = parsed.grouped | NameGroups()
+    joined = (parsed.events, named.events) | beam.Flatten() | JoinSessions()
+    return joined.conversations, (named.failures, joined.failures) | "Lost" >> beam.Flatten()
+
+
+def on_disk(records: Any) -> Any:
+    joined = (records | ParseConversations(LogReader(), has_groups=False)).events | JoinOnDisk()
+    return joined.conversations, joined.failures
+
+
+@pytest.mark.parametrize("join", [by_the_runner, on_disk])
+def test_events_are_joined_to_the_same_conversations(join: Any) -> None:
+    with test_pipeline.TestPipeline(runner="FnApiRunner") as root:
+        conversations, failures = join(root | beam.Create(RECORDS))
+        told = conversations | beam.Map(
+            lambda found: (found.conversation.conversation_id, [t.agent for t in found.conversation.turns])
+        )
+        lost = failures | beam.Map(lambda failure: (failure.error_type, len(failure.receipts)))
+        assert_that(told, equal_to([("talk", ["first", "second"]), ("s1", ["first"])]), "Told")
+        assert_that(lost, equal_to([("NoConversation", 1)]), "Lost2")
+
+
+def test_nothing_is_grouped_in_memory_before_events_are_joined() -> None:
+    root = beam.Pipeline()
+    on_disk(root | beam.Create(RECORDS, reshuffle=False))
+    steps = root.to_runner_api().components.transforms.values()
+    kinds = {step.spec.urn for step in steps}
+    assert "beam:transform:pardo:v1" in kinds
+    assert not kinds & {"beam:transform:group_by_key:v1", "beam:transform:flatten:v1"}
+
+
+def test_several_bundles_are_an_error_and_no_divided_conversation() -> None:
+    event = ConversationEvent("s1", 0, None, "1", False, "events", Record("log.jsonl", 1, b"{}"))
+    fn: Any = JoinOnDisk().expand(beam.Pipeline() | beam.Create([("s1", event)])).conversations.producer
+    join = fn.parts[0].transform.fn if fn.parts else fn.transform.fn
+    join.start_bundle()
+    join.process(("s1", event))
+    list(join.finish_bundle())
+    join.start_bundle()
+    assert list(join.finish_bundle()) == []
+    with pytest.raises(RuntimeError, match="several bundles"):
+        join.process(("s1", event))
+
+
+def test_a_full_disk_is_told() -> None:
+    event = ConversationEvent("s1", 0, None, "1", False, "events", Record("log.jsonl", 1, b"x" * 100_000))
+    with closing(EventSpool()) as spool:
+        spool._database.execute("PRAGMA max_page_count = 4")
+        with pytest.raises(OSError, match=r"temporary file: .*full"):
+            spool.add(event)
+
+
+def test_the_files_of_a_join_end_with_it() -> None:
+    with EventJoin() as joining:
+        pass
+    with pytest.raises(Exception, match="closed"):
+        joining.add(ConversationEvent("s1", 0, None, "1", False, "events", Record("log.jsonl", 1, b"{}")))
