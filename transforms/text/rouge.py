@@ -8,12 +8,14 @@ Stems and token counts are cached, because stemming takes nearly all of the time
 import unicodedata
 from collections import Counter
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import pairwise
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from turnwise.transforms.text.porter import porter_stem
 from turnwise.transforms.text.subsequence import common_subsequence
+
+if TYPE_CHECKING:
+    from rouge_score.tokenizers import DefaultTokenizer
 
 RougeType = Literal["rouge1", "rouge2", "rougeL"]
 Gram = str | tuple[str, str]
@@ -22,7 +24,6 @@ _ASCII_WORDS = bytes(ord(chr(code).lower()) if chr(code).isalnum() else 32 for c
 _ONE_TOKEN_EACH = ((0x4E00, 0x9FFF), (0x3040, 0x309F), (0x30A0, 0x30FF), (0xAC00, 0xD7AF))
 _NEW_TOKEN_EACH = ((0x0E00, 0x0E7F), (0x0E80, 0x0EFF), (0x1780, 0x17FF), (0x1000, 0x109F))
 _MAX_REMEMBERED_STEMS = 200_000
-_LONGEST_UNSTEMMED = 3
 
 
 class RougeScore(NamedTuple):
@@ -33,14 +34,20 @@ class RougeScore(NamedTuple):
     fmeasure: float
 
 
+@cache
+def _tokenizer() -> "DefaultTokenizer":
+    from rouge_score.tokenizers import DefaultTokenizer
+
+    return DefaultTokenizer(use_stemmer=True)
+
+
 class _Stems(dict[str, str]):
     """Token -> stem of rouge-score; a token with a non-ASCII character is its own stem."""
 
     def __missing__(self, token: str) -> str:
         if len(self) >= _MAX_REMEMBERED_STEMS:
             self.clear()
-        is_stemmed = token.isascii() and len(token) > _LONGEST_UNSTEMMED
-        stem = self[token] = porter_stem(token) if is_stemmed else token
+        stem = self[token] = "".join(_tokenizer().tokenize(token)) if token.isascii() else token
         return stem
 
 
