@@ -59,8 +59,8 @@ class _Scores(NamedTuple):
 def collect(rows: Iterable[ScoreRow], summaries: Iterable[Summary]) -> list[ComparedConversation]:
     """Returns the conversations of a run with what every criterion gave them.
 
-    Conversations of the same id and app version are told apart: rows of one stand together. Of a conversation
-    that a stream scored again, only the last revision counts.
+    Conversations of the same id and app version are told apart by their cases, else by their order: rows of
+    one stand together. Of a conversation that a stream scored again, only the last revision counts.
 
     Args:
         rows: Score rows, those of one conversation in a row.
@@ -125,11 +125,16 @@ def _latest_of(summaries: Sequence[Summary]) -> list[Summary]:
 def _joined(
     scores: Sequence[_Scores], summaries: Sequence[Summary]
 ) -> Iterator[tuple[_Scores | None, Summary | None]]:
-    for place in range(max(len(scores), len(summaries))):
-        yield (
-            scores[place] if place < len(scores) else None,
-            summaries[place] if place < len(summaries) else None,
-        )
+    """Yields the scores and the verdict of each conversation: of one case, else in their order."""
+    left = list(scores)
+    for summary in sorted(summaries, key=lambda summary: summary.eval_id is None):
+        of_case = [own for own in left if own.rows[0]["eval_id"] == summary.eval_id]
+        found = next(iter(of_case or (left if summary.eval_id is None else ())), None)
+        if found is not None:
+            left.remove(found)
+        yield found, summary
+    for own in left:
+        yield own, None
 
 
 def _conversation(key: _Key, scores: _Scores | None, summary: Summary | None) -> ComparedConversation:
