@@ -112,7 +112,7 @@ def test_a_gate_does_not_pass_what_the_log_does_not_hold(name):
     assert result_of(name, [full, bare], threshold=0).overall.outcome == "FAIL"
 
 
-@pytest.mark.parametrize("name", [*MEASURED.keys() - {"tool_call_latency"}])
+@pytest.mark.parametrize("name", sorted(MEASURED.keys() - {"tool_call_latency"}))
 def test_a_conversation_of_which_nothing_is_measured_is_undecided(name):
     result = result_of(name, [Turn(agent="Welcome"), Turn(user="Bye")], threshold=9)
     assert result.turns == [] and result.overall.value is None
