@@ -124,6 +124,7 @@ class Format:
         help: What it is, in one line.
         recognises: Returns whether a JSON object is such a record, by keys that only this format has.
         keys: Keys at the top of a typical record; a record that is not recognised is told which are missing.
+        other_keys: Such keys of its other records, as of replies beside requests.
         read_log: Returns the conversations of a parsed record, an error in place of one that is bad; raises
             ValueError.
         read_cases: Returns the eval cases of a parsed record in the same way.
@@ -153,6 +154,7 @@ class Format:
     help: str
     recognises: Test
     keys: tuple[str, ...] = ()
+    other_keys: tuple[tuple[str, ...], ...] = ()
     read_log: LogFunction | None = None
     read_cases: CaseFunction | None = None
     events: EventReader | None = None

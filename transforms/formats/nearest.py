@@ -18,11 +18,12 @@ class Nearness(NamedTuple):
     """How much a record has of what the records of a format have.
 
     Attributes:
-        share: Share of the format's keys that the record has, 0..1; one that is misspelt counts half.
+        score: Number of the format's keys that the record has, less that of the missing ones; one that is
+            misspelt counts as neither.
         missing: Missing keys, each with the key that may be meant.
     """
 
-    share: float
+    score: int
     missing: list[tuple[str, str | None]]
 
 
@@ -33,9 +34,15 @@ def nearest_format(record: JsonObject) -> str | None:
 
 @lru_cache(maxsize=256)
 def _nearest(keys: tuple[str, ...], changes: int) -> str | None:
-    found = [(nearness(keys, each.keys), each) for each in formats_in_order() if each.keys]
-    near, kind = min(found, key=lambda one: (-one[0].share, len(one[0].missing)))
-    if not near.share:
+    found = [
+        (nearness(keys, wanted), each)
+        for each in formats_in_order()
+        for wanted in (each.keys, *each.other_keys)
+        if wanted
+    ]
+    # A record that misses no key of a format that it is not in is rather one that misses a few of another's.
+    near, kind = max(found, key=lambda one: (one[0].score, bool(one[0].missing), -len(one[0].missing)))
+    if near.score < 0:
         return None
     if not near.missing:
         return f"nearest format: {kind.name} ({kind.help}), but its keys do not hold what they hold there"
@@ -45,15 +52,15 @@ def _nearest(keys: tuple[str, ...], changes: int) -> str | None:
 
 
 def nearness(keys: Sequence[str], wanted: Sequence[str]) -> Nearness:
-    """Returns how many of the keys of a format there are."""
+    """Returns how much there is of the keys of a format."""
     others = {snake(key): key for key in keys if key not in wanted}
     missing: list[tuple[str, str | None]] = []
-    share = 0.0
+    score = 0
     for key in wanted:
         if key in keys:
-            share += 1
+            score += 1
             continue
         near = get_close_matches(snake(key), list(others), n=1, cutoff=_SIMILAR)
-        share += 0.5 * len(near)
+        score -= not near
         missing.append((key, others[near[0]] if near else None))
-    return Nearness(share / len(wanted), missing)
+    return Nearness(score, missing)

@@ -48,12 +48,12 @@ def _refusal(value: JsonValue, record: JsonValue) -> str:
     if len(dialects) > 1:
         return f"messages in several formats: {', '.join(sorted(dialects))}; name one as --input_format"
     foreign = foreign_format(record if isinstance(record, dict) else value)
+    near = nearest_format(record) if isinstance(record, dict) else None
     if foreign:
-        return f"{foreign}: this format is not read; {NEXT_STEP}"
+        return f"{foreign}: this format is not read; {f'{near}; ' if near else ''}{NEXT_STEP}"
     if _is_list_of(value, value):
         said = "a single message; a chat is one record that holds all its messages in a list under messages"
         return f"unrecognised record: {_described(value)}: {said}"
-    near = nearest_format(record) if isinstance(record, dict) else None
     known = near or f"known formats: {', '.join(sorted(FORMATS))}"
     return f"unrecognised record: {_described(record)}; {known}; {_INSPECT}, or {NEXT_STEP}"
 

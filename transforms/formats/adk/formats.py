@@ -119,7 +119,7 @@ register_format(
     Format(
         name="adk_case_result",
         help="one case of an ADK eval result",
-        keys=("eval_id", "eval_metric_result_per_invocation"),
+        keys=("eval_id", "final_eval_status", "eval_metric_result_per_invocation"),
         rank=60,
         recognises=_has("eval_metric_result_per_invocation"),
         read_log=lambda value, record, settings: eval_result_conversations(value),
@@ -153,7 +153,7 @@ register_format(
     Format(
         name="adk_legacy_case",
         help="ADK eval case before 1.0",
-        keys=("name", "data"),
+        keys=("name", "data", "initial_session"),
         rank=150,
         recognises=lambda record: "name" in record and isinstance(record.get("data"), list),
         read_cases=_legacy,

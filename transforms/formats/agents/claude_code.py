@@ -129,6 +129,7 @@ def _measure(log: Dialogue, usage: dict[str, tuple[int, JsonValue]]) -> None:
 register_format(
     Format(
         name="claude_code",
+        keys=("uuid", "parentUuid", "sessionId", "message"),
         help="session logs of Claude Code, one file a session",
         rank=24,
         recognises=_is_entry,

@@ -134,6 +134,8 @@ class _StreamReader:
 register_format(
     Format(
         name="claude_stream",
+        keys=("type", "session_id", "message"),
+        other_keys=(("type", "subtype", "session_id", "duration_ms"),),
         help="message streams of the Claude Agent SDK, one file a session",
         rank=26,
         recognises=_is_stream,

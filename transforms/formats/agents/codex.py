@@ -139,6 +139,7 @@ def _marked(payload: JsonObject) -> JsonObject:
 register_format(
     Format(
         name="codex",
+        keys=("timestamp", "type", "payload"),
         help="session logs of Codex, one file a session",
         rank=28,
         recognises=_is_log,

@@ -140,6 +140,7 @@ def _measure(sample: JsonObject, output: JsonObject, log: Dialogue) -> None:
 register_format(
     Format(
         name="inspect_log",
+        keys=("eval", "samples", "version"),
         help="logs of Inspect (`.eval` and `.json`), a conversation a sample",
         rank=22,
         recognises=_is_log,

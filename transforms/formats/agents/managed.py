@@ -115,6 +115,7 @@ def _measure(event: JsonObject, log: Dialogue, starts: dict[str, float], time: f
 register_format(
     Format(
         name="anthropic_managed_agent",
+        keys=("id", "type", "processed_at"),
         help="event logs of Anthropic's managed agents, one file a session",
         rank=29,
         recognises=_is_line,

@@ -133,6 +133,7 @@ def _expected_call(call: ToolCall) -> Expectation:
 register_format(
     Format(
         name="ces_goldens",
+        keys=("conversations", "common_session_parameters"),
         help="goldens and turn checks of the CES command line (YAML)",
         rank=102,
         recognises=_is_goldens,

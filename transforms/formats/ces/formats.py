@@ -38,6 +38,8 @@ def _place(value: JsonObject) -> tuple[str, int]:
 register_format(
     Format(
         name="ces_evaluation_result",
+        keys=("goldenResult", "evaluationStatus", "evaluationRun"),
+        other_keys=(("scenarioResult", "evaluationStatus", "evaluationRun"),),
         help="CES EvaluationResult; not read",
         rank=100,
         recognises=lambda record: bool(record.keys() & _OF_RESULTS) or "/results/" in name_of(record),
@@ -48,6 +50,7 @@ register_format(
         name="ces_evaluation",
         help="CES Evaluation (proto3 JSON)",
         keys=("displayName", "golden"),
+        other_keys=(("displayName", "scenario"),),
         rank=110,
         recognises=lambda record: bool(record.keys() & _SCRIPTS) or "/evaluations/" in name_of(record),
         read_cases=lambda value, record, settings: [eval_case(wire_evaluation(value), settings.ces)],
@@ -58,6 +61,7 @@ register_format(
         name="ces_session_output",
         help="CES session log entries, as Cloud Logging stores them",
         keys=("jsonPayload", "labels"),
+        other_keys=(("turnIndex", "diagnosticInfo"),),
         rank=120,
         recognises=_is_session_output,
         events=EventReader(
@@ -73,7 +77,7 @@ register_format(
     Format(
         name="ces_conversation",
         help="CES Conversation (proto3 JSON)",
-        keys=("name", "turns"),
+        keys=("name", "startTime", "turns"),
         rank=130,
         recognises=_is_conversation,
         read_log=lambda value, record, settings: [conversation(without_underscores(value))],

@@ -86,6 +86,7 @@ def _object(row: JsonObject, key: str) -> JsonObject:
 register_format(
     Format(
         name="ces_golden_rows",
+        keys=("display_name", "turn_index", "action_type"),
         help="goldens in the CSV form that CES imports",
         rank=106,
         recognises=_is_row,

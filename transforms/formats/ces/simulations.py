@@ -46,6 +46,7 @@ def _scenarios(value: JsonObject) -> Iterator[EvalCase]:
 register_format(
     Format(
         name="ces_simulations",
+        keys=("evals",),
         help="simulations of the CES command line (YAML)",
         rank=104,
         recognises=_is_simulations,

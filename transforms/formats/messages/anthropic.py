@@ -106,6 +106,7 @@ def _reply(reply: JsonObject, log: Dialogue) -> None:
 ANTHROPIC = register_dialect(
     Dialect(
         name="anthropic_messages",
+        keys=(("messages", "max_tokens", "system"),),
         help="messages, requests and replies of Anthropic's Messages API",
         fits=_fits,
         read=read_messages,

@@ -52,6 +52,7 @@ class Dialect:
         is_reply: Returns whether an object is such a reply.
         join: Returns the reply that the events of a stream make; None: there are no streams.
         is_event: Returns whether an object is an event of such a stream.
+        keys: Keys of a typical request, reply or other record; see `Format.keys`.
         holder: Key of the list of messages in a request, which tells the dialect; "": `messages`.
         is_plain: Whether messages without any dialect's own keys are read as its own.
         keeps_state: Whether other keys beside the messages are the state of the session.
@@ -65,6 +66,7 @@ class Dialect:
     is_reply: Test = lambda value: False
     join: Callable[[list[JsonObject]], JsonObject] | None = None
     is_event: Test = lambda value: False
+    keys: tuple[tuple[str, ...], ...] = ((),)
     holder: str = ""
     keeps_state: bool = False
     is_plain: bool = False
@@ -80,6 +82,8 @@ def register_dialect(dialect: Dialect, rank: int = 130) -> Dialect:
     register_format(
         Format(
             name=dialect.name,
+            keys=dialect.keys[0],
+            other_keys=dialect.keys[1:],
             help=dialect.help,
             rank=rank,
             recognises=lambda record: dialects_of(record) == {dialect.name},

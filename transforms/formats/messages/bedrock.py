@@ -138,6 +138,7 @@ def _block(block: JsonObject) -> JsonObject:
 BEDROCK = register_dialect(
     Dialect(
         name="bedrock_converse",
+        keys=(("messages", "modelId", "inferenceConfig"), ("output", "stopReason", "usage")),
         help="messages, requests and replies of Amazon Bedrock's Converse API",
         fits=_fits,
         read=_read,

@@ -136,6 +136,7 @@ def _add_measures(log: Dialogue, other: Dialogue) -> None:
 register_format(
     Format(
         name="model_exchange",
+        keys=("request", "response"),
         help="requests to a model with their replies; those of one conversation are joined",
         rank=120,
         recognises=_is_exchange,

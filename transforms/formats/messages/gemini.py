@@ -130,6 +130,7 @@ def _join(events: list[JsonObject]) -> JsonObject:
 GEMINI = register_dialect(
     Dialect(
         name="gemini_contents",
+        keys=(("contents", "generationConfig"), ("candidates", "usageMetadata")),
         help="contents, requests and replies of the Gemini API",
         fits=_fits,
         read=read_contents,

@@ -81,6 +81,7 @@ def _reply(record: JsonObject, log: Dialogue) -> None:
 GENAI = register_dialect(
     Dialect(
         name="genai_messages",
+        keys=(("input_messages", "output_messages"),),
         help="messages of OpenTelemetry's conventions for generative AI, outside of spans",
         fits=_fits,
         read=read_messages,

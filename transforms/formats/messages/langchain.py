@@ -142,6 +142,7 @@ def _usage(message: JsonObject, log: Dialogue) -> None:
 LANGCHAIN = register_dialect(
     Dialect(
         name="langchain_messages",
+        keys=(("channel_values", "channel_versions"),),
         help="messages of LangChain, states of LangGraph",
         fits=_fits,
         read=read_messages,

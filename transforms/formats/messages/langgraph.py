@@ -90,6 +90,7 @@ def _read(value: JsonValue, record: Record, settings: ReadSettings) -> list[Conv
 register_format(
     Format(
         name="langgraph_thread",
+        keys=("values", "next", "config"),
         help="snapshots of LangGraph threads, as get_state and get_state_history return them; "
         "the newest of a thread counts",
         rank=110,
@@ -102,6 +103,7 @@ register_format(
 register_format(
     Format(
         name="langgraph_history",
+        keys=("values", "next", "parent_config"),
         help="snapshots of LangGraph threads that name no thread: a list of them, newest first",
         rank=110,
         recognises=_is_nameless,

@@ -53,6 +53,7 @@ def _read(value: JsonValue, record: Record, settings: ReadSettings) -> list[Conv
 register_format(
     Format(
         name="model_reply",
+        keys=("object", "created", "choices"),
         help="a model's reply without its request, whole or as the events of a stream",
         rank=135,
         recognises=_is_reply,

@@ -138,6 +138,7 @@ def _join(events: list[JsonObject]) -> JsonObject:
 RESPONSES = register_dialect(
     Dialect(
         name="openai_responses",
+        keys=(("model", "input"), ("object", "model", "output")),
         help="items, requests and replies of OpenAI's Responses API",
         fits=_fits,
         read=read_items,

@@ -122,6 +122,7 @@ def _result(part: JsonObject, log: Dialogue) -> None:
 VERCEL = register_dialect(
     Dialect(
         name="vercel_messages",
+        keys=(("messages", "trigger", "messageId"),),
         help="UI messages and model messages of Vercel's AI SDK",
         fits=_fits,
         read=read_messages,

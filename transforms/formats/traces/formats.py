@@ -9,6 +9,7 @@ from turnwise.transforms.formats.base import (
     ReadSettings,
     SplitEvent,
     Splitter,
+    Test,
     register_format,
 )
 from turnwise.transforms.formats.traces import part
@@ -25,22 +26,47 @@ from turnwise.transforms.formats.traces.span import TraceSpan
 _PARTS = "trace_part"
 
 
-def span_splitter(spans: Callable[[JsonObject], Iterable[TraceSpan]]) -> Splitter:
-    """Returns the splitter of an export by the function that yields the spans of one of its objects."""
+def register_export(
+    name: str,
+    rank: int,
+    help: str,
+    recognises: Test,
+    spans: Callable[[JsonObject], Iterable[TraceSpan]],
+    *keys: tuple[str, ...],
+    is_list: Test | None = None,
+) -> None:
+    """Adds the format of an export of spans.
+
+    Args:
+        name: See `Format`, as for the others that are not described.
+        rank: See `Format`.
+        help: See `Format`.
+        recognises: See `Format`.
+        spans: Yields the spans of one of its objects.
+        keys: Keys of its typical records.
+        is_list: See `Format`.
+    """
 
     def split(value: JsonValue, settings: ReadSettings) -> list[SplitEvent | ValueError]:
         return part.trace_parts(_all(value, spans), settings.traces.app_version_attribute)
 
-    return Splitter(into=_PARTS, split=split)
-
-
-def last_time(spans: Callable[[JsonObject], Iterable[TraceSpan]]) -> Callable[[JsonObject], float | None]:
-    """Returns the function that tells when the last span of a record ended."""
-
-    def time(value: JsonObject) -> float | None:
+    def last_time(value: JsonObject) -> float | None:
         return max((span.end or span.start for span in spans(value)), default=0) / 1e9 or None
 
-    return time
+    register_format(
+        Format(
+            name=name,
+            help=help,
+            rank=rank,
+            recognises=recognises,
+            keys=keys[0],
+            other_keys=keys[1:],
+            splitter=Splitter(into=_PARTS, split=split),
+            time=last_time,
+            is_list=is_list,
+            has_rubrics=False,
+        )
+    )
 
 
 def _all(value: JsonValue, spans: Callable[[JsonObject], Iterable[TraceSpan]]) -> Iterator[TraceSpan]:
@@ -62,98 +88,41 @@ register_format(
         has_rubrics=False,
     )
 )
-register_format(
-    Format(
-        name="otlp_export",
-        keys=("resourceSpans",),
-        help="OpenTelemetry export: OTLP/JSON, files of the collector, Tempo",
-        rank=25,
-        recognises=is_otlp,
-        splitter=span_splitter(otlp_spans),
-        time=last_time(otlp_spans),
-        has_rubrics=False,
-    )
-)
-register_format(
-    Format(
-        name="jaeger_export",
-        help="Jaeger's query API",
-        rank=26,
-        recognises=is_jaeger,
-        splitter=span_splitter(jaeger_spans),
-        time=last_time(jaeger_spans),
-        has_rubrics=False,
-    )
-)
-register_format(
-    Format(
-        name="langfuse_export",
-        keys=("trace", "observations"),
-        help="Langfuse: traces with observations, rows of blob exports",
-        rank=27,
-        recognises=is_langfuse,
-        splitter=span_splitter(langfuse_spans),
-        time=last_time(langfuse_spans),
-        has_rubrics=False,
-    )
-)
-register_format(
-    Format(
-        name="langsmith_runs",
-        keys=("id", "run_type", "dotted_order", "trace_id", "inputs", "outputs"),
-        help="LangSmith runs",
-        rank=28,
-        recognises=is_langsmith,
-        splitter=span_splitter(langsmith_spans),
-        time=last_time(langsmith_spans),
-        has_rubrics=False,
-    )
-)
-register_format(
-    Format(
-        name="openai_agents_trace",
-        keys=("object", "trace_id", "span_data"),
-        help="OpenAI Agents SDK's trace export",
-        rank=29,
-        recognises=is_agents_trace,
-        splitter=span_splitter(agents_spans),
-        time=last_time(agents_spans),
-        has_rubrics=False,
-    )
-)
-register_format(
-    Format(
-        name="adk_agent_events",
-        keys=("event_type", "session_id", "invocation_id", "content"),
-        help="rows of google-adk's BigQuery plugin",
-        rank=75,
-        recognises=is_agent_event,
-        splitter=span_splitter(agent_event_spans),
-        time=last_time(agent_event_spans),
-        has_rubrics=False,
-    )
-)
-register_format(
-    Format(
-        name="otel_spans",
-        keys=("trace_id", "span_id", "name", "start_time", "attributes"),
-        help="OpenTelemetry spans as SDKs dump them, one object each or in a list",
-        rank=145,
-        recognises=lambda record: is_span(record) or is_span_list(record),
-        splitter=span_splitter(flat_spans),
-        time=last_time(flat_spans),
-        is_list=is_span,
-        has_rubrics=False,
-    )
-)
-register_format(
-    Format(
-        name="otel_attributes",
-        help="attributes of one OpenTelemetry span",
-        rank=146,
-        recognises=is_attributes,
-        splitter=span_splitter(attribute_spans),
-        time=last_time(attribute_spans),
-        has_rubrics=False,
-    )
-)
+register_export(
+    "otlp_export", 25, "OpenTelemetry export: OTLP/JSON, files of the collector, Tempo",
+    is_otlp, otlp_spans, ("resourceSpans",), ("resourceLogs",), ("batches",),
+)  # fmt: skip
+register_export(
+    "jaeger_export", 26, "Jaeger's query API",
+    is_jaeger, jaeger_spans,
+    ("traceID", "spans", "processes"), ("data", "total", "limit", "offset", "errors"),
+)  # fmt: skip
+register_export(
+    "langfuse_export", 27, "Langfuse: traces with observations, rows of blob exports",
+    is_langfuse, langfuse_spans, ("trace", "observations"), ("id", "traceId", "parentObservationId", "type"),
+)  # fmt: skip
+register_export(
+    "langsmith_runs", 28, "LangSmith runs",
+    is_langsmith, langsmith_spans,
+    ("id", "run_type", "dotted_order", "trace_id", "inputs", "outputs"), ("post", "patch"),
+)  # fmt: skip
+register_export(
+    "openai_agents_trace", 29, "OpenAI Agents SDK's trace export",
+    is_agents_trace, agents_spans,
+    ("object", "trace_id", "span_data"), ("object", "workflow_name", "group_id"),
+)  # fmt: skip
+register_export(
+    "adk_agent_events", 75, "rows of google-adk's BigQuery plugin",
+    is_agent_event, agent_event_spans, ("event_type", "session_id", "invocation_id", "content"),
+)  # fmt: skip
+register_export(
+    "otel_spans", 145, "OpenTelemetry spans as SDKs dump them, one object each or in a list",
+    lambda record: is_span(record) or is_span_list(record), flat_spans,
+    ("trace_id", "span_id", "name", "start_time", "attributes"),
+    ("name", "context", "span_kind", "attributes"),
+    is_list=is_span,
+)  # fmt: skip
+register_export(
+    "otel_attributes", 146, "attributes of one OpenTelemetry span",
+    is_attributes, attribute_spans, ("gen_ai.operation.name", "gen_ai.request.model"),
+)  # fmt: skip
