@@ -128,14 +128,15 @@ def test_the_rules_of_a_case_decide_beside_the_criteria() -> None:
         },
     }
     config = {"ces": {"unexpected_response": "ALLOW"}, "criteria": {"turn_latency": 2.0}}
-    assert_conversation(log(track(8)), golden, config=config)
+    fast, slow = log(track(8)), log(track(8))
+    fast["turns"][0]["latency_ms"], slow["turns"][0]["latency_ms"] = 1000, 5000
+    assert_conversation(fast, golden, config=config)
+    assert ": not decided\n" in message(log(track(8)), golden, config=config)
     text = message(log(track(7)), golden, config=config)
     assert text.startswith("conversation c1, eval case projects/") and ": FAIL\n" in text
     assert "turn 0: Not met: tool_call track(order: 8.0)" in text and "track(order=7) != track(" in text
     assert "Answer not expected: “Soon”." in message(log(track(8)), golden, {"turn_latency": 2.0})
     # A threshold that is missed fails although the case's own rules do not know it.
-    slow = log(track(8))
-    slow["turns"][0]["latency_ms"] = 5000
     assert "turn_latency: 5 s, threshold at most 2 s" in message(slow, golden, config=config)
 
 
