@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from turnwise.schemas.conversation import Conversation, Turn
 from turnwise.transforms.formats.endings import UNKNOWN, End, error_end, finished_end
 from turnwise.transforms.formats.traces.declared import declared
+from turnwise.transforms.formats.traces.events_of_calls import join_events
 from turnwise.transforms.formats.traces.history import HISTORIES
 from turnwise.transforms.formats.traces.labels import configured_version, environment_of, service_version
 from turnwise.transforms.formats.traces.lines import TurnLine, turn_lines
@@ -27,6 +28,7 @@ def join_spans(conversation_id: str, spans: Sequence[TraceSpan]) -> Conversation
     """
     try:
         nodes = span_tree(spans)
+        join_events(nodes)
     finally:
         HISTORIES.clear()
     lines = turn_lines(work_units(nodes))

@@ -31,6 +31,8 @@ class SpanStep(msgspec.Struct, kw_only=True, gc=False):
         usage: Tokens.
         finish: Finish reason.
         response_id: Id of the model's reply.
+        event: Which event of a call it is, where each has a span of its own: the start, the end, or what the
+            agent was told.
         tags: Labels.
         dialects: Names of the dialects that were read.
     """
@@ -50,6 +52,7 @@ class SpanStep(msgspec.Struct, kw_only=True, gc=False):
     usage: Usage | None = None
     finish: str | None = None
     response_id: str | None = None
+    event: Literal["start", "end", "told"] | None = None
     tags: list[str] = []
     dialects: list[str] = []
 
