@@ -11,6 +11,8 @@ from turnwise.transforms.formats.traces.step import Kind, SpanStep
 _EXCEPTIONS = ("exception.message", "exception.type")
 _LOOKS_LIKE_WORK = ("gen_ai", "llm", "openinference", "traceloop", "langsmith", "langfuse", "mlflow", "ai")
 _LONGEST_WORD = 300
+_MERGED = ("(merged tools)", "(merged)")
+"""Names of the span in which google-adk joins the results of parallel calls; it is no call itself."""
 
 
 def read_span(span: TraceSpan) -> SpanStep:
@@ -34,6 +36,8 @@ def read_span(span: TraceSpan) -> SpanStep:
     if not words.isdisjoint(LABELLED):
         step = SpanStep() if step is _EMPTY else step
         add_labels(span, words, step)
+    if step.kind == "tool" and step.name in _MERGED:
+        step.kind = "other"
     if step.error is None and step.kind in ("tool", "agent", "model", "chain"):
         step.error = error_of(span)
     return step

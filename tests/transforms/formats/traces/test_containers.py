@@ -144,6 +144,17 @@ CONTAINERS: dict[str, Any] = {
     "Langfuse API": [{**HEAD, "observations": OBSERVATIONS}],
     "Langfuse API, pages": [{"data": [{**HEAD, "observations": OBSERVATIONS}], "meta": {"page": 1}}],
     "Langfuse, rows": [snake({**row, "sessionId": "talk"}) for row in OBSERVATIONS],
+    "Langfuse, rows with the fields of a trace": [
+        snake({**row, "sessionId": "talk", "bookmarked": False, "public": False}) for row in OBSERVATIONS
+    ],
+    "Langfuse API v2": [
+        {
+            "data": [
+                {**row, "sessionId": "talk", "bookmarked": False, "public": False} for row in OBSERVATIONS
+            ],
+            "meta": {"cursor": None},
+        }
+    ],
     "Langfuse, legacy rows": [snake(row) for row in (*OBSERVATIONS, HEAD)],
 }
 

@@ -272,6 +272,33 @@ def test_a_hand_off_stays_in_the_turn_and_names_the_agent() -> None:
     assert (turn.user, turn.agent, turn.transfers) == (ASKED, SAID, ["orders"])
 
 
+@pytest.mark.parametrize(
+    ("name", "held"),
+    [
+        ("execute_tool (merged)", {"gen_ai.operation.name": "execute_tool"}),
+        (
+            "execute_tool (merged)",
+            {"gen_ai.operation.name": "execute_tool", "gcp.vertex.agent.event_id": "e"},
+        ),
+        ("execute_tool (merged tools)", {"gen_ai.operation.name": "execute_tool"}),
+        ("execute_tool (merged tools)", {"gcp.vertex.agent.tool_response": '{"result": "shipped"}'}),
+    ],
+)
+def test_the_span_that_merges_parallel_calls_of_google_adk_is_no_call(
+    name: str, held: dict[str, Any]
+) -> None:
+    attributes = {"gen_ai.tool.name": "(merged tools)", "gen_ai.tool.call.id": "event", **held}
+    merged = TraceSpan("t", "t3", "a", name, T0 + 3 * S, T0 + 4 * S, attributes)
+    calls = [
+        span(f"t{own}", "a", "execute_tool f", 3, gen_ai__operation__name="execute_tool", gen_ai__tool__name="f",
+             gen_ai__tool__call__arguments="{}", gen_ai__tool__call__result=str(own))
+        for own in range(2)
+    ]  # fmt: skip
+    root = span("a", "", "invoke_agent desk", 0, 9, gen_ai__operation__name="invoke_agent")
+    (turn,) = conversation_of(root, *calls, merged).turns
+    assert [(call.name, call.args) for call in turn.tool_calls] == [("f", {}), ("f", {})]
+
+
 def test_a_loop_that_the_app_runs_is_one_turn_and_one_trace_can_hold_two() -> None:
     first = [
         TraceSpan(f"t{place}", one.id, "", one.name, one.start, one.end, one.attributes, one.events)

@@ -48,6 +48,11 @@ def is_langfuse(record: JsonObject) -> bool:
     return "type" in record and any(record.keys() >= each for each in keys)
 
 
+def _is_observation(record: JsonObject) -> bool:
+    """Returns whether a row is an observation; in newer exports it has `bookmarked` as a trace has."""
+    return "type" in record and first_of(record, ("traceId", "trace_id")) is not None
+
+
 def langfuse_spans(record: JsonObject) -> Iterator[TraceSpan]:
     """Yields the observations of a record as spans; what its trace states is a span above them."""
     listed = record.get("data")
@@ -59,7 +64,7 @@ def langfuse_spans(record: JsonObject) -> Iterator[TraceSpan]:
     trace = inner if isinstance(inner, dict) else record
     observations = record.get("observations")
     if not isinstance(observations, list):
-        yield _root(record) if "bookmarked" in record else _span(record, "")
+        yield _span(record, "") if _is_observation(record) else _root(record)
         return
     root = _root(trace)
     yield root

@@ -20,7 +20,6 @@ _NAMES: tuple[tuple[str, Kind], ...] = (
     ("invoke_workflow ", "agent"),
     ("agent_run ", "agent"),
     ("call_llm", "model"),
-    ("execute_tool (merged tools)", "other"),
     ("execute_tool ", "tool"),
 )
 _FIRST_WORDS = tuple(name.partition(" ")[0] for name, _ in _NAMES)
