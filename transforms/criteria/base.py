@@ -218,6 +218,19 @@ class MeasuredCriterion(Criterion):
         """Scores the conversation as a whole, where the case states something about the whole."""
         return None
 
+    def not_logged(self, pair: TurnPair) -> Score | None:
+        """Returns the score of a turn whose figure is not in the log.
+
+        A gate leaves a turn in which the agent answered the user, or a search engine did, unscored. Without a
+        threshold, and for other turns, there is nothing to measure.
+        """
+        turn = pair.actual
+        if self.threshold is None or turn is None or not (turn.agent or turn.tool_calls):
+            return None
+        if not turn.user and turn.grounded is None:
+            return None
+        return Score(None, reason=f"not in the log (needs {self.needs})")
+
 
 class JudgedCriterion(Criterion):
     """A measure that a judge is asked for.

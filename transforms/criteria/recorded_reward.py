@@ -3,6 +3,7 @@
 from typing import ClassVar
 
 from turnwise.schemas.score import Score
+from turnwise.schemas.values import short_repr
 from turnwise.transforms.criteria.base import MeasuredCriterion, RestsOn
 from turnwise.transforms.matching.sample import Sample, TurnPair
 
@@ -12,8 +13,8 @@ _LABEL = "reward"
 class RecordedReward(MeasuredCriterion):
     """The reward in the log (`labels.reward`, or `reward` of a record of messages), 0 to 1.
 
-    Does not apply to a conversation whose log rates nothing. Unscored if the log has other labels and no
-    reward, or a reward that is no number from 0 to 1.
+    Does not apply to a conversation whose log rates nothing; unscored if there is a threshold. Unscored if
+    the log has other labels and no reward, or a reward that is no number from 0 to 1.
 
     When to use: Compare versions by the reward of a simulator or test bench, or by a user's rating.
     """
@@ -22,6 +23,7 @@ class RecordedReward(MeasuredCriterion):
     needs: ClassVar[str] = "a reward in the log"
     rests_on: ClassVar[RestsOn] = ()
     needs_answers: ClassVar[bool] = False
+    applies_always: ClassVar[bool] = True
 
     def score(self, sample: Sample, pair: TurnPair) -> Score | None:
         """Scores no single turn."""
@@ -36,5 +38,5 @@ class RecordedReward(MeasuredCriterion):
         if reward is None:
             return Score(None, reason="the log gives no reward")
         if not isinstance(reward, int | float) or not 0 <= reward <= 1:
-            return Score(None, reason=f"the reward of the log is no number from 0 to 1: {str(reward)[:60]}")
+            return Score(None, reason=f"the reward of the log is no number from 0 to 1: {short_repr(reward)}")
         return Score(float(reward))

@@ -227,7 +227,7 @@ def test_measured(name: str) -> None:
         ({"reward": None}, None, "the log gives no reward"),
         ({"success": True}, None, "the log gives no reward"),
         ({"reward": 5}, None, "the reward of the log is no number from 0 to 1: 5"),
-        ({"reward": "high"}, None, "the reward of the log is no number from 0 to 1: high"),
+        ({"reward": "high"}, None, "the reward of the log is no number from 0 to 1: 'high'"),
         ({"reward": float("nan")}, None, "the reward of the log is no number from 0 to 1: nan"),
     ],
 )
@@ -239,6 +239,14 @@ def test_the_reward_of_the_log(labels: dict[str, object], value: float | None, r
         entry.overall
         for entry in score_conversation(sample_of(PLAIN, None), [CRITERIA["recorded_reward"]()]).scores
     ] in ([], [None])
+
+
+def test_a_gate_does_not_pass_a_conversation_without_a_reward() -> None:
+    for labels in ({}, {"success": True}):
+        gate = CRITERIA["recorded_reward"](threshold=0.5)
+        overall = score_conversation(sample_of(PLAIN, None, labels=labels), [gate]).scores[0].overall
+        assert overall is not None and (overall.value, overall.outcome) == (None, None)
+        assert overall.reason in ("not in the log (needs a reward in the log)", "the log gives no reward")
 
 
 def test_how_a_conversation_ended() -> None:

@@ -51,7 +51,25 @@ NAMES = ["grounding_score", "citation_validity", "safety_ratings", "skipped_rate
 
 @pytest.mark.parametrize("name", [*NAMES, "citation_precision", "citation_recall"])
 def test_nothing_of_it_applies_to_other_turns(name, score):
-    assert score(name, Turn(user="a", agent="b")) is None
+    assert score(name, Turn(user="a", agent="b"), threshold=None) is None
+
+
+@pytest.mark.parametrize(
+    "name, measured",
+    [
+        ("safety_ratings", {"safety_ratings": [SafetyRating("HARM", "NEGLIGIBLE")]}),
+        ("grounding_score", {"grounding_score": 1.0}),
+    ],
+)
+def test_a_gate_does_not_pass_answers_without_the_figure_of_the_engine(name, measured, scored):
+    full, bare, plain = answered(**measured), answered(), Turn(user="a", agent="b")
+    skipped = answered(skipped_reasons=["LOW_GROUNDED_ANSWER"])
+    assert scored(name, [full, skipped, Turn(agent="Welcome")], threshold=1.0).overall.outcome == "PASS"
+    assert scored(name, [skipped], threshold=1.0).overall is None
+    for turns in ([full, bare], [full, plain], [bare], [plain]):
+        found = scored(name, turns, threshold=1.0).overall
+        assert found.outcome is None and f"not in the log (needs {CRITERIA[name].needs})" in found.reason
+        assert all(one.value is not None for _, one in scored(name, turns, threshold=None).turns)
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,8 @@ class GroundingScore(MeasuredCriterion):
     """The engine's own score of an answer, 0..1; without one, the mean over the scored claims.
 
     Claims that need no check are excluded; the details hold the scores of all others. Not applicable to a
-    skipped or unchecked answer. With a threshold, the CES result gets a
+    skipped answer, nor to one whose claims need no check, nor to one without a score (unscored if there is a
+    threshold). With a threshold, the CES result gets a
     `hallucinationResult` by it.
 
     When to use: Answers of Discovery Engine with grounding scores.
@@ -48,8 +49,10 @@ class GroundingScore(MeasuredCriterion):
         """Returns the engine's score of a recorded answer."""
         turn = pair.actual
         answer = turn.grounded if turn else None
-        if turn is None or answer is None or was_skipped(turn):
+        if turn is None or was_skipped(turn):
             return None
+        if answer is None or (answer.grounding_score is None and not answer.claims):
+            return self.not_logged(pair)
         claims = [
             {"claim": i, **mark.details(), "score": claim.score if is_score(claim.score) else None}
             for i, (mark, claim) in enumerate(zip(marks_of(turn, answer).claims, answer.claims, strict=True))

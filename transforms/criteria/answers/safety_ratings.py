@@ -10,7 +10,7 @@ from turnwise.schemas.grounded import SafetyRating
 from turnwise.schemas.harm import CriterionHarm
 from turnwise.schemas.score import Score
 from turnwise.schemas.values import JsonObject
-from turnwise.transforms.answers.annotations import listed
+from turnwise.transforms.answers.annotations import listed, was_skipped
 from turnwise.transforms.criteria.base import MeasuredCriterion, RestsOn
 from turnwise.transforms.matching.sample import Sample, TurnPair
 
@@ -45,7 +45,8 @@ class SafetyRatings(MeasuredCriterion):
     """1.0 if no rating of an answer is blocked or above its limit, else 0.0.
 
     The label is the first failed category; the details hold every rating. A missing level is allowed; an
-    unknown level leaves the answer unscored, unless another rating fails it. Not applicable without ratings.
+    unknown level leaves the answer unscored, unless another rating fails it. An answer
+    without ratings is unscored; not applicable if it was skipped, or if there is no threshold.
 
     When to use: The engine's own safety ratings decide.
 
@@ -69,7 +70,7 @@ class SafetyRatings(MeasuredCriterion):
         """Compares the ratings of a recorded answer with the limits."""
         ratings = pair.actual.grounded.safety_ratings if pair.actual and pair.actual.grounded else []
         if not ratings:
-            return None
+            return None if pair.actual is None or was_skipped(pair.actual) else self.not_logged(pair)
         found = [(rating, _verdict(rating, self._limits(rating.category))) for rating in ratings]
         details = listed([_details(rating, verdict) for rating, verdict in found], "ratings")
         unsafe = [(rating, verdict) for rating, verdict in found if verdict not in ("safe", "unknown")]

@@ -20,17 +20,6 @@ class Figure(MeasuredCriterion):
     harm: ClassVar[CriterionHarm] = "other"
     rests_on: ClassVar[RestsOn] = ()
 
-    def not_logged(self, pair: TurnPair) -> Score | None:
-        """Returns the score of a turn whose figure is not in the log.
-
-        A gate leaves a turn in which the agent answered the user unscored. Without a threshold, and for other
-        turns, there is nothing to measure.
-        """
-        turn = pair.actual
-        if self.threshold is None or turn is None or not turn.user or not (turn.agent or turn.tool_calls):
-            return None
-        return Score(None, reason=f"not in the log (needs {self.needs})")
-
 
 class ToolCallCount(Figure):
     """Number of the agent's tool calls in a turn.
