@@ -39,7 +39,7 @@ def turn_lines(units: Sequence[WorkUnit]) -> list[TurnLine]:
     known: list[SpanMessage] = []
     for unit in units:
         first = unit.given or next((given for node in unit.main if (given := node.step.input)), [])
-        if _stated(unit) is None and lines and _continues(unit, first, lines[-1]):
+        if _stated(unit) is None and lines and _continues(unit, first, lines[-1], known):
             line = lines[-1]
         else:
             line = _opened(unit, first, known)
@@ -55,14 +55,21 @@ def _stated(unit: WorkUnit) -> str | None:
     return unit.top.step.user if unit.top is not None else None
 
 
-def _continues(unit: WorkUnit, first: Sequence[SpanMessage], line: TurnLine) -> bool:
+def _continues(
+    unit: WorkUnit, first: Sequence[SpanMessage], line: TurnLine, known: Sequence[SpanMessage]
+) -> bool:
     """Returns whether a unit goes on with a turn: it has no message of a user that the turn did not have."""
     users = _users(first)
-    last = next((each for each in reversed(first) if each.role != SYSTEM), None)
-    if last is not None and last.results:
+    if line.units[-1].trace == unit.trace and (not users or users == line.users):
         return True
-    is_same_trace = line.units[-1].trace == unit.trace
-    return is_same_trace and (not users or users == line.users)
+    last = next((each for each in reversed(first) if each.role != SYSTEM), None)
+    if last is None or not last.results:
+        return False
+    news = _news(first, known)
+    if news is not None or not users:
+        return not news
+    before = line.users or (line.user,)
+    return len(users) <= len(before) and users[-1] == before[-1]
 
 
 def _is_wrapper(line: TurnLine, unit: WorkUnit) -> bool:
@@ -83,14 +90,20 @@ def _opened(unit: WorkUnit, first: Sequence[SpanMessage], known: Sequence[SpanMe
 
 def _new_user(first: Sequence[SpanMessage], known: Sequence[SpanMessage]) -> SpanMessage | None:
     """Returns what the user newly wrote: all that follows the known history, or else the last message."""
+    news = _news(first, known)
+    if news:
+        texts = [text for each in news for text in each.texts]
+        return SpanMessage(USER, texts, parts=[part for each in news for part in each.parts])
+    return next((each for each in reversed(first) if each.is_users), None)
+
+
+def _news(first: Sequence[SpanMessage], known: Sequence[SpanMessage]) -> list[SpanMessage] | None:
+    """Returns the user's messages after the known history; None: the messages do not begin with one."""
     spoken = [each for each in first if each.role != SYSTEM]
     before = [each.sign for each in known if each.role != SYSTEM]
-    if before and [each.sign for each in spoken[: len(before)]] == before:
-        news = [each for each in spoken[len(before) :] if each.is_users]
-        if news:
-            texts = [text for each in news for text in each.texts]
-            return SpanMessage(USER, texts, parts=[part for each in news for part in each.parts])
-    return next((each for each in reversed(spoken) if each.is_users), None)
+    if not before or [each.sign for each in spoken[: len(before)]] != before:
+        return None
+    return [each for each in spoken[len(before) :] if each.is_users]
 
 
 def _users(messages: Sequence[SpanMessage]) -> tuple[str, ...]:

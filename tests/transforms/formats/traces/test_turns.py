@@ -1,0 +1,102 @@
+"""Which spans make a turn, in small conversations: continued, resumed and stateless ones, with spans missing."""
+# ruff: noqa: E501
+
+import json
+from typing import Any
+
+import pytest
+
+from turnwise.schemas.conversation import Conversation, Turn
+from turnwise.transforms.formats.traces.join import join_spans
+from turnwise.transforms.formats.traces.span import TraceSpan
+
+S = 1_000_000_000
+Messages = list[dict[str, Any]]
+
+
+def text(role: str, said: str) -> dict[str, Any]:
+    return {"role": role, "parts": [{"type": "text", "content": said}]}
+
+
+def asks(id_: str, name: str) -> dict[str, Any]:
+    call = {"type": "tool_call", "id": id_, "name": name, "arguments": {"a": 1}}
+    return {"role": "assistant", "parts": [call]}
+
+
+def told(id_: str) -> dict[str, Any]:
+    return {"role": "tool", "parts": [{"type": "tool_call_response", "id": id_, "response": "found"}]}
+
+
+def span(trace: str, own: str, parent: str, at: int, length: int, kind: str, **held: Any) -> TraceSpan:
+    keys = {key.replace("__", "."): value for key, value in held.items()}
+    attributes = {"gen_ai.operation.name": kind, **keys}
+    return TraceSpan(
+        trace, trace + own, parent and trace + parent, kind, at * S, (at + length) * S, attributes
+    )
+
+
+def agent(trace: str, at: int, own: str = "a", parent: str = "", **held: Any) -> TraceSpan:
+    return span(trace, own, parent, at, 9, "invoke_agent", **held)
+
+
+def chat(
+    trace: str, own: str, at: int, given: Messages | None, said: dict[str, Any] | None, parent: str = "a"
+) -> TraceSpan:
+    held = {"gen_ai__input__messages": given, "gen_ai__output__messages": said and [said]}
+    shown = {key: json.dumps(value) for key, value in held.items() if value is not None}
+    return span(trace, own, parent, at, 1, "chat", **shown)
+
+
+def tool(trace: str, own: str, at: int, name: str, id_: str, parent: str = "a") -> TraceSpan:
+    held = {"gen_ai__tool__name": name, "gen_ai__tool__call__id": id_, "gen_ai__tool__call__result": "found"}
+    return span(trace, own, parent, at, 1, "execute_tool", gen_ai__tool__call__arguments='{"a": 1}', **held)
+
+
+def joined(spans: list[TraceSpan]) -> Conversation:
+    return join_spans("c", spans)
+
+
+def read(turn: Turn) -> tuple[str | None, list[str | None], str | None]:
+    return turn.user, [call.name for call in turn.tool_calls], turn.agent
+
+
+SYSTEM = text("system", "Be brief.")
+FIRST = [SYSTEM, text("user", "q1")]
+SECOND = [*FIRST, text("assistant", "a1"), text("user", "q2")]
+TURN_1 = [agent("1", 0), chat("1", "b", 1, FIRST, text("assistant", "a1"))]
+RESULTS = [*SECOND, asks("y", "g"), told("y")]
+LAST = chat("2", "d", 25, RESULTS, text("assistant", "a2"))
+FETCHED = [asks("p1", "search"), told("p1")]
+FETCHED_2 = [text("user", "q2"), asks("p2", "search"), told("p2")]
+ONE, TWO = ("q1", [], "a1"), ("q2", ["g"], "a2")
+
+TURNS = {
+    "the first call of a turn is lost": (
+        [*TURN_1, agent("2", 20), tool("2", "c", 22, "g", "y"), LAST], [ONE, TWO]),
+    "the first call of a turn has no content": (
+        [*TURN_1, agent("2", 20), chat("2", "b", 21, None, None), tool("2", "c", 22, "g", "y"), LAST], [ONE, TWO]),
+    "every input ends in a fetched result": (
+        [agent("1", 0), chat("1", "b", 1, [*FIRST, *FETCHED], text("assistant", "a1")),
+         agent("2", 20), chat("2", "b", 21, [*FIRST, *FETCHED, text("assistant", "a1"), *FETCHED_2],
+                              text("assistant", "a2"))],
+        [("q1", ["search"], "a1"), ("q2", ["search"], "a2")]),
+    "every input ends in a fetched result, without history": (
+        [agent("1", 0), chat("1", "b", 1, [*FIRST, *FETCHED], text("assistant", "a1")),
+         agent("2", 20), chat("2", "b", 21, [SYSTEM, *FETCHED_2], text("assistant", "a2"))],
+        [("q1", ["search"], "a1"), ("q2", ["search"], "a2")]),
+    "the application calls the tools, a trace a model call": (
+        [chat("1", "b", 1, FIRST, asks("x", "f"), ""),
+         chat("2", "b", 5, [*FIRST, asks("x", "f"), told("x")], text("assistant", "a1"), "")],
+        [("q1", ["f"], "a1")]),
+    "the application calls the tools, and the history is a window": (
+        [chat("1", "b", 1, SECOND, asks("x", "f"), ""),
+         chat("2", "b", 5, [SYSTEM, text("user", "q2"), asks("x", "f"), told("x")], text("assistant", "a2"), "")],
+        [("q2", ["f"], "a2")]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", TURNS)
+def test_turns_are_read_as_a_person_reads_them(name: str) -> None:
+    spans, expected = TURNS[name]
+    for order in (spans, spans[::-1]):
+        assert [read(turn) for turn in joined(order).turns] == expected
