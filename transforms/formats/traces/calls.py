@@ -89,7 +89,7 @@ def _of_answers(line: TurnLine) -> list[TurnCall]:
         TurnCall(ToolCall(call.name, _object(call.args), call.id), unit.top.span.start)
         for unit in line.units
         if unit.top is not None
-        for message in unit.answer
+        for message in unit.answer[_last_user(unit.answer) + 1 :]
         for call in message.calls
     ]
 

@@ -25,7 +25,8 @@ class SpanNode:
         parent: The span above it; None: it is a root.
         depth: Number of spans above it; -1: not counted yet.
         is_double: Whether it records the call of a span above it once more.
-        is_orphan: Whether it names a parent that is not there.
+        is_orphan: Whether it names a parent that is not there; the root of its trace is its parent then, if there
+            is one.
         order: Start, depth and ids: never the order of the file.
     """
 
@@ -101,12 +102,26 @@ def span_tree(spans: Iterable[TraceSpan]) -> list[SpanNode]:
         parent = nodes.get((node.span.trace, node.span.parent)) if node.span.parent else None
         node.is_orphan = parent is None and bool(node.span.parent)
         node.parent = parent
+    _adopt_orphans(nodes.values())
     for node in nodes.values():
         _set_depth(node)
         node.order = (node.span.start, node.depth, *node.span.key)
     ordered = sorted(nodes.values(), key=attrgetter("order"))
     _mark_doubles([node for node in ordered if node.step.kind is not None])
     return ordered
+
+
+def _adopt_orphans(nodes: Iterable[SpanNode]) -> None:
+    """Puts spans whose parents are missing below the one root of their trace at whose time they start."""
+    orphans = [node for node in nodes if node.is_orphan]
+    roots: dict[str, list[SpanNode]] = {}
+    for node in nodes if orphans else ():
+        if node.parent is None and not node.is_orphan:
+            roots.setdefault(node.span.trace, []).append(node)
+    for node in orphans:
+        start = node.span.start
+        near = [r for r in roots.get(node.span.trace, ()) if 0 < r.span.start <= start <= r.span.end]
+        node.parent = near[0] if len(near) == 1 else None
 
 
 def _set_depth(node: SpanNode) -> None:

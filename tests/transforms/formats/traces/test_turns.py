@@ -11,6 +11,7 @@ from turnwise.transforms.formats.traces.join import join_spans
 from turnwise.transforms.formats.traces.span import TraceSpan
 
 S = 1_000_000_000
+T0 = 1_760_000_000
 Messages = list[dict[str, Any]]
 
 
@@ -31,7 +32,7 @@ def span(trace: str, own: str, parent: str, at: int, length: int, kind: str, **h
     keys = {key.replace("__", "."): value for key, value in held.items()}
     attributes = {"gen_ai.operation.name": kind, **keys}
     return TraceSpan(
-        trace, trace + own, parent and trace + parent, kind, at * S, (at + length) * S, attributes
+        trace, trace + own, parent and trace + parent, kind, (T0 + at) * S, (T0 + at + length) * S, attributes
     )
 
 
@@ -56,6 +57,17 @@ def joined(spans: list[TraceSpan]) -> Conversation:
     return join_spans("c", spans)
 
 
+def chain(trace: str, own: str, at: int, parent: str, given: Messages, said: Messages | str) -> TraceSpan:
+    held = {
+        "input.value": json.dumps(given),
+        "output.value": said if isinstance(said, str) else json.dumps(said),
+    }
+    attributes: dict[str, Any] = {"openinference.span.kind": "CHAIN", **held}
+    return TraceSpan(
+        trace, trace + own, parent and trace + parent, "step", (T0 + at) * S, (T0 + at + 9) * S, attributes
+    )
+
+
 def read(turn: Turn) -> tuple[str | None, list[str | None], str | None]:
     return turn.user, [call.name for call in turn.tool_calls], turn.agent
 
@@ -68,6 +80,9 @@ RESULTS = [*SECOND, asks("y", "g"), told("y")]
 LAST = chat("2", "d", 25, RESULTS, text("assistant", "a2"))
 FETCHED = [asks("p1", "search"), told("p1")]
 FETCHED_2 = [text("user", "q2"), asks("p2", "search"), told("p2")]
+CALLED = [*FIRST, asks("x", "f"), told("x")]
+WITH_CALL = [*CALLED, text("assistant", "a1")]
+NEXT = [*WITH_CALL, text("user", "q2")]
 ONE, TWO = ("q1", [], "a1"), ("q2", ["g"], "a2")
 
 TURNS = {
@@ -92,6 +107,16 @@ TURNS = {
         [chat("1", "b", 1, SECOND, asks("x", "f"), ""),
          chat("2", "b", 5, [SYSTEM, text("user", "q2"), asks("x", "f"), told("x")], text("assistant", "a2"), "")],
         [("q2", ["f"], "a2")]),
+    "the parent of the first call is lost": (
+        [agent("1", 0), chat("1", "b", 1, FIRST, asks("x", "f"), "lost"), tool("1", "c", 2, "f", "x"),
+         chat("1", "d", 4, CALLED, text("assistant", "a1"))],
+        [("q1", ["f"], "a1")]),
+    "the parent of a router is lost, and all calls of models": (
+        [chain("1", "a", 0, "", FIRST, WITH_CALL), chat("1", "b", 1, FIRST, asks("x", "f")),
+         tool("1", "c", 2, "f", "x"), chat("1", "d", 4, CALLED, text("assistant", "a1")),
+         chain("2", "a", 20, "", NEXT, [*NEXT, asks("y", "g"), told("y"), text("assistant", "a2")]),
+         chain("2", "b", 21, "lost", [*NEXT, asks("y", "g")], "tools"), tool("2", "c", 22, "g", "y")],
+        [("q1", ["f"], "a1"), TWO]),
 }  # fmt: skip
 
 
@@ -100,3 +125,8 @@ def test_turns_are_read_as_a_person_reads_them(name: str) -> None:
     spans, expected = TURNS[name]
     for order in (spans, spans[::-1]):
         assert [read(turn) for turn in joined(order).turns] == expected
+
+
+def test_spans_below_the_root_for_want_of_their_parents_are_a_finding() -> None:
+    (turn,) = joined(TURNS["the parent of the first call is lost"][0]).turns
+    assert [finding.kind for finding in turn.findings] == ["MissingParent"]
