@@ -107,5 +107,6 @@ def _add_orphans(nodes: Sequence[SpanNode], turns: Sequence[Turn]) -> None:
     lost = [trace for trace, parents in callers.items() if len(parents) > 1 or trace in roots]
     if lost:
         count = sum(node.span.trace in lost for node in orphans)
-        said = f"{count} of {len(nodes)} spans name a parent that is not there; they are read as steps of the root, or as roots"
+        lack = f"{count} of {len(nodes)} spans name a parent that is not there"
+        said = f"{lack}; they are read as steps of the root, or as roots"
         gaps(MISSING_PARENT, [said], calls=False, words=False).add_to_all(turns)

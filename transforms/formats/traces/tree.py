@@ -25,8 +25,8 @@ class SpanNode:
         parent: The span above it; None: it is a root.
         depth: Number of spans above it; -1: not counted yet.
         is_double: Whether it records the call of a span above it once more.
-        is_orphan: Whether it names a parent that is not there; the root of its trace is its parent then, if there
-            is one.
+        is_orphan: Whether it names a parent that is not there: it stands below the one root of its
+            trace, or is read as a root.
         order: Start, depth and ids: never the order of the file.
     """
 

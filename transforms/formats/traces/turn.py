@@ -99,11 +99,26 @@ def _add_times(turn: Turn, line: TurnLine) -> None:
     tops = [unit.top for unit in line.units if unit.top is not None] if is_whole else []
     nodes = [top for top in tops if top.span.start] or [*line.main, *line.inner, *line.tools]
     starts = [node.span.start for node in nodes if node.span.start]
-    ends = [node.span.end for node in nodes]
     if starts:
         turn.timestamp = min(starts) / 1e9
-        if all(ends) and max(ends) >= min(starts):
-            turn.latency_ms = length((max(ends) - min(starts)) / _MS)
+        if all(node.span.end for node in nodes):
+            turn.latency_ms = _work_ms(nodes)
+
+
+def _work_ms(nodes: Sequence[SpanNode]) -> float | None:
+    """Returns the time in which traces ran, without the wait of a user or client between two traces."""
+    traces: dict[str, tuple[int, int]] = {}
+    for node in nodes:
+        span = node.span
+        first, last = traces.get(span.trace, (span.start, span.end))
+        traces[span.trace] = min(first, span.start) or max(first, span.start), max(last, span.end)
+    total = until = 0
+    for first, last in sorted(pair for pair in traces.values() if pair[0]):
+        if last < first:
+            return None
+        total += max(0, last - max(first, until))
+        until = max(until, last)
+    return length(total / _MS)
 
 
 def _timed(node: SpanNode) -> TimedSpan:

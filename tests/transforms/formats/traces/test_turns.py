@@ -130,3 +130,12 @@ def test_turns_are_read_as_a_person_reads_them(name: str) -> None:
 def test_spans_below_the_root_for_want_of_their_parents_are_a_finding() -> None:
     (turn,) = joined(TURNS["the parent of the first call is lost"][0]).turns
     assert [finding.kind for finding in turn.findings] == ["MissingParent"]
+
+
+def test_the_wait_between_two_traces_is_no_latency() -> None:
+    spans = [
+        *(chat("1", "b", 1, FIRST, asks("x", "f")), agent("1", 0)),
+        *(chat("2", "b", 51, CALLED, text("assistant", "a1")), agent("2", 50)),
+    ]
+    (turn,) = joined(spans).turns
+    assert (turn.latency_ms, turn.timestamp) == (18_000, T0)
