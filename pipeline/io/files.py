@@ -21,6 +21,8 @@ from turnwise.schemas.config import ConfigError
 from turnwise.schemas.failure import Failure, Stage, record_failure
 from turnwise.schemas.record import Record
 
+_BUFFER = 1 << 18
+"""Bytes that are read at once; long lines are read several times faster than with Python's own 8 KiB."""
 UNREAD_FILES = "unread_files"
 """Counter of files that an option names, of which not one record could be read."""
 
@@ -127,7 +129,7 @@ def read_records(path: str, limit: int) -> Iterator[Record | Failure]:
 
 def _opened(path: str) -> BinaryIO:
     if "://" not in path:
-        return open(path, "rb")
+        return open(path, "rb", buffering=_BUFFER)
     from apache_beam.io.filesystem import CompressionTypes
     from apache_beam.io.filesystems import FileSystems
 

@@ -237,17 +237,17 @@ def nanos_timestamp(n: int) -> str:
         ValueError: The time is outside the years 1 to 9999.
     """
     seconds, nanos = divmod(n, _BILLION)
-    days, clock = divmod(seconds, 86_400)
-    minutes, second = divmod(clock, 60)
-    return f"{_day(days)}T{minutes // 60:02}:{minutes % 60:02}:{second:02}{_fraction(nanos)}Z"
+    return f"{_second(seconds)}{_fraction(nanos)}Z"
 
 
 @lru_cache(maxsize=1024)
-def _day(days: int) -> str:
+def _second(seconds: int) -> str:
+    days, clock = divmod(seconds, 86_400)
     try:
-        return date.fromordinal(days + _EPOCH_DAY).isoformat()
+        day = date.fromordinal(days + _EPOCH_DAY).isoformat()
     except (ValueError, OverflowError):
         raise ValueError("a timestamp lies between the years 1 and 9999") from None
+    return f"{day}T{clock // 3600:02}:{clock // 60 % 60:02}:{clock % 60:02}"
 
 
 def _fraction(nanos: int) -> str:

@@ -17,7 +17,9 @@ from turnwise.transforms.formats.base import (
     FORMATS,
     Format,
     ReadSettings,
+    SplitEvent,
     Splitter,
+    TextSplit,
     formats_in_order,
     read_settings,
     record_place,
@@ -51,6 +53,15 @@ class LogReader:
     def _first(self) -> Format:
         return formats_in_order()[0]
 
+    @cached_property
+    def _text_splitters(self) -> list[tuple[Splitter, TextSplit]]:
+        # An added format or a mapping goes first, and both need the parsed record.
+        if self._settings.mapping is not None or not (self._chosen or self._first.looks_right):
+            return []
+        kinds = (self._chosen,) if self._chosen else formats_in_order()
+        splitters = [each.splitter for each in kinds if each.splitter]
+        return [(each, each.split_text) for each in splitters if each.split_text]
+
     def read(self, record: Record) -> Sequence[Conversation | ConversationEvent | ValueError]:
         """Returns the conversations or events of a record, an error in place of one that is bad.
 
@@ -65,6 +76,9 @@ class LogReader:
                 return [conversation]
             if conversation.turns or chosen:
                 return [with_turns(_named(conversation, record))]
+        split = self._split_text(record)
+        if split is not None:
+            return split
         value = decoded(from_json(record.data))
         mapping = self._settings.mapping
         kind = chosen or (FORMATS[recognise(value)] if mapping is None else mapped_format(mapping, value))
@@ -79,6 +93,13 @@ class LogReader:
         if kind.read_log is None:
             raise ValueError(f"a record of the format {kind.name} holds no conversation; {CASES_GO_TO}")
         return [_checked(found, record) for found in kind.read_log(value, record, self._settings)]
+
+    def _split_text(self, record: Record) -> list[ConversationEvent | ValueError] | None:
+        for splitter, split_text in self._text_splitters:
+            found = split_text(record.data, self._settings)
+            if found is not None:
+                return _events(found, splitter, record)
+        return None
 
 
 def decoded(value: JsonValue) -> JsonValue:
@@ -98,8 +119,14 @@ def _split(
     """Returns the events of a record; of a record that is such an event already, that one."""
     if isinstance(value, dict) and FORMATS[splitter.into].recognises(value):
         return [read_event(splitter.into, value, record)]
+    return _events(splitter.split(value, settings), splitter, record)
+
+
+def _events(
+    split: Sequence[SplitEvent | ValueError], splitter: Splitter, record: Record
+) -> list[ConversationEvent | ValueError]:
     found: list[ConversationEvent | ValueError] = []
-    for each in splitter.split(value, settings):
+    for each in split:
         if isinstance(each, ValueError):
             found.append(each)
         else:

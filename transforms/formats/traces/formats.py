@@ -21,6 +21,7 @@ from turnwise.transforms.formats.traces.containers.langfuse import is_langfuse, 
 from turnwise.transforms.formats.traces.containers.langsmith import is_langsmith, langsmith_spans
 from turnwise.transforms.formats.traces.containers.openai_agents import agents_spans, is_agents_trace
 from turnwise.transforms.formats.traces.containers.otlp import is_otlp, otlp_spans
+from turnwise.transforms.formats.traces.containers.otlp_text import otlp_text_spans
 from turnwise.transforms.formats.traces.span import TraceSpan
 
 _PARTS = "trace_part"
@@ -34,6 +35,7 @@ def register_export(
     spans: Callable[[JsonObject], Iterable[TraceSpan]],
     *keys: tuple[str, ...],
     is_list: Test | None = None,
+    text_spans: Callable[[bytes], Iterable[TraceSpan] | None] | None = None,
 ) -> None:
     """Adds the format of an export of spans.
 
@@ -45,10 +47,15 @@ def register_export(
         spans: Yields the spans of one of its objects.
         keys: Keys of its typical records.
         is_list: See `Format`.
+        text_spans: Returns the spans of a record's text; None: it has to be parsed in general.
     """
 
     def split(value: JsonValue, settings: ReadSettings) -> list[SplitEvent | ValueError]:
         return part.trace_parts(_all(value, spans), settings.traces.app_version_attribute)
+
+    def split_text(data: bytes, settings: ReadSettings) -> list[SplitEvent | ValueError] | None:
+        found = text_spans(data) if text_spans else None
+        return None if found is None else part.trace_parts(found, settings.traces.app_version_attribute)
 
     def last_time(value: JsonObject) -> float | None:
         return max((span.end or span.start for span in spans(value)), default=0) / 1e9 or None
@@ -61,7 +68,7 @@ def register_export(
             recognises=recognises,
             keys=keys[0],
             other_keys=keys[1:],
-            splitter=Splitter(into=_PARTS, split=split),
+            splitter=Splitter(into=_PARTS, split=split, split_text=split_text if text_spans else None),
             time=last_time,
             is_list=is_list,
             has_rubrics=False,
@@ -90,7 +97,7 @@ register_format(
 )
 register_export(
     "otlp_export", 25, "OpenTelemetry export: OTLP/JSON, files of the collector, Tempo",
-    is_otlp, otlp_spans, ("resourceSpans",), ("resourceLogs",), ("batches",),
+    is_otlp, otlp_spans, ("resourceSpans",), ("resourceLogs",), ("batches",), text_spans=otlp_text_spans,
 )  # fmt: skip
 register_export(
     "jaeger_export", 26, "Jaeger's query API",

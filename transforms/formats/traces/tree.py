@@ -1,9 +1,9 @@
 """The tree of spans: doubles merged, parents found, calls that several writers recorded counted once."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from operator import attrgetter
 
+import msgspec
 from msgspec.structs import replace
 
 from turnwise.transforms.formats.traces.read_span import read_span
@@ -15,8 +15,7 @@ _HOLDING = ("agent", "chain")
 _UNKNOWN = -1
 
 
-@dataclass(slots=True, eq=False)
-class SpanNode:
+class SpanNode(msgspec.Struct, eq=False, gc=False):
     """A span with what it is and where it stands.
 
     Attributes:

@@ -108,15 +108,20 @@ def any_value(value: JsonValue) -> JsonValue:
     if kind in _SCALARS:
         return held
     if kind in ("intValue", "doubleValue"):
-        if held.__class__ is str and len(held) < _DIGITS and held.isdecimal():
-            return int(held)
-        number = as_number(held)
-        return held if number is None else number
+        return number_value(held)
     if kind == "arrayValue":
         return [any_value(each) for each in _values(held)]
     if kind == "kvlistValue":
         return key_values(_values(held))
     return value
+
+
+def number_value(held: JsonValue) -> JsonValue:
+    """Returns the number that an OTLP AnyValue spells; what is none as it is."""
+    if held.__class__ is str and len(held) < _DIGITS and held.isdecimal():
+        return int(held)
+    number = as_number(held)
+    return held if number is None else number
 
 
 def key_values(pairs: JsonValue) -> JsonObject:

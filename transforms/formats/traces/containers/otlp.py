@@ -28,12 +28,16 @@ def otlp_spans(record: JsonObject) -> Iterator[TraceSpan]:
     holders = (record, *(record.get(key) for key in _WRAPPERS))
     for holder in (each for each in holders if isinstance(each, dict)):
         for resource in _each(holder, _RESOURCES):
-            held = resource.get("resource")
-            service = key_values(held.get("attributes")) if isinstance(held, dict) else {}
+            service = resource_attributes(resource.get("resource"))
             for scoped in _each(resource, _SCOPES):
                 scope = next((name for key in _SCOPE if (name := _name(scoped.get(key)))), "")
                 for span in _each(scoped, _SPANS):
                     yield _span(span, scope, service)
+
+
+def resource_attributes(resource: JsonValue) -> JsonObject:
+    """Returns the attributes of a resource."""
+    return key_values(resource.get("attributes")) if isinstance(resource, dict) else {}
 
 
 def _each(holder: JsonObject, keys: tuple[str, ...]) -> Iterator[JsonObject]:
@@ -66,17 +70,19 @@ def _span(held: JsonObject, scope: str, service: JsonObject) -> TraceSpan:
     )
     events, status = get("events"), get("status")
     if events and isinstance(events, list):
-        span.events = [_event(each) for each in events if isinstance(each, dict)]
+        span.events = [span_event(each) for each in events if isinstance(each, dict)]
     if status and isinstance(status, dict):
-        span.error, span.message = _is_error(status.get("code")), as_text(status.get("message")) or ""
+        span.error, span.message = is_error(status.get("code")), as_text(status.get("message")) or ""
     return span
 
 
-def _is_error(code: JsonValue) -> bool:
+def is_error(code: JsonValue) -> bool:
+    """Returns whether the code of a status says that the span failed."""
     return isinstance(code, str | int) and code in _ERRORS
 
 
-def _event(held: JsonObject) -> SpanEvent:
+def span_event(held: JsonObject) -> SpanEvent:
+    """Returns an event of a span."""
     time = as_nanos(held.get("timeUnixNano") or held.get("time_unix_nano"))
     return SpanEvent(as_text(held.get("name")) or "", time, key_values(held.get("attributes")))
 
