@@ -95,6 +95,14 @@ def messages_at(value: JsonValue, role: str) -> list[SpanMessage] | None:
     return None if not value or value in _HIDDEN else HISTORIES.read(value, role) or None
 
 
+def json_messages_at(value: JsonValue, role: str) -> list[SpanMessage] | None:
+    """Returns the messages of an attribute that is always JSON; empty: it is cut off, or no JSON."""
+    found = messages_at(value, role)
+    if not isinstance(value, str) or not found or len(found) > 1 or found[0].texts != [value]:
+        return found
+    return [] if value.lstrip().startswith(("{", "[")) else found
+
+
 def usage_at(attributes: JsonObject, fields: Mapping[str, tuple[str, ...]]) -> Usage | None:
     """Returns tokens by the keys of each field of `Usage`; None: none are stated."""
     found: dict[str, int] = {}
@@ -109,7 +117,9 @@ def usage_at(attributes: JsonObject, fields: Mapping[str, tuple[str, ...]]) -> U
 def with_system(system: JsonValue, messages: list[SpanMessage] | None) -> list[SpanMessage] | None:
     """Returns messages after system instructions that stand apart from them."""
     said = messages_at(system, SYSTEM)
-    return messages if not said else [SpanMessage(SYSTEM, each.texts) for each in said] + (messages or [])
+    if not said or messages == []:
+        return messages
+    return [SpanMessage(SYSTEM, each.texts) for each in said] + (messages or [])
 
 
 def kind_at(value: JsonValue, kinds: dict[str, Kind]) -> Kind | None:

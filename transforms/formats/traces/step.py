@@ -13,7 +13,7 @@ Kind = Literal["model", "tool", "agent", "chain", "handoff", "other"]
 
 
 class SpanStep(msgspec.Struct, kw_only=True, gc=False):
-    """What dialects read in a span; None: not stated.
+    """What dialects read in a span; None: not stated. Empty messages: stated, and cut off or no JSON.
 
     Attributes:
         kind: What the span is; None: unknown.

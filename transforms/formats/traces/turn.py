@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from turnwise.schemas.arguments import RAW
 from turnwise.schemas.conversation import TimedSpan, Turn, Usage
 from turnwise.schemas.proto.scalars import nanos_timestamp
 from turnwise.transforms.formats.spellings import length
@@ -14,6 +15,8 @@ from turnwise.transforms.formats.unread import UNREAD, Unread
 
 CONTENT_OFF = "ContentNotRecorded"
 _OFF = "the trace records no content of messages; texts cannot be scored"
+_CUT = "an attribute of a span that holds messages in JSON is cut off, and is not read"
+_CUT_ARGS = "the arguments of a call are JSON that is cut off"
 _ARGS_OFF = "the trace records no arguments or results of calls"
 _FIELDS = ("input_tokens", "output_tokens", "cached_tokens", "reasoning_tokens")
 _MS = 1e6
@@ -42,6 +45,7 @@ def line_turn(line: TurnLine, index: int) -> Turn:
         usage=_usage(models),
     )
     _add_times(turn, line)
+    _cut(line, calls, turn).add_to(turn)
     _findings(line, calls).add_to(turn)
     return turn
 
@@ -153,11 +157,12 @@ def _findings(line: TurnLine, calls: Sequence[TurnCall]) -> Unread:
     """Returns what the trace does not hold: content that was not captured, parts that are not read."""
     unread = Unread()
     worded = any(node.step.output for node in line.main) or any(unit.answer for unit in line.units)
-    if not worded:
+    is_cut = any(node.step.output == [] for node in line.main)
+    if not worded and not is_cut:
         unread.add(CONTENT_OFF, _OFF, words=True)
     if any(each.tool is not None and each.call.args is None for each in calls):
         unread.add(CONTENT_OFF, _ARGS_OFF, calls=True)
-    elif not worded and not calls and any(_asks(node) for node in line.main):
+    elif not worded and not is_cut and not calls and any(_asks(node) for node in line.main):
         unread.add(CONTENT_OFF, "the trace records that calls were asked for, and not which", calls=True)
     if line.has_media:
         unread.add(UNREAD, "the user's message holds media, which are not read")
@@ -165,6 +170,19 @@ def _findings(line: TurnLine, calls: Sequence[TurnCall]) -> Unread:
         for message in node.step.output or ():
             for part in message.parts:
                 unread.part(part)
+    return unread
+
+
+def _cut(line: TurnLine, calls: Sequence[TurnCall], turn: Turn) -> Unread:
+    """Returns what a limit on the length of attributes took away."""
+    unread = Unread()
+    steps = [node.step for node in (*line.main, *(unit.top for unit in line.units)) if node is not None]
+    if any(step.input == [] or step.output == [] for step in steps):
+        is_lost = any(node.step.output == [] for node in line.main)
+        unread.add(UNREAD, _CUT, calls=is_lost, words=is_lost or turn.user is None)
+    texts = (each.call.args[RAW] for each in calls if each.call.args and each.call.args.keys() == {RAW})
+    if any(isinstance(text, str) and text.lstrip().startswith(("{", "[")) for text in texts):
+        unread.add(UNREAD, _CUT_ARGS, calls=True)
     return unread
 
 

@@ -3,7 +3,7 @@
 from turnwise.schemas.values import JsonValue
 from turnwise.transforms.formats.traces.dialect import (
     SpanDialect,
-    messages_at,
+    json_messages_at,
     register_dialect,
     text_at,
     value_at,
@@ -44,9 +44,9 @@ def _read(span: TraceSpan, step: SpanStep) -> None:
         if result is not None and result not in _HIDDEN:
             step.result, step.has_result = result, True
         return
-    step.input = messages_at(_stated(held.get(f"{_SCOPE}.llm_request")), USER)
+    step.input = json_messages_at(_stated(held.get(f"{_SCOPE}.llm_request")), USER)
     response = _stated(held.get(f"{_SCOPE}.llm_response"))
-    step.output = messages_at(response, AGENT)
+    step.output = json_messages_at(response, AGENT)
     if isinstance(response, dict):
         step.finish = text_at(response, "finish_reason")
 

@@ -3,6 +3,7 @@
 from turnwise.schemas.values import JsonObject, JsonValue
 from turnwise.transforms.formats.traces.dialect import (
     SpanDialect,
+    json_messages_at,
     kind_at,
     messages_at,
     register_dialect,
@@ -52,8 +53,8 @@ _CHOICE, _PROMPT, _COMPLETION = "gen_ai.choice", "gen_ai.content.prompt", "gen_a
 def _read(span: TraceSpan, step: SpanStep) -> None:
     held = span.attributes
     step.kind = kind_at(held.get("gen_ai.operation.name"), _KINDS)
-    step.input = messages_at(held.get("gen_ai.input.messages"), USER)
-    step.output = messages_at(held.get("gen_ai.output.messages"), AGENT)
+    step.input = json_messages_at(held.get("gen_ai.input.messages"), USER)
+    step.output = json_messages_at(held.get("gen_ai.output.messages"), AGENT)
     if "gen_ai.system_instructions" in held:
         step.input = with_system(held["gen_ai.system_instructions"], step.input)
     for event in span.events:
@@ -104,10 +105,10 @@ def _add_event(event: SpanEvent, step: SpanStep) -> None:
     held = {**(stated if isinstance(stated, dict) else {}), **body, **event.attributes}
     if name in _DETAILS:
         given = with_system(
-            held.get("gen_ai.system_instructions"), messages_at(held.get("gen_ai.input.messages"), USER)
+            held.get("gen_ai.system_instructions"), json_messages_at(held.get("gen_ai.input.messages"), USER)
         )
         step.input = step.input or given
-        step.output = step.output or messages_at(held.get("gen_ai.output.messages"), AGENT)
+        step.output = step.output or json_messages_at(held.get("gen_ai.output.messages"), AGENT)
     elif name in _MESSAGES:
         step.input = [*(step.input or []), *_message(name, held)]
     elif name == _CHOICE and not held.get("index"):

@@ -3,6 +3,7 @@
 from turnwise.schemas.values import JsonObject, JsonValue
 from turnwise.transforms.formats.traces.dialect import (
     SpanDialect,
+    json_messages_at,
     kind_at,
     messages_at,
     register_dialect,
@@ -64,18 +65,12 @@ def _read(span: TraceSpan, step: SpanStep) -> None:
         step.name = step.name or span.name
         step.target = _target(step.name)
     elif step.kind == "model":
-        step.input = _numbered(held, "llm.input_messages.", USER) or messages_at(
-            held.get("input.value"), USER
-        )
-        step.output = _numbered(held, "llm.output_messages.", AGENT) or messages_at(
-            held.get("output.value"), AGENT
-        )
+        step.input = _numbered(held, "llm.input_messages.", USER) or _value(held, "input", USER)
+        step.output = _numbered(held, "llm.output_messages.", AGENT) or _value(held, "output", AGENT)
         step.usage = usage_at(held, _USAGE)
     elif step.kind in ("agent", "chain"):
-        step.input = messages_at(held.get("input.value"), USER)
-        step.output = _numbered(held, "llm.output_messages.", AGENT) or messages_at(
-            held.get("output.value"), AGENT
-        )
+        step.input = _value(held, "input", USER)
+        step.output = _numbered(held, "llm.output_messages.", AGENT) or _value(held, "output", AGENT)
 
 
 def _add_tool(held: JsonObject, step: SpanStep) -> None:
@@ -85,6 +80,11 @@ def _add_tool(held: JsonObject, step: SpanStep) -> None:
     if value is not None:
         step.result, step.error = tool_result(value)
         step.has_result = True
+
+
+def _value(held: JsonObject, name: str, role: str) -> list[SpanMessage] | None:
+    is_json = held.get(f"{name}.mime_type") == "application/json"
+    return (json_messages_at if is_json else messages_at)(held.get(f"{name}.value"), role)
 
 
 def _numbered(held: JsonObject, prefix: str, role: str) -> list[SpanMessage] | None:

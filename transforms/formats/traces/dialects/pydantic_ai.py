@@ -3,6 +3,7 @@
 from turnwise.schemas.values import JsonValue
 from turnwise.transforms.formats.traces.dialect import (
     SpanDialect,
+    json_messages_at,
     messages_at,
     register_dialect,
     text_at,
@@ -35,18 +36,18 @@ def _read(span: TraceSpan, step: SpanStep) -> None:
         step.has_result = step.result is not None
         step.call_id = text_at(held, "gen_ai.tool.call.id")
     elif "events" in held:
-        messages = messages_at(held["events"], USER) or []
+        messages = json_messages_at(held["events"], USER)
         step.kind = "model"
         given = value_at(held, "events")
         last = given[-1] if isinstance(given, list) and given else None
         is_choice = isinstance(last, dict) and last.get("event.name") == "gen_ai.choice"
-        step.input, step.output = (
-            (messages[:-1], messages[-1:]) if is_choice and messages else (messages, None)
-        )
+        step.input, step.output = messages, None if messages else messages
+        if is_choice and messages:
+            step.input, step.output = messages[:-1] or None, messages[-1:]
     elif "request_data" in held:
         step.kind = "model"
-        step.input = messages_at(held["request_data"], USER)
-        step.output = messages_at(held.get("response_data"), AGENT)
+        step.input = json_messages_at(held["request_data"], USER)
+        step.output = json_messages_at(held.get("response_data"), AGENT)
         reply = value_at(held, "response_data")
         usage = reply.get("usage") if isinstance(reply, dict) else None
         step.usage = usage_at(usage, _USAGE) if isinstance(usage, dict) else None
@@ -54,7 +55,9 @@ def _read(span: TraceSpan, step: SpanStep) -> None:
 
 def _all_but_answer(run: JsonValue, new_index: JsonValue) -> list[SpanMessage] | None:
     """Returns a run's messages up to the last that a user wrote."""
-    messages = messages_at(run, USER) or []
+    messages = json_messages_at(run, USER)
+    if not messages:
+        return messages
     last = next((place for place in reversed(range(len(messages))) if messages[place].is_users), None)
     return None if last is None else messages[: last + 1]
 

@@ -3,7 +3,7 @@
 from turnwise.schemas.values import JsonObject
 from turnwise.transforms.formats.traces.dialect import (
     SpanDialect,
-    messages_at,
+    json_messages_at,
     register_dialect,
     text_at,
     usage_at,
@@ -47,9 +47,10 @@ def _read(span: TraceSpan, step: SpanStep) -> None:
         step.result = value_at(held, "ai.toolCall.result", "ai.toolCall.output")
         step.has_result = step.result is not None
     elif step.kind in ("model", "agent"):
-        step.input = messages_at(held.get("ai.prompt.messages"), USER) or messages_at(
-            held.get("ai.prompt"), USER
-        )
+        found = json_messages_at(held.get("ai.prompt.messages"), USER)
+        if not found and "ai.prompt" in held:
+            found = json_messages_at(held["ai.prompt"], USER)
+        step.input = found
         step.output = _output(held)
         step.finish = text_at(held, "ai.response.finishReason", "ai.finishReason")
         names = ("ai.response.model", "ai.model.id") if step.kind == "model" else ("ai.telemetry.functionId",)
@@ -62,7 +63,8 @@ def _output(held: JsonObject) -> list[SpanMessage] | None:
     text = text_at(held, "ai.response.text", "ai.result.text", "ai.response.object", "ai.result.object")
     calls = value_at(held, "ai.response.toolCalls", "ai.result.toolCalls")
     found = [call for message in read_messages(calls, AGENT) for call in message.calls]
-    return [SpanMessage(AGENT, [text] if text else [], found)] if text or found else None
+    cut = ["toolCalls"] if isinstance(calls, str) else []
+    return [SpanMessage(AGENT, [text] if text else [], found, parts=cut)] if text or found or cut else None
 
 
 register_dialect(SpanDialect(name="vercel_ai", prefixes=frozenset(("ai",)), read=_read, rank=50))
