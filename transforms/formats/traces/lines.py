@@ -62,14 +62,21 @@ def _continues(
     users = _users(first)
     if line.units[-1].trace == unit.trace and (not users or users == line.users):
         return True
-    last = next((each for each in reversed(first) if each.role != SYSTEM), None)
-    if last is None or not last.results:
+    asked = next((given for node in unit.main if (given := node.step.input)), [])
+    if _ends_in_results(asked) and _news(asked, known) == []:
+        return True
+    if not _ends_in_results(first):
         return False
     news = _news(first, known)
     if news is not None or not users:
         return not news
     before = line.users or (line.user,)
     return len(users) <= len(before) and users[-1] == before[-1]
+
+
+def _ends_in_results(messages: Sequence[SpanMessage]) -> bool:
+    last = next((each for each in reversed(messages) if each.role != SYSTEM), None)
+    return last is not None and bool(last.results)
 
 
 def _is_wrapper(line: TurnLine, unit: WorkUnit) -> bool:

@@ -57,9 +57,11 @@ def joined(spans: list[TraceSpan]) -> Conversation:
     return join_spans("c", spans)
 
 
-def chain(trace: str, own: str, at: int, parent: str, given: Messages, said: Messages | str) -> TraceSpan:
+def chain(
+    trace: str, own: str, at: int, parent: str, given: Messages | str, said: Messages | str
+) -> TraceSpan:
     held = {
-        "input.value": json.dumps(given),
+        "input.value": given if isinstance(given, str) else json.dumps(given),
         "output.value": said if isinstance(said, str) else json.dumps(said),
     }
     attributes: dict[str, Any] = {"openinference.span.kind": "CHAIN", **held}
@@ -83,6 +85,7 @@ FETCHED_2 = [text("user", "q2"), asks("p2", "search"), told("p2")]
 CALLED = [*FIRST, asks("x", "f"), told("x")]
 WITH_CALL = [*CALLED, text("assistant", "a1")]
 NEXT = [*WITH_CALL, text("user", "q2")]
+ONE_CALL = ("q1", ["f"], "a1")
 ONE, TWO = ("q1", [], "a1"), ("q2", ["g"], "a2")
 
 TURNS = {
@@ -107,6 +110,16 @@ TURNS = {
         [chat("1", "b", 1, SECOND, asks("x", "f"), ""),
          chat("2", "b", 5, [SYSTEM, text("user", "q2"), asks("x", "f"), told("x")], text("assistant", "a2"), "")],
         [("q2", ["f"], "a2")]),
+    "a run is resumed, and its agent states all messages": (
+        [agent("1", 0, **{"pydantic_ai.all_messages": json.dumps(CALLED[:-1])}), chat("1", "b", 1, FIRST, asks("x", "f")),
+         agent("2", 20, **{"pydantic_ai.all_messages": json.dumps(WITH_CALL)}), tool("2", "c", 21, "f", "x"),
+         chat("2", "d", 23, CALLED, text("assistant", "a1"))],
+        [ONE_CALL]),
+    "a run is resumed by a command": (
+        [chain("1", "a", 0, "", FIRST, FIRST), chat("1", "b", 1, FIRST, asks("x", "f")),
+         chain("2", "a", 20, "", "Command(resume=True)", WITH_CALL), tool("2", "c", 21, "f", "x"),
+         chat("2", "d", 23, CALLED, text("assistant", "a1"))],
+        [ONE_CALL]),
     "the parent of the first call is lost": (
         [agent("1", 0), chat("1", "b", 1, FIRST, asks("x", "f"), "lost"), tool("1", "c", 2, "f", "x"),
          chat("1", "d", 4, CALLED, text("assistant", "a1"))],
