@@ -134,7 +134,12 @@ def _add_unit(line: TurnLine, unit: WorkUnit, lines: list[TurnLine]) -> None:
         is_asked = last is not None and last.is_users
         # Most inputs end in results: their users are those of the turn, and are not looked for.
         users = _users(messages) if is_asked or not (place and parts[-1].users) else ()
-        if place and last is not None and is_asked and _extends(users, parts[-1].users):
+        if (
+            place
+            and last is not None
+            and is_asked
+            and (_extends(users, parts[-1].users) or _asks_apart(unit, node, parts[-1].main[-1]))
+        ):
             parts.append(TurnLine(last.text, users, [unit], has_media=bool(last.parts)))
             starts.append(node.span.start)
             lines.append(parts[-1])
@@ -145,6 +150,22 @@ def _add_unit(line: TurnLine, unit: WorkUnit, lines: list[TurnLine]) -> None:
         for node in getattr(unit, name):
             place = max(i for i, start in enumerate(starts) if i == 0 or node.span.start >= start)
             getattr(parts[place], name).append(node)
+
+
+def _asks_apart(unit: WorkUnit, node: SpanNode, before: SpanNode) -> bool:
+    """Returns whether a model call without history answers a user, as the answered one before it did.
+
+    Where an agent states what it was asked, other texts are its own requests.
+    """
+    given, earlier = node.step.input or [], before.step.input or []
+    said = before.step.output or []
+    if unit.given or _stated(unit) is not None or not said or any(each.calls for each in said):
+        return False
+    texts = [[each.text for each in messages if each.role == SYSTEM] for messages in (given, earlier)]
+    spoken = [[each for each in messages if each.role != SYSTEM] for messages in (given, earlier)]
+    is_alone = all(len(each) == 1 and each[0].is_users for each in spoken)
+    is_same_bot = node.parent is before.parent and texts[0] == texts[1]
+    return is_alone and is_same_bot and spoken[0][0].text != spoken[1][0].text
 
 
 def _extends(users: tuple[str, ...], before: tuple[str, ...]) -> bool:

@@ -8,11 +8,13 @@ from turnwise.schemas.proto.scalars import nanos_timestamp
 from turnwise.transforms.formats.spellings import length
 from turnwise.transforms.formats.traces.calls import TurnCall, after_user, transfers, turn_calls
 from turnwise.transforms.formats.traces.lines import TurnLine
-from turnwise.transforms.formats.traces.message import AGENT, USER, SpanMessage
+from turnwise.transforms.formats.traces.message import AGENT, SYSTEM, USER, SpanMessage
 from turnwise.transforms.formats.traces.message_repr import is_repr_call
 from turnwise.transforms.formats.traces.tree import SpanNode
 from turnwise.transforms.formats.unread import UNREAD, Unread
 
+STRANGER = "UnreadUserText"
+_SHOWN, _MOST_SHOWN = 80, 3
 CONTENT_OFF = "ContentNotRecorded"
 _OFF = "the trace records no content of messages; texts cannot be scored"
 _CUT = "an attribute of a span that holds messages in JSON is cut off, and is not read"
@@ -164,6 +166,9 @@ def _findings(line: TurnLine, calls: Sequence[TurnCall]) -> Unread:
         unread.add(CONTENT_OFF, _ARGS_OFF, calls=True)
     elif not worded and not is_cut and not calls and any(_asks(node) for node in line.main):
         unread.add(CONTENT_OFF, "the trace records that calls were asked for, and not which", calls=True)
+    if strangers := _strangers(line):
+        shown = ", ".join(repr(text[:_SHOWN]) for text in strangers[:_MOST_SHOWN])
+        unread.add(STRANGER, f"model calls were given what no message of the turn says: {shown}")
     if line.has_media:
         unread.add(UNREAD, "the user's message holds media, which are not read")
     for node in line.main:
@@ -171,6 +176,17 @@ def _findings(line: TurnLine, calls: Sequence[TurnCall]) -> Unread:
             for part in message.parts:
                 unread.part(part)
     return unread
+
+
+def _strangers(line: TurnLine) -> list[str]:
+    """Returns what model calls were asked last and the user's message does not hold."""
+    known = {line.user, *line.users}
+    found = []
+    for node in line.main[1:]:
+        spoken = [each for each in node.step.input or () if each.role != SYSTEM]
+        if spoken and spoken[-1].is_users and spoken[-1].text not in known:
+            found.append(spoken[-1].text)
+    return list(dict.fromkeys(found))
 
 
 def _cut(line: TurnLine, calls: Sequence[TurnCall], turn: Turn) -> Unread:

@@ -120,6 +120,10 @@ TURNS = {
          chain("2", "a", 20, "", "Command(resume=True)", WITH_CALL), tool("2", "c", 21, "f", "x"),
          chat("2", "d", 23, CALLED, text("assistant", "a1"))],
         [ONE_CALL]),
+    "model calls without history, of an agent that does not state what it was asked": (
+        [agent("1", 0), chat("1", "b", 1, FIRST, text("assistant", "a1")),
+         chat("1", "c", 3, [SYSTEM, text("user", "q2")], text("assistant", "a2"))],
+        [("q1", [], "a1"), ("q2", [], "a2")]),
     "the parent of the first call is lost": (
         [agent("1", 0), chat("1", "b", 1, FIRST, asks("x", "f"), "lost"), tool("1", "c", 2, "f", "x"),
          chat("1", "d", 4, CALLED, text("assistant", "a1"))],
@@ -152,3 +156,17 @@ def test_the_wait_between_two_traces_is_no_latency() -> None:
     ]
     (turn,) = joined(spans).turns
     assert (turn.latency_ms, turn.timestamp) == (18_000, T0)
+
+
+def test_what_only_a_model_call_was_asked_is_a_finding() -> None:
+    given = json.dumps(FIRST)
+    own = chat("1", "c", 3, [text("user", "Now compare them.")], text("assistant", "a2"))
+    spans = [
+        agent("1", 0, gen_ai__input__messages=given),
+        chat("1", "b", 1, FIRST, text("assistant", "a1")),
+        own,
+    ]
+    (turn,) = joined(spans).turns
+    (finding,) = turn.findings
+    assert (turn.user, finding.kind, turn.unknown_calls) == ("q1", "UnreadUserText", None)
+    assert "'Now compare them.'" in finding.message
