@@ -234,8 +234,8 @@ class Calibration(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         run_id: Id of the run.
-        labels: Paths of the label files.
-        lines: Lines with a label, or of a drawn score.
+        labels: Paths of the label files, those of criteria kept from earlier calibrations included.
+        lines: Lines of the last calibration with a label, or of a drawn score.
         problems: Lines that are not used, by kind.
         false_pass_cost: Cost of a pass that people fail.
         false_fail_cost: Cost of a fail that people pass.

@@ -39,7 +39,7 @@ class Side(msgspec.Struct, frozen=True, kw_only=True):
         problems: Why its run ended with exit status 1, one line each; empty: it did not, or is of a store.
         lost: Records, conversations and eval cases of its run that could not be read or scored, and files
             not read to the end; of the run as a whole where both sides are versions of one run. None: not
-            known.
+            known. Of a store, results that others of the same run replaced are among them.
         create_time: Start of the run in RFC 3339; None: of a store.
     """
 

@@ -4,7 +4,7 @@ import shutil
 from collections.abc import Callable, Sequence
 
 from turnwise.pipeline.cli.arguments import add_plugin_argument
-from turnwise.pipeline.io.run_reader import open_run
+from turnwise.pipeline.io.run_reader import RunDirectory, open_run
 from turnwise.pipeline.io.terminal import complain, say
 from turnwise.pipeline.settings.parser import OptionParser
 from turnwise.schemas.calibration import Calibration
@@ -33,6 +33,7 @@ def calibrate_run(argv: Sequence[str]) -> int:
     run = open_run(options.out)
     # Imported late: an error in the options does not wait for numpy.
     from turnwise.pipeline.calibration.labels import read_labels
+    from turnwise.pipeline.calibration.merge import merge_lines, merged
     from turnwise.pipeline.calibration.run_scores import run_rulers, run_scores
     from turnwise.pipeline.calibration.text import calibration_text
     from turnwise.pipeline.calibration.write import calibration_json, write_calibration
@@ -45,14 +46,24 @@ def calibrate_run(argv: Sequence[str]) -> int:
     scores = run_scores(run, names, rulers)
     costs = ErrorCosts(options.false_pass_cost, options.false_fail_cost)
     found = _computed(lambda: calibrate(run.document.run_id, options.labels, lines, scores, rulers, costs))
-    path = write_calibration(run, found) if found.criteria else None
-    earlier = None if path else run.calibration_path()
+    earlier = _earlier(run)
+    whole = merged(earlier, found)
+    path = write_calibration(run, whole) if found.criteria else None
     if options.format == "json":
-        say(calibration_json(found).decode().rstrip())
+        say(calibration_json(whole).decode().rstrip())
     else:
         say(calibration_text(found, shutil.get_terminal_size((_WIDTH, 24)).columns))
         say(f"\nfile: {path}" if path else "\nno label is of a score of this run; nothing is written")
-    return _status(found, earlier)
+        list(map(say, merge_lines(earlier, found)))
+    return _status(found, None if path else run.calibration_path())
+
+
+def _earlier(run: RunDirectory) -> Calibration | None:
+    """Returns the run's earlier calibration; one that cannot be read is replaced."""
+    try:
+        return run.calibration()
+    except ConfigError:
+        return None
 
 
 def _computed(calibrated: Callable[[], Calibration]) -> Calibration:

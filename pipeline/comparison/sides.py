@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import cast
 
 from turnwise.pipeline.io.run_reader import RunDirectory, open_run
+from turnwise.pipeline.io.terminal import printable
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.conversation_row import ConversationRow
 from turnwise.schemas.rows import ScoreRow
@@ -155,13 +156,13 @@ def _summaries(run: RunDirectory) -> Iterator[Summary]:
 
 
 def _find(run: VersionSides, wanted: str) -> _Version:
-    """Returns the app version of a name, which may be its last part."""
+    """Returns the app version of a name, which may be its last part, or how texts show it."""
     known = run.conversations.keys()
     if wanted in known:
         return wanted
     if wanted in (NO_VERSION, "") and None in known:
         return None
-    found = [version for version in known if version and version.rsplit("/", 1)[-1] == wanted]
+    found = [own for own in known if own and wanted in (own.rsplit("/", 1)[-1], printable(own))]
     if len(found) == 1:
         return found[0]
     what = "names several app versions" if found else "is no app version with scored conversations"

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, Table, case, select
 
+from turnwise.pipeline.store.lost import lost_records
 from turnwise.pipeline.store.naming import UNASSIGNED
 from turnwise.pipeline.store.results import COMPLETED, version_id
 from turnwise.pipeline.store.tables import CONVERSATIONS, RESULTS, key_text
@@ -89,7 +90,18 @@ def _side(
             found = [own for own in found if own.evaluation in evaluations]
         if found:
             return _last_runs(found)
-    raise ConfigError(f"--versions {name}: no result of this version or run ({_known(connection, app)})")
+    raise ConfigError(
+        f"--versions {name}: no result of this version or run{_lost(connection, app, name)} "
+        f"({_known(connection, app)})"
+    )
+
+
+def _lost(connection: Connection, app: str, name: str) -> str:
+    """Returns what is said of the failures of a version or run without a result."""
+    version = key_text(version_id(name))
+    lost = [own for own in lost_records(connection, app) if version in (own.version, own.run)]
+    runs = ", ".join(sorted({own.run for own in lost})[:_SHOWN])
+    return f", which lost all of its {len(lost)} records or conversations (run {runs})" if lost else ""
 
 
 def _stored(

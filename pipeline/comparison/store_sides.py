@@ -6,8 +6,9 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import closing
 from typing import cast
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, select
 
+from turnwise.pipeline.comparison.store_losses import add_losses
 from turnwise.pipeline.comparison.store_rows import ComparedRecord, read_conversations
 from turnwise.pipeline.settings.extras import check_store
 from turnwise.pipeline.store.engine import open_store
@@ -22,8 +23,6 @@ from turnwise.transforms.comparison.errors import add_errors, raised_errors
 from turnwise.transforms.comparison.observed import ComparedSide
 
 _SHOWN = 10
-_LOSING = ("read", "parse", "parse_case", "assemble", "match", "score")
-"""Stages at which a failure without a criterion is a lost record, case or conversation."""
 _SCORE_COLUMNS = (
     "turn_index",
     "criterion",
@@ -80,6 +79,8 @@ def read_sides(
     """
     stored = read_conversations(connection, app, names, evaluations)
     a, b = (_side(connection, app, name, source, own) for name, own in zip(names, stored, strict=True))
+    add_losses(connection, app, a, stored[0], is_b=False)
+    add_losses(connection, app, b, stored[1], is_b=True)
     return a, b
 
 
@@ -104,7 +105,7 @@ def _side(
 ) -> ComparedSide:
     side = ComparedSide(name, source, [], sorted({own.run for own in stored}))
     side.conversations = collect(_scores(connection, app, stored, side.rulers), map(_summary, stored))
-    _add_failures(connection, app, side)
+    _add_errors(connection, app, side)
     return side
 
 
@@ -121,8 +122,8 @@ def _summary(own: ComparedRecord) -> Summary:
     )
 
 
-def _add_failures(connection: Connection, app: str, side: ComparedSide) -> None:
-    """Adds what the runs of a side lost, and what criteria raised."""
+def _add_errors(connection: Connection, app: str, side: ComparedSide) -> None:
+    """Adds what criteria raised."""
     runs = [f"{own}/evaluationRuns/{run}" for own in (app, LOCAL_APP) for run in side.run_ids]
     is_theirs = FAILURES.c.evaluation_run.in_(runs)
     raised = select(FAILURES.c.content).where(
@@ -135,8 +136,6 @@ def _add_failures(connection: Connection, app: str, side: ComparedSide) -> None:
     add_errors(side.conversations, raised_errors(rows))
     own = {one.app_version for one in side.conversations}
     side.errors = dict(Counter(row["criterion"] or "" for row in rows if row["app_version"] in own))
-    lost = select(func.count()).where(is_theirs, FAILURES.c.stage.in_(_LOSING), FAILURES.c.criterion == "")
-    side.lost = connection.execute(lost).scalar_one()
 
 
 def _scores(

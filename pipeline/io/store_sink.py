@@ -17,7 +17,7 @@ from turnwise.pipeline.store.conversations import (
     write_scores,
 )
 from turnwise.pipeline.store.engine import open_store, shared_store, try_store
-from turnwise.pipeline.store.failures import failure_columns
+from turnwise.pipeline.store.failures import failure_columns, write_replaced
 from turnwise.pipeline.store.naming import LOCAL_APP, app_of_row, full_result
 from turnwise.pipeline.store.results import result_columns, write_results
 from turnwise.pipeline.store.run_rows import count_results_since, count_run_rows
@@ -136,11 +136,25 @@ def left_in_store(place: SinkPlace) -> str:
 
 
 def replaced_in_store(place: SinkPlace, results: int) -> int | None:
-    """Returns how many of a run's results another result of the same run replaced; None: unknown."""
-    since = timestamp_nanos(place.create_time)
+    """Returns how many of a run's results another result of the same run replaced, and writes it there.
+
+    Args:
+        place: The run and its store.
+        results: Number of the run's results.
+
+    Returns:
+        The number; None: unknown.
+    """
+    since, app = timestamp_nanos(place.create_time), place.app or LOCAL_APP
+
+    def work(connection: Connection) -> int | None:
+        kept = count_results_since(connection, place.run_id, since)
+        replaced = None if kept is None else max(0, results - kept)
+        if replaced is not None:
+            write_replaced(connection, place.run_id, app, replaced, time_ns())
+        return replaced
+
     try:
-        read = shared_store(place.url).read
-        kept = read(lambda connection: count_results_since(connection, place.run_id, since))
+        return shared_store(place.url).write(work)
     except (ConfigError, StoreError):
         return None
-    return None if kept is None else max(0, results - kept)

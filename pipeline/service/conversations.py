@@ -8,11 +8,11 @@ from turnwise.pipeline.store.conversations import (
     RunPart,
     conversations_to_read,
     find_conversation,
-    last_run,
     names_of,
     scores_of,
     verdict_counts,
 )
+from turnwise.pipeline.store.lost import last_run, lost_of_run
 from turnwise.pipeline.store.naming import run_name
 from turnwise.pipeline.store.results import version_id
 from turnwise.pipeline.store.tables import key_text
@@ -52,12 +52,13 @@ def list_conversations_to_read(service: Service, request: ListConversationsToRea
         run = _run(connection, app, request.evaluation_run)
         part = RunPart(run, key_text(version_id(request.app_version)) if request.app_version else None)
         counts = verdict_counts(connection, part)
-        if not counts:
+        lost = lost_of_run(connection, app, run, part.version)
+        if not counts and not lost:
             raise not_found(f"a conversation of {run}" if part.version else run)
         found = conversations_to_read(connection, part, most)
         told = [_short(row.name, row.row, row.cluster_size) for row in found]
         figures = {"conversationCount": sum(counts.values()), "failCount": counts.get("FAIL", 0)}
-        figures["undecidedCount"] = counts.get("", 0)
+        figures |= {"undecidedCount": counts.get("", 0), "lostRecordCount": lost}
         return {"evaluationRun": run} | ({"conversations": told} if told else {}) | _stated(figures)
 
     return service.store.read(work)

@@ -77,6 +77,6 @@ def get_failures(service: Service, request: GetFailuresRequest) -> JsonObject:
 
 
 def _failure(name: str, run: str, nanos: int, row: FailureRow) -> JsonObject:
-    fields = {key: value for key, value in row.items() if key != "run_id"}
+    fields = {key: value for key, value in row.items() if key not in ("run_id", "replaced")}
     told = {"name": name, "evaluation_run": run, "update_time": nanos_timestamp(nanos), **fields}
     return RunFailure.from_value(told).to_value()

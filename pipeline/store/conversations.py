@@ -116,15 +116,6 @@ class RunPart(NamedTuple):
     version: str | None = None
 
 
-def last_run(connection: Connection, app: str) -> str | None:
-    """Returns the name of the run that was written last in an app; None: there is none."""
-    newest = CONVERSATIONS.c.update_nanos.desc(), CONVERSATIONS.c.name.desc()
-    query = (
-        select(CONVERSATIONS.c.evaluation_run).where(CONVERSATIONS.c.app == app).order_by(*newest).limit(1)
-    )
-    return connection.execute(query).scalar()
-
-
 def _of(part: RunPart, query: Select[Any]) -> Select[Any]:
     query = query.where(CONVERSATIONS.c.evaluation_run == part.run)
     return query if part.version is None else query.where(CONVERSATIONS.c.version_id == part.version)

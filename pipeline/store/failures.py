@@ -2,12 +2,16 @@
 
 from hashlib import sha256
 
+from sqlalchemy import Connection, delete
+
 from turnwise.pipeline.store.naming import marked, run_name
-from turnwise.pipeline.store.tables import key_text
+from turnwise.pipeline.store.tables import FAILURES, key_text, upsert
 from turnwise.schemas.jsonio import dump_json
 from turnwise.schemas.rows import FailureRow
 from turnwise.schemas.values import JsonObject
 
+REPLACED = "ReplacedResult"
+"""Error type of the row that says how many results of a run others of the same run replaced."""
 # A record can have several failures at these stages, which differ only in the message.
 _SEVERAL_A_RECORD = ("parse", "parse_case")
 
@@ -39,3 +43,33 @@ def failure_columns(row: FailureRow, app: str, nanos: int) -> JsonObject:
         "update_nanos": nanos,
         "content": dump_json(row).decode(),
     }
+
+
+def write_replaced(connection: Connection, run_id: str, app: str, number: int, nanos: int) -> None:
+    """Writes how many results of a run others of the same run replaced; 0 removes what was written before.
+
+    Args:
+        connection: Connection to the store.
+        run_id: Id of the run.
+        app: App in the store.
+        number: Number of replaced results.
+        nanos: Time of writing, nanoseconds since 1970.
+    """
+    row = FailureRow(
+        run_id=run_id,
+        stage="write",
+        error_type=REPLACED,
+        message=f"{number} results were replaced by others of the same conversation, case and app version",
+        source=None,
+        position=None,
+        record=None,
+        conversation_id=None,
+        criterion=None,
+        app_version=None,
+        turn_index=None,
+    )
+    columns = failure_columns(row, app, nanos)
+    if number:
+        upsert(connection, FAILURES, [columns | {"content": dump_json({**row, "replaced": number}).decode()}])
+    else:
+        connection.execute(delete(FAILURES).where(FAILURES.c.name == columns["name"]))

@@ -52,6 +52,8 @@ class ListConversationsToReadResponse(ToolMessage):
     """All conversations of the run and version."""
     fail_count: Int32 = 0
     undecided_count: Int32 = 0
+    lost_record_count: Int32 = 0
+    """Records of the run, and conversations, that could not be read or scored; get_failures lists them."""
 
 
 class GetConversationRequest(ToolMessage):

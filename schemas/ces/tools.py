@@ -221,7 +221,7 @@ class RunFailure(ToolMessage):
     evaluation_run: Text = ""
     update_time: Timestamp | None = None
     stage: Text = ""
-    """`read`, `parse`, `parse_case`, `match` or `score`."""
+    """`read`, `parse`, `parse_case`, `match` or `score`; `write`: results were replaced."""
     error_type: Text = ""
     message: Text = ""
     source: Text = ""

@@ -28,6 +28,7 @@ def comparison_notes(
         *(f"the ruler changed: {change.what}: {change.a} for A, {change.b} for B" for change in changes),
         *_same(a, b, matched),
         *_lost(a, b),
+        *dict.fromkeys([*a.notes, *b.notes]),
         *_versions(a, b),
         *_sampling(a, b),
         *([f"{left_out} slices are not compared, because there are too many"] if left_out else []),

@@ -91,6 +91,7 @@ class ComparedSide:
         run_ids: Ids of its runs.
         lost: Records, conversations and eval cases of the run that were lost, and files that were not read
             to the end; None: not known.
+        notes: What is said of its runs, one line each.
         problems: Why the run ended with exit status 1, one line each.
         document: `run.json`; None: of a store.
         rulers: Criterion -> the judge models and prompts that scored it, `model, prompt version`.
@@ -103,6 +104,7 @@ class ComparedSide:
     conversations: list[ComparedConversation]
     run_ids: list[str]
     lost: int | None = None
+    notes: list[str] = field(default_factory=list)
     problems: Sequence[str] = ()
     document: RunDocument | None = None
     rulers: dict[str, set[str]] = field(default_factory=dict)

@@ -132,6 +132,23 @@ def test_a_calibration_that_stays_in_place_is_named(calibrated, run, tmp_path, c
     assert (run / "calibration.json").read_bytes() == before
 
 
+def test_labels_of_another_criterion_keep_what_is_there(calibrated, run, tmp_path, capsys):
+    calibrated(sample()[:40])
+    (before,) = json.loads((run / "calibration.json").read_bytes())["criteria"]
+    labels = tmp_path / "others.jsonl"
+    labels.write_text("\n".join(map(json.dumps, sample()[40:])))
+    assert main(["calibrate", str(run), "--labels", str(labels)]) == 0
+    kept = "kept of the earlier calibration: response_match_score (conversation)"
+    assert kept in capsys.readouterr().out
+    whole = json.loads((run / "calibration.json").read_bytes())
+    assert whole["criteria"][1] == before and whole["criteria"][0]["criterion"] == "evaluation_status"
+    assert [path.rpartition("/")[2] for path in whole["labels"]] == ["labels.jsonl", "others.jsonl"]
+    assert main(["calibrate", str(run), "--labels", str(labels), "--false_pass_cost", "3"]) == 0
+    assert f"{kept}\nreplaced of the earlier calibration: evaluation_status" in capsys.readouterr().out
+    stays = json.loads((run / "calibration.json").read_bytes())["criteria"][1]
+    assert stays["corrected"] == before["corrected"] and "other costs" in stays["no_threshold"]
+
+
 @pytest.mark.parametrize("weight", ["1e308", "1e999", "-1", "0", "NaN", "1e-300"])
 def test_absurd_weights_are_refused(calibrated, run, weight):
     lines = [json.dumps(label(n, chosen="random", weight="W")).replace('"W"', weight) for n in range(40)]

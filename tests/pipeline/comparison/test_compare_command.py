@@ -465,6 +465,14 @@ def test_versions_and_runs_of_a_store(scored, compared, tmp_path):
     )
 
 
+def test_a_version_may_be_named_as_it_is_shown(scored, compared):
+    logs = [one | {"app_version": f"{one['app_version']}\x1b[31m"} for one in versions(3)]
+    status, text, _ = compared(
+        scored(logs), "--versions", r"v1\u001b[31m", r"v2\u001b[31m", "--format", "json"
+    )
+    assert status == 0 and json.loads(text)["a"]["name"] == "v1\x1b[31m"
+
+
 @pytest.mark.parametrize("names_task", [True, False])
 def test_conversations_without_eval_ids(scored, compared, names_task):
     """They are paired by the task that the log names; where it names none, two groups are compared."""

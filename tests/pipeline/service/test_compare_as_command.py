@@ -44,14 +44,14 @@ def logs(version, bad=(), expected="Hello", **fields):
 def put(tmp_path):
     """Scores logs into the store of the test."""
 
-    def run(run_id, records, criteria=TWO):
+    def run(run_id, records, criteria=TWO, options=()):
         source, config = tmp_path / f"{run_id}.jsonl", tmp_path / f"{run_id}.json"
         lines = [one if isinstance(one, str) else json.dumps(one) for one in records]
         source.write_text("".join(f"{line}\n" for line in lines))
         config.write_text(json.dumps({"criteria": criteria}))
         command = ["run", "--input", str(source), "--config", str(config), "--run_id", run_id]
         places = ["--output", str(tmp_path / run_id), "--store", f"sqlite:///{tmp_path}/s.db"]
-        assert main([*command, *places]) in (0, 1)
+        assert main([*command, *places, *options]) in (0, 1)
 
     return run
 
@@ -168,6 +168,90 @@ def test_a_later_run_of_a_version_replaces_an_earlier_one(put, said):
     answer, _, document, _ = said()
     check_same(answer["verdict"], document)
     assert "lostCount" not in answer["verdict"] and answer["candidate"]["passCount"] == SIZE
+
+
+@pytest.fixture
+def put_lost(put, tmp_path):
+    """Scores recordings whose case is unknown, so that all are lost."""
+
+    def run(run_id, records):
+        known = tmp_path / "cases.jsonl"
+        case = {"eval_id": "known", "conversation": [{"user_content": {"parts": [{"text": "Hi"}]}}]}
+        known.write_text(json.dumps(case))
+        plain = {"eval_id": "none", "turns": [{"user": "Hi", "agent": "Hello"}]}
+        put(run_id, [one | plain for one in records], options=["--eval_cases", str(known)])
+
+    return run
+
+
+@pytest.fixture
+def fails_on(tmp_path, capsys):
+    """Returns status, output and errors of the command with --fail_on."""
+
+    def compare(*names):
+        capsys.readouterr()
+        options = ["--store", f"sqlite:///{tmp_path}/s.db", "--versions", *names, "--fail_on", "worse"]
+        status = main(["compare", *options])
+        done = capsys.readouterr()
+        return status, " ".join(done.out.split()), done.err
+
+    return compare
+
+
+def test_a_later_run_that_lost_everything_counts(put, put_lost, said, fails_on):
+    put("r1", logs("v1"))
+    put("r2", logs("v2"))
+    assert fails_on("v1", "v2")[0] == 0
+    put_lost("r3", logs("v2")[:9])
+    answer, _, document, _ = said()
+    check_same(answer["verdict"], document)
+    assert answer["verdict"]["candidateLostRecordCount"] == 9 and document["b"]["run_ids"] == ["r2", "r3"]
+    assert "v2: run r3 has no result, and lost 9 records or conversations" in document["notes"]
+    status, out, errors = fails_on("v1", "v2")
+    assert status == 1 and "v2: 9 records or conversations were lost" in errors
+    assert "; 9 records or conversations lost" in out
+    # Their later recordings supersede the lost ones; a comparison of runs is of those runs alone.
+    assert fails_on("r1", "r2")[0] == 0
+    put("r4", logs("v2"))
+    assert fails_on("v1", "v2")[0] == 0 and said()[2]["notes"] == []
+
+
+def test_lost_records_of_no_known_version_may_be_of_the_candidate(put, said, fails_on):
+    put("r1", logs("v1"))
+    put("before", ["{broken"] * 3)
+    put("r2", logs("v2"))
+    assert fails_on("v1", "v2")[0] == 0
+    put("after", ["{broken"] * 4)
+    answer, _, document, _ = said()
+    check_same(answer["verdict"], document)
+    assert (document["a"]["lost"], document["b"]["lost"]) == (0, 4)
+    status, out, errors = fails_on("v1", "v2")
+    assert status == 1 and "run after has no result, and lost 4 records" in out
+    status, _, errors = fails_on("r1", "after")
+    assert status == 2 and "no result of this version or run, which lost all of its 4 records" in errors
+
+
+def test_losses_of_a_superseded_run_count_while_older_results_are_compared(put, fails_on):
+    put("r1", logs("v1"))
+    put("r2", logs("v2"))
+    put("r3", [*logs("v2")[:3], "{broken"])
+    put("r4", logs("v2")[:3])
+    status, out, _ = fails_on("v1", "v2")
+    assert status == 1 and "run r3 has no result that is compared, and lost 1 records" in out
+    put("r5", logs("v2"))
+    assert fails_on("v1", "v2")[0] == 0
+
+
+def test_results_that_were_replaced_within_their_run_are_lost(put, said, fails_on):
+    put("r1", logs("v1", bad=(0,)) + logs("v1"))
+    put("r2", logs("v2"))
+    answer, _, document, _ = said()
+    check_same(answer["verdict"], document)
+    assert (document["a"]["lost"], document["b"]["lost"]) == (SIZE, 0)
+    assert any(f"run r1: {SIZE} results were replaced by others" in note for note in document["notes"])
+    assert fails_on("v1", "v2")[0] == 1
+    put("r1", logs("v1"), options=["--overwrite"])
+    assert fails_on("v1", "v2")[0] == 0
 
 
 @pytest.mark.parametrize("versions", ["'v1'", "'v2'", "'v1', 'v2'"])

@@ -20,12 +20,12 @@ from turnwise.pipeline.service.service import Service
 from turnwise.pipeline.store.conversations import (
     RunPart,
     conversations_to_read,
-    last_run,
     names_of,
     scores_of,
     verdict_counts,
 )
 from turnwise.pipeline.store.engine import Store, open_store
+from turnwise.pipeline.store.lost import last_run
 from turnwise.pipeline.store.naming import LOCAL_APP
 from turnwise.pipeline.store.tables import CONVERSATIONS, FAILURES, RESULTS, SCORES
 from turnwise.schemas.ces.requests import CreateEvaluationRequest, ListEvaluationResultsRequest

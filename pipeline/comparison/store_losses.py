@@ -1,0 +1,79 @@
+"""Reads from a store what the runs of a side lost, those without any result included."""
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+
+from sqlalchemy import Connection, select
+
+from turnwise.pipeline.comparison.store_rows import ComparedRecord
+from turnwise.pipeline.store.failures import REPLACED
+from turnwise.pipeline.store.lost import RunLoss, lost_records
+from turnwise.pipeline.store.naming import LOCAL_APP
+from turnwise.pipeline.store.results import version_id
+from turnwise.pipeline.store.tables import CONVERSATIONS, FAILURES, RESULTS, key_text
+from turnwise.transforms.comparison.observed import ComparedSide
+
+
+def add_losses(
+    connection: Connection, app: str, side: ComparedSide, stored: Sequence[ComparedRecord], is_b: bool
+) -> None:
+    """Adds to a side what its runs lost.
+
+    The runs of an app version are also those whose results others have superseded, and those that lost
+    everything; a loss counts there unless the conversation (where none is known: all that is compared) was
+    measured later. A run without any result whose records name no version counts for B.
+
+    Args:
+        connection: Connection to the store.
+        app: Name of the app.
+        side: The side.
+        stored: Its conversations.
+        is_b: Whether it is the candidate.
+    """
+    version = key_text(version_id(side.name))
+    is_version = all(own.version == version for own in stored)
+    versions = _versions_of_runs(connection, app)
+    measured: dict[str, int] = {}
+    for own in stored:
+        measured[own.conversation] = max(own.nanos, measured.get(own.conversation, 0))
+    oldest = min(measured.values())
+
+    def is_of_side(lost: RunLoss) -> bool:
+        if lost.run in side.run_ids or not is_version:
+            return lost.run in side.run_ids
+        if lost.version:
+            return lost.version == version and lost.nanos >= measured.get(lost.conversation, 0)
+        own = versions.get(lost.run)
+        return lost.nanos >= oldest and (is_b if own is None else version in own)
+
+    counts = Counter(lost.run for lost in lost_records(connection, app) if is_of_side(lost))
+    side.lost = counts.total()
+    for run in sorted(counts.keys() - {*side.run_ids}):
+        nothing = "no result that is compared" if run in versions else "no result"
+        lost = f"{counts[run]} records or conversations"
+        side.notes.append(f"{side.name}: run {run} has {nothing}, and lost {lost}")
+    side.run_ids = sorted({*side.run_ids, *counts})
+    _add_replaced(connection, app, side)
+
+
+def _versions_of_runs(connection: Connection, app: str) -> dict[str, set[str]]:
+    """Returns id of a run with results -> ids of its app versions."""
+    found: dict[str, set[str]] = {}
+    for table in (RESULTS, CONVERSATIONS):
+        query = select(table.c.evaluation_run, table.c.version_id).where(table.c.app == app).distinct()
+        for run, version in connection.execute(query):
+            found.setdefault(run.rsplit("/", 1)[-1], set()).add(version)
+    return found
+
+
+def _add_replaced(connection: Connection, app: str, side: ComparedSide) -> None:
+    """Counts as lost what other results of the same run replaced."""
+    runs = [f"{own}/evaluationRuns/{run}" for own in (app, LOCAL_APP) for run in side.run_ids]
+    query = select(FAILURES.c.content).where(
+        FAILURES.c.evaluation_run.in_(runs), FAILURES.c.error_type == REPLACED
+    )
+    for content in connection.execute(query).scalars():
+        row = json.loads(content)
+        side.lost = (side.lost or 0) + row["replaced"]
+        side.notes.append(f"{side.name}: run {row['run_id']}: {row['message']}")
