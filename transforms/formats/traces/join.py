@@ -14,7 +14,7 @@ from turnwise.transforms.formats.traces.span import TraceSpan
 from turnwise.transforms.formats.traces.tree import SpanNode, span_tree
 from turnwise.transforms.formats.traces.turn import line_turn, rfc3339_of
 from turnwise.transforms.formats.traces.units import work_units
-from turnwise.transforms.formats.unread import check_calls, gaps
+from turnwise.transforms.formats.unread import UNREAD, check_calls, gaps
 
 MISSING_PARENT = "MissingParent"
 STEPS = ("model", "tool", "agent", "chain", "handoff")
@@ -50,6 +50,7 @@ def join_spans(conversation_id: str, spans: Sequence[TraceSpan]) -> Conversation
         tools=declared(steps),
     )
     _add_orphans(nodes, turns)
+    _add_unread(nodes, turns)
     check_calls(turns)
     return conversation
 
@@ -110,3 +111,10 @@ def _add_orphans(nodes: Sequence[SpanNode], turns: Sequence[Turn]) -> None:
         lack = f"{count} of {len(nodes)} spans name a parent that is not there"
         said = f"{lack}; they are read as steps of the root, or as roots"
         gaps(MISSING_PARENT, [said], calls=False, words=False).add_to_all(turns)
+
+
+def _add_unread(nodes: Sequence[SpanNode], turns: Sequence[Turn]) -> None:
+    """Adds a finding that counts the events of unknown types, by type."""
+    counts = Counter(node.step.unread for node in nodes if node.step.unread)
+    said = [f"{count} events of the type {name!r} are not read" for name, count in counts.most_common()]
+    gaps(UNREAD, said, calls=False, words=False).add_to_all(turns)

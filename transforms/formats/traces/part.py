@@ -11,7 +11,14 @@ from turnwise.transforms.formats.lending import Lent, NoConversation
 from turnwise.transforms.formats.traces.dialect import DIALECTS
 from turnwise.transforms.formats.traces.join import STEPS, join_spans
 from turnwise.transforms.formats.traces.labels import conversation_of
-from turnwise.transforms.formats.traces.read_span import is_foreign, kind_of, says_something, words_of
+from turnwise.transforms.formats.traces.read_span import (
+    is_foreign,
+    is_noise,
+    kind_of,
+    looks_like_work,
+    says_something,
+    words_of,
+)
 from turnwise.transforms.formats.traces.span import PENDING, TraceSpan
 from turnwise.transforms.formats.traces.values import of_service
 
@@ -26,6 +33,7 @@ class TracePart(msgspec.Struct, omit_defaults=True):
         event_time: End of its last span, seconds since the epoch; 0: not stated.
         has_root: Whether it holds a span without a parent.
         has_steps: Whether a span is a step of an agent.
+        has_noise: Whether a span is of HTTP, a database, a queue or the like, or is no span but a log record.
         conversations: Conversation ids that spans state, by span id.
         turnwise_spans: The spans, without the trace; those that say nothing of agents also without their
             attributes and resource.
@@ -35,6 +43,7 @@ class TracePart(msgspec.Struct, omit_defaults=True):
     event_time: float = 0.0
     has_root: bool = False
     has_steps: bool = False
+    has_noise: bool = False
     conversations: dict[str, str] = {}
     turnwise_spans: list[TraceSpan] = []
 
@@ -124,7 +133,15 @@ def _add(part: TracePart, span: TraceSpan) -> None:
         conversation = conversation_of(span, words)
         if conversation:
             part.conversations[span.id] = conversation
-    elif not span.events:
+    elif is_noise(span, words):
+        part.has_noise = True
+        _strip(span)
+    elif not span.events and not looks_like_work(span, words):
+        _strip(span)
+
+
+def _strip(span: TraceSpan) -> None:
+    if not span.events:
         held = span.attributes
         span.attributes = {PENDING: held[PENDING]} if PENDING in held else {}
         span.resource = {}
@@ -138,7 +155,7 @@ def lend(trace: str, parts: Sequence[bytes]) -> list[Lent]:
 
     Raises:
         NoConversation: No span is a step of an agent.
-        ValueError: Spans look like those of an agent, in a dialect that is not read.
+        ValueError: Spans look like those of an agent, in a dialect that is not read, or are of no known kind.
     """
     heads = [_HEAD.decode(data) for data in parts]
     if not any(head.has_steps for head in heads):
@@ -151,15 +168,17 @@ def lend(trace: str, parts: Sequence[bytes]) -> list[Lent]:
 
 
 def _refuse(trace: str, parts: Sequence[bytes]) -> None:
-    spans = [span for data in parts for span in _PART.decode(data).turnwise_spans]
+    held = [_PART.decode(data) for data in parts]
+    spans = [span for part in held for span in part.turnwise_spans]
     names = sorted({span.scope or span.name for span in spans})
     shown = ", ".join(names[:_MOST_NAMES]) + (", ..." if len(names) > _MOST_NAMES else "")
-    if any(is_foreign(span) for span in spans):
+    is_agents = any(is_foreign(span) for span in spans)
+    if is_agents or not any(part.has_noise or any(map(kind_of, part.turnwise_spans)) for part in held):
         keys = sorted({key for span in spans for key in span.attributes})[:8]
-        known = ", ".join(sorted(DIALECTS))
+        what = "look like an agent's" if is_agents else "are of no known kind"
         raise ValueError(
-            f"trace {trace}: {len(spans)} spans look like an agent's ({shown}), and no dialect reads them;"
-            f" nearest by their keys {', '.join(keys) or 'none'}: {known}"
+            f"trace {trace}: {len(spans)} spans {what} ({shown}), and no dialect reads them"
+            f" (keys: {', '.join(keys) or 'none'}); known dialects: {', '.join(sorted(DIALECTS))}"
         )
     raise NoConversation(f"trace {trace}: none of its {len(spans)} spans is a step of an agent ({shown})")
 

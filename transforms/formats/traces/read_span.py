@@ -9,7 +9,28 @@ from turnwise.transforms.formats.traces.span import SpanEvent, TraceSpan
 from turnwise.transforms.formats.traces.step import Kind, SpanStep
 
 _EXCEPTIONS = ("exception.message", "exception.type")
-_LOOKS_LIKE_WORK = ("gen_ai", "llm", "openinference", "traceloop", "langsmith", "langfuse", "mlflow", "ai")
+_LOOKS_LIKE_WORK = frozenset(
+    (
+        *(
+            "gen_ai",
+            "llm",
+            "openinference",
+            "traceloop",
+            "langsmith",
+            "langfuse",
+            "mlflow",
+            "ai",
+            "adk_events",
+        ),
+        *("claude_code", "lk", "haystack", "braintrust", "weave", "wandb", "crewai", "autogen", "dspy"),
+    )
+)
+_NOISE = frozenset(
+    (
+        *("http", "url", "user_agent", "net", "network", "server", "client", "peer", "tls", "dns", "asgi"),
+        *("db", "redis", "rpc", "grpc", "messaging", "faas", "aws", "cloudevents", "graphql", "mcp"),
+    )
+)
 _LONGEST_WORD = 300
 _MERGED = ("(merged tools)", "(merged)")
 """Names of the span in which google-adk joins the results of parallel calls; it is no call itself."""
@@ -96,7 +117,17 @@ def error_of(span: TraceSpan) -> str | None:
     return next(filter(None, (span.message, *raised, message, kind)), "error")
 
 
+def is_noise(span: TraceSpan, words: frozenset[str]) -> bool:
+    """Returns whether a span with such first words is of HTTP, a database or the like, or a log record."""
+    is_known = span.is_log or not words.isdisjoint(_NOISE)
+    return is_known and not looks_like_work(span, words)
+
+
+def looks_like_work(span: TraceSpan, words: frozenset[str]) -> bool:
+    """Returns whether a span has keys or a name of traces of agents, whether or not a dialect reads it."""
+    return not words.isdisjoint(_LOOKS_LIKE_WORK) or span.name.partition(".")[0] in _LOOKS_LIKE_WORK
+
+
 def is_foreign(span: TraceSpan) -> bool:
-    """Returns whether a span has keys of traces of agents, and no dialect reads it."""
-    words = words_of(span)
-    return not words.isdisjoint(_LOOKS_LIKE_WORK) and not read_span(span).dialects
+    """Returns whether a span looks like one of an agent's, and no dialect reads it."""
+    return looks_like_work(span, words_of(span)) and not read_span(span).dialects

@@ -34,6 +34,7 @@ class SpanStep(msgspec.Struct, kw_only=True, gc=False):
         event: Which event of a call it is, where each has a span of its own: the start, the end, or what the
             agent was told.
         tags: Labels.
+        unread: Type of an event that is not read.
         dialects: Names of the dialects that were read.
     """
 
@@ -54,6 +55,7 @@ class SpanStep(msgspec.Struct, kw_only=True, gc=False):
     response_id: str | None = None
     event: Literal["start", "end", "told"] | None = None
     tags: list[str] = []
+    unread: str | None = None
     dialects: list[str] = []
 
     def fill(self, other: "SpanStep") -> None:

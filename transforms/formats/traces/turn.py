@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from turnwise.schemas.arguments import RAW
 from turnwise.schemas.conversation import TimedSpan, Turn, Usage
 from turnwise.schemas.proto.scalars import nanos_timestamp
+from turnwise.transforms.formats.messages.base import MISSING_HISTORY, NO_REQUEST
 from turnwise.transforms.formats.spellings import length
 from turnwise.transforms.formats.traces.calls import TurnCall, after_user, transfers, turn_calls
 from turnwise.transforms.formats.traces.lines import TurnLine
@@ -112,7 +113,7 @@ def _add_times(turn: Turn, line: TurnLine) -> None:
 
 
 def _work_ms(nodes: Sequence[SpanNode]) -> float | None:
-    """Returns the time in which traces ran, without the wait of a user or client between two traces."""
+    """Returns the time in which traces ran, without waits between them; None: no span states a length."""
     traces: dict[str, tuple[int, int]] = {}
     for node in nodes:
         span = node.span
@@ -124,7 +125,7 @@ def _work_ms(nodes: Sequence[SpanNode]) -> float | None:
             return None
         total += max(0, last - max(first, until))
         until = max(until, last)
-    return length(total / _MS)
+    return length(total / _MS) if total else None
 
 
 def _timed(node: SpanNode) -> TimedSpan:
@@ -144,7 +145,7 @@ def rfc3339_of(nanos: int) -> str | None:
 
 def _total(nodes: Sequence[SpanNode]) -> float | None:
     lengths = [node.span.end - node.span.start for node in nodes if 0 < node.span.start <= node.span.end]
-    return length(sum(lengths) / _MS) if lengths else None
+    return length(sum(lengths) / _MS) if any(lengths) else None
 
 
 def _usage(models: Sequence[SpanNode]) -> Usage | None:
@@ -162,6 +163,8 @@ def _findings(line: TurnLine, calls: Sequence[TurnCall]) -> Unread:
     is_cut = any(node.step.output == [] for node in line.main)
     if not worded and not is_cut:
         unread.add(CONTENT_OFF, _OFF, words=True)
+    elif line.user is None:
+        unread.add(MISSING_HISTORY, NO_REQUEST)
     if any(each.tool is not None and each.call.args is None for each in calls):
         unread.add(CONTENT_OFF, _ARGS_OFF, calls=True)
     elif not worded and not is_cut and not calls and any(_asks(node) for node in line.main):

@@ -191,6 +191,13 @@ def test_the_config_names_the_attribute_of_the_resource_that_holds_the_app_versi
     assert plain.app_version == "agent-2"
 
 
+def test_a_process_of_jaeger_that_is_no_text_is_none() -> None:
+    query = jaeger()
+    query["data"][0]["spans"][0]["processID"] = ["p1"]
+    [found] = turnwise.read_conversations([query])
+    assert found.turns[0].agent == SAID
+
+
 def test_metrics_are_named_and_refused() -> None:
     with pytest.raises(turnwise.ReadError, match="an OpenTelemetry export of metrics"):
         turnwise.read_conversations({"resourceMetrics": []})

@@ -299,6 +299,12 @@ def test_the_span_that_merges_parallel_calls_of_google_adk_is_no_call(
     assert [(call.name, call.args) for call in turn.tool_calls] == [("f", {}), ("f", {})]
 
 
+def test_log_records_without_their_spans_are_calls_of_the_model() -> None:
+    (turn,) = conversation_of(*(one for one in LOGS if one.is_log)).turns
+    assert (turn.user, turn.agent, [call.name for call in turn.tool_calls]) == (ASKED, SAID, ["get_order"])
+    assert turn.inference_calls == 2 and turn.model_ms is None
+
+
 def test_a_loop_that_the_app_runs_is_one_turn_and_one_trace_can_hold_two() -> None:
     first = [
         TraceSpan(f"t{place}", one.id, "", one.name, one.start, one.end, one.attributes, one.events)
@@ -320,7 +326,7 @@ def test_a_circle_of_parents_and_a_missing_parent_are_read() -> None:
         span("z", "gone", "HTTP", 2),
     )
     assert [turn.agent for turn in found.turns] == [SAID]
-    assert [finding.kind for finding in found.turns[0].findings] == ["MissingParent"]
+    assert [finding.kind for finding in found.turns[0].findings] == ["MissingHistory", "MissingParent"]
 
 
 def test_smolagents_spellings() -> None:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import turnwise
 from turnwise.transforms.formats.traces.dialect import DIALECTS
 from turnwise.transforms.formats.traces.join import join_spans
-from turnwise.transforms.formats.traces.span import TraceSpan
+from turnwise.transforms.formats.traces.span import SpanEvent, TraceSpan
 
 SECOND = 1_000_000_000
 START = 1_760_000_000 * SECOND
@@ -205,6 +205,14 @@ def test_no_attribute_of_any_type_raises(drawn: list[tuple[Any, int, str]]) -> N
         assert turnwise.read_conversations(msgspec.to_builtins(found)) != []
 
 
+@pytest.mark.parametrize("odd", [5, True, "Hi", {"a": 1}, [5], [None], [[1]], [{"content": 5, "role": 5}]])
+def test_no_body_of_a_log_record_of_any_type_raises(odd: Any) -> None:
+    body = {"input": {"messages": odd}, "output": {"messages": [{"role": "assistant", "content": "Done."}]}}
+    record = SpanEvent("e", START, {"event.name": "e"}, body)
+    (turn,) = join_spans("c", [TraceSpan("t", "1", events=[record], is_log=True)]).turns
+    assert turn.agent == "Done." and turn.user == ("Hi" if odd == "Hi" else None)
+
+
 def test_spans_of_no_agent_are_a_finding_and_no_conversation() -> None:
     rows: list[Any] = []
     only_http = [span("3", "f", "", "GET /health", 0, http__method="GET")]
@@ -216,9 +224,47 @@ def test_spans_of_no_agent_are_a_finding_and_no_conversation() -> None:
 
 def test_an_unread_dialect_is_an_error_that_names_the_known_ones() -> None:
     odd = [span("4", "f", "", "x", 0, gen_ai__operation__name="dream", gen_ai__thing="y")]
-    with pytest.raises(turnwise.ReadError, match=r"no dialect reads them; nearest by their keys .*: adk, "):
+    with pytest.raises(
+        turnwise.ReadError, match=r"no dialect reads them \(keys: gen_ai.*\); known dialects: adk, "
+    ):
         turnwise.read_conversations([export(odd)])
     assert "gen_ai" in DIALECTS
+
+
+@pytest.mark.parametrize(
+    ("name", "held", "said"),
+    [
+        ("claude_code.interaction", {"user_prompt": "fix it"}, "look like an agent's"),
+        ("user_turn", {"lk__user_transcript": "hi"}, "look like an agent's"),
+        ("haystack.pipeline.run", {}, "look like an agent's"),
+        ("task", {"braintrust__input_json": "[]"}, "look like an agent's"),
+        ("op", {"weave__op_name": "x"}, "look like an agent's"),
+        ("MyAgent.run", {"myagent__llm__prompt": "hi"}, "are of no known kind"),
+    ],
+)
+def test_spans_of_no_known_kind_are_an_error(name: str, held: dict[str, Any], said: str) -> None:
+    odd = span("4", "f", "", name, 0, **held)
+    with pytest.raises(turnwise.ReadError, match=f"1 spans {said} .*; known dialects: adk, "):
+        turnwise.read_conversations([export([odd])])
+    rows: list[Any] = []
+    noise = [span("4", "e", "f", "GET /", 0, http__method="GET"), span("4", "d", "f", "x", 0, db__system="y")]
+    turnwise.read_conversations([export([odd, *noise, *SPANS])], on_failure=rows.append)
+    assert [row["error_type"] for row in rows] == ["ValueError" if "agent's" in said else "NoConversation"]
+
+
+def test_rows_of_unknown_event_types_are_counted_in_a_finding() -> None:
+    def row(kind: str, at: int, **content: Any) -> Any:
+        return {"event_type": kind, "session_id": "s", "span_id": f"x{at}", "content": content,
+                "timestamp": f"2026-01-01T00:00:0{at}Z"}  # fmt: skip
+
+    rows = [row("DECISION", 0, outcome="yes"), row("DECISION", 1), row("STATE_DELTA", 2), row("AUDIT", 3)]
+    (found,) = turnwise.read_conversations([*rows, row("LLM_RESPONSE", 4, text="Done.")])
+    (turn,) = found.turns
+    assert (turn.user, turn.agent, turn.latency_ms, turn.model_ms) == (None, "Done.", None, None)
+    findings = {finding.kind: finding.message for finding in turn.findings}
+    assert findings.keys() == {"UnreadPart", "MissingHistory"}
+    said = "2 events of the type 'DECISION' are not read; 1 events of the type 'AUDIT' are not read"
+    assert findings["UnreadPart"] == said
 
 
 def test_spans_without_a_trace_are_a_failure_beside_the_others() -> None:

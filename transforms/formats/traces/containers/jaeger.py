@@ -50,7 +50,8 @@ def _span(held: JsonObject, trace: JsonObject, processes: JsonObject) -> TraceSp
 
 
 def _service(held: JsonObject, processes: JsonObject) -> JsonObject:
-    process = processes.get(held.get("processID") or "") or held.get("process")
+    own = held.get("processID")
+    process = (processes.get(own) if isinstance(own, str) else None) or held.get("process")
     if not isinstance(process, dict):
         return {}
     return {**_tags(process.get("tags")), "service.name": process.get("serviceName")}

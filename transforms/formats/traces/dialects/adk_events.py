@@ -24,6 +24,7 @@ _KINDS: tuple[tuple[str, Kind], ...] = (
     ("USER_MESSAGE", "agent"),
     ("AGENT_", "chain"),
 )
+_HARMLESS = ("STATE_DELTA",)
 _USAGE = {
     "input_tokens": ("prompt", "prompt_tokens", "prompt_token_count", "input_tokens"),
     "output_tokens": ("completion", "completion_tokens", "candidates_token_count", "output_tokens"),
@@ -40,6 +41,8 @@ def _read(span: TraceSpan, step: SpanStep) -> None:
     for start, kind in _KINDS:
         if step.kind is None and any(name.startswith(start) for name in rows):
             step.kind = kind
+    known = (*(start for start, _ in _KINDS), *_HARMLESS)
+    step.unread = next((name for name in rows if not name.startswith(known)), None)
     for name, row in rows.items():
         content = row.get("content")
         held = content if isinstance(content, dict) else {}

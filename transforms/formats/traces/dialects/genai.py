@@ -48,6 +48,7 @@ _MESSAGES = (
     "gen_ai.tool.message",
 )
 _CHOICE, _PROMPT, _COMPLETION = "gen_ai.choice", "gen_ai.content.prompt", "gen_ai.content.completion"
+_OF_CALLS = (*_DETAILS, *_MESSAGES, _CHOICE)
 
 
 def _read(span: TraceSpan, step: SpanStep) -> None:
@@ -59,6 +60,8 @@ def _read(span: TraceSpan, step: SpanStep) -> None:
         step.input = with_system(held["gen_ai.system_instructions"], step.input)
     for event in span.events:
         _add_event(event, step)
+    if step.kind is None and span.is_log and any(event.name in _OF_CALLS for event in span.events):
+        step.kind = "model"
     step.name = text_at(held, *_NAMES.get(step.kind or "model", ()))
     step.target = text_at(held, "gen_ai.handoff.to_agent")
     step.response_id = text_at(held, "gen_ai.response.id")

@@ -47,10 +47,11 @@ def _add(given: list[JsonValue], back: list[JsonValue], step: SpanStep) -> None:
 
 def _content(side: JsonValue) -> list[JsonValue]:
     messages = side.get("messages") if isinstance(side, dict) else None
-    held = [loaded(each.get("content")) if isinstance(each, dict) else each for each in messages or ()]
-    if isinstance(messages, list) and len(messages) > 1:
+    if not isinstance(messages, list):
+        return [] if messages is None else [loaded(messages)]
+    if len(messages) > 1:
         return [messages]
-    return held
+    return [loaded(each.get("content")) if isinstance(each, dict) else each for each in messages]
 
 
 register_dialect(
