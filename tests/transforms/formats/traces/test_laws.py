@@ -208,7 +208,7 @@ def test_no_attribute_of_any_type_raises(drawn: list[tuple[Any, int, str]]) -> N
 @pytest.mark.parametrize("odd", [5, True, "Hi", {"a": 1}, [5], [None], [[1]], [{"content": 5, "role": 5}]])
 def test_no_body_of_a_log_record_of_any_type_raises(odd: Any) -> None:
     body = {"input": {"messages": odd}, "output": {"messages": [{"role": "assistant", "content": "Done."}]}}
-    record = SpanEvent("e", START, {"event.name": "e"}, body)
+    record = SpanEvent("openinference.x", START, {}, body)
     (turn,) = join_spans("c", [TraceSpan("t", "1", events=[record], is_log=True)]).turns
     assert turn.agent == "Done." and turn.user == ("Hi" if odd == "Hi" else None)
 
