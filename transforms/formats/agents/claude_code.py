@@ -7,6 +7,7 @@ from turnwise.schemas.conversation import Conversation
 from turnwise.schemas.record import Record
 from turnwise.schemas.values import JsonObject, JsonValue
 from turnwise.transforms.formats.agents.chain import blocks_of, chain, content_of, message_id, segments
+from turnwise.transforms.formats.agents.notices import users_blocks
 from turnwise.transforms.formats.base import Format, ReadSettings, register_format
 from turnwise.transforms.formats.endings import End
 from turnwise.transforms.formats.messages.anthropic import read_agent, read_user
@@ -107,7 +108,9 @@ def _add(entry: JsonObject, log: Dialogue) -> None:
     content, timestamp = content_of(entry), entry.get("timestamp")
     blocks = as_blocks(content)
     if entry["type"] == "user":
-        read_user(blocks, log, timestamp)
+        own = users_blocks(blocks, log)
+        if own or not blocks:
+            read_user(own, log, timestamp)
         return
     read_agent(blocks, log)
     log.finish = as_object(entry.get("message")).get("stop_reason")

@@ -3,6 +3,7 @@
 from turnwise.schemas.conversation import Conversation
 from turnwise.schemas.record import Record
 from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.transforms.formats.agents.notices import users_blocks
 from turnwise.transforms.formats.base import Format, ReadSettings, record_place, register_format
 from turnwise.transforms.formats.messages.anthropic import read_agent, read_user
 from turnwise.transforms.formats.messages.base import MISSING_HISTORY, NO_REQUEST
@@ -70,9 +71,7 @@ class _StreamReader:
         if entry.get("parent_tool_use_id") is not None:
             self.inner += sum(map(is_block, self._blocks(entry)))
         elif kind == "user" and not entry.get("isSynthetic"):
-            blocks = self._blocks(entry)
-            read_user(blocks, log, entry.get("timestamp"))
-            self.is_over = False
+            self._user(entry)
         elif kind == "assistant":
             self._agent(entry)
         elif kind == "result":
@@ -85,6 +84,13 @@ class _StreamReader:
     def _blocks(self, entry: JsonObject) -> list[JsonObject]:
         content = as_object(entry.get("message")).get("content")
         return as_blocks(content)
+
+    def _user(self, entry: JsonObject) -> None:
+        blocks = self._blocks(entry)
+        own = users_blocks(blocks, self.log)
+        if own or not blocks:
+            read_user(own, self.log, entry.get("timestamp"))
+            self.is_over = False
 
     def _agent(self, entry: JsonObject) -> None:
         if self.is_over:

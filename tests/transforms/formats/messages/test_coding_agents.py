@@ -186,6 +186,38 @@ def test_a_session_that_the_user_interrupted():
     assert (len(found.turns), found.ended) == (1, "user_left")
 
 
+NEWS = "<task-notification>\n<task-id>b</task-id>\n</task-notification>"
+SHOWN = "<ide_opened_file>The user opened x.py</ide_opened_file>"
+WELL = {"type": "text", "text": "Well"}
+
+
+@pytest.mark.parametrize("news", [NEWS, [{"type": "text", "text": NEWS}], [{"type": "text", "text": SHOWN}]])
+def test_what_claude_code_writes_in_the_users_place_is_no_turn(news):
+    asked = [{"type": "text", "text": SHOWN}, {"type": "text", "text": f"{SHOWN}\nGo"}]
+    lines = [
+        line("1", None, "user", asked),
+        line("2", "1", "user", news),
+        line("3", "2", "assistant", [WELL]),
+    ]
+    assert turns(one(lines)) == [("Go", [], [], "Well")]
+
+
+def test_the_text_of_a_skill_is_no_turn():
+    text = "Base directory for this skill: /skills/pdf\n\n# PDF"
+    skill = [
+        entry("user", message={"content": "Use the skill"}),
+        entry("assistant", message={"content": [use("a", "Skill")]}),
+        entry("user", message={"content": [result("a", "Launching skill: pdf")]}),
+        entry("user", message={"content": [{"type": "text", "text": text}]}),
+        entry("assistant", message={"content": [WELL]}),
+    ]
+    assert turns(one(skill)) == [
+        ("Use the skill", [("Skill", {})], [("Skill", "Launching skill: pdf")], "Well")
+    ]
+    [turn, _] = turns(one([entry("user", message={"content": text}), *skill]))
+    assert turn[0] == text, "what no call of the tool comes before is the user's"
+
+
 def entry(kind, **more):
     return {"type": kind, "session_id": "s", "parent_tool_use_id": None, **more}
 
