@@ -45,6 +45,15 @@ class Failure:
     joined: Record | None = None
 
 
+_HALVES = ("hex escape", "surrogates not allowed")
+_HALF = r"half a character, such as \ud83d of an emoji that JavaScript cut; write \ufffd in its place"
+
+
+def _message(error: BaseException) -> str:
+    said = " ".join(str(error).split())[:2000]
+    return f"{_HALF}: {said}" if isinstance(error, ValueError) and any(h in said for h in _HALVES) else said
+
+
 def record_failure(
     stage: Stage, error: BaseException, record: Record, conversation_id: str | None = None
 ) -> Failure:
@@ -52,7 +61,7 @@ def record_failure(
     return Failure(
         stage=stage,
         error_type=type(error).__name__,
-        message=" ".join(str(error).split())[:2000],
+        message=_message(error),
         source=record.source,
         position=record.position,
         record=record.data[:KEPT_RECORD_BYTES].decode("utf-8", "replace"),

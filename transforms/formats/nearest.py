@@ -45,10 +45,10 @@ def _nearest(keys: tuple[str, ...], changes: int) -> str | None:
     if near.score < 0:
         return None
     if not near.missing:
-        return f"nearest format: {kind.name} ({kind.help}), but its keys do not hold what they hold there"
+        return f"its keys do not hold what they hold in the nearest format, {kind.name} ({kind.help})"
     missing = ", ".join(f"{key} (is it {meant}?)" if meant else key for key, meant in near.missing)
     is_or_are = "is" if len(near.missing) == 1 else "are"
-    return f"nearest format: {kind.name} ({kind.help}); {missing} {is_or_are} missing"
+    return f"{missing} {is_or_are} missing for the nearest format, {kind.name} ({kind.help})"
 
 
 def nearness(keys: Sequence[str], wanted: Sequence[str]) -> Nearness:

@@ -10,6 +10,7 @@ from turnwise.schemas.failure import RAISED, Failure, record_failure
 from turnwise.schemas.record import Receipt, Record
 from turnwise.transforms.formats.base import record_place
 from turnwise.transforms.formats.events import ConversationEvent, add_clashes, distinct, in_order, join_events
+from turnwise.transforms.formats.lending import NoConversation
 from turnwise.transforms.formats.problems import checked, with_turns
 from turnwise.transforms.formats.readers import CaseReader, LogReader
 
@@ -32,6 +33,9 @@ def parse_record(
         found = reader.read(record)
         if not found:
             raise ValueError("the record holds no conversation")
+    except NoConversation as error:
+        counts["parsed_records"] += 1
+        return [record_failure("check", error, record)]
     except RAISED as error:
         counts["lost_records"] += 1
         return [record_failure("parse", error, record)]

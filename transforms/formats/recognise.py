@@ -54,7 +54,9 @@ def _refusal(value: JsonValue, record: JsonValue) -> str:
     if _is_list_of(value, value):
         said = "a single message; a chat is one record that holds all its messages in a list under messages"
         return f"unrecognised record: {_described(value)}: {said}"
-    known = near or f"known formats: {', '.join(sorted(FORMATS))}"
+    if near:
+        return f"unrecognised record: {near}; {_described(record)}; {_INSPECT}, or {NEXT_STEP}"
+    known = f"known formats: {', '.join(sorted(FORMATS))}"
     return f"unrecognised record: {_described(record)}; {known}; {_INSPECT}, or {NEXT_STEP}"
 
 

@@ -76,7 +76,7 @@ def test_cases_and_archives_are_recognised_by_their_content(tmp_path: Path, insp
         ("not json", "expected"),
         (
             '{"turns": [{"user": "a"}]}',
-            "nearest format: turnwise (turnwise's own canonical JSON); conv",
+            "unrecognised record: conversation_id is missing for the nearest format, turnwise (",
         ),
         ('{"eval_id": "e", "turns": [{"user": "a"}]}', "expects nothing"),
         ('{"a": 1}', "known formats"),
@@ -171,7 +171,7 @@ def test_a_format_of_a_plugin_appears_without_a_change(tmp_path: Path) -> None:
         and each["formats"] == {"inspected_call": 1, "": 1}
         and each["conversations"] == 1
     )
-    assert "nearest format: inspected_call (calls); said is missing" in each["not_read"][0]["message"]
+    assert "said is missing for the nearest format, inspected_call (calls)" in each["not_read"][0]["message"]
 
 
 def test_the_table_fits_the_terminal_and_says_what_is_not_looked_at(

@@ -40,6 +40,15 @@ def test_what_a_record_is(value: Any, name: str | None, kind: type) -> None:
     assert read.format == name and [type(one) for one in read.found] == [kind]
 
 
+@pytest.mark.parametrize(
+    "value", ['{"messages": [{"role": "user", "content": "a %s"}]}', '{"turns": ["%s b"]}']
+)
+@pytest.mark.parametrize("half", [r"\ud83d", r"\udc00"])
+def test_half_a_character_is_named(value: str, half: str) -> None:
+    [found] = AnyReader().read(Record("x", 1, (value % half).encode())).found
+    assert isinstance(found, Failure) and found.message.startswith(r"half a character, such as \ud83d")
+
+
 def test_the_failure_is_that_of_the_nearer_reader() -> None:
     texts = []
     for value in ({"conversation_id": "c", "turns": []}, {"eval_id": "e", "turns": []}):

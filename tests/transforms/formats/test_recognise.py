@@ -62,23 +62,30 @@ def test_recognise(value, name):
         (dict.fromkeys("abcdefghij"), r"keys a, b, c, d, e, f, g, h, \.\.\.; "),
         (
             {"turns": [{"user": "a"}]},
-            r"keys turns; nearest format: turnwise \(.*\); conversation_id is missing; see .*inspect",
+            r"^unrecognised record: conversation_id is missing for the nearest format, turnwise \(.*\); "
+            "keys turns; see .*inspect",
         ),
         (
             {"conversationId": "c", "turn": []},
-            r"nearest format: turnwise \(.*\); conversation_id .*, turns \(is it turn\?\) are missing",
+            r"conversation_id .*, turns \(is it turn\?\) are missing for the nearest format, turnwise \(",
         ),
         ({"conversation_ids": "c", "turns": []}, r"conversation_id \(is it conversation_ids\?\) is missing"),
-        ({"message": [{"role": "user"}]}, r"nearest format: openai_chat .*; messages \(is it message\?\)"),
+        (
+            {"message": [{"role": "user"}]},
+            r"messages \(is it message\?\) is missing for the nearest format, openai_chat ",
+        ),
         (
             {"eval_case": [], "eval_set_id": "s"},
-            r"adk_eval_set .*; eval_cases \(is it eval_case\?\) is missing",
+            r"eval_cases \(is it eval_case\?\) is missing .* adk_eval_set ",
         ),
         ({"type": "ai", "data": {"content": "x"}}, "a single message; a chat is one record"),
         ([], "list, not an object"),
         ("x", "str, not an object"),
         (None, "NoneType, not an object"),
-        ({"messages": []}, "keys messages; nearest format: openai_chat .*, but its keys do not hold what"),
+        (
+            {"messages": []},
+            "its keys do not hold what they hold in the nearest format, openai_chat .*; keys messages",
+        ),
         ({"span_id": "1", "events": []}, "keys span_id, events"),
         ({"id": "1", "events": []}, "keys id, events"),
         ({"id": "1", "events": [{"name": "exception", "attributes": {}}]}, "keys id, events"),

@@ -70,7 +70,7 @@ def trace_parts(
         version_attribute: The attribute of a resource that holds the app version; None: no particular one.
 
     Raises:
-        ValueError: There is no span.
+        NoConversation: There is no span.
     """
     parts: dict[str, TracePart] = {}
     lost = 0
@@ -96,7 +96,7 @@ def trace_parts(
             ValueError(f"{lost} spans or log records name no trace, so they belong to no conversation")
         )
     if not found:
-        raise ValueError("the export holds no span")
+        raise NoConversation("the export holds no span")
     return found
 
 

@@ -22,7 +22,7 @@ _LOOKS_LIKE_WORK = frozenset(
             "ai",
             "adk_events",
         ),
-        *("claude_code", "lk", "haystack", "braintrust", "weave", "wandb", "crewai", "autogen", "dspy"),
+        *("claude", "lk", "haystack", "braintrust", "weave", "wandb", "crewai", "autogen", "dspy"),
     )
 )
 _NOISE = frozenset(
@@ -125,7 +125,11 @@ def is_noise(span: TraceSpan, words: frozenset[str]) -> bool:
 
 def looks_like_work(span: TraceSpan, words: frozenset[str]) -> bool:
     """Returns whether a span has keys or a name of traces of agents, whether or not a dialect reads it."""
-    return not words.isdisjoint(_LOOKS_LIKE_WORK) or span.name.partition(".")[0] in _LOOKS_LIKE_WORK
+    return not words.isdisjoint(_LOOKS_LIKE_WORK) or _first_word(span.name) in _LOOKS_LIKE_WORK
+
+
+def _first_word(name: str) -> str:
+    return name.partition(".")[0].partition("_")[0]
 
 
 def is_foreign(span: TraceSpan) -> bool:

@@ -267,6 +267,15 @@ def test_rows_of_unknown_event_types_are_counted_in_a_finding() -> None:
     assert findings["UnreadPart"] == said
 
 
+@pytest.mark.parametrize(
+    "record", [{"resourceSpans": []}, {"batches": []}, {"resourceSpans": [{"scopeSpans": []}]}]
+)
+def test_an_export_without_spans_is_a_finding(record: Any) -> None:
+    rows: list[Any] = []
+    assert turnwise.read_conversations([record, export(SPANS)], on_failure=rows.append) != []
+    assert [(row["stage"], row["error_type"]) for row in rows] == [("check", "NoConversation")]
+
+
 def test_spans_without_a_trace_are_a_failure_beside_the_others() -> None:
     lost: list[Any] = []
     without = {**SPANS[1], "traceId": "0" * 32}
