@@ -17,8 +17,7 @@ Share = Annotated[float, Meta(ge=0, le=1)]
 
 APP_DETAILS, GROUNDING = "app_details", "grounding"
 """Keys of `Conversation.meta`, each with one entry per turn: null, or `{agent: {instructions,
-tool_declarations}}` for the first, and the sources that the model itself looked up for the second.
-"""
+tool_declarations}}` for the first, and the sources that the model itself looked up for the second."""
 
 
 class CanonicalModel(msgspec.Struct):
@@ -245,9 +244,8 @@ class ExpectedOutcome(CanonicalModel, forbid_unknown_fields=True):
 Ended = Literal["normally", "agent_error", "limit", "user_left", "hand_off", "environment_error"]
 """How a conversation ended.
 
-`agent_error`: the agent failed or gave no answer. `limit`: a limit of turns, steps, tokens or time was
-reached. `environment_error`: something other than the agent failed (a simulated user, the test bench, a
-quota).
+`agent_error`: the agent failed or gave no answer. `limit`: of turns, steps, tokens or time.
+`environment_error`: something other than the agent failed (a simulated user, the test bench, a quota).
 """
 
 
@@ -257,7 +255,7 @@ class Conversation(CanonicalModel, forbid_unknown_fields=True):
     Attributes:
         conversation_id: Unique id.
         source: Format or system of the log.
-        app_version: Version of the agent; None: unknown (a draft).
+        app_version: Version of the agent; None, empty or blank: unknown (a draft).
         language: BCP 47 code.
         eval_id: Eval case of the conversation; None: not stated.
         eval_set_id: Eval set of the case; None: not stated.
@@ -296,3 +294,7 @@ class Conversation(CanonicalModel, forbid_unknown_fields=True):
     revision: Annotated[int, Meta(ge=0, le=2**63 - 1)] = 0
     ended: Ended | None = None
     ended_detail: str | None = None
+
+    def __post_init__(self) -> None:
+        if isinstance(self.app_version, str) and not self.app_version.strip():
+            self.app_version = None

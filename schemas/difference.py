@@ -39,6 +39,8 @@ class VersionDifference(msgspec.Struct, frozen=True, kw_only=True):
         cases_a: Unpaired cases of A with a value, where some have several; None: every conversation is one.
         cases_b: The same of B.
         fewest: Fewest cases (if unpaired: of each side) from which a word is given; None: there are enough.
+        fewest_alike: Fewest cases (if unpaired: of each side) from which outcomes may be called the same or
+            not worse; None: there are enough.
         method: Names of the test and of the interval.
     """
 
@@ -56,6 +58,7 @@ class VersionDifference(msgspec.Struct, frozen=True, kw_only=True):
     cases_a: int | None = None
     cases_b: int | None = None
     fewest: int | None = None
+    fewest_alike: int | None = None
     method: str = ""
 
 

@@ -7,7 +7,7 @@ from textwrap import wrap
 from turnwise.pipeline.io.terminal import clipped, columns, counted, padded, printable
 from turnwise.schemas.comparison import Comparison, CriterionComparison, Flip, Side
 from turnwise.schemas.difference import VersionDifference
-from turnwise.transforms.comparison.sentences import amount, shown_p
+from turnwise.transforms.comparison.sentences import amount, decimals, shown_p
 from turnwise.transforms.scoring.verdict import STATUS
 
 _GAP = "  "
@@ -102,10 +102,18 @@ def _line(own: CriterionComparison) -> list[str]:
 
 
 def value_text(value: float | None, own: CriterionComparison) -> str:
-    """Returns a share or mean; a dash where there is none."""
+    """Returns a share or mean; a dash where there is none.
+
+    Where something is undecided, with the number of pairs behind it: those decided on both sides.
+    """
     if value is None:
         return "-"
-    return f"{value:.1%}" if own.measure == "pass_rate" else amount(value, own.measure, own.unit)
+    overall, digits = own.overall, decimals(own.overall.difference, own.measure, own.unit)
+    shown = (
+        f"{value:.1%}" if own.measure == "pass_rate" else amount(value, own.measure, own.unit, digits=digits)
+    )
+    is_part = bool(overall.pairs) and (own.undecided is not None or own.only_a or own.only_b)
+    return f"{shown} of {overall.pairs}" if is_part else shown
 
 
 def difference_text(found: VersionDifference, own: CriterionComparison) -> str:
@@ -113,7 +121,7 @@ def difference_text(found: VersionDifference, own: CriterionComparison) -> str:
     if found.difference is None:
         return "-"
     scale = 100 if own.measure == "pass_rate" else 1
-    digits = 1 if own.measure == "pass_rate" or own.unit == "count" else 2 if own.unit == "seconds" else 3
+    digits = decimals(found.difference, own.measure, own.unit)
     unit = " pt" if own.measure == "pass_rate" else " s" if own.unit == "seconds" else ""
     value = f"{scale * found.difference:+.{digits}f}{unit}"
     if found.interval is None:

@@ -7,6 +7,7 @@ from turnwise.pipeline.io.terminal import LONGEST_NAME, columns, counted, padded
 from turnwise.pipeline.report.counts import RunCounts
 from turnwise.schemas.rows import MetricsByAppVersionRow
 from turnwise.schemas.values import JsonObject
+from turnwise.transforms.comparison.sentences import decimals
 from turnwise.transforms.criteria import CRITERIA, Criterion
 from turnwise.transforms.criteria.custom import CustomMetric
 from turnwise.transforms.scoring.verdict import STATUS
@@ -99,8 +100,13 @@ def _mean(row: MetricsByAppVersionRow | None) -> str:
     if row is None or row["mean"] is None:
         return "-"
     if row["unit"] == "seconds":
-        return f"{row['mean']:.2f} s (p50 {row['p50']:.2f}, p90 {row['p90']:.2f}, p99 {row['p99']:.2f})"
+        mean, *quantiles = (_seconds(row[name]) for name in ("mean", "p50", "p90", "p99"))
+        return "{} s (p50 {}, p90 {}, p99 {})".format(mean, *quantiles)
     return f"{row['mean']:.3f}" if _has_scale(row["criterion"]) else f"{row['mean']:.1f}"
+
+
+def _seconds(value: float | None) -> str:
+    return "-" if value is None else f"{value:.{decimals(value, 'mean', 'seconds')}f}"
 
 
 def _has_scale(name: str) -> bool:

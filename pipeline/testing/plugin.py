@@ -141,14 +141,19 @@ def turnwise_recording(request: pytest.FixtureRequest) -> "Recording":
 def turnwise_check(pytestconfig: pytest.Config) -> Callable[..., None]:
     """A function that asserts that a recording passes by the criteria of the config file.
 
-    Its arguments: a recording; `criteria`, `judge` and `allow_undecided` of `assert_conversation`.
+    Its arguments: a recording; `criteria`, `judge` and `allow_undecided` of `assert_conversation`. Criteria
+    take the place of those of the file.
     """
+    from turnwise.pipeline.api.settings import read_any_config
     from turnwise.pipeline.testing.assertion import assert_conversation
 
     path = _config_path(pytestconfig)
 
     def check(recording: "Recording", criteria: Mapping[str, Any] | None = None, **more: Any) -> None:
         __tracebackhide__ = True
-        assert_conversation(recording.conversation, recording.case, criteria, config=path, **more)
+        config: Any = path
+        if path is not None and criteria is not None:
+            config = read_any_config(path).model_dump(mode="json", exclude_unset=True, exclude={"criteria"})
+        assert_conversation(recording.conversation, recording.case, criteria, config=config, **more)
 
     return check

@@ -5,7 +5,7 @@ from dataclasses import replace
 from math import sqrt
 from statistics import fmean, variance
 
-from turnwise.transforms.comparison.estimates import FEWEST_CASES, Estimate, Setup, within_scale
+from turnwise.transforms.comparison.estimates import FEWEST_ALIKE, FEWEST_CASES, Estimate, Setup, within_scale
 from turnwise.transforms.statistics.effects import cohens_h, standardised
 from turnwise.transforms.statistics.interval import Interval
 from turnwise.transforms.statistics.means import (
@@ -65,6 +65,7 @@ def _shares(a: Sequence[float], b: Sequence[float], setup: Setup) -> Estimate:
         needed=needed_of_groups(value_b - value_a, spread, setup.alpha),
         effect=cohens_h(value_b, value_a),
         effect_kind="h",
+        fewest_alike=FEWEST_ALIKE if min(len(a), len(b)) < FEWEST_ALIKE else None,
         method="Fisher's exact test, Newcombe's interval",
     )
 

@@ -28,6 +28,8 @@ def sentence(found: CriterionComparison, a: str, b: str, by: PairedBy) -> str:
     is_open = undecided is not None and undecided.changes_the_word
     if overall.word in ("cannot tell", "not worse") and not is_open:
         text += _sight(found, by)
+    if overall.word == "cannot tell" and overall.fewest_alike is not None:
+        text += f"; fewer than {overall.fewest_alike} cannot show that {b} is the same or not worse"
     alone = found.only_a + found.only_b
     if alone:
         text += f"; {alone} of the paired cases {'has' if alone == 1 else 'have'} a value on one side alone"
@@ -122,14 +124,26 @@ def rounded(number: int) -> str:
     return f"{round(number / 10**digits) * 10**digits:,}"
 
 
-def amount(value: float, measure: str, unit: str, *, signed: bool = False) -> str:
-    """Returns a value or difference with its unit; shares in percentage points."""
-    sign = "+" if signed else ""
-    if measure == "pass_rate":
-        return f"{_plain(f'{100 * value:{sign}.1f}')} points"
-    if unit == "seconds":
-        return f"{_plain(f'{value:{sign}.2f}')} s"
-    return _plain(f"{value:{sign}.3f}" if unit == "score" else f"{value:{sign}.1f}")
+def decimals(value: float | None, measure: str, unit: str) -> int:
+    """Returns with how many decimals a value is shown: so many that it is not shown as 0, at most 6."""
+    least = 1 if measure == "pass_rate" else {"seconds": 2, "count": 1}.get(unit, 3)
+    shown = abs(value or 0.0) * (100 if measure == "pass_rate" else 1)
+    return least if not shown or round(shown, least) else min(6, 1 - floor(log10(shown)))
+
+
+def amount(value: float, measure: str, unit: str, *, signed: bool = False, digits: int | None = None) -> str:
+    """Returns a value or difference with its unit; shares in percentage points.
+
+    Args:
+        value: The value.
+        measure: `pass_rate`, or another measure.
+        unit: Unit of the criterion.
+        signed: Whether a positive number has a sign.
+        digits: Number of decimals; None: those of `decimals`.
+    """
+    digits = decimals(value, measure, unit) if digits is None else digits
+    factor, name = (100, " points") if measure == "pass_rate" else (1, " s" if unit == "seconds" else "")
+    return _plain(f"{factor * value:{'+' if signed else ''}.{digits}f}") + name
 
 
 def _plain(text: str) -> str:
@@ -137,13 +151,16 @@ def _plain(text: str) -> str:
     return text.lstrip("+-") if not text.strip("+-0.") else text
 
 
-def _amount(value: float, found: CriterionComparison, *, signed: bool = False) -> str:
-    return amount(value, found.measure, found.unit, signed=signed)
+def _amount(
+    value: float, found: CriterionComparison, *, signed: bool = False, digits: int | None = None
+) -> str:
+    return amount(value, found.measure, found.unit, signed=signed, digits=digits)
 
 
 def _range(overall: VersionDifference, found: CriterionComparison) -> str:
     bounds = overall.interval
     if bounds is None:
         return " (no interval)" if overall.fewest else " (no interval: the values do not vary)"
-    low, high = (_amount(bound, found, signed=True) for bound in (bounds.low, bounds.high))
+    digits = decimals(overall.difference, found.measure, found.unit)
+    low, high = (_amount(bound, found, signed=True, digits=digits) for bound in (bounds.low, bounds.high))
     return f" ({low.removesuffix(' points').removesuffix(' s')} to {high.removesuffix(' points')})"

@@ -23,7 +23,7 @@ def word_for(
     """Returns what may be said of a difference; "cannot tell" where something was not measured."""
     if estimate.difference is None or p_adjusted is None or estimate.fewest is not None:
         return "cannot tell"
-    if measure.better_is == "neither" and p_adjusted < setup.alpha and estimate.difference:
+    if measure.better_is == "neither" and _is_shown(estimate, p_adjusted, setup.alpha):
         return "differs"
     sign = -1 if measure.better_is == "less" else 1
     if estimate.interval is None or estimate.equivalence is None:
@@ -33,7 +33,19 @@ def word_for(
     interval, equivalence = (_turned(own, sign) for own in (estimate.interval, estimate.equivalence))
     evidence = DifferenceEvidence(sign * estimate.difference, p_adjusted, interval, equivalence)
     found = word(evidence, margin_of(estimate, measure, setup), setup.alpha)
+    if found in ("same", "not worse") and estimate.fewest_alike is not None:
+        return "cannot tell"
     return "cannot tell" if measure.better_is == "neither" and found == "not worse" else found
+
+
+def _is_shown(estimate: Estimate, p_adjusted: float, alpha: float) -> bool:
+    """Returns whether the test and the interval, if there is one, both show a difference."""
+    interval = estimate.interval
+    return (
+        bool(estimate.difference)
+        and p_adjusted < alpha
+        and (interval is None or not interval.low <= 0 <= interval.high)
+    )
 
 
 def _turned(interval: Interval, sign: int) -> Interval:
@@ -57,6 +69,7 @@ def difference_of(estimate: Estimate, said: ComparisonWord) -> VersionDifference
         cases_a=estimate.cases_a,
         cases_b=estimate.cases_b,
         fewest=estimate.fewest,
+        fewest_alike=estimate.fewest_alike,
         method=estimate.method,
     )
 

@@ -77,7 +77,12 @@ def hold_baseline(
         return Held(None, comparison.not_compared.get(criterion, "it is not in both runs"))
     found = [*_not_compared(comparison, state, lost)]
     is_met = _held(margin * _unit(own), own, coverage is not None)
-    texts = [difference_text(own), *corrected_text(own), *(f"{one.number} {one.text}" for one in found)]
+    texts = [
+        difference_text(own),
+        *_too_few(own, is_met),
+        *corrected_text(own),
+        *(f"{one.number} {one.text}" for one in found),
+    ]
     if state.problems:
         texts.append(f"the baseline itself failed: {'; '.join(state.problems)}")
         is_met = None
@@ -87,6 +92,13 @@ def hold_baseline(
         texts.append(f"{100 * _compared_share(own, found):.4g} % compared, {100 * coverage:.4g} % asked for")
         is_met = None
     return Held(is_met, "; ".join(texts))
+
+
+def _too_few(own: CriterionComparison, is_met: bool | None) -> list[str]:
+    fewest = own.overall.fewest_alike
+    return (
+        [f"fewer than {fewest} cases cannot show that it is not worse"] if fewest and is_met is None else []
+    )
 
 
 def _not_compared(comparison: Comparison, state: BaselineState, lost: Lost) -> list[_Open]:
@@ -138,7 +150,9 @@ def _held(margin: float, own: CriterionComparison, is_lenient: bool) -> bool | N
     if own.corrected is not None:
         intervals.append(own.corrected.interval)
     found = {_of_interval(margin, interval, own.better_is) for interval in intervals}
-    return found.pop() if len(found) == 1 else None
+    if len(found) > 1 or (found == {True} and own.overall.word != "better" and own.overall.fewest_alike):
+        return None
+    return found.pop()
 
 
 def _of_interval(margin: float, interval: Bounds | None, better: str) -> bool | None:

@@ -26,6 +26,7 @@ class DifferenceEvidence:
 def word(evidence: DifferenceEvidence, margin: float, alpha: float = 0.05) -> ComparisonWord:
     """Returns what may be said.
 
+    `better`, `worse`: p is below alpha, and the interval does not hold 0.
     `same`: two one-sided tests at alpha place the difference within the margin (Schuirmann 1987).
     `not worse`: the interval's lower bound lies above -margin.
 
@@ -34,7 +35,11 @@ def word(evidence: DifferenceEvidence, margin: float, alpha: float = 0.05) -> Co
         margin: Largest difference that does not matter, in the same units, at least 0.
         alpha: Level of significance.
     """
-    if evidence.p < alpha and evidence.difference:
+    if (
+        evidence.p < alpha
+        and evidence.difference
+        and not evidence.interval.low <= 0 <= evidence.interval.high
+    ):
         return "better" if evidence.difference > 0 else "worse"
     if -margin < evidence.equivalence.low and evidence.equivalence.high < margin:
         return "same"

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from turnwise.transforms.statistics.distributions import binomial_cdf
 from turnwise.transforms.statistics.interval import Interval
-from turnwise.transforms.statistics.proportions import wilson_interval
+from turnwise.transforms.statistics.proportions import upper_share, wilson_interval
 
 
 class Pairs(NamedTuple):
@@ -72,6 +72,19 @@ def paired_interval(pairs: Pairs, level: float = 0.95) -> Interval:
     below = _side(candidate[0], base[1], phi)
     above = _side(candidate[1], base[0], phi)
     return Interval(max(-1.0, pairs.difference - below), min(1.0, pairs.difference + above))
+
+
+def bounded_interval(pairs: Pairs, level: float = 0.95) -> Interval:
+    """Returns `paired_interval`, no narrower than the exact bounds of gains and losses allow; -1..1.
+
+    Where hardly any case differs, Newcombe's may be too narrow: that of 100 cases without a difference may be
+    within 2 points, and if 2 % of all cases are lost, none of 100 is with a chance of 13 %. The difference is
+    at least the share gained less the upper bound of the share lost.
+    """
+    found, n = paired_interval(pairs, level), pairs.size
+    low = pairs.gained / n - upper_share(pairs.lost, n, level)
+    high = upper_share(pairs.gained, n, level) - pairs.lost / n
+    return Interval(min(found.low, low), max(found.high, high))
 
 
 def _limits(passes: int, count: int, level: float) -> tuple[float, float]:

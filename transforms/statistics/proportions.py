@@ -2,7 +2,7 @@
 
 from math import exp, hypot, lgamma, sqrt
 
-from turnwise.transforms.statistics.distributions import normal_quantile
+from turnwise.transforms.statistics.distributions import binomial_cdf, normal_quantile
 from turnwise.transforms.statistics.interval import Interval
 
 
@@ -23,6 +23,16 @@ def wilson_interval(passes: float, count: float, level: float = 0.95) -> Interva
     centre = (rate + z2 / (2 * count)) / (1 + z2 / count)
     half = z / (1 + z2 / count) * sqrt(rate * (1 - rate) / count + z2 / (4 * count**2))
     return Interval(max(0.0, centre - half), min(1.0, centre + half))
+
+
+def upper_share(passes: int, count: int, level: float = 0.95) -> float:
+    """Returns the upper bound of a share's exact two-sided interval (Clopper and Pearson 1934), 0..1."""
+    low, high = passes / count, 1.0
+    while high - low > 1e-9:
+        middle = (low + high) / 2
+        is_below = binomial_cdf(passes, count, middle) > (1 - level) / 2
+        low, high = (middle, high) if is_below else (low, middle)
+    return high
 
 
 def difference_interval(

@@ -266,7 +266,7 @@ def test_two_directories_and_their_files(scored, compared, tmp_path):
     assert "below the threshold" in document["flips"][0]["reason"]
     lines = (tmp_path / "found" / "compare.md").read_text().splitlines()
     assert lines[0] == "## v2 against v1" and "<details><summary>20 flips</summary>" in lines
-    assert "| evaluation\\_status | 100.0% | 66.7% | -33.3 pt (-51.2 to -15.2) | 0.002 | worse |" in lines
+    assert "| evaluation\\_status | 100.0% | 66.7% | -33.3 pt (-52.8 to -15.2) | 0.002 | worse |" in lines
 
 
 @pytest.mark.parametrize("width", [20, 40, 80, 200])

@@ -242,10 +242,12 @@ def test_what_may_be_undecided_is_said_by_the_test(repository: Repository) -> No
         TEST.replace("recording)\n", "recording)\n", 1).replace(
             "check(turnwise_recording)",
             "check(turnwise_recording, allow_undecided=['final_response_match_v2'])",
-        ),
+        )
+        + "def test_with_criteria(turnwise_recording, turnwise_check):\n"
+        + "    turnwise_check(turnwise_recording, criteria={'response_match_score': 0.8})\n",
     )
     allowed = repository.pytest(*paths)
-    assert (allowed.status, allowed.counts()) == (0, {"passed": 2}), allowed.out
+    assert (allowed.status, allowed.counts()) == (0, {"passed": 3}), allowed.out
 
 
 def test_a_difference_is_as_long_as_pytest_shows_it(repository: Repository) -> None:

@@ -61,7 +61,11 @@ KNOWN = [
     (0, 0, 20, 0, "cannot tell"),
     (0, 0, 0, 20, "cannot tell"),
     (0, 0, 1, 0, "cannot tell"),
-    (5, 0, 0, 0, "not worse"),
+    (3, 0, 2, 0, "cannot tell"),
+    (5, 0, 0, 0, "cannot tell"),
+    (5, 0, 14, 0, "cannot tell"),
+    (5, 0, 15, 0, "not worse"),
+    (0, 0, 50, 50, "cannot tell"),
     (6, 0, 0, 0, "better"),
 ]
 
@@ -72,6 +76,25 @@ def test_words_of_pairs(gained, lost, both, neither, word):
     assert found.overall.word == word
     assert (found.gained, found.lost, found.both_pass, found.both_fail) == (gained, lost, both, neither)
     assert found.overall.pairs == gained + lost + both + neither
+
+
+def test_too_few_pairs_say_how_many_are_needed():
+    said = "; fewer than 20 cannot show that v2 is the same or not worse"
+    assert said in paired([(F, P)] * 3).sentence and said not in paired([(F, P)] * 6).sentence
+    assert said not in paired([(P, P)] * 20).sentence
+    own = only(groups(STATUS, [[F]] * 3, [[P]] * 3))
+    assert own.overall.word == "cannot tell" and own.overall.fewest_alike == 20
+
+
+@pytest.mark.parametrize("by, size", [(0.001, 20), (-0.001, 20), (0.1, 6), (-0.1, 6), (0.001, 5)])
+def test_a_word_and_its_interval_say_the_same(by, size):
+    """All cases differ by the same amount; p is 2 / 2^size."""
+    a = [conversation(i, "v1", {"response_match_score": 0.5}) for i in range(size)]
+    b = [conversation(i, "v2", {"response_match_score": 0.5 + by}) for i in range(size)]
+    own = only(compare(*sides(a, b), CompareOptions())).overall
+    holds_0 = own.interval is not None and own.interval.low <= 0 <= own.interval.high
+    assert own.word == ("cannot tell" if size < 6 else "better" if by > 0 else "worse")
+    assert holds_0 is (size < 6)
 
 
 def test_the_sentence_of_500_pairs():
@@ -334,7 +357,7 @@ def test_few_values_that_hardly_vary_say_nothing(a, b, word):
 def test_a_difference_that_would_be_seen_is_within_the_scale():
     own = only(groups(STATUS, [[P], [F]], [[P], [F]]))
     assert own.overall.detectable is None
-    assert own.sentence.endswith("cannot show any difference: it would have to be more than the whole scale")
+    assert "cannot show any difference: it would have to be more than the whole scale" in own.sentence
     values = [0.0, 0.99] * 3
     a = [conversation(i, "v1", {"response_match_score": v}) for i, v in enumerate(values)]
     b = [conversation(i, "v2", {"response_match_score": 0.99 - v}) for i, v in enumerate(values)]

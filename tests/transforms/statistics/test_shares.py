@@ -5,11 +5,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
+from scipy.special import gammaln, xlogy
 
+from turnwise.transforms.comparison.estimates import FEWEST_ALIKE
 from turnwise.transforms.statistics.distributions import binomial_cdf, t_quantile, upper_t
 from turnwise.transforms.statistics.effects import cohens_h
 from turnwise.transforms.statistics.exact_power import fisher_power
-from turnwise.transforms.statistics.paired import Pairs, mcnemar, paired_interval
+from turnwise.transforms.statistics.paired import Pairs, bounded_interval, mcnemar, paired_interval
 from turnwise.transforms.statistics.power import (
     detectable_difference,
     detectable_of_groups,
@@ -85,6 +87,43 @@ def test_the_interval_of_paired_shares(table, expected):
     assert found == pytest.approx(expected, abs=6e-5)
     turned = paired_interval(Pairs(both, lost, gained, neither))
     assert turned == pytest.approx((-found.high, -found.low), abs=1e-12)
+
+
+def _chance_of_not_worse(size, margin):
+    """Returns the largest chance of a lower bound above -margin, of a version worse by the margin."""
+    tables = [
+        (both, gained, lost, size - both - gained - lost)
+        for lost in range(size + 1)
+        for gained in range(size + 1 - lost)
+        for both in range(size + 1 - lost - gained)
+    ]
+    shown = np.array([own for own in tables if bounded_interval(Pairs(*own)).low > -margin])
+    logs = gammaln(size + 1) - gammaln(shown + 1).sum(axis=1)
+    largest = 0.0
+    for differ in np.linspace(margin, 1, 15):
+        for passes in np.linspace(0, 1, 9):
+            same = 1 - differ
+            shares = [same * passes, (differ - margin) / 2, (differ + margin) / 2, same * (1 - passes)]
+            largest = max(largest, np.exp(logs + xlogy(shown, shares).sum(axis=1)).sum())
+    return largest
+
+
+@pytest.mark.parametrize("size", [20, 23, 30])
+@pytest.mark.parametrize("margin", [0.02, 0.05, 0.1, 0.2])
+def test_not_worse_is_hardly_ever_said_of_what_is_worse(size, margin):
+    """From `FEWEST_ALIKE` pairs on, where 2.5 % are nominal; of 3 pairs it would be 11.8 %."""
+    assert _chance_of_not_worse(size, margin) < 0.04
+
+
+def test_the_chance_of_not_worse_is_larger_with_few_pairs():
+    assert FEWEST_ALIKE == 20
+    assert _chance_of_not_worse(3, 0.02) == pytest.approx(0.118, abs=1e-3)
+
+
+def test_pairs_that_are_alike_may_lose_as_much_as_the_exact_bound():
+    for size in (20, 100, 1000):
+        exact = stats.beta.ppf(0.975, 1, size)
+        assert bounded_interval(Pairs(size // 2, 0, 0, size // 2)) == pytest.approx((-exact, exact), abs=1e-6)
 
 
 @pytest.mark.parametrize(

@@ -155,4 +155,4 @@ def _app_version(value: JsonObject, field: str) -> str | None:
             found = found[int(step)]
         else:
             return None
-    return as_text(found) if isinstance(found, str | int | float) and found != "" else None
+    return as_text(found) if isinstance(found, str | int | float) and str(found).strip() else None
