@@ -13,7 +13,7 @@ from turnwise.pipeline.inspection.suggestion import suggest_mapping
 from turnwise.pipeline.inspection.text import inspection_text
 from turnwise.pipeline.io.any_files import JoinedEvents, OpenedFile, Read, read_files
 from turnwise.pipeline.io.records import SUFFIXES
-from turnwise.pipeline.io.terminal import counted, say
+from turnwise.pipeline.io.terminal import counted, printable, say
 from turnwise.pipeline.io.walking import FoundFile, shown_path, walk
 from turnwise.pipeline.settings.config_file import read_config
 from turnwise.pipeline.settings.extras import check_places
@@ -110,6 +110,8 @@ def _suggest(paths: Sequence[str], reader: AnyReader, config: EvalConfig) -> int
     say(json.dumps({"mapping": found.mapping.model_dump(exclude_none=True)}, ensure_ascii=False, indent=2))
     read = f"{counted(found.conversations, 'conversation')}, {counted(found.turns, 'turn')}"
     say(f"proposed by names of keys; with it {read} are read, and {found.lost} records are not", sys.stderr)
+    if found.unread:
+        say(f"not read by it: {', '.join(map(printable, found.unread))}", sys.stderr)
     return 0 if found.turns and not found.lost else 1
 
 

@@ -14,7 +14,7 @@ from turnwise.schemas.mapping import MappingConfig
 from turnwise.schemas.values import JsonObject
 from turnwise.transforms.formats.any_record import AnyReader
 from turnwise.transforms.formats.parsing import LoggedConversation
-from turnwise.transforms.inspection.suggest import suggested_mapping
+from turnwise.transforms.inspection.suggest import suggested_mapping, unread_keys
 
 _LIMIT = RunSettings.max_record_bytes
 
@@ -23,6 +23,7 @@ class Suggestion(NamedTuple):
     """A proposed mapping, and what it reads.
 
     Attributes:
+        unread: Keys of the first such record that the mapping does not read.
         lost: Number of records and conversations that are not read with it.
     """
 
@@ -30,6 +31,7 @@ class Suggestion(NamedTuple):
     conversations: int
     turns: int
     lost: int
+    unread: list[str]
 
 
 def suggest_mapping(paths: Sequence[str], reader: AnyReader, config: EvalConfig) -> Suggestion | None:
@@ -38,7 +40,8 @@ def suggest_mapping(paths: Sequence[str], reader: AnyReader, config: EvalConfig)
     Raises:
         ConfigError: A path names nothing, or cannot be read.
     """
-    mapping = next(filter(None, map(suggested_mapping, _unknown(paths, reader))), None)
+    proposals = ((record, suggested_mapping(record)) for record in _unknown(paths, reader))
+    record, mapping = next((pair for pair in proposals if pair[1] is not None), ({}, None))
     if mapping is None:
         return None
     mapped = AnyReader(config=config.model_copy(update={"mapping": mapping}))
@@ -48,7 +51,7 @@ def suggest_mapping(paths: Sequence[str], reader: AnyReader, config: EvalConfig)
         if isinstance(item, LoggedConversation):
             conversations += 1
             turns += len(item.conversation.turns)
-    return Suggestion(mapping, conversations, turns, lost)
+    return Suggestion(mapping, conversations, turns, lost, unread_keys(record, mapping))
 
 
 def _unknown(paths: Sequence[str], reader: AnyReader) -> Iterator[JsonObject]:

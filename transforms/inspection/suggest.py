@@ -1,12 +1,17 @@
 """Proposes a mapping for records that no format fits, by the names of their keys."""
 
+import re
 from collections.abc import Iterator, Sequence
 
 from turnwise.schemas.mapping import MappingConfig
 from turnwise.schemas.values import JsonObject, JsonValue
 from turnwise.transforms.formats.unread import snake
 
-_IDS = ("conversation_id", "session_id", "thread_id", "chat_id", "dialog_id", "dialogue_id", "call_id", "id")
+_IDS = ("conversation_id", "session_id", "thread_id", "chat_id", "dialog_id", "dialogue_id", "call_id",
+        "conv_id", "conversation", "session", "thread", "chat", "conv", "id")  # fmt: skip
+_CALLS = ("tool_calls", "calls", "actions", "tools", "tools_used", "function_calls", "functions", "steps")
+_TOOLS = ("name", "fn", "tool", "tool_name", "function", "function_name", "action")
+_ARGS = ("args", "arguments", "params", "parameters", "input", "inputs", "kwargs", "tool_input")
 _USERS = ("user", "question", "query", "prompt", "asked", "request", "input", "human", "customer")
 _AGENTS = ("agent", "answer", "response", "reply", "said", "assistant", "output", "bot", "completion")
 _ROLES = ("role", "from", "sender", "speaker", "author", "who")
@@ -18,6 +23,7 @@ _OTHERS = {
 }
 _BY_USER = ("user", "human", "customer", "client", "caller")
 _DEEPEST = 3
+_WORD = re.compile(r"\w+")
 
 
 def suggested_mapping(record: JsonObject) -> MappingConfig | None:
@@ -45,14 +51,38 @@ def _contents(record: JsonObject) -> Iterator[tuple[str, str]]:
         if role and text:
             yield "messages", f"{path}[*].{_message(role, text, items)}"
         elif user and agent:
-            yield "turns", f"{path}[*].{{user: {_quoted(user)}, agent: {_quoted(agent)}}}"
+            yield "turns", f"{path}[*].{_turn(user, agent, items)}"
     keys = list(record)
     user, agent = _named(keys, _USERS), _named(keys, _AGENTS)
     role, text = _named(keys, _ROLES), _named(keys, _TEXTS)
     if user and agent:
-        yield "turn", f"{{user: {_quoted(user)}, agent: {_quoted(agent)}}}"
+        yield "turn", _turn(user, agent, [record])
     elif role and text:
         yield "message", _message(role, text, [record])
+
+
+def _turn(user: str, agent: str, items: Sequence[JsonObject]) -> str:
+    """Returns the expression of a turn, with its calls where keys and shapes say that a list holds them."""
+    lists = {key: each for item in items for key, each in item.items() if isinstance(each, list) and each}
+    calls = _named(list(lists), _CALLS)
+    held = [each for each in lists[calls] if isinstance(each, dict)] if calls else []
+    keys = list(dict.fromkeys(key for each in held for key in each))
+    name, args = _named(keys, _TOOLS), _named(keys, _ARGS)
+    said = f"user: {_quoted(user)}, agent: {_quoted(agent)}"
+    if calls and name and args:
+        said += f", tool_calls: {_quoted(calls)}[*].{{name: {_quoted(name)}, args: {_quoted(args)}}}"
+    return f"{{{said}}}"
+
+
+def unread_keys(record: JsonObject, mapping: MappingConfig) -> list[str]:
+    """Returns the keys of a record, and of objects in its lists, that a mapping does not name."""
+    stated = mapping.model_dump(exclude_none=True).values()
+    named = set(_WORD.findall(" ".join(each for each in stated if isinstance(each, str))))
+    found = {key: None for key in record if key not in named}
+    for path, items in _lists(record, ""):
+        for item in items:
+            found |= {f"{path}[].{key}": None for key in unread_keys(item, mapping)}
+    return list(found)
 
 
 def _message(role: str, text: str, items: Sequence[JsonObject]) -> str:

@@ -37,6 +37,25 @@ def test_a_proposed_mapping_reads_what_was_said(
     assert log.conversation_id == "c1" and [(t.user, t.agent) for t in log.turns] == [("Hi", "Hello")]
 
 
+def test_calls_are_proposed_and_what_is_not_read_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    acts = [{"fn": "f", "params": '{"a": 1}', "cost": 2}]
+    turns = [
+        {"asked": "Hi", "reply": "Hello", "actions": acts},
+        {"asked": "Bye", "reply": "Ciao", "actions": []},
+    ]
+    path = tmp_path / "log.jsonl"
+    path.write_text(json.dumps({"conv": "k1", "dialog": turns, "events": [{"kind": "x"}], "score": 4}))
+    assert main(["inspect", str(path), "--suggest"]) == 0
+    done = capsys.readouterr()
+    (log,) = turnwise.read_conversations(str(path), config=json.loads(done.out))
+    assert log.conversation_id == "k1"
+    calls = [[(call.name, call.args) for call in turn.tool_calls] for turn in log.turns]
+    assert calls == [[("f", {"a": 1})], []]
+    assert "not read by it: events, score, dialog[].actions[].cost, events[].kind" in done.err
+
+
 @pytest.mark.parametrize(
     "record", [{"a": 1}, {"conversation_id": "c", "turns": [{"user": "a", "agent": "b"}]}, {"question": "a"}]
 )
