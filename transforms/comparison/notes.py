@@ -57,6 +57,13 @@ def _pairing(a: ComparedSide, b: ComparedSide, matched: Matched) -> Iterator[str
             f"{_counted(pairing.changed, 'case')} left out, whose expectation is not the same in A and B: "
             f"{', '.join(pairing.changed_names[:_NAMES_SHOWN])}{more}"
         )
+    uneven = [case for case in matched.cases if len(case.a) != len(case.b)]
+    if uneven:
+        runs = [sum(map(len, side)) for side in zip(*((case.a, case.b) for case in uneven), strict=True)]
+        yield (
+            f"{_counted(len(uneven), 'case')} not run equally often: {runs[0]} runs in A, {runs[1]} in B; "
+            "runs that are missing are not in the figures"
+        )
 
 
 def _same(a: ComparedSide, b: ComparedSide, matched: Matched) -> Iterator[str]:

@@ -208,7 +208,9 @@ def test_unequal_numbers_of_runs():
         for c, (_, count, share) in enumerate(runs)
         for n in range(count)
     ]
-    found = only(compare(*sides(a, b), CompareOptions()))
+    comparison = compare(*sides(a, b), CompareOptions())
+    found = only(comparison)
+    assert any("16 cases not run equally often: 32 runs in A, 48 in B" in n for n in comparison.notes)
     assert found.overall.value_b == pytest.approx(0.75) and found.overall.value_a == 0.0
     assert (found.overall.pairs, found.overall.word, found.gained) == (24, "better", 24)
 
