@@ -137,6 +137,8 @@ def test_a_trace_without_a_session_is_its_own_conversation_after_the_gap() -> No
 
 
 def test_spans_of_no_agent_are_a_finding_that_settles_their_records() -> None:
-    stream([(0, exported(span("5", "a", "", "GET /", 0))), (1, exported(span("5", "b", "a", "SQL", 0)))])
+    web, database = {"http__request__method": "GET"}, {"db__system__name": "postgresql"}
+    spans = span("5", "a", "", "GET /", 0, **web), span("5", "b", "a", "SQL", 0, **database)
+    stream([(place, exported(one)) for place, one in enumerate(spans)])
     assert FOUND == []
     assert FAILED == [("check", "NoConversation", [0, 1])]
