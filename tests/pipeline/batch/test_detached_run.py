@@ -1,7 +1,6 @@
 """A pipeline that no command waits for: what it leaves in the output directory is complete."""
 
 import json
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -21,15 +20,20 @@ from turnwise.schemas.run import RunInfo
 from turnwise.transforms.scoring.config import build_criteria
 
 
-def detached(output: Path, sample: Path, config: EvalConfig, logs: str = "conversations") -> dict[str, Any]:
+def detached(output: Path, sample: Path, config: EvalConfig) -> dict[str, Any]:
     """Runs the pipeline alone, and returns the `run.json` that it wrote."""
     run = RunInfo("run-1", "2026-11-21T00:00:00.000Z")
-    settings = RunSettings(run=run, config=config, criteria=build_criteria(config), output=str(output))
-    settings = replace(settings, eval_cases=(str(sample / "cases"),))
+    settings = RunSettings(
+        run=run,
+        config=config,
+        criteria=build_criteria(config),
+        output=str(output),
+        eval_cases=(str(sample / "cases"),),
+    )
     source, cases = (
         FileSource(file_patterns(option, (str(sample / name),)), 1 << 26, lost)
         for option, name, lost in (
-            ("--input", logs, "unread_records"),
+            ("--input", "conversations", "unread_records"),
             ("--eval_cases", "cases", "lost_cases"),
         )
     )
@@ -40,9 +44,7 @@ def detached(output: Path, sample: Path, config: EvalConfig, logs: str = "conver
     return document
 
 
-def test_the_pipeline_writes_what_the_command_writes(
-    sample: Path, tmp_path: Path, turnwise: Any, sample_arguments: list[str]
-) -> None:
+def test_the_pipeline_writes_what_the_command_writes(sample: Path, tmp_path: Path, turnwise: Any) -> None:
     config = EvalConfig(criteria={"tool_trajectory_avg_score": 1.0})
     document = detached(tmp_path / "out", sample, config)
     (tmp_path / "config.json").write_text('{"criteria": {"tool_trajectory_avg_score": 1.0}}')
