@@ -90,9 +90,12 @@ class OtlpApp:
                 raise _Refused(_MEDIA, f"Content-Type must be {PROTOBUF} or {JSON}")
             encoding = request.headers.get("content-encoding", "").strip().lower()
             work = partial(self._store, signal, media, encoding, b"".join(parts))
-            return await to_thread.run_sync(work, limiter=self._workers)
+            refused = await to_thread.run_sync(work, limiter=self._workers)
         finally:
             self._held -= sum(map(len, parts))
+        if signal.noun == "spans":
+            self.refused_spans += refused
+        return _success(signal, media, refused)
 
     async def _receive(self, request: Request, parts: list[bytes]) -> None:
         """Adds the parts of a body; reads a refused one to its end, so that the client reads the answer."""
@@ -112,8 +115,8 @@ class OtlpApp:
         if refused is not None:
             raise refused
 
-    def _store(self, signal: Signal, media: str, encoding: str, body: bytes) -> bytes:
-        """Stores a request and returns the answer; called in a thread."""
+    def _store(self, signal: Signal, media: str, encoding: str, body: bytes) -> int:
+        """Stores a request and returns the number of refused items; called in a thread."""
         try:
             decoded = decode(signal, media, decompressed(body, encoding, self._limit))
             if decoded.export is not None:
@@ -134,9 +137,7 @@ class OtlpApp:
             place = traceback.extract_tb(error.__traceback__)[-1]
             LOG.error("%s at %s:%s", type(error).__name__, place.filename, place.lineno)
             raise _Refused(_INTERNAL, "internal error") from None
-        if signal.noun == "spans":
-            self.refused_spans += decoded.refused
-        return _success(signal, media, decoded.refused)
+        return decoded.refused
 
 
 def _signal(request: Request) -> Signal:
