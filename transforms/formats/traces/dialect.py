@@ -7,6 +7,7 @@ from functools import lru_cache
 from turnwise.schemas.conversation import Usage
 from turnwise.schemas.extension.registry import Registry
 from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.transforms.formats.traces.cut import is_cut
 from turnwise.transforms.formats.traces.history import HISTORIES
 from turnwise.transforms.formats.traces.message import SYSTEM, SpanMessage
 from turnwise.transforms.formats.traces.messages import read_messages
@@ -87,12 +88,18 @@ def value_at(attributes: JsonObject, *keys: str) -> JsonValue:
 
 
 def messages_at(value: JsonValue, role: str) -> list[SpanMessage] | None:
-    """Returns the messages that an attribute holds; None: it is not stated, hidden, or holds none."""
+    """Returns the messages that an attribute holds; None: it is not stated, hidden, or holds none.
+
+    Empty: it is JSON that is cut off.
+    """
     if value is None:
         return None
     if not isinstance(value, str):
         return read_messages(value, role) or None
-    return None if not value or value in _HIDDEN else HISTORIES.read(value, role) or None
+    if not value or value in _HIDDEN:
+        return None
+    found = HISTORIES.read(value, role)
+    return [] if len(found) == 1 and found[0].texts == [value] and is_cut(value) else found or None
 
 
 def json_messages_at(value: JsonValue, role: str) -> list[SpanMessage] | None:
@@ -100,7 +107,7 @@ def json_messages_at(value: JsonValue, role: str) -> list[SpanMessage] | None:
     found = messages_at(value, role)
     if not isinstance(value, str) or not found or len(found) > 1 or found[0].texts != [value]:
         return found
-    return [] if value.lstrip().startswith(("{", "[")) else found
+    return [] if value.lstrip().startswith(("{", "[", '"')) else found
 
 
 def usage_at(attributes: JsonObject, fields: Mapping[str, tuple[str, ...]]) -> Usage | None:

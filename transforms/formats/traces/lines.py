@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from turnwise.transforms.formats.traces.cut import CUT
 from turnwise.transforms.formats.traces.message import SYSTEM, USER, SpanMessage
 from turnwise.transforms.formats.traces.tree import SpanNode
 from turnwise.transforms.formats.traces.units import WorkUnit
@@ -21,6 +22,7 @@ class TurnLine:
         tools: Tool calls.
         handoffs: Hand-offs.
         has_media: Whether the user's message holds media.
+        is_cut: Whether the user's message is JSON that is cut off.
     """
 
     user: str | None = None
@@ -31,6 +33,7 @@ class TurnLine:
     tools: list[SpanNode] = field(default_factory=list)
     handoffs: list[SpanNode] = field(default_factory=list)
     has_media: bool = False
+    is_cut: bool = False
 
 
 def turn_lines(units: Sequence[WorkUnit]) -> list[TurnLine]:
@@ -91,8 +94,15 @@ def _is_wrapper(line: TurnLine, unit: WorkUnit) -> bool:
 def _opened(unit: WorkUnit, first: Sequence[SpanMessage], known: Sequence[SpanMessage]) -> TurnLine:
     users = _users(first)
     message = _new_user(first, known)
-    user = _stated(unit) or (message.text if message is not None else None)
-    return TurnLine(user, users, has_media=bool(message is not None and message.parts))
+    line = TurnLine(users=users) if message is None else _asked(message, users)
+    line.user = _stated(unit) or line.user
+    return line
+
+
+def _asked(message: SpanMessage, users: tuple[str, ...]) -> TurnLine:
+    is_cut = CUT in message.parts
+    has_media = any(part != CUT for part in message.parts)
+    return TurnLine(message.text or (None if is_cut else ""), users, has_media=has_media, is_cut=is_cut)
 
 
 def _new_user(first: Sequence[SpanMessage], known: Sequence[SpanMessage]) -> SpanMessage | None:
@@ -140,7 +150,8 @@ def _add_unit(line: TurnLine, unit: WorkUnit, lines: list[TurnLine]) -> None:
             and is_asked
             and (_extends(users, parts[-1].users) or _asks_apart(unit, node, parts[-1].main[-1]))
         ):
-            parts.append(TurnLine(last.text, users, [unit], has_media=bool(last.parts)))
+            parts.append(_asked(last, users))
+            parts[-1].units = [unit]
             starts.append(node.span.start)
             lines.append(parts[-1])
         elif users and (not place or not parts[-1].users):

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.transforms.formats.traces.cut import CUT, is_cut
 from turnwise.transforms.formats.traces.message import AGENT, SYSTEM, TOOL, USER, MessageResult, SpanMessage
 from turnwise.transforms.formats.traces.message_parts import add_part, add_text, call_of, first_of, result_of
 from turnwise.transforms.formats.traces.values import loaded
@@ -134,6 +135,8 @@ def _blocks(content: str) -> list[JsonValue]:
     """Returns the blocks that a text spells in JSON, or the text itself."""
     if content[:1] in "[{" and ('"type"' in content or '"text"' in content or '"tool' in content):
         inner = loaded(content)
+        if inner is content and is_cut(content):
+            return [{"type": CUT}]
         blocks = inner if isinstance(inner, list) else [inner]
         if blocks and all(map(_is_part, blocks)):
             return blocks

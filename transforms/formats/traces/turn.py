@@ -8,6 +8,7 @@ from turnwise.schemas.proto.scalars import nanos_timestamp
 from turnwise.transforms.formats.messages.base import MISSING_HISTORY, NO_REQUEST
 from turnwise.transforms.formats.spellings import length
 from turnwise.transforms.formats.traces.calls import TurnCall, after_user, transfers, turn_calls
+from turnwise.transforms.formats.traces.cut import is_cut
 from turnwise.transforms.formats.traces.lines import TurnLine
 from turnwise.transforms.formats.traces.message import AGENT, SYSTEM, USER, SpanMessage
 from turnwise.transforms.formats.traces.message_repr import is_repr_call
@@ -20,6 +21,7 @@ CONTENT_OFF = "ContentNotRecorded"
 _OFF = "the trace records no content of messages; texts cannot be scored"
 _CUT = "an attribute of a span that holds messages in JSON is cut off, and is not read"
 _CUT_ARGS = "the arguments of a call are JSON that is cut off"
+_CUT_RESULT = "the result of a call is JSON that is cut off"
 _ARGS_OFF = "the trace records no arguments or results of calls"
 _FIELDS = ("input_tokens", "output_tokens", "cached_tokens", "reasoning_tokens")
 _MS = 1e6
@@ -160,14 +162,14 @@ def _findings(line: TurnLine, calls: Sequence[TurnCall]) -> Unread:
     """Returns what the trace does not hold: content that was not captured, parts that are not read."""
     unread = Unread()
     worded = any(node.step.output for node in line.main) or any(unit.answer for unit in line.units)
-    is_cut = any(node.step.output == [] for node in line.main)
-    if not worded and not is_cut:
+    is_lost = _is_output_cut(line)
+    if not worded and not is_lost:
         unread.add(CONTENT_OFF, _OFF, words=True)
     elif line.user is None:
         unread.add(MISSING_HISTORY, NO_REQUEST)
     if any(each.tool is not None and each.call.args is None for each in calls):
         unread.add(CONTENT_OFF, _ARGS_OFF, calls=True)
-    elif not worded and not is_cut and not calls and any(_asks(node) for node in line.main):
+    elif not worded and not is_lost and not calls and any(_asks(node) for node in line.main):
         unread.add(CONTENT_OFF, "the trace records that calls were asked for, and not which", calls=True)
     if strangers := _strangers(line):
         shown = ", ".join(repr(text[:_SHOWN]) for text in strangers[:_MOST_SHOWN])
@@ -196,13 +198,22 @@ def _cut(line: TurnLine, calls: Sequence[TurnCall], turn: Turn) -> Unread:
     """Returns what a limit on the length of attributes took away."""
     unread = Unread()
     steps = [node.step for node in (*line.main, *(unit.top for unit in line.units)) if node is not None]
-    if any(step.input == [] or step.output == [] for step in steps):
-        is_lost = any(node.step.output == [] for node in line.main)
+    if line.is_cut or any(step.input == [] or step.output == [] for step in steps):
+        is_lost = _is_output_cut(line)
         unread.add(UNREAD, _CUT, calls=is_lost, words=is_lost or turn.user is None)
     texts = (each.call.args[RAW] for each in calls if each.call.args and each.call.args.keys() == {RAW})
     if any(isinstance(text, str) and text.lstrip().startswith(("{", "[")) for text in texts):
         unread.add(UNREAD, _CUT_ARGS, calls=True)
+    if any(isinstance(each.response, str) and is_cut(each.response) for each in turn.tool_responses):
+        unread.add(UNREAD, _CUT_RESULT, calls=True)
     return unread
+
+
+def _is_output_cut(line: TurnLine) -> bool:
+    """Returns whether what a model said is cut off, or what an agent said of which no model call is there."""
+    tops = [unit.top for unit in line.units if unit.top is not None]
+    is_models = any(node.step.output is not None for node in line.main)
+    return any(node.step.output == [] for node in (line.main if is_models else tops))
 
 
 def _asks(node: SpanNode) -> bool:

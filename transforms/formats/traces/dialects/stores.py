@@ -6,6 +6,7 @@ from turnwise.schemas.conversation import Usage
 from turnwise.schemas.values import JsonValue
 from turnwise.transforms.formats.traces.dialect import (
     SpanDialect,
+    json_messages_at,
     kind_at,
     messages_at,
     register_dialect,
@@ -14,7 +15,7 @@ from turnwise.transforms.formats.traces.dialect import (
     value_at,
 )
 from turnwise.transforms.formats.traces.dialects.openinference import tool_result
-from turnwise.transforms.formats.traces.message import AGENT, USER
+from turnwise.transforms.formats.traces.message import AGENT, USER, SpanMessage
 from turnwise.transforms.formats.traces.message_parts import call_arguments
 from turnwise.transforms.formats.traces.span import TraceSpan
 from turnwise.transforms.formats.traces.step import Kind, SpanStep
@@ -35,7 +36,12 @@ _TOKENS = {
 
 
 def _reader(
-    kind_key: str, given: tuple[str, ...], back: tuple[str, ...], names: tuple[str, ...], usage_key: str
+    kind_key: str,
+    given: tuple[str, ...],
+    back: tuple[str, ...],
+    names: tuple[str, ...],
+    usage_key: str,
+    messages: Callable[[JsonValue, str], list[SpanMessage] | None] = json_messages_at,
 ) -> Callable[[TraceSpan, SpanStep], None]:
     """Returns the reader of an exporter that states kind, input and output under keys of its own."""
 
@@ -50,7 +56,7 @@ def _reader(
             step.call_id = text_at(held, "langsmith.call_id")
             _add_tool(step, entered, left)
         elif step.kind != "other":
-            step.input, step.output = messages_at(entered, USER), messages_at(left, AGENT)
+            step.input, step.output = messages(entered, USER), messages(left, AGENT)
             step.usage = _usage(value_at(held, usage_key)) if step.kind == "model" else None
 
     return read
@@ -81,6 +87,7 @@ _LANGFUSE = _reader(
     ("langfuse.observation.output", "output.value"),
     ("langfuse.observation.model.name", "gen_ai.request.model"),
     "langfuse.observation.usage_details",
+    messages_at,
 )
 _MLFLOW = _reader(
     "mlflow.spanType",

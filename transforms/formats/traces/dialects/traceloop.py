@@ -3,8 +3,8 @@
 from turnwise.schemas.values import JsonObject, JsonValue
 from turnwise.transforms.formats.traces.dialect import (
     SpanDialect,
+    json_messages_at,
     kind_at,
-    messages_at,
     register_dialect,
     text_at,
     value_at,
@@ -38,8 +38,8 @@ def _read(span: TraceSpan, step: SpanStep) -> None:
             step.has_result = True
     elif step.kind in ("agent", "chain"):
         step.name = text_at(held, *_ENTITY_NAMES)
-        step.input = messages_at(_inputs(value_at(held, "traceloop.entity.input")), USER)
-        step.output = messages_at(value_at(held, "traceloop.entity.output"), AGENT)
+        step.input = json_messages_at(_inputs(value_at(held, "traceloop.entity.input")), USER)
+        step.output = json_messages_at(value_at(held, "traceloop.entity.output"), AGENT)
     elif has_numbered(held, _NUMBERED):
         step.input = _numbered(held, "gen_ai.prompt.", USER)
         step.output = _numbered(held, "gen_ai.completion.", AGENT)
