@@ -2,15 +2,16 @@
 
 from collections.abc import Sequence
 from functools import cached_property
+from typing import Any
 
 from pydantic_core import from_json
 
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.config import CesConfig, EvalConfig
 from turnwise.schemas.conversation import Conversation
-from turnwise.schemas.jsonio import json_structure
+from turnwise.schemas.jsonio import dump_json, json_structure
 from turnwise.schemas.record import Record
-from turnwise.schemas.values import JsonValue
+from turnwise.schemas.values import JsonObject, JsonValue
 from turnwise.transforms.formats.base import (
     AUTO,
     CASES_GO_TO,
@@ -79,7 +80,7 @@ class LogReader:
         split = self._split_text(record)
         if split is not None:
             return split
-        value = decoded(from_json(record.data))
+        value, record = _parsed(record)
         mapping = self._settings.mapping
         kind = chosen or (FORMATS[recognise(value)] if mapping is None else mapped_format(mapping, value))
         if mapping is not None and mapping.is_part and kind is FORMATS[MAPPING]:
@@ -102,8 +103,21 @@ class LogReader:
         return None
 
 
+def _parsed(record: Record) -> tuple[JsonValue, Record]:
+    """Returns what a record holds, and the record itself, in whose place an array may be spelt out."""
+    given = from_json(record.data)
+    value = decoded(given)
+    is_spelt_out = isinstance(given, list) and value is not given
+    return value, record._replace(data=dump_json(value)) if is_spelt_out else record
+
+
 def decoded(value: JsonValue) -> JsonValue:
-    """Returns what a JSON text inside a JSON text holds, as older result files of google-adk do."""
+    """Returns what a JSON text inside a JSON text holds, as older result files of google-adk do.
+
+    Of an array that spells a record (see `Format.from_array`), or of an array of such, it returns these.
+    """
+    if isinstance(value, list):
+        return _of_arrays(value)
     if not isinstance(value, str):
         return value
     inner = json_structure(value)
@@ -111,6 +125,23 @@ def decoded(value: JsonValue) -> JsonValue:
         each.is_in_text and each.recognises(inner) for each in FORMATS.values()
     )
     return inner if is_known else value
+
+
+def _of_arrays(value: list[JsonValue]) -> JsonValue:
+    """Returns the record that an array spells, or an array with the records that its arrays spell."""
+    found = _of_array(value)
+    if found is not None:
+        return found
+    if not value or not isinstance(value[0], list) or _of_array(value[0]) is None:
+        return value
+    return [each if (one := _of_array(each)) is None else one for each in value]
+
+
+def _of_array(value: JsonValue) -> JsonObject | None:
+    if not isinstance(value, list):
+        return None
+    read = (each.from_array for each in FORMATS.values() if each.from_array)
+    return next((found for one in read if (found := one(value)) is not None), None)
 
 
 def _split(
@@ -171,9 +202,12 @@ class CaseReader:
         return read(value, record, ReadSettings(self.config))
 
 
-def is_one_record(elements: Sequence[object]) -> bool:
+def is_one_record(elements: list[Any]) -> bool:
     """Returns whether a JSON array is one record as a whole: rows of an eval case, or messages of a chat."""
-    first = elements[0] if elements else None
+    found = _of_arrays(elements)
+    if isinstance(found, dict):
+        return True
+    first = found[0] if isinstance(found, list) and found else None
     if not isinstance(first, dict):
         return False
     return any(each.is_list and each.is_list(first) for each in FORMATS.values()) or is_one_file([first])

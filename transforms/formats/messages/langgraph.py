@@ -19,12 +19,26 @@ from turnwise.transforms.formats.messages.values import as_object, objects
 from turnwise.transforms.formats.spellings import as_text
 
 _OWN = ("next", "parent_config", "parent_checkpoint")
+_FIELDS = ("values", "next", "config", "metadata", "created_at", "parent_config", "tasks", "interrupts")
+_FEWEST_FIELDS = 6
 _PLACES = ("config", "checkpoint", "metadata")
 _BRANCH = "an earlier state of the thread holds messages that the newest does not hold"
 
 
 def _is_snapshot(value: JsonObject) -> bool:
     return isinstance(value.get("values"), dict) and not value.keys().isdisjoint(_OWN)
+
+
+def _from_array(value: list[JsonValue]) -> JsonObject | None:
+    """Returns the snapshot that an array spells: `StateSnapshot` is a named tuple."""
+    if not _FEWEST_FIELDS <= len(value) <= len(_FIELDS):
+        return None
+    values, nodes, config, metadata, created_at, parent, *_ = value
+    is_one = isinstance(values, dict) and isinstance(config, dict) and isinstance(nodes, list)
+    is_one = is_one and all(isinstance(node, str) for node in nodes) and isinstance(metadata, dict | None)
+    if not (is_one and isinstance(created_at, str | None) and isinstance(parent, dict | None)):
+        return None
+    return dict(zip(_FIELDS, value, strict=False))
 
 
 def _about(snapshot: JsonObject) -> Iterator[JsonObject]:
@@ -95,6 +109,7 @@ register_format(
         "the newest of a thread counts",
         rank=110,
         recognises=lambda record: _is_snapshot(record) and _thread(record) is not None,
+        from_array=_from_array,
         events=EventReader(place=lambda value: (_thread(value) or "", -1), join=_join),
         time_keys=("created_at",),
         has_rubrics=False,

@@ -114,7 +114,7 @@ def _add_orphans(nodes: Sequence[SpanNode], turns: Sequence[Turn]) -> None:
 
 
 def _add_unread(nodes: Sequence[SpanNode], turns: Sequence[Turn]) -> None:
-    """Adds a finding that counts the events of unknown types, by type."""
+    """Adds a finding that counts what is not read, such as events of unknown types, by type."""
     counts = Counter(node.step.unread for node in nodes if node.step.unread)
-    said = [f"{count} events of the type {name!r} are not read" for name, count in counts.most_common()]
+    said = [f"{count} {what} are not read" for what, count in counts.most_common()]
     gaps(UNREAD, said, calls=False, words=False).add_to_all(turns)

@@ -34,7 +34,7 @@ class SpanStep(msgspec.Struct, kw_only=True, gc=False):
         event: Which event of a call it is, where each has a span of its own: the start, the end, or what the
             agent was told.
         tags: Labels.
-        unread: Type of an event that is not read.
+        unread: What is not read, such as events of an unknown type: words for several of them.
         dialects: Names of the dialects that were read.
     """
 

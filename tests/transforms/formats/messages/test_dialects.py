@@ -5,6 +5,7 @@ import json
 import pytest
 
 from tests.readings import findings, one, read_value, tokens, turns
+from turnwise import read_conversations
 
 ASKED, SAID = "Where is A-17?", "It has shipped."
 TWO = [
@@ -522,6 +523,21 @@ def test_the_newest_snapshot_of_a_thread_is_its_conversation(values):
     assert turns(found["t-1"]) == TWO and found["t-1"].source == "langchain_messages"
     assert found["t-1"].state == {"cart": ["A-17"]} and findings(found["t-1"]) == []
     assert turns(found["t-2"]) == TWO[:1]
+
+
+def test_snapshots_as_the_arrays_that_json_makes_of_named_tuples(tmp_path):
+    arrays = [list(each.values()) for each in HISTORY]
+    (tmp_path / "history.json").write_text(json.dumps(arrays))
+    (tmp_path / "one.json").write_text(json.dumps(arrays[0]))
+    (tmp_path / "lines.jsonl").write_text("".join(json.dumps(each) + "\n" for each in arrays))
+    for path in tmp_path.iterdir():
+        found = read_conversations(path)
+        assert [c.conversation_id for c in found] == ["t-1"] and turns(found[0]) == TWO
+        assert findings(found[0]) == [] and found[0].state == {"cart": ["A-17"]}
+    nameless = [list(snapshot(number, step, "").values()) for number, step in ((8, 3), (6, 2))]
+    (tmp_path / "nameless.json").write_text(json.dumps(nameless))
+    assert [turns(c) for c in read_conversations(tmp_path / "nameless.json")] == [TWO]
+    assert [turns(c) for c in read_conversations(arrays)] == [TWO]
 
 
 def test_a_thread_whose_newest_snapshot_lacks_earlier_messages():

@@ -398,3 +398,22 @@ def test_tools_that_a_model_call_declares(held: dict[str, Any]) -> None:
     model = TraceSpan("t", "m", "", "call_llm", T0, T0 + S, {"gen_ai.operation.name": "chat", **held})
     again = TraceSpan("t", "n", "", "call_llm", T0 + S, T0 + 2 * S, {"gen_ai.operation.name": "chat", **held})
     assert [tool.name for tool in conversation_of(model, again).tools] == ["get_order"]
+
+
+def test_inputs_of_langsmith_in_which_the_name_of_a_key_stands_for_a_message() -> None:
+    def model(own: str, at: int, given: Any, said: str) -> TraceSpan:
+        held = {"langsmith.span.kind": "llm", "gen_ai.prompt": json.dumps(given), "gen_ai.completion": said}
+        return TraceSpan("t", own, "r", "claude.assistant.turn", T0 + at * S, T0 + (at + 1) * S, held)
+
+    spans = [
+        span("r", "", "claude.conversation", 0, 9, langsmith__span__kind="chain"),
+        model(
+            "m1", 1, {"content": ASKED, "role": "user"}, dumped({"role": "assistant", "content": "I look."})
+        ),
+        model("m2", 3, {"content": "role"}, dumped({"role": "assistant", "content": SAID})),
+        model("m3", 5, {"content": "role"}, dumped({"role": "assistant", "content": SAID})),
+    ]
+    (turn,) = join_spans("c", spans).turns
+    (finding,) = turn.findings
+    assert (turn.user, turn.agent, finding.kind) == (ASKED, SAID, "UnreadPart")
+    assert finding.message.startswith("2 inputs in which the name of a key")

@@ -42,7 +42,8 @@ def _read(span: TraceSpan, step: SpanStep) -> None:
         if step.kind is None and any(name.startswith(start) for name in rows):
             step.kind = kind
     known = (*(start for start, _ in _KINDS), *_HARMLESS)
-    step.unread = next((name for name in rows if not name.startswith(known)), None)
+    unknown = next((name for name in rows if not name.startswith(known)), None)
+    step.unread = unknown and f"events of the type {unknown!r}"
     for name, row in rows.items():
         content = row.get("content")
         held = content if isinstance(content, dict) else {}

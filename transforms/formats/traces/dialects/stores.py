@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from turnwise.schemas.conversation import Usage
-from turnwise.schemas.values import JsonValue
+from turnwise.schemas.values import JsonObject, JsonValue
 from turnwise.transforms.formats.traces.dialect import (
     SpanDialect,
     json_messages_at,
@@ -34,6 +34,10 @@ _TOKENS = {
     "reasoning_tokens": ("output_reasoning", "completion_details.reasoning", "output_reasoning_tokens"),
 }
 
+_KEYS_ALONE: JsonObject = {"content": "role"}
+_UNREAD = "inputs in which the name of a key stands in place of a message"
+"""LangSmith's wrapper of the Claude Agent SDK writes such inputs of all model calls but the first."""
+
 
 def _reader(
     kind_key: str,
@@ -52,6 +56,8 @@ def _reader(
             return
         step.name = text_at(held, *names) if step.kind == "model" else span.name or None
         entered, left = value_at(held, *given), value_at(held, *back)
+        if entered == _KEYS_ALONE:
+            entered, step.unread = None, _UNREAD
         if step.kind == "tool":
             step.call_id = text_at(held, "langsmith.call_id")
             _add_tool(step, entered, left)
