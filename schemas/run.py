@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
+from turnwise.schemas.input_files import InputFiles
 from turnwise.schemas.tools import ToolSetting
 from turnwise.schemas.values import JsonObject
 
@@ -46,6 +47,8 @@ class RunDocument(msgspec.Struct, frozen=True, kw_only=True):
         problems: Why the run failed its gates, one line each.
         exit_status: 0: done; 1: a gate was missed.
         max_failure_ratio: Largest share of lost records and conversations, 0..1; None: no limit.
+        date: The run's date, as ISO text; None: it has none.
+        input_files: The input files when the run started; None: not all inputs are files, or it is unknown.
     """
 
     run_id: str
@@ -60,3 +63,5 @@ class RunDocument(msgspec.Struct, frozen=True, kw_only=True):
     problems: list[str]
     exit_status: int
     max_failure_ratio: float | None = None
+    date: str | None = None
+    input_files: InputFiles | None = None

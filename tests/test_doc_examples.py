@@ -18,6 +18,7 @@ import pytest
 from tests.documentation import ROOT, SAMPLE, Block, blocks, commands
 from turnwise.pipeline.cli.calibrate import calibrate_parser
 from turnwise.pipeline.cli.compare import compare_parser
+from turnwise.pipeline.cli.dates import dates_of
 from turnwise.pipeline.cli.gate import gate_parser
 from turnwise.pipeline.cli.main import main
 from turnwise.pipeline.cli.options import parse_options
@@ -45,6 +46,7 @@ RUN_HERE = [
     for one in TURNWISE
     if " serve " not in one.text
     and not re.search(r"--streaming|DataflowRunner|GOOGLE_API_KEY|--judge gemini|compare --store", one.text)
+    and not re.search(r"gs://|bigquery://", one.text)
 ]
 
 
@@ -130,6 +132,16 @@ def make_runs(directories: list[str]) -> None:
         assert main(["run", "--input", f"v{version}.jsonl", "--output", directory]) == 0
 
 
+def make_logs_of_dates(argv: list[str]) -> None:
+    """Puts logs of every date of a command line where it reads them."""
+    found = dates_of(argv)
+    assert found
+    for day in (*found.named, *found.before):
+        place = Path(f"logs/dt={day}")
+        place.mkdir(parents=True, exist_ok=True)
+        (place / "log.jsonl").write_text(canonical_conversation())
+
+
 @pytest.mark.parametrize("command", RUN_HERE, ids=repr)
 def test_what_runs_here_runs(command: Block, place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with working_in(place):
@@ -148,6 +160,8 @@ def test_what_runs_here_runs(command: Block, place: Path, capsys: pytest.Capture
         if re.search("(--from|convert) out/sample", command.text):
             make_runs(["out/sample"])
             (place / "waiter/.adk/eval_history").mkdir(parents=True)
+        if "--date" in rest:
+            make_logs_of_dates(rest)
         # The logs of the sample hold a record that cannot be read.
         has_lost = re.search("--fail_on|inspect logs|--from logs", command.text)
         assert main(arguments(command)) == (1 if has_lost else 0)

@@ -8,8 +8,8 @@ from dataclasses import replace
 from typing import Any, NamedTuple, TypeAlias
 
 from turnwise.pipeline.settings.config_file import read_config
+from turnwise.pipeline.settings.raw_options import RawJudgeOptions
 from turnwise.pipeline.settings.run import (
-    RawJudgeOptions,
     RunSettings,
     check_rubrics,
     judge_settings,

@@ -11,11 +11,13 @@ from apache_beam.runners.runner import PipelineResult
 
 from turnwise.pipeline.batch.build import build
 from turnwise.pipeline.batch.counters import counters, judge_usage
+from turnwise.pipeline.batch.own_run import replaces_earlier
 from turnwise.pipeline.batch.pipelines import made_pipeline
 from turnwise.pipeline.batch.signals import Interrupted, interrupted_by_signal
 from turnwise.pipeline.batch.summary import conclude, report_batch
 from turnwise.pipeline.io.directory import check_directory, clear_directory, locked
 from turnwise.pipeline.io.files import file_patterns
+from turnwise.pipeline.io.input_files import list_inputs
 from turnwise.pipeline.io.run_files import NullSink, RunSink, Sink
 from turnwise.pipeline.io.sinks.base import find_service, open_service
 from turnwise.pipeline.io.sources import FileSource, Source
@@ -25,6 +27,7 @@ from turnwise.pipeline.report.live import show_progress
 from turnwise.pipeline.settings.run import RunSettings, try_judge
 from turnwise.pipeline.store.urls import is_store_url
 from turnwise.schemas.config import ConfigError
+from turnwise.schemas.input_files import InputFiles
 from turnwise.transforms.judging.backends.base import AuthenticationError
 from turnwise.transforms.judging.worker import close_judges, open_judge
 
@@ -56,17 +59,17 @@ def _run(
 ) -> int:
     if settings.judge.only_estimates:
         return _estimate(pipeline, logs, cases, settings)
-    build(pipeline, logs, cases, settings, _sink(settings))
+    build(pipeline, logs, cases, settings, _sink(settings, options))
     if only_translates(options):
         translate(pipeline)
         print("the pipeline was translated; nothing was run")
         return 0
-    check_directory(settings.output, settings.overwrite)
+    check_directory(settings.output, replaces_earlier(settings))
     try_judge(settings)
     keep_inputs(settings)
     open_own_judge(settings)
     with locked(settings.output):
-        check_directory(settings.output, settings.overwrite)
+        check_directory(settings.output, replaces_earlier(settings))
         clear_directory(settings.output)
         try:
             with interrupted_by_signal():
@@ -92,10 +95,20 @@ def _case_source(settings: RunSettings) -> Source | None:
     return with_stores(files, settings)
 
 
-def _sink(settings: RunSettings) -> Sink:
+def _sink(settings: RunSettings, options: PipelineOptions) -> Sink:
     place = settings.place
     service = open_service(place) if place else None
-    return RunSink(settings.output, settings.output_format, partial(conclude, settings), service)
+    inputs = _listed(settings) if settings.date and not only_translates(options) else None
+    concluded = partial(conclude, settings, inputs=inputs)
+    return RunSink(settings.output, settings.output_format, concluded, service)
+
+
+def _listed(settings: RunSettings) -> InputFiles | None:
+    """Returns the input files of a run with a date; raises ConfigError if there is none."""
+    found = list_inputs(settings.input)
+    if found is not None and not found.count:
+        raise ConfigError(f"--input {' '.join(settings.input)}: there is no input of {settings.date}")
+    return found
 
 
 def _left(settings: RunSettings) -> str:
@@ -165,7 +178,8 @@ def keep_inputs(settings: RunSettings) -> None:
     output = Path(settings.output).resolve()
     for path in (*settings.input, *settings.eval_cases, *filter(None, (settings.baseline,))):
         place = Path(path).resolve()
-        if settings.overwrite and "://" not in path and output in (place, *place.parents):
+        may_remove = settings.overwrite or settings.date
+        if may_remove and "://" not in path and output in (place, *place.parents):
             raise ConfigError(
                 f"--output {settings.output}: holds the input {path}, which --overwrite could remove"
             )

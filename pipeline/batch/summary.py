@@ -7,6 +7,7 @@ from importlib.metadata import version
 from typing import cast
 
 import apache_beam as beam
+from msgspec import to_builtins
 
 from turnwise.pipeline.batch.counters import judge_usage
 from turnwise.pipeline.gating.decide import rule_problems
@@ -23,6 +24,7 @@ from turnwise.pipeline.report.table import versions_of
 from turnwise.pipeline.settings.run import RunSettings
 from turnwise.pipeline.store.urls import shown_place, shown_url
 from turnwise.schemas.config import ConfigError
+from turnwise.schemas.input_files import InputFiles
 from turnwise.schemas.rows import MetricsByAppVersionRow
 from turnwise.schemas.values import JsonObject
 from turnwise.transforms.comparison.versions import compared_versions
@@ -30,11 +32,12 @@ from turnwise.transforms.comparison.versions import compared_versions
 _WIDTH = 110
 
 
-def conclude(settings: RunSettings, finished: Finished) -> JsonObject:
+def conclude(settings: RunSettings, finished: Finished, inputs: InputFiles | None = None) -> JsonObject:
     """Returns the content of a batch run's `run.json`, when its tables are written."""
     counts, usage = run_counts(finished.counts), judge_usage(finished.counts)
     figures = Figures(counts, usage, guesses_by_tool(finished.counts), to_read=finished.to_read)
-    return run_document(settings, figures, finished.versions)
+    document = run_document(settings, figures, finished.versions)
+    return document | {"input_files": to_builtins(inputs)}
 
 
 def report_batch(settings: RunSettings) -> int:
@@ -134,6 +137,7 @@ def _document(settings: RunSettings, figures: Figures, problems: Sequence[str]) 
     return {
         "run_id": settings.run.run_id,
         "create_time": settings.run.create_time,
+        "date": settings.date,
         "input": list(map(shown_place, settings.input)),
         "input_format": settings.input_format,
         "eval_cases": list(map(shown_place, settings.eval_cases)),

@@ -47,6 +47,18 @@ def _add_input(group: argparse._ArgumentGroup) -> None:
     )
     group.add_argument("--input_format", default=AUTO, metavar="FORMAT", help=format_help())
     _add_paths(group, "--eval_cases", "eval cases: files, directories, globs or URLs of stores")
+    group.add_argument(
+        "--date",
+        metavar="DATE",
+        help="date of the run: ISO date, yesterday, today (UTC), or A..B, one run a date; fills {date} in "
+        "--input, --eval_cases, --output, --store, --run_id",
+    )
+    group.add_argument(
+        "--lookback",
+        type=int,
+        metavar="N",
+        help="with --date: run those of the N dates before again whose input files changed since their run",
+    )
     add_plugin_argument(group)
     group.add_argument(
         "--config",

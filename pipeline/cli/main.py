@@ -7,7 +7,6 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from signal import SIGINT, SIGTERM
-from traceback import extract_tb
 from typing import TYPE_CHECKING
 
 from turnwise.pipeline.batch.signals import end_at_signal, interrupted_status
@@ -74,34 +73,23 @@ def main(argv: Sequence[str]) -> int:
         say(version("turnwise"))
         return 0
     # Imported late: signals are handled before the slow import of settings.
-    from turnwise.pipeline.settings.parser import HelpShown
-    from turnwise.schemas.config import ConfigError
-    from turnwise.schemas.extension.registry import error_text
+    from turnwise.pipeline.cli.ending import ending_of
 
     try:
-        if argv[0] not in _COMMANDS:
-            raise ConfigError(f"unknown command {argv[0]} (commands: {', '.join(_COMMANDS)})")
-        return _COMMANDS[argv[0]](argv[1:])
-    except ConfigError as error:
-        complain(str(error))
-        return 2
-    except OSError as error:
-        complain(" ".join(str(error).split()))
-        return 1
-    except HelpShown:
-        return 0
-    except (SystemExit, GeneratorExit) as error:
-        complain(f"{_origin(error)}: {error_text(error)}")
-        return 1
+        status, problem = ending_of(lambda: _command(argv[0])(argv[1:]))
     except KeyboardInterrupt as error:
-        complain(str(error) or "interrupted")
-        return interrupted_status(getattr(error, "number", SIGINT))
+        status, problem = interrupted_status(getattr(error, "number", SIGINT)), str(error) or "interrupted"
+    if problem:
+        complain(problem)
+    return status
 
 
-def _origin(error: BaseException) -> str:
-    """Returns file and line where an error was raised, such as a plugin that ended the process."""
-    place = extract_tb(error.__traceback__)[-1]
-    return f"{place.filename}:{place.lineno}"
+def _command(name: str) -> "Callable[[Sequence[str]], int]":
+    from turnwise.schemas.config import ConfigError
+
+    if name not in _COMMANDS:
+        raise ConfigError(f"unknown command {name} (commands: {', '.join(_COMMANDS)})")
+    return _COMMANDS[name]
 
 
 def _stream(settings: "RunSettings", options: "PipelineOptions") -> int:
@@ -122,6 +110,15 @@ def _run(argv: Sequence[str]) -> int:
         return 0
     # gRPC logs closed connections to the terminal.
     os.environ.setdefault("GRPC_VERBOSITY", "ERROR")
+    with _without_collector():
+        from turnwise.pipeline.cli.dates import dates_of, run_dates
+
+        dates = dates_of(argv)
+    return run_dates(argv, dates, _run_once) if dates else _run_once(argv)
+
+
+def _run_once(argv: Sequence[str]) -> int:
+    """Runs a command line without dates, or with one."""
     with _without_collector():
         from turnwise.pipeline.batch.run import run
         from turnwise.pipeline.cli.options import parse_options

@@ -16,10 +16,12 @@ from turnwise.pipeline.cli.arguments import add_arguments
 from turnwise.pipeline.io.agent_folder import agent_inputs
 from turnwise.pipeline.io.sinks.base import SINKS, file_formats, find_service
 from turnwise.pipeline.io.terminal import complain
+from turnwise.pipeline.settings.dated import dated
 from turnwise.pipeline.settings.extras import check_extra, check_places
 from turnwise.pipeline.settings.parser import OptionParser
+from turnwise.pipeline.settings.raw_options import RawOptions
 from turnwise.pipeline.settings.remote_workers import fit_workers
-from turnwise.pipeline.settings.run import RawOptions, RunSettings, check_options
+from turnwise.pipeline.settings.run import RunSettings, check_options
 from turnwise.pipeline.settings.stream import RawStreamOptions
 from turnwise.pipeline.streaming.inputs.kinds import input_kind
 from turnwise.schemas.config import ConfigError
@@ -49,14 +51,15 @@ def parse_options(argv: Sequence[str]) -> tuple[RunSettings, PipelineOptions]:
     """
     _reject_unknown(argv)
     options = BeamOptions(list(argv))
-    own = vars(_own_parser().parse_known_args(list(argv))[0])
+    own = own_options(argv)
     standard = options.view_as(StandardOptions)
     name = standard.runner or "DirectRunner"
     in_process = _STREAMS_IN_PROCESS if standard.streaming else _IN_PROCESS
     standard.runner = in_process if name.lower() == "directrunner" else name
     is_alone = standard.runner == in_process and options.view_as(DirectOptions).direct_num_workers == 1
     load_plugins(own["plugin"])
-    raw, stream = _split(own)
+    raw, stream = raw_options(own)
+    raw = dated(raw)
     SINKS.find(raw.output_format, "--output_format ", file_formats())
     if raw.store is not None:
         raw = replace(raw, store=find_service("--store", raw.store).absolute(raw.store))
@@ -82,8 +85,8 @@ def _with_agent_folders(raw: RawOptions) -> RawOptions:
     return replace(raw, input=found.logs or raw.input, eval_cases=found.cases or None, config=found.config)
 
 
-def _split(own: dict[str, Any]) -> tuple[RawOptions, RawStreamOptions]:
-    """Separates the options of all runs from those of streams."""
+def raw_options(own: dict[str, Any]) -> tuple[RawOptions, RawStreamOptions]:
+    """Separates the options of all runs from those of streams; removes the latter from `own`."""
     stream = {field.name: own.pop(field.name) for field in fields(RawStreamOptions)}
     return RawOptions(**own), RawStreamOptions(**stream)
 
@@ -123,10 +126,15 @@ def _check_runner(options: PipelineOptions, name: str, runner: PipelineRunner) -
         raise ConfigError(f"--runner={name}: {' '.join(problem.strip() for problem in problems)}")
 
 
-def _own_parser() -> OptionParser:
+def own_options(argv: Sequence[str]) -> dict[str, Any]:
+    """Returns turnwise's own options of a command line, by name.
+
+    Raises:
+        ConfigError: The value of an option is missing or wrong.
+    """
     parser = OptionParser(add_help=False, allow_abbrev=False)
     add_arguments(parser)
-    return parser
+    return vars(parser.parse_known_args(list(argv))[0])
 
 
 def _reject_unknown(argv: Sequence[str]) -> None:

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Callable, Container, Iterator, Sequence
 from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 from turnwise.pipeline.io.containers import check_container
 from turnwise.pipeline.io.file_kinds import KIND_BYTES, check_text
@@ -20,6 +20,9 @@ from turnwise.pipeline.store.urls import StoreError, is_sqlite_url, is_store_url
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.failure import Failure, Stage, record_failure
 from turnwise.schemas.record import Record
+
+if TYPE_CHECKING:
+    from apache_beam.io.filesystem import FileMetadata
 
 _BUFFER = 1 << 18
 """Bytes that are read at once; long lines are read several times faster than with Python's own 8 KiB."""
@@ -95,7 +98,8 @@ def check_file(path: str) -> None:
 def matched_files(patterns: list[str]) -> list[str | Failure]:
     """Returns the files that paths and globs name, each once, by name; then failures of unreadable paths."""
     paths = set(filter(is_store_url, patterns))
-    paths.update(_remote_files([one for one in patterns if "://" in one and one not in paths]))
+    remote = remote_files([one for one in patterns if "://" in one and one not in paths])
+    paths.update(file.path for file in remote)
     local = {seen.path: seen for path in patterns if "://" not in path for seen in files_at(path)}
     failures: dict[str, str | Failure] = {}
     inodes = set[tuple[int, int]]()
@@ -108,12 +112,13 @@ def matched_files(patterns: list[str]) -> list[str | Failure]:
     return [*sorted(paths), *failures.values()]
 
 
-def _remote_files(patterns: Sequence[str]) -> Iterator[str]:
+def remote_files(patterns: Sequence[str]) -> Iterator["FileMetadata"]:
+    """Yields the files on other filesystems that globs match."""
     if patterns:
         from apache_beam.io.filesystems import FileSystems
 
         for found in FileSystems.match(list(patterns)):
-            yield from (file.path for file in found.metadata_list)
+            yield from found.metadata_list
 
 
 def read_records(path: str, limit: int) -> Iterator[Record | Failure]:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from turnwise.pipeline.settings.config_file import read_config
+from turnwise.pipeline.settings.raw_options import RawJudgeOptions, RawOptions
 from turnwise.pipeline.settings.stream import RawStreamOptions, StreamSettings, check_stream
 from turnwise.pipeline.store.urls import absolute_url, is_store_url, shown_place
 from turnwise.schemas.ces.names import is_name
@@ -67,6 +68,7 @@ class RunSettings:
         stream: Settings of the stream.
         store: URL of the store for results and failures; "": none.
         store_app: App in the store for results that name none; "": the default app.
+        date: The run's date, as ISO text; None: `--date` is not given.
         plugins: Modules and files that add criteria, input formats, sinks and judges.
     """
 
@@ -89,6 +91,7 @@ class RunSettings:
     stream: StreamSettings = field(default_factory=StreamSettings)
     store: str = ""
     store_app: str = ""
+    date: str | None = None
     plugins: tuple[str, ...] = ()
 
     @property
@@ -115,43 +118,10 @@ class RunSettings:
         return select(self.criteria, self.sample_rate, {"ces": CES_CRITERIA} if has_judge else None)
 
 
-@dataclass(frozen=True, kw_only=True)
-class RawJudgeOptions:
-    """What is said of the judge beside the config."""
-
-    judge: str | None = None
-    judge_model: str | None = None
-    judge_concurrency: int = 64
-    judge_cache: str | None = None
-    sample_rate: float = 1.0
-    estimate: bool = False
-
-
-@dataclass(frozen=True, kw_only=True)
-class RawOptions(RawJudgeOptions):
-    """turnwise's own options as the command line gave them."""
-
-    input: list[str] | None
-    input_format: str
-    eval_cases: list[str] | None
-    config: str | None
-    max_record_mb: float
-    output: str | None
-    output_format: str
-    overwrite: bool
-    run_id: str | None
-    max_failure_ratio: float | None
-    fail_on: list[str] | None
-    baseline: str | None
-    store: str | None
-    store_app: str | None
-    no_transcripts: bool = False
-    plugin: Sequence[str] = ()
-
-
 def _check_batch_options(options: RawOptions) -> None:
     """Raises ConfigError for an option that only a batch has."""
     chosen = {
+        "--date": options.date is not None,
         "--estimate": options.estimate,
         "--store": options.store,
         f"--output_format {options.output_format}": options.output_format != DEFAULT_OUTPUT_FORMAT,
@@ -201,6 +171,7 @@ def check_options(
         stream=check_stream(stream, is_streaming, None if is_distributed else _LOCAL_SLOTS),
         store=options.store or "",
         store_app=options.store_app or "",
+        date=options.date,
         plugins=tuple(options.plugin),
     )
 

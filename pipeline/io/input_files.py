@@ -1,0 +1,44 @@
+"""Lists the input files of a run, with their sizes and times of change."""
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime, timezone
+
+from turnwise.pipeline.io.files import file_patterns, remote_files
+from turnwise.pipeline.io.walking import Unreadable, files_at
+from turnwise.pipeline.store.urls import is_store_url
+from turnwise.schemas.input_files import InputFile, InputFiles, input_files
+
+
+def list_inputs(paths: Sequence[str]) -> InputFiles | None:
+    """Returns the files that `--input` names, as they are now; None: not all inputs are files.
+
+    Raises:
+        ConfigError: A path does not exist, or cannot be read.
+        OSError: A filesystem does not answer.
+    """
+    if any(map(is_store_url, paths)):
+        return None
+    patterns = file_patterns("--input", paths)
+    remote = [pattern for pattern in patterns if "://" in pattern]
+    return input_files([*_local(patterns), *_remote(remote)])
+
+
+def _local(patterns: Sequence[str]) -> Iterator[InputFile]:
+    for pattern in patterns:
+        for seen in files_at(pattern) if "://" not in pattern else ():
+            if not isinstance(seen, Unreadable):
+                yield InputFile(seen.path, seen.stat.st_size, _time(seen.stat.st_mtime))
+
+
+def _remote(patterns: Sequence[str]) -> Iterator[InputFile]:
+    for file in remote_files(patterns):
+        yield InputFile(file.path, file.size_in_bytes, _time(file.last_updated_in_seconds))
+
+
+def _time(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, timezone.utc).isoformat(timespec="microseconds")
+
+
+def names_nothing(path: str) -> bool:
+    """Returns whether a local path or glob names no file."""
+    return "://" not in path and next(files_at(path), None) is None

@@ -1,0 +1,301 @@
+"""Scheduled runs: one a date, the same one again, late files, and dates without input."""
+
+import json
+import multiprocessing
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from turnwise.pipeline.io.directory import locked
+from turnwise.pipeline.io.run_reader import open_run
+from turnwise.schemas.input_files import MOST_LISTED
+from turnwise.schemas.run import RunDocument
+
+CONFIG = {"criteria": {"response_match_score": 0.5}}
+
+
+class Nights:
+    """Logs by date, and the command of every night."""
+
+    def __init__(self, folder: Path, command: Callable[..., Any]) -> None:
+        self.folder, self._command = folder, command
+        (folder / "config.json").write_text(json.dumps(CONFIG))
+
+    def log(self, day: str, *names: str, file: str = "a.jsonl", agent: str = "y") -> None:
+        turn = {"user": "x", "agent": agent, "expected": {"response": "y"}}
+        lines = [json.dumps({"conversation_id": name, "turns": [turn]}) for name in names]
+        place = self.folder / f"logs/dt={day}/{file}"
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text("".join(f"{line}\n" for line in lines))
+
+    def run(self, date: str, *more: str, **places: str) -> Any:
+        given = {"input": "logs/dt={date}/", "output": "out/{date}", "config": "config.json"} | places
+        options = [text for name, value in given.items() for text in (f"--{name}", self._place(value))]
+        return self._command("run", *options, "--date", date, *more)
+
+    def _place(self, text: str) -> str:
+        return text if "://" in text else str(self.folder / text)
+
+    def document(self, day: str) -> RunDocument:
+        return open_run(self._place(f"out/{day}")).document
+
+    def conversations(self, day: str) -> list[str]:
+        return sorted(row["conversation_id"] for row in open_run(self._place(f"out/{day}")).conversations())
+
+
+@pytest.fixture
+def nights(tmp_path: Path, turnwise: Callable[..., Any]) -> Nights:
+    return Nights(tmp_path, turnwise)
+
+
+def ends(done: Any) -> list[str]:
+    """Returns the last lines, one a date."""
+    lines: list[str] = done.out.rstrip("\n").rpartition("\n\n")[2].split("\n")
+    return lines
+
+
+def test_a_range_is_one_run_a_date_and_a_date_without_input_stops_no_other(nights: Nights) -> None:
+    nights.log("2026-11-19", "a", "b")
+    nights.log("2026-11-21", "c")
+    nights.log("2026-11-22", "d", agent="entirely different words")
+    done = nights.run("2026-11-19..2026-11-22", "--fail_on", "response_match_score")
+    assert done.status == 2
+    assert nights.conversations("2026-11-19") == ["a", "b"]
+    assert nights.conversations("2026-11-21") == ["c"]
+    first, missing, third, failed = ends(done)
+    assert first.startswith("2026-11-19  exit status 0  2 conversations in ")
+    assert missing.startswith("2026-11-20  exit status 2  --input ")
+    assert missing.endswith("dt=2026-11-20: no such file")
+    assert third.startswith("2026-11-21  exit status 0  1 conversation in ")
+    assert failed.startswith("2026-11-22  exit status 1  1 conversation in ")
+    assert "response_match_score" in failed
+    documents = [nights.document(f"2026-11-{day}") for day in (19, 21, 22)]
+    assert [document.date for document in documents] == ["2026-11-19", "2026-11-21", "2026-11-22"]
+    assert [document.exit_status for document in documents] == [0, 0, 1]
+    assert len({document.run_id for document in documents}) == 3
+
+
+def test_the_same_date_again_is_the_same_run_and_replaces_it(nights: Nights) -> None:
+    nights.log("2026-11-21", "a", "b")
+    assert nights.run("2026-11-21").status == 0
+    first = nights.document("2026-11-21")
+    nights.log("2026-11-21", "a", "c")
+    assert nights.run("2026-11-21").status == 0
+    second = nights.document("2026-11-21")
+    assert first.run_id == second.run_id
+    assert first.run_id.startswith("2026-11-21-")
+    assert nights.conversations("2026-11-21") == ["a", "c"]
+
+
+def test_another_run_is_never_replaced(nights: Nights) -> None:
+    nights.log("2026-11-21", "a")
+    assert nights.run("2026-11-21").status == 0
+    before = nights.document("2026-11-21")
+    (nights.folder / "config.json").write_text(json.dumps({"criteria": {"response_match_score": 0.6}}))
+    done = nights.run("2026-11-21")
+    assert done.status == 2
+    assert f"holds the run {before.run_id}, not 2026-11-21-" in done.err
+    assert done.err.count("\n") == 1
+    assert nights.document("2026-11-21") == before
+    assert nights.run("2026-11-21", "--overwrite").status == 0
+    assert nights.document("2026-11-21").run_id != before.run_id
+
+
+def test_a_run_without_a_date_and_a_stream_are_not_replaced(nights: Nights) -> None:
+    nights.log("2026-11-21", "a")
+    out = nights.folder / "out/2026-11-21"
+    out.mkdir(parents=True)
+    for name in ("progress.sqlite", "received.sqlite", "alerts.jsonl"):
+        (out / name).write_text("")
+        done = nights.run("2026-11-21")
+        assert (done.status, "holds an earlier run" in done.err) == (2, True)
+        (out / name).unlink()
+    (out / "run.json").write_text("{broken")
+    done = nights.run("2026-11-21")
+    assert (done.status, "of a broken run.json" in done.err) == (2, True)
+    (out / "run.json").write_text(json.dumps({"run_id": "nightly"}))
+    assert nights.run("2026-11-21").status == 2
+    assert json.loads((out / "run.json").read_text()) == {"run_id": "nightly"}
+
+
+def test_what_a_killed_run_left_is_no_run(nights: Nights) -> None:
+    nights.log("2026-11-21", "a")
+    out = nights.folder / "out/2026-11-21"
+    out.mkdir(parents=True)
+    (out / f"scores.{'0' * 32}.partial").write_text("")
+    (out / ".turnwise.lock").write_text("")
+    assert nights.run("2026-11-21").status == 0
+    assert nights.conversations("2026-11-21") == ["a"]
+
+
+def _hold(directory: str, is_held: Any, is_over: Any) -> None:
+    with locked(directory):
+        is_held.set()
+        is_over.wait(60)
+
+
+@pytest.fixture
+def other_process(nights: Nights) -> Iterator[None]:
+    """Another process that writes into the directory of a date."""
+    context = multiprocessing.get_context("fork")
+    is_held, is_over = context.Event(), context.Event()
+    process = context.Process(
+        target=_hold, args=(str(nights.folder / "out/2026-11-21"), is_held, is_over), daemon=True
+    )
+    process.start()
+    try:
+        assert is_held.wait(60)
+        yield
+    finally:
+        is_over.set()
+        process.join(60)
+        process.kill()
+
+
+def test_of_two_processes_on_one_date_one_is_refused(nights: Nights, other_process: None) -> None:
+    nights.log("2026-11-20", "a")
+    nights.log("2026-11-21", "b")
+    done = nights.run("2026-11-20..2026-11-21")
+    assert done.status == 2
+    assert ends(done)[1].endswith("another run is writing into it")
+    assert nights.conversations("2026-11-20") == ["a"]
+
+
+def test_late_files_run_a_date_again_and_nothing_else_does(nights: Nights) -> None:
+    for day in (18, 19, 20, 21):
+        nights.log(f"2026-11-{day}", f"of-{day}")
+    assert nights.run("2026-11-18..2026-11-20").status == 0
+    before = {day: nights.document(f"2026-11-{day}") for day in (18, 19, 20)}
+    nights.log("2026-11-18", "late-1", file="b.jsonl")
+    nights.log("2026-11-19", "of-19", "late-2")
+    done = nights.run("2026-11-21", "--lookback", "4")
+    assert done.status == 0
+    told = ends(done)
+    assert told[0].endswith("not run again: there is no input, and no run")
+    assert "2026-11-18  exit status 0  run again: 1 new (" in told[1]
+    assert "b.jsonl" in told[1]
+    assert "2026-11-19  exit status 0  run again: 1 changed (" in told[2]
+    assert told[3] == "2026-11-20  exit status 0  not run again: 1 input file as before"
+    assert told[4].startswith("2026-11-21  exit status 0  1 conversation in")
+    assert nights.conversations("2026-11-18") == ["late-1", "of-18"]
+    assert nights.conversations("2026-11-19") == ["late-2", "of-19"]
+    assert nights.document("2026-11-20") == before[20]
+    assert nights.document("2026-11-18").run_id == before[18].run_id
+
+
+def test_a_date_that_was_missed_runs_and_one_whose_input_is_gone_keeps_its_run(nights: Nights) -> None:
+    nights.log("2026-11-19", "old")
+    nights.log("2026-11-20", "missed")
+    nights.log("2026-11-21", "new")
+    assert nights.run("2026-11-19").status == 0
+    (nights.folder / "logs/dt=2026-11-19/a.jsonl").unlink()
+    done = nights.run("2026-11-21", "--lookback", "2")
+    assert done.status == 0
+    told = ends(done)
+    assert told[0].endswith("not run again: there is no input; its run stays")
+    assert "run again: " in told[1]
+    assert "holds no finished run" in told[1]
+    assert nights.conversations("2026-11-19") == ["old"]
+    assert nights.conversations("2026-11-20") == ["missed"]
+
+
+def test_a_late_file_never_replaces_a_run_of_another_config(nights: Nights) -> None:
+    nights.log("2026-11-20", "a")
+    assert nights.run("2026-11-20").status == 0
+    (nights.folder / "config.json").write_text(json.dumps({"criteria": {"response_match_score": 0.6}}))
+    nights.log("2026-11-20", "b", file="b.jsonl")
+    nights.log("2026-11-21", "c")
+    done = nights.run("2026-11-21", "--lookback", "1")
+    assert done.status == 2
+    assert "holds the run" in ends(done)[0]
+    assert nights.conversations("2026-11-20") == ["a"]
+    assert nights.conversations("2026-11-21") == ["c"]
+
+
+def test_of_many_files_the_number_and_a_digest_are_kept(nights: Nights) -> None:
+    nights.log("2026-11-20", "new")
+    for number in range(MOST_LISTED + 1):
+        nights.log("2026-11-19", f"c-{number}", file=f"{number}.jsonl")
+    assert nights.run("2026-11-19").status == 0
+    files = nights.document("2026-11-19").input_files
+    assert files is not None
+    assert (files.count, files.files) == (MOST_LISTED + 1, None)
+    assert files.bytes == sum(path.stat().st_size for path in nights.folder.glob("logs/dt=2026-11-19/*"))
+    path = nights.folder / "logs/dt=2026-11-19/7.jsonl"
+    about = path.stat()
+    os.utime(path, (about.st_atime, about.st_mtime + 1))
+    told = ends(nights.run("2026-11-20", "--lookback", "1"))
+    assert f"run again: {MOST_LISTED + 1} files of {files.bytes:,} bytes, not those" in told[0]
+
+
+def test_a_date_without_any_record_is_a_problem(nights: Nights) -> None:
+    (nights.folder / "logs/dt=2026-11-21").mkdir(parents=True)
+    assert nights.run("2026-11-21").status == 2
+    nights.log("2026-11-21")
+    done = nights.run("2026-11-21")
+    assert (done.status, "no conversation was scored" in done.err) == (1, True)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--input", "logs/{date}", "--output", "out"], "--input logs/{date}: {date} needs --date"),
+        (["--input", "logs", "--output", "out/{date}"], "--output out/{date}: {date} needs --date"),
+        (["--input", "a", "--output", "out", "--date", "today"], "no option holds {date}"),
+        (["--input", "a", "--output", "out/{date}", "--date", "2026-02-30"], "there is no date 2026-02-30"),
+        (["--input", "a/{date:%H}", "--output", "o", "--date", "today"], "has %Y, %m, %d and %j only"),
+        (
+            ["--input", "a/{date}", "--output", "out", "--date", "2026-01-01..2026-01-02"],
+            "put {date} into --output",
+        ),
+        (
+            ["--input", "a", "--output", "out/{date}", "--date", "2026-01-01..2026-01-02"],
+            "put {date} into --input",
+        ),
+        (
+            [
+                "--input",
+                "{date}",
+                "--output",
+                "{date}",
+                "--run_id",
+                "n",
+                "--date",
+                "today",
+                "--lookback",
+                "1",
+            ],
+            "--run_id n: is the id of several runs",
+        ),
+        (["--input", "{date}", "--output", "{date}", "--lookback", "1"], "--lookback needs --date"),
+        (
+            ["--input", "{date}", "--output", "{date}", "--date", "today", "--lookback", "-1"],
+            "--lookback must lie between",
+        ),
+        (
+            ["--input", "{date}", "--output", "{date}", "--date", "today", "--lookback", "2", "--nonsense"],
+            "unknown option --nonsense",
+        ),
+        (
+            ["--input", "{date}", "--output", "o/{date}", "--date", "today", "--streaming"],
+            "--date cannot be used with --streaming",
+        ),
+    ],
+)
+def test_a_wrong_use_is_one_line(turnwise: Callable[..., Any], arguments: list[str], said: str) -> None:
+    done = turnwise("run", *arguments)
+    assert done.status == 2
+    assert said in done.err
+    assert done.err.count("\n") == 1
+
+
+def test_changes_cannot_be_known_of_a_database(nights: Nights) -> None:
+    for day in (20, 21):
+        nights.log(f"2026-11-{day}", "a")
+    url = "postgresql://nobody@127.0.0.1:1/logs"
+    done = nights.run("2026-11-21", "--lookback", "1", input=f"{url}?d={{date}}")
+    assert done.status == 2
+    assert "2026-11-20  exit status 2  --lookback: not all inputs are files" in done.out
