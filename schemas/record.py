@@ -13,12 +13,16 @@ class Receipt(NamedTuple):
         position: Position of the record.
         part: 0-based index.
         parts: Number of parts.
+        piece: 0-based index of the piece of that part, if conversations share it.
+        pieces: Number of its pieces.
     """
 
     source: str
     position: int
     part: int = 0
     parts: int = 1
+    piece: int = 0
+    pieces: int = 1
 
 
 class Closing(NamedTuple):
@@ -30,6 +34,7 @@ class Closing(NamedTuple):
         time: Time of the last event, seconds since the epoch.
         closed_at: Event time of the closing, seconds since the epoch.
         places: JSON array of the [source, position] of its events.
+        groups: Groups that its events come from; see `ConversationEvent.group`.
     """
 
     session_id: str
@@ -37,6 +42,7 @@ class Closing(NamedTuple):
     time: float
     closed_at: float
     places: bytes
+    groups: tuple[str, ...] = ()
 
 
 class Record(NamedTuple):

@@ -34,7 +34,6 @@ from turnwise.transforms.streaming.outcome import (
 )
 from turnwise.transforms.streaming.parse import ParseArrivals
 from turnwise.transforms.streaming.score import OUTCOMES, ScoreArrivals
-from turnwise.transforms.streaming.session import ClosedSession
 from turnwise.transforms.streaming.session_state import ClosedLookup, none_earlier
 from turnwise.transforms.streaming.windowed import WindowedMetrics, WindowMetrics
 
@@ -53,11 +52,13 @@ class Restored(NamedTuple):
     Attributes:
         sums: Metrics by window and app version.
         sessions: Returns a conversation that was joined from events and may still grow, by session id.
+        groups: Returns the events of a group in such conversations, as one session, by the group.
         counted: Returns what was counted of a conversation, by its name.
     """
 
     sums: Sequence[WindowSum]
-    sessions: Callable[[str], ClosedSession | None]
+    sessions: ClosedLookup
+    groups: ClosedLookup
     counted: Callable[[str], Counted | None]
 
 
@@ -100,10 +101,12 @@ def build_stream(
     rules = settings.stream.rules
     reader = LogReader(settings.input_format, settings.config)
     parsed = arrivals | "ParseArrivals" >> ParseArrivals(reader)
-    earlier: ClosedLookup = none_earlier if restored is None else restored.sessions
+    earlier, of_groups = (
+        (none_earlier, none_earlier) if restored is None else (restored.sessions, restored.groups)
+    )
     events, failures, ignored = parsed.events, [*unread, parsed.failures], []
     if may_hold_groups(settings.input_format):
-        named = parsed.grouped | "NameGroups" >> NameStreamGroups(rules, reader)
+        named = parsed.grouped | "NameGroups" >> NameStreamGroups(rules, reader, of_groups)
         events = (events, named.events) | "Events" >> beam.Flatten()
         failures.append(named.failures)
         ignored.append(named.ignored)

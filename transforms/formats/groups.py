@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from turnwise.schemas.failure import RAISED, Failure, record_failure
 from turnwise.transforms.formats.events import ConversationEvent, event_reader
-from turnwise.transforms.formats.lending import NoConversation
+from turnwise.transforms.formats.lending import Lent, NoConversation
 
 
 class NamedEvents(NamedTuple):
@@ -17,10 +17,11 @@ class NamedEvents(NamedTuple):
 
 
 def named_events(group: str, given: Sequence[ConversationEvent], counts: Counter[str]) -> NamedEvents:
-    """Returns the events of a whole group with the ids of their conversations.
+    """Returns the events of a whole group with the ids of their conversations; other events are left out.
 
     A group that is of no conversation is one finding, a group that cannot be read a failure an event.
     """
+    given = [event for event in given if event.group == group]
     lend = event_reader(given[0].kind).lend
     try:
         assert lend is not None
@@ -34,9 +35,21 @@ def named_events(group: str, given: Sequence[ConversationEvent], counts: Counter
         counts["conversations"] += 1
         counts["lost_conversations"] += 1
         return NamedEvents([], [record_failure("parse", error, event.record, group) for event in given])
-    return NamedEvents([_named(given[each.place], each.conversation_id, each.data) for each in lent], [])
+    pieces = Counter(each.place for each in lent)
+    done: Counter[int] = Counter()
+    found: list[ConversationEvent] = []
+    for each in lent:
+        found.append(_named(given[each.place], each, done[each.place], pieces[each.place]))
+        done[each.place] += 1
+    return NamedEvents(found, [])
 
 
-def _named(event: ConversationEvent, session_id: str, data: bytes) -> ConversationEvent:
-    record = event.record if data == event.record.data else event.record._replace(data=data)
-    return event._replace(session_id=session_id, record=record, is_end=False, turn_index=-1, group="")
+def _named(event: ConversationEvent, lent: Lent, piece: int, pieces: int) -> ConversationEvent:
+    record = event.record
+    if pieces > 1:
+        # The record is settled when the outcomes of all conversations that share it are stored.
+        receipts = tuple(one._replace(piece=piece, pieces=pieces) for one in record.settles())
+        record = record._replace(receipts=receipts)
+    if lent.data != record.data:
+        record = record._replace(data=lent.data)
+    return event._replace(session_id=lent.conversation_id, record=record, is_end=False, turn_index=-1)

@@ -16,7 +16,7 @@ from turnwise.transforms.formats.readers import LogReader
 from turnwise.transforms.streaming.assemble_sessions import IGNORED, SessionsFn
 from turnwise.transforms.streaming.durations import StreamRules
 from turnwise.transforms.streaming.session import Session
-from turnwise.transforms.streaming.session_state import Sessions, none_earlier
+from turnwise.transforms.streaming.session_state import ClosedLookup, Sessions, none_earlier
 
 
 class _NameGroupsFn(SessionsFn):
@@ -55,14 +55,20 @@ class NameStreamGroups(beam.PTransform[PCollection[tuple[str, ConversationEvent]
     is named by all of its events, as long as the group is kept.
     """
 
-    def __init__(self, rules: StreamRules, reader: LogReader) -> None:
-        """Sets the rules of the assembly, and the reader for the events of closed groups."""
+    def __init__(self, rules: StreamRules, reader: LogReader, earlier: ClosedLookup = none_earlier) -> None:
+        """Sets the rules of the assembly.
+
+        Args:
+            rules: Gap, lateness and keys.
+            reader: Reader for the events of closed groups.
+            earlier: Returns the events of a group that an earlier process closed; must be picklable.
+        """
         super().__init__()
-        self._rules, self._reader = rules, reader
+        self._rules, self._reader, self._earlier = rules, reader, earlier
 
     def expand(self, grouped: "PCollection[tuple[str, ConversationEvent]]") -> Any:
         """Keys events by group or slot, and names them."""
         keyed = grouped | "KeyGroups" >> beam.ParDo(_KeyGroupFn(self._rules))
-        name = _NameGroupsFn(self._rules, self._reader, none_earlier)
+        name = _NameGroupsFn(self._rules, self._reader, self._earlier)
         outputs = keyed | "NameGroups" >> beam.ParDo(name).with_outputs(FAILURES, IGNORED, main="events")
         return NamedStream(outputs["events"], outputs[FAILURES], outputs[IGNORED])

@@ -104,9 +104,14 @@ def failed_outcome(failure: Failure, run_id: str) -> RecordOutcome:
 def lost_outcome(record: Record, failures: Sequence[Failure], run_id: str) -> RecordOutcome:
     """Returns the outcome of a closing without a result, which replaces earlier outcomes."""
     assert record.closing is not None
-    name, revision, time, _, _ = record.closing
+    name, closing = record.closing.session_id, record.closing
     contribution = Contribution(
-        f"conversation {name}", revision, _digest(record), time, app_version="", statistics=MetricsState()
+        f"conversation {name}",
+        closing.revision,
+        _digest(record),
+        closing.time,
+        app_version="",
+        statistics=MetricsState(),
     )
     rows = [row for failure in failures for row in failure_rows(failure, run_id)]
     return RecordOutcome(name, contribution, [], [], rows, record.settles(), record)

@@ -137,7 +137,8 @@ class Session(msgspec.Struct, frozen=True, array_like=True):
         first = events[0].record
         receipts = tuple(receipt for event in self.fresh.values() for receipt in event.record.settles())
         places = dump_json([[event.record.source, event.record.position] for event in events])
-        closing = Closing(session_id, self.revision, self.last_time, closed_at, places)
+        groups = tuple(dict.fromkeys(event.group for event in events if event.group))
+        closing = Closing(session_id, self.revision, self.last_time, closed_at, places, groups)
         return Record(first.source, first.position, json_array(events), receipts, closing)
 
 
@@ -177,8 +178,8 @@ def reopened(closed: ClosedSession, reader: LogReader) -> Session:
 def closed_session(record: Record, is_lost: bool) -> ClosedSession:
     """Returns the stored form of a closing; `is_lost`: it yielded no conversation."""
     assert record.closing is not None
-    _, revision, _, closed_at, places = record.closing
-    return ClosedSession(revision - is_lost, record.data, closed_at, places)
+    closing = record.closing
+    return ClosedSession(closing.revision - is_lost, record.data, closing.closed_at, closing.places)
 
 
 def events_of(closed: ClosedSession, reader: LogReader) -> dict[str, ConversationEvent]:

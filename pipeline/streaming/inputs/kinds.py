@@ -1,7 +1,7 @@
 """The inputs of a stream that are no paths: one object each."""
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple, TypeAlias
 
 from turnwise.pipeline.streaming.inputs.source import Checkpoints, SourceOptions, StreamSource
@@ -18,6 +18,8 @@ class InputKind(NamedTuple):
         open: Opens an input by its name; raises ConfigError if that is impossible.
         is_local: Whether only a stream in this process reads it.
         is_single: Whether a stream can have one such input at most.
+        left: Of a kind that stores what it received: returns what earlier processes could not use, for a
+            process that has no such input; raises ConfigError if something waits to be read.
     """
 
     scheme: str
@@ -25,6 +27,7 @@ class InputKind(NamedTuple):
     open: OpenFunction
     is_local: bool = False
     is_single: bool = False
+    left: "Callable[[SourceOptions, Checkpoints], Sequence[str]] | None" = None
 
 
 def _open_standard_input(name: str, options: SourceOptions, checkpoints: Checkpoints) -> StreamSource:
@@ -51,11 +54,24 @@ def _open_otlp(name: str, options: SourceOptions, checkpoints: Checkpoints) -> S
     return open_receiver(name, options, checkpoints)
 
 
+def _left_by_receiver(options: SourceOptions, checkpoints: Checkpoints) -> Sequence[str]:
+    from turnwise.pipeline.streaming.inputs.otlp.source import refused_before
+
+    return refused_before(options.directory, checkpoints)
+
+
 INPUT_KINDS = (
     InputKind("-", "- (standard input)", _open_standard_input, is_local=True, is_single=True),
     InputKind("pubsub:", "pubsub:projects/P/subscriptions/S", _open_pubsub),
     InputKind("kafka:", "kafka://HOST:PORT/TOPIC?group=G", _open_kafka),
-    InputKind("otlp:", "otlp://HOST:PORT (receives OTLP/HTTP)", _open_otlp, is_local=True, is_single=True),
+    InputKind(
+        "otlp:",
+        "otlp://HOST:PORT (receives OTLP/HTTP)",
+        _open_otlp,
+        is_local=True,
+        is_single=True,
+        left=_left_by_receiver,
+    ),
 )
 
 

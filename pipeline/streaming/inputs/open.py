@@ -37,6 +37,21 @@ def open_source(inputs: Sequence[str], options: SourceOptions, checkpoints: Chec
     return sources[0] if len(sources) == 1 else CompositeSource(sources)
 
 
+def left_before(inputs: Sequence[str], options: SourceOptions, checkpoints: Checkpoints) -> list[str]:
+    """Returns what earlier processes of a stream could not use of kinds of inputs that are not named now.
+
+    Raises:
+        ConfigError: Something that they received waits to be read.
+    """
+    named = {input_kind(name) for name in inputs}
+    return [
+        line
+        for kind in INPUT_KINDS
+        if kind.left and kind not in named
+        for line in kind.left(options, checkpoints)
+    ]
+
+
 class CompositeSource(StreamSource):
     """Several sources as one, polled in turn."""
 

@@ -70,6 +70,11 @@ def session_key(session_id: str) -> int:
     return key_of(f"session {session_id}")
 
 
+def group_key(group: str) -> int:
+    """Returns the key of a group of events."""
+    return key_of(f"group {group}")
+
+
 class ConversationStore:
     """The conversations in a stream's database. Callers hold a transaction of the storage."""
 
@@ -145,7 +150,7 @@ class ConversationStore:
         self._place(key, spans)
 
     def put_session(self, record: Record, is_lost: bool) -> None:
-        """Stores the events of a closed session."""
+        """Stores the events of a closed session, and which groups they come from."""
         assert record.closing is not None
         closed = closed_session(record, is_lost)
         self._connection.execute(
@@ -158,6 +163,9 @@ class ConversationStore:
                 closed.places,
             ),
         )
+        session, at = session_key(record.closing.session_id), closed.closed_at
+        rows = [(group_key(group), session, at) for group in record.closing.groups]
+        self._connection.executemany("INSERT OR REPLACE INTO groups VALUES (?, ?, ?)", rows)
 
     def _place(self, key: int, spans: Sequence[RowRange]) -> None:
         """Stores where a conversation's rows are and marks its earlier rows as dead."""
@@ -231,6 +239,25 @@ class PreviousProcesses:
             return ClosedSession(*row)
         pruned = self._row("SELECT at FROM forgotten WHERE key = ?", key)
         return None if pruned is None else ClosedSession(0, b"", pruned[0])
+
+    def group(self, group: str) -> ClosedSession | None:
+        """Returns the events of the closed sessions with events of a group, as one session; raises OSError.
+
+        If one of them was pruned, there are no events. None: no session has such events.
+        """
+        query = (
+            "SELECT s.events, s.places, coalesce(s.closed_at, g.at) FROM groups g"
+            " LEFT JOIN sessions s ON s.key = g.session WHERE g.key = ? ORDER BY g.session"
+        )
+        with self._lock, disk_errors():
+            rows = self._connection.execute(query, (group_key(group),)).fetchall()
+        if not rows:
+            return None
+        closed_at = max(at for _, _, at in rows)
+        if any(events is None for events, _, _ in rows):
+            return ClosedSession(0, b"", closed_at)
+        events, places = (b"[" + b",".join(row[i][1:-1] for row in rows) + b"]" for i in (0, 1))
+        return ClosedSession(0, events, closed_at, places)
 
     def counted(self, name: str) -> Counted | None:
         """Returns what an earlier process counted of a conversation; raises OSError.

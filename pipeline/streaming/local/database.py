@@ -38,6 +38,8 @@ CREATE TABLE IF NOT EXISTS sessions (
     key INTEGER PRIMARY KEY, revision INTEGER NOT NULL, closed_at REAL NOT NULL, events BLOB NOT NULL,
     places BLOB NOT NULL);
 CREATE INDEX IF NOT EXISTS by_closing ON sessions (closed_at);
+CREATE TABLE IF NOT EXISTS groups (
+    key INTEGER, session INTEGER, at REAL NOT NULL, PRIMARY KEY (key, session)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS sources (
     source TEXT PRIMARY KEY, through INTEGER NOT NULL DEFAULT 0, note TEXT);
 CREATE TABLE IF NOT EXISTS beyond (source TEXT, position INTEGER, PRIMARY KEY (source, position));
@@ -125,6 +127,7 @@ def _forget_sessions(connection: sqlite3.Connection, horizon: float) -> None:
     old = "FROM sessions WHERE closed_at <= ?"
     connection.execute(f"INSERT OR REPLACE INTO forgotten SELECT key, x'', closed_at {old}", (horizon,))
     connection.execute(f"DELETE {old}", (horizon,))
+    connection.execute("DELETE FROM groups WHERE at <= ?", (horizon - FORGOTTEN_SECONDS,))
 
 
 def _forget_conversations(connection: sqlite3.Connection, horizon: float) -> None:

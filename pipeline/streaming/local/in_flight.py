@@ -17,6 +17,7 @@ class InFlightRecords:
         self._settle, self._lock = settle, Lock()
         self._arrivals: dict[Place, Arrival] = {}
         self._completed_parts: dict[Place, set[int]] = {}
+        self._completed_pieces: dict[tuple[Place, int], set[int]] = {}
         self.settled = 0
 
     def add(self, arrival: Arrival) -> bool:
@@ -40,7 +41,7 @@ class InFlightRecords:
         with self._lock:
             for receipt in receipts:
                 place = (receipt.source, receipt.position)
-                if place not in self._arrivals:
+                if place not in self._arrivals or not self._is_part_complete(place, receipt):
                     continue
                 parts = self._completed_parts.setdefault(place, set())
                 parts.add(receipt.part)
@@ -48,6 +49,17 @@ class InFlightRecords:
                     del self._completed_parts[place]
                     whole.append(place)
         return whole
+
+    def _is_part_complete(self, place: Place, receipt: Receipt) -> bool:
+        """Returns whether all pieces of a part are stored, given one of them."""
+        if receipt.pieces == 1:
+            return True
+        pieces = self._completed_pieces.setdefault((place, receipt.part), set())
+        pieces.add(receipt.piece)
+        if len(pieces) < receipt.pieces:
+            return False
+        del self._completed_pieces[place, receipt.part]
+        return True
 
     def release(self, places: Iterable[Place]) -> None:
         """Removes records whose outcomes are on disk and settles them at the source."""

@@ -32,7 +32,7 @@ from turnwise.pipeline.report.summary import Figures
 from turnwise.pipeline.settings.run import RunSettings, try_judge
 from turnwise.pipeline.streaming.alerts.sinks import open_alert_sink
 from turnwise.pipeline.streaming.build import Restored, build_stream
-from turnwise.pipeline.streaming.inputs.open import open_source
+from turnwise.pipeline.streaming.inputs.open import left_before, open_source
 from turnwise.pipeline.streaming.inputs.source import SourceOptions, StreamSource
 from turnwise.pipeline.streaming.local.counts import stream_counts
 from turnwise.pipeline.streaming.local.engine import Engine, StreamLimits
@@ -43,6 +43,7 @@ from turnwise.pipeline.streaming.local.steps import (
     LocalStream,
     Runtime,
     earlier_counted,
+    earlier_group,
     earlier_session,
     open_runtime,
 )
@@ -78,7 +79,9 @@ def run_stream(settings: RunSettings, options: PipelineOptions) -> int:
         store = _opened_store(settings, stack)
         try:
             settings = _continued(settings, store)
-            source = open_source(settings.input, _source_options(settings), store.checkpoints)
+            given = settings.input, _source_options(settings), store.checkpoints
+            left = left_before(*given)
+            source = open_source(*given)
         except ConfigError:
             if is_new:
                 clear_directory(settings.output)
@@ -86,7 +89,7 @@ def run_stream(settings: RunSettings, options: PipelineOptions) -> int:
         stack.callback(source.close)
         late = _stream(settings, options, store, source, stop)
         store.compact()
-        return _report(settings, store, late, source.unread())
+        return _report(settings, store, late, [*left, *source.unread()])
 
 
 def _source_options(settings: RunSettings) -> SourceOptions:
@@ -145,7 +148,8 @@ def _stream(
     stream, directory = settings.stream, Path(settings.output)
     in_flight = InFlightRecords(source.settle)
     name = settings.output
-    restored = Restored(store.sums.all(), partial(earlier_session, name), partial(earlier_counted, name))
+    sessions, groups = partial(earlier_session, name), partial(earlier_group, name)
+    restored = Restored(store.sums.all(), sessions, groups, partial(earlier_counted, name))
     runtime = Runtime(store, in_flight, MetricsFiles(directory, settings.run.run_id, restored.sums))
     limits = StreamLimits(stream.max_run_time, stream.stop_after)
     engine = Engine(source, in_flight, store, limits, stream.rules.longest_wait, settings.run.run_id, stop)

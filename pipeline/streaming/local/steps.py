@@ -71,6 +71,11 @@ def earlier_session(runtime: str, session_id: str) -> ClosedSession | None:
     return find_runtime(runtime).store.earlier.session(session_id)
 
 
+def earlier_group(runtime: str, group: str) -> ClosedSession | None:
+    """Returns the events of a group in the sessions that a process before that of the runtime closed."""
+    return find_runtime(runtime).store.earlier.group(group)
+
+
 def earlier_counted(runtime: str, name: str) -> Counted | None:
     """Returns what a process before that of the runtime counted of a conversation, or None."""
     return find_runtime(runtime).store.earlier.counted(name)

@@ -195,7 +195,7 @@ class StreamStorage:
 
     def _is_first_loss(self, outcome: RecordOutcome) -> bool:
         """Returns whether a record is lost for the first time; a source may return it again."""
-        parts = [(r.source, r.position, r.part, time()) for r in outcome.receipts]
+        parts = [(r.source, r.position, r.part | r.piece << 32, time()) for r in outcome.receipts]
         insert = "INSERT OR IGNORE INTO lost VALUES (?, ?, ?, ?)"
         new = sum(self._connection.execute(insert, part).rowcount for part in parts)
         return new > 0 or not parts

@@ -10,20 +10,24 @@ from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.testing.test_stream import TestStream
 from apache_beam.transforms.window import TimestampedValue
 
-from turnwise.schemas.record import Arrival
+from turnwise.schemas.record import Arrival, Record
 from turnwise.transforms.beam.progress import PROGRESS
 from turnwise.transforms.formats.base import record_time
+from turnwise.transforms.formats.events import ConversationEvent
 from turnwise.transforms.formats.parsing import LoggedConversation
 from turnwise.transforms.formats.readers import LogReader
 from turnwise.transforms.streaming.assemble_sessions import AssembleConversations
 from turnwise.transforms.streaming.durations import StreamRules
 from turnwise.transforms.streaming.name_groups import NameStreamGroups
 from turnwise.transforms.streaming.parse import ParseArrivals
+from turnwise.transforms.streaming.session import ClosedSession
+from turnwise.transforms.streaming.session_state import ClosedLookup, none_earlier
 
 T = 1_760_000_000
 RULES = StreamRules(session_gap=640, allowed_lateness=10_000, slots=2)
 FOUND: list[tuple[Any, ...]] = []
 FAILED: list[tuple[Any, ...]] = []
+PIECES: list[tuple[int, int, int]] = []
 
 
 def span(trace: str, own: str, parent: str, name: str, at: int, **attributes: str) -> dict[str, Any]:
@@ -58,16 +62,24 @@ class Keep(beam.DoFn):
     def process(self, found: Any) -> None:
         if isinstance(found, LoggedConversation):
             turns = [(each.user, each.agent) for each in found.conversation.turns]
-            places = sorted({(r.position, r.part, r.parts) for r in found.record.settles()})
+            settles = found.record.settles()
+            PIECES.extend((r.position, r.piece, r.pieces) for r in settles if r.pieces > 1)
+            places = sorted({(r.position, r.part, r.parts) for r in settles})
             FOUND.append((found.conversation.conversation_id, found.conversation.revision, turns, places))
         else:
             FAILED.append((found.stage, found.error_type, sorted(r.position for r in found.receipts)))
 
 
-def stream(*bundles: Sequence[tuple[int, bytes]] | float, rules: StreamRules = RULES) -> None:
+def stream(
+    *bundles: Sequence[tuple[int, bytes]] | float,
+    rules: StreamRules = RULES,
+    groups: ClosedLookup = none_earlier,
+    sessions: ClosedLookup = none_earlier,
+) -> None:
     """Runs a stream of bundles of (position, record), with watermarks between them."""
     FOUND.clear()
     FAILED.clear()
+    PIECES.clear()
     steps = TestStream()
     for bundle in bundles:
         if isinstance(bundle, float | int):
@@ -81,8 +93,8 @@ def stream(*bundles: Sequence[tuple[int, bytes]] | float, rules: StreamRules = R
     held = PROGRESS.held
     with beam.Pipeline(options=PipelineOptions(["--runner=BundleBasedDirectRunner", "--streaming"])) as root:
         parsed = root | steps.advance_watermark_to_infinity() | ParseArrivals(LogReader())
-        named = parsed.grouped | NameStreamGroups(rules, LogReader())
-        assembled = named.events | AssembleConversations(rules)
+        named = parsed.grouped | NameStreamGroups(rules, LogReader(), groups)
+        assembled = named.events | AssembleConversations(rules, sessions)
         failures = (parsed.failures, named.failures, assembled.failures) | beam.Flatten()
         _ = (assembled.conversations, failures) | "All" >> beam.Flatten() | beam.ParDo(Keep())
     assert PROGRESS.held == held
@@ -129,6 +141,37 @@ def test_a_late_turn_and_a_late_span_without_the_id_reopen_the_conversation() ->
     assert FOUND[-1][:3] == ("talk", len(FOUND) - 1, BOTH)
     assert {name for name, *_ in FOUND} == {"talk"}
     assert sorted({place for *_, places in FOUND for place in places}) == whole(0, 1, 2)
+
+
+def of_an_earlier_process(name: str) -> ClosedSession | None:
+    """The first turn, as an earlier process closed it: by the name of its trace or of its conversation."""
+    (event,) = LogReader().read(Record("log", 0, exported(*FIRST)))
+    assert isinstance(event, ConversationEvent)
+    known = name in ("1" * 32, "talk")
+    return ClosedSession(0, b"[" + event.record.data + b"]", T + 1, b'[["log",0]]') if known else None
+
+
+def test_a_late_span_without_the_id_belongs_to_the_conversation_of_an_earlier_process() -> None:
+    tool = span(
+        "1", "c", "a", "execute_tool f", 0, gen_ai__operation__name="execute_tool", gen_ai__tool__name="f"
+    )
+    stream([(2, exported(tool))], groups=of_an_earlier_process, sessions=of_an_earlier_process)
+    assert [("talk", 1, BOTH[:1], whole(2))] == FOUND
+
+
+def test_a_record_of_a_trace_that_two_conversations_share_is_settled_by_both() -> None:
+    one, root = FIRST
+    other = span(
+        "1", "d", "a", "invoke_agent", 5, gen_ai__operation__name="invoke_agent", session__id="other"
+    )
+    chat = span("1", "e", "d", "chat", 5, gen_ai__operation__name="chat",
+                gen_ai__input__messages=said(("user", "Three?")),
+                gen_ai__output__messages=said(("assistant", "Third.")))  # fmt: skip
+    root = {**root, "attributes": [each for each in root["attributes"] if each["key"] != "session.id"]}
+    first = span("1", "f", "a", "invoke_agent", 0, gen_ai__operation__name="invoke_agent", session__id="talk")
+    stream([(0, exported(root, first, {**one, "parentSpanId": "f" * 16}, other, chat))])
+    assert {name for name, *_ in FOUND} == {"talk", "other"}
+    assert sorted(PIECES) == [(0, 0, 2), (0, 1, 2)]
 
 
 def test_a_trace_without_a_session_is_its_own_conversation_after_the_gap() -> None:

@@ -49,11 +49,7 @@ class _Refused(Exception):
 
 
 class OtlpApp:
-    """The ASGI application of a receiver.
-
-    Attributes:
-        refused_spans: Number of spans that could not be used.
-    """
+    """The ASGI application of a receiver."""
 
     def __init__(self, spool: Spool, limit: int) -> None:
         """Creates the application.
@@ -64,7 +60,6 @@ class OtlpApp:
         """
         self._spool, self._limit, self._held = spool, limit, 0
         self._workers = CapacityLimiter(_WORKERS)
-        self.refused_spans = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answers a request."""
@@ -93,8 +88,6 @@ class OtlpApp:
             refused = await to_thread.run_sync(work, limiter=self._workers)
         finally:
             self._held -= sum(map(len, parts))
-        if signal.noun == "spans":
-            self.refused_spans += refused
         return _success(signal, media, refused)
 
     async def _receive(self, request: Request, parts: list[bytes]) -> None:
@@ -119,8 +112,9 @@ class OtlpApp:
         """Stores a request and returns the number of refused items; called in a thread."""
         try:
             decoded = decode(signal, media, decompressed(body, encoding, self._limit))
-            if decoded.export is not None:
-                self._spool.add(decoded.export)
+            refused_spans = decoded.refused if signal.noun == "spans" else 0
+            if decoded.export is not None or refused_spans:
+                self._spool.add(decoded.export, refused_spans)
         except OversizedBodyError as error:
             raise _Refused(_LARGE, str(error)) from None
         except UnsupportedError as error:

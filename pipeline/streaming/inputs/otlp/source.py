@@ -2,12 +2,13 @@
 
 import os
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from threading import Thread
 
 from turnwise.pipeline.io.terminal import complain
 from turnwise.pipeline.settings.extras import check_extra
 from turnwise.pipeline.streaming.inputs.otlp.address import OtlpAddress, parse_address
-from turnwise.pipeline.streaming.inputs.otlp.spool import Spool
+from turnwise.pipeline.streaming.inputs.otlp.spool import Spool, received_before
 from turnwise.pipeline.streaming.inputs.source import Checkpoints, SourceOptions, SourceRecord, StreamSource
 from turnwise.schemas.config import ConfigError
 from turnwise.transforms.formats.base import AUTO, FORMATS
@@ -37,10 +38,12 @@ class OtlpSource(StreamSource):
         from turnwise.pipeline.service.http.listening import limited_server, listening, shown_url
         from turnwise.pipeline.streaming.inputs.otlp.app import OtlpApp
 
-        self._spool, self._app = spool, OtlpApp(spool, max_body_bytes)
+        self._spool = spool
         self._listener = listening(address.host, address.port, f"--input {uri}")
         self.url = shown_url(self._listener)
-        guarded = AuthMiddleware(self._app, address.host, address.allowed_hosts, address.token)
+        guarded = AuthMiddleware(
+            OtlpApp(spool, max_body_bytes), address.host, address.allowed_hosts, address.token
+        )
         self._server = limited_server(guarded, lifespan=False)
         sockets = {"sockets": [self._listener]}
         self._thread = Thread(target=self._server.run, kwargs=sockets, name="turnwise-otlp", daemon=True)
@@ -69,8 +72,7 @@ class OtlpSource(StreamSource):
 
     def unread(self) -> Sequence[str]:
         """Returns how many spans were refused."""
-        refused = self._app.refused_spans
-        return [f"{_SOURCE}: {refused} spans were refused: they lack ids"] if refused else []
+        return _refusals(self._spool.refused)
 
     def settle(self, places: Iterable[tuple[str, int]]) -> None:
         """Lets requests whose outcomes are on disk be removed."""
@@ -84,6 +86,29 @@ class OtlpSource(StreamSource):
         """Ends the server and closes the spool. A later process reads what was not settled."""
         self._stop()
         self._spool.close()
+
+
+def _refusals(refused: int) -> list[str]:
+    return [f"{_SOURCE}: {refused} spans were refused: they lack ids"] if refused else []
+
+
+def refused_before(directory: Path, checkpoints: Checkpoints) -> Sequence[str]:
+    """Returns how many spans earlier processes of a stream refused, for a process without a receiver.
+
+    Args:
+        directory: Directory of the stream.
+        checkpoints: Settled positions.
+
+    Raises:
+        ConfigError: Something that was received waits to be read.
+    """
+    before = received_before(directory, _SOURCE, checkpoints)
+    if before.waiting:
+        raise ConfigError(
+            f"--output {directory}: {before.waiting} received requests were not read; "
+            "add --input otlp://127.0.0.1:0, or the address that received them"
+        )
+    return _refusals(before.refused)
 
 
 def open_receiver(uri: str, options: SourceOptions, checkpoints: Checkpoints) -> OtlpSource:

@@ -2,7 +2,7 @@
 
 import sqlite3
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from threading import Lock
 from time import time
@@ -17,6 +17,7 @@ CREATE TABLE IF NOT EXISTS received (
     id INTEGER PRIMARY KEY AUTOINCREMENT, data BLOB NOT NULL, event_time REAL, received REAL NOT NULL);
 INSERT INTO sqlite_sequence SELECT 'received', 0
     WHERE NOT EXISTS (SELECT 1 FROM sqlite_sequence WHERE name = 'received');
+CREATE TABLE IF NOT EXISTS refused (spans INTEGER NOT NULL);
 """
 _MOST_BYTES = 1 << 30
 _MOST_AT_ONCE = 1 << 23
@@ -46,10 +47,56 @@ class Export(NamedTuple):
     event_time: float | None
 
 
+class Received(NamedTuple):
+    """What the spool of a directory holds.
+
+    Attributes:
+        waiting: Number of exports that were not settled.
+        refused: Number of spans that could not be used.
+    """
+
+    waiting: int
+    refused: int
+
+
+def received_before(directory: Path, source: str, checkpoints: Checkpoints) -> Received:
+    """Returns what the spool of a directory holds, without opening a receiver.
+
+    Args:
+        directory: Directory of the stream.
+        source: Name of the source.
+        checkpoints: Settled positions.
+
+    Raises:
+        ConfigError: The file cannot be read.
+    """
+    path = directory / RECEIVED_FILE
+    if not path.is_file():
+        return Received(0, 0)
+    try:
+        with closing(sqlite3.connect(path, isolation_level=None)) as file:
+            file.executescript(_SCHEMA)
+            numbers = [number for (number,) in file.execute("SELECT id FROM received")]
+            refused = _refused_spans(file)
+    except sqlite3.Error as error:
+        raise ConfigError(f"{path}: {error}") from None
+    if not numbers:
+        return Received(0, refused)
+    done = checkpoints.done(source)
+    return Received(sum(number not in done for number in numbers), refused)
+
+
+def _refused_spans(file: sqlite3.Connection) -> int:
+    return int(file.execute("SELECT coalesce(sum(spans), 0) FROM refused").fetchone()[0])
+
+
 class Spool:
     """A file of exports, each under a number of its own; one that was settled is removed later.
 
     Exports that an earlier process received and did not settle are read first.
+
+    Attributes:
+        refused: Number of spans that could not be used, over all processes.
     """
 
     def __init__(
@@ -77,6 +124,7 @@ class Spool:
             self._file.executescript(_SCHEMA)
             self._sizes = self._resume(checkpoints)
             self._bytes, self._waiting = sum(self._sizes.values()), len(self._sizes)
+            self.refused = _refused_spans(self._file)
         except sqlite3.Error as error:
             raise ConfigError(f"{directory / RECEIVED_FILE}: {error}") from None
 
@@ -94,25 +142,32 @@ class Spool:
     def _delete(self, numbers: Iterable[int]) -> None:
         self._file.executemany("DELETE FROM received WHERE id = ?", [(number,) for number in numbers])
 
-    def add(self, export: Export) -> None:
-        """Stores an export; when this returns, it is on disk.
+    def add(self, export: Export | None, refused: int = 0) -> None:
+        """Stores an export and a number of refused spans; when this returns, they are on disk.
 
         Raises:
             SpoolFullError: Too much is waiting.
             OSError: The file cannot be written.
         """
         with self._lock:
-            if self._bytes and self._bytes + len(export.data) > self._most:
+            size = 0 if export is None else len(export.data)
+            if size and self._bytes and self._bytes + size > self._most:
                 raise SpoolFullError
+            number = 0
             with _disk_errors(), self._file:
                 self._file.execute("BEGIN IMMEDIATE")
                 self._delete(self._settled)
-                insert = "INSERT INTO received (data, event_time, received) VALUES (?, ?, ?)"
-                row = self._file.execute(insert, (*export, time()))
+                if refused:
+                    self._file.execute("INSERT INTO refused VALUES (?)", (refused,))
+                if export is not None:
+                    insert = "INSERT INTO received (data, event_time, received) VALUES (?, ?, ?)"
+                    number = self._file.execute(insert, (*export, time())).lastrowid or 0
             self._settled.clear()
-            self._sizes[row.lastrowid or 0] = len(export.data)
-            self._bytes += len(export.data)
-            self._waiting += 1
+            self.refused += refused
+            if number:
+                self._sizes[number] = size
+                self._bytes += size
+                self._waiting += 1
 
     def take(self, limit: int | None, most: int | None = _MOST_AT_ONCE) -> list[SourceRecord]:
         """Returns the next exports that were not taken.

@@ -54,6 +54,14 @@ def test_a_complete_record_is_settled_at_the_source():
     )
 
 
+def test_a_part_that_conversations_share_is_complete_with_the_last_of_its_pieces():
+    owner = Owner(1)
+    pieces = [Receipt("logs", 1, 1, 2, piece, 2) for piece in (0, 1)]
+    assert owner.complete(pieces[0], receipt(1, 0, 2)) == []
+    assert owner.complete(pieces[0]) == [], "the same piece again"
+    assert owner.complete(pieces[1]) == [("logs", 1)]
+
+
 def test_a_record_of_several_parts_is_whole_with_the_last_of_them():
     owner = Owner(1)
     assert owner.complete(receipt(1, 1, 3), receipt(1, 0, 3)) == []

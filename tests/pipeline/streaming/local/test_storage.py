@@ -1,5 +1,6 @@
 """What a stream keeps: rows and progress in one step, or none of both."""
 
+import json
 import random
 import shutil
 import sqlite3
@@ -394,3 +395,13 @@ def test_a_full_table_goes_on_in_another_file(opened, new_outcome):
     names = sorted(path.name for path in opened.directory.glob("scores-*"))
     assert names == [SegmentId("scores", 1).name]
     assert opened.reopen().live_rows("scores") == [("a", 1), ("b", 0)]
+
+
+def test_the_events_of_a_group_are_those_of_all_sessions_with_some_of_it(opened, new_outcome):
+    for name, events, groups in (("a", b"[1,2]", ("g", "h")), ("b", b"[3]", ("g",)), ("c", b"[4]", ())):
+        outcome = new_outcome(name, events=events)
+        closing = outcome.joined.closing._replace(groups=groups)
+        opened.commit(outcome._replace(joined=outcome.joined._replace(closing=closing)))
+    earlier = opened.reopen().store.earlier
+    assert sorted(json.loads(earlier.group("g").events)) == [1, 2, 3]
+    assert (json.loads(earlier.group("h").events), earlier.group("a")) == ([1, 2], None)

@@ -22,14 +22,17 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
 )
 
 from tests.sources import InMemoryCheckpoints, wait_for
+from turnwise.pipeline.cli.main import main
 from turnwise.pipeline.io.directory import clear_directory
-from turnwise.pipeline.streaming.inputs.open import open_source
+from turnwise.pipeline.streaming.inputs.open import left_before, open_source
 from turnwise.pipeline.streaming.inputs.otlp.address import OtlpAddress, parse_address
 from turnwise.pipeline.streaming.inputs.otlp.source import OtlpSource
 from turnwise.pipeline.streaming.inputs.otlp.spool import Export, Spool
 from turnwise.pipeline.streaming.inputs.source import SourceOptions
+from turnwise.pipeline.streaming.local.storage import StreamStorage
 from turnwise.schemas.config import ConfigError
 from turnwise.transforms.formats.traces.containers.otlp import otlp_spans
+from turnwise.transforms.streaming.durations import StreamRules
 
 JSON, PROTOBUF = "application/json", "application/x-protobuf"
 LIMIT = 4000
@@ -175,6 +178,29 @@ def test_spans_without_ids_are_refused_and_named(receive: Any) -> None:
     assert ExportTraceServiceResponse.FromString(answer.body).partial_success.rejected_spans == 1
     assert source.poll(9) == []
     assert source.unread() == ["otlp: 4 spans were refused: they lack ids"]
+
+
+def test_refused_spans_are_counted_over_a_crash(tmp_path: Path, checkpoints: InMemoryCheckpoints) -> None:
+    Spool(tmp_path, "otlp", checkpoints).add(Export(b"{}", None), refused=2)
+    Spool(tmp_path, "otlp", checkpoints).add(None, refused=1)
+    assert Spool(tmp_path, "otlp", checkpoints).refused == 3
+    options = SourceOptions(LIMIT, None, tmp_path)
+    with pytest.raises(ConfigError, match="1 received requests were not read; add --input otlp://"):
+        left_before(["-"], options, checkpoints)
+    assert left_before(["otlp://127.0.0.1:0"], options, checkpoints) == []
+    checkpoints.settled["otlp"] = {1}
+    assert left_before(["-"], options, checkpoints) == ["otlp: 3 spans were refused: they lack ids"]
+
+
+def test_a_stream_without_a_receiver_is_refused_where_requests_wait(
+    tmp_path: Path, checkpoints: InMemoryCheckpoints, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Spool(tmp_path, "otlp", checkpoints).add(Export(b"{}", None))
+    (tmp_path / "in").mkdir()
+    StreamStorage(tmp_path, StreamRules()).close()
+    given = ["run", "--streaming", "--input", str(tmp_path / "in"), "--output", str(tmp_path)]
+    assert main(given) == 2
+    assert "1 received requests were not read" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("body", [b"{}", exported(), b'{"resourceSpans": null}'])
