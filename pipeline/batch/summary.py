@@ -16,7 +16,7 @@ from turnwise.pipeline.io.run_files import Finished
 from turnwise.pipeline.io.run_reader import written_run
 from turnwise.pipeline.io.sinks.base import find_service
 from turnwise.pipeline.io.terminal import LONGEST_LINE, complain, names_text, printable, say
-from turnwise.pipeline.report.counts import guesses_by_tool, run_counts
+from turnwise.pipeline.report.counts import guesses_by_tool, records_by_worker, run_counts
 from turnwise.pipeline.report.gates import gate_problems
 from turnwise.pipeline.report.judge import judge_document, usage_of
 from turnwise.pipeline.report.summary import Figures, summary_text
@@ -35,7 +35,8 @@ _WIDTH = 110
 def conclude(settings: RunSettings, finished: Finished, inputs: InputFiles | None = None) -> JsonObject:
     """Returns the content of a batch run's `run.json`, when its tables are written."""
     counts, usage = run_counts(finished.counts), judge_usage(finished.counts)
-    figures = Figures(counts, usage, guesses_by_tool(finished.counts), to_read=finished.to_read)
+    guesses, workers = guesses_by_tool(finished.counts), records_by_worker(finished.counts)
+    figures = Figures(counts, usage, guesses, to_read=finished.to_read, workers=workers)
     document = run_document(settings, figures, finished.versions)
     return document | {"input_files": to_builtins(inputs)}
 
@@ -152,6 +153,7 @@ def _document(settings: RunSettings, figures: Figures, problems: Sequence[str]) 
         },
         "max_failure_ratio": settings.max_failure_ratio,
         "counts": figures.counts,
+        "records_by_worker": dict(figures.workers or {}),
         "judge": judge_document(settings, figures.usage),
         "problems": list(problems),
         "exit_status": 0,

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Callable, Container, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 from turnwise.pipeline.io.containers import check_container
 from turnwise.pipeline.io.file_kinds import KIND_BYTES, check_text
@@ -28,6 +28,10 @@ _BUFFER = 1 << 18
 """Bytes that are read at once; long lines are read several times faster than with Python's own 8 KiB."""
 UNREAD_FILES = "unread_files"
 """Counter of files that an option names, of which not one record could be read."""
+READ_PART, UNREAD_PART = "read part of ", "unread part of "
+"""Starts of the names of counters, by file: parts of a named file that gave records, or only failures."""
+WORKER = "worker "
+"""Start of the names of the counters of the records that each worker read."""
 
 
 def file_patterns(option: str, paths: Sequence[str]) -> list[str]:
@@ -95,21 +99,33 @@ def check_file(path: str) -> None:
         check_text(head)
 
 
+class ListedFile(NamedTuple):
+    """A file, or the URL of a database, and its size in bytes; 0: unknown."""
+
+    path: str
+    size: int
+
+
 def matched_files(patterns: list[str]) -> list[str | Failure]:
     """Returns the files that paths and globs name, each once, by name; then failures of unreadable paths."""
-    paths = set(filter(is_store_url, patterns))
-    remote = remote_files([one for one in patterns if "://" in one and one not in paths])
-    paths.update(file.path for file in remote)
+    return [one if isinstance(one, Failure) else one.path for one in listed_files(patterns)]
+
+
+def listed_files(patterns: list[str]) -> list[ListedFile | Failure]:
+    """Returns what `matched_files` returns, with the sizes of the files."""
+    sizes = dict.fromkeys(filter(is_store_url, patterns), 0)
+    remote = remote_files([one for one in patterns if "://" in one and one not in sizes])
+    sizes.update({file.path: file.size_in_bytes or 0 for file in remote})
     local = {seen.path: seen for path in patterns if "://" not in path for seen in files_at(path)}
-    failures: dict[str, str | Failure] = {}
+    failures: dict[str, Failure] = {}
     inodes = set[tuple[int, int]]()
     for path, seen in sorted(local.items()):
         if isinstance(seen, Unreadable):
             failures[path] = record_failure("read", seen.error, Record(shown_path(path), 0, b""))
         elif (identity := (seen.stat.st_dev, seen.stat.st_ino)) not in inodes:
             inodes.add(identity)
-            paths.add(path)
-    return [*sorted(paths), *failures.values()]
+            sizes[path] = seen.stat.st_size
+    return [*(ListedFile(*one) for one in sorted(sizes.items())), *failures.values()]
 
 
 def remote_files(patterns: Sequence[str]) -> Iterator["FileMetadata"]:
@@ -128,18 +144,19 @@ def read_records(path: str, limit: int) -> Iterator[Record | Failure]:
 
         yield from contained_records(database_texts(path), limit)
         return
-    with unzipped(_opened(path)) as file:
+    with unzipped(opened(path)) as file:
         yield from split_records(path, file, limit)
 
 
-def _opened(path: str) -> BinaryIO:
+def opened(path: str) -> BinaryIO:
+    """Opens a file as it is, without decompressing it."""
     if "://" not in path:
         return open(path, "rb", buffering=_BUFFER)
     from apache_beam.io.filesystem import CompressionTypes
     from apache_beam.io.filesystems import FileSystems
 
-    opened: BinaryIO = FileSystems.open(path, compression_type=CompressionTypes.UNCOMPRESSED)
-    return opened
+    file: BinaryIO = FileSystems.open(path, compression_type=CompressionTypes.UNCOMPRESSED)
+    return file
 
 
 def file_records(path: str | Failure, limit: int, stage: Stage = "read") -> Iterator[Record | Failure]:

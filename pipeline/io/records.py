@@ -5,7 +5,7 @@ import io
 import json
 from collections.abc import Iterator
 from datetime import date, datetime
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Protocol
 
 from turnwise.pipeline.io.arrays import ArrayFault, array_elements, element_texts
 from turnwise.pipeline.io.containers import Texts, container
@@ -30,6 +30,13 @@ _FIRST_LINES = 2
 _LARGEST_ARRAY = 1 << 30
 GZIP_MAGIC = b"\x1f\x8b"
 BOM = b"\xef\xbb\xbf"
+
+
+class Lines(Protocol):
+    """An open file, or the lines of a part of it."""
+
+    def readline(self, size: int, /) -> bytes:
+        """Returns at most so many bytes of the current line; b"": there is no further line."""
 
 
 class OversizedRecordError(ValueError):
@@ -84,14 +91,49 @@ def contained_records(texts: Texts, limit: int) -> Iterator[Record | Failure]:
             yield record_failure("read", error, Record(place, 0, text[:KEPT_RECORD_BYTES]))
 
 
-def _line_records(path: str, file: BinaryIO | gzip.GzipFile, limit: int) -> Iterator[Record | Failure]:
+def holds_lines(path: str, file: BinaryIO, limit: int) -> bool:
+    """Returns whether an open file is one record a line, uncompressed, so that its lines stand alone.
+
+    Raises:
+        NotTextError: The file is of a known binary format.
+    """
+    head = file.read(KIND_BYTES)
+    file.seek(0)
+    if not named_as_lines(path) or head.startswith(GZIP_MAGIC) or container(path, head):
+        return False
+    check_text(head)
+    return not _is_one_file(file, limit)
+
+
+def named_as_lines(path: str) -> bool:
+    """Returns whether a file of that name is read line by line, unless its content says otherwise."""
+    return not path.endswith(".avro") and not path.removesuffix(".gz").endswith(".json")
+
+
+def _is_one_file(file: BinaryIO | gzip.GzipFile, limit: int) -> bool:
     head = [file.readline(limit + 2) for _ in range(_FIRST_LINES)]
     file.seek(0)
-    if is_one_file([_line(line.removeprefix(BOM)) for line in head]):
+    return is_one_file([_line(line.removeprefix(BOM)) for line in head])
+
+
+def _line_records(path: str, file: BinaryIO | gzip.GzipFile, limit: int) -> Iterator[Record | Failure]:
+    if _is_one_file(file, limit):
         yield from _whole_file(path, file.read(limit + 1), limit)
-        return
-    position = 0
-    while line := file.readline(limit + 2):
+    else:
+        yield from line_records(path, file, limit)
+
+
+def line_records(path: str, file: Lines, limit: int, position: int = 0) -> Iterator[Record | Failure]:
+    """Yields the lines of a file, without those that are empty.
+
+    Args:
+        path: The file.
+        file: Its lines, from the first that is read.
+        limit: A line of more bytes is a failure.
+        position: Number of the lines before them.
+    """
+    longest = len(BOM) + limit + 2
+    while line := file.readline(longest):
         position += 1
         line = line.removeprefix(BOM) if position == 1 else line
         if len(line) - line.endswith(b"\n") > limit:

@@ -1,12 +1,32 @@
 """Reads JSON records from files on any filesystem that Beam supports."""
 
-from collections.abc import Iterator
+import os
+import socket
+from collections.abc import Iterable, Iterator
+from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 import apache_beam as beam
+from apache_beam.io.restriction_trackers import OffsetRange, OffsetRestrictionTracker
 from apache_beam.pvalue import PCollection
+from apache_beam.transforms.core import RestrictionProvider
 
-from turnwise.pipeline.io.files import UNREAD_FILES, matched_files, named_records
+from turnwise.pipeline.io.files import (
+    READ_PART,
+    UNREAD_FILES,
+    UNREAD_PART,
+    WORKER,
+    matched_files,
+    named_records,
+)
+from turnwise.pipeline.io.ranges import (
+    FileRange,
+    MeasuredRange,
+    file_ranges,
+    measure,
+    number_lines,
+    range_records,
+)
 from turnwise.schemas.failure import Failure
 from turnwise.schemas.record import Record
 from turnwise.transforms.beam.counters import COUNTS, CountingDoFn
@@ -28,18 +48,73 @@ class Source(Protocol):
         """Adds the reading steps to a pipeline; `name` is a prefix of their labels."""
 
 
-class _ReadFn(CountingDoFn):
+class _ReadingFn(CountingDoFn):
     def __init__(self, max_record_bytes: int, lost: str, named: frozenset[str]) -> None:
         super().__init__()
         self._limit, self._lost, self._named = max_record_bytes, lost, named
 
-    def process(self, path: str | Failure) -> Iterator[Any]:
-        for record in named_records(path, self._limit, self._named, lambda: self.count(UNREAD_FILES)):
+    def whole(self, path: str | Failure) -> Iterator[Any]:
+        """Yields the records and failures of one of the `matched_files`."""
+        return self._told_apart(
+            named_records(path, self._limit, self._named, lambda: self.count(UNREAD_FILES))
+        )
+
+    def _told_apart(self, records: Iterable[Record | Failure]) -> Iterator[Any]:
+        for record in records:
             if isinstance(record, Failure):
                 self.count(self._lost)
                 yield beam.pvalue.TaggedOutput(FAILURES, record)
             else:
                 yield record
+
+
+class _ReadFn(_ReadingFn):
+    def process(self, path: str | Failure) -> Iterator[Any]:
+        return self.whole(path)
+
+
+class _RangeProvider(RestrictionProvider):
+    """The bytes of a range; what is read as a whole is one unit."""
+
+    def initial_restriction(self, part: FileRange | Failure) -> OffsetRange:
+        if isinstance(part, Failure) or not part.stop:
+            return OffsetRange(0, 1)
+        return OffsetRange(part.start, part.stop)
+
+    def create_tracker(self, restriction: OffsetRange) -> OffsetRestrictionTracker:
+        return OffsetRestrictionTracker(restriction)
+
+    def restriction_size(self, part: FileRange | Failure, restriction: OffsetRange) -> int:
+        return int(restriction.size())
+
+
+_TRACKER: Any = beam.DoFn.RestrictionParam(_RangeProvider())
+
+
+class _ReadRangesFn(_ReadingFn):
+    """Reads ranges, which a runner may divide further while they are read; counts records by worker."""
+
+    def start_bundle(self) -> None:
+        super().start_bundle()
+        self._worker = f"{WORKER}{socket.gethostname()}/{os.environ.get('WORKER_ID') or os.getpid()}"
+
+    def process(self, part: FileRange | Failure, tracker: Any = _TRACKER) -> Iterator[Any]:
+        for one in self._found(part, tracker):
+            self.counts[self._worker] += isinstance(one, Record)
+            yield one
+
+    def _found(self, part: FileRange | Failure, tracker: Any) -> Iterator[Any]:
+        if isinstance(part, FileRange) and part.stop:
+            gave = set[bool]()
+            start = tracker.current_restriction().start
+            records = range_records(part, start, self._limit, tracker.try_claim)
+            for one in self._told_apart(records):
+                gave.add(isinstance(one, Record))
+                yield one
+            if gave and part.path in self._named:
+                self.count(f"{READ_PART if True in gave else UNREAD_PART}{part.path}")
+        elif tracker.try_claim(0):
+            yield from self.whole(part if isinstance(part, Failure) else part.path)
 
 
 class FileSource:
@@ -54,7 +129,7 @@ class FileSource:
             patterns: Paths and globs, see `file_patterns`.
             max_record_bytes: A larger record is a failure.
             lost: Name of the counter of records that could not be read.
-            is_distributed: Distribute files and records over the workers.
+            is_distributed: Distribute files, and ranges of JSON Lines, over the workers.
         """
         self._patterns, self._limit = patterns, max_record_bytes
         self._lost, self._is_distributed = lost, is_distributed
@@ -62,12 +137,40 @@ class FileSource:
     def read(self, root: beam.Pipeline, name: str) -> ReadRecords:
         """Adds the steps that find the files and read each one once."""
         patterns = root | f"{name}Patterns" >> beam.Create([self._patterns], reshuffle=False)
-        files = patterns | f"{name}Files" >> beam.FlatMap(matched_files)
+        kind: type[_ReadingFn] = _ReadRangesFn if self._is_distributed else _ReadFn
+        read = kind(self._limit, self._lost, frozenset(self._patterns))
         if self._is_distributed:
-            files = files | f"{name}SpreadFiles" >> beam.Reshuffle()
-        read = _ReadFn(self._limit, self._lost, frozenset(self._patterns))
+            files = self._ranges(patterns, name)
+        else:
+            files = patterns | f"{name}Files" >> beam.FlatMap(matched_files)
         outputs = files | f"{name}Read" >> beam.ParDo(read).with_outputs(FAILURES, COUNTS, main="records")
-        records = outputs["records"]
-        if self._is_distributed:
-            records = records | f"{name}SpreadRecords" >> beam.Reshuffle()
-        return ReadRecords(records, outputs[FAILURES], outputs[COUNTS])
+        return ReadRecords(outputs["records"], outputs[FAILURES], outputs[COUNTS])
+
+    def _ranges(self, patterns: "PCollection[list[str]]", name: str) -> "PCollection[Any]":
+        """Adds the steps that divide the files into ranges, number their lines, and spread them."""
+        return (
+            patterns
+            | f"{name}Files" >> beam.FlatMap(file_ranges)
+            | f"{name}SpreadFiles" >> beam.Reshuffle()
+            | f"{name}CountLines" >> beam.Map(partial(_measured, limit=self._limit))
+            | f"{name}GatherRanges" >> beam.GroupByKey()
+            | f"{name}NumberLines" >> beam.FlatMap(_numbered)
+            | f"{name}SpreadRanges" >> beam.Reshuffle()
+        )
+
+
+def _measured(part: FileRange | Failure, limit: int) -> tuple[str, MeasuredRange | Failure]:
+    if isinstance(part, Failure):
+        return part.source or "", part
+    return part.path, measure(part, limit)
+
+
+def _numbered(file: tuple[str, Iterable[MeasuredRange | Failure]]) -> Iterator[FileRange | Failure]:
+    measured: list[MeasuredRange] = []
+    for one in file[1]:
+        if isinstance(one, Failure):
+            yield one
+        else:
+            measured.append(one)
+    if measured:
+        yield from number_lines(file[0], measured)

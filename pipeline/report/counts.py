@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import TypedDict
 
+from turnwise.pipeline.io.files import READ_PART, UNREAD_FILES, UNREAD_PART, WORKER
 from turnwise.schemas.rows import FailureRow
 from turnwise.schemas.values import JsonObject
 from turnwise.transforms.scoring.findings import STAGE
@@ -76,11 +77,21 @@ def run_counts(counts: Mapping[str, int]) -> RunCounts:
         "lost_cases": number["lost_cases"],
         "unused_cases": number["unused_cases"],
         "joined_entries": number["joined_entries"],
-        "unread_files": number["unread_files"],
+        "unread_files": number[UNREAD_FILES] + _unread_files(counts),
         "failures": named["failures"],
         "failures_by_version": named["failures_by_version"],
         "findings": named["findings"],
     }
+
+
+def _unread_files(counts: Mapping[str, int]) -> int:
+    """Returns the number of files of which several parts were read, and none gave a record."""
+    return len(_of(counts, UNREAD_PART).keys() - _of(counts, READ_PART).keys())
+
+
+def records_by_worker(counts: Mapping[str, int]) -> dict[str, int]:
+    """Returns how many records each worker read; {}: the run had one process."""
+    return _largest_first(_of(counts, WORKER))
 
 
 def named_counts(counts: Mapping[str, int]) -> NamedCounts:

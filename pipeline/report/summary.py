@@ -22,6 +22,7 @@ class Figures(NamedTuple):
         unread: Incomplete ends of a stream's input that were not read, one line each.
         to_read: The conversations to read first, in order; None: not chosen.
         difference: Lines about the difference between versions; "": nothing is compared.
+        workers: How many records each worker read; None: not counted.
     """
 
     counts: RunCounts
@@ -30,6 +31,7 @@ class Figures(NamedTuple):
     unread: Sequence[str] = ()
     to_read: Sequence[Mapping[str, object]] | None = None
     difference: str = ""
+    workers: Mapping[str, int] | None = None
 
 
 def summary_text(settings: RunSettings, figures: Figures, rows: Sequence[MetricsByAppVersionRow]) -> str:

@@ -37,8 +37,8 @@ DATAFLOW = [
     "--no_save_main_session",
 ]
 STEPS = [
-    *("LogsPatterns", "LogsFiles", "LogsSpreadFiles", "LogsRead"),
-    "LogsSpreadRecords",
+    *("LogsPatterns", "LogsFiles", "LogsSpreadFiles", "LogsCountLines", "LogsGatherRanges"),
+    *("LogsNumberLines", "LogsSpreadRanges", "LogsRead"),
     *("ParseConversations", "Events", "NameGroups", "JoinSessions"),
     *("CasesPatterns", "CasesFiles", "CasesRead", "ParseEvalCases"),
     *("MatchCases", "ScoreTurns", "Metrics", "MatchCasesSessions", "ScoreTurnsSessions", "MetricsSessions"),
@@ -195,3 +195,6 @@ def test_several_processes_give_the_same(
         output=tmp_path / "out",
     )
     assert_same(done, sample_run)
+    workers = done.document("run.json")["records_by_worker"]
+    assert sum(workers.values()) == done.document("run.json")["counts"]["records"] and len(workers) <= 2
+    assert sample_run.document("run.json")["records_by_worker"] == {}
