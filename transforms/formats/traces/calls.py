@@ -47,7 +47,7 @@ def turn_calls(line: TurnLine) -> list[TurnCall]:
     """Returns the calls of a turn in time order."""
     calls = [
         TurnCall(ToolCall(call.name, _object(call.args), call.id), node.span.end or node.span.start)
-        for node in line.main
+        for node in (*line.main, *line.inner)
         for message in node.step.output or ()
         for call in (*message.calls, *repr_calls(message.texts))
     ]
@@ -158,15 +158,25 @@ def _add_given(line: TurnLine, calls: Sequence[TurnCall]) -> None:
 
 
 def _results_of(line: TurnLine) -> list[MessageResult]:
-    """Returns the results after the user's message in the longest input, and in the agents' answers."""
+    """Returns the results after the user's message in the longest input, and in the agents' answers.
+
+    Agents that a tool called have inputs of their own.
+    """
     inputs = [node.step.input for node in line.main if node.step.input]
-    found: list[MessageResult] = []
-    for messages in (*inputs, *(unit.answer for unit in line.units)):
-        results = [
-            result for each in messages[_last_user(messages) + 1 :] if each.results for result in each.results
-        ]
-        found = results if len(results) > len(found) else found
-    return found
+    inner: dict[int, list[list[SpanMessage]]] = {}
+    for node in line.inner:
+        inner.setdefault(id(node.parent), []).append(node.step.input or [])
+    found = _longest([*inputs, *(unit.answer for unit in line.units)])
+    return [*found, *(result for each in inner.values() for result in _longest(each))]
+
+
+def _longest(inputs: Sequence[list[SpanMessage]]) -> list[MessageResult]:
+    """Returns the results after the last message of a user, of the input that has most of them."""
+    results = [
+        [result for each in messages[_last_user(messages) + 1 :] if each.results for result in each.results]
+        for messages in inputs
+    ]
+    return max(results, key=len, default=[])
 
 
 def transfers(line: TurnLine, calls: Sequence[TurnCall]) -> list[str]:

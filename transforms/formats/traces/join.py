@@ -36,7 +36,7 @@ def join_spans(conversation_id: str, spans: Sequence[TraceSpan]) -> Conversation
         raise ValueError(f"{len(nodes)} spans, and none is a call of a model or a tool, or an agent")
     steps = [node for node in nodes if node.step.kind in STEPS]
     turns = [line_turn(line, index) for index, line in enumerate(lines)]
-    end = _end(lines[-1], turns[-1])
+    end = _end(lines[-1])
     conversation = Conversation(
         conversation_id=conversation_id,
         source=_source(nodes),
@@ -84,12 +84,14 @@ def _meta(nodes: Sequence[SpanNode]) -> dict[str, object]:
     return {"trace_ids": traces, "spans": counts}
 
 
-def _end(line: TurnLine, turn: Turn) -> End:
-    """Returns the end: an error of the last agent or model, or else the last finish reason."""
+def _end(line: TurnLine) -> End:
+    """Returns the end: an error of the last agent or model, or else the last finish reason.
+
+    A text does not contradict an error: what was said before it may not have reached the user.
+    """
+    if line.failure is not None:
+        return error_end(line.failure)
     tops = [unit.top for unit in line.units if unit.top is not None]
-    failed = [node.step.error for node in (*line.main[-1:], *tops[-1:]) if node.step.error]
-    if failed and not turn.agent:
-        return error_end(failed[0] if isinstance(failed[0], str) else "error")
     last = line.main[-1] if line.main else tops[-1] if tops else None
     if last is None:
         return UNKNOWN

@@ -21,7 +21,6 @@ _VERSION_NAMES = ("app_version", "appVersion", "agent_version", "agentVersion", 
 _ENTITY_VERSION = "traceloop.entity.version"
 _TAGS = ("tag.tags", "langfuse.trace.tags", "langsmith.span.tags", "ai.telemetry.metadata.tags")
 _ENVIRONMENTS = ("deployment.environment.name", "deployment.environment")
-_LONGEST_ID = 300
 _OF_STEPS = ("seq:step:", "graph:step:", "map:key:")
 _WITH_METADATA = frozenset(
     ("metadata", "langfuse", "langsmith", "traceloop", "ai", "mlflow", "tag", "session", "gcp")
@@ -41,11 +40,11 @@ def add_labels(span: TraceSpan, words: frozenset[str], step: SpanStep) -> None:
 
 
 def conversation_of(span: TraceSpan, words: frozenset[str]) -> str | None:
-    """Returns the id of the conversation that a span names; None: it names none, or one that is too long."""
+    """Returns the id of the conversation that a span names; None: it names none."""
     found = None if words.isdisjoint(LABELLED) else text_at(span.attributes, *_SESSIONS)
     if found is None and not words.isdisjoint(_WITH_METADATA):
         found = text_at(_metadata(span.attributes), *_SESSION_NAMES)
-    return None if found is None or len(found) > _LONGEST_ID else found
+    return found
 
 
 def environment_of(span: TraceSpan) -> str | None:

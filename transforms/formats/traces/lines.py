@@ -4,7 +4,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from turnwise.transforms.formats.traces.cut import CUT
-from turnwise.transforms.formats.traces.message import SYSTEM, USER, SpanMessage
+from turnwise.transforms.formats.traces.message import (
+    AGENT,
+    HIDDEN_TEXT,
+    SYSTEM,
+    USER,
+    SpanMessage,
+    is_spoken,
+)
 from turnwise.transforms.formats.traces.tree import SpanNode
 from turnwise.transforms.formats.traces.units import WorkUnit
 
@@ -23,6 +30,7 @@ class TurnLine:
         handoffs: Hand-offs.
         has_media: Whether the user's message holds media.
         is_cut: Whether the user's message is JSON that is cut off.
+        is_hidden: Whether the user's message was left out by the writer.
     """
 
     user: str | None = None
@@ -34,6 +42,14 @@ class TurnLine:
     handoffs: list[SpanNode] = field(default_factory=list)
     has_media: bool = False
     is_cut: bool = False
+    is_hidden: bool = False
+
+    @property
+    def failure(self) -> str | None:
+        """The error of the last model call or of the last agent; None: neither failed."""
+        tops = [unit.top for unit in self.units if unit.top is not None]
+        errors = [node.step.error for node in (*self.main[-1:], *tops[-1:]) if node.step.error]
+        return None if not errors else errors[0] if isinstance(errors[0], str) else "error"
 
 
 def turn_lines(units: Sequence[WorkUnit]) -> list[TurnLine]:
@@ -41,7 +57,7 @@ def turn_lines(units: Sequence[WorkUnit]) -> list[TurnLine]:
     lines: list[TurnLine] = []
     known: list[SpanMessage] = []
     for unit in units:
-        first = unit.given or next((given for node in unit.main if (given := node.step.input)), [])
+        first = unit.given or _first_input(unit)
         if _stated(unit) is None and lines and _continues(unit, first, lines[-1], known):
             line = lines[-1]
         else:
@@ -52,6 +68,12 @@ def turn_lines(units: Sequence[WorkUnit]) -> list[TurnLine]:
         _add_unit(line, unit, lines)
         known = _known_after(unit) or known
     return lines
+
+
+def _first_input(unit: WorkUnit) -> list[SpanMessage]:
+    """Returns the first input of a model that is more than instructions; empty: there is none."""
+    inputs = (node.step.input for node in unit.main)
+    return next((given for given in inputs if given and is_spoken(given)), [])
 
 
 def _stated(unit: WorkUnit) -> str | None:
@@ -65,7 +87,7 @@ def _continues(
     users = _users(first)
     if line.units[-1].trace == unit.trace and (not users or users == line.users):
         return True
-    asked = next((given for node in unit.main if (given := node.step.input)), [])
+    asked = _first_input(unit)
     if _ends_in_results(asked) and _news(asked, known) == []:
         return True
     if not _ends_in_results(first):
@@ -100,9 +122,14 @@ def _opened(unit: WorkUnit, first: Sequence[SpanMessage], known: Sequence[SpanMe
 
 
 def _asked(message: SpanMessage, users: tuple[str, ...]) -> TurnLine:
-    is_cut = CUT in message.parts
-    has_media = any(part != CUT for part in message.parts)
-    return TurnLine(message.text or (None if is_cut else ""), users, has_media=has_media, is_cut=is_cut)
+    is_cut, is_hidden = CUT in message.parts, HIDDEN_TEXT in message.parts
+    return TurnLine(
+        message.text or (None if is_cut or is_hidden else ""),
+        users,
+        has_media=any(part not in (CUT, HIDDEN_TEXT) for part in message.parts),
+        is_cut=is_cut,
+        is_hidden=is_hidden,
+    )
 
 
 def _new_user(first: Sequence[SpanMessage], known: Sequence[SpanMessage]) -> SpanMessage | None:
@@ -144,12 +171,7 @@ def _add_unit(line: TurnLine, unit: WorkUnit, lines: list[TurnLine]) -> None:
         is_asked = last is not None and last.is_users
         # Most inputs end in results: their users are those of the turn, and are not looked for.
         users = _users(messages) if is_asked or not (place and parts[-1].users) else ()
-        if (
-            place
-            and last is not None
-            and is_asked
-            and (_extends(users, parts[-1].users) or _asks_apart(unit, node, parts[-1].main[-1]))
-        ):
+        if place and last is not None and is_asked and _asks_anew(unit, node, users, parts[-1]):
             parts.append(_asked(last, users))
             parts[-1].units = [unit]
             starts.append(node.span.start)
@@ -161,6 +183,23 @@ def _add_unit(line: TurnLine, unit: WorkUnit, lines: list[TurnLine]) -> None:
         for node in getattr(unit, name):
             place = max(i for i, start in enumerate(starts) if i == 0 or node.span.start >= start)
             getattr(parts[place], name).append(node)
+
+
+def _asks_anew(unit: WorkUnit, node: SpanNode, users: tuple[str, ...], line: TurnLine) -> bool:
+    """Returns whether a model call, whose input ends in a message of a user, answers a further one."""
+    before = line.main[-1]
+    return _extends(users, line.users) or _follows(node, before) or _asks_apart(unit, node, before)
+
+
+def _follows(node: SpanNode, before: SpanNode) -> bool:
+    """Returns whether a model call was given the reply of the one before it, which called nothing.
+
+    A history may be a window: it does not hold the first messages any more.
+    """
+    said = before.step.output or []
+    texts = {each.text.strip() for each in said} - {""}
+    given = (each for each in node.step.input or () if each.role == AGENT)
+    return not any(each.calls for each in said) and any(each.text.strip() in texts for each in given)
 
 
 def _asks_apart(unit: WorkUnit, node: SpanNode, before: SpanNode) -> bool:

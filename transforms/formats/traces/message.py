@@ -1,12 +1,18 @@
 """A message of a model call, independent of the library that wrote it."""
 
+from collections.abc import Iterable
+
 import msgspec
 
 from turnwise.schemas.values import JsonValue
 
 USER, AGENT, TOOL, SYSTEM = "user", "assistant", "tool", "system"
 _CONTEXT = ("For context:",)
-_RETRY = ("Fix the errors and try again.",)
+_RETRY = ("Fix the errors and try again.", "</pyai:retry_feedback>")
+HIDDEN_TEXT = "text that the writer left out"
+"""Type of a part of a message of which only the type was recorded."""
+FURTHER_CHOICE = "further choice"
+"""Type of a part that stands for an alternative reply to the same request."""
 
 
 class MessageCall(msgspec.Struct, gc=False):
@@ -71,3 +77,8 @@ class SpanMessage(msgspec.Struct, gc=False):
     def sign(self) -> tuple[str, str, int, int]:
         """What is compared of two spellings of one message: no ids."""
         return self.role, self.text.strip(), len(self.calls), len(self.results)
+
+
+def is_spoken(messages: Iterable[SpanMessage]) -> bool:
+    """Returns whether messages hold more than instructions."""
+    return any(each.role != SYSTEM for each in messages)

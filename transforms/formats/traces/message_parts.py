@@ -2,7 +2,7 @@
 
 from turnwise.schemas.values import JsonObject, JsonValue
 from turnwise.transforms.formats.spellings import as_text
-from turnwise.transforms.formats.traces.message import MessageCall, MessageResult, SpanMessage
+from turnwise.transforms.formats.traces.message import HIDDEN_TEXT, MessageCall, MessageResult, SpanMessage
 from turnwise.transforms.formats.traces.values import loaded
 
 _TEXTS = ("text", "input_text", "output_text", "summary_text", "refusal")
@@ -43,13 +43,21 @@ def add_part(message: SpanMessage, part: JsonValue) -> None:
         elif not isinstance(kind, str):
             _add_untyped(message, part)
         elif kind in _TEXTS:
-            add_text(message, first_of(part, ("text", "content", "refusal", "value")))
+            _add_typed_text(message, part)
         elif kind in _CALLS:
             message.calls.append(call_of(part))
         elif kind in _RESULTS:
             message.results.append(result_of(part))
         elif kind not in _THOUGHTS and "reasoning" not in kind.lower():
             message.parts.append(kind)
+
+
+def _add_typed_text(message: SpanMessage, part: JsonObject) -> None:
+    """Adds a part that is a text; one without any content was left out by the writer."""
+    if part.keys() == {"type"}:
+        message.parts.append(HIDDEN_TEXT)
+    else:
+        add_text(message, first_of(part, ("text", "content", "refusal", "value")))
 
 
 def add_text(message: SpanMessage, text: JsonValue) -> None:

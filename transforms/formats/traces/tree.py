@@ -6,6 +6,7 @@ from operator import attrgetter
 import msgspec
 from msgspec.structs import replace
 
+from turnwise.transforms.formats.traces.message import SpanMessage
 from turnwise.transforms.formats.traces.read_span import read_span
 from turnwise.transforms.formats.traces.span import PENDING, TraceSpan
 from turnwise.transforms.formats.traces.step import SpanStep
@@ -140,6 +141,22 @@ def _set_depth(node: SpanNode) -> None:
     return None
 
 
+def _is_same_reply(one: SpanNode, other: SpanNode) -> bool:
+    """Returns whether two model calls with one reply id are one: at one time, or with the same messages.
+
+    Gateways and test doubles give the same id to many replies.
+    """
+    if _signs(one.step.output, other.step.output) and _signs(one.step.input, other.step.input):
+        return True
+    first, second = one.span, other.span
+    return first.is_log or second.is_log or (first.start < second.end and second.start < first.end)
+
+
+def _signs(one: list[SpanMessage] | None, other: list[SpanMessage] | None) -> bool:
+    """Returns whether two lists of messages are equal, or one is not stated."""
+    return not one or not other or [each.sign for each in one] == [each.sign for each in other]
+
+
 def _mark_doubles(nodes: list[SpanNode]) -> None:
     """Marks a model call below a model call, a tool call below the same tool, and repeated reply ids."""
     replies: dict[tuple[str, str], SpanNode] = {}
@@ -148,8 +165,9 @@ def _mark_doubles(nodes: list[SpanNode]) -> None:
         above = node.known_above() if step.kind in ("model", "tool") else None
         if step.kind == "model":
             same = above if above is not None and above.step.kind == "model" else None
-            if step.response_id:
-                same = same or replies.setdefault((node.span.trace, step.response_id), node)
+            if step.response_id and same is None:
+                first = replies.setdefault((node.span.trace, step.response_id), node)
+                same = first if _is_same_reply(first, node) else None
         elif step.kind == "tool" and above is not None and above.step.kind == "tool":
             same = above if above.step.name == step.name else None
         if same is not None and same is not node:

@@ -10,7 +10,14 @@ from turnwise.transforms.formats.spellings import length
 from turnwise.transforms.formats.traces.calls import TurnCall, after_user, transfers, turn_calls
 from turnwise.transforms.formats.traces.cut import is_cut
 from turnwise.transforms.formats.traces.lines import TurnLine
-from turnwise.transforms.formats.traces.message import AGENT, SYSTEM, USER, SpanMessage
+from turnwise.transforms.formats.traces.message import (
+    AGENT,
+    FURTHER_CHOICE,
+    HIDDEN_TEXT,
+    SYSTEM,
+    USER,
+    SpanMessage,
+)
 from turnwise.transforms.formats.traces.message_repr import is_repr_call
 from turnwise.transforms.formats.traces.tree import SpanNode
 from turnwise.transforms.formats.unread import UNREAD, Unread
@@ -18,15 +25,17 @@ from turnwise.transforms.formats.unread import UNREAD, Unread
 STRANGER = "UnreadUserText"
 _SHOWN, _MOST_SHOWN = 80, 3
 CONTENT_OFF = "ContentNotRecorded"
-_OFF = "the trace records no content of messages; texts cannot be scored"
+_OFF = "the trace holds no words of the agent that can be read; texts cannot be scored"
 _CUT = "an attribute of a span that holds messages in JSON is cut off, and is not read"
 _CUT_ARGS = "the arguments of a call are JSON that is cut off"
 _CUT_RESULT = "the result of a call is JSON that is cut off"
+_USER_OFF = "the trace does not record what the user said"
 _ARGS_OFF = "the trace records no arguments or results of calls"
 _FIELDS = ("input_tokens", "output_tokens", "cached_tokens", "reasoning_tokens")
+_FAILED = "AgentError"
+_USAGE_OFF = "UsageNotRecorded"
+_CHOICES = "the reply has alternatives; the first one is read"
 _MS = 1e6
-_STREAMED = 5
-"""So many texts of one model call are the pieces of a streamed one."""
 
 
 def line_turn(line: TurnLine, index: int) -> Turn:
@@ -71,7 +80,7 @@ def _words(line: TurnLine) -> tuple[list[str], str | None]:
         texts += said
         answer = "\n".join(said) if said and not calls else answer
     final, is_final = _answer(line)
-    if final and is_final and (answer is None or _is_piece(answer, final)):
+    if final and is_final and (answer is None or _is_piece(answer, final) or _answers_another(line)):
         answer = "\n".join(final)
         texts += [text for text in final if text not in texts]
     return texts, answer
@@ -85,8 +94,6 @@ def _is_piece(answer: str, final: Sequence[str]) -> bool:
 
 def _said(messages: Sequence[SpanMessage]) -> tuple[list[str], bool]:
     texts = [text for each in messages if each.role == AGENT for text in each.texts]
-    if len(texts) >= _STREAMED and not any(each.calls for each in messages):
-        texts = ["".join(texts)]
     has_calls = any(each.calls for each in messages[-1:]) or any(map(is_repr_call, texts))
     return [text for text in texts if not is_repr_call(text)], has_calls
 
@@ -151,47 +158,88 @@ def _total(nodes: Sequence[SpanNode]) -> float | None:
 
 
 def _usage(models: Sequence[SpanNode]) -> Usage | None:
+    """Returns the tokens of all model calls; None: not all that ended well report them."""
     reports = [node.step.usage for node in models if node.step.usage is not None]
-    if not reports:
+    if not reports or _unreported(models):
         return None
     sums = {name: [n for each in reports if (n := getattr(each, name)) is not None] for name in _FIELDS}
     return Usage(**{name: sum(numbers) if numbers else None for name, numbers in sums.items()})
 
 
+def _unreported(models: Sequence[SpanNode]) -> int:
+    """Returns how many model calls that ended well report no tokens."""
+    return sum(node.step.usage is None and not node.step.error for node in models)
+
+
 def _findings(line: TurnLine, calls: Sequence[TurnCall]) -> Unread:
     """Returns what the trace does not hold: content that was not captured, parts that are not read."""
     unread = Unread()
-    worded = any(node.step.output for node in line.main) or any(unit.answer for unit in line.units)
-    is_lost = _is_output_cut(line)
-    if not worded and not is_lost:
-        unread.add(CONTENT_OFF, _OFF, words=True)
-    elif line.user is None:
-        unread.add(MISSING_HISTORY, NO_REQUEST)
+    is_silent = not (_is_worded(line) or _is_output_cut(line))
+    _add_silence(line, is_silent, unread)
+    models = [*line.main, *line.inner]
+    if (lacking := _unreported(models)) and any(node.step.usage is not None for node in models):
+        told = f"{lacking} of {len(models)} model calls report no tokens, so that their sum is unknown"
+        unread.add(_USAGE_OFF, told)
     if any(each.tool is not None and each.call.args is None for each in calls):
         unread.add(CONTENT_OFF, _ARGS_OFF, calls=True)
-    elif not worded and not is_lost and not calls and any(_asks(node) for node in line.main):
+    elif is_silent and not calls and any(_asks(node) for node in line.main):
         unread.add(CONTENT_OFF, "the trace records that calls were asked for, and not which", calls=True)
     if strangers := _strangers(line):
-        shown = ", ".join(repr(text[:_SHOWN]) for text in strangers[:_MOST_SHOWN])
-        unread.add(STRANGER, f"model calls were given what no message of the turn says: {shown}")
+        texts = list(dict.fromkeys(_asked(node) for node in strangers))
+        shown = ", ".join(repr(text[:_SHOWN]) for text in texts[:_MOST_SHOWN])
+        told = f"model calls were given what no message of the turn says: {shown}"
+        unread.add(STRANGER, told, words=_answers_another(line) and not _answer(line)[1])
     if line.has_media:
         unread.add(UNREAD, "the user's message holds media, which are not read")
     for node in line.main:
         for message in node.step.output or ():
             for part in message.parts:
-                unread.part(part)
+                _add_part(part, unread)
     return unread
 
 
-def _strangers(line: TurnLine) -> list[str]:
-    """Returns what model calls were asked last and the user's message does not hold."""
-    known = {line.user, *line.users}
-    found = []
-    for node in line.main[1:]:
-        spoken = [each for each in node.step.input or () if each.role != SYSTEM]
-        if spoken and spoken[-1].is_users and spoken[-1].text not in known:
-            found.append(spoken[-1].text)
-    return list(dict.fromkeys(found))
+def _is_worded(line: TurnLine) -> bool:
+    return any(node.step.output for node in line.main) or any(unit.answer for unit in line.units)
+
+
+def _add_silence(line: TurnLine, is_silent: bool, unread: Unread) -> None:
+    """Adds why the agent's words or the user's message are not there."""
+    if is_silent and line.failure is not None:
+        unread.add(_FAILED, f"the agent failed and said nothing: {line.failure[:_SHOWN]}")
+    elif is_silent:
+        unread.add(CONTENT_OFF, _OFF, words=True)
+    elif line.is_hidden:
+        unread.add(CONTENT_OFF, _USER_OFF)
+    elif line.user is None:
+        unread.add(MISSING_HISTORY, NO_REQUEST)
+
+
+def _add_part(part: str, unread: Unread) -> None:
+    """Adds a part of the agent's message that is not read."""
+    if part == HIDDEN_TEXT:
+        unread.add(CONTENT_OFF, _OFF, words=True)
+    elif part == FURTHER_CHOICE:
+        unread.add(UNREAD, _CHOICES)
+    else:
+        unread.part(part)
+
+
+def _strangers(line: TurnLine) -> list[SpanNode]:
+    """Returns the model calls that were asked last what the user's message does not hold."""
+    known = {"", line.user, *line.users}
+    return [node for node in line.main[1:] if _asked(node) not in known]
+
+
+def _asked(node: SpanNode) -> str:
+    """Returns the message of a user that a model's input ends in; empty: it ends in none."""
+    spoken = [each for each in node.step.input or () if each.role != SYSTEM]
+    return spoken[-1].text if spoken and spoken[-1].is_users else ""
+
+
+def _answers_another(line: TurnLine) -> bool:
+    """Returns whether the last words of a model answer another request than the turn's."""
+    last = next((node for node in reversed(line.main) if any(_said(node.step.output or ())[0])), None)
+    return last in _strangers(line)
 
 
 def _cut(line: TurnLine, calls: Sequence[TurnCall], turn: Turn) -> Unread:

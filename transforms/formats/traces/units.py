@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from turnwise.transforms.formats.traces.message import SpanMessage
+from turnwise.transforms.formats.traces.message import SpanMessage, is_spoken
 from turnwise.transforms.formats.traces.tree import SpanNode
 
 
@@ -38,8 +38,9 @@ class WorkUnit:
 
     @property
     def given(self) -> list[SpanMessage]:
-        """Messages that the agent was given; empty: not stated."""
-        return (self.top.step.input if self.top is not None else None) or []
+        """Messages that the agent was given; empty: not stated, or only its instructions are."""
+        given = (self.top.step.input if self.top is not None else None) or []
+        return given if is_spoken(given) else []
 
     @property
     def answer(self) -> list[SpanMessage]:

@@ -1,5 +1,7 @@
 """OpenTelemetry's conventions for generative AI, in all their generations."""
 
+from msgspec.structs import replace
+
 from turnwise.schemas.values import JsonObject, JsonValue
 from turnwise.transforms.formats.traces.dialect import (
     SpanDialect,
@@ -12,7 +14,7 @@ from turnwise.transforms.formats.traces.dialect import (
     value_at,
     with_system,
 )
-from turnwise.transforms.formats.traces.message import AGENT, USER, SpanMessage
+from turnwise.transforms.formats.traces.message import AGENT, FURTHER_CHOICE, USER, SpanMessage
 from turnwise.transforms.formats.traces.messages import read_messages
 from turnwise.transforms.formats.traces.span import SpanEvent, TraceSpan
 from turnwise.transforms.formats.traces.step import Kind, SpanStep
@@ -55,7 +57,7 @@ def _read(span: TraceSpan, step: SpanStep) -> None:
     held = span.attributes
     step.kind = kind_at(held.get("gen_ai.operation.name"), _KINDS)
     step.input = json_messages_at(held.get("gen_ai.input.messages"), USER)
-    step.output = json_messages_at(held.get("gen_ai.output.messages"), AGENT)
+    step.output = first_choice(json_messages_at(held.get("gen_ai.output.messages"), AGENT))
     if "gen_ai.system_instructions" in held:
         step.input = with_system(held["gen_ai.system_instructions"], step.input)
     for event in span.events:
@@ -111,15 +113,40 @@ def _add_event(event: SpanEvent, step: SpanStep) -> None:
             held.get("gen_ai.system_instructions"), json_messages_at(held.get("gen_ai.input.messages"), USER)
         )
         step.input = step.input or given
-        step.output = step.output or json_messages_at(held.get("gen_ai.output.messages"), AGENT)
+        stated = json_messages_at(held.get("gen_ai.output.messages"), AGENT)
+        step.output = step.output or first_choice(stated)
     elif name in _MESSAGES:
         step.input = [*(step.input or []), *_message(name, held)]
     elif name == _CHOICE and not held.get("index"):
-        step.output = [*(step.output or []), *_message(name, held)]
+        step.output = _with_choice(step.output or [], _message(name, held))
     elif name == _PROMPT:
         step.input = step.input or messages_at(held.get("gen_ai.prompt"), USER)
     elif name == _COMPLETION:
         step.output = step.output or messages_at(held.get("gen_ai.completion"), AGENT)
+
+
+def _with_choice(before: list[SpanMessage], added: list[SpanMessage]) -> list[SpanMessage]:
+    """Returns a reply with one more event of its choice: a piece of it while no finish reason was stated."""
+    if len(before) != 1 or len(added) != 1 or before[0].finish:
+        return [*before, *added]
+    one, other = before[0], added[0]
+    return [
+        SpanMessage(
+            one.role,
+            ["".join((*one.texts, *other.texts))] if one.texts or other.texts else [],
+            [*one.calls, *other.calls],
+            [*one.results, *other.results],
+            [*one.parts, *other.parts],
+            other.finish,
+        )
+    ]
+
+
+def first_choice(messages: list[SpanMessage] | None) -> list[SpanMessage] | None:
+    """Returns the first of several alternative replies; messages without finish reasons as they are."""
+    if not messages or len(messages) == 1 or not all(each.finish for each in messages):
+        return messages
+    return [replace(messages[0], parts=[*messages[0].parts, FURTHER_CHOICE])]
 
 
 def _message(name: str, held: JsonObject) -> list[SpanMessage]:

@@ -29,6 +29,7 @@ _USAGE = {
     "reasoning_tokens": ("llm.token_count.completion_details.reasoning",),
 }
 _NAMES = {"model": ("llm.model_name",), "tool": ("tool.name",), "agent": ("agent.name", "graph.node.id")}
+_PIECES = 5
 _DUMPED = frozenset(("content", "kwargs", "data"))
 _RESPONSE = {"id", "name", "response", "will_continue", "scheduling", "parts"}
 
@@ -66,11 +67,11 @@ def _read(span: TraceSpan, step: SpanStep) -> None:
         step.target = _target(step.name)
     elif step.kind == "model":
         step.input = _numbered(held, "llm.input_messages.", USER) or _value(held, "input", USER)
-        step.output = _numbered(held, "llm.output_messages.", AGENT) or _value(held, "output", AGENT)
+        step.output = _reply(held) or _value(held, "output", AGENT)
         step.usage = usage_at(held, _USAGE)
     elif step.kind in ("agent", "chain"):
         step.input = _value(held, "input", USER)
-        step.output = _numbered(held, "llm.output_messages.", AGENT) or _value(held, "output", AGENT)
+        step.output = _reply(held) or _value(held, "output", AGENT)
 
 
 def _add_tool(held: JsonObject, step: SpanStep) -> None:
@@ -85,6 +86,13 @@ def _add_tool(held: JsonObject, step: SpanStep) -> None:
 def _value(held: JsonObject, name: str, role: str) -> list[SpanMessage] | None:
     is_json = held.get(f"{name}.mime_type") == "application/json"
     return (json_messages_at if is_json else messages_at)(held.get(f"{name}.value"), role)
+
+
+def _reply(held: JsonObject) -> list[SpanMessage] | None:
+    """Returns the reply; of a streamed one every piece is a message."""
+    found = _numbered(held, "llm.output_messages.", AGENT)
+    is_streamed = found and len(found) >= _PIECES and not any(each.calls for each in found)
+    return [SpanMessage(AGENT, ["".join(each.text for each in found)])] if found and is_streamed else found
 
 
 def _numbered(held: JsonObject, prefix: str, role: str) -> list[SpanMessage] | None:

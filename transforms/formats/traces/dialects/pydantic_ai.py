@@ -1,5 +1,6 @@
 """Pydantic AI and Logfire, beside what they write in OpenTelemetry's conventions."""
 
+from turnwise.schemas.jsonio import dump_json
 from turnwise.schemas.values import JsonValue
 from turnwise.transforms.formats.traces.dialect import (
     SpanDialect,
@@ -29,7 +30,7 @@ def _read(span: TraceSpan, step: SpanStep) -> None:
     if run is not None or text_at(held, "agent_name"):
         step.kind, step.name = "agent", text_at(held, "agent_name", "gen_ai.agent.name")
         step.input = _all_but_answer(run, value_at(held, "pydantic_ai.new_message_index"))
-        step.output = messages_at(held.get("final_result"), AGENT)
+        step.output = messages_at(held.get("final_result"), AGENT) or _structured(held.get("final_result"))
     elif "tool_arguments" in held or "tool_response" in held or span.name.startswith(_TOOL_NAMES):
         step.kind, step.name = "tool", text_at(held, "gen_ai.tool.name")
         step.args, step.result = value_at(held, "tool_arguments"), value_at(held, "tool_response")
@@ -51,6 +52,13 @@ def _read(span: TraceSpan, step: SpanStep) -> None:
         reply = value_at(held, "response_data")
         usage = reply.get("usage") if isinstance(reply, dict) else None
         step.usage = usage_at(usage, _USAGE) if isinstance(usage, dict) else None
+
+
+def _structured(value: JsonValue) -> list[SpanMessage] | None:
+    """Returns an answer that is JSON, as its text; None: there is none."""
+    if value is None or value == "":
+        return None
+    return [SpanMessage(AGENT, [value if isinstance(value, str) else dump_json(value).decode()])]
 
 
 def _all_but_answer(run: JsonValue, new_index: JsonValue) -> list[SpanMessage] | None:

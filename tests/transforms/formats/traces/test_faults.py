@@ -1,0 +1,188 @@
+"""Spans with faults: errors, calls without spans, ids that are no ids, streams, content that is left out."""
+
+import json
+from typing import Any
+
+from msgspec.structs import replace
+
+from tests.transforms.formats.traces.test_turns import (
+    FIRST,
+    ONE,
+    T0,
+    S,
+    agent,
+    asks,
+    chat,
+    joined,
+    read,
+    span,
+    text,
+    told,
+    tool,
+)
+from turnwise.transforms.formats.traces.span import SpanEvent, TraceSpan
+
+ANSWER = text("assistant", "a1")
+FINDING = tuple[str, str]
+
+
+def failed(one: TraceSpan, message: str) -> TraceSpan:
+    return replace(one, error=True, message=message)
+
+
+def with_tokens(one: TraceSpan, given: int, said: int) -> TraceSpan:
+    held = {"gen_ai.usage.input_tokens": given, "gen_ai.usage.output_tokens": said}
+    return replace(one, attributes={**one.attributes, **held})
+
+
+def with_id(one: TraceSpan, reply: str) -> TraceSpan:
+    return replace(one, attributes={**one.attributes, "gen_ai.response.id": reply})
+
+
+def found(spans: list[TraceSpan]) -> list[FINDING]:
+    return [(each.kind, each.message) for turn in joined(spans).turns for each in turn.findings]
+
+
+def test_an_error_of_the_agent_ends_the_conversation_whatever_was_said() -> None:
+    spans = [failed(agent("1", 0), "too many retries"), chat("1", "b", 1, FIRST, ANSWER)]
+    conversation = joined(spans)
+    assert (conversation.ended, conversation.ended_detail) == ("agent_error", "too many retries")
+    assert read(conversation.turns[0]) == ONE
+
+
+def test_an_error_of_the_last_model_call_ends_it_too() -> None:
+    conversation = joined([agent("1", 0), failed(chat("1", "b", 1, FIRST, text("assistant", "a")), "reset")])
+    assert (conversation.ended, conversation.ended_detail) == ("agent_error", "reset")
+
+
+def test_a_call_that_was_repeated_after_an_error_is_no_end() -> None:
+    done = {**ANSWER, "finish_reason": "stop"}
+    spans = [agent("1", 0), failed(chat("1", "b", 1, FIRST, None), "busy"), chat("1", "c", 3, FIRST, done)]
+    assert joined(spans).ended == "normally"
+
+
+def test_a_turn_that_failed_says_so() -> None:
+    spans = [failed(agent("1", 0), "boom"), failed(chat("1", "b", 1, FIRST, None), "boom")]
+    (turn,) = joined([*spans]).turns
+    assert [each.kind for each in turn.findings] == ["AgentError"] and turn.unknown_words is None
+    assert turn.findings[0].message == "the agent failed and said nothing: boom"
+
+
+def test_replies_of_one_id_with_other_messages_are_several() -> None:
+    given = [*FIRST, asks("x", "f"), told("x")]
+    calls = [with_id(chat("1", "b", 1, FIRST, asks("x", "f")), "chatcmpl-1")]
+    calls += [tool("1", "c", 3, "f", "x"), with_id(chat("1", "d", 5, given, ANSWER), "chatcmpl-1")]
+    (turn,) = joined([agent("1", 0), *calls]).turns
+    assert read(turn) == ("q1", ["f"], "a1") and turn.inference_calls == 2
+
+
+def test_replies_of_one_id_at_one_time_are_one() -> None:
+    calls = [with_id(chat("1", own, 1, FIRST, text("assistant", said)), "r") for own, said in ("ba", "ca")]
+    (turn,) = joined([agent("1", 0), *calls]).turns
+    assert turn.inference_calls == 1
+
+
+def test_calls_of_an_agent_inside_a_tool_count_without_spans_of_their_own() -> None:
+    inner = [text("user", "refund 7"), asks("i", "delete"), told("i")]
+    spans = [agent("1", 0), chat("1", "b", 1, FIRST, asks("x", "refund")), tool("1", "c", 2, "refund", "x")]
+    spans += [chat("1", "d", 3, inner[:1], asks("i", "delete"), "c")]
+    spans += [chat("1", "e", 5, inner, text("assistant", "done"), "c"), chat("1", "f", 7, FIRST, ANSWER)]
+    (turn,) = joined(spans).turns
+    assert sorted(call.name or "" for call in turn.tool_calls) == ["delete", "refund"]
+    assert [each.response for each in turn.tool_responses] == ["found", "found"]
+
+
+def test_tokens_that_not_every_call_reports_are_unknown() -> None:
+    calls = [with_tokens(chat("1", "b", 1, FIRST, asks("x", "f")), 10, 5)]
+    calls += [chat("1", "d", 5, [*FIRST, asks("x", "f"), told("x")], ANSWER)]
+    (turn,) = joined([agent("1", 0), *calls]).turns
+    assert turn.usage is None and [each.kind for each in turn.findings] == ["UsageNotRecorded"]
+    (turn,) = joined([agent("1", 0), calls[0], failed(calls[1], "reset")]).turns
+    assert turn.usage is not None and turn.usage.input_tokens == 10
+
+
+def choice(at: int, said: str, **held: Any) -> SpanEvent:
+    body = {"index": 0, "content": {"role": "model", "parts": [{"text": said}]}, **held}
+    return SpanEvent("gen_ai.choice", (T0 + at) * S, {}, body)
+
+
+def test_pieces_of_a_streamed_choice_are_one_text() -> None:
+    events = [choice(1, "Hel"), choice(2, "lo the"), choice(3, "re!", finish_reason="STOP")]
+    one = replace(chat("1", "b", 1, FIRST, None, ""), events=events)
+    conversation = joined([one])
+    assert (conversation.turns[0].agent, conversation.ended) == ("Hello there!", "normally")
+
+
+def test_texts_of_one_message_are_lines_however_many_there_are() -> None:
+    parts = [{"type": "text", "content": f"{number}."} for number in range(6)]
+    (turn,) = joined([chat("1", "b", 1, FIRST, {"role": "assistant", "parts": parts}, "")]).turns
+    assert turn.agent == "0.\n1.\n2.\n3.\n4.\n5."
+
+
+def test_of_alternative_replies_the_first_is_read() -> None:
+    replies = [{**text("assistant", said), "finish_reason": "stop"} for said in ("Red", "Blue", "Green")]
+    held = {
+        "gen_ai__input__messages": json.dumps(FIRST),
+        "gen_ai__output__messages": json.dumps(replies),
+    }
+    spans = [span("1", "b", "", 1, 1, "chat", **held)]
+    assert joined(spans).turns[0].agent == "Red"
+    assert found(spans) == [("UnreadPart", "the reply has alternatives; the first one is read")]
+
+
+def test_an_agent_that_states_only_its_instructions_was_asked_what_its_models_were() -> None:
+    instructions = json.dumps([{"type": "text", "content": "Be brief."}])
+    top = agent("1", 0, gen_ai__system_instructions=instructions)
+    (turn,) = joined([top, chat("1", "b", 1, FIRST[1:], ANSWER)]).turns
+    assert read(turn) == ONE and turn.findings == []
+
+
+def test_a_note_to_try_again_is_no_message_of_the_user() -> None:
+    note = text("user", "Not valid:\n<pyai:retry_feedback>\nnot good\n</pyai:retry_feedback>")
+    spans = [agent("1", 0), chat("1", "b", 1, FIRST, text("assistant", "bad"))]
+    spans += [chat("1", "c", 3, [*FIRST, text("assistant", "bad"), note], ANSWER)]
+    assert list(map(read, joined(spans).turns)) == [ONE]
+
+
+def test_a_structured_result_is_the_answer() -> None:
+    top = agent("1", 0, agent_name="shop", final_result='{"city": "Rom"}')
+    (turn,) = joined([top, chat("1", "b", 1, FIRST, asks("x", "final_result"))]).turns
+    assert turn.agent == '{"city": "Rom"}'
+
+
+def test_texts_that_the_writer_left_out_are_unknown() -> None:
+    hidden = {"parts": [{"type": "text"}]}
+    spans = [agent("1", 0), chat("1", "b", 1, [{"role": "user", **hidden}], {"role": "assistant", **hidden})]
+    (turn,) = joined(spans).turns
+    assert (turn.user, turn.agent) == (None, None) and turn.unknown_words is not None
+    assert {each.kind for each in turn.findings} == {"ContentNotRecorded"}
+
+
+def test_a_long_id_of_a_conversation_is_kept() -> None:
+    from turnwise.transforms.formats.traces.labels import LABELLED, conversation_of
+
+    one = agent("1", 0, gen_ai__conversation__id="c" * 1000)
+    assert conversation_of(one, LABELLED) == "c" * 1000
+
+
+def window(own: str, at: int, number: int, parent: str) -> TraceSpan:
+    """Returns a model call whose history holds the last three messages."""
+    before = [text("user", f"q{number - 1}"), text("assistant", f"a{number - 1}")] if number else []
+    given = [*before, text("user", f"q{number}")]
+    return chat("1", own, at, given, text("assistant", f"a{number}"), parent)
+
+
+def test_a_history_that_is_a_window_still_opens_turns() -> None:
+    for top in ([], [agent("1", 0)]):
+        calls = [window(f"m{n}", n + 1, n, "a" if top else "") for n in range(4)]
+        assert list(map(read, joined([*top, *calls]).turns)) == [(f"q{n}", [], f"a{n}") for n in range(4)]
+
+
+def test_an_answer_to_another_request_is_not_taken_for_the_agents_words() -> None:
+    title = [text("system", "You name chats."), text("user", "Make a title for: q1")]
+    spans = [agent("1", 0), chat("1", "b", 1, FIRST, ANSWER)]
+    (turn,) = joined([*spans, chat("1", "c", 3, title, text("assistant", "Order"))]).turns
+    assert [each.kind for each in turn.findings] == ["UnreadUserText"] and turn.unknown_words is not None
+    stated = agent("1", 0, gen_ai__output__messages=json.dumps([ANSWER]))
+    (turn,) = joined([stated, *spans[1:], chat("1", "c", 3, title, text("assistant", "Order"))]).turns
+    assert (turn.agent, turn.unknown_words) == ("a1", None)
