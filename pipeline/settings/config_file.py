@@ -7,7 +7,10 @@ from turnwise.transforms.scoring.config import parse_config
 
 
 def read_config(path: str | None) -> EvalConfig:
-    """Reads a config file; None returns the default config.
+    """Reads a config file.
+
+    Args:
+        path: Path, or address on a filesystem that Beam supports (`gs://...`); None: the default config.
 
     Raises:
         ConfigError: It cannot be read, or is not valid.
@@ -15,9 +18,18 @@ def read_config(path: str | None) -> EvalConfig:
     if path is None:
         return EvalConfig()
     try:
-        text = Path(path).read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(
-            f"--config {path}: {getattr(error, 'strerror', None) or 'not UTF-8 text'}"
-        ) from None
+        text = _content(path).decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise ConfigError(f"--config {path}: not UTF-8 text") from None
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"--config {path}: {getattr(error, 'strerror', None) or error}") from None
     return parse_config(text, path)
+
+
+def _content(path: str) -> bytes:
+    if "://" not in path:
+        return Path(path).read_bytes()
+    from apache_beam.io.filesystems import FileSystems
+
+    with FileSystems.open(path) as file:
+        return file.read()

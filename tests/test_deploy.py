@@ -1,0 +1,149 @@
+"""The files of deploy/ name what exists: options, files of the image, versions."""
+
+import argparse
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from importlib.metadata import metadata, version
+from pathlib import Path
+from typing import Any
+
+import pytest
+from apache_beam.options.pipeline_options import PipelineOptions
+
+from tests.documentation import ROOT
+from turnwise.pipeline.cli.arguments import add_arguments
+
+DEPLOY = ROOT / "deploy"
+DOCKERFILE = (DEPLOY / "Dockerfile").read_text()
+PARAMETERS: list[dict[str, Any]] = json.loads((DEPLOY / "template_metadata.json").read_text())["parameters"]
+# What the DAG uses of Airflow: every call is kept.
+AIRFLOW = """
+import json, os
+
+class Kept:
+    def __init__(self, *args, **options):
+        with open(os.environ["CALLS"], "a") as file:
+            print(json.dumps([type(self).__name__, options], default=str), file=file)
+    def __enter__(self):
+        return self
+    def __exit__(self, *error):
+        pass
+
+class {name}(Kept):
+    pass
+"""
+
+
+def own_options() -> set[str]:
+    parser = argparse.ArgumentParser(add_help=False)
+    add_arguments(parser)
+    return {action.dest for action in parser._actions}
+
+
+def test_parameters_of_the_template_are_options() -> None:
+    assert {entry["name"] for entry in PARAMETERS} <= own_options()
+    assert {entry["name"] for entry in PARAMETERS if not entry.get("isOptional")} == {"input", "output"}
+    assert all(entry["label"] and entry["helpText"] for entry in PARAMETERS)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "fits"),
+    [
+        ("output", "gs://bucket/out", True),
+        ("output", "/tmp/out", False),
+        ("date", "yesterday", True),
+        ("date", "2026-11-01..2026-11-21", True),
+        ("date", "21.11.2026", False),
+        ("max_failure_ratio", "0.01", True),
+        ("max_failure_ratio", "1.5", False),
+        ("lookback", "-1", False),
+    ],
+)
+def test_values_of_parameters(name: str, value: str, fits: bool) -> None:
+    [entry] = (entry for entry in PARAMETERS if entry["name"] == name)
+    assert any(re.search(pattern, value) for pattern in entry["regexes"]) == fits
+
+
+def dag_calls(folder: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Runs the DAG's file with stand-ins of Airflow's classes; yields what it calls them with."""
+    names = {
+        "airflow": "DAG",
+        "airflow.providers.apache.beam.operators.beam": "BeamRunPythonPipelineOperator",
+        "airflow.providers.google.cloud.operators.dataflow": "DataflowConfiguration",
+    }
+    for module, name in names.items():
+        path = folder / module.replace(".", "/")
+        for parent in (path, *path.parents):
+            if folder in parent.parents:
+                parent.mkdir(parents=True, exist_ok=True)
+                (parent / "__init__.py").touch()
+        (path / "__init__.py").write_text(AIRFLOW.replace("{name}", name))
+    calls = folder / "calls"
+    environment = {**os.environ, "PYTHONPATH": str(folder), "CALLS": str(calls)}
+    subprocess.run([sys.executable, str(DEPLOY / "airflow_dag.py")], env=environment, check=True)
+    yield from map(json.loads, calls.read_text().splitlines())
+
+
+def test_the_dag_passes_options_of_the_command(tmp_path: Path) -> None:
+    calls = dict(dag_calls(tmp_path))
+    options = calls["BeamRunPythonPipelineOperator"]["pipeline_options"]
+    beam = set(PipelineOptions().get_all_options())
+    assert options.keys() <= own_options() | beam
+    assert options["date"] == "{{ ds }}" and options["input"].endswith("/logs/dt={date}/")
+    assert re.fullmatch(
+        "[a-z0-9-]+", calls["DataflowConfiguration"]["job_name"].replace("{{ ds_nodash }}", "1")
+    )
+
+
+def test_the_image_copies_what_exists() -> None:
+    copied = re.findall(r"^COPY (?!--from)(.+) \S+$", DOCKERFILE, re.MULTILINE)
+    names = [name for line in copied for name in line.split()]
+    assert {"turnwise", "schemas", "transforms", "pipeline"} <= set(names)
+    assert [name for name in names if not (ROOT / name).exists()] == []
+
+
+def test_the_image_installs_beam_and_extras_that_exist() -> None:
+    assert f"_sdk:{version('apache-beam')}" in DOCKERFILE
+    [extras] = re.findall(r"'\.\[(.+)\]'", DOCKERFILE)
+    assert set(extras.split(",")) <= set(metadata("turnwise").get_all("Provides-Extra") or ())
+
+
+def test_the_template_starts_a_run(tmp_path: Path) -> None:
+    [program] = re.findall(r"FLEX_TEMPLATE_PYTHON_PY_FILE=/opt/turnwise/(\S+)", DOCKERFILE)
+    sample = ROOT / "pipeline/sample_data"
+    command = [sys.executable, str(DEPLOY / program), f"--input={sample}/conversations", "--judge=none"]
+    done = subprocess.run(
+        [*command, f"--output={tmp_path / 'out'}", "--dry_run=True"], capture_output=True, text=True
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == "the pipeline was translated; nothing was run\n"
+
+
+def builder(folder: Path, name: str) -> Path:
+    program = folder / name
+    program.write_text(f'#!/bin/sh\nprintf "%s " {name} "$@" >> {folder}/calls\necho >> {folder}/calls\n')
+    program.chmod(0o755)
+    return program
+
+
+def test_the_script_builds_pushes_and_makes_a_template(tmp_path: Path) -> None:
+    image, template = "example.com/turnwise:1", "gs://bucket/turnwise.json"
+    builder(tmp_path, "gcloud")
+    environment = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    environment |= {"BUILDER": str(builder(tmp_path, "buildah")), "BUILD_OPTIONS": "--build-arg PYTHON=3.12"}
+    subprocess.run([str(DEPLOY / "build.sh"), image, template], env=environment, cwd=tmp_path, check=True)
+    build, push, make = (tmp_path / "calls").read_text().splitlines()
+    assert build.split() == (
+        f"buildah build --build-arg PYTHON=3.12 --tag {image} --file deploy/Dockerfile .".split()
+    )
+    assert push.split() == ["buildah", "push", image]
+    assert make.split()[:7] == f"gcloud dataflow flex-template build {template} --image {image}".split()
+
+
+def test_the_script_says_what_it_needs() -> None:
+    done = subprocess.run([str(DEPLOY / "build.sh")], capture_output=True, text=True)
+    assert done.returncode != 0 and "usage: deploy/build.sh IMAGE" in done.stderr
