@@ -197,6 +197,13 @@ def test_a_config_may_begin_with_a_byte_order_mark(tmp_path):
     assert read_config(str(path)).criteria == {"response_match_score": 0.5}
 
 
+@pytest.mark.parametrize("path", ["nowhere://bucket/config.json", "missing/config.json"])
+def test_a_config_that_cannot_be_read_is_one_line(path):
+    with pytest.raises(ConfigError, match=f"--config {path}: ") as raised:
+        read_config(path)
+    assert "\n" not in str(raised.value)
+
+
 CES_GATES = [
     (
         {"turnLevelMetricsThresholds": {"semanticSimilaritySuccessThreshold": 9}},
