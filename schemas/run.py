@@ -2,12 +2,20 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 
 import msgspec
 
 from turnwise.schemas.input_files import InputFiles
 from turnwise.schemas.tools import ToolSetting
 from turnwise.schemas.values import JsonObject
+
+RUN_FILE = "run.json"
+
+
+def time_text(moment: datetime) -> str:
+    """Returns a time in UTC as RFC 3339, in milliseconds."""
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +39,18 @@ class RunInfo:
     transcripts: bool = True
 
 
+class RunFile(msgspec.Struct, frozen=True):
+    """What `run.json` says of a file of a run.
+
+    Attributes:
+        rows: Number of its rows; 1 for a document.
+        bytes: Its size.
+    """
+
+    rows: int
+    bytes: int
+
+
 class RunDocument(msgspec.Struct, frozen=True, kw_only=True):
     """Content of `run.json`, as far as programs read it.
 
@@ -49,6 +69,9 @@ class RunDocument(msgspec.Struct, frozen=True, kw_only=True):
         max_failure_ratio: Largest share of lost records and conversations, 0..1; None: no limit.
         date: The run's date, as ISO text; None: it has none.
         input_files: The input files when the run started; None: not all inputs are files, or it is unknown.
+        end_time: When the run ended, RFC 3339 in UTC; "": written by an earlier version.
+        folder: Folder in the output directory that holds the tables; ".": the directory itself.
+        files: Table -> its files by name; None: they are not named (a stream, or an earlier version).
     """
 
     run_id: str
@@ -65,3 +88,6 @@ class RunDocument(msgspec.Struct, frozen=True, kw_only=True):
     max_failure_ratio: float | None = None
     date: str | None = None
     input_files: InputFiles | None = None
+    end_time: str = ""
+    folder: str = "."
+    files: dict[str, dict[str, RunFile]] | None = None

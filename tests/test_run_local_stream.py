@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.tables import document_of, rows_of
 from turnwise.pipeline.cli.main import main
 
 ROOT = Path(__file__).parents[1]
@@ -16,8 +17,7 @@ OF_THE_RUN = ("run_id", "createTime", "evaluationRun", "source", "repeats")
 
 def rows(directory: Path, table: str) -> list[str]:
     """Returns the rows of a table, without what differs from run to run, in one order."""
-    found = [json.loads(line) for path in directory.glob(f"{table}*") for line in path.open()]
-    return sorted(json.dumps(without(row), sort_keys=True) for row in found)
+    return sorted(json.dumps(without(row), sort_keys=True) for row in rows_of(directory, table))
 
 
 def without(row: dict[str, Any]) -> dict[str, Any]:
@@ -52,19 +52,17 @@ def test_the_stream_leaves_what_the_batch_leaves(tmp_path: Path) -> None:
     arguments += ["--config", str(SAMPLE / "config.json"), "--judge", "local", "--output", str(tmp_path)]
     assert main(["run", *arguments]) == 0
     stream = ROOT / "out/stream"
-    for table in ("scores-", "results-", "failures-"):
+    for table in ("scores", "results", "failures"):
         assert rows(stream, table) == rows(tmp_path, table) != []
-    assert json.loads((stream / "aggregated_metrics.json").read_text()) == json.loads(
-        (tmp_path / "aggregated_metrics.json").read_text()
-    )
+    batch, name = tmp_path, "aggregated_metrics.json"
+    assert document_of(stream, name) == document_of(batch, name)
     assert counted(stream) == counted(tmp_path)
 
 
 def counted(directory: Path) -> dict[tuple[str, str, str], tuple[int, ...]]:
     """Returns the counts of `metrics_by_app_version`, over all windows."""
     sums: dict[tuple[str, str, str], tuple[int, ...]] = {}
-    for line in (directory / "metrics_by_app_version.jsonl").open():
-        row = json.loads(line)
+    for row in rows_of(directory, "metrics_by_app_version"):
         key = (row["app_version"] or "", row["criterion"], row["level"])
         figures = [row[name] for name in ("count", "scored", "pass_count", "fail_count")]
         before = sums.get(key, (0,) * len(figures))

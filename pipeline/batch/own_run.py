@@ -4,12 +4,12 @@ from turnwise.pipeline.io.directory import (
     ALERTS_FILE,
     PROGRESS_FILE,
     RECEIVED_FILE,
-    RUN_FILE,
     earlier_files,
     read_run_file,
 )
 from turnwise.pipeline.settings.run import RunSettings
 from turnwise.schemas.config import ConfigError
+from turnwise.schemas.run import RUN_FILE
 
 _OF_STREAMS = (PROGRESS_FILE, RECEIVED_FILE, ALERTS_FILE)
 

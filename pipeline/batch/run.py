@@ -15,9 +15,10 @@ from turnwise.pipeline.batch.own_run import replaces_earlier
 from turnwise.pipeline.batch.pipelines import made_pipeline
 from turnwise.pipeline.batch.signals import Interrupted, interrupted_by_signal
 from turnwise.pipeline.batch.summary import conclude, report_batch
-from turnwise.pipeline.io.directory import check_directory, clear_directory, locked
+from turnwise.pipeline.io.directory import check_directory, clear_unfinished, locked
 from turnwise.pipeline.io.files import file_patterns
 from turnwise.pipeline.io.input_files import list_inputs
+from turnwise.pipeline.io.listing import is_local
 from turnwise.pipeline.io.run_files import NullSink, RunSink, Sink
 from turnwise.pipeline.io.sinks.base import find_service, open_service
 from turnwise.pipeline.io.sources import FileSource, Source
@@ -70,18 +71,24 @@ def _run(
     open_own_judge(settings)
     with locked(settings.output):
         check_directory(settings.output, replaces_earlier(settings))
-        clear_directory(settings.output)
+        _clear(settings)
         try:
             with interrupted_by_signal():
                 with show_progress():
                     run_to_the_end(pipeline)
                 return report_batch(settings)
         except Interrupted as error:
-            clear_directory(settings.output)
+            _clear(settings)
             raise Interrupted(error.number, _left(settings)) from None
         except (KeyboardInterrupt, AuthenticationError):
-            clear_directory(settings.output)
+            _clear(settings)
             raise
+
+
+def _clear(settings: RunSettings) -> None:
+    """Removes what unfinished runs left in a local directory; elsewhere another one may be writing."""
+    if is_local(settings.output):
+        clear_unfinished(settings.output)
 
 
 def _case_source(settings: RunSettings) -> Source | None:

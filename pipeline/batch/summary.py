@@ -3,16 +3,16 @@
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
+from datetime import datetime, timezone
 from importlib.metadata import version
-from typing import cast
 
 import apache_beam as beam
 from msgspec import to_builtins
 
 from turnwise.pipeline.batch.counters import judge_usage
 from turnwise.pipeline.gating.decide import rule_problems
-from turnwise.pipeline.io.directory import read_rows, read_run_file
-from turnwise.pipeline.io.run_files import Finished
+from turnwise.pipeline.io.directory import read_run_file
+from turnwise.pipeline.io.run_end import Finished
 from turnwise.pipeline.io.run_reader import written_run
 from turnwise.pipeline.io.sinks.base import find_service
 from turnwise.pipeline.io.terminal import LONGEST_LINE, complain, names_text, printable, say
@@ -26,6 +26,7 @@ from turnwise.pipeline.store.urls import shown_place, shown_url
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.input_files import InputFiles
 from turnwise.schemas.rows import MetricsByAppVersionRow
+from turnwise.schemas.run import time_text
 from turnwise.schemas.values import JsonObject
 from turnwise.transforms.comparison.versions import compared_versions
 
@@ -37,15 +38,24 @@ def conclude(settings: RunSettings, finished: Finished, inputs: InputFiles | Non
     counts, usage = run_counts(finished.counts), judge_usage(finished.counts)
     guesses, workers = guesses_by_tool(finished.counts), records_by_worker(finished.counts)
     figures = Figures(counts, usage, guesses, to_read=finished.to_read, workers=workers)
-    document = run_document(settings, figures, finished.versions)
+    document = run_document(settings, figures, finished.versions, finished.tables)
     return document | {"input_files": to_builtins(inputs)}
 
 
 def report_batch(settings: RunSettings) -> int:
-    """Reports on a finished batch run by what it wrote; returns the exit status."""
-    table = read_rows(settings.output, "metrics_by_app_version", settings.output_format)
+    """Reports on a finished batch run by what it wrote.
+
+    Returns:
+        The exit status.
+
+    Raises:
+        OSError: Another run has replaced it.
+    """
     document = read_run_file(settings.output)
-    return report(settings, _figures(document), cast("list[MetricsByAppVersionRow]", table), document)
+    if document["run_id"] != settings.run.run_id:
+        raise OSError(f"{settings.output}: another run, {document['run_id']}, has replaced this one")
+    rows = list(written_run(settings.output, document).metrics_by_app_version())
+    return report(settings, _figures(document), rows, document)
 
 
 def _figures(document: JsonObject) -> Figures:
@@ -54,7 +64,7 @@ def _figures(document: JsonObject) -> Figures:
 
 
 def run_document(
-    settings: RunSettings, figures: Figures, rows: Sequence[MetricsByAppVersionRow]
+    settings: RunSettings, figures: Figures, rows: Sequence[MetricsByAppVersionRow], tables: JsonObject
 ) -> JsonObject:
     """Returns the content of `run.json`, when the tables of the run are written.
 
@@ -62,9 +72,10 @@ def run_document(
         settings: Settings of the run.
         figures: Figures of the run.
         rows: Rows of `metrics_by_app_version` over the whole run.
+        tables: Where the tables are: `folder` and, of a batch, `files`.
     """
     problems = gate_problems(settings, figures.counts, rows)
-    document = _document(settings, figures, problems)
+    document = _document(settings, figures, problems, tables)
     problems += rule_problems(settings, document)
     place = settings.place
     replaced = find_service("--store", place.url).replaced if place else None
@@ -90,7 +101,8 @@ def report(
         document: Content of `run.json`.
     """
     say(summary_text(settings, figures._replace(difference=_difference(settings, document, rows)), rows))
-    say(f"files: {printable(settings.output)}")
+    tables = "" if document["folder"] == "." else f"; tables in {document['folder']}"
+    say(f"files: {printable(settings.output)}{tables}")
     if settings.store:
         say(f"store: {printable(shown_url(settings.store))}{_replaced_text(settings, document)}")
     if figures.unread:
@@ -133,16 +145,20 @@ def _replaced_text(settings: RunSettings, document: JsonObject) -> str:
     return f"\nstore: {count} {told}" if count else ""
 
 
-def _document(settings: RunSettings, figures: Figures, problems: Sequence[str]) -> JsonObject:
+def _document(
+    settings: RunSettings, figures: Figures, problems: Sequence[str], tables: JsonObject
+) -> JsonObject:
     """Returns what `run.json` says before the rules of the gate are applied."""
     return {
         "run_id": settings.run.run_id,
         "create_time": settings.run.create_time,
+        "end_time": time_text(datetime.now(timezone.utc)),
         "date": settings.date,
         "input": list(map(shown_place, settings.input)),
         "input_format": settings.input_format,
         "eval_cases": list(map(shown_place, settings.eval_cases)),
         "output_format": settings.output_format,
+        **tables,
         "store": shown_url(settings.store) or None,
         "config": settings.config.model_dump(mode="json"),
         "criteria": {criterion.name: criterion.model_dump(mode="json") for criterion in settings.criteria},

@@ -2,32 +2,55 @@
 
 import fcntl
 import json
+import logging
+import os
 import re
-from collections.abc import Container, Iterator, Sequence
-from contextlib import contextmanager
+import secrets
+import time
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from itertools import chain
 from pathlib import Path
 from uuid import uuid4
 
 from apache_beam.io.filesystems import FileSystems
 
-from turnwise.pipeline.io.run_reader import CALIBRATION_FILE, REPORT_DATA, REPORT_FILE
-from turnwise.pipeline.io.sinks.base import document_content, file_formats, table_rows
+from turnwise.pipeline.io.listing import (
+    RUN_FOLDER,
+    ListedFile,
+    is_local,
+    join_path,
+    list_files,
+    list_run_folders,
+    open_path,
+    path_exists,
+)
+from turnwise.pipeline.io.run_reader import REPORT_DATA
+from turnwise.pipeline.io.sinks.base import document_content, file_formats
 from turnwise.schemas.config import ConfigError
-from turnwise.schemas.rows import TABLES
+from turnwise.schemas.run import RUN_FILE
 from turnwise.schemas.values import JsonObject
 
 SINGLE_FILES = ("metrics_by_app_version", "metrics_by_turn", "metrics_by_slice")
 AGGREGATED = "aggregated_metrics"
-RUN_FILE = "run.json"
 PROGRESS_FILE = "progress.sqlite"
 ALERTS_FILE = "alerts.jsonl"
 RECEIVED_FILE = "received.sqlite"
+_PARTIAL = r"[a-z_.]+\.[0-9a-f]{32}\.partial"
 _OURS = (
     r"(scores|results|conversations|failures)-\d{5}(-of-\d{5})?\.(SUFFIX)"
     r"|(progress|received)\.sqlite(-wal|-shm)?|alerts\.jsonl"
     r"|metrics_by_(app_version|turn|slice)\.(SUFFIX)|(aggregated_metrics|run)\.json"
-    r"|[a-z_.]+\.[0-9a-f]{32}\.partial|report\.html|calibration\.json|\d{3,}\.js"
+    rf"|{_PARTIAL}|report\.html|calibration\.json"
 )
+_REPORT_DATA = re.compile(r"\d{3,}\.js")
+_IDLE_SECONDS = 3 * 24 * 3600
+_LOG = logging.getLogger(__name__)
+
+
+def folder_name() -> str:
+    """Returns the name of a folder for the tables of one execution of a run."""
+    return time.strftime("run-%Y%m%dT%H%M%SZ-", time.gmtime()) + secrets.token_hex(4)
 
 
 def partial_path(directory: str, name: str) -> str:
@@ -57,63 +80,136 @@ def _waits(partial: str, place: str) -> bool:
 
 
 def earlier_files(directory: str) -> list[str]:
-    """Returns the files of an earlier run in a directory, finished or not."""
-    names = [f"{name}*" for name in (*TABLES, AGGREGATED, RUN_FILE)]
-    names += [f"{name}*" for name in (PROGRESS_FILE, ALERTS_FILE, RECEIVED_FILE)]
-    names += [REPORT_FILE, CALIBRATION_FILE, f"{REPORT_DATA}/*"]
-    found = FileSystems.match([FileSystems.join(directory, name) for name in names])
-    paths = [file.path for result in found for file in result.metadata_list]
+    """Returns the files of earlier runs in a directory, finished or not; `run.json` comes first."""
+    folders = list_run_folders(directory)
+    within = [path for folder, files in folders.items() for path in _own(join_path(directory, folder), files)]
+    found = [*_flat_files(directory), *within]
+    return sorted(found, key=lambda path: path != join_path(directory, RUN_FILE))
+
+
+def _flat_files(directory: str) -> list[str]:
+    """Returns the files of runs that lie in the directory itself, and those of a report in its folder."""
+    data = join_path(directory, REPORT_DATA)
+    scripts = [join_path(data, file.name) for file in list_files(data) if _REPORT_DATA.fullmatch(file.name)]
+    return [*_own(directory, list_files(directory)), *scripts]
+
+
+def _own(directory: str, files: Iterable[ListedFile]) -> list[str]:
     ours = re.compile(_OURS.replace("SUFFIX", "|".join(file_formats())))
-    return [path for path in paths if ours.fullmatch(path.rsplit("/", 1)[-1])]
+    return [join_path(directory, file.name) for file in files if ours.fullmatch(file.name)]
 
 
-def clear_directory(directory: str, kept: Container[str] = ()) -> None:
-    """Removes the files of an earlier run, finished or not, and no other files.
+def clear_directory(directory: str) -> None:
+    """Removes the files of earlier runs, finished or not, and no other files."""
+    found = earlier_files(directory)
+    remove_files(found[:1])
+    remove_files(found[1:])
+
+
+def clear_unfinished(directory: str) -> None:
+    """Removes what runs that did not finish left; no other run may write into the directory meanwhile."""
+    current = current_folder(directory)
+    folders = list_run_folders(directory).items()
+    partial = [file for file in list_files(directory) if re.fullmatch(_PARTIAL, file.name)]
+    others = [_own(join_path(directory, name), files) for name, files in folders if name != current]
+    remove_files([*_own(directory, partial), *chain.from_iterable(others)])
+
+
+def clear_replaced(directory: str, folder: str, kept: Collection[str], replaced: str | None) -> None:
+    """Removes what is not current when a run has replaced another one.
 
     Args:
-        directory: Output directory.
-        kept: Names of files that stay.
+        directory: The output directory.
+        folder: The folder of the run that is current now.
+        kept: Names of its files.
+        replaced: The folder of the run that was current before; None: none was.
     """
-    found = [path for path in earlier_files(directory) if path.rsplit("/", 1)[-1] not in kept]
-    if found:
-        FileSystems.delete(found)
+    now = time.time()
+    found = [path for path in _flat_files(directory) if path != join_path(directory, RUN_FILE)]
+    for name, files in list_run_folders(directory).items():
+        if name == folder:
+            files = [file for file in files if file.name not in kept]
+        elif name != replaced and not _is_idle(files, now):
+            continue  # another execution may be writing into it
+        found += _own(join_path(directory, name), files)
+    remove_files(found)
+
+
+def _is_idle(files: Sequence[ListedFile], now: float) -> bool:
+    """Returns whether nothing was written into a folder for days."""
+    return max((file.changed for file in files), default=0.0) < now - _IDLE_SECONDS
+
+
+def remove_files(paths: Sequence[str]) -> None:
+    """Removes files; one that is gone is none to remove, and what cannot be removed is logged."""
+    try:
+        if paths and is_local(paths[0]):
+            _remove_local(paths)
+        elif paths:
+            FileSystems.delete(list(paths))
+    except OSError as error:
+        _LOG.warning("files of an earlier run cannot be removed: %s", " ".join(str(error).split()))
+
+
+def _remove_local(paths: Sequence[str]) -> None:
+    for path in map(Path, paths):
+        path.unlink(missing_ok=True)
+    for folder in {Path(path).parent for path in paths}:
+        if RUN_FOLDER.fullmatch(folder.name) or folder.name == REPORT_DATA:
+            with suppress(OSError):  # it holds files of others
+                folder.rmdir()
 
 
 def check_directory(directory: str, overwrite: bool) -> None:
     """Raises ConfigError if a directory cannot be used, or holds an earlier run and `overwrite` is false."""
-    if "://" not in directory and Path(directory).exists() and not Path(directory).is_dir():
+    if is_local(directory) and Path(directory).exists() and not Path(directory).is_dir():
         raise ConfigError(f"--output {directory}: is not a directory")
     if any(char in directory for char in "*?[]"):
         raise ConfigError(f"--output {directory}: must not contain the characters * ? [ ]")
     found = [] if overwrite else earlier_files(directory)
     if found:
-        name = found[0].rsplit("/", 1)[-1]
+        name = found[0].removeprefix(directory).strip("/")
         raise ConfigError(f"--output {directory}: holds an earlier run ({name}); --overwrite replaces it")
 
 
-def write_run_file(directory: str, document: JsonObject) -> None:
-    """Writes `run.json`; its presence marks a finished run."""
-    publish(directory, [(write_partial(directory, RUN_FILE, document_content(document)), RUN_FILE)])
+def write_run_file(directory: str, document: JsonObject, folder: str = "") -> None:
+    """Writes or replaces `run.json` in one step; it marks a finished run.
 
-
-def remove_run_file(directory: str) -> None:
-    """Removes `run.json`, if there is one, so that the directory holds no finished run."""
-    path = FileSystems.join(directory, RUN_FILE)
-    if FileSystems.exists(path):
-        FileSystems.delete([path])
+    Args:
+        directory: The output directory.
+        document: Its content.
+        folder: Folder of the run in which a local file is written first.
+    """
+    place, content = join_path(directory, RUN_FILE), document_content(document)
+    if not is_local(directory):
+        with FileSystems.create(place) as file:
+            file.write(content)
+        return
+    aside = Path(partial_path(join_path(directory, folder) if folder else directory, RUN_FILE))
+    aside.parent.mkdir(parents=True, exist_ok=True)
+    with aside.open("wb") as local:
+        local.write(content)
+        local.flush()
+        os.fsync(local.fileno())
+    os.replace(aside, place)
 
 
 def read_run_file(directory: str) -> JsonObject:
     """Reads `run.json`."""
-    with FileSystems.open(FileSystems.join(directory, RUN_FILE)) as file:
+    with open_path(join_path(directory, RUN_FILE)) as file:
         document: JsonObject = json.loads(file.read())
     return document
 
 
-def read_rows(directory: str, table: str, output_format: str) -> list[JsonObject]:
-    """Reads the rows of a single-file table."""
-    with FileSystems.open(FileSystems.join(directory, f"{table}.{output_format}")) as file:
-        return list(table_rows(file, table, output_format))
+def current_folder(directory: str) -> str | None:
+    """Returns the folder of the run that is current; "." for one without; None: there is no `run.json`."""
+    if not path_exists(join_path(directory, RUN_FILE)):
+        return None
+    try:
+        document = read_run_file(directory)
+        return str(document.get("folder", "."))
+    except (ValueError, AttributeError):
+        return "."
 
 
 _LOCK_FILE = ".turnwise.lock"
@@ -126,7 +222,7 @@ def locked(directory: str) -> Iterator[None]:
     Raises:
         ConfigError: It cannot be created, or another run is writing to it.
     """
-    if "://" in directory:
+    if not is_local(directory):
         yield
         return
     try:

@@ -1,46 +1,29 @@
 """Writes the tables of a run as files, all of them or none, and in the end its `run.json`."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, BinaryIO, NamedTuple, Protocol
+from collections.abc import Iterator, Sequence
+from typing import Any, BinaryIO, Protocol
 
 import apache_beam as beam
 from apache_beam.io.filesystems import FileSystems
-from apache_beam.pvalue import PCollection
+from apache_beam.pvalue import AsSingleton, PCollection
 from apache_beam.transforms.window import GlobalWindows
 from apache_beam.utils.windowed_value import WindowedValue
 
-from turnwise.pipeline.io.directory import (
-    AGGREGATED,
-    SINGLE_FILES,
-    clear_directory,
-    partial_path,
-    publish,
-    remove_run_file,
-    write_partial,
-    write_run_file,
+from turnwise.pipeline.io.directory import SINGLE_FILES, folder_name, partial_path
+from turnwise.pipeline.io.listing import join_path
+from turnwise.pipeline.io.run_end import (
+    BY_VERSION,
+    COUNTS,
+    TO_READ,
+    Conclude,
+    ConcludeFn,
+    NameFilesFn,
+    PublishFn,
+    Written,
 )
-from turnwise.pipeline.io.sinks.base import RowWriter, TableSink, document_content, row_writer, table_content
+from turnwise.pipeline.io.sinks.base import RowWriter, TableSink, row_writer
 from turnwise.schemas.conversation_row import ConversationRow
-from turnwise.schemas.rows import TABLES, MetricsByAppVersionRow
 from turnwise.schemas.values import JsonObject
-
-
-class Finished(NamedTuple):
-    """What is known of a run when its tables are written.
-
-    Attributes:
-        counts: Numbers by name.
-        to_read: The conversations to read first, in order.
-        versions: Rows of `metrics_by_app_version`.
-    """
-
-    counts: dict[str, int]
-    to_read: Sequence[ConversationRow]
-    versions: Sequence[MetricsByAppVersionRow]
-
-
-Conclude = Callable[[Finished], JsonObject]
-"""Returns the content of `run.json`; the tables of the run can be read."""
 
 
 class Sink(TableSink, Protocol):
@@ -71,24 +54,12 @@ class NullSink:
         """Does nothing."""
 
 
-BY_VERSION = SINGLE_FILES[0]
-_COUNTS, _TO_READ = "counts", "to_read"
-
-
-class _Written(NamedTuple):
-    """Output of one bundle for a table: a file, or, for a small table, the rows."""
-
-    table: str
-    shard: str | None
-    rows: Sequence[Any] = ()
-
-
 class RunSink:
-    """Files in one directory, on any filesystem that Beam supports; a service may take the tables as well.
+    """Files in a folder of a directory, on any filesystem of Beam; a service may take the tables as well.
 
-    Large tables are written as shards under names of their own. When every table is complete, all files get
-    their final names, so that what stands under a final name is always whole. Then `run.json` is written,
-    whatever process runs the step.
+    The folder is chosen when the pipeline runs, so that no two executions write into the same one. Tables are
+    written as shards under names of their own. When every table is complete, all files get their final names.
+    Then `run.json`, which names the folder and its files, is replaced, whatever process runs the step.
     """
 
     def __init__(
@@ -96,19 +67,23 @@ class RunSink:
     ) -> None:
         self._directory, self._format, self._conclude = directory, output_format, conclude
         self._service = service
-        self._written: list[PCollection[tuple[str, _Written]]] = []
+        self._written: list[PCollection[tuple[str, Written]]] = []
+        self._known: list[PCollection[tuple[str, Written]]] = []
+        self._chosen: PCollection[str] | None = None
 
     def write_table(self, rows: "PCollection[Any]", table: str, part: str = "") -> None:
         """Writes `TABLE-*.SUFFIX`; the metrics tables are one file each."""
         stored = self._service.write_table(rows, table, part) if self._service else None
         if stored is not None:
-            self._written.append(stored | f"Stored_{table}{part}" >> beam.FlatMap(_nothing))
+            self._known.append(stored | f"Stored_{table}{part}" >> beam.FlatMap(_nothing))
         if table in SINGLE_FILES:
             written = rows | f"Write_{table}{part}" >> beam.Map(_kept, table)
         else:
             write = _WriteShardFn(self._directory, table, self._format)
-            written = rows | f"Write_{table}{part}" >> beam.ParDo(write)
+            written = rows | f"Write_{table}{part}" >> beam.ParDo(write, self._folder(rows.pipeline))
         self._written.append(written)
+        if table == BY_VERSION:
+            self._known.append(written)
 
     def write_document(self, document: "PCollection[JsonObject]", name: str) -> None:
         """Writes `NAME.json`, indented."""
@@ -121,25 +96,40 @@ class RunSink:
         to_read: "PCollection[list[ConversationRow]]",
     ) -> None:
         """Gives all files their final names, and writes `run.json`."""
-        self._written += [
-            counts | "Write_Counts" >> beam.Map(_kept_document, _COUNTS),
-            to_read | "Write_ToRead" >> beam.Map(_kept, _TO_READ),
+        counted = counts | "Write_Counts" >> beam.Map(_kept_document, COUNTS)
+        self._written.append(counted)  # there may be nothing else
+        gathered = self._written | "Write_All" >> beam.Flatten() | "Write_Gather" >> beam.GroupByKey()
+        named = gathered | "Write_Name" >> beam.ParDo(NameFilesFn(self._format), self._folder(root))
+        spread = named | "Write_Spread" >> beam.GroupByKey()
+        known = [
+            *self._known,
+            counted,
+            to_read | "Write_ToRead" >> beam.Map(_kept, TO_READ),
+            spread | "Write_Publish" >> beam.ParDo(PublishFn(self._directory)),
         ]
-        gathered = tuple(self._written) | "Write_All" >> beam.Flatten() | "Write_Gather" >> beam.GroupByKey()
-        publish = _PublishFn(self._directory, self._format, self._conclude)
-        gathered | "Write_Publish" >> beam.ParDo(publish)
+        over = known | "Write_Known" >> beam.Flatten() | "Write_End" >> beam.GroupByKey()
+        _ = over | "Write_Run" >> beam.ParDo(ConcludeFn(self._directory, self._conclude))
+
+    def _folder(self, root: beam.Pipeline) -> AsSingleton:
+        if self._chosen is None:
+            self._chosen = root | "Write_Start" >> beam.Impulse() | "Write_Folder" >> beam.Map(_choose_folder)
+        return AsSingleton(self._chosen)
 
 
-def _nothing(_: object) -> Iterator[tuple[str, _Written]]:
+def _choose_folder(_: bytes) -> str:
+    return folder_name()
+
+
+def _nothing(_: object) -> Iterator[tuple[str, Written]]:
     return iter(())
 
 
-def _kept(rows: Sequence[Any], table: str) -> tuple[str, _Written]:
-    return "", _Written(table, None, rows)
+def _kept(rows: Sequence[Any], table: str) -> tuple[str, Written]:
+    return "", Written(table, None, len(rows), rows)
 
 
-def _kept_document(document: JsonObject, name: str) -> tuple[str, _Written]:
-    return "", _Written(name, None, [document])
+def _kept_document(document: JsonObject, name: str) -> tuple[str, Written]:
+    return "", Written(name, None, 1, [document])
 
 
 class _WriteShardFn(beam.DoFn):
@@ -149,57 +139,20 @@ class _WriteShardFn(beam.DoFn):
         self._directory, self._table, self._format = directory, table, output_format
 
     def start_bundle(self) -> None:
-        self._path = ""
+        self._path, self._rows = "", 0
         self._file: BinaryIO | None = None
         self._writer: RowWriter | None = None
 
-    def process(self, rows: Sequence[JsonObject]) -> None:
+    def process(self, rows: Sequence[JsonObject], folder: str) -> None:
         if self._writer is None:
-            self._path = partial_path(self._directory, self._table)
+            self._path = partial_path(join_path(self._directory, folder), self._table)
             self._file = FileSystems.create(self._path)
             self._writer = row_writer(self._file, self._table, self._format)
         self._writer.write(rows)
+        self._rows += len(rows)
 
     def finish_bundle(self) -> Iterator[WindowedValue]:
         if self._writer is not None and self._file is not None:
             self._writer.finish()
             self._file.close()
-            yield GlobalWindows.windowed_value(("", _Written(self._table, self._path)))
-
-
-class _PublishFn(beam.DoFn):
-    """Gives the files of a run their final names, and writes `run.json`."""
-
-    def __init__(self, directory: str, output_format: str, conclude: Conclude) -> None:
-        self._directory, self._format, self._conclude = directory, output_format, conclude
-
-    def process(self, element: tuple[str, Iterable[_Written]]) -> None:
-        written = sorted(element[1], key=lambda entry: entry[:2])
-        files: list[tuple[str, str]] = []
-        for table in TABLES:
-            parts = [part for part in written if part.table == table]
-            files += self._single_file(table, parts) if table in SINGLE_FILES else self._shards(table, parts)
-        aggregated = document_content(next(iter(_rows(written, AGGREGATED)), {}))
-        files.append((write_partial(self._directory, AGGREGATED, aggregated), f"{AGGREGATED}.json"))
-        remove_run_file(self._directory)
-        publish(self._directory, files)
-        clear_directory(self._directory, {name for _, name in files})
-        counts: dict[str, int] = next(iter(_rows(written, _COUNTS)), {})
-        finished = Finished(counts, _rows(written, _TO_READ), _rows(written, BY_VERSION))
-        write_run_file(self._directory, self._conclude(finished))
-
-    def _single_file(self, table: str, parts: Sequence[_Written]) -> list[tuple[str, str]]:
-        name = f"{table}.{self._format}"
-        content = table_content(_rows(parts, table), table, self._format)
-        return [(write_partial(self._directory, name, content), name)]
-
-    def _shards(self, table: str, parts: Sequence[_Written]) -> list[tuple[str, str]]:
-        shards = [part.shard for part in parts if part.shard]
-        if not shards:
-            shards = [write_partial(self._directory, table, table_content([], table, self._format))]
-        total = len(shards)
-        return [(shard, f"{table}-{i:05}-of-{total:05}.{self._format}") for i, shard in enumerate(shards)]
-
-
-def _rows(written: Sequence[_Written], table: str) -> list[Any]:
-    return [row for part in written if part.table == table for row in part.rows]
+            yield GlobalWindows.windowed_value(("", Written(self._table, self._path, self._rows)))

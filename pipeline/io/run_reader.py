@@ -4,11 +4,21 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import cast
 
 import msgspec
 
+from turnwise.pipeline.io.listing import (
+    RUN_FOLDER,
+    is_local,
+    join_path,
+    list_files,
+    list_run_folders,
+    open_path,
+    path_exists,
+)
 from turnwise.pipeline.io.row_counts import stated_rows, with_all_scores
+from turnwise.pipeline.io.run_tables import SHARD, table_files
 from turnwise.pipeline.io.sinks.base import file_formats, table_rows
 from turnwise.schemas.calibration import Calibration
 from turnwise.schemas.config import ConfigError
@@ -22,7 +32,7 @@ from turnwise.schemas.rows import (
     ResultRow,
     ScoreRow,
 )
-from turnwise.schemas.run import RunDocument
+from turnwise.schemas.run import RUN_FILE, RunDocument
 from turnwise.schemas.values import JsonObject
 
 REPORT_FILE = "report.html"
@@ -30,8 +40,7 @@ CALIBRATION_FILE = "calibration.json"
 """What `turnwise calibrate` writes beside the run."""
 REPORT_DATA = "report_data"
 """Where `turnwise report` puts a report of the run, and transcripts that have no room in it."""
-_RUN_FILE = "run.json"
-_SINGLE = frozenset((_RUN_FILE, CALIBRATION_FILE, "aggregated_metrics.json"))
+_SINGLE = frozenset((RUN_FILE, CALIBRATION_FILE, "aggregated_metrics.json"))
 _TABLES = (
     "scores",
     "results",
@@ -40,9 +49,6 @@ _TABLES = (
     "metrics_by_turn",
     "metrics_by_slice",
 )
-_SHARD = re.compile(r"([a-z_]+?)(?:-(\d{5})(?:-of-(\d{5}))?)?\.([a-z0-9]+)")
-_BROKEN_OFF = "the run has not finished; wait for it, or start it again"
-_NO_RUN = "no run was written into it"
 _UNFINISHED = re.compile(r".*\.partial|progress\.sqlite.*|\.turnwise\.lock")
 
 
@@ -94,8 +100,8 @@ class RunDirectory:
 
     def calibration_path(self) -> str | None:
         """Returns the path of what `turnwise calibrate` wrote; None: it wrote nothing."""
-        is_there = CALIBRATION_FILE in _names(self.directory)
-        return _join(self.directory, CALIBRATION_FILE) if is_there else None
+        path = join_path(self.directory, CALIBRATION_FILE)
+        return path if path_exists(path) else None
 
     def calibration(self) -> Calibration | None:
         """Returns what `turnwise calibrate` wrote; None: it wrote nothing.
@@ -107,7 +113,7 @@ class RunDirectory:
         if path is None:
             return None
         try:
-            with _opened(path) as file:
+            with open_path(path) as file:
                 found = msgspec.json.decode(file.read(), type=Calibration)
         except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as error:
             why = " ".join(str(error).split())
@@ -136,7 +142,7 @@ class RunDirectory:
         stated = stated_rows(self.document.counts, table)
         if number < stated and self.has(table):
             raise ConfigError(
-                f"{self.directory}: files of {table} hold {number} rows, and {_RUN_FILE} counts {stated}; "
+                f"{self.directory}: files of {table} hold {number} rows, and {RUN_FILE} counts {stated}; "
                 "copy the directory again, or score the logs again"
             )
 
@@ -148,7 +154,7 @@ class RunDirectory:
     def _stored(self, table: str) -> Iterator[JsonObject]:
         for path in self.files.get(table, ()):
             try:
-                with _opened(path) as file:
+                with open_path(path) as file:
                     rows = table_rows(file, table, self.document.output_format)
                     first = next(rows, None)
                     if first is not None:
@@ -179,17 +185,17 @@ def open_run(directory: str) -> RunDirectory:
     """Opens the output directory of a finished run, on any filesystem that Beam supports.
 
     Raises:
-        ConfigError: There is no such directory, it holds no finished run, or files of the run are missing.
+        ConfigError: There is no such directory, it holds no finished run, or files or rows of the run are
+            missing.
     """
-    names = _names(directory)
-    document = _document(directory, names)
+    document = _document(directory)
     known = file_formats()
     if document.output_format not in known:
         raise ConfigError(
             f"{directory}: its tables are written as {document.output_format}, which is none of "
             f"{', '.join(sorted(known))}; --plugin names the module of the format"
         )
-    tables = _tables(directory, names, document.output_format)
+    tables = table_files(directory, document)
     missing = [table for table in _TABLES if table not in tables]
     if missing:
         raise ConfigError(f"{directory}: files of the run are missing: {', '.join(missing)}")
@@ -207,92 +213,39 @@ def written_run(directory: str, document: JsonObject) -> RunDirectory:
         ConfigError: Files of the run are missing.
     """
     known = msgspec.convert(document, RunDocument)
-    return RunDirectory(directory, known, _tables(directory, _names(directory), known.output_format))
+    return RunDirectory(directory, known, table_files(directory, known))
 
 
-def _document(directory: str, names: Sequence[str]) -> RunDocument:
-    if _RUN_FILE not in names:
-        begun = any(_UNFINISHED.fullmatch(name) for name in names) or _tables_begun(names)
-        why = (
-            "the run has not finished; wait for it, or start it again"
-            if begun
-            else "no run was written into it"
-        )
-        raise ConfigError(f"{directory}: holds no {_RUN_FILE}: {why}")
+def _document(directory: str) -> RunDocument:
+    path = join_path(directory, RUN_FILE)
     try:
-        with _opened(_join(directory, _RUN_FILE)) as file:
+        if not path_exists(path):
+            raise ConfigError(f"{directory}: {_no_run(directory)}")
+        with open_path(path) as file:
             return msgspec.json.decode(file.read(), type=RunDocument)
     except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{_join(directory, _RUN_FILE)}: {' '.join(str(error).split())}") from None
+        raise ConfigError(f"{path}: {' '.join(str(error).split())}") from None
+
+
+def _no_run(directory: str) -> str:
+    """Returns why a directory holds no finished run."""
+    if is_local(directory) and not Path(directory).is_dir():
+        return "is no output directory of a run: there is no such directory"
+    if RUN_FOLDER.fullmatch(directory.rstrip("/").rsplit("/", 1)[-1]):
+        return f"holds no {RUN_FILE}: it is a folder of a run; name the output directory, in which it lies"
+    names = [file.name for file in list_files(directory)]
+    if list_run_folders(directory) or _tables_begun(names) or any(map(_UNFINISHED.fullmatch, names)):
+        return f"holds no {RUN_FILE}: the run has not finished; wait for it, or start it again"
+    return f"holds no {RUN_FILE}: no run was written into it"
 
 
 def is_file_of_run(name: str) -> bool:
     """Returns whether a file with this name, in an output directory, is one that the run writes or reads."""
-    match = _SHARD.fullmatch(name)
+    match = SHARD.fullmatch(name)
     is_table = match is not None and match[1] in (*_TABLES, "conversations")
     return is_table or name in _SINGLE or _UNFINISHED.fullmatch(name) is not None
 
 
-def _tables_begun(names: Sequence[str]) -> bool:
-    found = (_SHARD.fullmatch(name) for name in names)
+def _tables_begun(names: Iterable[str]) -> bool:
+    found = (SHARD.fullmatch(name) for name in names)
     return any(match is not None and match[1] in _TABLES for match in found)
-
-
-def _tables(directory: str, names: Sequence[str], suffix: str) -> dict[str, list[str]]:
-    """Returns the paths of every table; raises ConfigError where files of a batch are missing.
-
-    The files of a batch state how many there are (`scores-00000-of-00002`). Those of a stream do not, and
-    their numbers have gaps: a file that was rewritten without replaced rows got the next number.
-    """
-    shards: dict[str, dict[int, str]] = {}
-    totals: dict[str, set[int]] = {}
-    for name in names:
-        match = _SHARD.fullmatch(name)
-        if match is None or match[4] != suffix:
-            continue
-        table, number, total = match[1], int(match[2] or 0), match[3]
-        shards.setdefault(table, {})[number] = name
-        totals.setdefault(table, set()).add(int(total) if total else 0)
-    if any(map(any, totals.values())):
-        for table, numbers in shards.items():
-            _check_complete(directory, table, numbers, totals[table])
-    return {
-        table: [_join(directory, numbers[i]) for i in sorted(numbers)] for table, numbers in shards.items()
-    }
-
-
-def _check_complete(directory: str, table: str, numbers: Mapping[int, str], totals: set[int]) -> None:
-    total = max(totals) or max(numbers) + 1
-    missing = total - len(numbers)
-    if len(totals) > 1 or missing:
-        what = f"{missing} of {total} files of {table} are missing" if missing else f"{table} is of two runs"
-        raise ConfigError(f"{directory}: {what}")
-
-
-def _names(directory: str) -> list[str]:
-    """Returns the names of the files in a directory."""
-    if "://" in directory:
-        from apache_beam.io.filesystems import FileSystems
-
-        try:
-            found = FileSystems.match([_join(directory, "*")])
-        except Exception as error:
-            raise ConfigError(f"{directory}: {' '.join(str(error).split())}") from None
-        return [file.path.rsplit("/", 1)[-1] for result in found for file in result.metadata_list]
-    try:
-        return [path.name for path in Path(directory).iterdir()]
-    except OSError as error:
-        raise ConfigError(f"{directory}: is no output directory of a run: {error.strerror}") from None
-
-
-def _join(directory: str, name: str) -> str:
-    return f"{directory.rstrip('/')}/{name}" if directory.strip("/") else f"/{name}"
-
-
-def _opened(path: str) -> BinaryIO:
-    if "://" not in path:
-        return open(path, "rb")
-    from apache_beam.io.filesystems import FileSystems
-
-    opened: BinaryIO = FileSystems.open(path)
-    return opened

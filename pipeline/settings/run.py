@@ -16,7 +16,7 @@ from turnwise.pipeline.store.urls import absolute_url, is_store_url, shown_place
 from turnwise.schemas.ces.names import is_name
 from turnwise.schemas.config import ConfigError, EvalConfig
 from turnwise.schemas.judge_config import JudgeConfig
-from turnwise.schemas.run import RunInfo
+from turnwise.schemas.run import RunInfo, time_text
 from turnwise.transforms.ces.criteria import CES_CRITERIA
 from turnwise.transforms.criteria import Criterion
 from turnwise.transforms.criteria.base import JudgedCriterion
@@ -179,9 +179,8 @@ def check_options(
 def run_info(run_id: str | None, config: EvalConfig, transcripts: bool = True) -> RunInfo:
     """Returns what is said of a run that starts now; its id is made from the time if none is given."""
     started = datetime.now(timezone.utc)
-    time = started.isoformat(timespec="milliseconds").replace("+00:00", "Z")
     name = run_id or started.strftime("run-%Y%m%dT%H%M%S-%fZ")
-    return RunInfo(name, time, config.slices, config.tools, transcripts=transcripts)
+    return RunInfo(name, time_text(started), config.slices, config.tools, transcripts=transcripts)
 
 
 def judged_by(run: RunInfo, judge: JudgeSettings) -> RunInfo:

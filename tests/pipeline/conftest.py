@@ -2,7 +2,6 @@
 
 import contextlib
 import io
-import json
 import os
 import shutil
 import socket
@@ -15,6 +14,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from tests.tables import document_of, rows_of
 from turnwise.pipeline.cli.main import main
 from turnwise.pipeline.store.engine import Store, open_store
 
@@ -31,17 +31,11 @@ class Finished(NamedTuple):
 
     def rows(self, table: str) -> list[dict[str, Any]]:
         """Returns the rows of a JSON Lines table, over all its files."""
-        return [
-            json.loads(line)
-            for path in sorted(self.directory.glob(f"{table}*.jsonl"))
-            for line in path.read_text(encoding="utf-8").split("\n")
-            if line
-        ]
+        return rows_of(self.directory, table)
 
     def document(self, name: str) -> dict[str, Any]:
         """Returns a JSON document."""
-        document: dict[str, Any] = json.loads((self.directory / name).read_text(encoding="utf-8"))
-        return document
+        return document_of(self.directory, name)
 
 
 @pytest.fixture(scope="session")

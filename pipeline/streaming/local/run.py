@@ -192,6 +192,6 @@ def _report(settings: RunSettings, store: StreamStorage, late: int, unread: Sequ
     counts = stream_counts(store.counts)
     counts["late_conversations"], counts["unread_ends"] = late, len(unread)
     figures = Figures(counts, JUDGING.judged, guesses_by_tool(store.counts), unread)
-    document = run_document(settings, figures, rows)
+    document = run_document(settings, figures, rows, {"folder": "."})
     write_run_file(settings.output, document)
     return report(settings, figures, rows, document)

@@ -58,7 +58,7 @@ def crashed(request: Any, sample: Path, tmp_path_factory: pytest.TempPathFactory
 
 
 def test_nothing_stands_under_a_final_name(crashed: Path) -> None:
-    assert [path.name for path in crashed.iterdir() if path.suffix != ".partial"] == []
+    assert [path.name for path in crashed.rglob("*") if path.is_file() and path.suffix != ".partial"] == []
 
 
 def test_the_next_run_is_told_and_may_clear_up(crashed: Path) -> None:
@@ -67,7 +67,7 @@ def test_the_next_run_is_told_and_may_clear_up(crashed: Path) -> None:
         with pytest.raises(ConfigError, match="--overwrite"):
             check_directory(str(crashed), overwrite=False)
     clear_directory(str(crashed))
-    assert [path for path in crashed.rglob("*") if path.is_file()] == []
+    assert list(crashed.rglob("*")) == []
 
 
 def test_a_full_disk_is_said_in_one_line(sample: Path, tmp_path: Path) -> None:
@@ -76,4 +76,4 @@ def test_a_full_disk_is_said_in_one_line(sample: Path, tmp_path: Path) -> None:
     command = shlex.join([sys.executable, *arguments, "--output", str(out), "--judge", "none"])
     done = subprocess.run(["bash", "-c", f"ulimit -f 4; {command}"], capture_output=True, text=True, cwd=ROOT)
     assert (done.returncode, done.stderr) == (1, "turnwise: [Errno 27] File too large\n")
-    assert [path.name for path in out.iterdir() if path.suffix != ".partial"] == []
+    assert [path.name for path in out.rglob("*") if path.is_file() and path.suffix != ".partial"] == []

@@ -71,4 +71,4 @@ def test_files_of_an_earlier_run_in_the_directory_are_removed(
     (tmp_path / "notes.txt").write_text("mine")
     detached(tmp_path, sample, EvalConfig())
     assert (tmp_path / "notes.txt").read_text() == "mine"
-    assert all(file.read_text() != "earlier" for file in tmp_path.iterdir())
+    assert all(file.read_text() != "earlier" for file in tmp_path.rglob("*") if file.is_file())

@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from tests.tables import folder_of
+
 SHARED = Path(__file__).parents[3] / "../shared"
 FILES = [
     SHARED / "data/discovery_engine.jsonl",
@@ -149,7 +151,7 @@ def test_the_shared_records(files: Path, turnwise: Any, tmp_path: Path, output_f
     assert "4 records = 4 parsed + 0 failed; 4 conversations = 4 results + 0 failed" in out.out
     assert "findings" not in out.out
     assert {row["value"] for row in out.rows("scores") if row["criterion"] == "citation_validity"} <= {1.0}
-    assert sorted(path.name.split(".")[0] for path in (tmp_path / "out").glob("metrics*")) == [
+    assert sorted(path.name.split(".")[0] for path in folder_of(tmp_path / "out").glob("metrics*")) == [
         "metrics_by_app_version",
         "metrics_by_slice",
         "metrics_by_turn",

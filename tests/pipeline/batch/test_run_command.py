@@ -10,6 +10,7 @@ from typing import Any, get_type_hints
 import fastavro
 import pytest
 
+from tests.tables import files_of
 from turnwise.schemas.avro_schema import FOLDER, avro_schema, json_fields, write_schemas
 from turnwise.schemas.rows import TABLES
 
@@ -60,7 +61,7 @@ def test_nothing_but_problems_goes_to_standard_error(sample_run: Any) -> None:
 
 
 def test_the_files_are_those_of_the_design(sample_run: Any) -> None:
-    names = [path.name for path in sample_run.directory.rglob("*")]
+    names = [path.name for path in sample_run.directory.rglob("*") if path.is_file()]
     unmatched = [name for name in names if not any(re.fullmatch(pattern, name) for pattern in FILES)]
     assert unmatched == []
     for pattern in FILES:
@@ -160,7 +161,7 @@ def avro_run(
 
 def avro_rows(directory: Path, table: str) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = []
-    for path in sorted(directory.glob(f"{table}*.avro")):
+    for path in files_of(directory, table):
         with path.open("rb") as file:
             reader = fastavro.reader(file)
             assert reader.writer_schema == parsed(avro_schema(table))
@@ -215,8 +216,8 @@ def test_committed_schemas_are_up_to_date(table: str, tmp_path: Path) -> None:
 def test_a_second_run_is_refused_and_changes_nothing(
     sample_run: Any, turnwise: Callable[..., Any], sample_arguments: list[str]
 ) -> None:
-    before = {path: path.read_bytes() for path in sample_run.directory.iterdir()}
+    before = {path: path.read_bytes() for path in sample_run.directory.rglob("*") if path.is_file()}
     done = turnwise(*sample_arguments, output=sample_run.directory)
     assert done.status == 2 and done.out == ""
     assert done.err.count("\n") == 1 and "--overwrite" in done.err
-    assert {path: path.read_bytes() for path in sample_run.directory.iterdir()} == before
+    assert {path: path.read_bytes() for path in sample_run.directory.rglob("*") if path.is_file()} == before

@@ -8,6 +8,7 @@ from typing import Any, get_type_hints
 import pytest
 
 import turnwise as api
+from tests.tables import file_of
 from turnwise.pipeline.io.sinks.base import table_rows
 from turnwise.pipeline.io.terminal import columns
 from turnwise.pipeline.report.reading import reading_text
@@ -85,7 +86,7 @@ def test_the_first_three_are_shown_and_ten_are_in_the_run_file(done: Any) -> Non
         and max(list(map(lambda r: r["cluster"], rows)).count(r["cluster"]) for r in rows) <= 3
     )
     assert reading_text(rows) in done.out and "read first:" in done.out
-    assert not list(done.directory.glob("to_read*"))
+    assert not list(done.directory.rglob("to_read*"))
 
 
 def test_slices_of_the_sample_show_its_languages(done: Any) -> None:
@@ -99,7 +100,7 @@ def test_avro_holds_the_same_rows(
     options = ("--config", sample / "config.json", "--judge", "local", "--output_format", "avro")
     run_id = done.document("run.json")["run_id"]
     turnwise("run", *paths, *options, "--run_id", run_id, output=tmp_path)
-    (file,) = tmp_path.glob("conversations-*.avro")
+    file = file_of(tmp_path, "conversations")
     with file.open("rb") as content:
         rows = list(table_rows(content, "conversations", "avro"))
     key = lambda row: (row["conversation_id"], row["app_version"] or "")  # noqa: E731
@@ -113,7 +114,7 @@ def test_no_transcripts_leaves_no_words(turnwise: Callable[..., Any], tmp_path: 
     run = turnwise("run", "--input", log, *PLAIN, "--no_transcripts", output=tmp_path / "out")
     (row,) = run.rows("conversations")
     assert row["transcript"] is None and (row["turns"], row["verdict"]) == (1, "PASS")
-    assert "4711" not in (run.directory / "conversations-00000-of-00001.jsonl").read_text()
+    assert "4711" not in file_of(run.directory, "conversations").read_text()
 
 
 def test_a_run_without_conversations_writes_an_empty_table(

@@ -3,7 +3,7 @@ import json
 import pytest
 
 from turnwise.pipeline.cli.main import main
-from turnwise.pipeline.io.directory import read_rows
+from turnwise.pipeline.io.run_reader import open_run
 
 CALLS = {"good": "cancel_x", "bad": "frobnicate"}
 
@@ -55,10 +55,10 @@ def finished(request, tmp_path, capsys):
 
 
 def test_a_run_tells_how_reliable_repeated_runs_are(finished):
-    output, kind, printed = finished
+    output, _, printed = finished
     rows = {
         (r["app_version"], r["criterion"], r["level"]): r
-        for r in read_rows(str(output), "metrics_by_app_version", kind)
+        for r in open_run(str(output)).metrics_by_app_version()
     }
     for criterion in ("tool_effects_v1", "evaluation_status"):
         repeats = rows["v1", criterion, "conversation"]["repeats"]

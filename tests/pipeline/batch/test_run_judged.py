@@ -210,7 +210,7 @@ def test_the_local_judge_answers_what_it_can(run: Any, server: Any) -> None:
 def test_the_key_stands_nowhere(run: Any, server: Any) -> None:
     server.script({"every": 3, "status": 400, "message": f"bad request with {server.key}"})
     done = run(6)
-    texts = [path.read_text(encoding="utf-8") for path in done.directory.glob("*") if path.is_file()]
+    texts = [path.read_text(encoding="utf-8") for path in done.directory.rglob("*") if path.is_file()]
     assert all(server.key not in text for text in [*texts, done.out, done.err])
 
 

@@ -8,6 +8,7 @@ import pytest
 from sqlalchemy import create_engine
 
 from tests import forked
+from tests.tables import file_of, files_of
 from turnwise.pipeline.cli.main import main
 from turnwise.pipeline.store.migrations import MIGRATIONS, migrate
 
@@ -321,7 +322,7 @@ def test_another_prompt_version_is_refused(scored, compared):
 
     def judged_by(output, prompt):
         judge = {"model": "m", "prompt_version": prompt, "samples": 1}
-        path = next(Path(output).glob("scores-*"))
+        path = files_of(Path(output), "scores")[0]
         rows = [json.loads(line) | {"judge": judge} for line in path.read_text().splitlines()]
         path.write_text("".join(json.dumps(row) + "\n" for row in rows))
 
@@ -577,7 +578,7 @@ def test_runs_without_a_common_criterion_are_refused_in_one_line(scored, compare
 
 def test_results_that_are_missing_are_found(scored, compared, capsys, tmp_path):
     output = scored(versions(3))
-    (table,) = Path(output).glob("results-*")
+    table = file_of(Path(output), "results")
     table.write_text("".join(table.read_text().splitlines(keepends=True)[:3]))
     (tmp_path / "gate.json").write_text(
         json.dumps({**CONFIG, "gate": {"rules": [{"rule": "coverage", "at_least": 0}]}})

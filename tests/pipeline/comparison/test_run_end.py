@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import turnwise
+from tests.tables import file_of
 from turnwise.pipeline.cli.main import main
 from turnwise.pipeline.comparison.run_end import difference_text
 from turnwise.pipeline.io.run_reader import open_run
@@ -111,7 +112,7 @@ def test_what_cannot_be_compared_is_one_line_and_changes_no_status(run):
 
 def test_a_baseline_of_another_version_of_turnwise_is_one_line(run):
     _, _, base = run(logs("v1"), name="base")
-    (table,) = base.glob("conversations-*")
+    table = file_of(base, "conversations")
     rows = [json.loads(line) for line in table.read_text().splitlines()]
     for row in rows:
         del row["task"]

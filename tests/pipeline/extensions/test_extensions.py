@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests import forked
+from tests.tables import files_of, rows_of
 
 PACKAGE = Path(__file__).with_name("package")
 FILE = PACKAGE / "turnwise_example.py"
@@ -66,7 +67,7 @@ def values(rows) -> set[tuple[str, str, float]]:
 
 
 def lines(folder: Path, table: str) -> list:
-    return [json.loads(line) for path in folder.glob(f"out/{table}-*.jsonl") for line in path.open()]
+    return rows_of(folder / "out", table)
 
 
 def test_every_kind_works_in_a_run(way, tmp_path: Path) -> None:
@@ -74,7 +75,8 @@ def test_every_kind_works_in_a_run(way, tmp_path: Path) -> None:
     chosen = ["--output_format", "csv", "--store", f"example://{store}", "--judge", "example_rules"]
     done = run(tmp_path, way, *chosen)
     assert (done.returncode, done.stderr) == (0, "")
-    files = sorted(tmp_path.glob("out/scores-*.csv"))
+    files = files_of(tmp_path / "out", "scores")
+    assert {path.suffix for path in files} == {".csv"}
     assert values(json.loads(row[0]) for path in files for row in csv.reader(path.open())) == WANTED
     stored = [row for path in store.glob("scores-*.json") for row in json.loads(path.read_text())]
     assert values(stored) == WANTED
@@ -84,10 +86,12 @@ def test_every_kind_works_in_a_run(way, tmp_path: Path) -> None:
     assert document["judge"]["usage"]["rules-1"]["calls"] == 2
     again = run(tmp_path, way, *chosen)
     assert again.returncode == 2 and "holds an earlier run" in again.stderr
-    (tmp_path / "out/scores-00007-of-00009.csv").touch()
+    of_earlier_version = tmp_path / "out/scores-00007-of-00009.csv"
+    of_earlier_version.touch()
     unjudged = ["--output_format", "csv", "--judge", "none", "--input_format", "example_call"]
     again = run(tmp_path, way, *unjudged, "--overwrite")
-    assert again.returncode == 0 and sorted(tmp_path.glob("out/scores-*.csv")) == files
+    assert again.returncode == 0 and not any(path.exists() for path in (of_earlier_version, *files))
+    files = files_of(tmp_path / "out", "scores")
     unscored = {(c, n, None if n == "example_kindness" else v) for c, n, v in WANTED}
     assert values(json.loads(row[0]) for path in files for row in csv.reader(path.open())) == unscored
     tools = run(tmp_path, way, "--input_format", "example_call", str(tmp_path / "log.jsonl"), command="tools")
@@ -107,9 +111,8 @@ def test_events_are_joined_in_a_stream(site: Path, tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
     rows = lines(tmp_path, "scores")
     assert values(rows) == WANTED
-    assert json.loads((tmp_path / "out/metrics_by_app_version.jsonl").read_text().split("\n")[0])[
-        "window_start"
-    ].startswith("2026-03-01T10")
+    metrics = rows_of(tmp_path / "out", "metrics_by_app_version")
+    assert metrics[0]["window_start"].startswith("2026-03-01T10")
 
 
 def test_worker_processes_find_the_file(tmp_path: Path) -> None:

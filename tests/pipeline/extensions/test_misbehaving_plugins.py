@@ -1,12 +1,12 @@
 """A plugin whose functions raise, end the process or return nothing: one line, and never a pass."""
 
-import json
 import os
 from pathlib import Path
 
 import pytest
 
 from tests import forked
+from tests.tables import files_of, rows_of
 
 TURN = '{"user": "Hi", "agent": "Hello", "expected": {"response": "Hello"}}'
 LOG = f'{{"conversation_id": "c1", "turns": [{TURN}]}}\n'
@@ -109,7 +109,7 @@ def test_details_with_numpy_values_are_written(tmp_path: Path) -> None:
     )
     done = run(tmp_path, plugin, "--judge", "none", criterion="own")
     assert (done.returncode, done.stderr) == (0, "")
-    rows = [json.loads(line) for path in tmp_path.glob("out/scores-*") for line in path.open()]
+    rows = rows_of(tmp_path / "out", "scores")
     assert [row["details"] for row in rows if row["turn_index"] == 0] == [{"a": True, "b": 2}]
 
 
@@ -119,7 +119,8 @@ def test_a_judge_that_ends_the_process_leaves_conversations_unscored(error: str,
     done = run(tmp_path, plugin, *OWN)
     assert done.returncode == 1 and "Traceback" not in done.stderr
     assert "5 answers" in done.stdout and "unusable: other" in done.stdout
-    assert error[:4] in "".join(path.read_text() for path in tmp_path.glob("out/scores-*")) or "Odd" in error
+    said = "".join(path.read_text() for path in files_of(tmp_path / "out", "scores"))
+    assert error[:4] in said or "Odd" in error
     assert (tmp_path / "closed").exists()
 
 

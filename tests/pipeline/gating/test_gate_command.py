@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.pipeline.gating.conftest import CRITERIA, WriteRun, calibration, conversation, failure, score
+from tests.tables import file_of
 from turnwise.pipeline.cli.main import main
 
 Gate = Callable[..., tuple[int, str, str]]
@@ -290,7 +291,7 @@ def test_wrong_input_ends_with_2(
 
 def test_a_run_without_conversations_of_its_own_is_refused(write_run: WriteRun, gate: Gate) -> None:
     run = write_run("out", rows(P))
-    (run / "conversations-00000-of-00001.jsonl").unlink()
+    file_of(run, "conversations").unlink()
     status, _, err = gate(run)
     assert status == 2 and "conversations" in err
 

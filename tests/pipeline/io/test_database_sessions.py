@@ -98,7 +98,7 @@ def test_a_run_tells_no_password(turnwise: Callable[..., Any], postgres_url: str
     document = done.document("run.json")
     assert (done.status, document["counts"]["results"]) == (0, len(SESSIONS))
     assert document["input"] == [postgres_url.replace("not-checked", "***")]
-    said = [done.out, done.err, *(path.read_text() for path in tmp_path.glob("out/*") if path.is_file())]
+    said = [done.out, done.err, *(path.read_text() for path in tmp_path.glob("out/**/*") if path.is_file())]
     assert all("not-checked" not in text for text in said)
     shown = turnwise("inspect", "--json", postgres_url)
     [file] = json.loads(shown.out)["files"]

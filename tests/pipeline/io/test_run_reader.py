@@ -7,6 +7,7 @@ import fastavro
 import pytest
 
 import turnwise
+from tests.tables import as_earlier_version, file_of
 from turnwise.pipeline.cli.main import main
 from turnwise.pipeline.io.run_reader import open_run
 from turnwise.schemas.config import ConfigError
@@ -76,8 +77,7 @@ def _write(name, text):
     ],
 )
 def test_what_is_no_finished_run_is_an_error_in_one_line(run, tmp_path, damage, message):
-    directory = tmp_path / "out"
-    shutil.copytree(run, directory)
+    directory = as_earlier_version(shutil.copytree(run, tmp_path / "out"))
     damage(directory)
     with pytest.raises(ConfigError) as error:
         open_run(str(directory))
@@ -88,7 +88,7 @@ def test_what_is_no_finished_run_is_an_error_in_one_line(run, tmp_path, damage, 
 def test_a_broken_file_is_an_error_in_one_line(run, tmp_path):
     directory = tmp_path / "out"
     shutil.copytree(run, directory)
-    path = next(directory.glob("scores-*"))
+    path = file_of(directory, "scores")
     path.write_bytes(path.read_bytes()[:-30])
     with pytest.raises(ConfigError, match=f"{path.name}: cannot be read: ") as error:
         list(open_run(str(directory)).scores())
@@ -114,7 +114,7 @@ def _without_columns(table, *names):
     """Removes columns from the rows of a table, in JSON Lines or Avro."""
 
     def damage(directory):
-        (path,) = directory.glob(f"{table}*")
+        path = file_of(directory, table)
         if path.suffix == ".jsonl":
             rows = [json.loads(line) for line in path.read_text().splitlines()]
             kept = [{key: value for key, value in row.items() if key not in names} for row in rows]
@@ -185,7 +185,7 @@ def test_a_run_without_the_table_of_conversations(run, tmp_path, capsys, name):
     """Only the gate needs it."""
     old, new = tmp_path / "old", tmp_path / "new"
     for directory in (old, new):
-        shutil.copytree(run, directory)
+        as_earlier_version(shutil.copytree(run, directory))
     _without("conversations-*")(old)
     document = json.loads((new / "run.json").read_text()) | {"run_id": "other"}
     (new / "run.json").write_text(json.dumps(document))
@@ -201,10 +201,10 @@ def test_a_run_without_the_table_of_conversations(run, tmp_path, capsys, name):
 @pytest.mark.parametrize("level", ["turn", "conversation"])
 def test_scores_of_each_level_are_held_against_the_metrics(tmp_path, run, level):
     """A criterion of whole conversations has no score of a turn whose absence would show."""
-    if not list(run.glob("*.jsonl")):
+    if not list(run.rglob("*.jsonl")):
         pytest.skip("rows of Avro are not lines")
-    directory = shutil.copytree(run, tmp_path / "cut")
-    (path,) = directory.glob("scores-*")
+    directory = as_earlier_version(shutil.copytree(run, tmp_path / "cut"))
+    path = file_of(directory, "scores")
     rows = [json.loads(line) for line in path.read_text().splitlines()]
     gone = next(row for row in rows if (row["turn_index"] is None) == (level == "conversation"))
     path.write_text("".join(json.dumps(row) + "\n" for row in rows if row != gone))
@@ -215,10 +215,10 @@ def test_scores_of_each_level_are_held_against_the_metrics(tmp_path, run, level)
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.9, 0.999])
 @pytest.mark.parametrize("table", ["scores", "conversations", "results", "failures", "metrics_by_turn"])
 def test_an_avro_file_cut_in_the_middle_is_an_error_in_one_line(tmp_path, run, table, share):
-    if not list(run.glob("*.avro")):
+    if not list(run.rglob("*.avro")):
         pytest.skip("of Avro")
     directory = shutil.copytree(run, tmp_path / "cut")
-    (path,) = directory.glob(f"{table}*.avro")
+    path = file_of(directory, table)
     content = path.read_bytes()
     path.write_bytes(content[: int(share * len(content))])
     with pytest.raises(ConfigError) as error:
@@ -230,10 +230,10 @@ def test_an_avro_file_cut_in_the_middle_is_an_error_in_one_line(tmp_path, run, t
 @pytest.mark.parametrize("table", ["scores", "conversations", "results", "failures"])
 def test_rows_that_the_run_counts_are_not_missing(tmp_path, run, table):
     """Files cut at a line end look whole."""
-    if not list(run.glob("*.jsonl")):
+    if not list(run.rglob("*.jsonl")):
         pytest.skip("rows of Avro are not lines")
-    directory = shutil.copytree(run, tmp_path / "cut")
-    (path,) = directory.glob(f"{table}-*")
+    directory = as_earlier_version(shutil.copytree(run, tmp_path / "cut"))
+    path = file_of(directory, table)
     path.write_text("".join(path.read_text().splitlines(keepends=True)[: 3 if table == "scores" else 0]))
     with pytest.raises(ConfigError, match=f"files of {table} hold .* count"):
         list(getattr(open_run(str(directory)), table)())

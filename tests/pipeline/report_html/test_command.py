@@ -7,6 +7,7 @@ import pytest
 
 from tests.pipeline.report_html.made_run import conversation, score, write_rows, write_run
 from tests.pipeline.report_html.test_page import report
+from tests.tables import file_of, files_of
 from turnwise.pipeline.cli.main import main
 from turnwise.pipeline.io.run_reader import open_run
 from turnwise.pipeline.report_html.write import run_rows
@@ -119,7 +120,7 @@ def test_a_run_without_a_verdict_says_so(tmp_path: Path) -> None:
 def test_a_run_without_transcripts_says_so(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", [conversation("a", transcript=None)])
     assert problems(run) == ["run-1 wrote no transcripts, so that no conversation of it can be read here."]
-    for path in run.glob("conversations-*"):
+    for path in files_of(run, "conversations"):
         path.unlink()
     data = report(run).data("report")
     assert isinstance(data, dict)
@@ -137,14 +138,14 @@ def test_columns_of_a_later_version_do_not_matter(tmp_path: Path) -> None:
 def test_verdicts_are_those_of_the_results_where_there_is_no_row(tmp_path: Path) -> None:
     rows = [conversation(name, verdict) for name, verdict in zip("abc", ("PASS", "FAIL", None), strict=True)]
     run = write_run(tmp_path / "run", rows)
-    for path in run.glob("conversations-*"):
+    for path in files_of(run, "conversations"):
         path.unlink()
     told = [("a", "PASS"), ("b", "FAIL"), ("c", None), ("d", "FAIL")]  # d: without scores
     results = [
         {"displayName": f"e0 result - {name}", "appVersion": "v1", "evaluationStatus": verdict}
         for name, verdict in told
     ]
-    write_rows(run / "results-00000-of-00001.jsonl", results)
+    write_rows(file_of(run, "results"), results)
     data = report(run).data("report")
     assert isinstance(data, dict)
     found = data["conversations"]
@@ -266,7 +267,7 @@ def test_versions_without_a_common_criterion_are_not_compared(tmp_path: Path) ->
     for path, table in ((two, "scores"), (one, "conversations"), (two, "conversations")):
         write_rows(path / f"{table}-00000-of-00001.jsonl", [])
     other = score(conversation("b", app_version="v2"), None, 1.0, criterion="safety_v1")
-    write_rows(two / "scores-00000-of-00001.jsonl", [other])
+    write_rows(file_of(two, "scores"), [other])
     data = report(one, two).data("report")
     assert isinstance(data, dict) and data["comparisons"] == []
     assert any("no criterion in common" in one["text"] for one in data["sentences"])

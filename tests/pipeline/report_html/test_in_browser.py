@@ -10,6 +10,7 @@ from tests.pipeline.report_html.attacks import ATTACKS
 from tests.pipeline.report_html.browser import Browser, Keys
 from tests.pipeline.report_html.made_run import Row, conversation, score, turn, write_run
 from tests.pipeline.report_html.test_page import attacked_run
+from tests.tables import files_of
 from turnwise.pipeline.cli.main import main
 from turnwise.pipeline.io.run_reader import open_run
 from turnwise.pipeline.report_html.write import run_rows, write_report
@@ -540,7 +541,7 @@ def test_nothing_to_read_is_said_only_of_a_run_that_is_whole(browser: Browser, t
     whole = write_run(tmp_path / "whole", [conversation("a")])
     lost = write_run(tmp_path / "lost", [], counts={"records": 5, "lost_records": 5})
     old = write_run(tmp_path / "old", [conversation("a", "FAIL")])
-    for path in old.glob("conversations-*"):
+    for path in files_of(old, "conversations"):
         path.unlink()
     texts = {
         whole: "No conversation failed or is undecided.",

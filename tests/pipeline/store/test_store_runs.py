@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from sqlalchemy import select, text
 
+from tests.tables import files_of
 from turnwise.pipeline.service.changes import create_evaluation
 from turnwise.pipeline.service.comparison import compare_app_versions
 from turnwise.pipeline.service.evaluations import get_evaluation
@@ -285,7 +286,7 @@ def test_many_workers_write_at_once(sample: Path, postgres_url: str, tmp_path: P
     done = subprocess.run([*run, "--store", postgres_url, *workers], capture_output=True, cwd=ROOT)
     assert done.returncode == 0, done.stderr.decode()
     counts = json.loads((tmp_path / "out/run.json").read_text())["counts"]
-    files = [path.read_text().splitlines() for path in (tmp_path / "out").glob("results-*")]
+    files = [path.read_text().splitlines() for path in files_of(tmp_path / "out", "results")]
     assert len(files) > 1
     written = [json.loads(line)["name"] for lines in files for line in lines]
     assert len(written) == counts["results"] > 300

@@ -1,0 +1,53 @@
+"""Finds and reads the tables of a run in its output directory, wherever `run.json` says that they are."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+
+def folder_of(directory: Path) -> Path:
+    """Returns the folder that holds the tables of the run in an output directory."""
+    run = directory / "run.json"
+    return directory / (json.loads(run.read_text()).get("folder", ".") if run.exists() else ".")
+
+
+def files_of(directory: Path, table: str) -> list[Path]:
+    """Returns the files of a table, in order."""
+    folder = folder_of(directory)
+    found = [*folder.glob(f"{table}-*"), *folder.glob(f"{table}.*")]
+    return sorted(path for path in found if path.suffix != ".partial")
+
+
+def file_of(directory: Path, table: str) -> Path:
+    """Returns the only file of a table."""
+    [path] = files_of(directory, table)
+    return path
+
+
+def rows_of(directory: Path, table: str) -> list[dict[str, Any]]:
+    """Returns the rows of a JSON Lines table, over all its files."""
+    return [
+        json.loads(line)
+        for path in files_of(directory, table)
+        for line in path.read_text(encoding="utf-8").split("\n")
+        if line
+    ]
+
+
+def document_of(directory: Path, name: str) -> dict[str, Any]:
+    """Returns `run.json`, or another JSON document of the run."""
+    folder = directory if name == "run.json" else folder_of(directory)
+    document: dict[str, Any] = json.loads((folder / name).read_text(encoding="utf-8"))
+    return document
+
+
+def as_earlier_version(directory: Path) -> Path:
+    """Gives an output directory the layout of turnwise 0.1: tables beside a `run.json` that names none."""
+    folder = folder_of(directory)
+    for path in folder.iterdir():
+        path.rename(directory / path.name)
+    folder.rmdir()
+    document = json.loads((directory / "run.json").read_text())
+    kept = {key: value for key, value in document.items() if key not in ("folder", "files", "end_time")}
+    (directory / "run.json").write_text(json.dumps(kept))
+    return directory
