@@ -62,5 +62,6 @@ def nearness(keys: Sequence[str], wanted: Sequence[str]) -> Nearness:
             continue
         near = get_close_matches(snake(key), list(others), n=1, cutoff=_SIMILAR)
         score -= not near
-        missing.append((key, others[near[0]] if near else None))
+        meant = others[near[0]] if near else None
+        missing.append((key, meant if meant is None or meant.isprintable() else repr(meant)))
     return Nearness(score, missing)

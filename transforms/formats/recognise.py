@@ -64,4 +64,6 @@ def _described(record: JsonValue) -> str:
     if not isinstance(record, dict):
         return f"{type(record).__name__}, not an object"
     more = ", ..." if len(record) > SHOWN_KEYS else ""
-    return f"keys {', '.join(islice(record, SHOWN_KEYS))}{more}"
+    # A key may hold line ends.
+    shown = (key if key.isprintable() else repr(key) for key in islice(record, SHOWN_KEYS))
+    return f"keys {', '.join(shown)}{more}"

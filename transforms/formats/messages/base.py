@@ -180,7 +180,8 @@ def read_half(dialect: Dialect, request: JsonObject, log: Dialogue, is_first: bo
     key, messages = messages_in(state_of(request))
     given = messages
     if isinstance(messages, str):
-        given = [{"role": "user", "content": messages, "parts": [{"text": messages}]}]
+        body: JsonObject = {"parts": [{"text": messages}]} if key == "contents" else {"content": messages}
+        given = [{"role": "user", **body}]
     dialect.read(listed(given, key), log)
     for name in KEPT_BY:
         if request.get(name) is not None and is_first:

@@ -16,7 +16,7 @@ from turnwise.transforms.formats.endings import (
     users_end,
 )
 from turnwise.transforms.formats.spellings import as_text, error_mark
-from turnwise.transforms.formats.unread import NO_ANSWER, Unread, check_calls, gaps
+from turnwise.transforms.formats.unread import NO_ANSWER, UNREAD, Unread, check_calls, gaps
 from turnwise.transforms.matching.responses import pair_responses
 
 OPEN_CALL = "CallWithoutResult"
@@ -114,6 +114,12 @@ class Dialogue:
         """The kind of the last step: user, agent, call or result."""
         return self.steps[-1][0] if self.steps else None
 
+    def check_end(self) -> None:
+        """Adds a finding if the last reply, which was streamed, has no finish reason and no error."""
+        if self.finish is None and not self.failure:
+            said = "the stream of the reply has no end, and may be cut off"
+            self.unread.add(UNREAD, said, calls=True, words=True)
+
     def end(self, record: JsonObject) -> End:
         """Returns how the conversation ended: as the record states it, or by the last message."""
         own = record_end(record)
@@ -121,7 +127,7 @@ class Dialogue:
             own = agreed_end(own, error_end(self.failure))
         if own != UNKNOWN or not self.steps:
             return own
-        if self.last == "user":
+        if self.last == "user" and self.finish is None:
             return users_end(self.steps[-1][1])
         end = finished_end(self.finish, self.last != "agent")
         return UNKNOWN if end.ended == "normally" and self.last != "agent" else end

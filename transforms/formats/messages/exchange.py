@@ -57,12 +57,15 @@ def _read(value: JsonObject, log: Dialogue | None = None) -> _Exchange:
     is_first = log is None or not log.steps
     log = Dialogue() if log is None else log
     read_half(dialect, request, log, is_first)
-    if events and not isinstance(reply, dict) and dialect.join:
+    is_stream = bool(events and not isinstance(reply, dict) and dialect.join)
+    if is_stream and dialect.join:
         reply = dialect.join(events)
     if isinstance(reply, dict) and reply.get("error") and not dialect.is_reply(reply):
         log.failure = reply["error"]
     elif isinstance(reply, dict) and dialect.reply:
         dialect.reply(reply, log)
+        if is_stream:
+            log.check_end()
     elif reply:
         log.unread.add("UnreadPart", "the reply is in a form that is not read", calls=True, words=True)
     else:

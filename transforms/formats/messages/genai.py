@@ -4,11 +4,10 @@ from turnwise.schemas.values import JsonObject, JsonValue
 from turnwise.transforms.formats.messages.base import ATTRIBUTES, Dialect, messages_in, register_dialect
 from turnwise.transforms.formats.messages.dialogue import Dialogue
 from turnwise.transforms.formats.messages.values import decoded, key_set, listed, objects
-from turnwise.transforms.formats.traces.message import AGENT, SYSTEM, TOOL, USER, SpanMessage
+from turnwise.transforms.formats.traces.message import AGENT, HIDDEN_TEXT, SYSTEM, TOOL, USER, SpanMessage
 from turnwise.transforms.formats.traces.messages import read_message
 
 _OUTPUTS = ("output_messages", "outputMessages", "output")
-_WORDS = ("text", "refusal")
 _CALLS = ("tool_call", "tool_call_response", "server_tool_call", "server_tool_call_response")
 _KEYS = key_set("role parts content name finish_reason tool_calls tool_call_id id")
 _ROLES = (USER, AGENT, TOOL, SYSTEM, "developer", "model")
@@ -50,11 +49,11 @@ def read_messages(messages: list[JsonValue], log: Dialogue) -> None:
         if role not in _ROLES:
             log.unread.part(f"message of the role {str(role)[:40]}")
         elif message.role != SYSTEM:
-            _add(message, value, log)
+            _add(message, log)
         log.unread.keys(value, _KEYS, message.role != USER)
 
 
-def _add(message: SpanMessage, value: JsonObject, log: Dialogue) -> None:
+def _add(message: SpanMessage, log: Dialogue) -> None:
     by_user = message.role in (USER, TOOL) and bool(message.texts or message.parts or not message.results)
     for result in message.results if by_user else ():
         log.result(result.response, result.id, result.name, result.error)
@@ -67,10 +66,11 @@ def _add(message: SpanMessage, value: JsonObject, log: Dialogue) -> None:
     for result in () if by_user else message.results:
         log.result(result.response, result.id, result.name, result.error)
     for part in message.parts:
-        log.unread.part(part, message.role != USER)
-    if any(part.get("type") in _WORDS and not {"content", "text"} & part.keys() for part in _parts(value)):
-        said = "the words of a message are not in the log"
-        log.unread.add("ContentNotRecorded", said, words=message.role == AGENT)
+        if part == HIDDEN_TEXT:
+            said = "the words of a message are not in the log"
+            log.unread.add("ContentNotRecorded", said, words=message.role == AGENT)
+        else:
+            log.unread.part(part, message.role != USER)
     log.finish = message.finish
 
 

@@ -7,6 +7,7 @@ from turnwise.transforms.formats.messages.blocks import is_block, read_block, re
 from turnwise.transforms.formats.messages.dialogue import Dialogue
 from turnwise.transforms.formats.messages.langchain_types import (
     ROLES,
+    joined_chunks,
     kept_messages,
     plain_type,
     role_of,
@@ -14,7 +15,6 @@ from turnwise.transforms.formats.messages.langchain_types import (
 )
 from turnwise.transforms.formats.messages.values import (
     as_object,
-    joined_texts,
     key_set,
     kind_of,
     listed,
@@ -51,7 +51,8 @@ def read_messages(messages: list[JsonValue], log: Dialogue) -> None:
     Raises:
         ValueError: A value has the wrong type.
     """
-    for message in kept_messages([unwrapped(each) for each in objects(messages, "messages")], log):
+    given = joined_chunks([unwrapped(each) for each in objects(messages, "messages")])
+    for message in kept_messages(given, log):
         role = role_of(message)
         if role == "user":
             log.user(_words(message, log, False))
@@ -84,7 +85,7 @@ def _words(message: JsonObject, log: Dialogue, by_agent: bool) -> str:
             said.append(text_at(part, "refusal" if kind == "refusal" else "text"))
         elif kind not in _STEPLESS and kind not in _CALLS and not is_block(part) and kind not in _SERVER:
             log.unread.part(kind, by_agent)
-    return joined_texts(said)
+    return "".join(said)
 
 
 _SERVER = ("server_tool_call", "server_tool_result")

@@ -1,7 +1,8 @@
 """What a LangChain message is, in each of its spellings."""
 
-from turnwise.schemas.values import JsonObject
+from turnwise.schemas.values import JsonObject, JsonValue
 from turnwise.transforms.formats.messages.dialogue import Dialogue
+from turnwise.transforms.formats.messages.values import objects
 
 _ALL = "__remove_all__"
 
@@ -35,6 +36,44 @@ def role_of(message: JsonObject) -> str:
     if kind not in ROLES:
         kind = str(message.get("role") or kind)
     return ROLES.get(kind, kind)
+
+
+def joined_chunks(messages: list[JsonObject]) -> list[JsonObject]:
+    """Returns messages with the chunks of each streamed one joined: they follow each other, with one id."""
+    found: list[JsonObject] = []
+    for message in messages:
+        last = found[-1] if found else {}
+        if _is_chunk(message) and _is_chunk(last) and message.get("id") in (None, last.get("id")):
+            found[-1] = _joined(last, message)
+        else:
+            found.append(message)
+    return found
+
+
+def _is_chunk(message: JsonObject) -> bool:
+    return str(message.get("type")).lower() == "aimessagechunk"
+
+
+def _joined(one: JsonObject, other: JsonObject) -> JsonObject:
+    """Returns two chunks as one: texts and arguments continued, other keys of the later one."""
+    pieces = [each for message in (one, other) for each in objects(message.get("tool_call_chunks"), "chunks")]
+    stated = {key: value for key, value in other.items() if value not in (None, "", [], {})}
+    content = [*_parts(one.get("content")), *_parts(other.get("content"))]
+    return {**one, **stated, "content": content, "tool_call_chunks": pieces, "tool_calls": _calls(pieces)}
+
+
+def _parts(content: JsonValue) -> list[JsonValue]:
+    return content if isinstance(content, list) else [content] if content else []
+
+
+def _calls(pieces: list[JsonObject]) -> list[JsonValue]:
+    """Returns the calls whose names, ids and JSON texts come in pieces, by the index of each."""
+    calls: dict[JsonValue, dict[str, str]] = {}
+    for piece in pieces:
+        call = calls.setdefault(piece.get("index"), {"name": "", "id": "", "args": ""})
+        for key in call:
+            call[key] += piece[key] if isinstance(piece.get(key), str) else ""
+    return [dict(call) for call in calls.values()]
 
 
 def kept_messages(messages: list[JsonObject], log: Dialogue) -> list[JsonObject]:

@@ -42,10 +42,13 @@ def _read(value: JsonValue, record: Record, settings: ReadSettings) -> list[Conv
     events = events_of(value if isinstance(value, list) else [value])
     dialect, log = _dialect(events), Dialogue()
     reply = events[0]
-    if dialect.join and dialect.is_event(reply):
+    is_stream = dialect.join is not None and dialect.is_event(reply)
+    if dialect.join and is_stream:
         reply = dialect.join(events)
     if dialect.reply:
         dialect.reply(reply, log)
+    if is_stream:
+        log.check_end()
     log.general.add(MISSING_HISTORY, NO_REQUEST)
     return [conversation(dialect, log, reply, record_place(record))]
 

@@ -132,7 +132,7 @@ def _join(events: list[JsonObject]) -> JsonObject:
         if isinstance(event.get("response"), dict) and event["response"].get("status") != "in_progress":
             return event["response"]
     items = [e["item"] for e in events if e.get("type") == "response.output_item.done" and e.get("item")]
-    return {"object": "response", "output": items, "status": "in_progress", "error": "the stream is cut off"}
+    return {"object": "response", "output": items, "status": "in_progress"}
 
 
 RESPONSES = register_dialect(

@@ -70,6 +70,7 @@ def block_stream(events: list[JsonObject]) -> JsonObject:
     """
     message: JsonObject = {"type": "message", "role": "assistant", "stop_reason": None, "usage": {}}
     blocks: dict[JsonValue, JsonObject] = {}
+    is_ended = False
     for event in events:
         kind = event.get("type")
         if kind == "error":
@@ -81,8 +82,12 @@ def block_stream(events: list[JsonObject]) -> JsonObject:
         elif kind == "content_block_delta" and isinstance(event.get("delta"), dict):
             _add(blocks.setdefault(event.get("index"), {"type": "text"}), event["delta"])
         elif kind == "message_delta":
+            is_ended = True
             message |= as_object(event.get("delta"))
             message["usage"] = {**as_object(message.get("usage")), **as_object(event.get("usage"))}
+    if not is_ended:
+        # What the first event states is provisional.
+        message["usage"] = {k: v for k, v in as_object(message.get("usage")).items() if k != "output_tokens"}
     message["content"] = [_whole(block) for block in blocks.values()]
     return message
 

@@ -35,11 +35,11 @@ class TurnCall:
         """Returns the result: of the tool's span, or else what the model was given, or else the error."""
         step = self.tool.step if self.tool is not None else None
         name, id_ = self.call.name, self.call.id
+        error = (step.error if step is not None else None) or (self.given.error if self.given else None)
         if step is not None and step.has_result:
-            return ToolResponse(name, id_, step.result, step.error)
-        error = step.error if step is not None else None
+            return ToolResponse(name, id_, step.result, error)
         if self.given is not None:
-            return ToolResponse(name, id_, self.given.response, error or self.given.error)
+            return ToolResponse(name, id_, self.given.response, error)
         return ToolResponse(name, id_, None, error) if error else None
 
 
@@ -142,11 +142,11 @@ def _add_given(line: TurnLine, calls: Sequence[TurnCall]) -> None:
     open_ = [each for each in calls if each.tool is None or not each.tool.step.has_result]
     for result in results:
         found = next(
-            (each for each in open_ if result.id and each.call.id == result.id and not each.given), None
+            (each for each in calls if result.id and each.call.id == result.id and not each.given), None
         )
         if found is not None:
             found.given = result
-    taken = [each.given for each in open_ if each.given is not None]
+    taken = [each.given for each in calls if each.given is not None]
     left = [result for result in results if not any(result is each for each in taken)]
     known = {each.call.id for each in calls}
     for result in left:

@@ -6,6 +6,7 @@ from turnwise.transforms.formats.traces.message import HIDDEN_TEXT, MessageCall,
 from turnwise.transforms.formats.traces.values import loaded
 
 _TEXTS = ("text", "input_text", "output_text", "summary_text", "refusal")
+_WORDS = ("text", "content", "refusal", "value")
 _CALLS = ("tool_call", "tool_use", "tool-call", "function_call", "server_tool_call", "server_tool_use",
           "mcp_call", "custom_tool_call", "mcp_tool_use", "function", "toolCall")  # fmt: skip
 _RESULTS = ("tool_call_response", "tool_result", "tool-result", "function_call_output", "toolResult",
@@ -54,10 +55,10 @@ def add_part(message: SpanMessage, part: JsonValue) -> None:
 
 def _add_typed_text(message: SpanMessage, part: JsonObject) -> None:
     """Adds a part that is a text; one without any content was left out by the writer."""
-    if part.keys() == {"type"}:
+    if part.keys().isdisjoint(_WORDS):
         message.parts.append(HIDDEN_TEXT)
     else:
-        add_text(message, first_of(part, ("text", "content", "refusal", "value")))
+        add_text(message, first_of(part, _WORDS))
 
 
 def add_text(message: SpanMessage, text: JsonValue) -> None:
@@ -96,8 +97,10 @@ def call_arguments(value: JsonValue) -> JsonValue:
 
 def result_of(result: JsonObject) -> MessageResult:
     """Returns a result with its error mark."""
-    found = _plain_result(first_of(result, _VALUES))
-    bad = result.get("is_error") is True or result.get("isError") is True
+    value = first_of(result, _VALUES)
+    found = _plain_result(value)
+    bad = isinstance(value, dict) and str(value.get("type")).startswith("error-")
+    bad = bad or result.get("is_error") is True or result.get("isError") is True
     bad = bad or str(result.get("status")).lower() in _BAD
     name = as_text(first_of(result, _NAMES))
     return MessageResult(found, as_text(first_of(result, _CALL_IDS)), name, True if bad else None)

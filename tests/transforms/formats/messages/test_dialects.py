@@ -483,6 +483,21 @@ def test_tokens_and_the_end_of_langchain_messages():
     assert (found.ended, found.ended_detail) == ("limit", "length")
 
 
+def test_chunks_of_a_streamed_langchain_message_are_one():
+    pieces = [{"index": 0, "id": "1", "name": "get", "args": '{"a"'}, {"index": 0, "args": ": 1}"}]
+    chunks = [
+        {"content": "Hel", "tool_call_chunks": pieces[:1]},
+        {"content": "lo", "tool_call_chunks": pieces[1:]},
+    ]
+    dumped = [{"type": "AIMessageChunk", "data": chunk} for chunk in chunks]
+    found = one([{"type": "human", "data": {"content": "hi"}}, *dumped])
+    assert turns(found) == [("hi", [("get", {"a": 1})], [], "Hello")]
+    parts = [{"type": "text", "text": "do"}, {"type": "text", "text": "ne"}]
+    assert (
+        one([{"type": "human", "content": "hi"}, {"type": "ai", "content": parts}]).turns[0].agent == "done"
+    )
+
+
 def test_what_is_particular_about_the_messages_of_opentelemetry():
     said, hi = {"type": "text", "content": "Hello"}, {"type": "text", "content": "Hi"}
     call = {"type": "server_tool_call", "id": "1", "name": "f", "server_tool_call": {"q": 1}}

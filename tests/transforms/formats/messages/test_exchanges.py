@@ -118,7 +118,35 @@ def test_streamed_replies(events, form):
     found = one({"request": {"model": "m", key: [asked]}, "response": form(*events)})
     assert turns(found) == [("Where?", [("get", {"a": 1})], [], "Let me look.")]
     assert tokens(found) == [(None, None) if events is RESPONSES else (3, 2)]
-    assert (found.ended == "agent_error") == (events is RESPONSES)
+    assert ("UnreadPart" in findings(found)) == (events is RESPONSES)
+
+
+@pytest.mark.parametrize("events", [CHAT[:2], ANTHROPIC[:4], GEMINI[:1], RESPONSES[:1]])
+def test_a_streamed_reply_without_its_end_may_be_cut_off(events):
+    key = "contents" if events[0] is GEMINI[0] else "input" if events[0] is RESPONSES[0] else "messages"
+    asked = {"role": "user", "parts": [{"text": "Where?"}]} if key == "contents" else ASKED
+    found = one({"request": {"model": "m", key: [asked]}, "response": sse(*events)})
+    turn = found.turns[0]
+    assert "the stream of the reply has no end" in turn.findings[0].message
+    assert turn.unknown_words and turn.unknown_calls and found.ended is None
+    assert turn.usage is None or turn.usage.output_tokens is None
+
+
+@pytest.mark.parametrize(
+    ("reply", "ended"),
+    [
+        ({"object": "response", "status": "incomplete", "output": [],
+          "incomplete_details": {"reason": "max_output_tokens"}}, "limit"),
+        ({"candidates": [{"content": {"role": "model"}, "finishReason": "MALFORMED_FUNCTION_CALL"}]},
+         "agent_error"),
+    ],
+)  # fmt: skip
+def test_the_end_of_a_reply_without_words(reply, ended):
+    is_gemini = "candidates" in reply
+    request = {"contents": [{"parts": [{"text": "hi"}]}]} if is_gemini else {"model": "m", "input": "hi"}
+    found = one({"request": request, "response": reply})
+    assert (found.ended, found.turns[0].user) == (ended, "hi")
+    assert not any("'parts'" in each.message for each in found.turns[0].findings)
 
 
 def test_a_file_of_events_is_one_reply_without_its_request(tmp_path):

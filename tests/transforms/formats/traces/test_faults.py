@@ -186,3 +186,20 @@ def test_an_answer_to_another_request_is_not_taken_for_the_agents_words() -> Non
     stated = agent("1", 0, gen_ai__output__messages=json.dumps([ANSWER]))
     (turn,) = joined([stated, *spans[1:], chat("1", "c", 3, title, text("assistant", "Order"))]).turns
     assert (turn.agent, turn.unknown_words) == ("a1", None)
+
+
+def test_an_error_that_only_the_model_was_told_marks_the_result() -> None:
+    result = {"type": "tool_call_response", "id": "x", "response": {"type": "error-text", "value": "boom"}}
+    given = [*FIRST, asks("x", "f"), {"role": "tool", "parts": [result]}]
+    spans = [agent("1", 0), chat("1", "b", 1, FIRST, asks("x", "f")), tool("1", "c", 3, "f", "x")]
+    (turn,) = joined([*spans, chat("1", "d", 5, given, ANSWER)]).turns
+    assert [(each.response, bool(each.error)) for each in turn.tool_responses] == [("found", True)]
+    (turn,) = joined([*spans[:2], chat("1", "d", 5, given, ANSWER)]).turns
+    assert [(each.response, bool(each.error)) for each in turn.tool_responses] == [("boom", True)]
+
+
+def test_the_status_of_a_tools_span_marks_its_result() -> None:
+    call = tool("1", "c", 3, "f", "x")
+    failed_call = replace(call, attributes={**call.attributes, "tool.status": "error"})
+    (turn,) = joined([agent("1", 0), chat("1", "b", 1, FIRST, asks("x", "f")), failed_call]).turns
+    assert [bool(each.error) for each in turn.tool_responses] == [True]

@@ -85,7 +85,7 @@ def _add_tool(held: JsonObject, step: SpanStep) -> None:
         result = _first_content(step.output)
     if result is not None:
         step.result, step.has_result = result, True
-    if held.get("gen_ai.tool.status") == "error":
+    if "error" in (held.get("gen_ai.tool.status"), held.get("tool.status")):
         step.error = True
     step.input = step.output = None
 
