@@ -29,7 +29,7 @@ def why_again(settings: RunSettings) -> Again:
     """
     now = list_inputs([path for path in settings.input if not names_nothing(path)])
     if now is None:
-        raise ConfigError("--lookback: not all inputs are files, so that changes of them are not known")
+        raise ConfigError("--lookback: inputs are not all files and tables: changes of others are not known")
     before = _earlier(settings.output)
     if not now.count:
         return Again(False, "there is no input" + ("; its run stays" if before else ", and no run"))

@@ -11,6 +11,7 @@ from apache_beam.runners.runner import PipelineResult
 
 from turnwise.pipeline.batch.build import build
 from turnwise.pipeline.batch.counters import counters, judge_usage
+from turnwise.pipeline.batch.log_source import log_source
 from turnwise.pipeline.batch.own_run import replaces_earlier
 from turnwise.pipeline.batch.pipelines import made_pipeline
 from turnwise.pipeline.batch.signals import Interrupted, interrupted_by_signal
@@ -44,8 +45,7 @@ def run(settings: RunSettings, options: PipelineOptions) -> int:
     Raises:
         ConfigError: The options or inputs are wrong; nothing was run.
     """
-    limit, spread = settings.max_record_bytes, settings.is_distributed
-    logs = FileSource(file_patterns("--input", settings.input), limit, "unread_records", spread)
+    logs = log_source(settings)
     cases = _case_source(settings)
     with made_pipeline(options) as pipeline:
         return _run(pipeline, logs, cases, settings, options)

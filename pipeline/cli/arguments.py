@@ -42,7 +42,8 @@ def _add_input(group: argparse._ArgumentGroup) -> None:
     _add_paths(
         group,
         "--input",
-        "conversation logs: files, directories, globs, or URLs of session databases (postgresql://...); "
+        "conversation logs: files, directories, globs, URLs of session databases (postgresql://...), rows of "
+        "BigQuery (bigquery://PROJECT/DATASET/TABLE, ...); "
         "with --streaming also " + ", ".join(kind.form for kind in INPUT_KINDS) + " (required)",
     )
     group.add_argument("--input_format", default=AUTO, metavar="FORMAT", help=format_help())

@@ -16,6 +16,7 @@ from turnwise.pipeline.io.records import (
     unzipped,
 )
 from turnwise.pipeline.io.walking import Unreadable, files_at, look_at, name_problem, shown_path
+from turnwise.pipeline.settings.rows_address import is_bigquery
 from turnwise.pipeline.store.urls import StoreError, is_sqlite_url, is_store_url, shown_place
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.failure import Failure, Stage, record_failure
@@ -52,6 +53,11 @@ def file_patterns(option: str, paths: Sequence[str]) -> list[str]:
 
 
 def _patterns_of(path: str) -> list[str]:
+    if is_bigquery(path):
+        from turnwise.pipeline.io.bigquery.query import prepare_query
+
+        prepare_query(path)
+        return [path]
     if is_sqlite_url(path):
         path = path.partition(":///")[2]
     elif is_store_url(path):
@@ -113,7 +119,7 @@ def matched_files(patterns: list[str]) -> list[str | Failure]:
 
 def listed_files(patterns: list[str]) -> list[ListedFile | Failure]:
     """Returns what `matched_files` returns, with the sizes of the files."""
-    sizes = dict.fromkeys(filter(is_store_url, patterns), 0)
+    sizes = dict.fromkeys((one for one in patterns if is_store_url(one) or is_bigquery(one)), 0)
     remote = remote_files([one for one in patterns if "://" in one and one not in sizes])
     sizes.update({file.path: file.size_in_bytes or 0 for file in remote})
     local = {seen.path: seen for path in patterns if "://" not in path for seen in files_at(path)}
@@ -138,11 +144,16 @@ def remote_files(patterns: Sequence[str]) -> Iterator["FileMetadata"]:
 
 
 def read_records(path: str, limit: int) -> Iterator[Record | Failure]:
-    """Yields the records of one file, see `split_records`, or of the database that a URL names."""
+    """Yields the records of one file, see `split_records`, or of the database or rows that a URL names."""
     if is_store_url(path):
         from turnwise.pipeline.io.database_sessions import database_texts
 
         yield from contained_records(database_texts(path), limit)
+        return
+    if is_bigquery(path):
+        from turnwise.pipeline.io.bigquery.rows import query_records
+
+        yield from query_records(path, limit)
         return
     with unzipped(opened(path)) as file:
         yield from split_records(path, file, limit)

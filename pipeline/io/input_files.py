@@ -5,22 +5,30 @@ from datetime import datetime, timezone
 
 from turnwise.pipeline.io.files import file_patterns, remote_files
 from turnwise.pipeline.io.walking import Unreadable, files_at
+from turnwise.pipeline.settings.rows_address import is_bigquery
 from turnwise.pipeline.store.urls import is_store_url
 from turnwise.schemas.input_files import InputFile, InputFiles, input_files
 
 
 def list_inputs(paths: Sequence[str]) -> InputFiles | None:
-    """Returns the files that `--input` names, as they are now; None: not all inputs are files.
+    """Returns the files and tables that `--input` names, as they are now; None: there are other inputs.
 
     Raises:
         ConfigError: A path does not exist, or cannot be read.
         OSError: A filesystem does not answer.
     """
-    if any(map(is_store_url, paths)):
+    rows = [_rows_state(path) for path in paths if is_bigquery(path)]
+    if None in rows or any(map(is_store_url, paths)):
         return None
-    patterns = file_patterns("--input", paths)
+    patterns = file_patterns("--input", [path for path in paths if not is_bigquery(path)])
     remote = [pattern for pattern in patterns if "://" in pattern]
-    return input_files([*_local(patterns), *_remote(remote)])
+    return input_files([*_local(patterns), *_remote(remote), *filter(None, rows)])
+
+
+def _rows_state(path: str) -> InputFile | None:
+    from turnwise.pipeline.io.bigquery.changes import rows_state
+
+    return rows_state(path)
 
 
 def _local(patterns: Sequence[str]) -> Iterator[InputFile]:

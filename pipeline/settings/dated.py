@@ -9,6 +9,7 @@ from hashlib import blake2b
 from turnwise.pipeline.settings.config_file import read_config
 from turnwise.pipeline.settings.dates import check_undated, filled, names_date, parse_dates
 from turnwise.pipeline.settings.raw_options import RawOptions
+from turnwise.pipeline.settings.rows_address import with_query_text
 from turnwise.pipeline.store.urls import shown_place
 from turnwise.schemas.config import ConfigError
 
@@ -32,7 +33,7 @@ def dated(options: RawOptions) -> RawOptions:
     found = replace(
         options,
         date=day.isoformat(),
-        input=[filled("--input", place, day) for place in options.input or ()],
+        input=[filled("--input", with_query_text(place), day) for place in options.input or ()],
         eval_cases=[filled("--eval_cases", place, day) for place in options.eval_cases or ()],
         output=filled("--output", options.output, day),
         store=filled("--store", options.store, day),
@@ -43,7 +44,7 @@ def dated(options: RawOptions) -> RawOptions:
 
 def _places(options: RawOptions) -> Iterator[tuple[str, str | None]]:
     """Yields the options that may hold `{date}`."""
-    yield from (("--input", place) for place in options.input or ())
+    yield from (("--input", with_query_text(place)) for place in options.input or ())
     yield from (("--eval_cases", place) for place in options.eval_cases or ())
     yield "--output", options.output
     yield "--store", options.store
@@ -56,7 +57,7 @@ def check_range(options: RawOptions) -> None:
     Raises:
         ConfigError: Two of the runs would be the same, or use the same directory.
     """
-    if not any(map(names_date, options.input or ())):
+    if not any(names_date(with_query_text(place)) for place in options.input or ()):
         raise ConfigError(f"--date {options.date}: all dates would read the same: put {{date}} into --input")
     if not names_date(options.output) and not options.estimate:
         raise ConfigError(f"--date {options.date}: one run a date: put {{date}} into --output")

@@ -3,11 +3,12 @@
 from collections.abc import Sequence
 from importlib.util import find_spec
 
+from turnwise.pipeline.settings.rows_address import is_bigquery, parse_address
 from turnwise.pipeline.store.urls import is_sqlite_url, is_store_url, shown_url
 from turnwise.schemas.config import ConfigError
 
 _MODULES = {
-    "turnwise[gcp]": ("google.cloud.storage", "google.cloud.pubsub_v1"),
+    "turnwise[gcp]": ("google.cloud.storage", "google.cloud.pubsub_v1", "google.cloud.bigquery"),
     "turnwise[kafka]": ("confluent_kafka",),
     "turnwise[otlp]": ("opentelemetry.proto", "starlette", "uvicorn"),
     "turnwise[postgres]": ("sqlalchemy", "psycopg"),
@@ -52,10 +53,20 @@ def check_store(option: str, url: str) -> None:
 def check_places(option: str, paths: Sequence[str]) -> None:
     """Raises ConfigError if a package for the filesystems or stores of an option is missing."""
     for path in paths:
-        if is_store_url(path):
+        if is_bigquery(path) and option != "--output":
+            _check_rows(option, path)
+        elif is_store_url(path):
             check_store(option, path)
         elif "://" in path:
             _check_file_system(option, path)
+
+
+def _check_rows(option: str, path: str) -> None:
+    try:
+        address = parse_address(path)
+    except ConfigError as error:
+        raise ConfigError(f"{option} {error}") from None
+    check_extra(f"{option} {address.shown}", "turnwise[gcp]")
 
 
 def _check_file_system(option: str, path: str) -> None:

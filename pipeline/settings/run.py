@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from turnwise.pipeline.settings.config_file import read_config
 from turnwise.pipeline.settings.raw_options import RawJudgeOptions, RawOptions
+from turnwise.pipeline.settings.rows_address import is_bigquery
 from turnwise.pipeline.settings.stream import RawStreamOptions, StreamSettings, check_stream
 from turnwise.pipeline.store.urls import absolute_url, is_store_url, shown_place
 from turnwise.schemas.ces.names import is_name
@@ -127,9 +128,13 @@ def _check_batch_options(options: RawOptions) -> None:
         f"--output_format {options.output_format}": options.output_format != DEFAULT_OUTPUT_FORMAT,
     }
     given = [name for name, is_given in chosen.items() if is_given]
-    given += [f"--input {shown_place(path)}" for path in options.input or () if is_store_url(path)]
+    given += [f"--input {shown_place(path)}" for path in options.input or () if _is_for_batches(path)]
     if given:
         raise ConfigError(f"{', '.join(given)} cannot be used with --streaming")
+
+
+def _is_for_batches(path: str) -> bool:
+    return is_store_url(path) or is_bigquery(path)
 
 
 def check_options(

@@ -298,4 +298,4 @@ def test_changes_cannot_be_known_of_a_database(nights: Nights) -> None:
     url = "postgresql://nobody@127.0.0.1:1/logs"
     done = nights.run("2026-11-21", "--lookback", "1", input=f"{url}?d={{date}}")
     assert done.status == 2
-    assert "2026-11-20  exit status 2  --lookback: not all inputs are files" in done.out
+    assert "2026-11-20  exit status 2  --lookback: inputs are not all files and tables" in done.out

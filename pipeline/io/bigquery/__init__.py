@@ -1,0 +1,1 @@
+"""Rows of BigQuery as log records."""
