@@ -21,14 +21,19 @@ def judged(name, value, passed, *, turn=None, case=None, version="v1", slices=()
 
 def simulated(size=SIZE, rate=0.8, error=0.2, seed=0):
     """Returns scores of a judge that errs, and what people say."""
-    generator = np.random.default_rng(seed)
-    people = generator.random(size) < rate
-    found = np.where(generator.random(size) < error, ~people, people)
+    found, people = said(size, rate, error, seed)
     scores = [
         judged(f"c{i}", float(own), bool(own), version=f"v{i % 2}", slices=("odd",) if i % 2 else ())
         for i, own in enumerate(found)
     ]
     return scores, people
+
+
+def said(size=SIZE, rate=0.8, error=0.2, seed=0):
+    """Returns what a judge that errs says of each conversation, and what people say."""
+    generator = np.random.default_rng(seed)
+    people = generator.random(size) < rate
+    return np.where(generator.random(size) < error, ~people, people), people
 
 
 def lines_of(labels, size=SIZE, of=None, unit="conversation", **more):
@@ -54,7 +59,9 @@ def drawn(people, size):
 def test_intervals_hold_the_truth_with_a_judge_that_errs_in_a_fifth():
     hits = naive = 0
     for seed in range(200):
-        scores, people = simulated(seed=seed)
+        found, people = said(seed=seed)
+        # Of one version, and without values: neither slices nor thresholds are looked at.
+        scores = [judged(f"c{i}", None, bool(own)) for i, own in enumerate(found)]
         (own,) = calibrated(lines_of(drawn(people, 80), 80), scores).criteria
         whole = own.corrected[0]
         hits += whole.interval.low <= 0.8 <= whole.interval.high
@@ -260,15 +267,12 @@ def test_sampling_weights_undo_how_scores_were_drawn():
 
 
 def half_undecided(seed, size=SIZE):
-    """Returns scores whose hard half is undecided, and what people say: 40 and 90 % pass."""
+    """Returns verdicts whose hard half is undecided, and what people say: 40 and 90 % pass."""
     generator = np.random.default_rng(seed)
     hard = generator.random(size) < 0.5
     people = generator.random(size) < np.where(hard, 0.4, 0.9)
     found = np.where(generator.random(size) < 0.1, ~people, people)
-    return [
-        judged(f"c{i}", None if hard[i] else float(own), None if hard[i] else bool(own))
-        for i, own in enumerate(found)
-    ], people
+    return [judged(f"c{i}", None, None if hard[i] else bool(own)) for i, own in enumerate(found)], people
 
 
 def test_undecided_scores_are_part_of_all():
