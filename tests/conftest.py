@@ -40,11 +40,11 @@ def with_credentials(server):
     del os.environ["GOOGLE_API_KEY"]
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def packages_beside() -> Iterator[None]:
-    """Makes pandas and statsmodels importable, from a folder beside the environment.
+    """Makes pandas, scipy and statsmodels importable, from a folder beside the environment.
 
-    In the environment itself, Beam would import pandas into every process.
+    In the environment itself, Beam would import pandas into every process, and NLTK scipy.
     """
     folder = Path(sys.prefix, "beside")
     if not folder.is_dir():

@@ -1,10 +1,11 @@
 """Means and shares of values in groups."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import t as student
 
 from turnwise.transforms.statistics.grouped import GroupSum, grouped_mean_interval, grouped_share_interval
 from turnwise.transforms.statistics.proportions import wilson_interval
@@ -17,8 +18,8 @@ def groups(*values: list[float]) -> list[GroupSum]:
 
 
 @given(st.lists(st.integers(-50, 50), min_size=2, max_size=30).filter(lambda own: len(set(own)) > 1))
-def test_single_values_give_students_interval(values: list[int]) -> None:
-    wanted = student.interval(
+def test_single_values_give_students_interval(stats: Any, values: list[int]) -> None:
+    wanted = stats.t.interval(
         0.95, len(values) - 1, np.mean(values), np.std(values, ddof=1) / len(values) ** 0.5
     )
     found = grouped_mean_interval(groups(*([value] for value in values)), (-1000.0, 1000.0))

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from scipy import stats
 
 from turnwise.transforms.statistics.decision import DifferenceEvidence, word
 from turnwise.transforms.statistics.effects import standardised
@@ -28,7 +27,7 @@ def named(values):
     return {f"case {i:03}": float(value) for i, value in enumerate(values)}
 
 
-def test_means_of_two_groups_are_welchs():
+def test_means_of_two_groups_are_welchs(stats):
     generator = np.random.default_rng(3)
     own, base = generator.normal(0, 1, 20), generator.normal(0.7, 2, 31)
     moments = [SampleMoments(len(x), float(x.mean()), float(x.var(ddof=1))) for x in (own, base)]
@@ -61,7 +60,7 @@ def test_adjusted_p_values(packages_beside):
     assert holm([]) == [] == benjamini_hochberg([])
 
 
-def test_the_bootstrap_is_scipys_within_its_noise():
+def test_the_bootstrap_is_scipys_within_its_noise(stats):
     values = np.random.default_rng(1).exponential(size=40)
     for level in (0.95, 0.9):
         expected = stats.bootstrap(
@@ -77,7 +76,7 @@ def test_the_bootstrap_is_scipys_within_its_noise():
     assert CaseMeans(named(values), 5).interval() != CaseMeans(named(values), 6).interval()
 
 
-def test_few_cases_have_students_interval():
+def test_few_cases_have_students_interval(stats):
     values = np.random.default_rng(1).normal(size=7)
     expected = stats.ttest_1samp(values, 0).confidence_interval(0.9)
     assert CaseMeans(named(values), 1).interval(0.9) == pytest.approx(tuple(expected), rel=1e-9)
@@ -99,7 +98,7 @@ def test_intervals_of_means_cover(size):
 
 
 @pytest.mark.parametrize("size", [8, 30])
-def test_permutations_agree_with_scipy(size):
+def test_permutations_agree_with_scipy(stats, size):
     differences = np.random.default_rng(2).normal(0.3, 1, size)
     expected = stats.permutation_test(
         (differences,), np.mean, permutation_type="samples", n_resamples=20_000, rng=np.random.default_rng(0)
@@ -131,7 +130,7 @@ def test_draws_depend_on_seed_and_case_alone():
     assert generator_of(7, "case").integers(1000) != generator_of(8, "case").integers(1000)
 
 
-def test_weights_are_poisson():
+def test_weights_are_poisson(stats):
     weights = resampling_weights(1, "case", 200_000)
     shares = np.bincount(weights, minlength=9) / len(weights)
     assert shares == pytest.approx(stats.poisson.pmf(range(9), 1), abs=0.004)

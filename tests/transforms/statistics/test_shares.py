@@ -1,11 +1,11 @@
 """Outcomes: tests and intervals of shares against scipy, statsmodels and published examples."""
 
+from functools import cache
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import stats
-from scipy.special import gammaln, xlogy
 
 from turnwise.transforms.comparison.estimates import FEWEST_ALIKE
 from turnwise.transforms.statistics.distributions import binomial_cdf, t_quantile, upper_t
@@ -26,13 +26,13 @@ RATES = st.floats(0.001, 0.999)
 
 
 @given(COUNTS, COUNTS, RATES)
-def test_the_binomial_distribution(successes, more, rate):
+def test_the_binomial_distribution(stats, successes, more, rate):
     expected = stats.binom.cdf(successes, successes + more, rate)
     assert binomial_cdf(successes, successes + more, rate) == pytest.approx(expected, rel=1e-9, abs=1e-12)
 
 
 @given(st.floats(-30, 30), st.floats(1, 500), RATES)
-def test_students_t(value, freedom, share):
+def test_students_t(stats, value, freedom, share):
     assert upper_t(value, freedom) == pytest.approx(stats.t.sf(value, freedom), rel=1e-9, abs=1e-14)
     assert t_quantile(share, freedom) == pytest.approx(stats.t.ppf(share, freedom), rel=1e-8, abs=1e-8)
 
@@ -43,7 +43,7 @@ def test_the_ends_of_students_t():
 
 
 @given(COUNTS, COUNTS)
-def test_mcnemar_is_the_binomial_test(gained, lost):
+def test_mcnemar_is_the_binomial_test(stats, gained, lost):
     found = mcnemar(gained, lost)
     if gained + lost:
         expected = stats.binomtest(gained, gained + lost).pvalue
@@ -66,7 +66,7 @@ def test_intervals_of_shares(packages_beside):
 
 
 @given(FEW, FEW, FEW, FEW)
-def test_fishers_test(passes, fails, base_passes, base_fails):
+def test_fishers_test(stats, passes, fails, base_passes, base_fails):
     if passes + fails and base_passes + base_fails:
         found = exact_p(passes, passes + fails, base_passes, base_passes + base_fails)
         expected = stats.fisher_exact([[passes, fails], [base_passes, base_fails]]).pvalue
@@ -89,15 +89,24 @@ def test_the_interval_of_paired_shares(table, expected):
     assert turned == pytest.approx((-found.high, -found.low), abs=1e-12)
 
 
-def _chance_of_not_worse(size, margin):
-    """Returns the largest chance of a lower bound above -margin, of a version worse by the margin."""
+@cache
+def _lower_ends(size):
+    """Returns all tables of so many pairs, and the lower bound of each."""
     tables = [
         (both, gained, lost, size - both - gained - lost)
         for lost in range(size + 1)
         for gained in range(size + 1 - lost)
         for both in range(size + 1 - lost - gained)
     ]
-    shown = np.array([own for own in tables if bounded_interval(Pairs(*own)).low > -margin])
+    return np.array(tables), np.array([bounded_interval(Pairs(*own)).low for own in tables])
+
+
+def _chance_of_not_worse(size, margin):
+    """Returns the largest chance of a lower bound above -margin, of a version worse by the margin."""
+    from scipy.special import gammaln, xlogy
+
+    tables, lowest = _lower_ends(size)
+    shown = tables[lowest > -margin]
     logs = gammaln(size + 1) - gammaln(shown + 1).sum(axis=1)
     largest = 0.0
     for differ in np.linspace(margin, 1, 15):
@@ -110,17 +119,17 @@ def _chance_of_not_worse(size, margin):
 
 @pytest.mark.parametrize("size", [20, 23, 30])
 @pytest.mark.parametrize("margin", [0.02, 0.05, 0.1, 0.2])
-def test_not_worse_is_hardly_ever_said_of_what_is_worse(size, margin):
+def test_not_worse_is_hardly_ever_said_of_what_is_worse(packages_beside, size, margin):
     """From `FEWEST_ALIKE` pairs on, where 2.5 % are nominal; of 3 pairs it would be 11.8 %."""
     assert _chance_of_not_worse(size, margin) < 0.04
 
 
-def test_the_chance_of_not_worse_is_larger_with_few_pairs():
+def test_the_chance_of_not_worse_is_larger_with_few_pairs(packages_beside):
     assert FEWEST_ALIKE == 20
     assert _chance_of_not_worse(3, 0.02) == pytest.approx(0.118, abs=1e-3)
 
 
-def test_pairs_that_are_alike_may_lose_as_much_as_the_exact_bound():
+def test_pairs_that_are_alike_may_lose_as_much_as_the_exact_bound(stats):
     for size in (20, 100, 1000):
         exact = stats.beta.ppf(0.975, 1, size)
         assert bounded_interval(Pairs(size // 2, 0, 0, size // 2)) == pytest.approx((-exact, exact), abs=1e-6)
@@ -144,7 +153,7 @@ def test_pairs_that_all_agree_could_have_shown_something_only_if_they_are_enough
     assert detectable_difference(0.0, size) == (sees and pytest.approx(sees, rel=2e-3))
 
 
-def _exact_power(difference, discordant, count):
+def _exact_power(stats, difference, discordant, count):
     """Returns the power of scipy's binomial test, over all numbers of cases that differ."""
     psi = max(discordant, difference)
     total = 0.0
@@ -156,10 +165,10 @@ def _exact_power(difference, discordant, count):
 
 
 @pytest.mark.parametrize("discordant, size", [(0.0, 60), (0.12, 50), (0.55, 20), (1.0, 20), (0.3, 90)])
-def test_the_detectable_difference_has_a_power_of_four_fifths(discordant, size):
+def test_the_detectable_difference_has_a_power_of_four_fifths(stats, discordant, size):
     difference = detectable_difference(discordant, size)
-    assert _exact_power(difference, discordant, size) == pytest.approx(0.8, abs=3e-3)
-    assert _exact_power(difference - 0.01, discordant, size) < 0.8
+    assert _exact_power(stats, difference, discordant, size) == pytest.approx(0.8, abs=3e-3)
+    assert _exact_power(stats, difference - 0.01, discordant, size) < 0.8
 
 
 def test_the_detectable_difference_hardly_changes_where_the_normal_one_begins():
@@ -168,13 +177,13 @@ def test_the_detectable_difference_hardly_changes_where_the_normal_one_begins():
 
 
 @pytest.mark.parametrize("difference, discordant", [(0.1, 0.1), (7 / 21, 15 / 21), (-0.5, 0.5), (0.2, 0.4)])
-def test_so_many_pairs_show_the_difference_and_hardly_fewer(difference, discordant):
+def test_so_many_pairs_show_the_difference_and_hardly_fewer(stats, difference, discordant):
     needed = needed_pairs(difference, discordant)
-    assert _exact_power(abs(difference), discordant, needed) >= 0.8
-    assert _exact_power(abs(difference), discordant, round(0.95 * needed) - 1) < 0.8
+    assert _exact_power(stats, abs(difference), discordant, needed) >= 0.8
+    assert _exact_power(stats, abs(difference), discordant, round(0.95 * needed) - 1) < 0.8
 
 
-def _fisher_power(difference, low, sizes):
+def _fisher_power(stats, difference, low, sizes):
     tables = [
         (x, y)
         for x in range(sizes[0] + 1)
@@ -187,10 +196,10 @@ def _fisher_power(difference, low, sizes):
 
 
 @pytest.mark.parametrize("pooled, sizes", [(0.5, (15, 15)), (0.0, (30, 30)), (0.8, (10, 25)), (1.0, (12, 8))])
-def test_the_detectable_difference_of_groups_has_a_power_of_four_fifths(pooled, sizes):
+def test_the_detectable_difference_of_groups_has_a_power_of_four_fifths(stats, pooled, sizes):
     found = detectable_of_groups(pooled, sizes)
     low = min(max(0.0, pooled - found / 2), 1 - found)
-    assert _fisher_power(found, low, sizes) == pytest.approx(0.8, abs=3e-3)
+    assert _fisher_power(stats, found, low, sizes) == pytest.approx(0.8, abs=3e-3)
 
 
 def test_groups_that_cannot_show_anything_say_so():
