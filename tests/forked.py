@@ -4,15 +4,22 @@ A fork has its own directory, environment, files, registries and status, as any 
 a command imports, nor what the interpreter prints when it is finalized.
 """
 
+import contextlib
 import multiprocessing
 import os
+import resource
+import signal
 import subprocess
 import sys
-import tempfile
+import threading
 from collections.abc import Mapping, Sequence
-from io import FileIO, TextIOWrapper
+from concurrent.futures import ThreadPoolExecutor
+from multiprocessing.connection import Connection
 from pathlib import Path
+from runpy import run_module
+from typing import Any
 
+_ROOT = Path(__file__).parents[1]
 _LOADED = [
     "turnwise.pipeline.cli.main",
     "turnwise.pipeline.cli.options",
@@ -20,34 +27,145 @@ _LOADED = [
     "turnwise.pipeline.batch.run",
     "turnwise.pipeline.streaming.local.run",
     "turnwise.pipeline.service.command",
+    "pytest",
+    "rouge_score.tokenizers",
+    "apache_beam.runners.direct.transform_evaluator",
+    "apache_beam.runners.portability.fn_api_runner.fn_runner",
+    *(
+        f"turnwise.{'.'.join(path.relative_to(_ROOT).with_suffix('').parts)}"
+        for folder in ("transforms", "pipeline/io", "pipeline/store", "pipeline/service")
+        for path in sorted((_ROOT / folder).rglob("[!_]*.py"))
+    ),
 ]
 CONTEXT = multiprocessing.get_context("forkserver")
 CONTEXT.set_forkserver_preload(_LOADED)
 
 
-def _begin(argv: list[str], folder: str, environ: dict[str, str], files: list[str]) -> None:
+def _begin(
+    argv: list[str],
+    folder: str,
+    environ: dict[str, str],
+    files: list[Connection],
+    file_size: int,
+    module: str,
+) -> None:
+    resource.setrlimit(resource.RLIMIT_FSIZE, (file_size, file_size))
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(environ)
     sys.path[:0] = [place for place in environ.get("PYTHONPATH", "").split(os.pathsep) if place]
     encoding = environ.get("PYTHONIOENCODING", "utf-8")
-    for number, path in enumerate(files):
-        own = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND)
-        os.dup2(own, number)
-        os.close(own)
-    sys.stdin = TextIOWrapper(FileIO(0, closefd=False), encoding)
-    sys.stdout = TextIOWrapper(FileIO(1, "w", closefd=False), encoding, write_through=True)
-    sys.stderr = TextIOWrapper(
-        FileIO(2, "w", closefd=False), encoding, "backslashreplace", write_through=True
+    for number, file in enumerate(files):
+        os.dup2(file.fileno(), number)
+        file.close()
+    sys.stdin = open(0, encoding=encoding, closefd=False)  # noqa: SIM115
+    sys.stdout = open(1, "w", encoding=encoding, closefd=False)  # noqa: SIM115
+    sys.stderr = open(  # noqa: SIM115
+        2, "w", 1, encoding=encoding, errors="backslashreplace", closefd=False
     )
-    sys.argv = ["turnwise", *argv]
-    from turnwise.pipeline.cli.main import run_command
+    sys.argv = [module, *argv]
+    run_module(module, run_name="__main__", alter_sys=True)
 
-    run_command()
+
+class Process:
+    """A process of `python -m turnwise`, or of another module, used as a `subprocess.Popen` is.
+
+    What is not redirected is the null device. Files beyond `file_size` bytes are refused, as on a full disk.
+    """
+
+    def __init__(
+        self,
+        argv: Sequence[object],
+        cwd: Path,
+        env: Mapping[str, str] | None = None,
+        stdin: Any = subprocess.DEVNULL,
+        stdout: Any = subprocess.DEVNULL,
+        stderr: Any = subprocess.DEVNULL,
+        text: bool = True,
+        file_size: int = resource.RLIM_INFINITY,
+        module: str = "turnwise",
+    ) -> None:
+        self.argv = [str(argument) for argument in argv]
+        self._lock = threading.Lock()
+        ends = [_ends(given, number) for number, given in enumerate((stdin, stdout, stderr))]
+        files = [Connection(theirs) for theirs, _ in ends]
+        environ = dict(os.environ if env is None else env)
+        given = (self.argv, str(cwd), environ, files, file_size, module)
+        self._process = CONTEXT.Process(target=_begin, args=given)
+        self._process.start()
+        for file in files:
+            file.close()
+        kind = "" if text else "b"
+        own = [end and os.fdopen(end, mode + kind) for (_, end), mode in zip(ends, "wrr", strict=True)]
+        self.stdin, self.stdout, self.stderr = own
+        self.pid = self._process.pid
+
+    @property
+    def returncode(self) -> int | None:
+        return self._process.exitcode
+
+    def poll(self) -> int | None:
+        """Returns its status when it ended; several threads may ask."""
+        with self._lock:
+            return self._process.exitcode
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Waits for its end and returns its status.
+
+        Raises:
+            subprocess.TimeoutExpired: It did not end in time.
+        """
+        self._process.join(timeout)
+        if self._process.exitcode is None:
+            raise subprocess.TimeoutExpired(self.argv, timeout or 0)
+        return self._process.exitcode
+
+    def communicate(self, timeout: float | None = None) -> tuple[Any, Any]:
+        """Waits for its end and returns what is left of its output and errors.
+
+        Raises:
+            subprocess.TimeoutExpired: It did not end in time, and was killed.
+        """
+        with contextlib.suppress(BrokenPipeError):
+            if self.stdin:
+                self.stdin.close()
+        with ThreadPoolExecutor(2) as pool:
+            left = [pool.submit(pipe.read) if pipe else None for pipe in (self.stdout, self.stderr)]
+            try:
+                self.wait(timeout)
+            except subprocess.TimeoutExpired:
+                self.kill()
+                raise
+        out, err = (one and one.result() for one in left)
+        return out, err
+
+    def send_signal(self, number: int) -> None:
+        if self.poll() is None and self.pid:
+            os.kill(self.pid, number)
+
+    def terminate(self) -> None:
+        self.send_signal(signal.SIGTERM)
+
+    def kill(self) -> None:
+        self.send_signal(signal.SIGKILL)
+
+
+def _ends(given: Any, number: int) -> tuple[int, int | None]:
+    """Returns the process's end of a file and, of a pipe, the other."""
+    if given == subprocess.DEVNULL:
+        return os.open(os.devnull, os.O_RDWR), None
+    if given != subprocess.PIPE:
+        return os.dup(given if isinstance(given, int) else given.fileno()), None
+    read, write = os.pipe()
+    return (write, read) if number else (read, write)
 
 
 def run(
-    argv: Sequence[str], cwd: Path, env: Mapping[str, str] | None = None, timeout: float = 600
+    argv: Sequence[object],
+    cwd: Path,
+    env: Mapping[str, str] | None = None,
+    timeout: float = 600,
+    **process: Any,
 ) -> "subprocess.CompletedProcess[bytes]":
     """Runs the command `turnwise` in a process of its own and waits for its end.
 
@@ -57,25 +175,18 @@ def run(
     Raises:
         subprocess.TimeoutExpired: It did not end in time, and was killed.
     """
-    with tempfile.TemporaryDirectory() as place:
-        files = [os.devnull, f"{place}/out", f"{place}/err"]
-        given = (list(argv), str(cwd), dict(os.environ if env is None else env), files)
-        process = CONTEXT.Process(target=_begin, args=given)
-        process.start()
-        try:
-            process.join(timeout)
-            if process.exitcode is None:
-                raise subprocess.TimeoutExpired(list(argv), timeout)
-        finally:
-            process.kill()
-            process.join()
-        out, err = (Path(path).read_bytes() for path in files[1:])
-        return subprocess.CompletedProcess(list(argv), process.exitcode, out, err)
+    pipe = subprocess.PIPE
+    started = Process(argv, cwd, env, stdout=pipe, stderr=pipe, text=False, **process)
+    try:
+        out, err = started.communicate(timeout)
+    finally:
+        started.kill()
+    return subprocess.CompletedProcess(started.argv, started.wait(), out, err)
 
 
 def run_text(
-    argv: Sequence[str], cwd: Path, env: Mapping[str, str] | None = None
+    argv: Sequence[object], cwd: Path, env: Mapping[str, str] | None = None, **process: Any
 ) -> "subprocess.CompletedProcess[str]":
     """Does what `run` does, with output and errors as text."""
-    done = run(argv, cwd, env)
+    done = run(argv, cwd, env, **process)
     return subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode(), done.stderr.decode())

@@ -28,7 +28,7 @@ MODULES = {str(path.relative_to(ROOT)): path for path in modules()}
 
 
 def faulty(faults_of):
-    """Returns module -> faults, of those that have any. A test a module would take longer to collect than to run."""
+    """Returns module -> faults; a test for each module would take longer to collect than to run."""
     return {name: faults for name in MODULES if (faults := faults_of(name))}
 
 

@@ -1,8 +1,5 @@
 """A run that dies leaves nothing that looks like a whole run."""
 
-import shlex
-import subprocess
-import sys
 from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
@@ -11,6 +8,7 @@ import apache_beam as beam
 import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
 
+from tests import forked
 from turnwise.pipeline.batch.build import build
 from turnwise.pipeline.batch.summary import conclude
 from turnwise.pipeline.io.directory import check_directory, clear_directory, earlier_files
@@ -72,8 +70,8 @@ def test_the_next_run_is_told_and_may_clear_up(crashed: Path) -> None:
 
 def test_a_full_disk_is_said_in_one_line(sample: Path, tmp_path: Path) -> None:
     """A limit on the size of files stands for the disk: the system refuses to write on in the same way."""
-    out, arguments = tmp_path / "out", ["-m", "turnwise", "run", "--input", str(sample / "conversations")]
-    command = shlex.join([sys.executable, *arguments, "--output", str(out), "--judge", "none"])
-    done = subprocess.run(["bash", "-c", f"ulimit -f 4; {command}"], capture_output=True, text=True, cwd=ROOT)
+    out = tmp_path / "out"
+    command = ["run", "--input", sample / "conversations", "--output", out, "--judge", "none"]
+    done = forked.run_text(command, ROOT, file_size=4096)
     assert (done.returncode, done.stderr) == (1, "turnwise: [Errno 27] File too large\n")
     assert [path.name for path in out.rglob("*") if path.is_file() and path.suffix != ".partial"] == []

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from tests import forked
 from turnwise.pipeline.batch.signals import Interrupted, interrupted_by_signal
 
 ROOT = Path(__file__).parents[3]
@@ -105,7 +106,7 @@ def test_the_second_signal_ends_at_once(number: signal.Signals) -> None:
 
 
 @pytest.fixture
-def judged_run(own_server: Any, tmp_path: Path) -> Iterator[Callable[..., "subprocess.Popen[str]"]]:
+def judged_run(own_server: Any, tmp_path: Path) -> Iterator[Callable[..., forked.Process]]:
     """Returns a function that starts a run whose judge takes its time."""
     own_server.script({"delay_ms": 3000})
     expected = {"response": "Soon."}
@@ -115,15 +116,13 @@ def judged_run(own_server: Any, tmp_path: Path) -> Iterator[Callable[..., "subpr
     logs.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     settings = {"criteria": {"final_response_match_v2": 0.5}, "judge": {"base_url": own_server.url}}
     config.write_text(json.dumps(settings), encoding="utf-8")
-    command = [sys.executable, "-m", "turnwise", "run", "--input", str(logs), "--config", str(config)]
-    command += ["--output", str(tmp_path / "out"), "--judge", "gemini", "--judge_cache", "none"]
+    command = ["run", "--input", logs, "--config", config, "--output", tmp_path / "out"]
+    command += ["--judge", "gemini", "--judge_cache", "none"]
     environment = {**os.environ, "GOOGLE_API_KEY": own_server.key}
-    started: list[subprocess.Popen[str]] = []
+    started: list[forked.Process] = []
 
-    def start(*more: str) -> "subprocess.Popen[str]":
-        started.append(
-            subprocess.Popen([*command, *more], cwd=ROOT, env=environment, stderr=subprocess.PIPE, text=True)
-        )
+    def start(*more: str) -> forked.Process:
+        started.append(forked.Process([*command, *more], ROOT, environment, stderr=subprocess.PIPE))
         return started[-1]
 
     try:
@@ -136,7 +135,7 @@ def judged_run(own_server: Any, tmp_path: Path) -> Iterator[Callable[..., "subpr
 
 @pytest.mark.parametrize("number", NUMBERS)
 def test_a_batch_with_judge_calls_in_flight_ends_soon(
-    judged_run: Callable[[], "subprocess.Popen[str]"],
+    judged_run: Callable[[], forked.Process],
     own_server: Any,
     tmp_path: Path,
     number: signal.Signals,
@@ -155,7 +154,7 @@ def test_a_batch_with_judge_calls_in_flight_ends_soon(
 
 @pytest.mark.parametrize("earlier", [False, True])
 def test_what_is_left_in_the_store_is_said(
-    judged_run: Callable[..., "subprocess.Popen[str]"],
+    judged_run: Callable[..., forked.Process],
     turnwise: Callable[..., Any],
     sample_arguments: list[str],
     own_server: Any,

@@ -4,7 +4,6 @@ import json
 import os
 import re
 import subprocess
-import sys
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
@@ -13,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from tests import forked
 from turnwise.pipeline.service.changes import create_evaluation
 from turnwise.pipeline.service.service import Service
 from turnwise.pipeline.store.engine import Store, open_store
@@ -102,12 +102,10 @@ class Server:
     """
 
     def __init__(self, store_url: str, *arguments: str, token: str = "") -> None:
-        command = [sys.executable, "-m", "turnwise", "serve", "--store", store_url, "--port", "0", *arguments]
+        command = ["serve", "--store", store_url, "--port", "0", *arguments]
         environment = {**os.environ, **({"TURNWISE_TOKEN": token} if token else {})}
-        self.process = subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment, cwd=ROOT
-        )
-        assert self.process.stdout is not None
+        pipe = subprocess.PIPE
+        self.process = forked.Process(command, ROOT, environment, stdout=pipe, stderr=pipe)
         line = self.process.stdout.readline()
         found = re.search(r"REST at (http://\S+)/v1beta", line)
         assert found, line + self.process.communicate()[1]

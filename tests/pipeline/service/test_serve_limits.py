@@ -21,6 +21,7 @@ from typing import Any
 import pytest
 import uvicorn
 
+from tests import forked
 from turnwise.pipeline.service.http.log_limit import LogRateLimit
 from turnwise.pipeline.service.http.protocol import HttpLimits, LimitedProtocol, server_limits
 
@@ -180,15 +181,12 @@ def test_a_body_that_breaks_the_protocol_logs_no_traceback(caplog: pytest.LogCap
 
 def test_a_server_under_a_flood_answers_and_logs_little(tmp_path: Path) -> None:
     """400 connections at a server that may open 128 files: half-sent, and some that are no HTTP."""
-    command = [sys.executable, "-m", "turnwise", "serve", "--store", f"sqlite:///{tmp_path}/s.db"]
+    command = ["serve", "--store", f"sqlite:///{tmp_path}/s.db", "--port", "0"]
     own = resource.getrlimit(resource.RLIMIT_NOFILE)
     with (tmp_path / "log").open("wb") as log:
-        process = subprocess.Popen(
-            [*command, "--port", "0"], stdout=subprocess.PIPE, stderr=log, cwd=ROOT, text=True
-        )
+        process = forked.Process(command, ROOT, stdout=subprocess.PIPE, stderr=log)
     try:
         resource.prlimit(process.pid, resource.RLIMIT_NOFILE, (128, own[1]))
-        assert process.stdout is not None
         found = re.search(r"http://127.0.0.1:(\d+)/v1beta", process.stdout.readline())
         assert found
         with contextlib.ExitStack() as stack:

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from sqlalchemy import select, text
 
+from tests import forked
 from tests.tables import files_of
 from turnwise.pipeline.service.changes import create_evaluation
 from turnwise.pipeline.service.comparison import compare_app_versions
@@ -273,17 +274,13 @@ def copies(sample: Path, directory: Path, count: int) -> Path:
     return directory
 
 
-def command(*arguments: Any) -> list[str]:
-    return [sys.executable, "-m", "turnwise", *map(str, arguments)]
-
-
 def test_many_workers_write_at_once(sample: Path, postgres_url: str, tmp_path: Path) -> None:
     store = open_store(postgres_url)
     fill_with_cases(store, sample)
     logs = copies(sample, tmp_path / "logs", 12)
-    run = command("run", "--input", logs, "--eval_cases", postgres_url, *PLAIN, "--output", tmp_path / "out")
+    run = ["run", "--input", logs, "--eval_cases", postgres_url, *PLAIN, "--output", tmp_path / "out"]
     workers = ("--direct_running_mode=multi_processing", "--direct_num_workers=3")
-    done = subprocess.run([*run, "--store", postgres_url, *workers], capture_output=True, cwd=ROOT)
+    done = forked.run([*run, "--store", postgres_url, *workers], ROOT)
     assert done.returncode == 0, done.stderr.decode()
     counts = json.loads((tmp_path / "out/run.json").read_text())["counts"]
     files = [path.read_text().splitlines() for path in files_of(tmp_path / "out", "results")]
@@ -301,8 +298,8 @@ def test_a_server_reads_while_a_run_writes(sample: Path, store_url: str, tmp_pat
     fill_with_cases(store, sample)
     service = Service(store, "tester", read_only=True)
     logs = copies(sample, tmp_path / "logs", 10)
-    run = command("run", "--input", logs, "--eval_cases", store_url, *PLAIN, "--output", tmp_path / "out")
-    process = subprocess.Popen([*run, "--store", store_url], stdout=subprocess.DEVNULL, cwd=ROOT)
+    run = ["run", "--input", logs, "--eval_cases", store_url, *PLAIN, "--output", tmp_path / "out"]
+    process = forked.Process([*run, "--store", store_url], ROOT)
     app = "projects/kettenblau-care/locations/eu/apps/front-desk"
     seen, errors = [], []
 
@@ -386,10 +383,8 @@ def test_short_names_go_into_the_app_that_is_named(
 
 def test_a_relative_store_is_the_same_everywhere(sample: Path, tmp_path: Path) -> None:
     logs = sample.absolute() / "conversations/adk.evalset_result.json"
-    run = command("run", "--input", logs, *PLAIN, "--output", "out", "--store", "sqlite:///s.db")
-    load = f"sys.path.insert(0, {str(ROOT)!r}); from turnwise.pipeline.cli.main import main"
-    code = f"import sys; {load}; sys.exit(main({run[3:]!r}))"
-    subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True, capture_output=True)
+    run = ["run", "--input", logs, *PLAIN, "--output", "out", "--store", "sqlite:///s.db"]
+    assert forked.run(run, tmp_path).returncode == 0
     assert json.loads((tmp_path / "out/run.json").read_text())["store"] == f"sqlite:///{tmp_path}/s.db"
     store = open_store(f"sqlite:///{tmp_path}/s.db")
     assert stored(store, RESULTS)

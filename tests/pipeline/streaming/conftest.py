@@ -5,7 +5,6 @@ import os
 import signal
 import sqlite3
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
@@ -15,6 +14,7 @@ from typing import IO, Any
 
 import pytest
 
+from tests import forked
 from turnwise.pipeline.streaming.local.conversation_store import key_of
 from turnwise.pipeline.streaming.local.in_flight import InFlightRecords
 from turnwise.pipeline.streaming.local.storage import StreamStorage
@@ -32,16 +32,10 @@ class Stream:
     """A stream's process, and what stands in its directory."""
 
     def __init__(self, output: Path, arguments: Sequence[str | Path], **process: Any) -> None:
-        command = [sys.executable, "-m", "turnwise", "run", "--streaming", "--output", str(output)]
-        given: dict[str, Any] = {
-            "stdin": subprocess.DEVNULL,
-            "stdout": subprocess.PIPE,
-            "stderr": subprocess.PIPE,
-        }
+        command = ["run", "--streaming", "--output", output, *arguments]
+        given = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **process}
         self.directory = output
-        self.process = subprocess.Popen(
-            [*command, *map(str, arguments)], cwd=ROOT, **{**given, **process}, text=True
-        )
+        self.process = forked.Process(command, ROOT, **given)
         self.out, self.err, self.status = "", "", -1
 
     @property
@@ -56,7 +50,7 @@ class Stream:
     def finish(self) -> "Stream":
         """Waits for its end."""
         self.out, self.err = self.process.communicate(timeout=PATIENCE)
-        self.status = self.process.returncode
+        self.status = self.process.wait()
         return self
 
     def kill(self) -> "Stream":

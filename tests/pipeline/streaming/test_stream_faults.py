@@ -2,7 +2,6 @@
 
 import json
 import os
-import resource
 import signal
 from collections import Counter
 
@@ -93,17 +92,12 @@ def read_line(file):
     return file.readline()
 
 
-def limited(size):
-    """Returns what makes the system refuse files beyond a size, as a full disk does."""
-    return lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
-
-
 @pytest.mark.parametrize("size", [40_000, 300_000], ids=["at_once", "later"])
 def test_a_full_disk_is_said_in_one_line_and_loses_nothing(stream, goes_on, tmp_path, size):
     logs, out = tmp_path / "logs.jsonl", tmp_path / "out"
     logs.write_text("".join(map(conversation, range(300))))
     arguments = ["--input", logs, "--judge", "none"]
-    started = stream(out, *arguments, preexec_fn=limited(size)).finish()
+    started = stream(out, *arguments, file_size=size).finish()
     assert started.status == 1 and started.err.count("\n") == 1
     assert started.err in (
         "turnwise: [Errno 27] File too large\n",

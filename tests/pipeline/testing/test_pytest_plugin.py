@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import pytest
 
+from tests import forked
 from tests.documentation import blocks, page
 
 PASSING = {"user": "Hi", "agent": "Hello", "expected": {"response": "Hello"}}
@@ -60,17 +61,21 @@ class Repository:
     def record(self, name: str, *logs: object) -> Path:
         return self.write(name, "".join(json.dumps(one) + "\n" for one in logs))
 
-    def pytest(self, *arguments: str, folder: str = ".") -> Ended:
+    def pytest(self, *arguments: str, folder: str = ".", is_forked: bool = True) -> Ended:
         # Plugins of this environment that a repository need not have, and that take longer than its tests.
         absent = [f"no:{name}" for name in ("cacheprovider", "hypothesispytest", "anyio")]
         absent += [] if "-n" in arguments else ["no:xdist", "no:xdist.looponfail"]
         without = [option for name in absent for option in ("-p", name)]
-        command = [sys.executable, "-m", "pytest", "-q", *without, *arguments]
+        command = ["-q", *without, *arguments]
+        # A fork has imported what pytest would rewrite the assertions of.
+        command += ["-W", "ignore::pytest.PytestAssertRewriteWarning"] if is_forked else []
         # pytest shows a whole difference, whatever -v says, where CI or BUILD_NUMBER is set
         inherited = {key: value for key, value in os.environ.items() if not key.startswith(_CHANGES_PYTEST)}
-        done = subprocess.run(
-            command, cwd=self.path / folder, env=inherited, capture_output=True, text=True, timeout=600
-        )
+        if is_forked:
+            done = forked.run_text(command, self.path / folder, inherited, module="pytest")
+        else:
+            command = [sys.executable, "-m", "pytest", *command]
+            done = subprocess.run(command, cwd=self.path, env=inherited, capture_output=True, text=True)
         return Ended(done.returncode, done.stdout + done.stderr)
 
 
@@ -287,7 +292,7 @@ def test_the_repository_of_the_page_works(repository: Repository) -> None:
         repository.record(f"{folder}/a.jsonl", log("c1", turn, eval_id="refund"))
     repository.record("cases/a.jsonl", case)
     repository.record("refunds/cases.json", case)
-    done = repository.pytest("-rA")
+    done = repository.pytest("-rA", is_forked=False)
     assert (done.status, done.counts()) == (1, {"passed": 3, "failed": 1}), done.out
     assert "FAILED test_calls.py::test_the_order_is_tracked" in done.out
 
@@ -308,7 +313,7 @@ def test_nothing_heavy_is_loaded():
 
 def test_it_costs_nothing_where_it_is_not_used(repository: Repository) -> None:
     repository.write("test_unused.py", UNUSED)
-    done = repository.pytest()
+    done = repository.pytest(is_forked=False)
     assert (done.status, done.counts()) == (0, {"passed": 2}), done.out
 
 

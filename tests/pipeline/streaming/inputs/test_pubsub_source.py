@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import forked
 from tests.sources import settle, wait_for
 from turnwise.pipeline.streaming.inputs.messages import attribute_time, message_position
 from turnwise.pipeline.streaming.inputs.pubsub import PubSubSource
@@ -219,18 +220,19 @@ def test_a_stream_that_is_killed_counts_every_message_once_and_alerts_once(servi
     rule = {"name": "low", "criterion": "response_match_score", "measure": "pass_rate", "below": 0.9}
     config = {"criteria": {"response_match_score": 0.9}, "alerts": [{**rule, "min_count": 5}]}
     (tmp_path / "config.json").write_text(json.dumps(config))
-    command = [sys.executable, "-m", "turnwise", "run", "--streaming", "--input", f"pubsub:{subscription}"]
-    command += ["--config", str(tmp_path / "config.json"), "--output", str(tmp_path / "out")]
+    command = ["run", "--streaming", "--input", f"pubsub:{subscription}"]
+    command += ["--config", tmp_path / "config.json", "--output", tmp_path / "out"]
     command += ["--alerts", f"pubsub:{alerts}", "--pane_every", "1"]
     for numbers, stop in ((range(40), signal.SIGKILL), (range(40, 60), signal.SIGTERM)):
         for number in numbers:
             service.publish(conversation(number))
         service.publish(b"{broken")
-        with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL) as process:
-            until = time.monotonic() + 60
-            while len(results(tmp_path)) <= numbers[-1] and time.monotonic() < until:
-                time.sleep(0.05)
-            process.send_signal(stop)
+        process = forked.Process(command, ROOT)
+        until = time.monotonic() + 60
+        while len(results(tmp_path)) <= numbers[-1] and time.monotonic() < until:
+            time.sleep(0.05)
+        process.send_signal(stop)
+        process.wait(60)
         service.send_signal(signal.SIGUSR1)
     assert sorted(results(tmp_path)) == sorted(f"c{number}" for number in range(60))
     counts = json.loads((tmp_path / "out/run.json").read_text())["counts"]
