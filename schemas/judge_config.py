@@ -77,15 +77,16 @@ class JudgeConfig(BaseModel):
         location: Vertex AI location; None: the environment's, else `global`.
         base_url: URL of the API; None: Google's.
         generation_config: Generation settings in google-genai's JSON, such as `{"temperature": 0}`.
-        requests_per_minute: Rate of requests, retries included, per worker process; None: no limit.
+        requests_per_minute: Rate of requests, retries included; None: no limit.
         timeout_s: Maximum seconds of a call, with retries, without the wait for the rate limit.
         max_attempts: Maximum number of attempts per request; None: until `timeout_s`.
         retry_delay_s: Approximate seconds between the first and second attempt; the delay doubles with every
             attempt, up to 10 s. A longer delay requested by the server is respected.
-        max_calls: Maximum number of calls per worker process and run; None: no limit.
-        max_tokens: Maximum number of prompt and answer tokens per worker process and run; None: no limit.
+        max_calls: Maximum number of calls of a run; None: no limit.
+        max_tokens: Maximum number of prompt and answer tokens of a run; None: no limit.
+        max_cost: Maximum cost of a run, in the currency of `prices`; None: no limit.
         candidates: Whether to request several samples as candidates of one call, if the model supports it.
-        cache: SQLite file for replies, shared between runs; None: no cache.
+        cache: SQLite file or PostgreSQL database for replies, shared between runs; None: no cache.
         prices: Model -> prices, for reporting costs.
     """
 
@@ -105,6 +106,7 @@ class JudgeConfig(BaseModel):
     retry_delay_s: float = Field(default=1.0, ge=0)
     max_calls: int | None = Field(default=None, ge=0)
     max_tokens: int | None = Field(default=None, ge=0)
+    max_cost: float | None = Field(default=None, ge=0)
     candidates: bool = False
-    cache: str | None = Field(default=None, min_length=1)
+    cache: str | None = Field(default=None, min_length=1, repr=False)
     prices: dict[str, TokenPrices] = Field(default_factory=dict)

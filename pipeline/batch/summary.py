@@ -160,7 +160,7 @@ def _document(
         "output_format": settings.output_format,
         **tables,
         "store": shown_url(settings.store) or None,
-        "config": settings.config.model_dump(mode="json"),
+        "config": _config(settings),
         "criteria": {criterion.name: criterion.model_dump(mode="json") for criterion in settings.criteria},
         "versions": {
             "turnwise": version("turnwise"),
@@ -174,3 +174,9 @@ def _document(
         "problems": list(problems),
         "exit_status": 0,
     }
+
+
+def _config(settings: RunSettings) -> JsonObject:
+    document = settings.config.model_dump(mode="json")
+    document["judge"]["cache"] = shown_place(document["judge"]["cache"] or "") or None
+    return document

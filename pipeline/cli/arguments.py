@@ -131,8 +131,9 @@ def _add_judge(group: argparse._ArgumentGroup) -> None:
     )
     group.add_argument(
         "--judge_cache",
-        metavar="FILE",
-        help="SQLite file for replies, or none (default: ~/.cache/turnwise/replies.sqlite)",
+        metavar="PLACE",
+        help="where replies and shared limits are kept: SQLite file, postgresql://..., or none (default: "
+        "~/.cache/turnwise/replies.sqlite)",
     )
     group.add_argument(
         "--sample_rate",

@@ -16,15 +16,18 @@ from turnwise.pipeline.cli.arguments import add_arguments
 from turnwise.pipeline.io.agent_folder import agent_inputs
 from turnwise.pipeline.io.sinks.base import SINKS, file_formats, find_service
 from turnwise.pipeline.io.terminal import complain
+from turnwise.pipeline.report.judge import divided_text
 from turnwise.pipeline.settings.dated import dated
-from turnwise.pipeline.settings.extras import check_extra, check_places
+from turnwise.pipeline.settings.extras import check_extra, check_places, check_store
+from turnwise.pipeline.settings.judge_limits import fit_limits
 from turnwise.pipeline.settings.parser import OptionParser
 from turnwise.pipeline.settings.raw_options import RawOptions
-from turnwise.pipeline.settings.remote_workers import fit_workers
+from turnwise.pipeline.settings.remote_workers import are_elsewhere, fit_workers
 from turnwise.pipeline.settings.run import RunSettings, check_options
 from turnwise.pipeline.settings.stream import RawStreamOptions
 from turnwise.pipeline.streaming.inputs.kinds import input_kind
 from turnwise.schemas.config import ConfigError
+from turnwise.schemas.database_urls import is_store_url
 from turnwise.schemas.extension.plugins import is_file, load_plugins
 
 # Beam's DirectRunner would first try to download another engine.
@@ -72,8 +75,11 @@ def parse_options(argv: Sequence[str]) -> tuple[RunSettings, PipelineOptions]:
     setup.beam_plugins = [*(setup.beam_plugins or ()), *modules]
     runner = _made_runner(standard.runner)
     settings = fit_workers(settings, options, runner, os.environ)
+    settings = fit_limits(settings, options, runner, not are_elsewhere(runner, options))
     _check_extras(settings)
     _check_runner(options, standard.runner, runner)
+    if divided := divided_text(settings):
+        complain(divided)
     return settings, options
 
 
@@ -101,6 +107,9 @@ def _check_extras(settings: RunSettings) -> None:
     check_places("--output", [settings.output])
     if settings.store:
         find_service("--store", settings.store).check("--store", settings.store)
+    cache = settings.judge.config.cache
+    if cache and is_store_url(cache):
+        check_store("--judge_cache", cache)
 
 
 def _made_runner(name: str) -> PipelineRunner:

@@ -8,6 +8,7 @@ from turnwise.schemas.judge_config import JudgeConfig
 from turnwise.schemas.rows import MetricsByAppVersionRow
 from turnwise.schemas.values import JsonObject
 from turnwise.transforms.judging.limits.counts import JudgeUsage, total_cost
+from turnwise.transforms.judging.limits.shares import divided, stated_limits
 from turnwise.transforms.scoring.verdict import STATUS
 
 UsageByModel = dict[str, JudgeUsage]
@@ -21,6 +22,7 @@ def judge_document(settings: RunSettings, usage: UsageByModel) -> JsonObject:
         document |= {
             "model": config.model,
             "concurrency": settings.judge.concurrency,
+            "limits": _limits(settings),
             "cost": total_cost(usage, config.prices),
             "usage": {model: _figures(own) for model, own in sorted(usage.items())},
         }
@@ -35,6 +37,29 @@ def _figures(usage: JudgeUsage) -> JsonObject:
         "unusable": dict(usage.unusable),
         "mean_latency_ms": total / usage.calls if usage.calls else None,
     }
+
+
+def _limits(settings: RunSettings) -> JsonObject | None:
+    judge = settings.judge
+    limits = stated_limits(judge.config)
+    if not limits:
+        return None
+    held_by = "judge_cache" if judge.shares_limits else "each worker" if judge.workers > 1 else "process"
+    part = stated_limits(divided(judge.config, judge.workers)) if judge.workers > 1 else None
+    return {**limits, "held_by": held_by, "workers": judge.workers if part else None, "per_worker": part}
+
+
+def divided_text(settings: RunSettings) -> str:
+    """Returns a line about limits that are divided; "": they are not."""
+    judge = settings.judge
+    if judge.workers == 1:
+        return ""
+    part = stated_limits(divided(judge.config, judge.workers))
+    figures = ", ".join(f"{name} {limit:g}" for name, limit in part.items())
+    return (
+        f"the judge's limits are divided by {judge.workers} workers: {figures} each; "
+        "--judge_cache postgresql://HOST/DB would share them"
+    )
 
 
 def usage_of(figures: JsonObject) -> JudgeUsage:

@@ -19,6 +19,7 @@ from turnwise.pipeline.settings.packages import check_package
 from turnwise.pipeline.settings.run import DEFAULT_CACHE, RunSettings
 from turnwise.pipeline.store.urls import is_loopback, is_sqlite_url, is_store_url, shown_url
 from turnwise.schemas.config import ConfigError
+from turnwise.schemas.database_urls import is_postgresql_url
 from turnwise.schemas.extension.plugins import is_file
 from turnwise.transforms.judging.judges.base import Access, find_judge
 
@@ -80,12 +81,14 @@ def fit_workers(
             "put it into a package that they install, and name its module"
         )
     check_package(options, kind)
+    cache = settings.judge.config.cache
+    shared = {"cache": cache if cache and is_postgresql_url(cache) else None}
     access = _access(settings, environ)
     if access is None:
-        return _with_judge(settings, cache=None)
+        return _with_judge(settings, **shared)
     _check_credentials(access, kind, environ)
     stated = {"project": access.project, "location": access.location, "base_url": access.base_url}
-    return _with_judge(settings, cache=None, **stated)
+    return _with_judge(settings, **shared, **stated)
 
 
 def _with_judge(settings: RunSettings, **fields: str | None) -> RunSettings:

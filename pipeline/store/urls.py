@@ -1,38 +1,21 @@
 """Handles URLs of stores and host names, without importing a database library."""
 
-import re
 from ipaddress import ip_address
 from pathlib import Path
 
-SCHEMES = ("sqlite", "postgresql", "postgresql+psycopg", "postgres")
-"""Schemes of the addresses of stores."""
-
-_PASSWORD = re.compile(r"(?<=://)([^:@/?]*):.*(?=@)")
-_SECRETS = re.compile(r"([?&](?:password|passfile|sslpassword)=)[^&]*", re.IGNORECASE)
+from turnwise.schemas.database_urls import SCHEMES as SCHEMES
+from turnwise.schemas.database_urls import is_sqlite_url as is_sqlite_url
+from turnwise.schemas.database_urls import is_store_url as is_store_url
+from turnwise.schemas.database_urls import shown_url as shown_url
 
 
 class StoreError(OSError):
     """A store cannot be reached or does not answer. The message is one line without a password."""
 
 
-def is_store_url(text: str) -> bool:
-    """Returns whether a text is the URL of a store or another database, with any driver, not a path."""
-    return text.partition(":")[0].partition("+")[0].lower() in SCHEMES and ":/" in text
-
-
-def is_sqlite_url(text: str) -> bool:
-    """Returns whether a text is the URL of a SQLite file."""
-    return is_store_url(text) and text.lower().startswith("sqlite")
-
-
 def shown_place(text: str) -> str:
     """Returns a path unchanged, and the URL of a database with its password replaced."""
     return shown_url(text) if is_store_url(text) else text
-
-
-def shown_url(url: str) -> str:
-    """Returns a URL with its password replaced."""
-    return _SECRETS.sub(r"\1***", _PASSWORD.sub(r"\1:***", url))
 
 
 def absolute_url(url: str) -> str:

@@ -94,6 +94,7 @@ class JudgeFn(ScoringDoFn):
         """Waits for all answers."""
         while self._waiting:
             yield from self._answered(self._waiting.popleft())
+        self._judge.rest()
         for model, usage in self._judge.counts.take().items():
             self._count_usage(model, usage)
             JUDGING.judged.setdefault(model, JudgeUsage()).add(usage)

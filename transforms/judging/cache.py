@@ -1,8 +1,7 @@
-"""Caches replies in a SQLite file that processes share."""
+"""Caches replies in a place that processes share."""
 
 import asyncio
 import logging
-import sqlite3
 import threading
 import time
 from collections.abc import Sequence
@@ -10,11 +9,12 @@ from contextlib import suppress
 from queue import Empty, SimpleQueue
 from typing import NamedTuple
 
-from turnwise.transforms.judging.cache_file import open_cache_file
+from turnwise.transforms.judging.places.base import PlaceError, ReplyPlace
 
 _LARGEST_BATCH = 500
 _GATHER_S = 0.005
-_KINDS = (str, str, int, int)
+_NEEDED = "what it cannot answer is unscored"
+_ASKED_ANEW = "replies may be asked for anew"
 _LOG = logging.getLogger(__name__)
 
 
@@ -41,26 +41,24 @@ _Item = _Put | _Lookup | None
 class ReplyCache:
     """Replies by question and number of the sample, for one event loop.
 
-    One thread reads and writes in batches of a few milliseconds, so that the event loop does not block on the
-    disk. A killed process loses only the replies of the last milliseconds. If the file fails later, a warning
-    is logged once, and replies are requested again.
+    One thread reads and writes in batches of a few milliseconds, so that the event loop does not wait for a
+    disk or network. A killed process loses only the replies of the last milliseconds. If the place fails
+    later, a warning is logged once. Then replies of a file are requested again; those of a place that is
+    needed cannot be had.
     """
 
-    def __init__(self, path: str):
-        """Opens or creates the file.
-
-        Raises:
-            ConfigError: It cannot be used.
-        """
-        self._path = path
-        self._connection = open_cache_file(path)
+    def __init__(self, place: ReplyPlace):
+        self._place = place
         self._queue: SimpleQueue[_Item] = SimpleQueue()
         self._has_failed = False
         self._thread = threading.Thread(target=self._work, name="turnwise-judge-cache", daemon=True)
         self._thread.start()
 
     def get(self, question: bytes) -> "asyncio.Future[CachedReplies]":
-        """Returns the replies to a question that are there, by number; to be awaited."""
+        """Returns the replies to a question that are there, by number; to be awaited.
+
+        Awaiting it raises PlaceError if the place is needed and does not answer.
+        """
         answer: asyncio.Future[CachedReplies] = asyncio.get_running_loop().create_future()
         self._queue.put((question, answer))
         return answer
@@ -70,7 +68,7 @@ class ReplyCache:
         self._queue.put(_Put(question, sample, reply))
 
     def close(self) -> None:
-        """Writes pending replies and closes the file."""
+        """Writes pending replies and closes the place."""
         self._queue.put(None)
         self._thread.join()
 
@@ -81,7 +79,7 @@ class ReplyCache:
             is_open = None not in batch
             self._write([item for item in batch if isinstance(item, _Put)])
             self._answer([item for item in batch if item is not None and not isinstance(item, _Put)])
-        self._connection.close()
+        self._place.close()
 
     def _batch(self) -> list[_Item]:
         batch = [self._queue.get()]
@@ -96,36 +94,37 @@ class ReplyCache:
             return
         rows = [(item.question, item.sample, *item.reply) for item in items]
         try:
-            with self._connection:
-                self._connection.execute("BEGIN IMMEDIATE")
-                self._connection.executemany("INSERT OR REPLACE INTO replies VALUES (?, ?, ?, ?, ?, ?)", rows)
-        except (sqlite3.Error, ValueError) as error:
+            self._place.write(rows)
+        except PlaceError as error:
             self._warn(error)
 
     def _answer(self, looks: Sequence[_Lookup]) -> None:
         if not looks:
             return
         found: dict[bytes, CachedReplies] = {}
-        questions = tuple({question for question, _ in looks})
-        marks = ",".join("?" * len(questions))
-        query = f"SELECT * FROM replies WHERE question IN ({marks})"
+        failure = None
         try:
-            for question, sample, *reply in self._connection.execute(query, questions):
-                if tuple(map(type, reply)) == _KINDS:
-                    found.setdefault(question, {})[sample] = CachedReply(*reply)
-        except sqlite3.Error as error:
+            for row in self._place.read(list({question for question, _ in looks})):
+                found.setdefault(row[0], {})[row[1]] = CachedReply(*row[2:])
+        except PlaceError as error:
             self._warn(error)
-        answers = [(answer, found.get(question, {})) for question, answer in looks]
+            failure = error if self._place.is_needed else None
+        answers = [(answer, failure or found.get(question, {})) for question, answer in looks]
         with suppress(RuntimeError):  # the loop is closed
             looks[0][1].get_loop().call_soon_threadsafe(_set_results, answers)
 
     def _warn(self, error: Exception) -> None:
         if not self._has_failed:
             self._has_failed = True
-            _LOG.warning("judge.cache: %s: %s; replies may be asked for anew", self._path, error)
+            _LOG.warning("%s; %s", error, _NEEDED if self._place.is_needed else _ASKED_ANEW)
 
 
-def _set_results(answers: Sequence[tuple["asyncio.Future[CachedReplies]", CachedReplies]]) -> None:
+def _set_results(
+    answers: Sequence[tuple["asyncio.Future[CachedReplies]", CachedReplies | PlaceError]],
+) -> None:
     for answer, found in answers:
         if not answer.done():
-            answer.set_result(found)
+            if isinstance(found, PlaceError):
+                answer.set_exception(found)
+            else:
+                answer.set_result(found)

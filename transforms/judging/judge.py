@@ -25,6 +25,7 @@ from turnwise.transforms.judging.cache import CachedReply, ReplyCache
 from turnwise.transforms.judging.limits.budget import Budget, estimated_tokens
 from turnwise.transforms.judging.limits.counts import JudgeCounts
 from turnwise.transforms.judging.limits.pace import Pace
+from turnwise.transforms.judging.places.base import PlaceError
 from turnwise.transforms.judging.progress import JUDGING
 from turnwise.transforms.judging.replies import read_reply
 from turnwise.transforms.judging.requests import Requests
@@ -59,6 +60,7 @@ class Judge:
         requests: Requests,
         counts: JudgeCounts,
         pace: Pace,
+        budget: Budget,
         concurrency: int,
         cache: ReplyCache | None = None,
     ):
@@ -69,7 +71,7 @@ class Judge:
         self._pace = pace
         self._cache = cache
         self._in_flight = asyncio.Semaphore(concurrency)
-        self._budget = Budget(config.max_calls, config.max_tokens)
+        self._budget = budget
         self._pending: dict[tuple[bytes, int, type], _PendingSamples] = {}
         self._one_each: set[str] = set()
         self._refused: str | None = None
@@ -94,8 +96,16 @@ class Judge:
             given.append(self._given(model, answer, not is_own))
         return given
 
+    async def rest(self) -> None:
+        """Gives back what is leased of shared limits, because no question may come for a while."""
+        try:
+            await self._budget.give_back()
+        except PlaceError as error:
+            _LOG.warning("%s; a part of the judge's limits may be lost", error)
+
     async def aclose(self) -> None:
         """Closes the connections, and the cache when it is written."""
+        await self.rest()
         try:
             await self._backend.aclose()
         except RAISED as error:
@@ -131,7 +141,11 @@ class Judge:
     async def _answer_samples(
         self, question: Question[Any], request: Request, numbers: list[int]
     ) -> dict[int, _Sampled]:
-        answers = await self._recall(question, request)
+        try:
+            answers = await self._recall(question, request)
+        except PlaceError as error:
+            lost = _Sampled(JudgeSample(None, str(error), request.template.model), "connection", 0)
+            return dict.fromkeys(numbers, lost)
         missing = [number for number in numbers if number not in answers]
         answers.update(await self._replies(question, request, missing))
         unfit = [number for number in missing if answers[number].fault in _ASKED_AGAIN]
@@ -198,16 +212,20 @@ class Judge:
     async def _call(self, request: Request, count: int) -> list[RawReply]:
         async with self._in_flight:
             self._stop_if_refused()
+            model = request.template.model
             prompt = estimated_tokens(request.template.instructions, request.evidence)
-            expected = self._budget.reserve(prompt, count)
-            if expected is None:
-                return [RawReply(None, _SPENT, request.template.model)] * count
             replies: list[RawReply] = []
             try:
-                await self._pace.wait()
-                replies = await self._timed(request, count)
-            finally:
-                self._budget.settle(expected, sum(_tokens(replies)))
+                expected = await self._budget.reserve(model, prompt, count)
+                if expected is None:
+                    return [RawReply(None, _SPENT, model)] * count
+                try:
+                    await self._pace.wait()
+                    replies = await self._timed(request, count)
+                finally:
+                    self._budget.settle(model, expected, *_tokens(replies))
+            except PlaceError as error:
+                return [RawReply(None, Fault("connection", str(error)), model)] * count
             return replies
 
     async def _timed(self, request: Request, count: int) -> list[RawReply]:

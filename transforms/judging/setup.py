@@ -1,8 +1,8 @@
 """Builds a judge from its settings, and checks it before a run."""
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.extension.registry import hook_errors
@@ -12,9 +12,14 @@ from turnwise.transforms.judging.backends.base import backend_fault
 from turnwise.transforms.judging.cache import ReplyCache
 from turnwise.transforms.judging.judge import Judge
 from turnwise.transforms.judging.judges.base import JudgeKind, find_judge
+from turnwise.transforms.judging.limits.budget import Budget
 from turnwise.transforms.judging.limits.counts import JudgeCounts
 from turnwise.transforms.judging.limits.estimate import Estimator
+from turnwise.transforms.judging.limits.ledger import Ledger, limits_of
 from turnwise.transforms.judging.limits.pace import Pace
+from turnwise.transforms.judging.limits.shares import divided
+from turnwise.transforms.judging.places.base import PATIENCE_S, ReplyPlace
+from turnwise.transforms.judging.places.opening import open_place
 from turnwise.transforms.judging.requests import Requests
 
 
@@ -25,7 +30,9 @@ class JudgeSettings:
     Attributes:
         config: Its `backend` is given: `chosen_judge` says which, where the run is started.
         concurrency: Calls in flight at most, per worker process.
-        run_id: Run that owns the budget.
+        run_id: Run that owns the limits.
+        workers: Number of worker processes among which the limits are divided.
+        shares_limits: Whether the place of the cache holds the limits, for all worker processes together.
         only_estimates: Count what would be asked of a model, and ask nothing.
         own: A judge that was handed in, in place of the one that the config names.
     """
@@ -35,6 +42,8 @@ class JudgeSettings:
     run_id: str = ""
     only_estimates: bool = False
     own: JudgeKind | None = None
+    workers: int = 1
+    shares_limits: bool = False
 
     @property
     def most_waiting(self) -> int:
@@ -48,14 +57,23 @@ class JudgeSettings:
 
     def key(self) -> str:
         """Returns a text that is the same for equal settings."""
-        return f"{self.run_id}\n{self.concurrency}\n{self.only_estimates}\n{self.config.model_dump_json()}"
+        limits = f"{self.workers}\n{self.shares_limits}"
+        config = self.config.model_dump_json()
+        return f"{self.run_id}\n{self.concurrency}\n{self.only_estimates}\n{limits}\n{config}"
 
 
 class BuiltJudge(NamedTuple):
-    """A judge, and how it is closed."""
+    """A judge.
+
+    Attributes:
+        ask: The judge itself.
+        aclose: Closes it.
+        rest: Gives back what is leased of shared limits; None: nothing is.
+    """
 
     ask: Ask
     aclose: Callable[[], Awaitable[None]]
+    rest: Callable[[], Coroutine[Any, Any, None]] | None = None
 
 
 def build_judge(settings: JudgeSettings, environ: Mapping[str, str], counts: JudgeCounts) -> BuiltJudge:
@@ -69,11 +87,14 @@ def build_judge(settings: JudgeSettings, environ: Mapping[str, str], counts: Jud
         return BuiltJudge(kind.answer(), _nothing)
     assert kind.connect
     requests = Requests(config, kind.endpoint(config, environ))
-    cache = ReplyCache(config.cache) if config.cache else None
+    place = open_place(config.cache, min(PATIENCE_S, config.timeout_s)) if config.cache else None
+    cache = ReplyCache(place) if place else None
     if settings.only_estimates:
         estimator = Estimator(config, requests, counts, cache)
         return BuiltJudge(estimator, estimator.aclose)
-    pace = Pace(config.requests_per_minute)
+    own = divided(config, settings.workers)
+    ledger = _ledger(settings, place)
+    pace = Pace(own.requests_per_minute, ledger)
 
     def note_retry(model: str) -> None:
         counts.add_retry(model)
@@ -84,8 +105,16 @@ def build_judge(settings: JudgeSettings, environ: Mapping[str, str], counts: Jud
     fault = backend_fault(backend)
     if fault:
         raise ConfigError(f"judge {kind.name}: connect returned no Backend: {fault}")
-    judge = Judge(config, backend, requests, counts, pace, settings.concurrency, cache)
-    return BuiltJudge(judge, judge.aclose)
+    judge = Judge(config, backend, requests, counts, pace, Budget(own, ledger), settings.concurrency, cache)
+    return BuiltJudge(judge, judge.aclose, judge.rest if ledger else None)
+
+
+def _ledger(settings: JudgeSettings, place: ReplyPlace | None) -> Ledger | None:
+    if not settings.shares_limits:
+        return None
+    if place is None:
+        raise ConfigError("judge: its limits are shared, and there is no judge.cache to hold them")
+    return Ledger(place, settings.run_id, limits_of(settings.config))
 
 
 def check_judge(
@@ -100,13 +129,22 @@ def check_judge(
 
     Raises:
         ConfigError: There are no credentials, or they are refused; a model does not exist, or a generation
-            setting; the API cannot be reached; the cache cannot be used.
+            setting; the API cannot be reached; the cache cannot be used; the cost is limited and a model
+            has no price.
     """
-    config, kind = settings.config, settings.kind
+    config, kind, stated = settings.config, settings.kind, tuple(options)
+    if kind.connect and config.max_cost is not None:
+        _check_prices(config, stated)
     if kind.connect and config.cache:
-        ReplyCache(config.cache).close()
+        open_place(config.cache).close()
     with hook_errors(f"judge {kind.name}: check"):
-        kind.check(config, environ, tuple(options))
+        kind.check(config, environ, stated)
+
+
+def _check_prices(config: JudgeConfig, options: Iterable[JudgeModelOptions]) -> None:
+    models = {each.judge_model or config.model for each in options} or {config.model}
+    for model in sorted(models - config.prices.keys()):
+        raise ConfigError(f"judge.max_cost: there is no price of the model {model} in judge.prices")
 
 
 async def _nothing() -> None:

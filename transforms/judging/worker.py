@@ -45,7 +45,7 @@ class JudgeWorker:
         self.counts = JudgeCounts()
         judge = build_judge(settings, environ, self.counts)
         self.ask: Ask = judge.ask
-        self._aclose = judge.aclose
+        self._aclose, self._rest = judge.aclose, judge.rest
         self._lock = Lock()
         self._is_closed = False
         self._loop = asyncio.new_event_loop()
@@ -63,6 +63,15 @@ class JudgeWorker:
                 coroutine.close()
                 raise RuntimeError("the judge is closed")
             return asyncio.run_coroutine_threadsafe(coroutine, self._loop)
+
+    def rest(self) -> None:
+        """Gives back, at the end of a bundle, what is leased of shared limits.
+
+        Raises:
+            RuntimeError: The judge is closed.
+        """
+        if self._rest is not None:
+            self.submit(self._rest()).result()
 
     def close(self) -> None:
         """Cancels pending calls, closes connections and cache, and ends the thread."""

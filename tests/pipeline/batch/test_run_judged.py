@@ -180,6 +180,25 @@ def test_a_spent_budget_leaves_the_rest_unscored(run: Any, server: Any) -> None:
     assert len(turn_scores(done)) == 20 and "PASS" in {row["outcome"] for row in turn_scores(done)}
 
 
+TWO = ("--direct_running_mode=multi_processing", "--direct_num_workers=2")
+
+
+def test_processes_share_limits_by_the_file_of_replies(run: Any, server: Any, tmp_path: Path) -> None:
+    done = run(30, *TWO, "--judge_cache", str(tmp_path / "replies.sqlite"), max_calls=20)
+    assert server.stats()["requests"] == 20 and usage(done)["calls"] == 20
+    assert usage(done)["unusable"]["budget"] > 0 and "divided" not in done.err
+    limits = {"max_calls": 20, "held_by": "judge_cache", "workers": None, "per_worker": None}
+    assert done.document("run.json")["judge"]["limits"] == limits
+
+
+def test_processes_without_a_shared_place_divide_the_limits(run: Any, server: Any) -> None:
+    done = run(30, *TWO, max_calls=21)
+    assert 10 <= server.stats()["requests"] <= 20
+    assert "the judge's limits are divided by 2 workers: max_calls 10 each; --judge_cache" in done.err
+    limits = {"max_calls": 21, "held_by": "each worker", "workers": 2, "per_worker": {"max_calls": 10}}
+    assert done.document("run.json")["judge"]["limits"] == limits
+
+
 def test_many_conversations_wait_in_order_and_within_the_limit(run: Any, server: Any) -> None:
     server.script({"delay_ms": 15}, {"match": "order 3?", "delay_ms": 150})
     done = run(120, "--judge_concurrency", "4")

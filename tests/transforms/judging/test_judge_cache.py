@@ -14,6 +14,7 @@ from turnwise.schemas.config import ConfigError
 from turnwise.schemas.judge_config import JudgeConfig
 from turnwise.transforms.judging.ask import JudgeModelOptions, Prompt, Question
 from turnwise.transforms.judging.cache import CachedReply, ReplyCache
+from turnwise.transforms.judging.places.opening import open_place
 from turnwise.transforms.judging.requests import Requests
 from turnwise.transforms.judging.setup import check_judge
 
@@ -241,7 +242,7 @@ def foreign(path):
 
 
 def newer(path):
-    ReplyCache(str(path)).close()
+    open_place(str(path)).close()
     with sqlite3.connect(path) as connection:
         connection.execute("PRAGMA user_version = 99")
 
@@ -269,7 +270,7 @@ def test_another_programs_database_is_left_as_it_was(tmp_path):
     foreign(path)
     before = path.read_bytes()
     with pytest.raises(ConfigError):
-        ReplyCache(str(path))
+        open_place(str(path))
     assert path.read_bytes() == before
 
 
@@ -277,7 +278,7 @@ def test_another_programs_database_is_left_as_it_was(tmp_path):
 def test_places_where_no_file_can_be(tmp_path, path):
     (tmp_path / "file").write_text("")
     with pytest.raises(ConfigError, match=r"^judge\.cache: "):
-        ReplyCache(path.format(tmp=tmp_path))
+        open_place(path.format(tmp=tmp_path))
 
 
 def test_a_file_that_breaks_later_costs_calls_only(server, open_worker, question, cache, caplog):
@@ -296,7 +297,7 @@ def test_a_file_that_breaks_later_costs_calls_only(server, open_worker, question
 
 def test_what_was_put_is_found_at_once(cache):
     async def use():
-        opened = ReplyCache(cache)
+        opened = ReplyCache(open_place(cache))
         for number in range(1_000):
             opened.put(b"question", number, CachedReply(f"text {number}", "m", number, 1))
         found, nothing = await asyncio.gather(opened.get(b"question"), opened.get(b"other"))

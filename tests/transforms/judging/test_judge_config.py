@@ -32,6 +32,7 @@ def test_all_of_it():
         "retry_delay_s": 0.5,
         "max_calls": 1000,
         "max_tokens": 1000000,
+        "max_cost": 12.5,
         "candidates": True,
         "cache": "replies.sqlite",
         "prices": {"gemini-2.5-pro": {"input_per_million": 1.25, "output_per_million": 10}},

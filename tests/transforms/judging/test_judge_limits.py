@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from turnwise.schemas.judge_config import TokenPrices
+from turnwise.schemas.judge_config import JudgeConfig, TokenPrices
 from turnwise.transforms.judging.limits.budget import Budget, estimated_tokens
 from turnwise.transforms.judging.limits.counts import JudgeCounts, JudgeUsage, total_cost
 from turnwise.transforms.judging.limits.pace import Pace
@@ -61,7 +61,7 @@ def test_retries_count_in_the_rate(server, open_worker, question):
 def test_turns_are_evenly_spaced(per_minute, steps):
     times = list(accumulate(steps))
     clock = iter(times)
-    pace = Pace(per_minute, lambda: next(clock))
+    pace = Pace(per_minute, clock=lambda: next(clock))
     turns = [time + pace.charge() for time in times]
     assert turns[0] == times[0]
     for before, turn, time in zip(turns, turns[1:], times[1:], strict=False):
@@ -108,26 +108,37 @@ def test_what_is_cached_needs_no_budget(server, open_worker, close_worker, quest
 COSTS = st.lists(st.tuples(st.integers(0, 50), st.integers(0, 100)), max_size=60)
 
 
+def budget(**limits):
+    return Budget(JudgeConfig(**limits))
+
+
 @given(costs=COSTS, max_calls=st.integers(0, 40), max_tokens=st.integers(0, 2_000))
 def test_a_budget_one_call_at_a_time(costs, max_calls, max_tokens):
-    budget = Budget(max_calls, max_tokens)
-    calls = spent = 0
-    for prompt, answer in costs:
-        expected = budget.reserve(prompt)
-        if expected is None:
-            continue
-        assert spent + prompt <= max_tokens
-        budget.settle(expected, prompt + answer)
-        calls, spent = calls + 1, spent + prompt + answer
+    async def use():
+        limited = budget(max_calls=max_calls, max_tokens=max_tokens)
+        calls = spent = 0
+        for prompt, answer in costs:
+            expected = await limited.reserve("m", prompt)
+            if expected is None:
+                continue
+            assert spent + prompt <= max_tokens
+            limited.settle("m", expected, prompt, answer)
+            calls, spent = calls + 1, spent + prompt + answer
+        return calls, spent
+
+    calls, spent = asyncio.run(use())
     assert calls <= max_calls
     assert spent <= max_tokens + 100
 
 
 @given(prompts=st.lists(st.integers(1, 50), max_size=60), max_tokens=st.integers(0, 2_000))
 def test_a_budget_with_all_calls_in_flight(prompts, max_tokens):
-    budget = Budget(None, max_tokens)
-    expected = [budget.reserve(prompt) for prompt in prompts]
-    assert sum(tokens for tokens in expected if tokens is not None) <= max_tokens
+    async def reserve():
+        limited = budget(max_tokens=max_tokens)
+        return [await limited.reserve("m", prompt) for prompt in prompts]
+
+    expected = asyncio.run(reserve())
+    assert sum(amounts.tokens for amounts in expected if amounts is not None) <= max_tokens
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,12 @@ from turnwise.schemas.config import ConfigError
 
 _LAYOUT = 1
 _BUSY_S = 30.0
+_ACCOUNTS = """
+CREATE TABLE IF NOT EXISTS accounts (
+    run TEXT NOT NULL PRIMARY KEY, calls REAL NOT NULL, tokens REAL NOT NULL, cost REAL NOT NULL,
+    next_slot REAL NOT NULL
+) WITHOUT ROWID
+"""
 _TABLE = """
 CREATE TABLE replies (
     question BLOB NOT NULL, sample INTEGER NOT NULL, text TEXT NOT NULL, model TEXT NOT NULL,
@@ -26,7 +32,7 @@ def open_cache_file(path: str) -> sqlite3.Connection:
         ConfigError: The file cannot be used; one line.
     """
     if "://" in path:
-        raise ConfigError(f"judge.cache: {path}: must be a file on this machine")
+        raise ConfigError(f"judge.cache: {path}: must be a file on this machine, or postgresql://...")
     try:
         file = Path(path).expanduser()
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -54,6 +60,7 @@ def _prepare(connection: sqlite3.Connection, path: str) -> None:
         if not tables:
             connection.execute(_TABLE)
             connection.execute(f"PRAGMA user_version = {_LAYOUT}")
+        connection.execute(_ACCOUNTS)
     _use_write_ahead_log(connection)
     connection.execute("PRAGMA synchronous = NORMAL")
 

@@ -1,0 +1,98 @@
+"""Decides who holds the limits of a judge: one process, a place that all workers share, or each its part."""
+
+import multiprocessing
+import re
+from dataclasses import replace
+
+from apache_beam.options.pipeline_options import (
+    DebugOptions,
+    DirectOptions,
+    FlinkRunnerOptions,
+    PipelineOptions,
+    PortableOptions,
+    WorkerOptions,
+)
+from apache_beam.runners.runner import PipelineRunner
+
+from turnwise.pipeline.settings.run import RunSettings
+from turnwise.schemas.config import ConfigError
+from turnwise.schemas.database_urls import is_postgresql_url
+from turnwise.transforms.judging.limits.shares import divided, stated_limits
+
+_CPUS = re.compile(r"custom-(\d+)-\d+|-(\d+)$")
+_STATED_BY = {"Dataflow": "--max_num_workers and --machine_type", "Flink": "--parallelism"}
+
+
+def fit_limits(
+    settings: RunSettings, options: PipelineOptions, runner: PipelineRunner, are_here: bool
+) -> RunSettings:
+    """Returns settings by which the limits of the judge hold over all worker processes of the run.
+
+    Args:
+        settings: Settings of the run.
+        options: Beam's options.
+        runner: Beam's runner.
+        are_here: Whether the workers run on this machine.
+
+    Raises:
+        ConfigError: The limits would hold for each of an unknown number of workers, or cannot be divided.
+    """
+    judge = settings.judge
+    limits = stated_limits(judge.config)
+    if not limits or not judge.kind.connect or not settings.judged or judge.only_estimates:
+        return settings
+    most = most_processes(options, runner, are_here)
+    if most == 1:
+        return settings
+    if judge.config.cache and (are_here or is_postgresql_url(judge.config.cache)):
+        return replace(settings, judge=replace(judge, shares_limits=True))
+    name, kind = next(iter(limits)), type(runner).__name__
+    if most is None:
+        wanted = next((f", or state {option}" for part, option in _STATED_BY.items() if part in kind), "")
+        raise ConfigError(
+            f"judge.{name}: would hold for each of an unknown number of workers of {kind}; name a database "
+            f"that they share (--judge_cache postgresql://HOST/DB){wanted}"
+        )
+    if 0 in stated_limits(divided(judge.config, most)).values() and 0 not in limits.values():
+        raise ConfigError(
+            f"judge.{name}: {limits[name]:g} cannot be divided among {most} workers; name a database that "
+            "they share (--judge_cache postgresql://HOST/DB)"
+        )
+    return replace(settings, judge=replace(judge, workers=most))
+
+
+def most_processes(options: PipelineOptions, runner: PipelineRunner, are_here: bool) -> int | None:
+    """Returns the number of worker processes of a run at most; None: it is unknown.
+
+    Args:
+        options: Beam's options.
+        runner: Beam's runner.
+        are_here: Whether the workers run on this machine: in processes of the runner, or in this one.
+    """
+    if are_here:
+        forks = options.view_as(DebugOptions).lookup_experiment("use_loopback_process_worker", False)
+        return None if forks else _direct_processes(options.view_as(DirectOptions))
+    kind = type(runner).__name__
+    if "Dataflow" in kind:
+        return _dataflow_processes(options)
+    parallelism = options.view_as(FlinkRunnerOptions).parallelism
+    processes = int(options.view_as(PortableOptions).sdk_worker_parallelism)
+    # Every slot may be on a machine of its own, which starts that many processes.
+    return parallelism * processes if "Spark" not in kind and parallelism > 0 and processes > 0 else None
+
+
+def _direct_processes(direct: DirectOptions) -> int:
+    if direct.direct_running_mode != "multi_processing":
+        return 1
+    return direct.direct_num_workers or multiprocessing.cpu_count()
+
+
+def _dataflow_processes(options: PipelineOptions) -> int | None:
+    """Returns machines times processes: one for each processor, unless an experiment says one a machine."""
+    worker = options.view_as(WorkerOptions)
+    is_fixed = worker.autoscaling_algorithm == "NONE"
+    machines = worker.max_num_workers or (worker.num_workers if is_fixed else None)
+    if "no_use_multiple_sdk_containers" in (options.view_as(DebugOptions).experiments or ()):
+        return machines
+    found = _CPUS.search(worker.machine_type or "")
+    return machines * int(found[1] or found[2]) if machines and found else None

@@ -1,0 +1,99 @@
+"""Who holds the limits of a judge: a process, a place that workers share, or each worker its part."""
+
+import json
+import multiprocessing
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.pipeline.settings.test_remote_workers import DATAFLOW, FLINK, IMAGE, PLACES, VERTEX, environment
+from turnwise.pipeline.cli.options import parse_options
+from turnwise.schemas.config import ConfigError
+
+__all__ = ["environment"]
+SHARED = "--judge_cache=postgresql://me:geheim@db.example/d"
+LOCAL = ["--input=logs", "--output=out"]
+TWO = ["--direct_running_mode=multi_processing", "--direct_num_workers=2"]
+REMOTE = [*PLACES, IMAGE]
+SPARK = ["--runner=SparkRunner", "--spark_master_url=spark://h:7077"]
+ONE_A_MACHINE = "--experiments=no_use_multiple_sdk_containers"
+
+
+@pytest.fixture
+def parsed(environment: dict[str, str], tmp_path: Path) -> Callable[..., Any]:
+    """Returns a function that gives the settings of the judge for arguments and limits."""
+
+    def parse(arguments: list[str], **limits: Any) -> Any:
+        environment.update(VERTEX)
+        config = tmp_path / "config.json"
+        config.write_text(json.dumps({"criteria": {"safety_v1": {}}, "judge": limits}))
+        return parse_options([*arguments, f"--config={config}", "--judge=gemini"])[0].judge
+
+    return parse
+
+
+@pytest.mark.parametrize(
+    ("arguments", "shares", "workers"),
+    [
+        (LOCAL, False, 1),
+        ([*LOCAL, SHARED], False, 1),
+        ([*LOCAL, "--direct_running_mode=multi_threading", "--direct_num_workers=4"], False, 1),
+        ([*LOCAL, *TWO], True, 1),
+        ([*LOCAL, *TWO, SHARED], True, 1),
+        ([*LOCAL, *TWO, "--judge_cache=none"], False, 2),
+        (
+            [*LOCAL, TWO[0], "--direct_num_workers=0", "--judge_cache=none"],
+            False,
+            multiprocessing.cpu_count(),
+        ),
+        ([*LOCAL, "--runner=PrismRunner", "--judge_cache=none"], False, 1),
+        ([*LOCAL, *FLINK, "--environment_type=LOOPBACK", "--parallelism=4"], False, 1),
+        ([*REMOTE, *FLINK, SHARED], True, 1),
+        ([*REMOTE, *FLINK, "--parallelism=4"], False, 4),
+        ([*REMOTE, *FLINK, "--parallelism=4", "--sdk_worker_parallelism=3"], False, 12),
+        ([*REMOTE, *SPARK, SHARED], True, 1),
+        ([*REMOTE, *DATAFLOW, SHARED], True, 1),
+        ([*REMOTE, *DATAFLOW, "--max_num_workers=5", ONE_A_MACHINE], False, 5),
+        ([*REMOTE, *DATAFLOW, "--max_num_workers=5", "--machine_type=n2-standard-4"], False, 20),
+        ([*REMOTE, *DATAFLOW, "--max_num_workers=5", "--machine_type=n2-custom-8-16384"], False, 40),
+        (
+            [*REMOTE, *DATAFLOW, "--num_workers=3", "--autoscaling_algorithm=NONE", ONE_A_MACHINE],
+            False,
+            3,
+        ),
+    ],
+)
+def test_who_holds_the_limits(parsed: Any, arguments: list[str], shares: bool, workers: int) -> None:
+    judge = parsed(arguments, max_calls=1000)
+    assert (judge.shares_limits, judge.workers) == (shares, workers)
+    free = parsed(arguments)
+    assert (free.shares_limits, free.workers) == (False, 1)
+    assert (SHARED in arguments) == (judge.config.cache == SHARED.partition("=")[2])
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        [*REMOTE, *FLINK],
+        [*REMOTE, *FLINK, "--parallelism=4", "--sdk_worker_parallelism=0"],
+        [*REMOTE, *SPARK, "--parallelism=4"],
+        [*REMOTE, *DATAFLOW],
+        [*REMOTE, *DATAFLOW, "--max_num_workers=5"],
+        [*REMOTE, *DATAFLOW, "--num_workers=5", ONE_A_MACHINE],
+        [*REMOTE, *DATAFLOW, "--max_num_workers=5", "--machine_type=e2-medium"],
+        [*LOCAL, "--runner=PrismRunner", "--experiments=use_loopback_process_worker", "--judge_cache=none"],
+        [*REMOTE, "--runner=PortableRunner", "--job_endpoint=h:8099"],
+    ],
+)
+@pytest.mark.parametrize("limit", ["max_calls", "max_tokens", "max_cost", "requests_per_minute"])
+def test_an_unknown_number_of_workers_is_refused(parsed: Any, arguments: list[str], limit: str) -> None:
+    with pytest.raises(ConfigError, match=r"unknown number of workers.*--judge_cache postg") as caught:
+        parsed(arguments, **{limit: 1000})
+    assert str(caught.value).startswith(f"judge.{limit}: ") and "\n" not in str(caught.value)
+
+
+def test_too_little_to_divide_is_refused(parsed: Any) -> None:
+    with pytest.raises(ConfigError, match=r"judge\.max_calls: 3 cannot be divided among 4 workers"):
+        parsed([*REMOTE, *FLINK, "--parallelism=4"], max_calls=3)

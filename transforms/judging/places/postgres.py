@@ -1,0 +1,179 @@
+"""Keeps replies and accounts in a PostgreSQL database, for the workers of a run. Loads psycopg."""
+
+from collections.abc import Callable, Sequence
+from threading import Lock
+from time import monotonic, sleep
+from typing import Any, TypeVar
+
+import psycopg
+from psycopg.conninfo import conninfo_to_dict
+
+from turnwise.schemas.config import ConfigError
+from turnwise.schemas.database_urls import shown_url
+from turnwise.transforms.judging.places.base import Account, PlaceError, ReplyRow
+
+T = TypeVar("T")
+_PAUSE_S = 0.2
+_DOWN_S = 5.0
+_CONNECT_S = 5
+_LOCK = 7_210_436_120
+_SESSION = "SET lock_timeout = '10s'; SET idle_in_transaction_session_timeout = '10s'"
+_TABLES = """
+CREATE TABLE IF NOT EXISTS judge_replies (
+    question BYTEA NOT NULL, sample INTEGER NOT NULL, text BYTEA NOT NULL, model TEXT NOT NULL,
+    tokens_in BIGINT NOT NULL, tokens_out BIGINT NOT NULL, created TIMESTAMPTZ NOT NULL DEFAULT now(),
+    PRIMARY KEY (question, sample)
+);
+CREATE TABLE IF NOT EXISTS judge_accounts (
+    run TEXT NOT NULL PRIMARY KEY, calls FLOAT8 NOT NULL DEFAULT 0, tokens FLOAT8 NOT NULL DEFAULT 0,
+    cost FLOAT8 NOT NULL DEFAULT 0, next_slot FLOAT8 NOT NULL DEFAULT 0,
+    changed TIMESTAMPTZ NOT NULL DEFAULT now()
+)
+"""
+_ARE_THERE = "SELECT to_regclass('judge_replies') IS NOT NULL AND to_regclass('judge_accounts') IS NOT NULL"
+_READ = """
+SELECT question, sample, text, model, tokens_in, tokens_out FROM judge_replies WHERE question = ANY(%s)
+"""
+_WRITE = """
+INSERT INTO judge_replies (question, sample, text, model, tokens_in, tokens_out)
+VALUES (%s, %s, %s, %s, %s, %s)
+ON CONFLICT (question, sample) DO UPDATE SET (text, model, tokens_in, tokens_out, created) =
+    (excluded.text, excluded.model, excluded.tokens_in, excluded.tokens_out, now())
+"""
+_FIND = """
+SELECT calls, tokens, cost, next_slot, extract(epoch FROM clock_timestamp())::FLOAT8
+FROM judge_accounts WHERE run = %s FOR UPDATE
+"""
+_OPEN = "INSERT INTO judge_accounts (run) VALUES (%s) ON CONFLICT DO NOTHING"
+_CHANGE = """
+UPDATE judge_accounts SET calls = %s, tokens = %s, cost = %s, next_slot = %s, changed = now() WHERE run = %s
+"""
+_Connection = psycopg.Connection[tuple[Any, ...]]
+
+
+class PostgresPlace:
+    """A PostgreSQL database, over one connection. Without it, no question is asked.
+
+    A connection that breaks is made again for some seconds. Afterwards every use fails at once, and
+    one in `_DOWN_S` seconds tries again.
+    """
+
+    is_needed = True
+
+    def __init__(self, url: str, patience_s: float):
+        """Connects, and makes the tables where they are missing.
+
+        Raises:
+            ConfigError: The database cannot be used.
+        """
+        self.shown = shown_url(url)
+        self._url = f"postgresql:{url.partition(':')[2]}"
+        self._patience_s = patience_s
+        self._lock = Lock()
+        self._connection: _Connection | None = None
+        self._down: tuple[float, str] | None = None
+        try:
+            self._secret = str(conninfo_to_dict(self._url).get("password") or "")
+            _make_tables(self._connected())
+        except psycopg.Error as error:
+            self._drop()
+            raise ConfigError(f"judge.cache: {self.shown}: {self._line(error)}") from None
+
+    def __repr__(self) -> str:
+        return f"PostgresPlace({self.shown})"
+
+    def read(self, questions: Sequence[bytes]) -> list[ReplyRow]:
+        """Returns the replies to some questions; raises PlaceError."""
+        rows = self._run(lambda connection: connection.execute(_READ, (list(questions),)).fetchall())
+        return [(*row[:2], text, *row[3:]) for row in rows if (text := _text(row[2])) is not None]
+
+    def write(self, rows: Sequence[ReplyRow]) -> None:
+        """Keeps replies; raises PlaceError."""
+        # In one order everywhere, so that workers do not wait for each other.
+        encoded = [(*row[:2], row[2].encode("utf-8", "surrogatepass"), *row[3:]) for row in sorted(rows)]
+        self._run(lambda connection: connection.cursor().executemany(_WRITE, encoded))
+
+    def change(self, run: str, work: Callable[[Account, float], Account]) -> None:
+        """Replaces the account of a run, by the clock of the database; raises PlaceError."""
+
+        def in_transaction(connection: _Connection) -> None:
+            found = connection.execute(_FIND, (run,)).fetchone()
+            if found is None:
+                connection.execute(_OPEN, (run,))
+                found = connection.execute(_FIND, (run,)).fetchone()
+            assert found is not None
+            *figures, now = found
+            connection.execute(_CHANGE, (*work(Account(*figures), now), run))
+
+        self._run(in_transaction)
+
+    def close(self) -> None:
+        """Closes the connection."""
+        with self._lock:
+            self._drop()
+
+    def _run(self, work: Callable[[_Connection], T]) -> T:
+        with self._lock:
+            if self._down and monotonic() < self._down[0]:
+                raise PlaceError(self._down[1])
+            deadline = monotonic() + (0.0 if self._down else self._patience_s)
+            while True:
+                is_ending = False
+                try:
+                    connection = self._connected()
+                    result = work(connection)
+                    is_ending = True  # a change that may have been made is not made again
+                    connection.commit()
+                    self._down = None
+                    return result
+                except psycopg.Error as error:
+                    self._drop()
+                    may_pass = isinstance(error, psycopg.OperationalError | psycopg.InterfaceError)
+                    if is_ending or not may_pass or monotonic() > deadline:
+                        said = f"judge.cache: {self.shown}: {self._line(error)}"
+                        self._down = (monotonic() + _DOWN_S, said) if may_pass else None
+                        raise PlaceError(said) from None
+                sleep(_PAUSE_S)
+
+    def _connected(self) -> _Connection:
+        if self._connection is None:
+            connection = psycopg.connect(
+                self._url,
+                connect_timeout=_CONNECT_S,
+                keepalives_idle=10,
+                keepalives_interval=5,
+                keepalives_count=2,
+                tcp_user_timeout=20_000,
+                prepare_threshold=None,
+            )
+            connection.execute(_SESSION)
+            connection.commit()
+            self._connection = connection
+        return self._connection
+
+    def _drop(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def _line(self, error: psycopg.Error) -> str:
+        lines = str(error).strip().splitlines() or [type(error).__name__]
+        return lines[0].replace(self._secret, "***") if self._secret else lines[0]
+
+
+def _text(stored: bytes) -> str | None:
+    """Returns a kept text; None: it is damaged."""
+    try:
+        return stored.decode("utf-8", "surrogatepass")
+    except UnicodeDecodeError:
+        return None
+
+
+def _make_tables(connection: _Connection) -> None:
+    with connection.transaction():
+        (are_there,) = connection.execute(_ARE_THERE).fetchone() or (False,)
+        if not are_there:
+            connection.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
+            connection.execute(_TABLES)
+        connection.execute("DELETE FROM judge_accounts WHERE changed < now() - INTERVAL '90 days'")
+    connection.commit()
