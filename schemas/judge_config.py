@@ -53,6 +53,9 @@ def _plain_url(value: str) -> str:
     return value
 
 
+_SECRET_FORM = r"^projects/[^/\s]+(/locations/[^/\s]+)?/secrets/[^/\s]+/versions/[^/\s]+$"
+
+
 class TokenPrices(BaseModel):
     """Prices of a model, in any currency.
 
@@ -68,7 +71,7 @@ class TokenPrices(BaseModel):
 
 
 class JudgeConfig(BaseModel):
-    """Settings of the judge. API keys come only from the environment.
+    """Settings of the judge. API keys come only from the environment, or from Secret Manager.
 
     Attributes:
         backend: Name of a judge; None: the first that has credentials, else `none`.
@@ -76,6 +79,8 @@ class JudgeConfig(BaseModel):
         project: Google Cloud project; makes the Gemini backend use Vertex AI.
         location: Vertex AI location; None: the environment's, else `global`.
         base_url: URL of the API; None: Google's.
+        api_key_secret: Secret of Google's Secret Manager that holds the API key, read by every worker with
+            its own identity: `projects/P/secrets/S/versions/V`. None: the key is in the environment.
         generation_config: Generation settings in google-genai's JSON, such as `{"temperature": 0}`.
         requests_per_minute: Rate of requests, retries included; None: no limit.
         timeout_s: Maximum seconds of a call, with retries, without the wait for the rate limit.
@@ -97,6 +102,7 @@ class JudgeConfig(BaseModel):
     project: str | None = None
     location: str | None = None
     base_url: Annotated[str, AfterValidator(_plain_url)] | None = None
+    api_key_secret: str | None = Field(default=None, pattern=_SECRET_FORM)
     generation_config: Annotated[JsonObject, AfterValidator(generation_settings)] = Field(
         default_factory=dict
     )

@@ -13,7 +13,7 @@ from turnwise.transforms.judging.backends.base import Backend
 Environ: TypeAlias = Mapping[str, str]
 HOW_TO = (
     "set GOOGLE_API_KEY, or judge.project (or GOOGLE_GENAI_USE_VERTEXAI=true and GOOGLE_CLOUD_PROJECT) "
-    "for Vertex AI, or take --judge local"
+    "for Vertex AI, or judge.api_key_secret, or take --judge local"
 )
 
 
@@ -24,6 +24,7 @@ class Access:
     Attributes:
         endpoint: Which service answers, as far as that may change the answers.
         api_key: The key; None: the service's own credentials.
+        secret: Name of the secret that holds the key, which is read only where calls are made; None: none.
         base_url: Where the API is served; None: at its usual address.
         vertexai: Whether it is Vertex AI, with a project's credentials.
     """
@@ -34,6 +35,7 @@ class Access:
     vertexai: bool = False
     project: str | None = None
     location: str | None = None
+    secret: str | None = None
 
 
 def _never(config: JudgeConfig, environ: Environ) -> bool:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.judge_config import JudgeConfig
@@ -18,20 +19,23 @@ def find_access(config: JudgeConfig, environ: Mapping[str, str]) -> Access:
     """Returns the access to Gemini.
 
     A project in the config, or a variable of the environment, selects Vertex AI. A project is preferred to a
-    key there.
+    key there. A secret is not read here.
 
     Raises:
-        ConfigError: No setting gives one.
+        ConfigError: No setting gives one, or two exclude each other.
     """
-    vertexai = bool(config.project) or _is_vertexai_set(environ)
-    key = _api_key(environ)
+    secret = config.api_key_secret
+    if secret and config.project:
+        raise ConfigError("judge: project and api_key_secret exclude each other: Vertex AI needs no key")
+    vertexai = bool(config.project) or (_is_vertexai_set(environ) and not secret)
+    key = None if secret else _api_key(environ)
     base_url = config.base_url or environ.get(
         "GOOGLE_VERTEX_BASE_URL" if vertexai else "GOOGLE_GEMINI_BASE_URL"
     )
     if not vertexai:
-        if not key:
+        if not key and not secret:
             raise ConfigError(f"judge: no credentials for gemini; {HOW_TO}")
-        return Access(base_url or _NAME, key, base_url)
+        return Access(base_url or _NAME, key, base_url, secret=secret)
     endpoint = base_url or "vertexai"
     project = config.project or environ.get("GOOGLE_CLOUD_PROJECT")
     location = config.location or environ.get("GOOGLE_CLOUD_LOCATION") or "global"
@@ -43,12 +47,12 @@ def find_access(config: JudgeConfig, environ: Mapping[str, str]) -> Access:
 
 
 def _is_available(config: JudgeConfig, environ: Mapping[str, str]) -> bool:
-    """Returns whether there are credentials: an API key, or a setting that selects Vertex AI.
+    """Returns whether there are credentials: an API key or its secret, or a setting that selects Vertex AI.
 
     Keys are GOOGLE_API_KEY and GEMINI_API_KEY; the setting is a project in the config, or
     GOOGLE_GENAI_USE_VERTEXAI (or GOOGLE_GENAI_USE_ENTERPRISE) set to true.
     """
-    return bool(_api_key(environ) or config.project or _is_vertexai_set(environ))
+    return bool(config.api_key_secret or _api_key(environ) or config.project or _is_vertexai_set(environ))
 
 
 def _api_key(environ: Mapping[str, str]) -> str | None:
@@ -64,7 +68,16 @@ def _connect(config: JudgeConfig, environ: Mapping[str, str], on_retry: Callable
     # Loading it takes a second, which only those who need it wait for.
     from turnwise.transforms.judging.backends.gemini import Gemini
 
-    return Gemini(config, find_access(config, environ), on_retry)
+    return Gemini(config, _with_key(find_access(config, environ), environ), on_retry)
+
+
+def _with_key(access: Access, environ: Mapping[str, str]) -> Access:
+    """Returns an access with the key that its secret holds."""
+    if access.secret is None:
+        return access
+    from turnwise.transforms.judging.backends.secrets import read_secret
+
+    return replace(access, api_key=read_secret(access.secret, environ))
 
 
 def _check(config: JudgeConfig, environ: Mapping[str, str], options: Sequence[JudgeModelOptions]) -> None:
@@ -79,7 +92,7 @@ async def _checked(
     for own in [None, *(each.judge_model_config for each in options)]:
         check_settings(_merged(config, own))
     models = {each.judge_model or config.model for each in options} or {config.model}
-    backend = Gemini(config, find_access(config, environ), lambda model: None)
+    backend = Gemini(config, _with_key(find_access(config, environ), environ), lambda model: None)
     try:
         await asyncio.gather(*(backend.check(model) for model in sorted(models)))
     finally:
