@@ -33,6 +33,7 @@ def test_all_of_it():
         "max_calls": 1000,
         "max_tokens": 1000000,
         "max_cost": 12.5,
+        "api_key_secret": "projects/p/secrets/s/versions/latest",
         "candidates": True,
         "cache": "replies.sqlite",
         "prices": {"gemini-2.5-pro": {"input_per_million": 1.25, "output_per_million": 10}},
@@ -50,6 +51,7 @@ def test_settings_are_named_in_one_way():
 WRONG = [
     ({"backend": "openai"}, "judge.backend: openai: unknown judge (there are: gemini, local, none)"),
     ({"api_key": "AIza"}, "judge.api_key: unknown field"),
+    ({"api_key_secret": "AIza"}, "judge.api_key_secret: String should match pattern"),
     ({"model": ""}, "judge.model: "),
     ({"timeout_s": 0}, "judge.timeout_s: "),
     ({"timeout_s": float("inf")}, "judge.timeout_s: "),
@@ -89,5 +91,5 @@ def test_wrong_sections(judge, message):
     with pytest.raises(ConfigError) as caught:
         parsed(judge)
     assert str(caught.value).startswith(f"config: {message}")
-    assert "secret" not in str(caught.value)
+    assert "secret" not in str(caught.value).replace("api_key_secret", "").replace("secrets/", "")
     assert "\n" not in str(caught.value)
