@@ -74,6 +74,7 @@ def place(tmp_path: Path, unchanged: None) -> Path:
     shutil.copy(SAMPLE / "config.json", tmp_path)
     (tmp_path / "conversations.jsonl").write_text(canonical_conversation())
     (tmp_path / "labels.jsonl").write_text(LABELS.text)
+    (tmp_path / "daily.sql").write_text("SELECT * FROM logs.turns WHERE day = '{date}'")
     plugin = next(block for block in blocks("python") if block.page == "docs/extending.md")
     (tmp_path / "my_criteria.py").write_text(plugin.text)
     return tmp_path

@@ -6,6 +6,8 @@ from datetime import date
 from functools import partial
 from typing import NamedTuple
 
+from apache_beam.options.pipeline_options import GoogleCloudOptions
+
 from turnwise.pipeline.batch.late_files import Again, why_again
 from turnwise.pipeline.cli.ending import Ending, ending_of
 from turnwise.pipeline.cli.options import own_options, parse_options, raw_options
@@ -88,14 +90,17 @@ def _with_date(argv: Sequence[str], day: date) -> list[str]:
 
 
 def _check_options(*lines: Sequence[str]) -> None:
-    """Raises ConfigError if none of several command lines can be used."""
+    """Raises ConfigError if none of several command lines can be used, or they would make one template."""
     errors: list[ConfigError] = []
     for argv in lines:
         try:
-            parse_options(argv)
-            return
+            _, options = parse_options(argv)
         except ConfigError as error:
             errors.append(error)
+        else:
+            if options.view_as(GoogleCloudOptions).template_location:
+                raise ConfigError("a template is one job: name one --date, without --lookback")
+            return
     raise errors[0]
 
 

@@ -105,7 +105,7 @@ def check_file(path: str) -> None:
         check_text(head)
 
 
-class ListedFile(NamedTuple):
+class SizedPath(NamedTuple):
     """A file, or the URL of a database, and its size in bytes; 0: unknown."""
 
     path: str
@@ -117,7 +117,7 @@ def matched_files(patterns: list[str]) -> list[str | Failure]:
     return [one if isinstance(one, Failure) else one.path for one in listed_files(patterns)]
 
 
-def listed_files(patterns: list[str]) -> list[ListedFile | Failure]:
+def listed_files(patterns: list[str]) -> list[SizedPath | Failure]:
     """Returns what `matched_files` returns, with the sizes of the files."""
     sizes = dict.fromkeys((one for one in patterns if is_store_url(one) or is_bigquery(one)), 0)
     remote = remote_files([one for one in patterns if "://" in one and one not in sizes])
@@ -131,7 +131,7 @@ def listed_files(patterns: list[str]) -> list[ListedFile | Failure]:
         elif (identity := (seen.stat.st_dev, seen.stat.st_ino)) not in inodes:
             inodes.add(identity)
             sizes[path] = seen.stat.st_size
-    return [*(ListedFile(*one) for one in sorted(sizes.items())), *failures.values()]
+    return [*(SizedPath(*one) for one in sorted(sizes.items())), *failures.values()]
 
 
 def remote_files(patterns: Sequence[str]) -> Iterator["FileMetadata"]:

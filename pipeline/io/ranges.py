@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import pairwise
 from typing import BinaryIO, NamedTuple
 
-from turnwise.pipeline.io.files import ListedFile, listed_files, opened
+from turnwise.pipeline.io.files import SizedPath, listed_files, opened
 from turnwise.pipeline.io.records import holds_lines, line_records, named_as_lines
 from turnwise.schemas.failure import Failure, record_failure
 from turnwise.schemas.record import Record
@@ -45,7 +45,7 @@ def file_ranges(patterns: list[str]) -> list[FileRange | Failure]:
     turn out to lie in a file that must be read as a whole.
     """
     listed = listed_files(patterns)
-    total = sum(one.size for one in listed if isinstance(one, ListedFile))
+    total = sum(one.size for one in listed if isinstance(one, SizedPath))
     length = min(max(total // _RANGES, _SHORTEST), _LONGEST)
     ranges: list[FileRange | Failure] = []
     for one in listed:
@@ -53,7 +53,7 @@ def file_ranges(patterns: list[str]) -> list[FileRange | Failure]:
     return ranges
 
 
-def _ranges(file: ListedFile, length: int) -> Iterator[FileRange]:
+def _ranges(file: SizedPath, length: int) -> Iterator[FileRange]:
     number = round(file.size / length)
     if number < 2 or not named_as_lines(file.path):
         yield FileRange(file.path)

@@ -3,12 +3,17 @@
 import json
 import multiprocessing
 import os
+import shlex
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.documentation import page
 from turnwise.pipeline.io.directory import locked
 from turnwise.pipeline.io.run_reader import open_run
 from turnwise.schemas.input_files import MOST_LISTED
@@ -280,6 +285,10 @@ def test_a_date_without_any_record_is_a_problem(nights: Nights) -> None:
             "unknown option --nonsense",
         ),
         (
+            ["--input={date}", "--output={date}", "--date=today", "--lookback=1", "--template_location=t"],
+            "a template is one job: name one --date",
+        ),
+        (
             ["--input", "{date}", "--output", "o/{date}", "--date", "today", "--streaming"],
             "--date cannot be used with --streaming",
         ),
@@ -290,6 +299,24 @@ def test_a_wrong_use_is_one_line(turnwise: Callable[..., Any], arguments: list[s
     assert done.status == 2
     assert said in done.err
     assert done.err.count("\n") == 1
+
+
+def test_the_line_for_cron_runs(nights: Nights) -> None:
+    day = (datetime.now(timezone.utc) - timedelta(1)).date().isoformat()
+    nights.log(day, "a")
+    command = Path(sys.prefix, "bin/turnwise")
+    if not command.is_file():
+        pytest.skip("the command is not installed")
+    (nights.folder / ".venv/bin").mkdir(parents=True)
+    (nights.folder / ".venv/bin/turnwise").symlink_to(command)
+    [line] = [line for line in page("nightly").splitlines() if line.startswith("15 2 * * * ")]
+    assert "%" not in line.replace("\\%", "")
+    script = line.removeprefix("15 2 * * * ").replace("/srv/turnwise", shlex.quote(str(nights.folder)))
+    done = subprocess.run(["sh", "-c", script], env={"HOME": str(nights.folder)}, timeout=300)
+    log = (nights.folder / "nightly.log").read_text()
+    assert done.returncode == 0, log
+    assert f"{day}  exit status 0  1 conversation in out/{day}" in log
+    assert nights.conversations(day) == ["a"]
 
 
 def test_changes_cannot_be_known_of_a_database(nights: Nights) -> None:
