@@ -9,6 +9,7 @@ from turnwise.schemas.values import JsonObject, JsonValue
 from turnwise.transforms.formats.traces.lines import TurnLine
 from turnwise.transforms.formats.traces.message import MessageResult, SpanMessage
 from turnwise.transforms.formats.traces.message_repr import repr_calls
+from turnwise.transforms.formats.traces.step import SpanStep
 from turnwise.transforms.formats.traces.tree import SpanNode
 
 _TARGETS = ("agent_name", "agentName", "agent")
@@ -99,6 +100,7 @@ def _add_tool(tool: SpanNode, calls: list[TurnCall]) -> None:
     step = tool.step
     free = [each for each in calls if each.tool is None]
     found = next((each for each in free if step.call_id and each.call.id == step.call_id), None)
+    found = found or _failed_before(step, calls)
     if found is not None and step.name and found.call.name not in (None, step.name):
         found = None
     if found is None:
@@ -116,6 +118,14 @@ def _add_tool(tool: SpanNode, calls: list[TurnCall]) -> None:
     if found.call.args is None or RAW in found.call.args:
         stated = _object(step.args)
         found.call.args = stated if stated is not None else found.call.args
+
+
+def _failed_before(step: SpanStep, calls: Sequence[TurnCall]) -> TurnCall | None:
+    """Returns the call of which a tool's span is a further attempt, after one that failed."""
+    for each in calls:
+        if step.call_id and each.call.id == step.call_id and each.tool is not None and each.tool.step.error:
+            return each
+    return None
 
 
 def _is_same_name(asked: str | None, name: str | None, target: str | None) -> bool:
@@ -146,6 +156,10 @@ def _add_given(line: TurnLine, calls: Sequence[TurnCall]) -> None:
         )
         if found is not None:
             found.given = result
+    for result in (result for each in line.after for result in each.results):
+        for each in calls:
+            if result.id and each.call.id == result.id and not each.given:
+                each.given = result
     taken = [each.given for each in calls if each.given is not None]
     left = [result for result in results if not any(result is each for each in taken)]
     known = {each.call.id for each in calls}

@@ -9,15 +9,11 @@ from turnwise.schemas.extension.registry import Registry
 from turnwise.schemas.values import JsonObject, JsonValue
 from turnwise.transforms.formats.traces.cut import is_cut
 from turnwise.transforms.formats.traces.history import HISTORIES
-from turnwise.transforms.formats.traces.message import SYSTEM, SpanMessage
+from turnwise.transforms.formats.traces.message import HIDDEN, SYSTEM, SpanMessage
 from turnwise.transforms.formats.traces.messages import read_messages
 from turnwise.transforms.formats.traces.span import TraceSpan
 from turnwise.transforms.formats.traces.step import Kind, SpanStep
 from turnwise.transforms.formats.traces.values import as_count, loaded
-
-HIDDEN = ("__REDACTED__", "<elided>", "readacted", "redacted", "<redacted>", "[REDACTED]", "<not specified>")
-
-_HIDDEN = frozenset(HIDDEN)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,7 +67,7 @@ def text_at(attributes: JsonObject, *keys: str) -> str | None:
     for key in keys:
         value = attributes.get(key)
         if value.__class__ is str:
-            if value and value not in _HIDDEN:
+            if value and value not in HIDDEN:
                 return str(value)
         elif value.__class__ is int:
             return str(value)
@@ -82,7 +78,7 @@ def value_at(attributes: JsonObject, *keys: str) -> JsonValue:
     """Returns what the first stated of some attributes spells; None: none is stated, or it is hidden."""
     for key in keys:
         value = attributes.get(key)
-        if value is not None and not (isinstance(value, str) and value in _HIDDEN):
+        if value is not None and not (isinstance(value, str) and value in HIDDEN):
             return loaded(value)
     return None
 
@@ -96,7 +92,7 @@ def messages_at(value: JsonValue, role: str) -> list[SpanMessage] | None:
         return None
     if not isinstance(value, str):
         return read_messages(value, role) or None
-    if not value or value in _HIDDEN:
+    if not value or value in HIDDEN:
         return None
     found = HISTORIES.read(value, role)
     return [] if len(found) == 1 and found[0].texts == [value] and is_cut(value) else found or None

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from turnwise.transforms.formats.traces.cut import CUT
 from turnwise.transforms.formats.traces.message import (
@@ -28,6 +29,7 @@ class TurnLine:
         inner: Other model calls.
         tools: Tool calls.
         handoffs: Hand-offs.
+        after: First input of the next turn: it may hold results of this one; empty: there is none.
         has_media: Whether the user's message holds media.
         is_cut: Whether the user's message is JSON that is cut off.
         is_hidden: Whether the user's message was left out by the writer.
@@ -40,6 +42,7 @@ class TurnLine:
     inner: list[SpanNode] = field(default_factory=list)
     tools: list[SpanNode] = field(default_factory=list)
     handoffs: list[SpanNode] = field(default_factory=list)
+    after: Sequence[SpanMessage] = ()
     has_media: bool = False
     is_cut: bool = False
     is_hidden: bool = False
@@ -67,6 +70,8 @@ def turn_lines(units: Sequence[WorkUnit]) -> list[TurnLine]:
             lines.append(line)
         _add_unit(line, unit, lines)
         known = _known_after(unit) or known
+    for line, following in pairwise(lines):
+        line.after = next((node.step.input for node in following.main if node.step.input), ())
     return lines
 
 

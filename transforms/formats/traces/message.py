@@ -9,8 +9,12 @@ from turnwise.schemas.values import JsonValue
 USER, AGENT, TOOL, SYSTEM = "user", "assistant", "tool", "system"
 _CONTEXT = ("For context:",)
 _RETRY = ("Fix the errors and try again.", "</pyai:retry_feedback>")
+HIDDEN = frozenset(
+    ("__REDACTED__", "<elided>", "readacted", "redacted", "<redacted>", "[REDACTED]", "<not specified>")
+)
+"""What writers put in the place of a content that they hide."""
 HIDDEN_TEXT = "text that the writer left out"
-"""Type of a part of a message of which only the type was recorded."""
+"""Type of a part of a message of which the writer recorded no content."""
 FURTHER_CHOICE = "further choice"
 """Type of a part that stands for an alternative reply to the same request."""
 

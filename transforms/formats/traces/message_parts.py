@@ -2,7 +2,13 @@
 
 from turnwise.schemas.values import JsonObject, JsonValue
 from turnwise.transforms.formats.spellings import as_text
-from turnwise.transforms.formats.traces.message import HIDDEN_TEXT, MessageCall, MessageResult, SpanMessage
+from turnwise.transforms.formats.traces.message import (
+    HIDDEN,
+    HIDDEN_TEXT,
+    MessageCall,
+    MessageResult,
+    SpanMessage,
+)
 from turnwise.transforms.formats.traces.values import loaded
 
 _TEXTS = ("text", "input_text", "output_text", "summary_text", "refusal")
@@ -62,9 +68,9 @@ def _add_typed_text(message: SpanMessage, part: JsonObject) -> None:
 
 
 def add_text(message: SpanMessage, text: JsonValue) -> None:
-    """Adds a text that is not empty."""
+    """Adds a text that is not empty, or that the writer hid."""
     if isinstance(text, str) and text:
-        message.texts.append(text)
+        (message.parts if text in HIDDEN else message.texts).append(HIDDEN_TEXT if text in HIDDEN else text)
 
 
 def call_of(call: JsonObject) -> MessageCall:
@@ -77,18 +83,22 @@ def call_of(call: JsonObject) -> MessageCall:
     args = first_of(call, _ARGS)
     if args is None and call.get("type") == "custom_tool_call":
         args = outer.get("input")
+    args = None if isinstance(args, str) and args in HIDDEN else args
     return MessageCall(
         as_text(first_of(call, _NAMES)), args, as_text(first_of(call, _CALL_IDS[::-1][:1] + _CALL_IDS))
     )
 
 
 def call_arguments(value: JsonValue) -> JsonValue:
-    """Returns the arguments in a recorded call of a Python function or of a LangChain tool."""
+    """Returns the arguments in a recorded call of a Python function, or of a tool of LangChain or CrewAI."""
     if not isinstance(value, dict):
         return value
     inner = value.get("inputs")
     if isinstance(inner, dict) and inner:
         return inner
+    asked = value.get("calling")
+    if isinstance(asked, dict) and "arguments" in asked:
+        return loaded(asked["arguments"])
     named, placed = value.get("kwargs"), value.get("args")
     if isinstance(named, dict) and (named or "args" in value) and value.keys() <= _OF_CALLS:
         return named if not placed else {**named, "args": placed}
@@ -109,6 +119,8 @@ def result_of(result: JsonObject) -> MessageResult:
 def _plain_result(value: JsonValue) -> JsonValue:
     """Returns the text of a result that is one block of text; structured results as they are."""
     value = loaded(value)
+    if isinstance(value, str) and value in HIDDEN:
+        return None
     if isinstance(value, dict) and value.keys() == {"type", "value"}:
         return value["value"]
     if isinstance(value, list) and len(value) == 1 and isinstance(value[0], dict):

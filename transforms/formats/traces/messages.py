@@ -24,7 +24,7 @@ _ROLES = {
 _LISTS = ("messages", "contents", "input_messages", "new_messages", "generations", "choices", "candidates",
           "output", "message", "new_message", "input", "prompt", "question", "query", "user_input",
           "user_message", "task", "text", "response", "content", "parts", "result", "inputs", "outputs",
-          "prompts")  # fmt: skip
+          "prompts", "input_args", "answer")  # fmt: skip
 _EVENT = "event.name"
 _OF_OTEL = frozenset(("role", "parts", "finish_reason"))
 _FINISHES = ("finish_reason", "finishReason", "stop_reason")

@@ -80,16 +80,25 @@ def _words(line: TurnLine) -> tuple[list[str], str | None]:
         texts += said
         answer = "\n".join(said) if said and not calls else answer
     final, is_final = _answer(line)
-    if final and is_final and (answer is None or _is_piece(answer, final) or _answers_another(line)):
+    if final and is_final and (answer is None or _is_said_otherwise(answer, final, line)):
         answer = "\n".join(final)
         texts += [text for text in final if text not in texts]
     return texts, answer
 
 
-def _is_piece(answer: str, final: Sequence[str]) -> bool:
-    """Returns whether a model's text is only the end of what its agent answered."""
-    whole = "\n".join(final)
-    return len(whole) > len(answer) and whole.endswith(answer.strip())
+def _is_said_otherwise(answer: str, final: Sequence[str], line: TurnLine) -> bool:
+    """Returns whether the agent's answer counts, not a model's text: one is the end of the other.
+
+    A model that was given another text than the user's, such as a prompt with the user's words in it, may
+    answer in a form that only the agent reads.
+    """
+    whole = "\n".join(final).strip()
+    if answer.strip() == whole or whole.endswith(answer.strip()) or answer.strip().endswith(whole):
+        return True
+    given = {each.text for unit in line.units for each in unit.given if each.is_users}
+    node = _answering(line)
+    is_prompt = node is not None and bool(given) and _asked(node) not in {"", line.user, *given}
+    return is_prompt or node in _strangers(line)
 
 
 def _said(messages: Sequence[SpanMessage]) -> tuple[list[str], bool]:
@@ -188,7 +197,7 @@ def _findings(line: TurnLine, calls: Sequence[TurnCall]) -> Unread:
         texts = list(dict.fromkeys(_asked(node) for node in strangers))
         shown = ", ".join(repr(text[:_SHOWN]) for text in texts[:_MOST_SHOWN])
         told = f"model calls were given what no message of the turn says: {shown}"
-        unread.add(STRANGER, told, words=_answers_another(line) and not _answer(line)[1])
+        unread.add(STRANGER, told, words=_answering(line) in strangers and not _answer(line)[1])
     if line.has_media:
         unread.add(UNREAD, "the user's message holds media, which are not read")
     for node in line.main:
@@ -236,10 +245,9 @@ def _asked(node: SpanNode) -> str:
     return spoken[-1].text if spoken and spoken[-1].is_users else ""
 
 
-def _answers_another(line: TurnLine) -> bool:
-    """Returns whether the last words of a model answer another request than the turn's."""
-    last = next((node for node in reversed(line.main) if any(_said(node.step.output or ())[0])), None)
-    return last in _strangers(line)
+def _answering(line: TurnLine) -> SpanNode | None:
+    """Returns the last model call of the main line that said something."""
+    return next((node for node in reversed(line.main) if any(_said(node.step.output or ())[0])), None)
 
 
 def _cut(line: TurnLine, calls: Sequence[TurnCall], turn: Turn) -> Unread:

@@ -8,10 +8,12 @@ from msgspec.structs import replace
 from tests.transforms.formats.traces.test_turns import (
     FIRST,
     ONE,
+    SYSTEM,
     T0,
     S,
     agent,
     asks,
+    chain,
     chat,
     joined,
     read,
@@ -203,3 +205,49 @@ def test_the_status_of_a_tools_span_marks_its_result() -> None:
     failed_call = replace(call, attributes={**call.attributes, "tool.status": "error"})
     (turn,) = joined([agent("1", 0), chat("1", "b", 1, FIRST, asks("x", "f")), failed_call]).turns
     assert [bool(each.error) for each in turn.tool_responses] == [True]
+
+
+def test_texts_that_the_writer_hid_are_unknown() -> None:
+    (turn,) = joined(
+        [chat("1", "b", 1, [text("user", "__REDACTED__")], text("assistant", "<elided>"), "")]
+    ).turns
+    assert (turn.user, turn.agent) == (None, None) and turn.unknown_words is not None
+    call = {"type": "tool_call", "id": "x", "name": "f", "arguments": "__REDACTED__"}
+    (turn,) = joined([chat("1", "b", 1, FIRST, {"role": "assistant", "parts": [call]}, "")]).turns
+    assert turn.tool_calls[0].args is None
+
+
+def test_prompts_that_a_program_made_are_no_messages_of_the_user() -> None:
+    prompt = [SYSTEM, text("user", "[[ ## question ## ]]\nq1")]
+    spans = [chain("1", "a", 0, "", '{"input_args": {"question": "q1"}}', '{"answer": "a1"}')]
+    spans += [
+        chat("1", own, at, prompt, text("assistant", "[[ ## x ## ]]"), "a")
+        for own, at in (("b", 1), ("c", 3))
+    ]
+    assert list(map(read, joined(spans).turns)) == [ONE]
+
+
+def test_the_final_words_of_an_agent_are_without_the_thoughts_of_its_model() -> None:
+    top = agent("1", 0, gen_ai__output__messages=json.dumps([ANSWER]))
+    thought = text("assistant", "Thought: done\nFinal Answer: a1")
+    (turn,) = joined([top, chat("1", "b", 1, FIRST, thought)]).turns
+    assert turn.agent == "a1"
+
+
+def test_a_result_that_comes_with_the_users_next_message_is_that_of_the_call_before() -> None:
+    given = [*FIRST, asks("x", "f"), told("x"), text("user", "q2")]
+    spans = [agent("1", 0), chat("1", "b", 1, FIRST, asks("x", "f")), chat("1", "c", 5, given, ANSWER)]
+    first, second = joined(spans).turns
+    assert (first.user, second.user) == ("q1", "q2")
+    assert [each.response for each in first.tool_responses] == ["found"] and second.tool_responses == []
+
+
+def test_a_further_attempt_of_a_tool_is_the_same_call() -> None:
+    spans = [
+        agent("1", 0),
+        chat("1", "b", 1, FIRST, asks("x", "f")),
+        failed(tool("1", "c", 2, "f", "x"), "timeout"),
+    ]
+    (turn,) = joined([*spans, tool("1", "d", 4, "f", "x"), chat("1", "e", 6, FIRST, ANSWER)]).turns
+    assert [call.id for call in turn.tool_calls] == ["x"]
+    assert [(each.response, each.error) for each in turn.tool_responses] == [("found", None)]
