@@ -277,16 +277,16 @@ def copies(sample: Path, directory: Path, count: int) -> Path:
 def test_many_workers_write_at_once(sample: Path, postgres_url: str, tmp_path: Path) -> None:
     store = open_store(postgres_url)
     fill_with_cases(store, sample)
-    logs = copies(sample, tmp_path / "logs", 12)
+    logs = copies(sample, tmp_path / "logs", 6)
     run = ["run", "--input", logs, "--eval_cases", postgres_url, *PLAIN, "--output", tmp_path / "out"]
-    workers = ("--direct_running_mode=multi_processing", "--direct_num_workers=3")
+    workers = ("--direct_running_mode=multi_processing", "--direct_num_workers=2")
     done = forked.run([*run, "--store", postgres_url, *workers], ROOT)
     assert done.returncode == 0, done.stderr.decode()
     counts = json.loads((tmp_path / "out/run.json").read_text())["counts"]
     files = [path.read_text().splitlines() for path in files_of(tmp_path / "out", "results")]
     assert len(files) > 1
     written = [json.loads(line)["name"] for lines in files for line in lines]
-    assert len(written) == counts["results"] > 300
+    assert len(written) == counts["results"] > 150
     found = stored(store, RESULTS)
     assert len(found) == len(written)
     assert set(map(unmarked, found)) == {name.rpartition("/")[2] for name in written}
@@ -297,7 +297,7 @@ def test_a_server_reads_while_a_run_writes(sample: Path, store_url: str, tmp_pat
     store = open_store(store_url, create=True)
     fill_with_cases(store, sample)
     service = Service(store, "tester", read_only=True)
-    logs = copies(sample, tmp_path / "logs", 10)
+    logs = copies(sample, tmp_path / "logs", 6)
     run = ["run", "--input", logs, "--eval_cases", store_url, *PLAIN, "--output", tmp_path / "out"]
     process = forked.Process([*run, "--store", store_url], ROOT)
     app = "projects/kettenblau-care/locations/eu/apps/front-desk"
@@ -324,7 +324,7 @@ def test_a_server_reads_while_a_run_writes(sample: Path, store_url: str, tmp_pat
     for thread in threads:
         thread.join()
     assert process.wait() == 0 and errors == []
-    assert 0 in seen and len(stored(store, RESULTS)) > 200
+    assert 0 in seen and len(stored(store, RESULTS)) > 120
     store.close()
 
 
