@@ -121,7 +121,25 @@ def fill_store(address: str) -> None:
         store.close()
 
 
-def make_runs(directories: list[str]) -> None:
+@pytest.fixture(scope="module")
+def scored(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Returns a directory for the runs that several commands begin with."""
+    return tmp_path_factory.mktemp("scored")
+
+
+def make_runs(directories: list[str], scored: Path) -> None:
+    """Makes runs, or copies those that an earlier command began with."""
+    kept = [scored / f"{number}_of_{len(directories)}" for number in range(len(directories))]
+    if not kept[0].exists():
+        score(directories)
+        for directory, copy in zip(directories, kept, strict=True):
+            shutil.copytree(directory, copy)
+        return
+    for directory, copy in zip(directories, kept, strict=True):
+        shutil.copytree(copy, directory)
+
+
+def score(directories: list[str]) -> None:
     """Scores the sample into one directory, or one conversation of two versions into two."""
     if len(directories) == 1:
         options = ["--input", "logs", "--eval_cases", "cases", "--config", "config.json"]
@@ -144,22 +162,24 @@ def make_logs_of_dates(argv: list[str]) -> None:
 
 
 @pytest.mark.parametrize("command", RUN_HERE, ids=repr)
-def test_what_runs_here_runs(command: Block, place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_runs_here_runs(
+    command: Block, place: Path, scored: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     with working_in(place):
         if "sqlite:///evals.db" in command.text:
             fill_store("sqlite:///evals.db")
         name, *rest = arguments(command)
         if name == "calibrate":
-            make_runs([calibrate_parser().parse_args(rest).out])
+            make_runs([calibrate_parser().parse_args(rest).out], scored)
         if name == "compare":
-            make_runs(compare_parser().parse_args(rest).runs)
+            make_runs(compare_parser().parse_args(rest).runs, scored)
         if name == "report":
-            make_runs(report_parser().parse_args(rest).out)
+            make_runs(report_parser().parse_args(rest).out, scored)
         if name == "gate":
-            make_runs([gate_parser().parse_args(rest).output])
+            make_runs([gate_parser().parse_args(rest).output], scored)
             Path("gate.json").write_text('{"gate": {"rules": [{"rule": "coverage", "at_least": 0.1}]}}')
         if re.search("(--from|convert) out/sample", command.text):
-            make_runs(["out/sample"])
+            make_runs(["out/sample"], scored)
             (place / "waiter/.adk/eval_history").mkdir(parents=True)
         if "--date" in rest:
             make_logs_of_dates(rest)
@@ -273,9 +293,11 @@ def test_a_first_conversation_prints_what_the_readme_shows(
     check_shown(SHOWN[1], capsys.readouterr().out)
 
 
-def test_labels_print_what_the_page_shows(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_labels_print_what_the_page_shows(
+    place: Path, scored: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     with working_in(place):
-        make_runs(["out/sample"])
+        make_runs(["out/sample"], scored)
         capsys.readouterr()
         assert main(["calibrate", "out/sample", "--labels", "labels.jsonl"]) == 0
     (shown,) = (block for block in blocks("text") if block.page == LABELS.page)
