@@ -1,19 +1,17 @@
 """Rows as a list that can be converted to a data frame."""
 
-import json
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from turnwise.schemas.avro_schema import avro_schema, json_fields
+from turnwise.pipeline.io.arrow import arrow_schema
+from turnwise.schemas.columns import Column, columns, json_columns, with_json_texts
 from turnwise.schemas.rows import TABLES
-from turnwise.schemas.values import JsonObject
 
 if TYPE_CHECKING:
     import pandas
     import pyarrow
 
 Row = TypeVar("Row")
-_PANDAS = {"string": "string", "long": "Int64", "double": "Float64"}
+_PANDAS = {"string": "string", "long": "Int64", "double": "Float64", "boolean": "boolean"}
 
 
 class Table(list[Row]):
@@ -51,15 +49,11 @@ class Table(list[Row]):
             import pandas
         except ImportError:
             raise ImportError("to_pandas() needs pandas: pip install pandas") from None
-        objects = json_fields(self.name)
-        columns = {
-            name: pandas.Series(
-                [cast(Any, row)[name] for row in self],
-                dtype="object" if name in objects else _PANDAS.get(kind, "object"),
-            )
-            for name, kind in self._kinds()
+        series = {
+            column.name: pandas.Series([cast(Any, row)[column.name] for row in self], dtype=_dtype(column))
+            for column in columns(self.name)
         }
-        return pandas.DataFrame(columns)
+        return pandas.DataFrame(series)
 
     def to_arrow(self) -> "pyarrow.Table":
         """Returns an Arrow table; JSON objects are JSON texts.
@@ -71,18 +65,10 @@ class Table(list[Row]):
             import pyarrow
         except ImportError:
             raise ImportError("to_arrow() needs pyarrow: pip install pyarrow") from None
-        types = {"string": pyarrow.string(), "long": pyarrow.int64(), "double": pyarrow.float64()}
-        fields = [(name, types.get(kind, pyarrow.list_(pyarrow.string()))) for name, kind in self._kinds()]
-        rows = [_with_texts(row, json_fields(self.name)) for row in self]
-        return pyarrow.Table.from_pylist(rows, pyarrow.schema(fields))
-
-    def _kinds(self) -> Iterator[tuple[str, str]]:
-        """Yields name and Avro type of the columns: `string`, `long`, `double` or `array`."""
-        for field in avro_schema(self.name)["fields"]:
-            kind = field["type"][1] if isinstance(field["type"], list) else field["type"]
-            yield field["name"], kind["type"] if isinstance(kind, dict) else kind
+        rows = [with_json_texts(cast(Any, row), json_columns(self.name)) for row in self]
+        return pyarrow.Table.from_pylist(rows, arrow_schema(columns(self.name)))
 
 
-def _with_texts(row: Any, names: list[str]) -> JsonObject:
-    texts = {name: None if row[name] is None else json.dumps(row[name], ensure_ascii=False) for name in names}
-    return {**row, **texts}
+def _dtype(column: Column) -> str:
+    """Returns pandas' type of a column."""
+    return "object" if column.is_json or column.is_list else _PANDAS[column.kind]

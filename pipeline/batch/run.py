@@ -21,7 +21,7 @@ from turnwise.pipeline.io.files import file_patterns
 from turnwise.pipeline.io.input_files import list_inputs
 from turnwise.pipeline.io.listing import is_local
 from turnwise.pipeline.io.run_files import NullSink, RunSink, Sink
-from turnwise.pipeline.io.sinks.base import find_service, open_service
+from turnwise.pipeline.io.sinks.base import discarding, find_service, open_service
 from turnwise.pipeline.io.sources import FileSource, Source
 from turnwise.pipeline.io.terminal import say
 from turnwise.pipeline.report.judge import estimate_text
@@ -60,11 +60,16 @@ def _run(
 ) -> int:
     if settings.judge.only_estimates:
         return _estimate(pipeline, logs, cases, settings)
-    build(pipeline, logs, cases, settings, _sink(settings, options))
-    if only_translates(options):
-        translate(pipeline)
-        print("the pipeline was translated; nothing was run")
-        return 0
+    with discarding(settings.place):
+        build(pipeline, logs, cases, settings, _sink(settings, options))
+        if only_translates(options):
+            translate(pipeline)
+            print("the pipeline was translated; nothing was run")
+            return 0
+        return _run_built(pipeline, settings)
+
+
+def _run_built(pipeline: beam.Pipeline, settings: RunSettings) -> int:
     check_directory(settings.output, replaces_earlier(settings))
     try_judge(settings)
     keep_inputs(settings)
@@ -105,9 +110,10 @@ def _case_source(settings: RunSettings) -> Source | None:
 def _sink(settings: RunSettings, options: PipelineOptions) -> Sink:
     place = settings.place
     service = open_service(place) if place else None
+    keeps = place is not None and find_service("--store", place.url).complete is not None
     inputs = _listed(settings) if settings.date and not only_translates(options) else None
     concluded = partial(conclude, settings, inputs=inputs)
-    return RunSink(settings.output, settings.output_format, concluded, service)
+    return RunSink(settings.output, settings.output_format, concluded, service, keeps_stored=keeps)
 
 
 def _listed(settings: RunSettings) -> InputFiles | None:

@@ -14,7 +14,7 @@ from turnwise.pipeline.gating.decide import rule_problems
 from turnwise.pipeline.io.directory import read_run_file
 from turnwise.pipeline.io.run_end import Finished
 from turnwise.pipeline.io.run_reader import written_run
-from turnwise.pipeline.io.sinks.base import find_service
+from turnwise.pipeline.io.sinks.base import complete_service, find_service
 from turnwise.pipeline.io.terminal import LONGEST_LINE, complain, names_text, printable, say
 from turnwise.pipeline.report.counts import guesses_by_tool, records_by_worker, run_counts
 from turnwise.pipeline.report.gates import gate_problems
@@ -37,7 +37,11 @@ def conclude(settings: RunSettings, finished: Finished, inputs: InputFiles | Non
     """Returns the content of a batch run's `run.json`, when its tables are written."""
     counts, usage = run_counts(finished.counts), judge_usage(finished.counts)
     guesses, workers = guesses_by_tool(finished.counts), records_by_worker(finished.counts)
-    figures = Figures(counts, usage, guesses, to_read=finished.to_read, workers=workers)
+    place = settings.place
+    not_stored = complete_service(place, finished.stored) if place else ()
+    figures = Figures(
+        counts, usage, guesses, to_read=finished.to_read, workers=workers, not_stored=not_stored
+    )
     document = run_document(settings, figures, finished.versions, finished.tables)
     return document | {"input_files": to_builtins(inputs)}
 
@@ -74,7 +78,7 @@ def run_document(
         rows: Rows of `metrics_by_app_version` over the whole run.
         tables: Where the tables are: `folder` and, of a batch, `files`.
     """
-    problems = gate_problems(settings, figures.counts, rows)
+    problems = [*figures.not_stored, *gate_problems(settings, figures.counts, rows)]
     document = _document(settings, figures, problems, tables)
     problems += rule_problems(settings, document)
     place = settings.place

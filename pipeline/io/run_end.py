@@ -21,7 +21,7 @@ from turnwise.schemas.rows import TABLES, MetricsByAppVersionRow
 from turnwise.schemas.values import JsonObject
 
 BY_VERSION = SINGLE_FILES[0]
-COUNTS, TO_READ = "counts", "to_read"
+COUNTS, TO_READ, STORED = "counts", "to_read", "stored"
 _PUBLISHED = "published"
 
 
@@ -33,12 +33,14 @@ class Finished(NamedTuple):
         to_read: The conversations to read first, in order.
         versions: Rows of `metrics_by_app_version`.
         tables: `folder` and `files` of `run.json`: where its tables are.
+        stored: Elements of the collections that the service returned.
     """
 
     counts: dict[str, int]
     to_read: Sequence[ConversationRow]
     versions: Sequence[MetricsByAppVersionRow]
     tables: JsonObject
+    stored: Sequence[Any] = ()
 
 
 Conclude = Callable[[Finished], JsonObject]
@@ -134,8 +136,8 @@ class ConcludeFn(beam.DoFn):
         files: list[_NamedFile] = sorted(_rows(known, _PUBLISHED))
         folder = files[0].folder
         counts: dict[str, int] = next(iter(_rows(known, COUNTS)), {})
-        to_read, versions = _rows(known, TO_READ), _rows(known, BY_VERSION)
-        document = self._conclude(Finished(counts, to_read, versions, self._tables(folder, files)))
+        to_read, versions, stored = (_rows(known, name) for name in (TO_READ, BY_VERSION, STORED))
+        document = self._conclude(Finished(counts, to_read, versions, self._tables(folder, files), stored))
         replaced = current_folder(self._directory)
         write_run_file(self._directory, document, folder)
         clear_replaced(self._directory, folder, {file.name for file in files}, replaced)

@@ -14,6 +14,7 @@ from turnwise.pipeline.io.listing import join_path
 from turnwise.pipeline.io.run_end import (
     BY_VERSION,
     COUNTS,
+    STORED,
     TO_READ,
     Conclude,
     ConcludeFn,
@@ -63,10 +64,16 @@ class RunSink:
     """
 
     def __init__(
-        self, directory: str, output_format: str, conclude: Conclude, service: TableSink | None = None
+        self,
+        directory: str,
+        output_format: str,
+        conclude: Conclude,
+        service: TableSink | None = None,
+        *,
+        keeps_stored: bool = False,
     ) -> None:
         self._directory, self._format, self._conclude = directory, output_format, conclude
-        self._service = service
+        self._service, self._keep_stored = service, _kept_stored if keeps_stored else _nothing
         self._written: list[PCollection[tuple[str, Written]]] = []
         self._known: list[PCollection[tuple[str, Written]]] = []
         self._chosen: PCollection[str] | None = None
@@ -75,7 +82,7 @@ class RunSink:
         """Writes `TABLE-*.SUFFIX`; the metrics tables are one file each."""
         stored = self._service.write_table(rows, table, part) if self._service else None
         if stored is not None:
-            self._known.append(stored | f"Stored_{table}{part}" >> beam.FlatMap(_nothing))
+            self._known.append(stored | f"Stored_{table}{part}" >> beam.FlatMap(self._keep_stored))
         if table in SINGLE_FILES:
             written = rows | f"Write_{table}{part}" >> beam.Map(_kept, table)
         else:
@@ -124,11 +131,15 @@ def _nothing(_: object) -> Iterator[tuple[str, Written]]:
     return iter(())
 
 
+def _kept_stored(element: Any) -> Iterator[tuple[str, Written]]:
+    yield _kept_document(element, STORED)
+
+
 def _kept(rows: Sequence[Any], table: str) -> tuple[str, Written]:
     return "", Written(table, None, len(rows), rows)
 
 
-def _kept_document(document: JsonObject, name: str) -> tuple[str, Written]:
+def _kept_document(document: Any, name: str) -> tuple[str, Written]:
     return "", Written(name, None, 1, [document])
 
 

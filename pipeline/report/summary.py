@@ -23,6 +23,7 @@ class Figures(NamedTuple):
         to_read: The conversations to read first, in order; None: not chosen.
         difference: Lines about the difference between versions; "": nothing is compared.
         workers: How many records each worker read; None: not counted.
+        not_stored: What the service of the run's tables did not take, one line each.
     """
 
     counts: RunCounts
@@ -32,6 +33,7 @@ class Figures(NamedTuple):
     to_read: Sequence[Mapping[str, object]] | None = None
     difference: str = ""
     workers: Mapping[str, int] | None = None
+    not_stored: Sequence[str] = ()
 
 
 def summary_text(settings: RunSettings, figures: Figures, rows: Sequence[MetricsByAppVersionRow]) -> str:

@@ -46,12 +46,16 @@ class SinkPlace(NamedTuple):
         app: `--store_app`; "": not given.
         run_id: Name of the run.
         create_time: When it was started, as RFC 3339 text.
+        date: Its date, or else the day of its start, as ISO text.
+        output: `--output`, which every worker reaches.
     """
 
     url: str
     app: str
     run_id: str
     create_time: str
+    date: str
+    output: str
 
 
 @dataclass(frozen=True)
@@ -98,8 +102,11 @@ class RunSettings:
     @property
     def place(self) -> SinkPlace | None:
         """The service that takes the tables as well; None: there is none."""
+        if not self.store:
+            return None
         run = self.run
-        return SinkPlace(self.store, self.store_app, run.run_id, run.create_time) if self.store else None
+        date = self.date or run.create_time[:10]
+        return SinkPlace(self.store, self.store_app, run.run_id, run.create_time, date, self.output)
 
     @property
     def criteria_names(self) -> list[str]:

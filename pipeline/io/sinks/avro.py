@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any, BinaryIO
 
 from turnwise.pipeline.io.sinks.base import SinkKind, register_sink
-from turnwise.schemas.avro_schema import avro_schema, json_fields
-from turnwise.schemas.jsonio import dump_json
+from turnwise.schemas.avro_schema import avro_schema
+from turnwise.schemas.columns import json_columns, with_json_texts
 from turnwise.schemas.values import JsonObject
 
 
@@ -17,16 +17,13 @@ class AvroWriter:
         """Writes the header."""
         from fastavro.write import Writer
 
-        self._columns = json_fields(table)
+        self._columns = json_columns(table)
         self._writer: Any = Writer(file, avro_schema(table), codec="deflate")
 
     def write(self, rows: Sequence[JsonObject]) -> None:
         """Adds one record a row."""
         for row in rows:
-            texts = {
-                name: None if row[name] is None else dump_json(row[name]).decode() for name in self._columns
-            }
-            self._writer.write({**row, **texts})
+            self._writer.write(with_json_texts(row, self._columns))
 
     def finish(self) -> None:
         """Writes the last block."""
@@ -36,7 +33,7 @@ class AvroWriter:
 def _rows(file: BinaryIO, table: str, mark: bytes) -> Iterator[JsonObject]:
     import fastavro
 
-    columns = json_fields(table)
+    columns = json_columns(table)
     for row in fastavro.reader(file):
         if isinstance(row, dict):
             texts = {name: row[name] for name in columns if name in row}

@@ -3,6 +3,7 @@
 import io
 import json
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
@@ -11,6 +12,7 @@ from turnwise.pipeline.settings.run import SinkPlace
 from turnwise.pipeline.store.urls import shown_url
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.extension.registry import Registry, error_text, hook_errors
+from turnwise.schemas.failure import RAISED
 from turnwise.schemas.values import JsonObject
 
 if TYPE_CHECKING:
@@ -57,6 +59,10 @@ class SinkKind:
         open: Returns the sink of a run; raises ConfigError if it cannot be opened.
         check: Raises ConfigError if a package that an address needs is missing; given the option and it.
         absolute: Returns an address as every worker understands it.
+        takes_paths: Whether an address is SCHEME:PATH, with a path or an address of files.
+        complete: Called when all tables are written, once or again with the same: given the elements of the
+            collections that write_table returned; returns what was not written, one line each.
+        discard: Called when a run has ended, in whatever way: removes what it has not completed.
         left: Returns what an interrupted run left there, as part of a sentence.
         replaced: Returns how many of a run's results another one of the same run replaced; None: unknown.
 
@@ -76,6 +82,9 @@ class SinkKind:
     open: Callable[[SinkPlace], TableSink] | None = None
     check: Callable[[str, str], None] = lambda option, url: None
     absolute: Callable[[str], str] = lambda url: url
+    takes_paths: bool = False
+    complete: Callable[[SinkPlace, Sequence[Any]], Sequence[str]] | None = None
+    discard: Callable[[SinkPlace], None] = lambda place: None
     left: Callable[[SinkPlace], str] = lambda place: f"{shown_url(place.url)} may hold rows of it"
     replaced: Callable[[SinkPlace, int], int | None] | None = None
 
@@ -143,7 +152,7 @@ def find_service(option: str, url: str) -> SinkKind:
     """
     scheme, _, rest = url.partition(":")
     for kind in SINKS.values():
-        if scheme.lower() in kind.schemes and rest.startswith("/"):
+        if scheme.lower() in kind.schemes and rest and (rest.startswith("/") or kind.takes_paths):
             return kind
     schemes = sorted(known for kind in SINKS.values() for known in kind.schemes)
     near = get_close_matches(scheme.lower(), schemes, n=1)
@@ -166,6 +175,27 @@ def open_service(place: SinkPlace) -> TableSink:
             f"sink {kind.name}: open returned {type(sink).__name__}, which has no method write_table"
         )
     return sink
+
+
+def complete_service(place: SinkPlace, elements: Sequence[Any]) -> list[str]:
+    """Ends the writing of a run's tables to its service; returns what was not written, one line each."""
+    complete = find_service("--store", place.url).complete
+    try:
+        return list(complete(place, elements)) if complete else []
+    except (ConfigError, OSError) as error:
+        return [str(error)]
+    except RAISED as error:
+        return [f"--store {shown_url(place.url)}: {error_text(error)}"]
+
+
+@contextmanager
+def discarding(place: SinkPlace | None) -> Iterator[None]:
+    """Removes in the end what the service of a run has not completed."""
+    try:
+        yield
+    finally:
+        if place:
+            find_service("--store", place.url).discard(place)
 
 
 def row_writer(file: BinaryIO, table: str, output_format: str) -> RowWriter:

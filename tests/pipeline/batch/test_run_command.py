@@ -11,7 +11,8 @@ import fastavro
 import pytest
 
 from tests.tables import files_of
-from turnwise.schemas.avro_schema import FOLDER, avro_schema, json_fields, write_schemas
+from turnwise.schemas.avro_schema import FOLDER, avro_schema, write_schemas
+from turnwise.schemas.columns import json_columns
 from turnwise.schemas.rows import TABLES
 
 SCORE_KEYS = [
@@ -167,7 +168,7 @@ def avro_rows(directory: Path, table: str) -> list[dict[str, Any]]:
             assert reader.writer_schema == parsed(avro_schema(table))
             rows += [row for row in reader if isinstance(row, dict)]
     for row in rows:
-        row |= {name: None if row[name] is None else json.loads(row[name]) for name in json_fields(table)}
+        row |= {name: None if row[name] is None else json.loads(row[name]) for name in json_columns(table)}
     return rows
 
 

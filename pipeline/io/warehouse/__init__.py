@@ -1,0 +1,1 @@
+"""Flat tables in a data warehouse: Parquet datasets and BigQuery."""

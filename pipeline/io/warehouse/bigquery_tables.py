@@ -1,0 +1,162 @@
+"""The tables of a BigQuery dataset: their schemas, and what must be true of them before a run."""
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, NamedTuple
+
+from turnwise.pipeline.io.warehouse.staging import VERSION, staged_columns
+from turnwise.schemas.columns import DATE, WAREHOUSE_TABLES, Column
+from turnwise.schemas.config import ConfigError
+
+if TYPE_CHECKING:
+    from google.cloud.bigquery import Client, SchemaField
+
+BIGQUERY_TYPES = {
+    "string": "STRING",
+    "long": "INTEGER",
+    "double": "FLOAT",
+    "boolean": "BOOLEAN",
+    "date": "DATE",
+}
+"""Kind of a column -> type of BigQuery."""
+_SAME = {"INT64": "INTEGER", "FLOAT64": "FLOAT", "BOOL": "BOOLEAN"}
+_CLUSTERED = (VERSION, "criterion")
+_ADDRESS = re.compile(
+    r"bigquery://(?P<project>[a-z][a-z0-9.:-]{4,60}[a-z0-9])/(?P<name>\w{1,1024})", re.ASCII
+)
+_ROLES = "needed: BigQuery Data Editor on the dataset, and BigQuery Job User on the project"
+
+
+class Dataset(NamedTuple):
+    """A dataset of BigQuery."""
+
+    project: str
+    name: str
+
+    def table(self, table: str) -> str:
+        """Returns the full name of a table."""
+        return f"{self.project}.{self.name}.{table}"
+
+
+def parse_dataset(url: str) -> Dataset:
+    """Returns the dataset of an address.
+
+    Raises:
+        ValueError: It has another form.
+    """
+    found = _ADDRESS.fullmatch(url)
+    if not found:
+        raise ValueError("its form is bigquery://PROJECT/DATASET")
+    return Dataset(found["project"], found["name"])
+
+
+def open_client(dataset: Dataset, location: str | None = None) -> "Client":
+    """Returns a client with the credentials of the process."""
+    from google.cloud.bigquery import Client
+
+    return Client(project=dataset.project, location=location)
+
+
+def bigquery_schema(columns: tuple[Column, ...]) -> "list[SchemaField]":
+    """Returns the schema of columns. All may be null, because no other columns can be added to a table."""
+    from google.cloud.bigquery import SchemaField
+
+    return [
+        SchemaField(column.name, BIGQUERY_TYPES[column.kind], "REPEATED" if column.is_list else "NULLABLE")
+        for column in columns
+    ]
+
+
+def prepare_tables(url: str, patience: float = 20.0) -> None:
+    """Makes the missing tables of a dataset, and tries whether a run can be written there.
+
+    Args:
+        url: Address of the dataset.
+        patience: How long a service that does not answer is asked again, in seconds.
+
+    Raises:
+        ConfigError: A run cannot be written.
+    """
+    from google.api_core.exceptions import NotFound
+    from google.cloud.bigquery import DEFAULT_RETRY, QueryJobConfig
+
+    dataset = parse_dataset(url)
+    retry = DEFAULT_RETRY.with_timeout(patience)
+    with refused(url):
+        client = open_client(dataset)
+        try:
+            location = client.get_dataset(dataset.name, retry=retry, timeout=patience).location
+        except NotFound:
+            raise ConfigError(f"there is no such dataset; make it with: bq mk {dataset.name}") from None
+        for table in WAREHOUSE_TABLES:
+            _prepare_table(client, dataset.table(table), table, patience)
+        sql = f"DELETE FROM `{dataset.table(WAREHOUSE_TABLES[0])}` WHERE run_id = ''"
+        tried = QueryJobConfig(dry_run=True, use_query_cache=False)
+        client.query(sql, tried, location=location, retry=retry, job_retry=None, timeout=patience)
+
+
+def _prepare_table(client: "Client", name: str, table: str, patience: float) -> None:
+    from google.cloud.bigquery import DEFAULT_RETRY, Table, TimePartitioning
+
+    columns = staged_columns(table, by_version=False)
+    wanted = Table(name, bigquery_schema(columns))
+    wanted.time_partitioning = TimePartitioning(field=DATE.name)
+    names = {column.name for column in columns}
+    wanted.clustering_fields = [name for name in _CLUSTERED if name in names]
+    retry = DEFAULT_RETRY.with_timeout(patience)
+    client.create_table(wanted, exists_ok=True, retry=retry, timeout=patience)
+    found = client.get_table(name, retry=retry, timeout=patience)
+    faults = list(_faults(wanted.schema, found.schema))
+    if found.table_type != "TABLE":
+        faults = [f"is a {found.table_type.lower()}"]
+    if faults:
+        raise ConfigError(f"the table {table} {'; '.join(faults)}")
+
+
+def _faults(wanted: "list[SchemaField]", found: "list[SchemaField]") -> Iterator[str]:
+    """Yields what is wrong with the columns of a table; it may have further ones that may be null."""
+    known = {field.name.lower(): field for field in found}
+    for field in wanted:
+        other = known.pop(field.name.lower(), None)
+        kind = f"{field.field_type} {field.mode}"
+        if other is None:
+            yield f"lacks the column {field.name} ({kind}): add it with ALTER TABLE"
+        elif (stated := _kind(other)) != _kind(field):
+            yield f"has the column {field.name} as {' '.join(stated)}, not {kind}"
+    for name, field in known.items():
+        if field.mode == "REQUIRED":
+            yield f"has the column {name}, which is required and unknown here"
+
+
+def _kind(field: "SchemaField") -> tuple[str, str]:
+    mode = field.mode if field.mode == "REPEATED" else "NULLABLE"
+    return _SAME.get(field.field_type, field.field_type), mode
+
+
+@contextmanager
+def refused(url: str) -> Iterator[None]:
+    """Converts errors of Google's libraries.
+
+    Raises:
+        ConfigError: There was one.
+    """
+    from google.api_core.exceptions import Forbidden, GoogleAPIError, Unauthorized
+    from google.auth.exceptions import GoogleAuthError
+
+    try:
+        yield
+    except ConfigError as error:
+        raise ConfigError(f"--store {url}: {error}") from None
+    except (Forbidden, Unauthorized) as error:
+        raise ConfigError(f"--store {url}: no permission: {told(error)} ({_ROLES})") from None
+    except GoogleAuthError as error:
+        raise ConfigError(f"--store {url}: no credentials: {told(error)}") from None
+    except (GoogleAPIError, OSError) as error:
+        raise ConfigError(f"--store {url}: cannot be used: {told(error)}") from None
+
+
+def told(error: BaseException) -> str:
+    """Returns the message of an error of Google's libraries in one line of at most 400 characters."""
+    said = getattr(error, "message", "") or str(error)
+    return " ".join(f"{said}".split())[:400] or type(error).__name__

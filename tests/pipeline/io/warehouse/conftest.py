@@ -1,0 +1,95 @@
+"""Small runs, staged rows, and BigQuery on this machine."""
+
+import json
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from pyarrow.parquet import write_table
+
+from tests.bigquery_server import BigQuery, started_bigquery
+from turnwise.pipeline.io.arrow import arrow_rows, arrow_schema
+from turnwise.pipeline.io.warehouse.staging import StagedRows, staged_columns
+from turnwise.pipeline.settings.run import SinkPlace
+
+PROJECT, DATASET = "our-project", "nightly"
+SECRET = "token-of-the-own-identity-provider"
+
+
+def conversation(name: str, version: str | None = "v1", said: str = "Hello", **more: Any) -> dict[str, Any]:
+    """Returns a recorded conversation of one turn that expects "Hello"."""
+    turn = {"user": "Hi", "agent": said, "expected": {"response": "Hello"}}
+    return {"conversation_id": name, "app_version": version, "turns": [turn], **more}
+
+
+def place(
+    url: str, output: Path, run_id: str = "night", day: str = "2026-11-21", start: str = "1"
+) -> SinkPlace:
+    """Returns where a run is written to."""
+    return SinkPlace(url, "", run_id, f"2026-11-22T01:00:00.00{start}Z", day, str(output))
+
+
+def staged(
+    folder: Path, table: str, *rows: dict[str, Any], day: Any = None, version: str | None = "v1"
+) -> StagedRows:
+    """Writes a staged file; with a day as for one table of all versions."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{table}.{uuid4().hex}.parquet"
+    schema = arrow_schema(staged_columns(table, by_version=day is None))
+    content, unfit = arrow_rows([{"date": day, **row} for row in rows], schema)
+    assert not unfit
+    write_table(content, path)
+    return StagedRows(table, version, str(path), len(rows), ())
+
+
+@pytest.fixture(scope="session")
+def score(turnwise: Callable[..., Any]) -> Callable[..., Any]:
+    """Returns a function that runs the command over conversations, into a store."""
+
+    def run(folder: Path, store: str, *records: dict[str, Any], run_id: str = "night", **more: str) -> Any:
+        log = folder / "log.jsonl"
+        log.write_text("".join(json.dumps(record) + "\n" for record in records))
+        options = [f"--{name}={value}" for name, value in more.items()]
+        given = (
+            "--input",
+            log,
+            "--judge=none",
+            "--overwrite",
+            f"--run_id={run_id}",
+            "--store",
+            store,
+            *options,
+        )
+        return turnwise("run", *given, output=folder / "out")
+
+    return run
+
+
+@pytest.fixture
+def bigquery(tmp_path: Path) -> Iterator[BigQuery]:
+    """Returns the service, which the client of this process uses with a federated identity."""
+    with started_bigquery(PROJECT, DATASET, tmp_path / "bucket") as (service, address):
+        subject, file = tmp_path / "subject", tmp_path / "account.json"
+        subject.write_text(SECRET)
+        account = {
+            "type": "external_account",
+            "audience": "//iam.googleapis.com/of-the-tests",
+            "subject_token_type": "urn:ietf:params:oauth:token-type:jwt",
+            "token_url": f"{address}/token",
+            "credential_source": {"file": str(subject)},
+        }
+        file.write_text(json.dumps(account))
+        own = {"BIGQUERY_EMULATOR_HOST": address, "GOOGLE_APPLICATION_CREDENTIALS": str(file)}
+        before = {name: os.environ.get(name) for name in own}
+        os.environ.update(own)
+        try:
+            yield service
+        finally:
+            for name, value in before.items():
+                if value is None:
+                    del os.environ[name]
+                else:
+                    os.environ[name] = value

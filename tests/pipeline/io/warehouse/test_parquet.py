@@ -1,0 +1,267 @@
+import json
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import apache_beam as beam
+import duckdb
+import pytest
+from apache_beam.testing.test_pipeline import TestPipeline
+from apache_beam.testing.util import assert_that
+from pyarrow.parquet import read_table
+
+from tests.pipeline.io.warehouse.conftest import conversation, place, staged
+from turnwise.pipeline.cli.main import main
+from turnwise.pipeline.io.sinks.base import complete_service, discarding, open_service
+from turnwise.pipeline.io.warehouse.hive import partition
+from turnwise.pipeline.io.warehouse.parquet_dataset import complete_dataset
+from turnwise.schemas.columns import WAREHOUSE_TABLES, columns
+
+ODD = "projects/p/versions/a=b%20*?[x] 'é\n"
+
+
+def read(lake: Path, table: str, select: str) -> list[tuple[Any, ...]]:
+    types = "hive_types = {'date': DATE, 'app_version': VARCHAR}"
+    source = f"read_parquet('{lake}/{table}/*/*/*.parquet', {types})"
+    return duckdb.sql(f"SELECT {select} FROM {source} ORDER BY ALL").fetchall()
+
+
+def files(folder: Path) -> list[str]:
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
+
+
+class Twice(NamedTuple):
+    """A run, and the same run over other records.
+
+    Attributes:
+        lake: The dataset after both.
+        written: Rows of the first run's output by table.
+        rows: The same rows as DuckDB read them then.
+        days: The days of those.
+        second: The second run.
+    """
+
+    lake: Path
+    written: dict[str, list[dict[str, Any]]]
+    rows: dict[str, list[dict[str, Any]]]
+    days: set[str]
+    second: Any
+
+
+def all_rows(lake: Path, table: str) -> list[dict[str, Any]]:
+    names = [column.name for column in columns(table)]
+    found = read(lake, table, ", ".join(f'"{name}"' for name in names))
+    rows = [dict(zip(names, row, strict=True)) for row in found]
+    for row in rows:
+        for column in columns(table):
+            if column.is_json and row[column.name] is not None:
+                row[column.name] = json.loads(row[column.name])
+    return rows
+
+
+@pytest.fixture(scope="module")
+def twice(score: Callable[..., Any], tmp_path_factory: pytest.TempPathFactory) -> Twice:
+    folder = tmp_path_factory.mktemp("twice")
+    lake = folder / "lake"
+    calls = [{"user": "Hi", "agent": "Hello", "tool_calls": [{"name": "f", "args": {"a": 1}}]}] * 3
+    first = score(
+        folder,
+        f"parquet:{lake}",
+        conversation("c1", "007", tags=["skipped:NONE"]),
+        conversation("c2", ODD, "Bye", tags=["a", "b"]),
+        conversation("c3", None),
+        conversation("c4", "007", turns=calls),
+        {"turns": "none"},
+    )
+    rows = {table: all_rows(lake, table) for table in WAREHOUSE_TABLES}
+    days = {str(day) for table in WAREHOUSE_TABLES for (day,) in read(lake, table, "DISTINCT date")}
+    written = {table: first.rows(table) for table in WAREHOUSE_TABLES}
+    return Twice(lake, written, rows, days, score(folder, f"parquet:{lake}", conversation("c9", "008")))
+
+
+@pytest.mark.parametrize("table", WAREHOUSE_TABLES)
+def test_rows_are_those_of_the_output(twice: Twice, table: str) -> None:
+    found, wanted = (sorted(map(json.dumps, rows[table])) for rows in (twice.rows, twice.written))
+    assert found and found == wanted
+    [day] = twice.days
+    assert {path.name for path in (twice.lake / table).iterdir()} == {f"date={day}"}
+
+
+def test_the_first_run_has_all_its_rows(twice: Twice) -> None:
+    versions = {row["app_version"] for row in twice.rows["conversations"]}
+    assert versions == {"007", ODD, None}
+    assert [row["stage"] for row in twice.rows["failures"]] == ["parse"]
+    assert {tuple(row["tags"]) for row in twice.rows["conversations"]} >= {("a", "b"), ()}
+    transcripts = {row["conversation_id"]: row["transcript"] for row in twice.rows["conversations"]}
+    assert transcripts["c4"]["turns"][0]["tool_calls"][0]["args"] == {"a": 1}
+
+
+@pytest.mark.parametrize("table", WAREHOUSE_TABLES)
+def test_a_run_replaces_its_rows_by_its_id(twice: Twice, table: str) -> None:
+    wanted = sorted(twice.second.rows(table), key=json.dumps)
+    if wanted:
+        assert sorted(all_rows(twice.lake, table), key=json.dumps) == wanted
+    else:
+        assert files(twice.lake / table) == []
+
+
+def test_nothing_else_is_left(twice: Twice) -> None:
+    assert {path.split("/")[0] for path in files(twice.lake)} < set(WAREHOUSE_TABLES)
+    assert [path for path in twice.lake.iterdir() if path.name.startswith("_")] == []
+    assert all(path.rpartition("/")[2] == "night.00000.parquet" for path in files(twice.lake))
+
+
+def test_partitions_have_the_names_that_hive_gives() -> None:
+    assert partition("app_version", 'a/b:c*?"\\') == "app_version=a%2Fb%3Ac%2A%3F%22%5C"
+    assert partition("app_version", "v 1.0-é_ü") == "app_version=v 1.0-é_ü"
+    assert partition("app_version", "") == partition("app_version", None)
+
+
+def scores(lake: Path) -> list[tuple[Any, ...]]:
+    return read(lake, "scores", "run_id, conversation_id, date::VARCHAR, app_version")
+
+
+def test_only_files_of_the_same_run_are_replaced_on_whatever_day(tmp_path: Path) -> None:
+    lake, stage = tmp_path / "lake", tmp_path / "stage"
+
+    def complete(run_id: str, name: str, day: str = "2026-11-21") -> None:
+        rows = [staged(stage, "scores", {"run_id": run_id, "conversation_id": name})]
+        assert complete_dataset(place(f"parquet:{lake}", tmp_path, run_id, day), rows) == []
+
+    for run_id in ("n", "n.1", "n-1", "n*"):
+        complete(run_id, "old")
+    complete("n", "new", "2026-11-22")
+    complete("n*", "new")
+    assert scores(lake) == [
+        ("n", "new", "2026-11-22", "v1"),
+        ("n*", "new", "2026-11-21", "v1"),
+        ("n-1", "old", "2026-11-21", "v1"),
+        ("n.1", "old", "2026-11-21", "v1"),
+    ]
+
+
+def test_fewer_and_more_files_than_before_are_never_seen_twice(tmp_path: Path) -> None:
+    lake = tmp_path / "lake"
+    for count in (1, 3, 2, 1):
+        rows = [
+            staged(tmp_path / "s", "scores", {"run_id": "night", "conversation_id": f"{count}{i}"})
+            for i in range(count)
+        ]
+        complete_dataset(place(f"parquet:{lake}", tmp_path), rows)
+        assert [name for _, name, *_ in scores(lake)] == [f"{count}{i}" for i in range(count)]
+
+
+def test_a_file_that_is_alone_is_replaced_while_it_is_read(tmp_path: Path) -> None:
+    lake, stage = tmp_path / "lake", tmp_path / "stage"
+    seen, ended = set(), threading.Event()
+
+    def replace() -> None:
+        for i in range(30):
+            rows = [staged(stage, "scores", {"run_id": "night", "conversation_id": f"{i:02}"})]
+            complete_dataset(place(f"parquet:{lake}", tmp_path), rows)
+        ended.set()
+
+    complete_dataset(
+        place(f"parquet:{lake}", tmp_path),
+        [staged(stage, "scores", {"run_id": "night", "conversation_id": "--"})],
+    )
+    [file] = (lake / "scores").glob("*/*/*.parquet")
+    thread = threading.Thread(target=replace)
+    thread.start()
+    try:
+        while not ended.is_set():
+            seen.add(read_table(file).num_rows)
+    finally:
+        thread.join()
+    assert seen == {1} and scores(lake)[0][1] == "29"
+
+
+def test_an_end_that_is_repeated_keeps_what_has_arrived(tmp_path: Path) -> None:
+    lake, there = tmp_path / "lake", place(f"parquet:{tmp_path / 'lake'}", tmp_path)
+    complete_dataset(
+        there, [staged(tmp_path / "s", "scores", {"run_id": "night", "conversation_id": "old"})] * 1
+    )
+    rows = [
+        staged(tmp_path / "s", "scores", {"run_id": "night", "conversation_id": name})
+        for name in ("a", "b", "c")
+    ]
+    # The worker died after the first rename.
+    first = min(rows, key=lambda part: part.path)
+    target = lake / "scores/date=2026-11-21/app_version=v1/night.00000.parquet"
+    Path(first.path).rename(target)
+    assert complete_dataset(there, rows) == []
+    assert complete_dataset(there, rows) == []
+    assert [name for _, name, *_ in scores(lake)] == ["a", "b", "c"]
+
+
+def test_rows_that_do_not_arrive_are_a_problem_of_the_run(tmp_path: Path) -> None:
+    there = place(f"parquet:{tmp_path / 'lake'}", tmp_path)
+    part = staged(tmp_path / "s", "scores", {"run_id": "night", "conversation_id": "a"})
+    Path(part.path).unlink()
+    [problem] = complete_service(there, [part])
+    assert problem.startswith(f"--store parquet:{tmp_path}/lake: not all of 1 rows were written: ")
+    assert "\n" not in problem
+
+
+def test_a_row_that_arrow_cannot_hold_is_named_and_the_others_are_written(tmp_path: Path) -> None:
+    there = place(f"parquet:{tmp_path / 'lake'}", tmp_path)
+    rows = [{"run_id": "night", "conversation_id": f"c{i}", "app_version": "v1"} for i in range(7)]
+    for row in rows[1:6]:
+        row["turn_index"] = 1 << 70
+    empty = {column.name: None for column in columns("scores")}
+    with discarding(there), TestPipeline() as pipeline:
+        given = pipeline | beam.Create([[empty | row for row in rows]])
+        written = open_service(there).write_table(given, "scores")
+        assert written is not None
+        assert_that(written | beam.combiners.ToList(), lambda lists: _complete(there, lists[0]))
+    assert [name for _, name, *_ in scores(tmp_path / "lake")] == ["c0", "c6"]
+
+
+def _complete(there: Any, parts: list[Any]) -> None:
+    [problem] = complete_service(there, parts)
+    assert "5 rows of scores were not written: conversation_id c1, turn_index 11805" in problem
+    assert problem.endswith("; and 2 more")
+
+
+@pytest.mark.parametrize("how", ["error", "interrupt", "translation"])
+def test_nothing_is_left_of_a_failed_attempt(tmp_path: Path, how: str) -> None:
+    lake = tmp_path / "lake"
+    there = place(f"parquet:{lake}", tmp_path)
+    with pytest.raises((OSError, KeyboardInterrupt)), discarding(there):
+        open_service(there)
+        [folder] = lake.iterdir()
+        staged(folder, "scores", {"run_id": "night"})
+        raise KeyboardInterrupt if how == "interrupt" else OSError
+    assert list(lake.iterdir()) == []
+
+
+def test_what_a_killed_attempt_left_goes_with_the_next_one(tmp_path: Path) -> None:
+    lake = tmp_path / "lake"
+    other = place(f"parquet:{lake}", tmp_path, "night-2")
+    open_service(other)
+    for start in "12":
+        open_service(place(f"parquet:{lake}", tmp_path, start=start))
+    assert len(list(lake.iterdir())) == 3
+    complete_dataset(place(f"parquet:{lake}", tmp_path, start="2"), [])
+    assert [path.name for path in lake.iterdir()] == ["_staging.night-2.20261122T010000001Z"]
+
+
+@pytest.mark.parametrize(
+    ("store", "said"),
+    [
+        ("parquet:{}/log.jsonl/lake", "cannot be written: "),
+        ("parquet:{}/a*b", "must not contain the characters"),
+        ("parquet:what://x/y", "unknown file system"),
+        ("parquet:", "is no store"),
+    ],
+)
+def test_an_address_that_cannot_be_used_is_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], store: str, said: str
+) -> None:
+    log = tmp_path / "log.jsonl"
+    log.write_text(json.dumps(conversation("c1")) + "\n")
+    argv = ["run", "--input", str(log), "--output", str(tmp_path / "out"), "--store", store.format(tmp_path)]
+    assert main(argv) == 2
+    [line] = capsys.readouterr().err.splitlines()
+    assert said in line and not (tmp_path / "out").exists()
