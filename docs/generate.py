@@ -11,6 +11,8 @@ from typing import Any, Literal, NamedTuple, get_args, get_origin, get_type_hint
 
 from pydantic.fields import FieldInfo
 
+from turnwise.pipeline.io.arrow import ARROW_TYPES
+from turnwise.pipeline.io.warehouse.bigquery_tables import BIGQUERY_TYPES
 from turnwise.schemas.rows import TABLES, MetricRow
 from turnwise.transforms.criteria import CRITERIA
 from turnwise.transforms.criteria.base import Criterion, JudgedCriterion
@@ -31,8 +33,10 @@ _COLUMNS = """\
 <!-- Made by `python docs/generate.py` from the classes in schemas/rows.py. Do not edit. -->
 
 [Outputs](outputs.md) lists the files. JSON Lines, Avro and the data frames of the
-[Python API](python-api.md) have these columns. In Avro and Arrow, an object is its JSON text.
+[Python API](python-api.md) have these columns.
+In a [data warehouse](warehouse.md), the tables with a `run_id` also have the column `date`.
 """
+_TYPES = {"text": "string", "integer": "long", "number": "double"}
 _TABLE = "| criterion | when to use | scale | threshold |\n|---|---|---|---|\n"
 
 
@@ -81,12 +85,24 @@ def own_fields(kind: type[Criterion]) -> dict[str, FieldInfo]:
 
 def columns_page() -> str:
     """Returns the text of columns.md."""
-    parts = [_COLUMNS]
+    parts = [_COLUMNS, _types_table()]
     for name, kind in TABLES.items():
         if name == "metrics_by_app_version":
             parts.append(_columns_section("Metrics", MetricRow, set()))
         parts.append(_columns_section(name, kind, set(MetricRow.__annotations__)))
     return "\n".join(parts)
+
+
+def _types_table() -> str:
+    """Returns the types of Avro, Arrow and BigQuery."""
+    names = [(name, kind, ARROW_TYPES[kind], BIGQUERY_TYPES[kind]) for name, kind in _TYPES.items()]
+    names += [
+        ("object", *(f"{kind}, its JSON text" for kind in ("string", "string", "STRING"))),
+        ("list", "array of string", "list of string", "STRING, repeated"),
+    ]
+    names.append(("date", "", ARROW_TYPES["date"], BIGQUERY_TYPES["date"]))
+    head = "| type | Avro | Arrow, Parquet | BigQuery |\n|---|---|---|---|\n"
+    return head + "".join(f"| {' | '.join(row)} |\n" for row in names)
 
 
 def _columns_section(title: str, kind: type, common: set[str]) -> str:

@@ -47,6 +47,8 @@ NEEDS = [
     (["run", "--input", LOGS, "--output", "out", "--store", "sqlite:///x.db"], "turnwise[store]"),
     (["run", "--input", LOGS, "--output", "out", "--eval_cases", "sqlite:///x.db"], "turnwise[store]"),
     (["run", "--input", LOGS, "--output", "out", "--store", "postgresql://h/d"], "turnwise[postgres]"),
+    (["run", "--input", LOGS, "--output", "out", "--store", "bigquery://our-project/d"], "turnwise[gcp]"),
+    (["run", "--input", LOGS, "--output", "out", "--store", "parquet:gs://b/d"], "turnwise[gcp]"),
     (["run", "--streaming", "--input", "kafka://h:9/t?group=g", "--output", "out"], "turnwise[kafka]"),
     (["run", "--streaming", "--input", "otlp://127.0.0.1:0", "--output", "out"], "turnwise[otlp]"),
     (
