@@ -9,8 +9,14 @@ from turnwise.schemas.jsonio import dump_json
 from turnwise.schemas.rows import TABLES
 from turnwise.schemas.values import JsonObject
 
-Kind = Literal["string", "long", "double", "boolean", "date"]
-_KINDS: dict[Any, Kind] = {str: "string", int: "long", float: "double", bool: "boolean", JsonObject: "string"}
+ColumnKind = Literal["string", "long", "double", "boolean", "date"]
+_KINDS: dict[Any, ColumnKind] = {
+    str: "string",
+    int: "long",
+    float: "double",
+    bool: "boolean",
+    JsonObject: "string",
+}
 
 
 class Column(NamedTuple):
@@ -25,7 +31,7 @@ class Column(NamedTuple):
     """
 
     name: str
-    kind: Kind
+    kind: ColumnKind
     is_list: bool = False
     is_nullable: bool = False
     is_json: bool = False
