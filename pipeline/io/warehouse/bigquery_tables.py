@@ -158,5 +158,8 @@ def refused(url: str) -> Iterator[None]:
 
 def told(error: BaseException) -> str:
     """Returns the message of an error of Google's libraries in one line of at most 400 characters."""
-    said = getattr(error, "message", "") or str(error)
-    return " ".join(f"{said}".split())[:400] or type(error).__name__
+    reasons = getattr(error, "errors", None) or ()
+    told = dict.fromkeys(
+        str(each["message"]) for each in reasons if isinstance(each, dict) and "message" in each
+    )
+    return " ".join(f"{'; '.join(told) or error}".split())[:400] or type(error).__name__

@@ -133,7 +133,8 @@ UNKNOWN = [
     ),
     (
         ["--store", "zzz:///x"],
-        "--store zzz:///x: is no store (example:///FOLDER, sqlite:///FILE, postgresql://...)",
+        "--store zzz:///x: is no store (bigquery://PROJECT/DATASET, example:///FOLDER, "
+        "parquet:FOLDER, parquet:gs://BUCKET/FOLDER, sqlite:///FILE, postgresql://...)",
     ),
     (["--store", "exampel:///x"], "--store exampel:///x: is no store (did you mean example?)"),
     (
