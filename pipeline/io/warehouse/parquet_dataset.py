@@ -8,6 +8,7 @@ from pathlib import Path
 from apache_beam.io.filesystems import FileSystems
 
 from turnwise.pipeline.io.directory import publish
+from turnwise.pipeline.io.listing import is_local
 from turnwise.pipeline.io.sinks.base import TableSink
 from turnwise.pipeline.io.warehouse.hive import partition
 from turnwise.pipeline.io.warehouse.staging import (
@@ -77,7 +78,7 @@ def complete_dataset(place: SinkPlace, staged: Sequence[StagedRows]) -> list[str
 def _replace(directory: str, table: str, place: SinkPlace, staged: Sequence[StagedRows]) -> None:
     names = dict(_final_names(table, place, staged))
     new = {FileSystems.join(directory, name): path for path, name in names.items()}
-    if "://" not in directory:
+    if is_local(directory):
         for file in new:
             Path(file).parent.mkdir(parents=True, exist_ok=True)
     old = set(_files_of_run(directory, table, place.run_id))

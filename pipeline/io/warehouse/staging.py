@@ -18,6 +18,7 @@ from apache_beam.transforms.window import GlobalWindows
 from apache_beam.utils.windowed_value import WindowedValue
 
 from turnwise.pipeline.io.arrow import arrow_rows, arrow_schema
+from turnwise.pipeline.io.listing import is_local
 from turnwise.pipeline.settings.run import SinkPlace
 from turnwise.schemas.columns import DATE, WAREHOUSE_TABLES, Column, columns, json_columns, with_json_texts
 from turnwise.schemas.values import JsonObject
@@ -111,7 +112,7 @@ class _StageFn(beam.DoFn):
 
 def _created(path: str) -> Any:
     """Opens a file to write; a local one only if its folder is there, because a thread may outlive a run."""
-    return FileSystems.create(path) if "://" in path else open(path, "wb")
+    return open(path, "wb") if is_local(path) else FileSystems.create(path)
 
 
 def _lost(unfit: tuple[JsonObject, str]) -> str:
@@ -134,7 +135,7 @@ def make_folder(folder: str) -> None:
     Raises:
         OSError: That fails.
     """
-    if "://" not in folder:
+    if is_local(folder):
         Path(folder).mkdir(parents=True, exist_ok=True)
     tried = FileSystems.join(folder, f"tried.{uuid4().hex}")
     with _created(tried) as file:
@@ -156,7 +157,7 @@ def staging_folder(directory: str, place: SinkPlace, *, of_all_attempts: bool = 
 
 def remove_folders(start: str) -> None:
     """Removes all folders whose path begins so, with their files."""
-    if "://" not in start:
+    if is_local(start):
         for folder in Path(start).parent.glob(f"{escape(Path(start).name)}*"):
             shutil.rmtree(folder, ignore_errors=True)
     elif found := matching(f"{start}*/**"):
