@@ -15,6 +15,7 @@ _STREAM_LENGTHS = (
     ("--window", float, "length of the metrics' windows (default: 3600)"),
     ("--allowed_lateness", float, "how long late records still change a window (default: 86400)"),
     ("--pane_every", int, "interval at which an open window is written (default: 60)"),
+    ("--refresh_cases", float, "interval at which changed eval cases are read again (default: 60)"),
     ("--max_run_time", float, "end after this time"),
 )
 

@@ -5,10 +5,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from turnwise.pipeline.io.files import file_patterns, file_records, matched_files
-from turnwise.pipeline.settings.run import RunSettings
 from turnwise.pipeline.store.urls import is_store_url
 from turnwise.schemas.case import CaseKey, EvalCase
-from turnwise.schemas.config import ConfigError
 from turnwise.schemas.failure import Failure, Stage
 from turnwise.schemas.record import Record
 from turnwise.transforms.formats.parsing import distinct_case, parse_case
@@ -16,10 +14,11 @@ from turnwise.transforms.formats.readers import CaseReader
 
 
 class Cases(NamedTuple):
-    """Eval cases with distinct keys, and what could not be read of them."""
+    """Eval cases with distinct keys, what could not be read of them, and the source of each case."""
 
     cases: list[EvalCase]
     failures: list[Failure]
+    sources: list[str]
 
 
 def read_cases(
@@ -47,9 +46,14 @@ def read_cases(
         else:
             counts["cases"] += 1
             by_key[one[1].key].append(one)
-    distinct = [distinct_case(entries, counts) for entries in by_key.values()]
-    failures += [failure for _, repeated in distinct for failure in repeated]
-    return Cases([case for case, _ in distinct if case is not None], failures)
+    cases, sources = list[EvalCase](), list[str]()
+    for entries in by_key.values():
+        distinct, repeated = distinct_case(entries, counts)
+        failures += repeated
+        if distinct is not None:
+            cases.append(distinct)
+            sources.append(entries[0][0].source)
+    return Cases(cases, failures, sources)
 
 
 def case_records(
@@ -77,20 +81,3 @@ def case_records(
         for url in urls:
             try_store(option, url, read_only=True).close()
             yield from store_records(url, store_app)
-
-
-def cases_of_stream(settings: RunSettings) -> Cases | None:
-    """Reads all eval cases of a stream; None: none were given.
-
-    Raises:
-        ConfigError: A path names nothing, or there is no case: the stream would not be held against any.
-    """
-    if not settings.eval_cases:
-        return None
-    limit, app = settings.max_record_bytes, settings.store_app
-    records = case_records("--eval_cases", settings.eval_cases, limit, app, "parse_case")
-    found = read_cases(records, CaseReader(settings.config.ces), Counter())
-    if not found.cases:
-        first = f": {found.failures[0].message}" if found.failures else ""
-        raise ConfigError(f"--eval_cases {settings.eval_cases[0]}: no eval case was read{first}")
-    return found

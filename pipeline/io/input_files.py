@@ -10,8 +10,8 @@ from turnwise.pipeline.store.urls import is_store_url
 from turnwise.schemas.input_files import InputFile, InputFiles, input_files
 
 
-def list_inputs(paths: Sequence[str]) -> InputFiles | None:
-    """Returns the files and tables that `--input` names, as they are now; None: there are other inputs.
+def list_inputs(paths: Sequence[str], option: str = "--input") -> InputFiles | None:
+    """Returns the files and tables that an option names, as they are now; None: there are others.
 
     Raises:
         ConfigError: A path does not exist, or cannot be read.
@@ -20,7 +20,7 @@ def list_inputs(paths: Sequence[str]) -> InputFiles | None:
     rows = [_rows_state(path) for path in paths if is_bigquery(path)]
     if None in rows or any(map(is_store_url, paths)):
         return None
-    patterns = file_patterns("--input", [path for path in paths if not is_bigquery(path)])
+    patterns = file_patterns(option, [path for path in paths if not is_bigquery(path)])
     remote = [pattern for pattern in patterns if "://" in pattern]
     return input_files([*_local(patterns), *_remote(remote), *filter(None, rows)])
 

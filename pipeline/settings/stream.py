@@ -17,6 +17,7 @@ class StreamSettings:
         stop_after: Conversations after which it ends; None: no limit.
         alerts: URI of the sink for alerts; None: a file in the output directory.
         timestamp_attribute: Attribute of Pub/Sub messages that holds the event time.
+        refresh_cases: Seconds between two looks for changed eval cases.
     """
 
     rules: StreamRules = field(default_factory=StreamRules)
@@ -24,6 +25,7 @@ class StreamSettings:
     stop_after: int | None = None
     alerts: str | None = None
     timestamp_attribute: str | None = None
+    refresh_cases: float = 60.0
 
 
 @dataclass(frozen=True)
@@ -38,9 +40,11 @@ class RawStreamOptions:
     stop_after: int | None
     alerts: str | None
     timestamp_attribute: str | None
+    refresh_cases: float | None
 
 
 _LENGTHS = ("session_gap", "window", "allowed_lateness", "pane_every")
+_BOUNDED = (*_LENGTHS, "refresh_cases")
 _SHORTEST, _LONGEST = 0.1, 1e9
 _ZERO_ALLOWED = ("allowed_lateness",)
 
@@ -64,7 +68,7 @@ def check_stream(options: RawStreamOptions, is_streaming: bool, slots: int | Non
             continue
         if not (0 < value < inf or (value == 0 and name in _ZERO_ALLOWED)):
             raise ConfigError(f"--{name} must be a number above 0, not {value}")
-        if (name in _LENGTHS and not (name in _ZERO_ALLOWED or value >= _SHORTEST)) or value > _LONGEST:
+        if (name in _BOUNDED and not (name in _ZERO_ALLOWED or value >= _SHORTEST)) or value > _LONGEST:
             raise ConfigError(f"--{name} must lie between {_SHORTEST:g} and {_LONGEST:g}, not {value:g}")
     lengths = {name: given.pop(name) for name in _LENGTHS if name in given}
     return StreamSettings(StreamRules(**lengths, slots=slots), **given)

@@ -5,25 +5,22 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 import apache_beam as beam
-from apache_beam.pvalue import PCollection
+from apache_beam.pvalue import DoOutputsTuple, PCollection
 from apache_beam.transforms.window import TimestampedValue
 
-from turnwise.pipeline.io.eval_cases import Cases
 from turnwise.pipeline.settings.run import RunSettings
 from turnwise.pipeline.streaming.alerts.send import SendAlerts
 from turnwise.schemas.failure import Failure
 from turnwise.schemas.record import Arrival
-from turnwise.transforms.beam.match import MatchCases
 from turnwise.transforms.beam.parse import FAILURES
 from turnwise.transforms.formats.events import may_hold_groups
-from turnwise.transforms.formats.parsing import LoggedConversation
 from turnwise.transforms.formats.readers import LogReader
-from turnwise.transforms.matching.cases import CaseIndex
 from turnwise.transforms.metrics.state import MetricsState
 from turnwise.transforms.streaming.alerts import RaiseAlerts
 from turnwise.transforms.streaming.assemble_sessions import AssembleConversations, LostConversation
 from turnwise.transforms.streaming.deduplication import Counted, CountedLookup, CountOnce, none_counted
 from turnwise.transforms.streaming.durations import StreamRules
+from turnwise.transforms.streaming.match import CASE_FAILURES, CaseLookup, MatchArrivals, ReportOnce, no_cases
 from turnwise.transforms.streaming.name_groups import NameStreamGroups
 from turnwise.transforms.streaming.outcome import (
     Contribution,
@@ -82,7 +79,7 @@ def build_stream(
     root: beam.Pipeline,
     arrivals: "PCollection[Arrival]",
     unread: "Sequence[PCollection[Failure]]",
-    cases: Cases | None,
+    cases: CaseLookup | None,
     settings: RunSettings,
     sinks: StreamSinks,
     restored: Restored | None = None,
@@ -93,10 +90,10 @@ def build_stream(
         root: The pipeline.
         arrivals: The records, timestamped by event time.
         unread: Failures of reading.
-        cases: The eval cases; None: conversations have none, or bring their own.
+        cases: Returns the eval cases; None: conversations have none, or bring their own.
         settings: Settings of the run.
         sinks: Sinks for outcomes, metrics and alerts.
-        restored: State of earlier processes; None: none.
+        restored: State of earlier processes; None: none, and the workers are other processes.
     """
     rules = settings.stream.rules
     reader = LogReader(settings.input_format, settings.config)
@@ -113,13 +110,13 @@ def build_stream(
     assembled = events | "AssembleConversations" >> AssembleConversations(rules, earlier, reader)
     failures.append(assembled.failures)
     ignored.append(assembled.ignored)
-    if cases is not None and cases.failures:
-        failures.append(root | "CaseFailures" >> _given(cases.failures))
     conversations = (parsed.conversations, assembled.conversations) | "Conversations" >> beam.Flatten()
     run_id = settings.run.run_id
     unjoined = assembled.lost | "Unjoined" >> beam.Map(_unjoined, run_id)
-    scored = _scored(conversations, cases, settings)
-    counted = (*scored, unjoined) | "CountedOutcomes" >> beam.Flatten()
+    matched = conversations | "MatchCases" >> MatchArrivals(cases or no_cases)
+    if restored is None:
+        failures.append(matched[CASE_FAILURES] | "CaseFailures" >> ReportOnce())
+    counted = (*_scored(matched, settings), unjoined) | "CountedOutcomes" >> beam.Flatten()
     metrics = _metrics(root, counted, rules, restored)
     sinks.write_metrics(metrics)
     failures += _unsent(metrics, settings, sinks.alerts_path)
@@ -129,10 +126,9 @@ def build_stream(
 
 
 def _scored(
-    conversations: "PCollection[LoggedConversation]", cases: Cases | None, settings: RunSettings
+    matched: DoOutputsTuple, settings: RunSettings
 ) -> "tuple[PCollection[RecordOutcome], PCollection[RecordOutcome]]":
-    """Adds the steps that match and score; returns scored and lost outcomes."""
-    matched = conversations | "MatchCases" >> MatchCases(None if cases is None else CaseIndex(cases.cases))
+    """Adds the steps that score; returns scored and lost outcomes."""
     scoring = ScoreArrivals(settings.selection, settings.run, settings.judge)
     scored = matched["matched"] | "ScoreArrivals" >> scoring
     failures = (matched[FAILURES], scored[FAILURES]) | "LostThere" >> beam.Flatten()

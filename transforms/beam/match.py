@@ -21,7 +21,7 @@ class _MatchFn(CountingDoFn):
     def __init__(self) -> None:
         super().__init__()
         self._index = CaseIndex(None)
-        self._cases: Sequence[EvalCase] | CaseIndex | None = None
+        self._cases: Sequence[EvalCase] | None = None
 
     def start_bundle(self) -> None:
         super().start_bundle()
@@ -32,12 +32,9 @@ class _MatchFn(CountingDoFn):
         for key in self._used:
             yield beam.pvalue.TaggedOutput(USED, GlobalWindows.windowed_value(key.text))
 
-    def process(
-        self, logged: LoggedConversation, cases: Sequence[EvalCase] | CaseIndex | None = None
-    ) -> list[Any]:
+    def process(self, logged: LoggedConversation, cases: Sequence[EvalCase] | None = None) -> list[Any]:
         if cases is not self._cases:
-            self._cases = cases
-            self._index = cases if isinstance(cases, CaseIndex) else CaseIndex(cases)
+            self._cases, self._index = cases, CaseIndex(cases)
         found = match_case(self._index, *logged, self.counts)
         if isinstance(found, Failure):
             return [beam.pvalue.TaggedOutput(FAILURES, found)]
@@ -49,13 +46,13 @@ class _MatchFn(CountingDoFn):
 class MatchCases(beam.PTransform[PCollection[LoggedConversation], DoOutputsTuple]):
     """Matches every conversation with its eval case; an unknown case is a failure."""
 
-    def __init__(self, cases: "PCollection[EvalCase] | CaseIndex | None") -> None:
+    def __init__(self, cases: "PCollection[EvalCase] | None") -> None:
         super().__init__()
         self._cases = cases
 
     def expand(self, conversations: "PCollection[LoggedConversation]") -> Any:
         """Reads the cases of a step as a side input."""
-        cases = beam.pvalue.AsList(self._cases) if isinstance(self._cases, PCollection) else self._cases
+        cases = None if self._cases is None else beam.pvalue.AsList(self._cases)
         return conversations | "Match" >> beam.ParDo(_MatchFn(), cases).with_outputs(
             USED, FAILURES, COUNTS, main="matched"
         )

@@ -1,11 +1,13 @@
 """Runs a stream on a runner other than this process."""
 
+from functools import partial
+
 import apache_beam as beam
 from apache_beam.options.pipeline_options import PipelineOptions
 
 from turnwise.pipeline.batch.pipelines import made_pipeline
 from turnwise.pipeline.batch.run import only_translates, run_to_the_end, translate
-from turnwise.pipeline.io.eval_cases import cases_of_stream
+from turnwise.pipeline.io.case_book import case_places, worker_cases
 from turnwise.pipeline.settings.run import RunSettings, try_judge
 from turnwise.pipeline.streaming.alerts.sinks import open_alert_sink
 from turnwise.pipeline.streaming.beam.shared_files import SharedFiles
@@ -45,7 +47,11 @@ def _run(pipeline: beam.Pipeline, settings: RunSettings, options: PipelineOption
     connectors = ConnectorOptions(record_time, settings.max_record_bytes, stream.timestamp_attribute)
     arrivals, unread = read_arrivals(pipeline, settings.input, connectors)
     sinks = SharedFiles(settings.output, settings.run.run_id)
-    build_stream(pipeline, arrivals, [unread], cases_of_stream(settings), settings, sinks)
+    places = case_places(settings)
+    if places is not None:
+        places.read()
+    cases = None if places is None else partial(worker_cases, places)
+    build_stream(pipeline, arrivals, [unread], cases, settings, sinks)
     if only_translates(options):
         translate(pipeline)
         print("the pipeline was translated; nothing was run")

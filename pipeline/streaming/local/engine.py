@@ -12,6 +12,7 @@ from typing import Any, TypeAlias, TypeVar
 from apache_beam.portability.api import beam_runner_api_pb2
 from apache_beam.utils.timestamp import MAX_TIMESTAMP
 
+from turnwise.pipeline.io.case_book import CaseBook
 from turnwise.pipeline.streaming.inputs.source import SourceRecord, StreamSource
 from turnwise.pipeline.streaming.local.in_flight import InFlightRecords
 from turnwise.pipeline.streaming.local.storage import StreamStorage
@@ -100,6 +101,7 @@ class Engine:
         longest_wait: float,
         run_id: str,
         stop: Event,
+        cases: CaseBook | None = None,
         patience: float = 60.0,
     ):
         """Creates the engine; Beam starts it.
@@ -112,9 +114,10 @@ class Engine:
             longest_wait: Seconds after which an open session is closed at the latest.
             run_id: Id of the run.
             stop: Set it to end the stream; records that were read are still scored.
+            cases: Eval cases, to be refreshed; None: there are none.
             patience: Seconds to wait for a source that does not answer when the stream is to end.
         """
-        self._worker, self._patience = BackgroundThread("turnwise-reader"), patience
+        self._worker, self._patience, self._cases = BackgroundThread("turnwise-reader"), patience, cases
         self._source, self._in_flight, self._store = source, in_flight, store
         self._limits, self._longest_wait, self._run_id = limits, longest_wait, run_id
         self._stop, self._is_stopped, self._done = stop, Event(), Event()
@@ -141,6 +144,7 @@ class Engine:
         self._done.clear()
         self._started = self._ticked = monotonic()
         try:
+            yield from self._refresh_cases()
             yield from self._live()
             yield from self._drain()
             self._is_complete = not self._is_stopped.is_set()
@@ -166,7 +170,16 @@ class Engine:
                 yield from self._admit(items)
             else:
                 sleep(_PAUSE)
+            yield from self._refresh_cases()
             yield from self._tick()
+
+    def _refresh_cases(self) -> Iterator[_Message]:
+        """Reads eval cases that changed, and stores the failures of those that cannot be read."""
+        if self._cases is None or not self._cases.is_due:
+            return
+        failures = (yield from self._in_worker(self._cases.refresh)) or ()
+        if lost := [failed_outcome(failure, self._run_id) for failure in failures]:
+            yield from self._in_worker(partial(self._store.commit, lost, self._in_flight))
 
     def _in_worker(self, call: Callable[[], _T]) -> Generator[_Message, None, _T | None]:
         """Runs a call in the worker thread and advances the clock meanwhile.

@@ -18,6 +18,7 @@ from turnwise.pipeline.batch.pipelines import made_pipeline
 from turnwise.pipeline.batch.run import keep_inputs, open_own_judge, run_to_the_end
 from turnwise.pipeline.batch.signals import drained_by_signal
 from turnwise.pipeline.batch.summary import report, run_document
+from turnwise.pipeline.io.case_book import CaseBook, case_places
 from turnwise.pipeline.io.directory import (
     ALERTS_FILE,
     PROGRESS_FILE,
@@ -26,7 +27,6 @@ from turnwise.pipeline.io.directory import (
     locked,
     write_run_file,
 )
-from turnwise.pipeline.io.eval_cases import cases_of_stream
 from turnwise.pipeline.report.counts import guesses_by_tool
 from turnwise.pipeline.report.summary import Figures
 from turnwise.pipeline.settings.run import RunSettings, try_judge
@@ -42,6 +42,7 @@ from turnwise.pipeline.streaming.local.metrics_files import MetricsFiles
 from turnwise.pipeline.streaming.local.steps import (
     LocalStream,
     Runtime,
+    current_cases,
     earlier_counted,
     earlier_group,
     earlier_session,
@@ -150,9 +151,12 @@ def _stream(
     name = settings.output
     sessions, groups = partial(earlier_session, name), partial(earlier_group, name)
     restored = Restored(store.sums.all(), sessions, groups, partial(earlier_counted, name))
-    runtime = Runtime(store, in_flight, MetricsFiles(directory, settings.run.run_id, restored.sums))
+    metrics, places = MetricsFiles(directory, settings.run.run_id, restored.sums), case_places(settings)
+    cases = None if places is None else CaseBook(places)
+    runtime = Runtime(store, in_flight, metrics, cases)
     limits = StreamLimits(stream.max_run_time, stream.stop_after)
-    engine = Engine(source, in_flight, store, limits, stream.rules.longest_wait, settings.run.run_id, stop)
+    wait, run_id = stream.rules.longest_wait, settings.run.run_id
+    engine = Engine(source, in_flight, store, limits, wait, run_id, stop, cases)
     with ExitStack() as stack:
         stack.callback(open_runtime(settings.output, runtime))
         endpoint = stack.enter_context(_served(engine))
@@ -183,7 +187,8 @@ def _served(engine: Engine) -> Iterator[str]:
 def _build(pipeline: beam.Pipeline, settings: RunSettings, endpoint: str, restored: Restored) -> None:
     local = LocalStream(settings.output, endpoint)
     arrivals = local.read(pipeline)
-    build_stream(pipeline, arrivals, [], cases_of_stream(settings), settings, local, restored)
+    cases = partial(current_cases, settings.output)
+    build_stream(pipeline, arrivals, [], cases, settings, local, restored)
 
 
 def _report(settings: RunSettings, store: StreamStorage, late: int, unread: Sequence[str]) -> int:

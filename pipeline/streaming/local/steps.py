@@ -10,6 +10,7 @@ from apache_beam.coders import BytesCoder
 from apache_beam.pvalue import PCollection
 from apache_beam.testing.test_stream import TestStream
 
+from turnwise.pipeline.io.case_book import CaseBook
 from turnwise.pipeline.io.directory import ALERTS_FILE
 from turnwise.pipeline.streaming.local.in_flight import InFlightRecords
 from turnwise.pipeline.streaming.local.metrics_files import MetricsFiles
@@ -17,6 +18,7 @@ from turnwise.pipeline.streaming.local.storage import StreamStorage
 from turnwise.schemas.record import Arrival
 from turnwise.transforms.streaming.deduplication import Counted
 from turnwise.transforms.streaming.durations import StreamRules
+from turnwise.transforms.streaming.match import CurrentCases, no_cases
 from turnwise.transforms.streaming.outcome import RecordOutcome
 from turnwise.transforms.streaming.session import ClosedSession
 from turnwise.transforms.streaming.windowed import WindowMetrics
@@ -24,11 +26,12 @@ from turnwise.transforms.streaming.windowed import WindowMetrics
 
 @dataclass(frozen=True)
 class Runtime:
-    """The storage, records in flight and metrics files of a local stream."""
+    """The storage, records in flight, metrics files and eval cases of a local stream."""
 
     store: StreamStorage
     in_flight: InFlightRecords
     metrics: MetricsFiles
+    cases: CaseBook | None = None
 
     def late_conversations(self) -> int:
         """Returns how many stored conversations are in no window, because they came too late."""
@@ -79,6 +82,12 @@ def earlier_group(runtime: str, group: str) -> ClosedSession | None:
 def earlier_counted(runtime: str, name: str) -> Counted | None:
     """Returns what a process before that of the runtime counted of a conversation, or None."""
     return find_runtime(runtime).store.earlier.counted(name)
+
+
+def current_cases(runtime: str) -> CurrentCases:
+    """Returns the eval cases of a runtime; its engine refreshes them and reports what cannot be read."""
+    book = find_runtime(runtime).cases
+    return no_cases() if book is None else CurrentCases(book.index)
 
 
 class _LookUpFn(beam.DoFn):

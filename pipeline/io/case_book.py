@@ -1,0 +1,142 @@
+"""Eval cases of a stream, which are read again while it runs."""
+
+from collections import Counter
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, replace
+from hashlib import blake2b
+from threading import Lock
+from time import monotonic
+
+from turnwise.pipeline.io.eval_cases import Cases, case_records, read_cases
+from turnwise.pipeline.io.input_files import list_inputs
+from turnwise.pipeline.settings.run import RunSettings
+from turnwise.schemas.case import CaseKey, EvalCase
+from turnwise.schemas.config import CesConfig, ConfigError
+from turnwise.schemas.failure import Failure, record_failure
+from turnwise.schemas.record import Receipt, Record
+from turnwise.transforms.formats.readers import CaseReader
+from turnwise.transforms.matching.cases import CaseIndex
+from turnwise.transforms.streaming.match import CurrentCases
+
+_OPTION = "--eval_cases"
+
+
+@dataclass(frozen=True)
+class CasePlaces:
+    """Where the eval cases of a stream are.
+
+    Attributes:
+        paths: Files, directories, globs and addresses of stores.
+        limit: A record of more bytes is a failure.
+        store_app: Read only this app's evaluations of a store; "": those of all apps.
+        ces: How CES cases are judged where they do not say.
+        every: Seconds between two looks for changes.
+    """
+
+    paths: tuple[str, ...]
+    limit: int
+    store_app: str
+    ces: CesConfig
+    every: float
+
+    def read(self) -> Cases:
+        """Reads all cases.
+
+        Raises:
+            ConfigError: A path names nothing, or there is no case: the stream would not be held against any.
+        """
+        records = case_records(_OPTION, self.paths, self.limit, self.store_app, "parse_case")
+        found = read_cases(records, CaseReader(self.ces), Counter())
+        if not found.cases:
+            first = f": {found.failures[0].message}" if found.failures else ""
+            raise ConfigError(f"{_OPTION} {self.paths[0]}: no eval case was read{first}")
+        return found
+
+
+def case_places(settings: RunSettings) -> CasePlaces | None:
+    """Returns where the eval cases of a stream are; None: none are given."""
+    if not settings.eval_cases:
+        return None
+    limit, every = settings.max_record_bytes, settings.stream.refresh_cases
+    return CasePlaces(settings.eval_cases, limit, settings.store_app, settings.config.ces, every)
+
+
+class CaseBook:
+    """The eval cases of a stream as they were last read.
+
+    A case that was read before and is not found in a file stays as it was as long as something in that file
+    cannot be read; so do all, if nothing can be read. A case that is gone from a readable file is removed.
+    """
+
+    def __init__(self, places: CasePlaces, clock: Callable[[], float] = monotonic) -> None:
+        """Reads the cases; raises ConfigError if there is none."""
+        self._places, self._clock, self._lock = places, clock, Lock()
+        self._cases: dict[CaseKey, tuple[EvalCase, str]] = {}
+        self._known: set[Receipt] = set()
+        self._unreported: list[Failure] = []
+        self._files = list_inputs(places.paths, _OPTION)
+        self._take(places.read())
+        self._looked = clock()
+
+    @property
+    def is_due(self) -> bool:
+        """Whether `refresh` has something to do."""
+        return bool(self._unreported) or self._clock() - self._looked >= self._places.every
+
+    def refresh(self) -> list[Failure]:
+        """Reads what changed, if it is time for it; returns failures that were not returned before."""
+        with self._lock:
+            if self._clock() - self._looked >= self._places.every:
+                try:
+                    self._read_changes()
+                except Exception as error:
+                    failure = record_failure("parse_case", error, Record(self._places.paths[0], 0, b""))
+                    self._report([failure])
+                self._looked = self._clock()
+            failures, self._unreported = self._unreported, []
+            return failures
+
+    def _read_changes(self) -> None:
+        files = list_inputs(self._places.paths, _OPTION)
+        if files is None or files != self._files or self._known:
+            self._take(self._places.read())
+            self._files = files
+
+    def _take(self, found: Cases) -> None:
+        faulty = {failure.source for failure in found.failures if failure.source}
+        read = {case.key: (case, source) for case, source in zip(found.cases, found.sources, strict=True)}
+        kept = {key: one for key, one in self._cases.items() if _is_in(one[1], faulty)}
+        self._cases = kept | read
+        self.index = CaseIndex([case for case, _ in self._cases.values()])
+        self._report(found.failures)
+
+    def _report(self, failures: Collection[Failure]) -> None:
+        named = [_named(failure) for failure in failures]
+        self._unreported += [one for one in named if one.receipts[0] not in self._known]
+        self._known = {one.receipts[0] for one in named}
+
+
+def _is_in(source: str, faulty: Collection[str]) -> bool:
+    """Returns whether a file, or a directory that it is in, could not be read."""
+    return source in faulty or any(source.startswith(f"{place.rstrip('/')}/") for place in faulty)
+
+
+def _named(failure: Failure) -> Failure:
+    """Returns a failure with a receipt of its own, by which a stream that goes on tells it apart."""
+    text = f"{failure.error_type} {failure.message} {failure.record}"
+    digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+    return replace(failure, receipts=(Receipt(f"{failure.source} {digest}", failure.position or 0),))
+
+
+_BOOKS: dict[str, CaseBook] = {}
+_OPENING = Lock()
+
+
+def worker_cases(places: CasePlaces) -> CurrentCases:
+    """Returns the cases on a worker. The first call in a process waits until they are read."""
+    with _OPENING:
+        book = _BOOKS.get(repr(places))
+        if book is None:
+            book = _BOOKS[repr(places)] = CaseBook(places)
+    failures = book.refresh()
+    return CurrentCases(book.index, failures)

@@ -1,0 +1,125 @@
+"""Eval cases that are read again: what changed counts, what cannot be read stays and is reported once."""
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from turnwise.pipeline.io.case_book import CaseBook, CasePlaces, worker_cases
+from turnwise.schemas.case import EvalCase
+from turnwise.schemas.config import CesConfig, ConfigError
+from turnwise.schemas.conversation import Conversation
+from turnwise.transforms.matching.cases import UnknownCaseError
+
+
+class Book:
+    """A book of the cases in a directory, at a time of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.now = folder, 0.0
+        self.write("a", {"one": "1", "two": "2"})
+        self.write("b", {"three": "3"})
+        self.book = CaseBook(self.places, lambda: self.now)
+
+    @property
+    def places(self) -> CasePlaces:
+        return CasePlaces((str(self.folder),), 1 << 20, "", CesConfig(), 10.0)
+
+    def write(self, name: str, cases: dict[str, str], more: str = "") -> None:
+        path = self.folder / f"{name}.jsonl"
+        lines = [self.line(key, text) for key, text in cases.items()]
+        path.write_text("".join(lines) + more)
+        os.utime(path, (self.now, self.now))
+
+    @staticmethod
+    def line(key: str, text: str) -> str:
+        return json.dumps({"eval_id": key, "conversation": [_turn(text)]}) + "\n"
+
+    def later(self) -> list[str]:
+        """Lets the interval pass; returns the messages of new failures."""
+        self.now += 11
+        return [f"{failure.source}:{failure.position}" for failure in self.book.refresh()]
+
+    def says(self, key: str) -> str | None:
+        """Returns the response that a case expects; None: the case is not known."""
+        try:
+            case = self.book.index.find(Conversation(conversation_id="c", eval_id=key, turns=[]))
+        except UnknownCaseError:
+            return None
+        assert isinstance(case, EvalCase)
+        return case.turns[0].response
+
+
+def _turn(text: str) -> object:
+    said = {"parts": [{"text": text}]}
+    return {"user_content": {"role": "user", **said}, "final_response": {"role": "model", **said}}
+
+
+@pytest.fixture
+def book(tmp_path: Path) -> Book:
+    return Book(tmp_path)
+
+
+def test_changed_new_and_removed_cases_count_after_the_interval(book: Book) -> None:
+    book.now = 5
+    book.write("a", {"one": "new", "four": "4"})
+    assert not book.book.is_due and book.book.refresh() == [] and book.says("one") == "1"
+    assert book.later() == []
+    assert [book.says(key) for key in ("one", "two", "three", "four")] == ["new", None, "3", "4"]
+
+
+def test_what_cannot_be_read_stays_and_is_reported_once(book: Book) -> None:
+    book.write("a", {"one": "new"}, more="{broken\n")
+    assert book.later() == [f"{book.folder}/a.jsonl:2"]
+    assert [book.says(key) for key in ("one", "two", "three")] == ["new", "2", "3"]
+    assert book.later() == book.later() == []
+    book.write("a", {"one": "new"})
+    assert book.later() == [] and book.says("two") is None
+    book.write("a", {"one": "new"}, more="{broken again\n")
+    assert book.later() == [f"{book.folder}/a.jsonl:2"]
+
+
+def _contradict(book: Book) -> None:
+    book.write("b", {"three": "3", "one": "other"})
+
+
+def _break_the_link(book: Book) -> None:
+    (book.folder / "a.jsonl").unlink()
+    (book.folder / "a.jsonl").symlink_to(book.folder / "nothing")
+
+
+def _empty(book: Book) -> None:
+    book.write("a", {})
+    book.write("b", {})
+
+
+def _move_the_directory(book: Book) -> None:
+    book.folder.rename(book.folder.with_name("elsewhere"))
+
+
+@pytest.mark.parametrize("damage", [_contradict, _break_the_link, _empty, _move_the_directory])
+def test_the_last_good_state_stays(book: Book, damage: Callable[[Book], None]) -> None:
+    damage(book)
+    assert len(book.later()) in (1, 2)
+    assert [book.says(key) for key in ("one", "two", "three")] == ["1", "2", "3"]
+    assert book.later() == []
+
+
+def test_a_first_reading_without_a_case_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text("{broken\n")
+    with pytest.raises(ConfigError, match="no eval case was read"):
+        CaseBook(CasePlaces((str(tmp_path),), 1 << 20, "", CesConfig(), 10.0))
+
+
+def test_failures_of_the_first_reading_are_told_once(book: Book) -> None:
+    book.write("a", {"one": "1"}, more="{broken\n")
+    again = CaseBook(book.places)
+    assert again.is_due and [failure.position for failure in again.refresh()] == [2]
+    assert not again.is_due and again.refresh() == []
+
+
+def test_a_worker_has_one_book_of_a_place(book: Book) -> None:
+    first, second = worker_cases(book.places), worker_cases(book.places)
+    assert first.cases is second.cases and first.failures == []
