@@ -9,11 +9,13 @@ from turnwise.transforms.formats.adk.sessions import session_conversation
 from turnwise.transforms.formats.base import EventReader, Format, register_format
 from turnwise.transforms.formats.messages.values import as_object, key_set, objects
 from turnwise.transforms.formats.spellings import as_text, name_of
-from turnwise.transforms.formats.unread import snake
+from turnwise.transforms.formats.unread import MISSING, gaps, snake
 from turnwise.transforms.text.times import time_seconds
 
 _NAME = re.compile(r"reasoningEngines/[^/]+/sessions/([^/]+)(/events/[^/]+)?$")
 _PAGE = ("sessionEvents", "session_events")
+_NEXT = ("nextPageToken", "next_page_token")
+_GOES_ON = "the list of events goes on on a page that is not there: later turns may be missing"
 _METADATA = key_set(
     "partial turn_complete interrupted branch custom_metadata long_running_tool_ids grounding_metadata"
 )
@@ -55,6 +57,9 @@ def _join(session_id: str, values: Sequence[JsonObject]) -> Conversation:
     session["events"] = sorted(map(_event, events.values()), key=lambda each: each.get("timestamp") or 0.0)
     found = session_conversation(session)
     found.source = "agent_engine"
+    pages = [value for value in values if any(isinstance(value.get(key), list) for key in _PAGE)]
+    if pages and all(any(page.get(key) for key in _NEXT) for page in pages) and found.turns:
+        gaps(MISSING, [_GOES_ON]).add_to(found.turns[-1])
     return found
 
 

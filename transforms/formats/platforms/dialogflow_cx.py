@@ -10,7 +10,7 @@ from turnwise.transforms.formats.endings import End
 from turnwise.transforms.formats.messages.dialogue import Dialogue
 from turnwise.transforms.formats.messages.values import as_object, key_set, objects
 from turnwise.transforms.formats.spellings import as_text
-from turnwise.transforms.formats.unread import snake
+from turnwise.transforms.formats.unread import add_leap, snake
 
 _STEPLESS = key_set(
     "conversation_success output_audio_text mixed_audio play_audio telephony_transfer_call "
@@ -42,7 +42,13 @@ def _place(value: JsonObject) -> tuple[str, int]:
 
 def _join(session_id: str, values: Sequence[JsonObject]) -> Conversation:
     log, end = Dialogue(), End()
+    leaps: list[tuple[int, int, int]] = []
+    last = None
     for row in values:
+        position = _place(row)[1]
+        if last is not None and position > last + 1:
+            leaps.append((len(log.turns), last, position))
+        last = position
         result = _plain(_plain(row.get("response")).get("query_result"))
         _user(_plain(_plain(row.get("request")).get("query_input")), result, row, log)
         for action in _actions(result):
@@ -50,12 +56,15 @@ def _join(session_id: str, values: Sequence[JsonObject]) -> Conversation:
         for message in objects(result.get("response_messages"), "responseMessages"):
             end = _message(_plain(message), log) or end
     first = values[0]
+    turns = log.close(end)
+    for place, before, position in leaps:
+        add_leap(turns[min(place, len(turns) - 1)], before, position, first=1)
     return Conversation(
         conversation_id=session_id,
         source="dialogflow_cx",
         language=as_text(first.get("language_code")),
         start_time=as_text(first.get("request_time")),
-        turns=log.close(end),
+        turns=turns,
         ended=end.ended,
         ended_detail=end.detail,
         meta={key: first[key] for key in ("project_id", "agent_id") if key in first},

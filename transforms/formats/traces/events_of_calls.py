@@ -12,7 +12,8 @@ def join_events(nodes: Iterable[SpanNode]) -> None:
     """Marks the spans, given in order, that say how a call went on, and fills the span of its start.
 
     Each start is a call. An end belongs to the first start of the same kind and name, in the same step of the
-    agent, that has no end yet, and the call took until it. One without such a start stands for itself.
+    agent, that has no end yet, and the call took until it. One without such a start stands for itself. Of a
+    call without an end it is unknown how long it took: the span of its start ends with the whole run.
     """
     starts: dict[tuple[int, str | None, str | None], list[tuple[SpanNode, set[str]]]] = {}
     for node in nodes:
@@ -28,6 +29,9 @@ def join_events(nodes: Iterable[SpanNode]) -> None:
         elif found := next((one for one in begun if event not in one[1]), None):
             _join(found[0], node)
             found[1].add(event)
+    for start, events in (one for begun in starts.values() for one in begun):
+        if "end" not in events:
+            start.span.end = 0
 
 
 def _join(start: SpanNode, node: SpanNode) -> None:

@@ -10,13 +10,13 @@ from turnwise.transforms.formats.traces.events_of_calls import join_events
 from turnwise.transforms.formats.traces.history import HISTORIES
 from turnwise.transforms.formats.traces.labels import configured_version, environment_of, service_version
 from turnwise.transforms.formats.traces.lines import TurnLine, turn_lines
+from turnwise.transforms.formats.traces.losses import add_missing, add_orphans
 from turnwise.transforms.formats.traces.span import TraceSpan
 from turnwise.transforms.formats.traces.tree import SpanNode, span_tree
 from turnwise.transforms.formats.traces.turn import line_turn, rfc3339_of
 from turnwise.transforms.formats.traces.units import work_units
 from turnwise.transforms.formats.unread import UNREAD, check_calls, gaps
 
-MISSING_PARENT = "MissingParent"
 STEPS = ("model", "tool", "agent", "chain", "handoff")
 
 
@@ -49,7 +49,8 @@ def join_spans(conversation_id: str, spans: Sequence[TraceSpan]) -> Conversation
         meta=_meta(nodes),
         tools=declared(steps),
     )
-    _add_orphans(nodes, turns)
+    add_orphans(nodes, turns)
+    add_missing(nodes, turns)
     _add_unread(nodes, turns)
     check_calls(turns)
     return conversation
@@ -98,21 +99,6 @@ def _end(line: TurnLine) -> End:
     output = last.step.output or []
     stated = (last.step.finish, *(message.finish for message in reversed(output)))
     return finished_end(next(filter(None, stated), None), bool(output and output[-1].calls))
-
-
-def _add_orphans(nodes: Sequence[SpanNode], turns: Sequence[Turn]) -> None:
-    """Adds a finding for spans whose parents are missing, unless one remote caller is all that is missing."""
-    orphans = [node for node in nodes if node.is_orphan]
-    callers = {node.span.trace: set[str]() for node in orphans}
-    for node in orphans:
-        callers[node.span.trace].add(node.span.parent)
-    roots = {node.span.trace for node in nodes if node.parent is None and not node.is_orphan}
-    lost = [trace for trace, parents in callers.items() if len(parents) > 1 or trace in roots]
-    if lost:
-        count = sum(node.span.trace in lost for node in orphans)
-        lack = f"{count} of {len(nodes)} spans name a parent that is not there"
-        said = f"{lack}; they are read as steps of the root, or as roots"
-        gaps(MISSING_PARENT, [said], calls=False, words=False).add_to_all(turns)
 
 
 def _add_unread(nodes: Sequence[SpanNode], turns: Sequence[Turn]) -> None:

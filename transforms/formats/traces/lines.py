@@ -16,6 +16,9 @@ from turnwise.transforms.formats.traces.message import (
 from turnwise.transforms.formats.traces.tree import SpanNode
 from turnwise.transforms.formats.traces.units import WorkUnit
 
+_CONTROL_FLOW = ("GraphInterrupt", "NodeInterrupt", "ParentCommand", "Command(")
+"""Exceptions by which LangGraph waits for a person or goes on elsewhere; they are no errors."""
+
 
 @dataclass(slots=True, eq=False)
 class TurnLine:
@@ -51,8 +54,11 @@ class TurnLine:
     def failure(self) -> str | None:
         """The error of the last model call or of the last agent; None: neither failed."""
         tops = [unit.top for unit in self.units if unit.top is not None]
-        errors = [node.step.error for node in (*self.main[-1:], *tops[-1:]) if node.step.error]
-        return None if not errors else errors[0] if isinstance(errors[0], str) else "error"
+        for node in (*self.main[-1:], *tops[-1:]):
+            error = node.step.error
+            if error and not (isinstance(error, str) and error.startswith(_CONTROL_FLOW)):
+                return error if isinstance(error, str) else "error"
+        return None
 
 
 def turn_lines(units: Sequence[WorkUnit]) -> list[TurnLine]:

@@ -40,6 +40,10 @@ class TraceSpan(msgspec.Struct, omit_defaults=True, array_like=True, gc=False):
         message: Message of the status.
         scope: Name of the instrumentation scope.
         resource: Attributes of the resource; in a part of a trace only those of `of_service`.
+        dropped: Number of attributes and events that limits dropped or cut.
+        is_local: Whether its parent is known to be of the same process, so that a missing one is lost.
+        listed: Ids of other spans, and pages, that the export says belong to the trace.
+        page: Name of the page of a listing that it stands on; "": none.
         is_log: Whether only log records name it, so that the span itself may stand elsewhere.
     """
 
@@ -56,6 +60,10 @@ class TraceSpan(msgspec.Struct, omit_defaults=True, array_like=True, gc=False):
     scope: str = ""
     resource: JsonObject = {}
     is_log: bool = False
+    dropped: int = 0
+    is_local: bool = False
+    listed: list[str] = []
+    page: str = ""
 
     @property
     def key(self) -> tuple[str, str]:

@@ -89,6 +89,10 @@ def _merged(one: TraceSpan, other: TraceSpan) -> TraceSpan:
         error=first.error or second.error,
         message=first.message or second.message,
         scope=first.scope or second.scope,
+        dropped=max(first.dropped, second.dropped),
+        is_local=first.is_local or second.is_local,
+        listed=[*first.listed, *second.listed],
+        page=first.page or second.page,
         resource={**second.resource, **first.resource},
     )
 

@@ -2,14 +2,13 @@
 
 from collections.abc import Sequence
 
-from turnwise.schemas.arguments import RAW
 from turnwise.schemas.conversation import TimedSpan, Turn, Usage
 from turnwise.schemas.proto.scalars import nanos_timestamp
 from turnwise.transforms.formats.messages.base import MISSING_HISTORY, NO_REQUEST
 from turnwise.transforms.formats.spellings import length
 from turnwise.transforms.formats.traces.calls import TurnCall, after_user, transfers, turn_calls
-from turnwise.transforms.formats.traces.cut import is_cut
 from turnwise.transforms.formats.traces.lines import TurnLine
+from turnwise.transforms.formats.traces.losses import add_losses, is_output_cut
 from turnwise.transforms.formats.traces.message import (
     AGENT,
     FURTHER_CHOICE,
@@ -26,12 +25,10 @@ STRANGER = "UnreadUserText"
 _SHOWN, _MOST_SHOWN = 80, 3
 CONTENT_OFF = "ContentNotRecorded"
 _OFF = "the trace holds no words of the agent that can be read; texts cannot be scored"
-_CUT = "an attribute of a span that holds messages in JSON is cut off, and is not read"
-_CUT_ARGS = "the arguments of a call are JSON that is cut off"
-_CUT_RESULT = "the result of a call is JSON that is cut off"
 _USER_OFF = "the trace does not record what the user said"
 _ARGS_OFF = "the trace records no arguments or results of calls"
 _FIELDS = ("input_tokens", "output_tokens", "cached_tokens", "reasoning_tokens")
+_TOTALS = _FIELDS[:2]
 _FAILED = "AgentError"
 _USAGE_OFF = "UsageNotRecorded"
 _CHOICES = "the reply has alternatives; the first one is read"
@@ -52,14 +49,14 @@ def line_turn(line: TurnLine, index: int) -> Turn:
         tool_responses=responses,
         agent_messages=texts,
         transfers=transfers(line, calls),
-        spans=[_timed(node) for node in sorted((*models, *line.tools), key=lambda node: node.order)],
+        spans=[_timed(node) for node in sorted((*models, *line.tools), key=_order) if _is_timed(node)],
         model_ms=_total(models),
         tool_ms=_total(line.tools),
         inference_calls=len(models) or None,
         usage=_usage(models),
     )
     _add_times(turn, line)
-    _cut(line, calls, turn).add_to(turn)
+    add_losses(line, calls, turn)
     _findings(line, calls).add_to(turn)
     return turn
 
@@ -146,9 +143,17 @@ def _work_ms(nodes: Sequence[SpanNode]) -> float | None:
     return length(total / _MS) if total else None
 
 
+def _order(node: SpanNode) -> tuple[int, int, str, str]:
+    return node.order
+
+
+def _is_timed(node: SpanNode) -> bool:
+    return 0 < node.span.start <= node.span.end
+
+
 def _timed(node: SpanNode) -> TimedSpan:
     span, is_tool = node.span, node.step.kind == "tool"
-    seconds = (span.end - span.start) / 1e9 if 0 < span.start <= span.end else 0.0
+    seconds = (span.end - span.start) / 1e9
     times = (rfc3339_of(span.start), rfc3339_of(span.end))
     return TimedSpan("TOOL" if is_tool else "LLM", node.step.name, None, *times, seconds=min(seconds, 3e11))
 
@@ -162,8 +167,9 @@ def rfc3339_of(nanos: int) -> str | None:
 
 
 def _total(nodes: Sequence[SpanNode]) -> float | None:
-    lengths = [node.span.end - node.span.start for node in nodes if 0 < node.span.start <= node.span.end]
-    return length(sum(lengths) / _MS) if any(lengths) else None
+    """Returns the sum of lengths; None: a span does not state its own, or all state 0."""
+    lengths = [node.span.end - node.span.start for node in nodes if _is_timed(node)]
+    return length(sum(lengths) / _MS) if any(lengths) and len(lengths) == len(nodes) else None
 
 
 def _usage(models: Sequence[SpanNode]) -> Usage | None:
@@ -172,6 +178,8 @@ def _usage(models: Sequence[SpanNode]) -> Usage | None:
     if not reports or _unreported(models):
         return None
     sums = {name: [n for each in reports if (n := getattr(each, name)) is not None] for name in _FIELDS}
+    for name in _TOTALS:
+        sums[name] = sums[name] if len(sums[name]) == len(reports) else []
     return Usage(**{name: sum(numbers) if numbers else None for name, numbers in sums.items()})
 
 
@@ -183,7 +191,7 @@ def _unreported(models: Sequence[SpanNode]) -> int:
 def _findings(line: TurnLine, calls: Sequence[TurnCall]) -> Unread:
     """Returns what the trace does not hold: content that was not captured, parts that are not read."""
     unread = Unread()
-    is_silent = not (_is_worded(line) or _is_output_cut(line))
+    is_silent = not (_is_worded(line) or is_output_cut(line))
     _add_silence(line, is_silent, unread)
     models = [*line.main, *line.inner]
     if (lacking := _unreported(models)) and any(node.step.usage is not None for node in models):
@@ -248,28 +256,6 @@ def _asked(node: SpanNode) -> str:
 def _answering(line: TurnLine) -> SpanNode | None:
     """Returns the last model call of the main line that said something."""
     return next((node for node in reversed(line.main) if any(_said(node.step.output or ())[0])), None)
-
-
-def _cut(line: TurnLine, calls: Sequence[TurnCall], turn: Turn) -> Unread:
-    """Returns what a limit on the length of attributes took away."""
-    unread = Unread()
-    steps = [node.step for node in (*line.main, *(unit.top for unit in line.units)) if node is not None]
-    if line.is_cut or any(step.input == [] or step.output == [] for step in steps):
-        is_lost = _is_output_cut(line)
-        unread.add(UNREAD, _CUT, calls=is_lost, words=is_lost or turn.user is None)
-    texts = (each.call.args[RAW] for each in calls if each.call.args and each.call.args.keys() == {RAW})
-    if any(isinstance(text, str) and text.lstrip().startswith(("{", "[")) for text in texts):
-        unread.add(UNREAD, _CUT_ARGS, calls=True)
-    if any(isinstance(each.response, str) and is_cut(each.response) for each in turn.tool_responses):
-        unread.add(UNREAD, _CUT_RESULT, calls=True)
-    return unread
-
-
-def _is_output_cut(line: TurnLine) -> bool:
-    """Returns whether what a model said is cut off, or what an agent said of which no model call is there."""
-    tops = [unit.top for unit in line.units if unit.top is not None]
-    is_models = any(node.step.output is not None for node in line.main)
-    return any(node.step.output == [] for node in (line.main if is_models else tops))
 
 
 def _asks(node: SpanNode) -> bool:

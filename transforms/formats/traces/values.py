@@ -19,6 +19,10 @@ _LONGEST_LITERAL = 100_000
 _PER_SECOND = ((1e17, 1), (1e14, 1_000), (1e11, 1_000_000))
 _DIGITS = 19
 _SCALARS = ("stringValue", "boolValue", "bytesValue")
+_DROPPED = (
+    *("droppedAttributesCount", "droppedEventsCount", "dropped_attributes_count", "dropped_events_count"),
+    *("dropped_attributes", "dropped_events", "otel.dropped_attributes_count", "otel.dropped_events_count"),
+)
 _SERVICE = ("service.", "deployment.")
 APP_VERSION = "turnwise.app_version"
 """Attribute of a resource that holds the app version which the config names."""
@@ -98,6 +102,11 @@ def as_count(value: JsonValue) -> int | None:
     """Returns a number of tokens; None: it is none."""
     number = as_number(value)
     return int(number) if number is not None and 0 <= number < 2**53 else None
+
+
+def dropped_count(held: JsonObject) -> int:
+    """Returns how many attributes and events limits dropped of a span, in any spelling of OTLP's counts."""
+    return sum(as_count(held[key]) or 0 for key in _DROPPED if key in held)
 
 
 def any_value(value: JsonValue) -> JsonValue:

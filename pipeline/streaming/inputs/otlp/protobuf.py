@@ -104,6 +104,13 @@ def _span(span: Any) -> JsonObject:
             }
             for event in span.events
         ]
+    for key, count in (
+        ("droppedAttributesCount", span.dropped_attributes_count),
+        ("droppedEventsCount", span.dropped_events_count),
+        ("flags", span.flags),
+    ):
+        if count:
+            value[key] = count
     if span.HasField("status"):
         value["status"] = {"code": span.status.code, "message": span.status.message}
     return value

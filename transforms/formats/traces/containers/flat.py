@@ -7,7 +7,7 @@ from turnwise.transforms.formats.spellings import as_text
 from turnwise.transforms.formats.traces.containers.columns import dotted, kind_beside, unfolded
 from turnwise.transforms.formats.traces.message_parts import first_of
 from turnwise.transforms.formats.traces.span import SpanEvent, TraceSpan
-from turnwise.transforms.formats.traces.values import as_id, as_nanos, key_values, loaded
+from turnwise.transforms.formats.traces.values import as_id, as_nanos, dropped_count, key_values, loaded
 
 _TRACE, _ID = ("trace_id", "traceId", "traceID", "TraceId"), ("span_id", "spanId", "spanID", "id", "SpanId")
 _PARENTS = ("parent_span_id", "parentSpanId", "parent_id", "parentId", "ParentSpanId")
@@ -97,6 +97,7 @@ def flat_span(held: JsonObject) -> TraceSpan:
         if isinstance(scope, dict)
         else as_text(held.get("ScopeName")) or "",
         resource=key_values(inner),
+        dropped=dropped_count(held),
     )
 
 

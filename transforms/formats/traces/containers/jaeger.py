@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from turnwise.schemas.values import JsonObject, JsonValue
 from turnwise.transforms.formats.spellings import as_text
 from turnwise.transforms.formats.traces.span import SpanEvent, TraceSpan
-from turnwise.transforms.formats.traces.values import as_id, as_number
+from turnwise.transforms.formats.traces.values import as_id, as_number, dropped_count
 
 _MICRO = 1_000
 
@@ -46,6 +46,7 @@ def _span(held: JsonObject, trace: JsonObject, processes: JsonObject) -> TraceSp
         message=as_text(attributes.get("otel.status_description")) or "",
         scope=as_text(attributes.get("otel.scope.name")) or "",
         resource=_service(held, processes),
+        dropped=dropped_count(attributes),
     )
 
 

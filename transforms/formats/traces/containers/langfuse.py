@@ -7,6 +7,7 @@ from turnwise.transforms.formats.spellings import as_text
 from turnwise.transforms.formats.traces.message_parts import first_of
 from turnwise.transforms.formats.traces.span import TraceSpan
 from turnwise.transforms.formats.traces.values import (
+    as_count,
     as_id,
     as_nanos,
     as_number,
@@ -57,8 +58,7 @@ def langfuse_spans(record: JsonObject) -> Iterator[TraceSpan]:
     """Yields the observations of a record as spans; what its trace states is a span above them."""
     listed = record.get("data")
     if isinstance(listed, list) and "type" not in record:
-        for each in listed:
-            yield from langfuse_spans(each) if isinstance(each, dict) else ()
+        yield from _page([each for each in listed if isinstance(each, dict)], record.get("meta"))
         return
     inner = record.get("trace")
     trace = inner if isinstance(inner, dict) else record
@@ -66,11 +66,32 @@ def langfuse_spans(record: JsonObject) -> Iterator[TraceSpan]:
     if not isinstance(observations, list):
         yield _span(record, "") if _is_observation(record) else _root(record)
         return
+    if any(isinstance(each, str) for each in observations):
+        root = _root(record)
+        root.listed = [as_id(each) for each in observations]
+        yield root
+        return
     root = _root(trace)
     yield root
     for each in observations:
         if isinstance(each, dict):
             yield _span(each, root.trace)
+
+
+def _page(rows: list[JsonObject], meta: JsonValue) -> Iterator[TraceSpan]:
+    """Yields the spans of a page of rows; a trace at its edge may go on on the page beside it."""
+    held = meta if isinstance(meta, dict) else {}
+    page, pages = as_count(held.get("page")), as_count(held.get("totalPages"))
+    spans = [[*langfuse_spans(row)] for row in rows]
+    if page is not None and pages is not None and rows and _is_observation(rows[0]):
+        for span in (span for each in spans for span in each):
+            span.page = f"page {page}"
+        if page > 1:
+            spans[0][0].listed = [f"page {page - 1}"]
+        if page < pages:
+            spans[-1][-1].listed = [*spans[-1][-1].listed, f"page {page + 1}"]
+    for each in spans:
+        yield from each
 
 
 def _root(trace: JsonObject) -> TraceSpan:

@@ -59,6 +59,7 @@ def _span(run: JsonObject) -> TraceSpan:
         attributes=_attributes(run, extra, outputs),
         error=bool(error),
         message=error if isinstance(error, str) else "",
+        is_local=True,
     )
 
 

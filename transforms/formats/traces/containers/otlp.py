@@ -5,13 +5,20 @@ from collections.abc import Iterator
 from turnwise.schemas.values import JsonObject, JsonValue
 from turnwise.transforms.formats.spellings import as_text
 from turnwise.transforms.formats.traces.span import SpanEvent, TraceSpan
-from turnwise.transforms.formats.traces.values import any_value, as_id, as_nanos, key_values
+from turnwise.transforms.formats.traces.values import (
+    any_value,
+    as_id,
+    as_nanos,
+    dropped_count,
+    key_values,
+)
 
 _RESOURCES = ("resourceSpans", "batches", "resource_spans", "resourceLogs", "resource_logs")
 _SCOPES = ("scopeSpans", "instrumentationLibrarySpans", "scope_spans", "scopeLogs", "scope_logs")
 _SPANS = ("spans", "logRecords", "log_records")
 _SCOPE = ("scope", "instrumentationLibrary")
 _WRAPPERS = ("trace", "result", "data")
+_HAS_REMOTE, _REMOTE_MASK = 0x100, 0x300
 _ERRORS = (2, "2", "STATUS_CODE_ERROR", "ERROR", "Error", "error")
 
 
@@ -67,6 +74,8 @@ def _span(held: JsonObject, scope: str, service: JsonObject) -> TraceSpan:
         key_values(get("attributes")),
         scope=scope,
         resource=service,
+        dropped=dropped_count(held),
+        is_local=is_local(get("flags")),
     )
     events, status = get("events"), get("status")
     if events and isinstance(events, list):
@@ -74,6 +83,11 @@ def _span(held: JsonObject, scope: str, service: JsonObject) -> TraceSpan:
     if status and isinstance(status, dict):
         span.error, span.message = is_error(status.get("code")), as_text(status.get("message")) or ""
     return span
+
+
+def is_local(flags: JsonValue) -> bool:
+    """Returns whether the flags of a span say that its parent is of the same process."""
+    return isinstance(flags, int) and flags & _REMOTE_MASK == _HAS_REMOTE
 
 
 def is_error(code: JsonValue) -> bool:
@@ -92,4 +106,6 @@ def _log(held: JsonObject, trace: str, own: str, scope: str, service: JsonObject
     stated = held.get("eventName") or held.get("event_name") or attributes.get("event.name")
     time = as_nanos(held.get("timeUnixNano") or held.get("observedTimeUnixNano"))
     event = SpanEvent(as_text(stated) or "", time, attributes, any_value(held.get("body")))
-    return TraceSpan(trace, own, "", "", time, time, {}, [event], scope=scope, resource=service, is_log=True)
+    span = TraceSpan(trace, own, "", "", time, time, {}, [event], scope=scope, resource=service, is_log=True)
+    span.dropped = dropped_count(held)
+    return span

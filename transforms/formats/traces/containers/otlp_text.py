@@ -5,7 +5,12 @@ from msgspec import UNSET, Raw, Struct, UnsetType
 from pydantic_core import from_json
 
 from turnwise.schemas.values import JsonObject, JsonValue
-from turnwise.transforms.formats.traces.containers.otlp import is_error, resource_attributes, span_event
+from turnwise.transforms.formats.traces.containers.otlp import (
+    is_error,
+    is_local,
+    resource_attributes,
+    span_event,
+)
 from turnwise.transforms.formats.traces.span import TraceSpan
 from turnwise.transforms.formats.traces.values import any_value, as_id, as_nanos, number_value
 
@@ -103,6 +108,8 @@ def _span(held: _Span, scope: str, service: JsonObject) -> TraceSpan:
         {each.key: _value(each.value) for each in held.attributes},
         scope=scope,
         resource=service,
+        dropped=held.dropped_attributes_count + held.dropped_events_count,
+        is_local=is_local(held.flags),
     )
     if held.events:
         events = map(_parsed, held.events)

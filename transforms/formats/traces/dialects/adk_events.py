@@ -3,6 +3,7 @@
 import re
 
 from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.transforms.formats.traces.cut import CUT
 from turnwise.transforms.formats.traces.dialect import (
     SpanDialect,
     register_dialect,
@@ -24,6 +25,7 @@ _KINDS: tuple[tuple[str, Kind], ...] = (
     ("USER_MESSAGE", "agent"),
     ("AGENT_", "chain"),
 )
+_SAID = ("USER_MESSAGE_RECEIVED", "LLM_RESPONSE", "AGENT_RESPONSE")
 _HARMLESS = ("STATE_DELTA",)
 _USAGE = {
     "input_tokens": ("prompt", "prompt_tokens", "prompt_token_count", "input_tokens"),
@@ -51,7 +53,9 @@ def _read(span: TraceSpan, step: SpanStep) -> None:
 
 
 def _add(name: str, row: JsonObject, held: JsonObject, content: JsonValue, step: SpanStep) -> None:
-    if name == "USER_MESSAGE_RECEIVED":
+    if row.get("is_truncated") and name in _SAID:
+        step.output = None if name == _SAID[0] else [SpanMessage(AGENT, parts=[CUT])]
+    elif name == "USER_MESSAGE_RECEIVED":
         step.user = _user(row, held, content)
     elif name.startswith("TOOL_"):
         step.name = text_at(held, "tool") or step.name
