@@ -26,6 +26,7 @@ from turnwise.pipeline.io.sources import FileSource, Source
 from turnwise.pipeline.io.terminal import say
 from turnwise.pipeline.report.judge import estimate_text
 from turnwise.pipeline.report.live import show_progress
+from turnwise.pipeline.settings.rows_address import shown_address
 from turnwise.pipeline.settings.run import RunSettings, try_judge
 from turnwise.pipeline.store.urls import is_store_url
 from turnwise.schemas.config import ConfigError
@@ -117,11 +118,12 @@ def _sink(settings: RunSettings, options: PipelineOptions) -> Sink:
 
 
 def _listed(settings: RunSettings) -> InputFiles | None:
-    """Returns the input files of a run with a date; raises ConfigError if there is none."""
-    found = list_inputs(settings.input)
-    if found is not None and not found.count:
-        raise ConfigError(f"--input {' '.join(settings.input)}: there is no input of {settings.date}")
-    return found
+    """Returns the input files of a run with a date; raises ConfigError if a path names none."""
+    for path in settings.input:
+        found = list_inputs([path])
+        if found is not None and not found.count:
+            raise ConfigError(f"--input {shown_address(path)}: there is no input of {settings.date}")
+    return list_inputs(settings.input)
 
 
 def _left(settings: RunSettings) -> str:

@@ -17,18 +17,20 @@ def list_inputs(paths: Sequence[str], option: str = "--input") -> InputFiles | N
         ConfigError: A path does not exist, or cannot be read.
         OSError: A filesystem does not answer.
     """
-    rows = [_rows_state(path) for path in paths if is_bigquery(path)]
-    if None in rows or any(map(is_store_url, paths)):
+    tables = [_table_state(path) for path in paths if is_bigquery(path)]
+    if None in tables or any(map(is_store_url, paths)):
         return None
     patterns = file_patterns(option, [path for path in paths if not is_bigquery(path)])
     remote = [pattern for pattern in patterns if "://" in pattern]
-    return input_files([*_local(patterns), *_remote(remote), *filter(None, rows)])
+    return input_files(
+        [*_local(patterns), *_remote(remote), *(one for table in tables for one in table or ())]
+    )
 
 
-def _rows_state(path: str) -> InputFile | None:
-    from turnwise.pipeline.io.bigquery.changes import rows_state
+def _table_state(path: str) -> list[InputFile] | None:
+    from turnwise.pipeline.io.bigquery.changes import table_state
 
-    return rows_state(path)
+    return table_state(path)
 
 
 def _local(patterns: Sequence[str]) -> Iterator[InputFile]:

@@ -148,8 +148,13 @@ def test_a_date_is_a_partition_and_a_changed_one_runs_again(
     assert "2026-11-20  exit status 0  run again: 1 changed (bigquery://" in done.out
     assert [name for name, _ in scored(open_run(str(tmp_path / "2026-11-20")))] == ["late", "old"]
     assert [name for name, _ in scored(open_run(str(tmp_path / "2026-11-21")))] == ["new"]
-    again = turnwise("run", "--input", *options, "--date", "2026-11-21", "--lookback", "1")
+    rows.answer("PARTITIONS.*202611(19|22)", state, [None, None])
+    rows.answer("'2026-11-(19|22)", CONVERSATION)
+    again = turnwise("run", "--input", *options, "--date", "2026-11-21..2026-11-22", "--lookback", "2")
+    assert again.status == 2
+    assert "2026-11-19  exit status 0  not run again: there is no input, and no run" in again.out
     assert "2026-11-20  exit status 0  not run again: 1 input file as before" in again.out
+    assert "2026-11-22: there is no input of 2026-11-22" in again.out
 
 
 def test_a_date_is_a_table_or_a_word_of_a_file_of_sql(
