@@ -1,6 +1,7 @@
+import io
 import json
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -11,13 +12,17 @@ from apache_beam.testing.test_pipeline import TestPipeline
 from apache_beam.testing.util import assert_that
 from pyarrow.parquet import read_table
 
+from tests.bucket import Bucket
 from tests.pipeline.io.warehouse.conftest import conversation, place, staged
 from turnwise.pipeline.cli.main import main
 from turnwise.pipeline.io.sinks.base import complete_service, discarding, open_service
 from turnwise.pipeline.io.warehouse.hive import partition
 from turnwise.pipeline.io.warehouse.parquet_dataset import complete_dataset
+from turnwise.pipeline.settings.run import SinkPlace
 from turnwise.schemas.columns import WAREHOUSE_TABLES, columns
+from turnwise.schemas.config import ConfigError
 
+EMPTY = {column.name: None for column in columns("scores")}
 ODD = "projects/p/versions/a=b%20*?[x] 'é\n"
 
 
@@ -206,12 +211,13 @@ def test_rows_that_do_not_arrive_are_a_problem_of_the_run(tmp_path: Path) -> Non
 
 def test_a_row_that_arrow_cannot_hold_is_named_and_the_others_are_written(tmp_path: Path) -> None:
     there = place(f"parquet:{tmp_path / 'lake'}", tmp_path)
-    rows = [{"run_id": "night", "conversation_id": f"c{i}", "app_version": "v1"} for i in range(7)]
+    rows: list[dict[str, Any]] = [
+        {"run_id": "night", "conversation_id": f"c{i}", "app_version": "v1"} for i in range(7)
+    ]
     for row in rows[1:6]:
         row["turn_index"] = 1 << 70
-    empty = {column.name: None for column in columns("scores")}
     with discarding(there), TestPipeline() as pipeline:
-        given = pipeline | beam.Create([[empty | row for row in rows]])
+        given = pipeline | beam.Create([[EMPTY | row for row in rows]])
         written = open_service(there).write_table(given, "scores")
         assert written is not None
         assert_that(written | beam.combiners.ToList(), lambda lists: _complete(there, lists[0]))
@@ -222,6 +228,59 @@ def _complete(there: Any, parts: list[Any]) -> None:
     [problem] = complete_service(there, parts)
     assert "5 rows of scores were not written: conversation_id c1, turn_index 11805" in problem
     assert problem.endswith("; and 2 more")
+
+
+@pytest.fixture
+def bucket() -> Iterator[dict[str, bytes]]:
+    """The objects of a bucket."""
+    Bucket.objects.clear()
+    yield Bucket.objects
+    Bucket.objects.clear()
+    Bucket.refused = ""
+
+
+GATHERED: list[Any] = []
+
+
+def _gather(part: Any) -> None:
+    GATHERED.append(part)
+
+
+def run_into(there: SinkPlace, *names: str) -> list[str]:
+    """Runs a pipeline that writes scores, and completes it; returns what was not written."""
+    rows = [{"run_id": there.run_id, "conversation_id": name, "app_version": "v/1"} for name in names]
+    GATHERED.clear()
+    with discarding(there):
+        with TestPipeline() as pipeline:
+            given = pipeline | beam.Create([[EMPTY | row] for row in rows])
+            written = open_service(there).write_table(given, "scores")
+            assert written is not None
+            _ = written | beam.Map(_gather)
+        assert sum(part.rows for part in GATHERED) == len(rows)
+        return complete_service(there, GATHERED)
+
+
+def test_a_bucket_holds_the_same_objects(bucket: dict[str, bytes], tmp_path: Path) -> None:
+    there = place("parquet:bucket://b/lake", tmp_path)
+    open_service(place("parquet:bucket://b/lake", tmp_path, start="0"))
+    for names in (("a", "b"), ("c",)):
+        assert run_into(there, *names) == []
+        folder = "bucket://b/lake/scores/date=2026-11-21/app_version=v%2F1"
+        assert {path.rpartition("/")[0] for path in bucket} == {folder}
+        tables = [read_table(io.BytesIO(content)) for content in bucket.values()]
+        assert sorted(name.as_py() for each in tables for name in each["conversation_id"]) == list(names)
+
+
+def test_a_bucket_that_refuses_is_told_before_or_after_the_run(
+    bucket: dict[str, bytes], tmp_path: Path
+) -> None:
+    Bucket.refused = "_staging"
+    with pytest.raises(ConfigError, match=r"^--store parquet:bucket://b/lake: cannot be written: 403"):
+        open_service(place("parquet:bucket://b/lake", tmp_path))
+    Bucket.refused = "/scores/"
+    [problem] = run_into(place("parquet:bucket://b/lake", tmp_path), "a", "b")
+    assert problem.startswith("--store parquet:bucket://b/lake: not all of 2 rows were written: ")
+    assert bucket == {}
 
 
 @pytest.mark.parametrize("how", ["error", "interrupt", "translation"])
@@ -265,3 +324,15 @@ def test_an_address_that_cannot_be_used_is_one_line(
     assert main(argv) == 2
     [line] = capsys.readouterr().err.splitlines()
     assert said in line and not (tmp_path / "out").exists()
+
+
+def test_a_run_that_is_refused_later_leaves_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log, out, lake = tmp_path / "log.jsonl", tmp_path / "out", tmp_path / "lake"
+    log.write_text(json.dumps(conversation("c1")) + "\n")
+    out.mkdir()
+    (out / "run.json").write_text("{}")
+    argv = ["run", "--input", str(log), "--output", str(out), "--store", f"parquet:{lake}"]
+    assert main(argv) == 2
+    assert "holds an earlier run" in capsys.readouterr().err and list(lake.iterdir()) == []
