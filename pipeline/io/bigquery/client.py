@@ -44,17 +44,17 @@ def one_line(what: str, kind: type[ConfigError] | type[OSError]) -> Iterator[Non
     try:
         yield
     except (Forbidden, Unauthorized) as error:
-        raise kind(f"{what}: no permission: {_told(error)} ({_ROLES})") from None
+        raise kind(f"{what}: no permission: {told(error)} ({_ROLES})") from None
     except GoogleAuthError as error:
-        raise kind(f"{what}: no credentials of Google Cloud: {_told(error)}") from None
+        raise kind(f"{what}: no credentials of Google Cloud: {told(error)}") from None
     except RetryError as error:
-        raise kind(f"{what}: BigQuery does not answer: {_told(error.cause or error)}") from None
+        raise kind(f"{what}: BigQuery does not answer: {told(error.cause or error)}") from None
     except (GoogleAPIError, WaitError, OSError) as error:
-        raise kind(f"{what}: {_told(error)}") from None
+        raise kind(f"{what}: {told(error)}") from None
 
 
-def _told(error: BaseException) -> str:
-    """Returns what the service says of an error, in one line."""
+def told(error: BaseException) -> str:
+    """Returns what an error of Google's libraries says, or those of its job, in one line."""
     reasons = [
         str(each.get("message", ""))
         for each in getattr(error, "errors", None) or ()

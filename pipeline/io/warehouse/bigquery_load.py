@@ -11,6 +11,7 @@ from uuid import uuid4
 from apache_beam.io.filesystems import FileSystems
 
 from turnwise.pipeline.io.arrow import arrow_schema
+from turnwise.pipeline.io.bigquery.client import told
 from turnwise.pipeline.io.sinks.base import TableSink
 from turnwise.pipeline.io.warehouse.bigquery_tables import (
     Dataset,
@@ -19,7 +20,6 @@ from turnwise.pipeline.io.warehouse.bigquery_tables import (
     parse_dataset,
     prepare_tables,
     refused,
-    told,
 )
 from turnwise.pipeline.io.warehouse.staging import (
     StagedRows,

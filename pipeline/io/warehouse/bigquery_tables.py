@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
+from turnwise.pipeline.io.bigquery.client import told
 from turnwise.pipeline.io.warehouse.staging import VERSION, staged_columns
 from turnwise.schemas.columns import DATE, WAREHOUSE_TABLES, Column
 from turnwise.schemas.config import ConfigError
@@ -154,12 +155,3 @@ def refused(url: str) -> Iterator[None]:
         raise ConfigError(f"--store {url}: no credentials: {told(error)}") from None
     except (GoogleAPIError, OSError) as error:
         raise ConfigError(f"--store {url}: cannot be used: {told(error)}") from None
-
-
-def told(error: BaseException) -> str:
-    """Returns the message of an error of Google's libraries in one line of at most 400 characters."""
-    reasons = getattr(error, "errors", None) or ()
-    told = dict.fromkeys(
-        str(each["message"]) for each in reasons if isinstance(each, dict) and "message" in each
-    )
-    return " ".join(f"{'; '.join(told) or error}".split())[:400] or type(error).__name__
