@@ -1,89 +1,133 @@
-"""A filesystem of Beam that keeps objects in memory: names without directories, as in a bucket."""
+"""An object store in this process, as a filesystem of Beam: no folders, and a rename copies, then deletes."""
 
 import io
 import time
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, BinaryIO, NamedTuple
 
 from apache_beam.io.filesystem import BeamIOError, FileMetadata, FileSystem
 
 
 class StoredObject(NamedTuple):
+    """Content of an object, and when it was written, in seconds."""
+
     content: bytes
     time: float
 
 
 OBJECTS: dict[str, StoredObject] = {}
-"""Name -> object."""
+"""Path -> object."""
 
 
-class _Writing(io.BytesIO):
+class Faults:
+    """Lets operations fail.
+
+    Attributes:
+        fails: Tells whether an operation on a path fails, given the number of the call of both.
+    """
+
+    def __init__(self) -> None:
+        self.fails: Callable[[str, str, int], bool] = lambda operation, path, number: False
+        self._seen: Counter[tuple[str, str]] = Counter()
+
+    def check(self, operation: str, path: str) -> None:
+        self._seen[operation, path] += 1
+        if self.fails(operation, path, self._seen[operation, path]):
+            raise BeamIOError(f"{operation} {path}: the service is not available")
+
+
+FAULTS = Faults()
+
+
+def clear() -> None:
+    """Empties the store and ends all faults."""
+    OBJECTS.clear()
+    FAULTS.__init__()  # type: ignore[misc]
+
+
+class _Upload(io.BytesIO):
+    """An object that is there when it is closed."""
+
     def __init__(self, path: str) -> None:
         super().__init__()
         self._path = path
 
     def close(self) -> None:
-        if not self.closed:
-            OBJECTS[self._path] = StoredObject(self.getvalue(), time.time())
+        if self.closed:
+            return
+        content = self.getvalue()
         super().close()
+        FAULTS.check("create", self._path)
+        OBJECTS[self._path] = StoredObject(content, time.time())
 
 
 class ObjectStore(FileSystem):
+    """`objects://BUCKET/NAME`."""
+
     @classmethod
     def scheme(cls) -> str:
         return "objects"
 
     def join(self, basepath: str, *paths: str) -> str:
-        return "/".join([basepath.rstrip("/"), *paths])
+        return "/".join([basepath.rstrip("/"), *(path.strip("/") for path in paths)])
 
     def split(self, path: str) -> tuple[str, str]:
         head, _, tail = path.rpartition("/")
         return head, tail
 
     def mkdirs(self, path: str) -> None:
-        raise AssertionError("there are no directories")
+        pass
 
     def has_dirs(self) -> bool:
         return False
 
     def _list(self, dir_or_prefix: str) -> Iterator[FileMetadata]:
-        yield from (self.metadata(name) for name in sorted(OBJECTS) if name.startswith(dir_or_prefix))
+        FAULTS.check("list", dir_or_prefix)
+        for path in sorted(OBJECTS):
+            if path.startswith(dir_or_prefix):
+                yield self.metadata(path)
 
-    def create(self, path: str, mime_type: str = "", compression_type: str = "") -> Any:
-        return _Writing(path)
+    def create(self, path: str, mime_type: str = "", compression_type: Any = None) -> BinaryIO:
+        return _Upload(path)
 
-    def open(self, path: str, mime_type: str = "", compression_type: str = "") -> Any:
-        return io.BytesIO(self._found(path).content)
+    def open(self, path: str, mime_type: str = "", compression_type: Any = None) -> BinaryIO:
+        FAULTS.check("open", path)
+        return io.BytesIO(self._object(path).content)
 
-    def copy(self, source_file_names: list[str], destination_file_names: list[str]) -> None:
-        for source, to in zip(source_file_names, destination_file_names, strict=True):
-            OBJECTS[to] = StoredObject(self._found(source).content, time.time())
+    def copy(self, source_file_names: Sequence[str], destination_file_names: Sequence[str]) -> None:
+        for source, target in zip(source_file_names, destination_file_names, strict=True):
+            OBJECTS[target] = StoredObject(self._object(source).content, time.time())
 
-    def rename(self, source_file_names: list[str], destination_file_names: list[str]) -> None:
+    def rename(self, source_file_names: Sequence[str], destination_file_names: Sequence[str]) -> None:
         self.copy(source_file_names, destination_file_names)
-        self.delete(source_file_names)
+        for source in source_file_names:
+            FAULTS.check("rename", source)
+            del OBJECTS[source]
 
     def exists(self, path: str) -> bool:
+        FAULTS.check("exists", path)
         return path in OBJECTS
 
     def size(self, path: str) -> int:
-        return len(self._found(path).content)
+        return len(self._object(path).content)
 
     def last_updated(self, path: str) -> float:
-        return self._found(path).time
+        return self._object(path).time
 
     def checksum(self, path: str) -> str:
-        return str(self._found(path))
+        return str(self.size(path))
 
     def metadata(self, path: str) -> FileMetadata:
-        return FileMetadata(path, self.size(path), self.last_updated(path))
+        content, changed = self._object(path)
+        return FileMetadata(path, len(content), changed)
 
-    def delete(self, paths: list[str]) -> None:
+    def delete(self, paths: Sequence[str]) -> None:
         for path in paths:
-            self._found(path)
-            del OBJECTS[path]
+            FAULTS.check("delete", path)
+            OBJECTS.pop(path, None)
 
-    def _found(self, path: str) -> StoredObject:
+    def _object(self, path: str) -> StoredObject:
         if path not in OBJECTS:
-            raise BeamIOError("no such object", {path: "missing"})
+            raise BeamIOError(f"{path}: no such object")
         return OBJECTS[path]

@@ -23,6 +23,7 @@ from turnwise.pipeline.cli.gate import gate_parser
 from turnwise.pipeline.cli.main import main
 from turnwise.pipeline.cli.options import parse_options
 from turnwise.pipeline.cli.report import report_parser
+from turnwise.pipeline.cli.status import status_parser
 from turnwise.pipeline.service.arguments import parse_serve_options
 from turnwise.pipeline.service.changes import create_evaluation
 from turnwise.pipeline.service.service import Service
@@ -106,6 +107,8 @@ def test_every_command_line_is_accepted(command: Block, place: Path) -> None:
             assert compare_parser().parse_args(rest)
         elif name == "gate":
             assert gate_parser().parse_args(rest).output
+        elif name == "status":
+            assert status_parser().parse_args(rest).output
         else:
             assert name in ("tools", "inspect", "convert", "cases", "--version")
 

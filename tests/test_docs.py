@@ -22,6 +22,7 @@ from turnwise.pipeline.cli.convert import convert_parser
 from turnwise.pipeline.cli.gate import gate_parser
 from turnwise.pipeline.cli.inspect_files import inspect_parser
 from turnwise.pipeline.cli.report import report_parser
+from turnwise.pipeline.cli.status import status_parser
 from turnwise.pipeline.service.arguments import add_serve_arguments
 from turnwise.pipeline.service.mcp.tools import TOOLS
 from turnwise.schemas.alert import AlertRule
@@ -99,7 +100,15 @@ def test_every_option_that_is_named_exists_and_every_own_option_is_named() -> No
     serve = argparse.ArgumentParser(add_help=False)
     add_serve_arguments(serve)
     known = argparse.ArgumentParser(conflict_handler="resolve")
-    makers = (calibrate_parser, cases_parser, compare_parser, convert_parser, gate_parser, inspect_parser)
+    makers = (
+        calibrate_parser,
+        cases_parser,
+        compare_parser,
+        convert_parser,
+        gate_parser,
+        inspect_parser,
+        status_parser,
+    )
     parsers = (own, serve, report_parser(), *(make() for make in makers))
     for parser in parsers:
         known._add_container_actions(parser)

@@ -85,10 +85,18 @@ def _run_built(pipeline: beam.Pipeline, settings: RunSettings) -> int:
                 return report_batch(settings)
         except Interrupted as error:
             _clear(settings)
-            raise Interrupted(error.number, _left(settings)) from None
+            raise Interrupted(error.number, _left(settings), _kept(settings)) from None
         except (KeyboardInterrupt, AuthenticationError):
             _clear(settings)
             raise
+
+
+def _kept(settings: RunSettings) -> str:
+    """Returns what became of an interrupted run, as part of a sentence."""
+    if settings.is_distributed:
+        return "; the job may go on, and then ends itself"
+    files = "; no file of this run was kept"
+    return files if is_local(settings.output) else "; its files are named by no run.json, and removed later"
 
 
 def _clear(settings: RunSettings) -> None:

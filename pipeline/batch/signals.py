@@ -21,9 +21,9 @@ class Interrupted(KeyboardInterrupt):
         number: Number of the signal.
     """
 
-    def __init__(self, number: int, left: str = "") -> None:
-        """Creates the error; `left` describes rows of the run that remain in a store."""
-        message = f"interrupted by {signal.Signals(number).name}; no file of this run was kept"
+    def __init__(self, number: int, left: str = "", kept: str = "; no file of this run was kept") -> None:
+        """Creates the error; `left` describes rows of the run that remain in a store, `kept` its files."""
+        message = f"interrupted by {signal.Signals(number).name}{kept}"
         super().__init__(f"{message}; {left}" if left else message)
         self.number = number
 

@@ -25,6 +25,7 @@ commands:
   compare    say whether one version is better than another (turnwise compare --help)
   report     write one HTML file with the verdicts and conversations of runs (turnwise report --help)
   gate       decide by rules whether a finished run passes (turnwise gate --help)
+  status     say how a finished run ended, with its exit status (turnwise status --help)
   calibrate  hold criteria against human labels (turnwise calibrate --help)
   inspect    say what files hold, and what could be scored (turnwise inspect --help)
   convert    write logs or eval cases in another format (turnwise convert --help)
@@ -195,6 +196,12 @@ def _gate(argv: Sequence[str]) -> int:
     return gate(argv)
 
 
+def _status(argv: Sequence[str]) -> int:
+    from turnwise.pipeline.cli.status import status_of_run
+
+    return status_of_run(argv)
+
+
 def _serve(argv: Sequence[str]) -> int:
     from turnwise.pipeline.service.arguments import parse_serve_options
     from turnwise.pipeline.settings.extras import check_extra, check_store
@@ -214,6 +221,7 @@ _COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {
     "compare": _compare,
     "report": _report,
     "gate": _gate,
+    "status": _status,
     "calibrate": _calibrate,
     "inspect": _inspect,
     "convert": _convert,

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from turnwise.pipeline.cli.arguments import add_plugin_argument
+from turnwise.pipeline.io.listing import RUN_FOLDER, is_local
 from turnwise.pipeline.io.run_reader import REPORT_DATA, REPORT_FILE, is_file_of_run, open_run
 from turnwise.pipeline.io.terminal import say
 from turnwise.pipeline.report_html.compared import compare_versions
@@ -80,8 +81,10 @@ def _check_place(path: Path, directories: Sequence[str]) -> None:
         raise ConfigError(f"--html {path}: is a directory")
     if not path.parent.is_dir():
         raise ConfigError(f"--html {path}: there is no directory {path.parent}; make it first")
-    homes = {Path(directory).resolve() for directory in directories if "://" not in directory}
-    if path.resolve().parent in homes and is_file_of_run(path.resolve().name):
+    homes = {Path(directory).resolve() for directory in directories if is_local(directory)}
+    home = path.resolve().parent
+    in_folder = RUN_FOLDER.fullmatch(home.name) and home.parent in homes
+    if (home in homes or in_folder) and is_file_of_run(path.resolve().name):
         raise ConfigError(f"--html {path}: is the name of a file of the run; name another file")
 
 

@@ -6,10 +6,13 @@ from pathlib import Path
 from typing import TypeAlias
 
 from turnwise.pipeline.io.any_files import read_files, whole_items
+from turnwise.pipeline.io.listing import is_local, join_path, path_exists
 from turnwise.pipeline.io.run_reader import RunDirectory, open_run
 from turnwise.pipeline.settings.run import RunSettings
+from turnwise.pipeline.store.urls import is_store_url
 from turnwise.schemas.conversation_row import ConversationRow
 from turnwise.schemas.failure import Failure
+from turnwise.schemas.run import RUN_FILE
 from turnwise.transforms.case_making.candidate import Candidate, logged_candidate, row_candidate
 from turnwise.transforms.formats.any_record import AnyReader, FoundCase
 
@@ -17,8 +20,10 @@ RowKey: TypeAlias = "tuple[str, str | None]"
 
 
 def is_run(path: str) -> bool:
-    """Returns whether a path is the output directory of a run."""
-    return "://" not in path and (Path(path) / "run.json").is_file()
+    """Returns whether a path is the output directory of a run, on any filesystem that Beam supports."""
+    if is_store_url(path) or any(char in path for char in "*?["):
+        return is_local(path) and (Path(path) / RUN_FILE).is_file()
+    return path_exists(join_path(path, RUN_FILE))
 
 
 def log_candidates(paths: Sequence[str], reader: AnyReader) -> Iterator[Candidate | Failure]:

@@ -17,7 +17,7 @@ from apache_beam.io.filesystems import FileSystems
 
 from turnwise.pipeline.io.listing import (
     RUN_FOLDER,
-    ListedFile,
+    FolderFile,
     is_local,
     join_path,
     list_files,
@@ -94,7 +94,7 @@ def _flat_files(directory: str) -> list[str]:
     return [*_own(directory, list_files(directory)), *scripts]
 
 
-def _own(directory: str, files: Iterable[ListedFile]) -> list[str]:
+def _own(directory: str, files: Iterable[FolderFile]) -> list[str]:
     ours = re.compile(_OURS.replace("SUFFIX", "|".join(file_formats())))
     return [join_path(directory, file.name) for file in files if ours.fullmatch(file.name)]
 
@@ -135,7 +135,7 @@ def clear_replaced(directory: str, folder: str, kept: Collection[str], replaced:
     remove_files(found)
 
 
-def _is_idle(files: Sequence[ListedFile], now: float) -> bool:
+def _is_idle(files: Sequence[FolderFile], now: float) -> bool:
     """Returns whether nothing was written into a folder for days."""
     return max((file.changed for file in files), default=0.0) < now - _IDLE_SECONDS
 

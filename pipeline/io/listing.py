@@ -11,7 +11,7 @@ RUN_FOLDER = re.compile(r"run-\d{8}T\d{6}Z-[0-9a-f]{8}")
 _ANY_RUN_FOLDER = "run-*"
 
 
-class ListedFile(NamedTuple):
+class FolderFile(NamedTuple):
     """A file in a folder.
 
     Attributes:
@@ -35,7 +35,7 @@ def join_path(directory: str, name: str) -> str:
     return f"{directory.rstrip('/')}/{name}" if directory.strip("/") else f"/{name}"
 
 
-def list_files(directory: str) -> list[ListedFile]:
+def list_files(directory: str) -> list[FolderFile]:
     """Returns the files in a directory, without those in folders of it; none if it does not exist.
 
     Raises:
@@ -46,13 +46,13 @@ def list_files(directory: str) -> list[ListedFile]:
     return [file for _, file in _matched(directory, "*")]
 
 
-def list_run_folders(directory: str) -> dict[str, list[ListedFile]]:
+def list_run_folders(directory: str) -> dict[str, list[FolderFile]]:
     """Returns the folders of runs in a directory, finished or not, with their files.
 
     Raises:
         OSError: It cannot be listed.
     """
-    found: dict[str, list[ListedFile]] = {}
+    found: dict[str, list[FolderFile]] = {}
     if is_local(directory):
         for path in Path(directory).glob(_ANY_RUN_FOLDER):
             if path.is_dir() and not path.is_symlink():
@@ -63,7 +63,7 @@ def list_run_folders(directory: str) -> dict[str, list[ListedFile]]:
     return {name: files for name, files in found.items() if RUN_FOLDER.fullmatch(name)}
 
 
-def _local_files(directory: Path) -> Iterator[ListedFile]:
+def _local_files(directory: Path) -> Iterator[FolderFile]:
     if not directory.exists():
         return
     for path in directory.iterdir():
@@ -72,16 +72,16 @@ def _local_files(directory: Path) -> Iterator[ListedFile]:
         except OSError:  # it was removed, or is a link to nowhere
             continue
         if path.is_file():
-            yield ListedFile(path.name, stated.st_size, stated.st_mtime)
+            yield FolderFile(path.name, stated.st_size, stated.st_mtime)
 
 
-def _matched(directory: str, pattern: str) -> Iterator[tuple[str, ListedFile]]:
+def _matched(directory: str, pattern: str) -> Iterator[tuple[str, FolderFile]]:
     from apache_beam.io.filesystems import FileSystems
 
     (found,) = FileSystems.match([join_path(directory, pattern)])
     for file in found.metadata_list:
         name = file.path.rsplit("/", 1)[-1]
-        yield file.path, ListedFile(name, file.size_in_bytes, file.last_updated_in_seconds or 0.0)
+        yield file.path, FolderFile(name, file.size_in_bytes, file.last_updated_in_seconds or 0.0)
 
 
 def path_exists(path: str) -> bool:

@@ -3,11 +3,11 @@
 import re
 from collections.abc import Iterable, Mapping
 
-from turnwise.pipeline.io.listing import ListedFile, join_path, list_files, open_path
+from turnwise.pipeline.io.listing import FolderFile, join_path, list_files, open_path
 from turnwise.pipeline.io.sinks.base import table_rows
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.rows import TABLES
-from turnwise.schemas.run import RUN_FILE, RunDocument, RunFile
+from turnwise.schemas.run import RunDocument, RunFile
 
 SHARD = re.compile(r"([a-z_]+?)(?:-(\d{5})(?:-of-(\d{5}))?)?\.([a-z0-9]+)")
 """The name of a file of a table: table, number, number of all, suffix."""
@@ -35,14 +35,14 @@ def _check_named(
     directory: str,
     place: str,
     files: Mapping[str, Mapping[str, RunFile]],
-    listed: Mapping[str, ListedFile],
+    listed: Mapping[str, FolderFile],
 ) -> None:
     """Raises ConfigError unless every file that `run.json` names is there."""
     names = [name for own in files.values() for name in own]
     missing = [name for name in names if name not in listed]
     if missing:
         raise ConfigError(
-            f"{directory}: {len(missing)} of {len(names)} files that {RUN_FILE} names are missing, such as "
+            f"{directory}: {len(missing)} of {len(names)} files that run.json names are missing, such as "
             f"{join_path(place, missing[0])}; {_AGAIN}"
         )
 
@@ -94,4 +94,4 @@ def _check_rows(path: str, table: str, output_format: str, stated: int) -> None:
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read: {' '.join(str(error).split())}") from None
     if number != stated:
-        raise ConfigError(f"{path}: holds {number} rows, and {RUN_FILE} counts {stated}; {_AGAIN}")
+        raise ConfigError(f"{path}: holds {number} rows, and run.json counts {stated}; {_AGAIN}")

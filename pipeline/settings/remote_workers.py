@@ -102,6 +102,7 @@ def _paths(settings: RunSettings) -> Iterator[tuple[str, str]]:
     yield "--output", settings.output
     yield from (("--input", path) for path in settings.input)
     yield from (("--eval_cases", path) for path in settings.eval_cases)
+    yield "--baseline", settings.baseline or ""
     yield "--store", settings.store
     yield "--alerts", settings.stream.alerts or ""
     cache = settings.judge.config.cache

@@ -9,11 +9,14 @@ import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
 
 from tests import forked
+from tests.tables import folder_of
 from turnwise.pipeline.batch.build import build
 from turnwise.pipeline.batch.summary import conclude
+from turnwise.pipeline.cli.main import main
 from turnwise.pipeline.io.directory import check_directory, clear_directory, earlier_files
 from turnwise.pipeline.io.files import file_patterns
 from turnwise.pipeline.io.run_files import RunSink
+from turnwise.pipeline.io.run_reader import open_run
 from turnwise.pipeline.io.sources import FileSource
 from turnwise.pipeline.settings.run import RunSettings
 from turnwise.schemas.config import ConfigError, EvalConfig
@@ -66,6 +69,25 @@ def test_the_next_run_is_told_and_may_clear_up(crashed: Path) -> None:
             check_directory(str(crashed), overwrite=False)
     clear_directory(str(crashed))
     assert list(crashed.rglob("*")) == []
+
+
+def test_the_run_that_it_should_have_replaced_stays(sample: Path, tmp_path: Path) -> None:
+    """Its tables are current until the new ones are whole; the next run removes what was left."""
+    run = ["run", "--input", str(sample / "conversations"), "--output", str(tmp_path), "--judge", "none"]
+    assert main(run) == 0
+    (tmp_path / "notes.txt").write_text("mine")
+    earlier = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    root = beam.Pipeline(options=PipelineOptions(["--runner=FnApiRunner"]))
+    logs = FileSource(file_patterns("--input", (str(sample / "conversations"),)), 1 << 26, "unread_records")
+    build(root, logs, None, SETTINGS, BrokenSink(str(tmp_path), "failures"))
+    with pytest.raises(OSError, match="no space left"):
+        root.run().wait_until_finish()
+    assert earlier.items() <= {p: p.read_bytes() for p in tmp_path.rglob("*") if p.is_file()}.items()
+    assert len(list(open_run(str(tmp_path)).results())) == 60 and main(["status", str(tmp_path)]) == 0
+    assert main([*run, "--overwrite"]) == 0
+    [folder] = (path for path in tmp_path.iterdir() if path.is_dir())
+    assert folder == folder_of(tmp_path) and folder not in {path.parent for path in earlier}
+    assert (tmp_path / "notes.txt").exists()
 
 
 def test_a_full_disk_is_said_in_one_line(sample: Path, tmp_path: Path) -> None:

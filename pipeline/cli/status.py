@@ -1,0 +1,65 @@
+"""The command `turnwise status`. Without Beam, unless the directory is remote."""
+
+from collections.abc import Sequence
+
+from turnwise.pipeline.cli.arguments import add_plugin_argument
+from turnwise.pipeline.io.run_reader import open_run
+from turnwise.pipeline.io.terminal import complain, counted, printable, say
+from turnwise.pipeline.settings.parser import OptionParser
+from turnwise.schemas.config import ConfigError
+from turnwise.schemas.extension.plugins import load_plugins
+from turnwise.schemas.run import RunDocument
+from turnwise.transforms.text.times import time_seconds
+
+
+def status_parser() -> OptionParser:
+    """Returns the parser of `turnwise status`."""
+    parser = OptionParser(
+        prog="turnwise status",
+        description="Says how the run in an output directory ended, and exits with the status of that run.",
+        epilog="Exit status: that of the run, 0 or 1; 2: no finished run, files missing, or an earlier run.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("output", metavar="OUT", help="output directory of a run")
+    parser.add_argument(
+        "--after",
+        metavar="TIME",
+        help="refuse a run that ended before TIME (2026-11-22T02:15:00Z): an earlier one stays current until "
+        "another has finished",
+    )
+    add_plugin_argument(parser)
+    return parser
+
+
+def status_of_run(argv: Sequence[str]) -> int:
+    """Prints how a finished run ended.
+
+    Returns:
+        Exit status of the run.
+
+    Raises:
+        ConfigError: The directory holds no finished run, files of it are missing, or it is an earlier one.
+    """
+    options = status_parser().parse_args(list(argv))
+    load_plugins(options.plugin)
+    after = None if options.after is None else time_seconds(options.after)
+    if options.after is not None and after is None:
+        raise ConfigError(f"--after {options.after}: is no time such as 2026-11-22T02:15:00Z")
+    document = open_run(options.output).document
+    if after is not None:
+        _check_time(options.output, document, after, options.after)
+    for problem in document.problems:
+        complain(problem)
+    results = counted(document.counts.get("results") or 0, "conversation")
+    ended = f", ended {document.end_time}" if document.end_time else ""
+    say(printable(f"{document.run_id}{ended}: {results}, exit status {document.exit_status}"))
+    return document.exit_status
+
+
+def _check_time(directory: str, document: RunDocument, after: float, text: str) -> None:
+    ended = time_seconds(document.end_time)
+    if ended is None or ended < after:
+        when = f"ended {document.end_time}" if document.end_time else "does not say when it ended"
+        raise ConfigError(
+            f"{directory}: no run has finished since {text}: the current one, {document.run_id}, {when}"
+        )

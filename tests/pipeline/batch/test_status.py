@@ -1,0 +1,72 @@
+"""`turnwise status`: the exit status of a job that no command waited for."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.tables import as_earlier_version, document_of, file_of
+from turnwise.pipeline.cli.main import main
+
+
+@pytest.fixture(scope="module")
+def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("status")
+    turn = {"user": "Hi", "agent": "Hello", "expected": {"response": "Hello"}}
+    (folder / "log.jsonl").write_text(json.dumps({"conversation_id": "c", "turns": [turn]}))
+    assert main(["run", "--input", str(folder / "log.jsonl"), "--output", str(folder / "out")]) == 0
+    return folder / "out"
+
+
+@pytest.fixture
+def copy(out: Path, tmp_path: Path) -> Path:
+    return shutil.copytree(out, tmp_path / "copy")
+
+
+def change(copy: Path, **fields: object) -> None:
+    (copy / "run.json").write_text(json.dumps(document_of(copy, "run.json") | fields))
+
+
+def test_the_status_is_that_of_the_run(copy: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    capsys.readouterr()
+    assert main(["status", str(copy)]) == 0
+    document = document_of(copy, "run.json")
+    said = f"{document['run_id']}, ended {document['end_time']}: 1 conversation, exit status 0\n"
+    assert capsys.readouterr() == (said, "")
+    change(copy, exit_status=1, problems=["gate: missed", "no conversation was scored"])
+    assert main(["status", str(copy)]) == 1
+    found = capsys.readouterr()
+    assert found.err == "turnwise: gate: missed\nturnwise: no conversation was scored\n"
+    assert found.out.endswith("exit status 1\n")
+
+
+def test_a_run_that_ended_earlier_is_not_the_one_that_is_asked_for(
+    copy: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Where tonight's job failed, last night's run is still current."""
+    change(copy, end_time="2026-11-21T02:20:00.000Z")
+    for time, status in (
+        ("2026-11-21T02:15:00Z", 0),
+        ("2026-11-21T02:21:00Z", 2),
+        ("2026-11-21T05:15:00+02:00", 2),
+        ("yesterday", 2),
+    ):
+        capsys.readouterr()
+        assert main(["status", str(copy), "--after", time]) == status, time
+        assert capsys.readouterr().err.count("\n") == (1 if status else 0)
+
+
+def test_what_is_no_finished_run_is_2(copy: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "empty").mkdir()
+    for directory in (tmp_path / "empty", tmp_path / "none"):
+        assert main(["status", str(directory)]) == 2
+    file_of(copy, "scores").unlink()
+    assert main(["status", str(copy)]) == 2
+    assert "files that run.json names are missing" in capsys.readouterr().err
+
+
+def test_a_run_of_an_earlier_version_does_not_say_when_it_ended(copy: Path) -> None:
+    as_earlier_version(copy)
+    assert main(["status", str(copy)]) == 0
+    assert main(["status", str(copy), "--after", "2020-01-01T00:00:00Z"]) == 2
