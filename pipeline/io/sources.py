@@ -147,7 +147,11 @@ class FileSource:
         return ReadRecords(outputs["records"], outputs[FAILURES], outputs[COUNTS])
 
     def _ranges(self, patterns: "PCollection[list[str]]", name: str) -> "PCollection[Any]":
-        """Adds the steps that divide the files into ranges, number their lines, and spread them."""
+        """Adds the steps that divide the files into ranges, number their lines, and spread them.
+
+        Flink takes what was once spread for spread, until it is grouped: of two Reshuffles in a row, it
+        leaves out the second.
+        """
         return (
             patterns
             | f"{name}Files" >> beam.FlatMap(file_ranges)

@@ -2,7 +2,9 @@
 
 import base64
 import bz2
+import os
 import pickletools
+import shutil
 import socket
 import subprocess
 import sys
@@ -20,6 +22,7 @@ from apache_beam.portability.api import beam_runner_api_pb2
 from turnwise.pipeline.batch.build import build
 from turnwise.pipeline.batch.summary import conclude
 from turnwise.pipeline.io.files import file_patterns
+from turnwise.pipeline.io.ranges import file_ranges
 from turnwise.pipeline.io.run_files import RunSink
 from turnwise.pipeline.io.sources import FileSource
 from turnwise.pipeline.settings.run import RunSettings
@@ -46,6 +49,7 @@ STEPS = [
     *("AllMetrics", "MetricsOfRun", "GatherMetrics", "MetricRows", "Failures", "FailureRows"),
     *("AllToRead", "ToRead", "AllCounts", "TotalCounts"),
 ]
+PRISM = shutil.which("prism", path=os.pathsep.join([os.environ.get("PATH", ""), str(Path.home() / "go/bin")]))
 
 
 @pytest.fixture(scope="module")
@@ -184,6 +188,26 @@ def test_a_portable_job_service_gives_the_same(
         output=tmp_path / "out",
     )
     assert_same(done, sample_run)
+
+
+@pytest.mark.skipif(PRISM is None, reason="prism is not installed (go install .../cmd/prism)")
+def test_prism_reads_the_ranges_of_a_file_like_one_process(
+    turnwise: Callable[..., Any], tmp_path: Path
+) -> None:
+    logs, config = tmp_path / "logs.jsonl", tmp_path / "config.json"
+    config.write_text('{"criteria": {"response_match_score": 0.5}}')
+    turn = '{"user": "%s", "agent": "Hi", "expected": {"response": "Hi"}}' % ("Hello " * 500)
+    lines = [f'{{"conversation_id": "c{i}", "turns": [{turn}]}}\n' for i in range(700)]
+    logs.write_text("".join([*lines[:400], "{broken\n", *lines[400:]]))
+    assert len(file_ranges([str(logs)])) == 2
+    arguments = ["run", "--input", logs, "--config", config, "--judge", "none"]
+    here = turnwise(*arguments, output=tmp_path / "here")
+    prism = ["--runner=PrismRunner", f"--prism_location={PRISM}", "--environment_type=LOOPBACK"]
+    there = turnwise(*arguments, *prism, output=tmp_path / "there")
+    for table in ("scores", "conversations", "failures"):
+        one, other = ([{**row, "run_id": ""} for row in run.rows(table)] for run in (here, there))
+        assert sorted(one, key=str) == sorted(other, key=str) and one
+    assert sum(there.document("run.json")["records_by_worker"].values()) == 701
 
 
 def test_several_processes_give_the_same(

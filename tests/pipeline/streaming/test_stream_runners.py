@@ -19,6 +19,8 @@ PRISM = shutil.which("prism", path=os.pathsep.join([os.environ.get("PATH", ""), 
 DATAFLOW = ["--runner=DataflowRunner", "--dry_run=True", "--project=some-project", "--region=europe-west1"]
 DATAFLOW += ["--temp_location=gs://some-bucket/tmp", "--sdk_container_image=example.com/turnwise:1"]
 PUBSUB = "pubsub:projects/some-project/subscriptions/conversations"
+NEW_CASE = '{"eval_id": "new", "conversation": [{"user_content": {"parts": [{"text": "Hi"}]}}]}\n'
+NEW_CONVERSATION = '{"conversation_id": "n", "eval_id": "new", "turns": [{"user": "Hi", "agent": "Hello"}]}\n'
 
 
 def stream(*arguments: str) -> list[str]:
@@ -47,7 +49,11 @@ def test_what_only_a_stream_in_this_process_can_do(
 
 @pytest.mark.skipif(PRISM is None, reason="prism is not installed (go install .../cmd/prism)")
 def test_it_runs_on_prism(tmp_path: Path) -> None:
-    arguments = ["--input", f"{SAMPLE / 'conversations'}/", "--eval_cases", str(SAMPLE / "cases")]
+    logs, cases = tmp_path / "logs", tmp_path / "cases"
+    shutil.copytree(SAMPLE / "conversations", logs)
+    shutil.copytree(SAMPLE / "cases", cases)
+    (cases / "broken.jsonl").write_text("{broken\n")
+    arguments = ["--input", f"{logs}/", "--eval_cases", str(cases), "--refresh_cases", "1"]
     arguments += [
         "--config",
         str(SAMPLE / "config.json"),
@@ -62,14 +68,21 @@ def test_it_runs_on_prism(tmp_path: Path) -> None:
         process = subprocess.Popen(command, cwd=ROOT, stdout=log, stderr=log)
     try:
         deadline = time.monotonic() + 300
-        while len(names(tmp_path / "out")) < 59 and time.monotonic() < deadline:
+        while len(names(tmp_path / "out")) < 60 and time.monotonic() < deadline:
             assert process.poll() is None, (tmp_path / "log").read_text()
+            if len(names(tmp_path / "out")) == 59 and not (cases / "new.jsonl").exists():
+                (cases / "new.jsonl").write_text(NEW_CASE)
+                time.sleep(2)
+                (logs / "new.jsonl").write_text(NEW_CONVERSATION)
             time.sleep(0.5)
     finally:
         process.send_signal(signal.SIGINT)
         process.wait(timeout=120)
     found = names(tmp_path / "out")
-    assert len(found) == len(set(found)) == 59
+    assert len(found) == len(set(found)) == 60
+    failures = [json.loads(line) for path in (tmp_path / "out").glob("failures-*") for line in path.open()]
+    lost = [row["source"] for row in failures if row["stage"] == "parse_case"]
+    assert lost == [str(cases / "broken.jsonl")]
 
 
 def names(directory: Path) -> list[str]:
