@@ -53,12 +53,15 @@ def report_batch(settings: RunSettings) -> int:
         The exit status.
 
     Raises:
-        OSError: Another run has replaced it.
+        OSError: Another run has replaced it, or it cannot be read back.
     """
     document = read_run_file(settings.output)
     if document["run_id"] != settings.run.run_id:
         raise OSError(f"{settings.output}: another run, {document['run_id']}, has replaced this one")
-    rows = list(written_run(settings.output, document).metrics_by_app_version())
+    try:
+        rows = list(written_run(settings.output, document).metrics_by_app_version())
+    except ConfigError as error:  # what was written cannot be read back: no fault of the options
+        raise OSError(str(error)) from None
     return report(settings, _figures(document), rows, document)
 
 

@@ -160,4 +160,4 @@ def test_a_sink_whose_rows_cannot_be_read_back_is_an_error(read: str, tmp_path: 
     plugin = f"register_sink(SinkKind(name='mine', help='', writer=JsonLinesWriter, read={read}))"
     done = run(tmp_path, plugin, "--output_format", "mine", "--judge", "none")
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1)
-    assert done.stderr.startswith("turnwise: sink mine: read: ")
+    assert ": cannot be read: sink mine: read: " in done.stderr
