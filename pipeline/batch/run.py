@@ -21,7 +21,7 @@ from turnwise.pipeline.io.files import file_patterns
 from turnwise.pipeline.io.input_files import list_inputs
 from turnwise.pipeline.io.listing import is_local
 from turnwise.pipeline.io.run_files import NullSink, RunSink, Sink
-from turnwise.pipeline.io.sinks.base import discarding, find_service, open_service
+from turnwise.pipeline.io.sinks.base import discard_service, discarding, find_service, open_service
 from turnwise.pipeline.io.sources import FileSource, Source
 from turnwise.pipeline.io.terminal import say
 from turnwise.pipeline.report.judge import estimate_text
@@ -61,7 +61,7 @@ def _run(
 ) -> int:
     if settings.judge.only_estimates:
         return _estimate(pipeline, logs, cases, settings)
-    with discarding(settings.place):
+    with discarding(settings.place, goes_on=settings.is_distributed):
         build(pipeline, logs, cases, settings, _sink(settings, options))
         if only_translates(options):
             translate(pipeline)
@@ -119,10 +119,11 @@ def _case_source(settings: RunSettings) -> Source | None:
 def _sink(settings: RunSettings, options: PipelineOptions) -> Sink:
     place = settings.place
     service = open_service(place) if place else None
-    keeps = place is not None and find_service("--store", place.url).complete is not None
+    completes = place and find_service("--store", place.url).complete
+    discard = partial(discard_service, place) if place and completes else None
     inputs = _listed(settings) if settings.date and not only_translates(options) else None
     concluded = partial(conclude, settings, inputs=inputs)
-    return RunSink(settings.output, settings.output_format, concluded, service, keeps_stored=keeps)
+    return RunSink(settings.output, settings.output_format, concluded, service, discard=discard)
 
 
 def _listed(settings: RunSettings) -> InputFiles | None:

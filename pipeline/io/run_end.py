@@ -127,8 +127,8 @@ class PublishFn(beam.DoFn):
 class ConcludeFn(beam.DoFn):
     """Replaces `run.json`, and removes what is not current any more."""
 
-    def __init__(self, directory: str, conclude: Conclude) -> None:
-        self._directory, self._conclude = directory, conclude
+    def __init__(self, directory: str, conclude: Conclude, discard: Callable[[], None] | None = None) -> None:
+        self._directory, self._conclude, self._discard = directory, conclude, discard
 
     def process(self, element: tuple[str, Iterable[Written]]) -> None:
         """Writes `run.json` of everything that was published."""
@@ -141,6 +141,8 @@ class ConcludeFn(beam.DoFn):
         replaced = current_folder(self._directory)
         write_run_file(self._directory, document, folder)
         clear_replaced(self._directory, folder, {file.name for file in files}, replaced)
+        if self._discard:
+            self._discard()
 
     def _tables(self, folder: str, files: Sequence[_NamedFile]) -> JsonObject:
         """Returns what `run.json` says of the files; raises OSError if one is not there."""

@@ -1,6 +1,6 @@
 """Writes the tables of a run as files, all of them or none, and in the end its `run.json`."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, BinaryIO, Protocol
 
 import apache_beam as beam
@@ -70,10 +70,11 @@ class RunSink:
         conclude: Conclude,
         service: TableSink | None = None,
         *,
-        keeps_stored: bool = False,
+        discard: Callable[[], None] | None = None,
     ) -> None:
         self._directory, self._format, self._conclude = directory, output_format, conclude
-        self._service, self._keep_stored = service, _kept_stored if keeps_stored else _nothing
+        self._service, self._keep_stored = service, _kept_stored if discard else _nothing
+        self._discard = discard
         self._written: list[PCollection[tuple[str, Written]]] = []
         self._known: list[PCollection[tuple[str, Written]]] = []
         self._chosen: PCollection[str] | None = None
@@ -115,7 +116,7 @@ class RunSink:
             spread | "Write_Publish" >> beam.ParDo(PublishFn(self._directory)),
         ]
         over = known | "Write_Known" >> beam.Flatten() | "Write_End" >> beam.GroupByKey()
-        _ = over | "Write_Run" >> beam.ParDo(ConcludeFn(self._directory, self._conclude))
+        _ = over | "Write_Run" >> beam.ParDo(ConcludeFn(self._directory, self._conclude, self._discard))
 
     def _folder(self, root: beam.Pipeline) -> AsSingleton:
         if self._chosen is None:

@@ -2,6 +2,7 @@
 
 import io
 import json
+import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -62,7 +63,7 @@ class SinkKind:
         takes_paths: Whether an address is SCHEME:PATH, with a path or an address of files.
         complete: Called when all tables are written, once or again with the same: given the elements of the
             collections that write_table returned; returns what was not written, one line each.
-        discard: Called when a run has ended, in whatever way: removes what it has not completed.
+        discard: Called when a run has ended, in whatever way: removes what it has staged.
         left: Returns what an interrupted run left there, as part of a sentence.
         replaced: Returns how many of a run's results another one of the same run replaced; None: unknown.
 
@@ -102,6 +103,7 @@ def _fault(item: object) -> str | None:
     return None if item.writer or item.open else "it has neither writer nor open"
 
 
+_LOG = logging.getLogger(__name__)
 _SCHEMES: dict[str, str] = {}
 SINKS: Registry[SinkKind] = Registry("sink", "turnwise.sinks", "turnwise.pipeline.io.sinks", _fault)
 """Name -> sink."""
@@ -188,14 +190,31 @@ def complete_service(place: SinkPlace, elements: Sequence[Any]) -> list[str]:
         return [f"--store {shown_url(place.url)}: {error_text(error)}"]
 
 
+def discard_service(place: SinkPlace) -> None:
+    """Removes what a run has staged for its service; what cannot be removed is logged."""
+    try:
+        find_service("--store", place.url).discard(place)
+    except OSError as error:
+        _LOG.warning("staged rows of a run cannot be removed: %s", error_text(error))
+
+
 @contextmanager
-def discarding(place: SinkPlace | None) -> Iterator[None]:
-    """Removes in the end what the service of a run has not completed."""
+def discarding(place: SinkPlace | None, goes_on: bool = False) -> Iterator[None]:
+    """Removes in the end what a run has staged.
+
+    Args:
+        place: The run and its service.
+        goes_on: Whether the run may go on elsewhere when a signal ends this process.
+    """
+    interrupted = False
     try:
         yield
+    except KeyboardInterrupt:
+        interrupted = True
+        raise
     finally:
-        if place:
-            find_service("--store", place.url).discard(place)
+        if place and not (interrupted and goes_on):
+            discard_service(place)
 
 
 def row_writer(file: BinaryIO, table: str, output_format: str) -> RowWriter:

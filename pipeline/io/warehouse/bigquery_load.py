@@ -26,7 +26,8 @@ from turnwise.pipeline.io.warehouse.staging import (
     StagingSink,
     lost_rows,
     make_folder,
-    remove_folders,
+    remove_earlier,
+    remove_folder,
     staged_columns,
     staging_folder,
 )
@@ -73,7 +74,7 @@ def _try_load(place: SinkPlace, path: str) -> None:
 
 def discard_tables(place: SinkPlace) -> None:
     """Removes the files that a run has not completed; tables of theirs expire."""
-    remove_folders(staging_folder(place.output, place))
+    remove_folder(staging_folder(place.output, place))
 
 
 def complete_tables(place: SinkPlace, staged: Sequence[StagedRows]) -> list[str]:
@@ -98,7 +99,7 @@ def complete_tables(place: SinkPlace, staged: Sequence[StagedRows]) -> list[str]
         rows = sum(part.rows for part in staged)
         raise OSError(f"--store {place.url}: none of {rows} rows were written: {told(error)}") from None
     finally:
-        remove_folders(staging_folder(place.output, place, of_all_attempts=True))
+        remove_earlier(place.output, place)
     return [f"--store {place.url}: {line}" for line in lost_rows(staged)]
 
 

@@ -18,7 +18,8 @@ from turnwise.pipeline.io.warehouse.staging import (
     lost_rows,
     make_folder,
     matching,
-    remove_folders,
+    remove_earlier,
+    remove_folder,
     run_stem,
     staging_folder,
 )
@@ -48,7 +49,7 @@ def open_dataset(place: SinkPlace) -> TableSink:
 
 def discard_staged(place: SinkPlace) -> None:
     """Removes the files that a run has not completed."""
-    remove_folders(staging_folder(dataset_folder(place.url), place))
+    remove_folder(staging_folder(dataset_folder(place.url), place))
 
 
 def complete_dataset(place: SinkPlace, staged: Sequence[StagedRows]) -> list[str]:
@@ -71,7 +72,7 @@ def complete_dataset(place: SinkPlace, staged: Sequence[StagedRows]) -> list[str
         text = " ".join(str(error).split())
         raise OSError(f"--store {place.url}: not all of {rows} rows were written: {text}") from None
     finally:
-        remove_folders(staging_folder(directory, place, of_all_attempts=True))
+        remove_earlier(directory, place)
     return [f"--store {place.url}: {line}" for line in lost_rows(staged)]
 
 

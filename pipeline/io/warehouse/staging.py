@@ -4,7 +4,6 @@ import re
 import shutil
 from collections.abc import Iterator, Sequence
 from datetime import date
-from glob import escape
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -149,19 +148,30 @@ def run_stem(run_id: str) -> str:
     return stem if len(stem) <= _LONGEST_STEM else blake2b(run_id.encode(), digest_size=16).hexdigest()
 
 
-def staging_folder(directory: str, place: SinkPlace, *, of_all_attempts: bool = False) -> str:
-    """Returns the folder of a run below a directory, or what all folders of the same run begin with."""
-    attempt = "" if of_all_attempts else re.sub(r"\W", "", place.create_time)
+def staging_folder(directory: str, place: SinkPlace) -> str:
+    """Returns the folder of an attempt of a run below a directory."""
+    attempt = re.sub(r"\W", "", place.create_time)
     return FileSystems.join(directory, f"_staging.{run_stem(place.run_id)}.{attempt}")
 
 
-def remove_folders(start: str) -> None:
-    """Removes all folders whose path begins so, with their files."""
-    if is_local(start):
-        for folder in Path(start).parent.glob(f"{escape(Path(start).name)}*"):
-            shutil.rmtree(folder, ignore_errors=True)
-    elif found := matching(f"{start}*/**"):
+def remove_folder(folder: str) -> None:
+    """Removes a folder with its files, if there is one."""
+    if is_local(folder):
+        shutil.rmtree(folder, ignore_errors=True)
+    elif found := matching(f"{folder}/**"):
         FileSystems.delete(found)
+
+
+def remove_earlier(directory: str, place: SinkPlace) -> None:
+    """Removes what earlier attempts of a run left below a directory, because their process was killed."""
+    head, _, own = staging_folder(directory, place).rpartition("/")
+    start = own.rpartition(".")[0]
+    if is_local(head):
+        names = {path.name for path in Path(head).glob(f"{start}.*")}
+    else:
+        names = {file.split("/")[-2] for file in matching(f"{head}/{start}.*/*")}
+    for name in names - {own}:
+        remove_folder(FileSystems.join(directory, name))
 
 
 def matching(pattern: str) -> list[str]:

@@ -87,6 +87,13 @@ def test_a_run_replaces_its_rows_by_its_id_on_whatever_day(tables: BigQuery, tmp
     assert sorted(row["conversation_id"] for row in listed) == ["c", "other"]
 
 
+def test_an_end_that_is_repeated_leaves_every_row_once(tables: BigQuery, tmp_path: Path) -> None:
+    part = staged(tmp_path / "s", "scores", {"run_id": "night", "conversation_id": "a"}, day=DAY)
+    for _ in range(2):
+        assert complete_service(place(URL, tmp_path), [part]) == []
+    assert [row[1] for row in scores(tables)] == ["other", "a"]
+
+
 def test_a_run_without_rows_of_a_table_has_none_afterwards(tables: BigQuery, tmp_path: Path) -> None:
     assert complete(tmp_path, "f", table="failures") == []
     assert scores(tables) == [OTHER] and len(tables.rows("failures")) == 1

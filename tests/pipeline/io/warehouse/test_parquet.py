@@ -295,14 +295,29 @@ def test_nothing_is_left_of_a_failed_attempt(tmp_path: Path, how: str) -> None:
     assert list(lake.iterdir()) == []
 
 
+@pytest.mark.parametrize("goes_on", [True, False])
+def test_a_signal_does_not_discard_the_rows_of_a_run_that_goes_on_elsewhere(
+    tmp_path: Path, goes_on: bool
+) -> None:
+    there = place(f"parquet:{tmp_path}", tmp_path)
+    with pytest.raises(KeyboardInterrupt), discarding(there, goes_on):
+        open_service(there)
+        raise KeyboardInterrupt
+    assert len(list(tmp_path.iterdir())) == goes_on
+
+
 def test_what_a_killed_attempt_left_goes_with_the_next_one(tmp_path: Path) -> None:
     lake = tmp_path / "lake"
     other = place(f"parquet:{lake}", tmp_path, "night-2")
     open_service(other)
-    for start in "12":
-        open_service(place(f"parquet:{lake}", tmp_path, start=start))
-    assert len(list(lake.iterdir())) == 3
-    complete_dataset(place(f"parquet:{lake}", tmp_path, start="2"), [])
+    attempts = [place(f"parquet:{lake}", tmp_path, start=start) for start in "12"]
+    open_service(place(f"parquet:{lake}", tmp_path, start="0"))
+    with discarding(attempts[1]):
+        for attempt in attempts:
+            open_service(attempt)
+            [folder] = lake.glob(f"_staging.night.*{attempt.create_time[-2]}Z")
+            staged(folder, "scores", {"run_id": "night"})
+        complete_dataset(attempts[1], [])
     assert [path.name for path in lake.iterdir()] == ["_staging.night-2.20261122T010000001Z"]
 
 
