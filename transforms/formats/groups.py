@@ -52,4 +52,6 @@ def _named(event: ConversationEvent, lent: Lent, piece: int, pieces: int) -> Con
         record = record._replace(receipts=receipts)
     if lent.data != record.data:
         record = record._replace(data=lent.data)
-    return event._replace(session_id=lent.conversation_id, record=record, is_end=False, turn_index=-1)
+    return event._replace(
+        session_id=lent.conversation_id, record=record, is_end=False, turn_index=-1, group=""
+    )

@@ -27,7 +27,8 @@ class _NameGroupsFn(SessionsFn):
         named = named_events(name, session.events(), self.counts)
         for event in named.events:
             if event.event_id in session.fresh:
-                yield TimestampedValue((event.session_id, event), session.last_time)
+                # Its session tells a later process which conversations the group belongs to.
+                yield TimestampedValue((event.session_id, event._replace(group=name)), session.last_time)
         for failure in named.failures:
             yield TaggedOutput(FAILURES, TimestampedValue(failure, session.last_time))
 

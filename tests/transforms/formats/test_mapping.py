@@ -57,6 +57,20 @@ def test_a_record_is_a_conversation():
     assert [(call.name, call.args) for call in found.turns[0].tool_calls] == [("get", {"a": 1})]
 
 
+def test_keys_that_may_hold_calls_leave_calls_unknown_where_the_mapping_names_none():
+    words = "lines[*].{user: asked, agent: said}"
+    [found] = read([CALL], {**TURNS, "turns": words})
+    (finding,) = found.turns[0].findings
+    assert finding.kind == "UnreadPart" and "'did'" in finding.message
+    assert all(turn.unknown_calls and turn.unknown_words is None for turn in found.turns)
+    for sure in (TURNS["turns"], words.replace("agent: said", "agent: said, tool_calls: `[]`")):
+        [found] = read([CALL], {**TURNS, "turns": sure})
+        assert [turn.findings for turn in found.turns] == [[], []]
+    rows = [{**row, "steps": [GET]} for row in ROWS]
+    assert all(each.turns[0].unknown_calls for each in read(rows, PARTS))
+    assert not any(turn.unknown_calls for each in read(ROWS, PARTS) for turn in each.turns)
+
+
 def test_rows_that_belong_together_are_joined_in_their_order():
     found = {one.conversation_id: one for one in read(ROWS, PARTS)}
     assert [(t.user, t.agent) for t in found["a"].turns] == [("Hi", "Hello")]

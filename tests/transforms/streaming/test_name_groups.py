@@ -27,6 +27,7 @@ T = 1_760_000_000
 RULES = StreamRules(session_gap=640, allowed_lateness=10_000, slots=2)
 FOUND: list[tuple[Any, ...]] = []
 FAILED: list[tuple[Any, ...]] = []
+GROUPS: dict[str, tuple[str, ...]] = {}
 PIECES: list[tuple[int, int, int]] = []
 
 
@@ -63,6 +64,8 @@ class Keep(beam.DoFn):
         if isinstance(found, LoggedConversation):
             turns = [(each.user, each.agent) for each in found.conversation.turns]
             settles = found.record.settles()
+            if found.record.closing is not None:
+                GROUPS[found.conversation.conversation_id] = found.record.closing.groups
             PIECES.extend((r.position, r.piece, r.pieces) for r in settles if r.pieces > 1)
             places = sorted({(r.position, r.part, r.parts) for r in settles})
             FOUND.append((found.conversation.conversation_id, found.conversation.revision, turns, places))
@@ -80,6 +83,7 @@ def stream(
     FOUND.clear()
     FAILED.clear()
     PIECES.clear()
+    GROUPS.clear()
     steps = TestStream()
     for bundle in bundles:
         if isinstance(bundle, float | int):
@@ -185,3 +189,8 @@ def test_spans_of_no_agent_are_a_finding_that_settles_their_records() -> None:
     stream([(place, exported(one)) for place, one in enumerate(spans)])
     assert FOUND == []
     assert FAILED == [("check", "NoConversation", [0, 1])]
+
+
+def test_the_closing_of_a_conversation_names_its_groups() -> None:
+    stream([(0, exported(*FIRST)), (1, exported(*SECOND))])
+    assert GROUPS == {"talk": ("1" * 32, "2" * 32)}

@@ -8,19 +8,22 @@ from turnwise.schemas.record import Record
 from turnwise.schemas.values import JsonObject, JsonValue
 from turnwise.transforms.formats.base import EventReader, Format, ReadSettings, record_place, register_format
 from turnwise.transforms.formats.endings import UNKNOWN, End, stated_end
-from turnwise.transforms.formats.mapped.paths import mapped_fields, value_at
+from turnwise.transforms.formats.mapped.paths import mapped_fields, unnamed_keys, value_at
 from turnwise.transforms.formats.messages.base import DIALECTS, dialects_of
 from turnwise.transforms.formats.messages.dialogue import Dialogue
 from turnwise.transforms.formats.messages.values import objects
 from turnwise.transforms.formats.problems import canonical
 from turnwise.transforms.formats.spellings import as_text, call_fields
 from turnwise.transforms.formats.tool_declarations import declared_tools
-from turnwise.transforms.formats.unread import check_calls
+from turnwise.transforms.formats.unread import UNREAD, check_calls, gaps
 
 MAPPING = "mapping"
 PART = "mapped_part"
 """Name of the format of a part of a conversation, and the key that holds it."""
 _WHAT = "the mapping"
+_UNNAMED = (
+    "the mapping names no tool_calls, and these keys may hold some: {}; name them, or state tool_calls: `[]`"
+)
 
 
 def part_of(mapping: MappingConfig, record: JsonObject) -> JsonObject:
@@ -38,6 +41,7 @@ def part_of(mapping: MappingConfig, record: JsonObject) -> JsonObject:
         raise ValueError(f"{_WHAT}: {mapping.turn or mapping.message} finds no object in the record")
     order = value_at(mapping.order, record)
     part = {"conversation_id": name, kind: held, "order": order, "fields": mapped_fields(mapping, record)}
+    part["unnamed"] = unnamed_keys(mapping, record)
     times = ("timestamp", "event_time", "time", "created_at", "start_time")
     return {PART: part, **{key: record[key] for key in times if key in record}}
 
@@ -55,9 +59,12 @@ def _join(session_id: str, values: Sequence[JsonObject]) -> Conversation:
     fields: JsonObject = {}
     for part in parts:
         fields |= part["fields"]
+    unnamed = [key for part in parts for key in part.get("unnamed") or ()]
     if "turn" in parts[0]:
-        return _of_turns([part.get("turn") for part in parts], fields, session_id)
-    return _of_messages([part.get("message") for part in parts], fields, session_id)
+        found = _of_turns([part.get("turn") for part in parts], fields, session_id)
+    else:
+        found = _of_messages([part.get("message") for part in parts], fields, session_id)
+    return _with_unnamed(found, unnamed)
 
 
 def _read(value: JsonValue, record: Record, settings: ReadSettings) -> list[Conversation]:
@@ -70,7 +77,16 @@ def _read(value: JsonValue, record: Record, settings: ReadSettings) -> list[Conv
     if not isinstance(held, list):
         raise ValueError(f"{_WHAT}: {path} finds no array in the record")
     fields = mapped_fields(mapping, value)
-    return [_of_turns(held, fields, name) if mapping.turns else _of_messages(held, fields, name)]
+    found = _of_turns(held, fields, name) if mapping.turns else _of_messages(held, fields, name)
+    return [_with_unnamed(found, unnamed_keys(mapping, value) if isinstance(value, dict) else [])]
+
+
+def _with_unnamed(found: Conversation, keys: Sequence[str]) -> Conversation:
+    """Returns a conversation with a finding for keys that may hold calls."""
+    if keys:
+        shown = ", ".join(repr(key[:60]) for key in dict.fromkeys(keys))
+        gaps(UNREAD, [_UNNAMED.format(shown)], words=False).add_to_all(found.turns)
+    return found
 
 
 def _of_turns(held: Sequence[JsonValue], fields: JsonObject, name: str) -> Conversation:
