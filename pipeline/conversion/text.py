@@ -1,13 +1,12 @@
 """Conversions as text."""
 
 from collections.abc import Iterator, Mapping
-from textwrap import wrap
 
-from turnwise.pipeline.io.terminal import counted, printable
+from turnwise.pipeline.io.terminal import counted, printable, wrapped
 from turnwise.schemas.conversion import Conversion
 
 _SHOWN = 5
-_LONGEST = 200
+_LONGEST = 2_000
 
 
 def conversion_text(done: Conversion, width: int) -> str:
@@ -28,7 +27,7 @@ def _lines(done: Conversion, width: int) -> Iterator[str]:
         yield f"not converted: {done.lost_count}"
         for one in done.lost[:_SHOWN]:
             place = f"{one.source}:{one.position}" if one.position else one.source
-            yield printable(f"  {place}: {one.reason}", max(width, _SHOWN))
+            yield from wrapped(printable(f"  {place}: {one.reason}", _LONGEST), width, " " * 4)
         if done.lost_count > _SHOWN:
             yield f"  ... and {done.lost_count - _SHOWN} more"
 
@@ -38,4 +37,4 @@ def _counts(said: str, counts: Mapping[str, int], width: int) -> Iterator[str]:
     if counts:
         ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
         shown = ", ".join(f"{printable(name, _LONGEST)} {count}" for name, count in ordered)
-        yield from wrap(f"{said}: {shown}", max(width, 20), subsequent_indent="  ", break_on_hyphens=False)
+        yield from wrapped(f"{said}: {shown}", width)

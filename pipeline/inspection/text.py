@@ -2,9 +2,8 @@
 
 import os
 from collections.abc import Iterator, Sequence
-from textwrap import wrap
 
-from turnwise.pipeline.io.terminal import clipped, columns, counted, padded, printable
+from turnwise.pipeline.io.terminal import clipped, columns, counted, padded, printable, wrapped
 from turnwise.schemas.inspection import Applies, CriterionUse, FileInspection, Inspection, Noted
 from turnwise.schemas.values import JsonObject
 from turnwise.transforms.inspection.collect import add_use
@@ -13,6 +12,7 @@ _HEADINGS = ("file", "format", "records", "conversations", "turns", "calls", "ca
 _GAP = "  "
 _SMALLEST = 20
 _SHOWN = 5
+_LONGEST = 2_000
 _FILES_SHOWN = 20
 _SAID: dict[Applies, str] = {
     "scored": "scored as they are",
@@ -33,7 +33,7 @@ def inspection_text(inspection: Inspection, width: int) -> str:
     if inspection.other_files:
         names = ", ".join(printable(name) for name in inspection.other_files[:_SHOWN])
         more = ", ..." if len(inspection.other_files) > _SHOWN else ""
-        blocks.append(_fit(f"not looked at, by their names: {names}{more}", width))
+        blocks.append("\n".join(wrapped(f"not looked at, by their names: {names}{more}", width)))
     return "\n\n".join(block for block in blocks if block)
 
 
@@ -51,7 +51,7 @@ def _common_folder(paths: Sequence[str]) -> str:
 def _table(files: Sequence[FileInspection], below: str, width: int) -> Iterator[str]:
     rows = [list(_HEADINGS), *(_row(each, below) for each in files)]
     if below:
-        yield _fit(f"below {printable(below)}", width)
+        yield from wrapped(f"below {printable(below, _LONGEST)}", width)
     if len(files) > 1:
         rows.append(["total", "", *(str(sum(int(row[i]) for row in rows[1:])) for i in range(2, 8))])
     numbers = [max(columns(row[i]) for row in rows) for i in range(2, 8)]
@@ -60,7 +60,12 @@ def _table(files: Sequence[FileInspection], below: str, width: int) -> Iterator[
     formats = min(longest[1], max(_SMALLEST, rest - longest[0]))
     paths = min(longest[0], max(_SMALLEST, rest - formats))
     for row in rows:
-        texts = [padded(printable(row[0], paths), paths), padded(printable(row[1], formats), formats)]
+        name = row[0]
+        if columns(name) > paths:
+            # A shortened name could be that of another file.
+            yield from wrapped(name, width)
+            name = ""
+        texts = [padded(name, paths), padded(printable(row[1], formats), formats)]
         cells = [" " * (size - columns(cell)) + cell for cell, size in zip(row[2:], numbers, strict=True)]
         yield _fit(_GAP.join((*texts, *cells)), width)
 
@@ -85,14 +90,15 @@ def _details(each: FileInspection, below: str, width: int) -> list[str]:
     if each.example:
         lines += _example(each.example)
     name = printable(each.path.removeprefix(below))
-    return [_fit(name, width), *(_fit(f"  {line}", width) for line in lines)] if lines else []
+    inner = [one for line in lines for one in wrapped(f"  {line}", width, " " * 6)]
+    return [*wrapped(name, width), *inner] if lines else []
 
 
 def _note(said: str, note: Noted, path: str) -> str:
     place = f"line {note.position}" if note.source == path else f"{note.source}:{note.position}"
     where = f"{place}: " if note.position else ""
     more = f"{note.count} times, first " if note.count > 1 else ""
-    return printable(f"{said}: {more}{where}{note.message}")
+    return printable(f"{said}: {more}{where}{note.message}", _LONGEST)
 
 
 def _example(example: JsonObject) -> Iterator[str]:
@@ -125,17 +131,13 @@ def _criteria(files: Sequence[FileInspection], width: int) -> Iterator[str]:
             for use in uses
             if use.applies == applies
         ]
-        yield from _wrapped(f"  {said}: ", ", ".join(names) or "none", width)
+        yield from wrapped(f"  {said}: {', '.join(names) or 'none'}", width, " " * 4)
     reasons: dict[str, list[str]] = {}
     for use in uses:
         if use.applies == "no":
             reasons.setdefault(use.why or "", []).append(use.criterion)
     for why, names in reasons.items():
-        yield from _wrapped("  not scored: ", f"{', '.join(names)}: {printable(why)}", width)
-
-
-def _wrapped(start: str, text: str, width: int) -> list[str]:
-    return wrap(start + text, max(width, _SMALLEST), subsequent_indent=" " * 4, break_on_hyphens=False)
+        yield from wrapped(f"  not scored: {', '.join(names)}: {printable(why)}", width, " " * 4)
 
 
 def _fit(text: str, width: int) -> str:

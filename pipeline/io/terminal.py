@@ -8,6 +8,7 @@ import traceback
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from textwrap import wrap
 from typing import TextIO
 
 _SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
@@ -18,6 +19,7 @@ LONGEST_NAME = 60
 LONGEST_LINE = 4000
 LONGEST_PLACE = 160
 _NAMES_SHOWN = 20
+_NARROWEST = 20
 
 
 def printable(text: str, width: int = LONGEST_LINE) -> str:
@@ -84,6 +86,14 @@ def _width(char: str) -> int:
 def clipped(text: str, width: int) -> str:
     """Returns the start of a printable text that fits into `width` columns."""
     return text if columns(text) <= width else "".join(_fitting(text, width))
+
+
+def wrapped(text: str, width: int, indent: str = "  ") -> list[str]:
+    """Returns the lines of a printable text that fit into `width` columns; all but the first are indented."""
+    most = max(width, _NARROWEST)
+    if len(text) != columns(text):
+        most = max(most // 2, _NARROWEST)
+    return wrap(text, most, subsequent_indent=indent, break_on_hyphens=False) or [""]
 
 
 def padded(text: str, width: int) -> str:

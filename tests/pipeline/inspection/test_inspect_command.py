@@ -189,6 +189,21 @@ def test_the_table_fits_the_terminal_and_says_what_is_not_looked_at(
     assert "not looked at, by their names" in out and "not read: line 2" in out and "total" in out
 
 
+def test_long_names_and_lines_are_wrapped_and_not_cut(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    names = [f"{'a' * 40}-{number}-{'b' * 40}.jsonl" for number in (1, 2)]
+    for name in names:
+        (tmp_path / name).write_text(json.dumps({"spoken": "x" * 10, "key_" + "y" * 60: 1}) + "\n")
+    main(["inspect", str(tmp_path)])
+    shown = capsys.readouterr().out
+    joined = "".join(line.strip() for line in shown.split("\n"))
+    assert all(name in joined for name in names)
+    assert "key_" + "y" * 60 in joined and "turnwise inspect" in shown
+    assert all(len(line) <= 80 for line in shown.split("\n"))
+
+
 def test_wrong_arguments_are_one_line_and_status_2(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -165,3 +165,15 @@ def test_a_graph_that_waits_for_a_person_did_not_fail() -> None:
     waiting = agent("1", 0)
     waiting.error, waiting.message = True, "GraphInterrupt((Interrupt(value='approve?'),))"
     assert joined([waiting, chat("1", "b", 1, FIRST, ANSWER)]).ended is None
+
+
+def test_the_row_of_an_end_alone_in_bigquery_has_no_length() -> None:
+    def row(kind: str, second: int, **more: Any) -> dict[str, Any]:
+        ids = {"session_id": "S", "invocation_id": "i1", "event_id": kind, "span_id": kind, "trace_id": "t"}
+        return {"timestamp": f"2026-01-01T00:00:0{second}Z", "event_type": kind, **ids, **more}
+
+    said = row("LLM_RESPONSE", 5, content=json.dumps({"response": "text: 'Here.'"}))
+    (turn,) = one(said).turns
+    assert (turn.model_ms, turn.latency_ms, turn.spans) == (None, None, [])
+    (turn,) = one({**said, "latency_ms": json.dumps({"total_ms": 1500})}).turns
+    assert turn.model_ms == 1500

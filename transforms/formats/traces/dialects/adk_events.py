@@ -40,6 +40,9 @@ _SUMMARY = " | "
 def _read(span: TraceSpan, step: SpanStep) -> None:
     rows = {key[len(_PREFIX) :]: row for key, row in span.attributes.items()
             if key.startswith(_PREFIX) and isinstance(row, dict)}  # fmt: skip
+    if span.start == span.end and not any(row.get("has_latency") for row in rows.values()):
+        # The row of an end alone says when, and not how long.
+        span.end = 0
     for start, kind in _KINDS:
         if step.kind is None and any(name.startswith(start) for name in rows):
             step.kind = kind
