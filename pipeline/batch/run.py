@@ -14,6 +14,7 @@ from turnwise.pipeline.batch.counters import counters, judge_usage
 from turnwise.pipeline.batch.log_source import log_source
 from turnwise.pipeline.batch.own_run import replaces_earlier
 from turnwise.pipeline.batch.pipelines import made_pipeline
+from turnwise.pipeline.batch.remote import RemoteRunError, run_remotely
 from turnwise.pipeline.batch.signals import Interrupted, interrupted_by_signal
 from turnwise.pipeline.batch.summary import conclude, report_batch
 from turnwise.pipeline.io.directory import check_directory, clear_unfinished, locked
@@ -26,6 +27,8 @@ from turnwise.pipeline.io.sources import FileSource, Source
 from turnwise.pipeline.io.terminal import say
 from turnwise.pipeline.report.judge import estimate_text
 from turnwise.pipeline.report.live import show_progress
+from turnwise.pipeline.settings.packages import try_staging
+from turnwise.pipeline.settings.remote_workers import are_elsewhere, is_in_process
 from turnwise.pipeline.settings.rows_address import shown_address
 from turnwise.pipeline.settings.run import RunSettings, try_judge
 from turnwise.pipeline.store.urls import is_store_url
@@ -72,6 +75,8 @@ def _run(
 
 def _run_built(pipeline: beam.Pipeline, settings: RunSettings) -> int:
     check_directory(settings.output, replaces_earlier(settings))
+    if are_elsewhere(pipeline.runner, options):
+        try_staging(options)
     try_judge(settings)
     keep_inputs(settings)
     open_own_judge(settings)
@@ -152,6 +157,7 @@ def run_to_the_end(pipeline: beam.Pipeline) -> PipelineResult:
     """Runs a pipeline and waits for its end.
 
     Raises:
+        RemoteRunError: A runner other than this process failed.
         AuthenticationError: The judge was refused.
         ConfigError: A setting cannot be used.
         OSError: A disk or network failed.
@@ -163,9 +169,13 @@ def run_to_the_end(pipeline: beam.Pipeline) -> PipelineResult:
     for name in ("common", "direct.executor"):
         logging.getLogger(f"apache_beam.runners.{name}").setLevel(logging.CRITICAL)
     try:
+        if not is_in_process(pipeline.runner):
+            return run_remotely(pipeline)
         result = pipeline.run()
         result.wait_until_finish()
         return result
+    except RemoteRunError:
+        raise
     except AuthenticationError as error:
         raise AuthenticationError(_own_words(error)) from None
     except ConfigError as error:

@@ -167,6 +167,9 @@ def _add_output(group: argparse._ArgumentGroup) -> None:
         action="store_true",
         help="leave transcripts out of conversations-*; other columns and tables still quote words",
     )
+    group.add_argument(
+        "--verbose", action="store_true", help="print the traceback of a job that failed on another runner"
+    )
     group.add_argument("--run_id", metavar="ID", help="id of the run (default: from its start time)")
     group.add_argument(
         "--store",

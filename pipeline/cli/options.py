@@ -25,6 +25,7 @@ from turnwise.pipeline.settings.raw_options import RawOptions
 from turnwise.pipeline.settings.remote_workers import are_elsewhere, fit_workers
 from turnwise.pipeline.settings.run import RunSettings, check_options
 from turnwise.pipeline.settings.stream import RawStreamOptions
+from turnwise.pipeline.store.urls import shown_place
 from turnwise.pipeline.streaming.inputs.kinds import input_kind
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.database_urls import is_store_url
@@ -78,9 +79,21 @@ def parse_options(argv: Sequence[str]) -> tuple[RunSettings, PipelineOptions]:
     settings = fit_limits(settings, options, runner, not are_elsewhere(runner, options))
     _check_extras(settings)
     _check_runner(options, standard.runner, runner)
+    _hide_passwords(options)
     if divided := divided_text(settings):
         complain(divided)
     return settings, options
+
+
+def _hide_passwords(options: PipelineOptions) -> None:
+    """Replaces passwords in what Beam passes to runners, which show it; the settings have them."""
+    own: Any = options.view_as(EvalOptions)
+    own.store, own.judge_cache = map(_shown, (own.store, own.judge_cache))
+    own.input, own.eval_cases = (list(map(_shown, paths or ())) for paths in (own.input, own.eval_cases))
+
+
+def _shown(place: str | None) -> str | None:
+    return None if place is None else shown_place(place)
 
 
 def _with_agent_folders(raw: RawOptions) -> RawOptions:

@@ -127,6 +127,12 @@ def complain(text: str) -> None:
     _print(printable(f"turnwise: {text}"), sys.stderr)
 
 
+def complain_at_length(text: str) -> None:
+    """Prints lines to standard error."""
+    for line in text.rstrip("\n").split("\n"):
+        _print(printable(line), sys.stderr)
+
+
 class PrintableFormatter(logging.Formatter):
     """Formats log records with control characters escaped; tracebacks stay on several lines."""
 

@@ -35,6 +35,7 @@ class RawOptions(RawJudgeOptions):
     store: str | None
     store_app: str | None
     no_transcripts: bool = False
+    verbose: bool = False
     date: str | None = None
     lookback: int | None = None
     plugin: Sequence[str] = ()

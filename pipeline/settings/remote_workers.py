@@ -34,6 +34,11 @@ _ADC = "GOOGLE_APPLICATION_CREDENTIALS"
 _ADC_FILE = "gcloud/application_default_credentials.json"
 
 
+def is_in_process(runner: PipelineRunner) -> bool:
+    """Returns whether a runner works in this process, or starts its own processes on this machine."""
+    return type(runner).__name__ in _IN_PROCESS
+
+
 def are_elsewhere(runner: PipelineRunner, options: PipelineOptions) -> bool:
     """Returns whether workers lack access to the files and environment of this machine.
 
@@ -41,7 +46,7 @@ def are_elsewhere(runner: PipelineRunner, options: PipelineOptions) -> bool:
     default; `--environment_type=LOOPBACK` does so on every portable runner.
     """
     kind, portable = type(runner).__name__, options.view_as(PortableOptions)
-    if kind in _IN_PROCESS or portable.environment_type == "LOOPBACK":
+    if is_in_process(runner) or portable.environment_type == "LOOPBACK":
         return False
     if portable.environment_type or portable.output_executable_path:
         return True
@@ -80,7 +85,7 @@ def fit_workers(
             f"--plugin {plugin}: is a file of this machine, where workers of {kind} do not find it; "
             "put it into a package that they install, and name its module"
         )
-    check_package(options, kind)
+    check_package(options, kind, _extras(settings))
     cache = settings.judge.config.cache
     shared = {"cache": cache if cache and is_postgresql_url(cache) else None}
     access = _access(settings, environ)
@@ -89,6 +94,12 @@ def fit_workers(
     _check_credentials(access, kind, environ)
     stated = {"project": access.project, "location": access.location, "base_url": access.base_url}
     return _with_judge(settings, **shared, **stated)
+
+
+def _extras(settings: RunSettings) -> tuple[str, ...]:
+    """Returns the extras that workers need beyond what turnwise itself installs."""
+    urls = (settings.store, settings.judge.config.cache or "", *settings.input, *settings.eval_cases)
+    return ("postgres",) if any(map(is_postgresql_url, urls)) else ()
 
 
 def _with_judge(settings: RunSettings, **fields: str | None) -> RunSettings:
@@ -104,6 +115,7 @@ def _paths(settings: RunSettings) -> Iterator[tuple[str, str]]:
     yield from (("--eval_cases", path) for path in settings.eval_cases)
     yield "--baseline", settings.baseline or ""
     yield "--store", settings.store
+    yield "--baseline", settings.baseline or ""
     yield "--alerts", settings.stream.alerts or ""
     cache = settings.judge.config.cache
     if cache != str(DEFAULT_CACHE):

@@ -8,6 +8,8 @@ from apache_beam.options.pipeline_options import PipelineOptions
 from turnwise.pipeline.batch.pipelines import made_pipeline
 from turnwise.pipeline.batch.run import only_translates, run_to_the_end, translate
 from turnwise.pipeline.io.case_book import case_places, worker_cases
+from turnwise.pipeline.settings.packages import try_staging
+from turnwise.pipeline.settings.remote_workers import are_elsewhere
 from turnwise.pipeline.settings.run import RunSettings, try_judge
 from turnwise.pipeline.streaming.alerts.sinks import open_alert_sink
 from turnwise.pipeline.streaming.beam.shared_files import SharedFiles
@@ -56,6 +58,8 @@ def _run(pipeline: beam.Pipeline, settings: RunSettings, options: PipelineOption
         translate(pipeline)
         print("the pipeline was translated; nothing was run")
         return 0
+    if are_elsewhere(pipeline.runner, options):
+        try_staging(options)
     try_judge(settings)
     run_to_the_end(pipeline)
     return 0

@@ -2,8 +2,10 @@
 
 import base64
 import bz2
+import json
 import os
 import pickletools
+import re
 import shutil
 import socket
 import subprocess
@@ -208,6 +210,42 @@ def test_prism_reads_the_ranges_of_a_file_like_one_process(
         one, other = ([{**row, "run_id": ""} for row in run.rows(table)] for run in (here, there))
         assert sorted(one, key=str) == sorted(other, key=str) and one
     assert sum(there.document("run.json")["records_by_worker"].values()) == 701
+
+
+@pytest.fixture
+def refused_judge(server: Any, with_credentials: None, tmp_path: Path) -> list[str]:
+    """A run whose judge is refused in the middle."""
+    server.script({"skip": 2, "status": 401, "message": "revoked"})
+    turn = {"agent": "Hello", "expected": {"response": "Hello"}}
+    rows = ({"conversation_id": f"c{i}", "turns": [{**turn, "user": f"hi {i}"}]} for i in range(9))
+    (tmp_path / "log.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    config = {"criteria": {"final_response_match_v2": 0.5}, "judge": {"base_url": server.url}}
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    places = ["--input", str(tmp_path / "log.jsonl"), "--config", str(tmp_path / "config.json")]
+    return ["run", *places, "--judge_cache=none", "--runner=PortableRunner", "--environment_type=LOOPBACK"]
+
+
+def test_a_job_that_fails_elsewhere_is_one_line_with_its_address(
+    job_port: int, turnwise: Callable[..., Any], refused_judge: list[str], tmp_path: Path
+) -> None:
+    job = f"--job_endpoint=localhost:{job_port}"
+    done = turnwise(*refused_judge, job, output=tmp_path / "out")
+    assert (done.status, done.out, done.err.count("\n")) == (1, "", 1), done.err
+    where = rf"job job-\S+ on PortableRunner localhost:{job_port}"
+    told = rf"turnwise: the job failed: {where}: \S+Error: judge: the credentials are refused"
+    assert re.match(told, done.err) and "while running" not in done.err
+    again = turnwise(*refused_judge, job, "--verbose", output=tmp_path / "out")
+    assert again.status == 1 and "Traceback (most recent call last):" in again.err
+    assert re.match(told, again.err.splitlines()[-1])
+
+
+def test_a_job_service_that_is_not_there_is_one_line(
+    turnwise: Callable[..., Any], refused_judge: list[str], tmp_path: Path
+) -> None:
+    nowhere = ["--job_endpoint=localhost:1", "--job_server_timeout=1"]
+    done = turnwise(*refused_judge, *nowhere, output=tmp_path / "out")
+    assert (done.status, done.out, done.err.count("\n")) == (1, "", 1), done.err
+    assert done.err.startswith("turnwise: the job could not be started: PortableRunner localhost:1: ")
 
 
 def test_several_processes_give_the_same(

@@ -10,6 +10,7 @@ from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.runners.runner import create_runner
 
 from turnwise.pipeline.cli.options import parse_options
+from turnwise.pipeline.settings.packages import try_staging
 from turnwise.pipeline.settings.remote_workers import are_elsewhere
 from turnwise.schemas.config import ConfigError
 
@@ -92,6 +93,10 @@ def test_where_workers_are(arguments: list[str], elsewhere: bool) -> None:
             [*PLACES, "--judge_cache=replies.sqlite", IMAGE],
             "--judge_cache replies.sqlite: is on this machine",
         ),
+        ([*PLACES, "--baseline=out/before", IMAGE], "--baseline out/before: is on this machine"),
+        ([*PLACES, "--baseline=/tmp/before", IMAGE], "--baseline /tmp/before: is on this machine"),
+        ([*PLACES, "--judge_cache=postgresql://me:geheim@localhost/d", IMAGE], "is on this machine"),
+        ([INPUT, "--output=gs://b/o", "--store=parquet:file:///x", IMAGE], "--store"),
         (PLACES, "--setup_file is missing"),
         ([*PLACES, "--setup_file=pyproject.toml"], "must be the whole path"),
         ([*PLACES, "--setup_file=/no/such/pyproject.toml"], "must be the whole path"),
@@ -224,3 +229,63 @@ def test_a_file_of_credentials_is_refused(environment: dict[str, str], judged: s
         environment[place] = str(file)
     with pytest.raises(ConfigError, match="a file of this machine"):
         parse_options([*FLINK, *PLACES, IMAGE, judged, *JUDGED])
+
+
+def test_a_package_that_cannot_be_built_is_refused_in_one_line(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "setup.py").write_text("raise RuntimeError('no version of turnwise')\n")
+    (tmp_path / "pyproject.toml").write_text("[project]\nname = 'mine'\ndynamic = ['version']\n")
+    options = PipelineOptions([f"--setup_file={tmp_path}/pyproject.toml"])
+    with pytest.raises(ConfigError) as caught:
+        try_staging(options)
+    said = str(caught.value)
+    assert said.startswith(f"--setup_file {tmp_path}/pyproject.toml: cannot be built: ") and "\n" not in said
+    assert said.endswith(": RuntimeError: no version of turnwise")
+    assert capfd.readouterr() == ("", "")
+    try_staging(PipelineOptions([]))
+
+
+def test_a_plugin_file_is_refused(turnwise: Callable[..., Any], tmp_path: Path, unchanged: None) -> None:
+    (tmp_path / "mine.py").write_text("")
+    done = turnwise("run", *DATAFLOW, *PLACES, IMAGE, "--plugin", tmp_path / "mine.py")
+    assert (done.status, done.err.count("\n")) == (2, 1)
+    assert f"--plugin {tmp_path}/mine.py: is a file of this machine" in done.err
+
+
+EXTRA = "installs turnwise without its extra postgres"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "is_refused"),
+    [
+        ([f"--setup_file={PYPROJECT}"], True),
+        ([f"--setup_file={PYPROJECT}", "--extra_package=gs://some-bucket/psycopg.whl"], False),
+        ([f"--setup_file={PYPROJECT}", IMAGE], False),
+        ([IMAGE], False),
+    ],
+)
+def test_workers_get_the_driver_of_their_database(arguments: list[str], is_refused: bool) -> None:
+    database = "--store=postgresql://me@db.example/d"
+    if not is_refused:
+        assert parse_options([*DATAFLOW, *PLACES, database, *arguments])[0].is_distributed
+        return
+    for option in (database, "--judge_cache=postgresql://me@db.example/d"):
+        with pytest.raises(ConfigError, match=EXTRA):
+            parse_options([*DATAFLOW, *PLACES, option, *arguments])
+
+
+def test_runners_are_not_given_passwords() -> None:
+    secret = "postgresql://me:geheim@db.example/d"
+    places = [
+        f"--store={secret}",
+        f"--judge_cache={secret}",
+        "--eval_cases",
+        secret,
+        "gs://some-bucket/cases/",
+    ]
+    settings, options = parse_options([*DATAFLOW, *PLACES, IMAGE, *places])
+    assert settings.store == settings.judge.config.cache == secret and secret in settings.eval_cases
+    passed = options.get_all_options()
+    assert "geheim" not in str(passed) and passed["store"] == "postgresql://me:***@db.example/d"
+    assert "geheim" not in repr(settings.judge)

@@ -1,0 +1,129 @@
+"""Runs pipelines on runners other than this process, and says in one line why one failed."""
+
+import logging
+import re
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stderr
+from traceback import format_exception
+from typing import Any, TextIO, cast
+
+import apache_beam as beam
+from apache_beam.options.pipeline_options import (
+    FlinkRunnerOptions,
+    GoogleCloudOptions,
+    PipelineOptions,
+    PortableOptions,
+    SparkRunnerOptions,
+)
+from apache_beam.runners.runner import PipelineResult, PipelineState
+
+from turnwise.pipeline.io.terminal import complain_at_length
+from turnwise.transforms.judging.backends.base import one_line
+
+_TRACEBACK = "Traceback (most recent call last)"
+_ENDS = (PipelineState.DRAINED, PipelineState.UPDATED)
+_ERROR = re.compile(
+    r"^(?!java\.|org\.|During |The above )[\w.]*(?:Error|Exception|Exit|Interrupt)\b.*", re.MULTILINE
+)
+_STEP = re.compile(r" \[while running '[^']*'\].*")
+_LONGEST = 400
+
+
+class RemoteRunError(OSError):
+    """A job on another runner failed, or could not be started. The error that Beam raised is its cause."""
+
+
+def run_remotely(pipeline: beam.Pipeline) -> PipelineResult:
+    """Runs a pipeline on its runner and waits for its end; a job that is drained has ended.
+
+    With `--verbose`, the traceback of a failure is printed.
+
+    Raises:
+        RemoteRunError: It failed; one line with the job's address.
+    """
+    job: Any = None
+    try:
+        with _without_tracebacks():
+            job = pipeline.run()
+            job.wait_until_finish()
+    except Exception as error:
+        job = job or getattr(error, "result", None)
+        if job is None or job.state not in _ENDS:
+            if pipeline.options.get_all_options().get("verbose"):
+                complain_at_length("".join(format_exception(error)))
+            raise RemoteRunError(_line(pipeline, job, error)) from error
+    return job
+
+
+def job_address(options: PipelineOptions, kind: str, job: Any) -> str:
+    """Returns where a job can be looked at: a URL of Google's console, or its id and the cluster.
+
+    Args:
+        options: Beam's options.
+        kind: Name of the runner.
+        job: Beam's result of the pipeline; None: it was not started.
+    """
+    if "Dataflow" in kind:
+        cloud = options.view_as(GoogleCloudOptions)
+        place = f"https://console.cloud.google.com/dataflow/jobs/{cloud.region}"
+        name = f"{place}/{job.job_id()}" if job is not None and job.has_job else place
+        return f"{name}?project={cloud.project}"
+    number = getattr(job, "_job_id", None)
+    return f"job {number} on {_cluster(options, kind)}" if number else _cluster(options, kind)
+
+
+def _cluster(options: PipelineOptions, kind: str) -> str:
+    stated = options.view_as(PortableOptions).job_endpoint
+    if not stated and kind == "FlinkRunner":
+        stated = options.view_as(FlinkRunnerOptions).flink_master
+    if not stated and kind == "SparkRunner":
+        stated = options.view_as(SparkRunnerOptions).spark_master_url
+    return f"{kind} {stated}" if stated else kind
+
+
+def _line(pipeline: beam.Pipeline, job: Any, error: Exception) -> str:
+    kind = type(pipeline.runner).__name__
+    what = "the job could not be started" if job is None else "the job failed"
+    return f"{what}: {job_address(pipeline.options, kind, job)}: {cause_text(error)}"
+
+
+def cause_text(error: Exception) -> str:
+    """Returns the last error that a failed job names, without tracebacks and the step, in one line."""
+    text = str(error).replace("\\n", "\n")
+    named = _ERROR.findall(text)
+    cause = named[-1] if named else text.partition(_TRACEBACK)[0].strip() or type(error).__name__
+    return one_line(_STEP.sub("", cause), _LONGEST)
+
+
+class _ShortText:
+    """A stream that leaves out tracebacks, which Beam's worker in this process prints itself."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream, self._has_skipped = stream, False
+
+    def write(self, text: str) -> int:
+        has_skipped, self._has_skipped = self._has_skipped, text.startswith(_TRACEBACK)
+        is_left_out = self._has_skipped or (has_skipped and text == "\n")
+        return len(text) if is_left_out else self._stream.write(text)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
+@contextmanager
+def _without_tracebacks() -> Iterator[None]:
+    """Keeps tracebacks of runners and workers from the terminal: the failure itself is told."""
+    handlers = list(logging.root.handlers)
+    for handler in handlers:
+        handler.addFilter(_is_short)
+    try:
+        with redirect_stderr(cast(TextIO, _ShortText(sys.stderr))):
+            yield
+    finally:
+        for handler in handlers:
+            handler.removeFilter(_is_short)
+
+
+def _is_short(record: logging.LogRecord) -> bool:
+    return record.exc_info is None and _TRACEBACK not in record.getMessage()
