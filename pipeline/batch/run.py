@@ -75,8 +75,8 @@ def _run(
 
 def _run_built(pipeline: beam.Pipeline, settings: RunSettings) -> int:
     check_directory(settings.output, replaces_earlier(settings))
-    if are_elsewhere(pipeline.runner, options):
-        try_staging(options)
+    if are_elsewhere(pipeline.runner, pipeline.options):
+        try_staging(pipeline.options)
     try_judge(settings)
     keep_inputs(settings)
     open_own_judge(settings)
