@@ -6,8 +6,10 @@ import os
 import shutil
 import subprocess
 import sys
+import venv
 from importlib.metadata import PathDistribution, version
 from pathlib import Path
+from typing import Any
 
 import pytest
 from apache_beam.runners.portability.stager import Stager
@@ -32,16 +34,20 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def installed(checkout: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the package as a worker installs it, without its dependencies."""
+def staged(checkout: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The source distribution, as Beam's stager builds it."""
     if importlib.util.find_spec("build") is None:
         pytest.skip("needs build (pip install turnwise[gcp])")
-    built = Stager._build_setup_package(
-        str(checkout / "pyproject.toml"), str(tmp_path_factory.mktemp("staged"))
-    )
+    place = tmp_path_factory.mktemp("staged")
+    return Stager._build_setup_package(str(checkout / "pyproject.toml"), str(place))
+
+
+@pytest.fixture(scope="module")
+def installed(staged: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the package as a worker installs it, without its dependencies."""
     site = tmp_path_factory.mktemp("site")
     install = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps"]
-    offline = ["--no-build-isolation", "--no-index", "--target", str(site), built]
+    offline = ["--no-build-isolation", "--no-index", "--target", str(site), staged]
     subprocess.run([*install, *offline], check=True, capture_output=True)
     return site
 
@@ -69,6 +75,36 @@ def test_what_was_staged_scores_the_sample(installed: Path, tmp_path: Path) -> N
     names = {path.name for path in installed.iterdir() if path.suffix != ".dist-info"}
     assert names == {"bin", "turnwise"}
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert json.loads((tmp_path / "out/run.json").read_text())["counts"]["results"] > 50
+
+
+@pytest.mark.skipif(
+    "TURNWISE_STAGING" not in os.environ, reason="takes minutes and an index: TURNWISE_STAGING=1"
+)
+def test_an_empty_environment_gets_all_that_a_run_needs(staged: str, tmp_path: Path) -> None:
+    """A worker installs the package with its dependencies, which an index resolves, and judges and scores."""
+    venv.create(tmp_path / "env", with_pip=True)
+    python = str(tmp_path / "env/bin/python")
+    pip = [python, "-m", "pip", "--quiet", "--disable-pip-version-check"]
+    subprocess.run([*pip, "install", "--no-compile", staged], check=True, capture_output=True)
+    subprocess.run([*pip, "check"], check=True, capture_output=True)
+    find = [python, "-c", "import turnwise.pipeline as found; print(found.__path__[0])"]
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    known: Any = {"cwd": tmp_path, "env": environment, "capture_output": True, "text": True}
+    data = subprocess.run(find, check=True, **known).stdout.strip() + "/sample_data"
+    assert data.startswith(str(tmp_path))
+    command = [
+        python,
+        "-m",
+        "turnwise",
+        "run",
+        "--input",
+        f"{data}/conversations",
+        "--eval_cases",
+        f"{data}/cases",
+    ]
+    done = subprocess.run([*command, "--judge", "local", "--output", "out"], **known)
     assert done.returncode == 0, done.stderr
     assert json.loads((tmp_path / "out/run.json").read_text())["counts"]["results"] > 50
 
