@@ -115,7 +115,6 @@ def _paths(settings: RunSettings) -> Iterator[tuple[str, str]]:
     yield from (("--eval_cases", path) for path in settings.eval_cases)
     yield "--baseline", settings.baseline or ""
     yield "--store", settings.store
-    yield "--baseline", settings.baseline or ""
     yield "--alerts", settings.stream.alerts or ""
     cache = settings.judge.config.cache
     if cache != str(DEFAULT_CACHE):
