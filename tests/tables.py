@@ -29,6 +29,7 @@ def rows_of(directory: Path, table: str) -> list[dict[str, Any]]:
     return [
         json.loads(line)
         for path in files_of(directory, table)
+        if path.suffix == ".jsonl"
         for line in path.read_text(encoding="utf-8").split("\n")
         if line
     ]

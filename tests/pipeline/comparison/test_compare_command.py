@@ -583,7 +583,7 @@ def test_results_that_are_missing_are_found(scored, compared, capsys, tmp_path):
     (tmp_path / "gate.json").write_text(
         json.dumps({**CONFIG, "gate": {"rules": [{"rule": "coverage", "at_least": 0}]}})
     )
-    message = "files of results hold 3 rows, and run.json counts 6"
+    message = f"{table.name}: holds 3 rows, and run.json counts 6"
     status, _, errors = compared(output, "--versions", "v1", "v2")
     assert status == 2 and message in errors
     assert main(["gate", output, "--config", str(tmp_path / "gate.json")]) == 2
