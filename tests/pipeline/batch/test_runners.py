@@ -3,14 +3,8 @@
 import base64
 import bz2
 import json
-import os
 import pickletools
 import re
-import shutil
-import socket
-import subprocess
-import sys
-import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -21,6 +15,8 @@ import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.portability.api import beam_runner_api_pb2
 
+from benchmarks.engines.engines import ENGINES, Engine, find_tools
+from benchmarks.engines.tables import differences, tables
 from turnwise.pipeline.batch.build import build
 from turnwise.pipeline.batch.summary import conclude
 from turnwise.pipeline.io.files import file_patterns
@@ -32,6 +28,8 @@ from turnwise.schemas.config import EvalConfig
 from turnwise.schemas.run import RunInfo
 from turnwise.transforms.scoring.config import build_criteria
 
+[LOCAL_SERVICE] = (engine for engine in ENGINES if engine.name == "job_service")
+TOOLS = find_tools(Path.home() / ".cache/turnwise-benchmarks/jars")
 DATAFLOW = [
     "--runner=DataflowRunner",
     "--dry_run=True",
@@ -51,7 +49,6 @@ STEPS = [
     *("AllMetrics", "MetricsOfRun", "GatherMetrics", "MetricRows", "Failures", "FailureRows"),
     *("AllToRead", "ToRead", "AllCounts", "TotalCounts"),
 ]
-PRISM = shutil.which("prism", path=os.pathsep.join([os.environ.get("PATH", ""), str(Path.home() / "go/bin")]))
 
 
 @pytest.fixture(scope="module")
@@ -127,72 +124,29 @@ def test_nothing_large_travels_with_a_step(translated: Any) -> None:
     assert max(len(data) for _, data in dofn_pickles(translated)) < 50_000
 
 
-def comparable(done: Any) -> list[Any]:
-    rows = done.rows("metrics_by_app_version") + done.rows("metrics_by_turn")
-    return [
-        {key: value for key, value in row.items() if key != "run_id"} for row in sorted(rows, key=row_key)
-    ]
-
-
-def row_key(row: dict[str, Any]) -> tuple[str, ...]:
-    return tuple(str(row.get(key)) for key in ("app_version", "criterion", "level", "turn_index"))
-
-
-def assert_same(done: Any, sample_run: Any) -> None:
-    assert done.status == 0
-    counts, expected = (run.document("run.json")["counts"] for run in (done, sample_run))
-    assert counts == expected
-    for one, other in zip(comparable(done), comparable(sample_run), strict=True):
-        assert one.keys() == other.keys()
-        for key, value in other.items():
-            assert one[key] == (pytest.approx(value, rel=1e-9) if isinstance(value, float) else value)
-    assert done.document("aggregated_metrics.json") == sample_run.document("aggregated_metrics.json")
-    assert len(done.rows("scores")) == len(sample_run.rows("scores"))
-    assert len(done.rows("results")) == len(sample_run.rows("results"))
-
-
-@pytest.fixture(scope="module")
-def job_port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
-    with socket.socket() as free:
-        free.bind(("localhost", 0))
-        port = free.getsockname()[1]
-    folder = tmp_path_factory.mktemp("jobs")
-    command = [
-        *(sys.executable, "-m", "apache_beam.runners.portability.local_job_service_main"),
-        *("--job_port", str(port), "--staging_dir", str(folder)),
-    ]
-    service = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=folder)
-    try:
-        wait_for(port, service)
-        yield port
-    finally:
-        service.terminate()
-        service.wait(timeout=60)
-
-
-def wait_for(port: int, service: "subprocess.Popen[bytes]") -> None:
-    deadline = time.monotonic() + 120
-    while time.monotonic() < deadline and service.poll() is None:
-        try:
-            socket.create_connection(("localhost", port), timeout=1).close()
-            return
-        except OSError:
-            time.sleep(0.1)
-    raise RuntimeError("the job service did not come up")
-
-
-def test_a_portable_job_service_gives_the_same(
-    job_port: int, turnwise: Callable[..., Any], sample_arguments: list[str], sample_run: Any, tmp_path: Path
+@pytest.mark.parametrize("engine", ENGINES, ids=lambda engine: engine.name)
+def test_every_engine_gives_the_same_tables(
+    engine: Engine,
+    turnwise: Callable[..., Any],
+    sample_arguments: list[str],
+    sample_run: Any,
+    tmp_path: Path,
 ) -> None:
-    done = turnwise(
-        *sample_arguments,
-        *("--runner=PortableRunner", f"--job_endpoint=localhost:{job_port}", "--environment_type=LOOPBACK"),
-        output=tmp_path / "out",
-    )
-    assert_same(done, sample_run)
+    if lack := engine.lacks(TOOLS):
+        pytest.skip(f"no {lack}")
+    expected = sample_run.document("run.json")
+    with engine.started(TOOLS, tmp_path) as options:
+        arguments = [*sample_arguments, "--run_id", expected["run_id"], *options]
+        done = turnwise(*arguments, output=tmp_path / "out")
+    assert differences(tables(sample_run.directory), tables(tmp_path / "out")) == []
+    document = done.document("run.json")
+    assert (done.status, document["counts"]) == (0, expected["counts"])
+    assert done.document("aggregated_metrics.json") == sample_run.document("aggregated_metrics.json")
+    assert sum(document["records_by_worker"].values()) == document["counts"]["records"]
+    assert expected["records_by_worker"] == {}
 
 
-@pytest.mark.skipif(PRISM is None, reason="prism is not installed (go install .../cmd/prism)")
+@pytest.mark.skipif(TOOLS.prism is None, reason="prism is not installed (go install .../cmd/prism)")
 def test_prism_reads_the_ranges_of_a_file_like_one_process(
     turnwise: Callable[..., Any], tmp_path: Path
 ) -> None:
@@ -204,7 +158,7 @@ def test_prism_reads_the_ranges_of_a_file_like_one_process(
     assert len(file_ranges([str(logs)])) == 2
     arguments = ["run", "--input", logs, "--config", config, "--judge", "none"]
     here = turnwise(*arguments, output=tmp_path / "here")
-    prism = ["--runner=PrismRunner", f"--prism_location={PRISM}", "--environment_type=LOOPBACK"]
+    prism = ["--runner=PrismRunner", f"--prism_location={TOOLS.prism}", "--environment_type=LOOPBACK"]
     there = turnwise(*arguments, *prism, output=tmp_path / "there")
     for table in ("scores", "conversations", "failures"):
         one, other = ([{**row, "run_id": ""} for row in run.rows(table)] for run in (here, there))
@@ -222,19 +176,19 @@ def refused_judge(server: Any, with_credentials: None, tmp_path: Path) -> list[s
     config = {"criteria": {"final_response_match_v2": 0.5}, "judge": {"base_url": server.url}}
     (tmp_path / "config.json").write_text(json.dumps(config))
     places = ["--input", str(tmp_path / "log.jsonl"), "--config", str(tmp_path / "config.json")]
-    return ["run", *places, "--judge_cache=none", "--runner=PortableRunner", "--environment_type=LOOPBACK"]
+    return ["run", *places, "--judge_cache=none"]
 
 
 def test_a_job_that_fails_elsewhere_is_one_line_with_its_address(
-    job_port: int, turnwise: Callable[..., Any], refused_judge: list[str], tmp_path: Path
+    turnwise: Callable[..., Any], refused_judge: list[str], tmp_path: Path
 ) -> None:
-    job = f"--job_endpoint=localhost:{job_port}"
-    done = turnwise(*refused_judge, job, output=tmp_path / "out")
+    with LOCAL_SERVICE.started(TOOLS, tmp_path) as options:
+        done = turnwise(*refused_judge, *options, output=tmp_path / "out")
+        again = turnwise(*refused_judge, *options, "--verbose", output=tmp_path / "out")
     assert (done.status, done.out, done.err.count("\n")) == (1, "", 1), done.err
-    where = rf"job job-\S+ on PortableRunner localhost:{job_port}"
+    where = r"job job-\S+ on PortableRunner localhost:\d+"
     told = rf"turnwise: the job failed: {where}: \S+Error: judge: the credentials are refused"
     assert re.match(told, done.err) and "while running" not in done.err
-    again = turnwise(*refused_judge, job, "--verbose", output=tmp_path / "out")
     assert again.status == 1 and "Traceback (most recent call last):" in again.err
     assert re.match(told, again.err.splitlines()[-1])
 
@@ -242,21 +196,8 @@ def test_a_job_that_fails_elsewhere_is_one_line_with_its_address(
 def test_a_job_service_that_is_not_there_is_one_line(
     turnwise: Callable[..., Any], refused_judge: list[str], tmp_path: Path
 ) -> None:
-    nowhere = ["--job_endpoint=localhost:1", "--job_server_timeout=1"]
+    nowhere = ["--runner=PortableRunner", "--environment_type=LOOPBACK"]
+    nowhere += ["--job_endpoint=localhost:1", "--job_server_timeout=1"]
     done = turnwise(*refused_judge, *nowhere, output=tmp_path / "out")
     assert (done.status, done.out, done.err.count("\n")) == (1, "", 1), done.err
     assert done.err.startswith("turnwise: the job could not be started: PortableRunner localhost:1: ")
-
-
-def test_several_processes_give_the_same(
-    turnwise: Callable[..., Any], sample_arguments: list[str], sample_run: Any, tmp_path: Path
-) -> None:
-    done = turnwise(
-        *sample_arguments,
-        *("--direct_running_mode=multi_processing", "--direct_num_workers=2"),
-        output=tmp_path / "out",
-    )
-    assert_same(done, sample_run)
-    workers = done.document("run.json")["records_by_worker"]
-    assert sum(workers.values()) == done.document("run.json")["counts"]["records"] and len(workers) <= 2
-    assert sample_run.document("run.json")["records_by_worker"] == {}
