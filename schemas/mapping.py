@@ -1,6 +1,9 @@
 """The config's mapping from records of any form to conversations."""
 
-from typing import Annotated
+from collections.abc import Iterator
+from difflib import get_close_matches
+from functools import lru_cache
+from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, model_validator
 
@@ -12,11 +15,39 @@ def _checked(expression: str) -> str:
     from jmespath.exceptions import JMESPathError
 
     try:
-        jmespath.compile(expression)
+        parsed = jmespath.compile(expression).parsed
     except JMESPathError as error:
         said = " ".join(str(error).split())[:_SHOWN]
         raise ValueError(f"{expression!r} is no JMESPath expression: {said}") from None
+    problem = next(_problems(parsed), None)
+    if problem is not None:
+        raise ValueError(f"{expression!r} is no JMESPath expression: {problem}")
     return expression
+
+
+def _problems(node: dict[str, Any]) -> Iterator[str]:
+    """Yields what no record can be read by: functions that there are not, and the like."""
+    from jmespath.functions import Functions
+
+    children = node.get("children", [])
+    if node["type"] == "slice":
+        if children[2:] == [0]:
+            yield "the step of a slice is 0"
+        return
+    if node["type"] == "function_expression":
+        name = node["value"]
+        table = Functions.FUNCTION_TABLE
+        if name not in table:
+            near = get_close_matches(name, table, 1)
+            yield f"there is no function {name}()" + (f" (did you mean {near[0]}?)" if near else "")
+            return
+        wanted = table[name]["signature"]
+        is_open = bool(wanted and wanted[-1].get("variadic"))
+        if len(children) < len(wanted) or (len(children) > len(wanted) and not is_open):
+            few = "at least " if is_open else ""
+            yield f"{name}() takes {few}{len(wanted)} arguments, not {len(children)}"
+    for child in children:
+        yield from _problems(child)
 
 
 Path = Annotated[str, AfterValidator(_checked)]
@@ -36,6 +67,7 @@ class MappingConfig(BaseModel):
         messages: List of messages in any format that is read.
         turn: The turn that the record is.
         message: The message that the record is.
+        ignored: Lists and objects that hold neither calls nor words.
         order: Number or text by which the records of a conversation are ordered; None: by time, then place.
     """
 
@@ -48,6 +80,7 @@ class MappingConfig(BaseModel):
     turn: Path | None = None
     message: Path | None = None
     order: Path | None = None
+    ignored: Path | None = None
     app_version: Path | None = None
     language: Path | None = None
     eval_id: Path | None = None
@@ -65,6 +98,11 @@ class MappingConfig(BaseModel):
         """Whether a record is a part of a conversation."""
         return bool(self.turn or self.message)
 
+    @property
+    def content(self) -> str:
+        """The expression that finds turns or messages."""
+        return self.turns or self.messages or self.turn or self.message or ""
+
     @model_validator(mode="after")
     def _one_content(self) -> "MappingConfig":
         given = [name for name in ("turns", "messages", "turn", "message") if getattr(self, name)]
@@ -73,3 +111,28 @@ class MappingConfig(BaseModel):
         if self.is_part and not self.conversation_id:
             raise ValueError(f"{given[0]} needs conversation_id, by which records are joined")
         return self
+
+
+def named_keys(mapping: MappingConfig) -> frozenset[str]:
+    """Returns all keys that the expressions of a mapping name."""
+    import jmespath
+
+    stated = (each for each in mapping.model_dump().values() if isinstance(each, str))
+    nodes = (node for each in stated for node in _nodes(jmespath.compile(each).parsed))
+    return frozenset(node["value"] for node in nodes if node["type"] == "field")
+
+
+@lru_cache(maxsize=64)
+def states_no_calls(expression: str) -> bool:
+    """Returns whether an expression of turns or messages states that there are no calls."""
+    import jmespath
+
+    none = {"type": "literal", "value": [], "children": []}
+    pairs = (node for node in _nodes(jmespath.compile(expression).parsed) if node["type"] == "key_val_pair")
+    return any(pair["value"] == "tool_calls" and pair["children"] == [none] for pair in pairs)
+
+
+def _nodes(node: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    yield node
+    for child in node["children"] if node["type"] not in ("slice", "literal") and "children" in node else ():
+        yield from _nodes(child)

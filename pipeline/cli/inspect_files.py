@@ -31,6 +31,9 @@ from turnwise.transforms.inspection.trial import all_criteria
 from turnwise.transforms.scoring.config import build_criteria
 
 _WIDTH = 120
+_NO_CALLS = (
+    "it names no calls, which then count as unknown; if the agent has no tools, add tool_calls: `[]` to it"
+)
 
 
 def inspect_files(argv: Sequence[str]) -> int:
@@ -112,6 +115,8 @@ def _suggest(paths: Sequence[str], reader: AnyReader, config: EvalConfig) -> int
     say(f"proposed by names of keys; with it {read} are read, and {found.lost} records are not", sys.stderr)
     if found.unread:
         say(f"not read by it: {', '.join(map(printable, found.unread))}", sys.stderr)
+    if not found.has_calls:
+        say(_NO_CALLS, sys.stderr)
     return 0 if found.turns and not found.lost else 1
 
 

@@ -23,6 +23,7 @@ class Suggestion(NamedTuple):
     """A proposed mapping, and what it reads.
 
     Attributes:
+        has_calls: Whether it names calls.
         unread: Keys of the first such record that the mapping does not read.
         lost: Number of records and conversations that are not read with it.
     """
@@ -31,6 +32,7 @@ class Suggestion(NamedTuple):
     conversations: int
     turns: int
     lost: int
+    has_calls: bool
     unread: list[str]
 
 
@@ -51,7 +53,9 @@ def suggest_mapping(paths: Sequence[str], reader: AnyReader, config: EvalConfig)
         if isinstance(item, LoggedConversation):
             conversations += 1
             turns += len(item.conversation.turns)
-    return Suggestion(mapping, conversations, turns, lost, unread_keys(record, mapping))
+    return Suggestion(
+        mapping, conversations, turns, lost, "tool_calls: " in mapping.content, unread_keys(record, mapping)
+    )
 
 
 def _unknown(paths: Sequence[str], reader: AnyReader) -> Iterator[JsonObject]:

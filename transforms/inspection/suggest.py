@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 
-from turnwise.schemas.mapping import MappingConfig
+from turnwise.schemas.mapping import MappingConfig, named_keys
 from turnwise.schemas.values import JsonObject, JsonValue
 from turnwise.transforms.formats.unread import snake
 
@@ -12,6 +12,8 @@ _IDS = ("conversation_id", "session_id", "thread_id", "chat_id", "dialog_id", "d
 _CALLS = ("tool_calls", "calls", "actions", "tools", "tools_used", "function_calls", "functions", "steps")
 _TOOLS = ("name", "fn", "tool", "tool_name", "function", "function_name", "action")
 _ARGS = ("args", "arguments", "params", "parameters", "input", "inputs", "kwargs", "tool_input")
+_CALL_IDS = ("id", "call_id", "tool_call_id", "tool_use_id")
+_RESULTS = ("result", "results", "output", "outputs", "returned", "response", "observation")
 _USERS = ("user", "question", "query", "prompt", "asked", "request", "input", "human", "customer")
 _AGENTS = ("agent", "answer", "response", "reply", "said", "assistant", "output", "bot", "completion")
 _ROLES = ("role", "from", "sender", "speaker", "author", "who")
@@ -23,7 +25,7 @@ _OTHERS = {
 }
 _BY_USER = ("user", "human", "customer", "client", "caller")
 _DEEPEST = 3
-_WORD = re.compile(r"\w+")
+_LAST_KEY = re.compile(r"\w+(?=\W*$)")
 
 
 def suggested_mapping(record: JsonObject) -> MappingConfig | None:
@@ -62,22 +64,52 @@ def _contents(record: JsonObject) -> Iterator[tuple[str, str]]:
 
 
 def _turn(user: str, agent: str, items: Sequence[JsonObject]) -> str:
-    """Returns the expression of a turn, with its calls where keys and shapes say that a list holds them."""
-    lists = {key: each for item in items for key, each in item.items() if isinstance(each, list) and each}
-    calls = _named(list(lists), _CALLS)
-    held = [each for each in lists[calls] if isinstance(each, dict)] if calls else []
+    """Returns the expression of a turn, with its calls where shapes show them."""
+    return f"{{user: {_quoted(user)}, agent: {_quoted(agent)}{_calls(items, with_results=True)}}}"
+
+
+def _calls(items: Sequence[JsonObject], with_results: bool) -> str:
+    """Returns the part of an expression that finds calls, and what they returned; empty: none are seen."""
+    places: dict[str, list[JsonObject]] = {}
+    for item in items:
+        for path, held in (*_lists(item, ""), *_objects(item)):
+            places.setdefault(path, []).extend(held)
+    found = [(path, _call_fields(held)) for path, held in places.items()]
+    named = sorted((each for each in found if each[1]), key=lambda each: _last_key(each[0]) not in _CALLS)
+    if not named:
+        return ""
+    path, fields = named[0]
+    called = ", ".join(f"{name}: {key}" for name, key in fields.items() if name != "response")
+    said = f", tool_calls: {path}[*].{{{called}}}"
+    if "response" in fields and with_results:
+        answered = ", ".join(f"{name}: {key}" for name, key in fields.items() if name != "args")
+        said += f", tool_responses: {path}[*].{{{answered}}}"
+    return said
+
+
+def _call_fields(held: Sequence[JsonObject]) -> dict[str, str]:
+    """Returns which keys of objects name the fields of calls; empty: they are no calls."""
     keys = list(dict.fromkeys(key for each in held for key in each))
-    name, args = _named(keys, _TOOLS), _named(keys, _ARGS)
-    said = f"user: {_quoted(user)}, agent: {_quoted(agent)}"
-    if calls and name and args:
-        said += f", tool_calls: {_quoted(calls)}[*].{{name: {_quoted(name)}, args: {_quoted(args)}}}"
-    return f"{{{said}}}"
+    names = (("id", _CALL_IDS), ("name", _TOOLS), ("args", _ARGS), ("response", _RESULTS))
+    found = {field: key for field, known in names if (key := _named(keys, known))}
+    return {field: _quoted(key) for field, key in found.items()} if {"name", "args"} <= found.keys() else {}
+
+
+def _objects(item: JsonObject) -> Iterator[tuple[str, list[JsonObject]]]:
+    """Yields the objects directly in an object as lists of one."""
+    for key, held in item.items():
+        if isinstance(held, dict):
+            yield f"[{_quoted(key)}]", [held]
+
+
+def _last_key(path: str) -> str:
+    found = _LAST_KEY.search(path)
+    return snake(found.group()) if found else path
 
 
 def unread_keys(record: JsonObject, mapping: MappingConfig) -> list[str]:
     """Returns the keys of a record, and of objects in its lists, that a mapping does not name."""
-    stated = mapping.model_dump(exclude_none=True).values()
-    named = set(_WORD.findall(" ".join(each for each in stated if isinstance(each, str))))
+    named = named_keys(mapping)
     found = {key: None for key in record if key not in named}
     for path, items in _lists(record, ""):
         for item in items:
@@ -90,7 +122,8 @@ def _message(role: str, text: str, items: Sequence[JsonObject]) -> str:
     user = next((name for name in said if name.lower() in _BY_USER), "user")
     if "'" in user or "`" in user:
         user = "user"
-    return f"{{role: {_quoted(role)} == '{user}' && 'user' || 'assistant', content: {_quoted(text)}}}"
+    is_user = f"{_quoted(role)} == '{user}' && 'user' || 'assistant'"
+    return f"{{role: {is_user}, content: {_quoted(text)}{_calls(items, with_results=False)}}}"
 
 
 def _lists(value: JsonObject, path: str, depth: int = 0) -> Iterator[tuple[str, list[JsonObject]]]:

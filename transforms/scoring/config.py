@@ -123,6 +123,8 @@ def _first_problem(error: ValidationError, model: type[BaseModel]) -> str:
         known = _fields_at(model, first["loc"][:-1])
         return f"{path}: unknown field{_nearest(str(first['loc'][-1]), known)}"
     message = str(first["msg"]).removeprefix("Value error, ")
+    if first["type"] in ("model_type", "dict_type", "model_attributes_type"):
+        message = f"a JSON object is needed, not {type(first['input']).__name__}"
     return f"{path}: {message}" if path else message
 
 

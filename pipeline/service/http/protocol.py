@@ -1,5 +1,6 @@
 """Limits HTTP connections: their number, and the time for headers, body and reading the answer."""
 
+import logging
 import resource
 from dataclasses import dataclass
 from typing import Any
@@ -7,11 +8,19 @@ from typing import Any
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from turnwise.pipeline.io.terminal import complain
 from turnwise.pipeline.service.errors import HTTP_CODES, ServiceError
 from turnwise.schemas.jsonio import dump_json
 
 _LOOK_SECONDS = 1.0
 _MOST_CONNECTIONS = 256
+_TELL_SECONDS = 60.0
+_NO_HTTP = (
+    "a client sent what is no HTTP/1.1 request, and was refused; if it exports spans over gRPC, set "
+    "OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf there"
+)
+_ERRORS = logging.getLogger("uvicorn.error.connection")
+_ERRORS.setLevel(logging.ERROR)
 
 
 @dataclass(frozen=True)
@@ -45,8 +54,12 @@ class LimitedProtocol(H11Protocol):
     processed is not closed.
     """
 
+    _told_at = -_TELL_SECONDS
+
     def __init__(self, *arguments: Any, limits: HttpLimits, **named: Any) -> None:
         super().__init__(*arguments, **named)
+        # Its warnings are about clients, who are answered.
+        self.logger = _ERRORS
         self._limits = limits
         self._answers = 0
         self._due: tuple[str, int, int] | None = None
@@ -60,7 +73,10 @@ class LimitedProtocol(H11Protocol):
             self._make_room()
 
     def send_400_response(self, msg: str) -> None:
-        """Answers a request that is not HTTP, unless an answer has begun."""
+        """Answers a request that is not HTTP, unless an answer has begun; says so once a minute."""
+        if self.loop.time() - LimitedProtocol._told_at >= _TELL_SECONDS:
+            LimitedProtocol._told_at = self.loop.time()
+            complain(_NO_HTTP)
         if self.conn.our_state not in (h11.IDLE, h11.SEND_RESPONSE):
             self.transport.abort()
             return

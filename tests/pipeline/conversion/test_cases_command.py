@@ -108,6 +108,21 @@ def test_calls_that_the_log_may_miss_are_not_stated(tmp_path: Path, made: Any) -
     assert done["notes"]["turns of which the log may miss something, not stated"] == 1
 
 
+def test_what_the_log_may_miss_of_the_user_is_to_be_looked_at(tmp_path: Path, made: Any) -> None:
+    finding = {"kind": "UnreadUserText", "message": "the model was asked something else"}
+    logs = [log("a", "Is it safe?", turn={"findings": [finding]}), log("b", turn={"user": None})]
+    _, done, cases = made(lines(tmp_path / "l.jsonl", logs), "sample")
+    assert len(cases) == 2
+    assert done["notes"]["turns of which the log may miss what the user said, to be looked at"] == 1
+    assert done["notes"]["turns without a message of the user, to be looked at"] == 1
+
+
+def test_a_log_without_words_and_calls_is_no_case_and_says_why(tmp_path: Path, made: Any) -> None:
+    unknown = {"agent": None, "tool_calls": [], "unknown_calls": "capture was off", "unknown_words": "off"}
+    status, done, cases = made(lines(tmp_path / "l.jsonl", [log("c", turn=unknown)]), "sample")
+    assert (status, cases) == (1, []) and "no turn of the log holds an answer or calls" in str(done["lost"])
+
+
 def test_cut_transcripts_are_refused_and_logs_are_not(tmp_path: Path, made: Any, scored: Any) -> None:
     long = log("c", "word " * 20_000)
     status, done, cases = made(scored([long, log("d")]), "sample")

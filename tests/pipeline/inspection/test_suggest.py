@@ -67,3 +67,43 @@ def test_nothing_is_proposed_without_words_of_both(
     assert main(["inspect", str(path), "--suggest"]) == 1
     done = capsys.readouterr()
     assert done.out == "" and "no mapping can be proposed" in done.err
+
+
+DID = {"op": "f", "params": '{"a": 1}', "result": "ok"}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        {"asked": "Hi", "said": "Hello", "did": [{"id": "1", "fn": "f", "params": {"a": 1}, "result": "ok"}]},
+        {"asked": "Hi", "said": "Hello", "did": {"fn": "f", "params": {"a": 1}, "output": "ok"}},
+        {"asked": "Hi", "said": "Hello", "seen": [{"x": 1}], "trace": {"ops": [DID | {"tool": "f"}]}},
+    ],
+    ids=["any list", "one object", "below an object"],
+)
+def test_calls_are_proposed_by_their_shape(
+    line: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "log.jsonl"
+    path.write_text(json.dumps({"id": "c1", "lines": [line, {"asked": "Bye", "said": "Ciao"}]}))
+    assert main(["inspect", str(path), "--suggest"]) == 0
+    config = json.loads(capsys.readouterr().out)
+    (log,) = turnwise.read_conversations(str(path), config=config)
+    assert [[(c.name, c.args) for c in turn.tool_calls] for turn in log.turns] == [[("f", {"a": 1})], []]
+    assert [answer.response for answer in log.turns[0].tool_responses] == ["ok"]
+
+
+def test_calls_beside_messages_are_proposed_and_their_absence_is_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "log.jsonl"
+    spoken: list[Any] = [{**one, "did": []} for one in SPEAKERS]
+    spoken.insert(1, {"speaker": "Bot", "utterance": "", "did": [{"fn": "f", "params": {}}]})
+    path.write_text(json.dumps({"threadId": "c1", "log": spoken}))
+    assert main(["inspect", str(path), "--suggest"]) == 0
+    done = capsys.readouterr()
+    (log,) = turnwise.read_conversations(str(path), config=json.loads(done.out))
+    assert [call.name for turn in log.turns for call in turn.tool_calls] == ["f"]
+    path.write_text(json.dumps(LINES))
+    assert "count as unknown" not in done.err and main(["inspect", str(path), "--suggest"]) == 0
+    assert "it names no calls, which then count as unknown" in capsys.readouterr().err

@@ -171,6 +171,22 @@ def test_what_is_not_http_is_told_so_in_the_form_of_the_api(data: bytes) -> None
         assert told.startswith(b"HTTP/1.1 400 ") and json.loads(told.partition(b"\r\n\r\n")[2])["error"]
 
 
+def test_who_sends_no_http_is_named_once_and_who_sends_nothing_is_not(
+    capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    grpc = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+    for data, lines in ((b"", 0), (grpc, 1)):
+        LimitedProtocol._told_at = -60.0
+        with serving(HttpLimits()) as port:
+            for _ in range(2):
+                with contextlib.ExitStack() as stack:
+                    client = connect(stack, port, data)
+                    assert not data or b"HTTP/1.1 400 " in rest_of(client)
+        told = capfd.readouterr().err.splitlines()
+        assert len(told) == lines and not caplog.records
+        assert all(line.startswith("turnwise: ") and "http/protobuf" in line for line in told)
+
+
 def test_a_body_that_breaks_the_protocol_logs_no_traceback(caplog: pytest.LogCaptureFixture) -> None:
     broken = b"POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\nno size\r\n"
     with serving(HttpLimits()) as port, contextlib.ExitStack() as stack:

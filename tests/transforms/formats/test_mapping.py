@@ -61,14 +61,15 @@ def test_keys_that_may_hold_calls_leave_calls_unknown_where_the_mapping_names_no
     words = "lines[*].{user: asked, agent: said}"
     [found] = read([CALL], {**TURNS, "turns": words})
     (finding,) = found.turns[0].findings
-    assert finding.kind == "UnreadPart" and "'did'" in finding.message
+    assert finding.kind == "UnreadPart" and "'lines[].did'" in finding.message
     assert all(turn.unknown_calls and turn.unknown_words is None for turn in found.turns)
     for sure in (TURNS["turns"], words.replace("agent: said", "agent: said, tool_calls: `[]`")):
         [found] = read([CALL], {**TURNS, "turns": sure})
         assert [turn.findings for turn in found.turns] == [[], []]
     rows = [{**row, "steps": [GET]} for row in ROWS]
     assert all(each.turns[0].unknown_calls for each in read(rows, PARTS))
-    assert not any(turn.unknown_calls for each in read(ROWS, PARTS) for turn in each.turns)
+    silent = {**PARTS, "message": MESSAGE.replace("content", "tool_calls: `[]`, content")}
+    assert not any(turn.unknown_calls for each in read(rows, silent) for turn in each.turns)
 
 
 def test_rows_that_belong_together_are_joined_in_their_order():
@@ -105,6 +106,12 @@ def test_known_formats_are_read_as_before_unless_the_mapping_is_meant_for_them()
     ("mapping", "message"),
     [
         ({"turns": "lines[*"}, "is no JMESPath expression"),
+        ({"turns": "nosuch(lines)"}, r"no JMESPath expression: there is no function nosuch\(\)"),
+        ({"turns": "lines[?a].{user: lenght(b)}"}, r"no function lenght\(\) \(did you mean length\?\)"),
+        ({"turns": "lines", "tags": "join(',')"}, r"join\(\) takes 2 arguments, not 1"),
+        ({"turns": "lines", "order": "not_null()"}, r"not_null\(\) takes at least 1 arguments, not 0"),
+        ({"turns": "lines[::0]"}, "the step of a slice is 0"),
+        ("turns", "mapping: a JSON object is needed, not str"),
         ({"conversation_id": "id"}, "exactly one of turns, messages, turn and message"),
         ({"turns": "a", "messages": "b"}, "exactly one of"),
         ({"turn": "@"}, "turn needs conversation_id"),
@@ -132,6 +139,67 @@ def test_a_record_that_does_not_fit_is_a_failure_that_says_why(mapping, record, 
     failures = []
     assert read([record], mapping, on_failure=failures.append) == []
     assert message in failures[0]["message"]
+
+
+def line(**more):
+    return [{"key": "k", "lines": [{"asked": "Hi", "said": "Yo", **more}]}]
+
+
+def plain(*more):
+    said = [{"from": "human", "text": "Hi"}, {"from": "bot", "text": "Yo"}]
+    return [{"key": "k", "log": [*said, *more]}]
+
+
+NAMED = "lines[*].{user: asked, agent: said, tool_calls: did[*].{name: fn, args: params}}"
+ACTS = NAMED.replace("did", "acts")
+NONE = "lines[*].{user: asked, agent: said, tool_calls: `[]`}"
+SPOKEN = "log[*].{role: from == 'human' && 'user' || 'assistant', content: text}"
+SILENT = SPOKEN.replace("content", "tool_calls: `[]`, content")
+CALLED = SPOKEN.replace("content", "tool_calls: acts[*].{name: fn, args: params}, content")
+ROW = "{user: asked, agent: said}"
+
+
+@pytest.mark.parametrize(
+    ("records", "mapping", "said"),
+    [
+        (line(did=[GET]), {"turns": "lines[*].{user: asked, agent: said}"}, "does not read 'lines[].did'"),
+        (line(), {"turns": "lines[*].{user: asked, agent: said}"}, "names no tool_calls"),
+        (line(), {"turns": NONE}, None),
+        (line(did=[GET]), {"turns": NONE}, None),
+        (line(did=[GET], debug=[{"a": 1}]), {"turns": NAMED, "ignored": "lines[*].debug"}, None),
+        (line(did=[GET]), {"turns": NAMED}, None),
+        (line(), {"turns": NAMED}, None),
+        (line(done=[GET]), {"turns": NAMED}, "does not read 'lines[].done'"),
+        (line(did={"fn": "get", "params": "x"}), {"turns": NAMED}, "does not read 'lines[].did'"),
+        (line(did=[{"fn": "get", "params": "x", "sub": [GET]}]), {"turns": NAMED}, "'lines[].did[].sub'"),
+        (line(trace='[{"fn": "get"}]'), {"turns": NAMED}, "does not read 'lines[].trace'"),
+        (line(did=[GET], debug={"a": [1]}), {"turns": NAMED}, "does not read 'lines[].debug'"),
+        (line(note="x", cost=3, metadata={"a": {"b": 1}}), {"turns": NAMED}, None),
+        (line(did=[GET]), {"turns": NAMED, "labels": "{n: length(lines[0].did)}"}, None),
+        (line(did=[GET]), {"turns": ACTS, "labels": "{n: length(lines[0].did)}"}, "'lines[].did"),
+        ([{"k": 1, "lines": [{"user": "Hi", "agent": "Yo"}]}], {"turns": "lines"}, "names no tool_calls"),
+        ([{**line()[0], "acts": [GET]}], {"turns": NAMED}, "does not read 'acts'"),
+        ([{**line()[0], "acts": [GET]}], {"turns": NAMED, "state": "{acts: acts}"}, None),
+        (line(did=[GET]), {"turns": ACTS, "labels": "map(&to_string(did), lines) | {did: [0]}"}, None),
+        (plain(), {"messages": SPOKEN}, "names no tool_calls"),
+        (plain(), {"messages": SILENT}, None),
+        (plain({"from": "bot", "text": "x", "did": [GET]}), {"messages": CALLED}, "read 'log[].did'"),
+        (plain({"from": "bot", "did": [GET]}), {"messages": CALLED.replace("[*]", "[?text]")}, "'log[]"),
+        ([line()[0]["lines"][0] | {"key": "k"}], {"turn": ROW, "conversation_id": "key"}, "no tool_calls"),
+        ([line(did=[GET])[0]["lines"][0] | {"key": "k"}], {"turn": ROW, "conversation_id": "key"}, "'did'"),
+    ],
+)  # fmt: skip
+def test_calls_that_a_mapping_does_not_name_are_unknown(records, mapping, said):
+    [found] = read(records, mapping)
+    assert all((turn.unknown_calls is not None) == (said is not None) for turn in found.turns)
+    messages = " ".join(finding.message for finding in found.turns[0].findings)
+    assert (said or "") in messages and bool(messages) == bool(said)
+
+
+def test_what_the_mapping_leaves_out_does_not_pass():
+    config = {"criteria": {"tool_call_count_v1": 3}, "mapping": {"turns": NAMED.replace("did", "acts")}}
+    results = turnwise.evaluate(line(did=[GET]), config=config)
+    assert results.results[0].get("evaluationStatus") is None
 
 
 JSON = st.recursive(

@@ -6,7 +6,7 @@ from turnwise.schemas.record import Record
 from turnwise.schemas.values import JsonValue
 from turnwise.transforms.formats.base import FORMATS, Format
 from turnwise.transforms.formats.events import ConversationEvent, read_event
-from turnwise.transforms.formats.mapped.paths import value_at
+from turnwise.transforms.formats.mapped.paths import MappedRecord
 from turnwise.transforms.formats.mapped.reading import MAPPING, PART, part_of
 from turnwise.transforms.formats.recognise import recognise
 
@@ -19,7 +19,7 @@ def mapped_format(mapping: MappingConfig, value: JsonValue) -> Format:
     Raises:
         ValueError: No format fits, and the mapping is meant for other records.
     """
-    if mapping.when is not None and isinstance(value, dict) and value_at(mapping.when, value):
+    if mapping.when is not None and isinstance(value, dict) and MappedRecord(value).at(mapping.when):
         return FORMATS[MAPPING]
     try:
         return FORMATS[recognise(value)]

@@ -1,15 +1,13 @@
-"""Applies a mapping's expressions to records."""
+"""Applies a mapping's expressions to a record, and tells what none of them reads."""
 
-import re
 from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
 
-from turnwise.schemas.mapping import MappingConfig
+from turnwise.schemas.mapping import MappingConfig, states_no_calls
 from turnwise.schemas.values import JsonObject, JsonValue
 from turnwise.transforms.formats.unread import may_hold_work
 
-_WORD = re.compile(r"\w+")
 FIELDS = (
     *("app_version", "language", "eval_id", "eval_set_id", "start_time", "tags", "ended", "ended_detail"),
     *("labels", "state", "tools"),
@@ -17,54 +15,92 @@ FIELDS = (
 
 
 @lru_cache(maxsize=64)
-def _compiled(expression: str) -> Any:
+def _parsed(expression: str) -> Any:
     import jmespath
 
-    return jmespath.compile(expression)
+    return jmespath.compile(expression).parsed
 
 
-def value_at(expression: str | None, record: JsonValue) -> JsonValue:
-    """Returns what an expression finds in a record; None: nothing.
+class MappedRecord:
+    """A record, and what the expressions of a mapping read in it."""
 
-    Raises:
-        ValueError: A function of the expression is given a value of the wrong type; one line.
-    """
-    if expression is None:
-        return None
-    from jmespath.exceptions import JMESPathError
+    def __init__(self, record: JsonValue) -> None:
+        from turnwise.transforms.formats.mapped.tracing import TracingInterpreter
 
-    try:
-        return _compiled(expression).search(record)
-    except (JMESPathError, TypeError, AttributeError, RecursionError) as error:
-        raise ValueError(f"mapping: {expression}: {' '.join(str(error).split())[:300]}") from None
+        self._record = record
+        self._interpreter = TracingInterpreter()
+        # Results are kept, so that no other object gets the id of one.
+        self._results: list[JsonValue] = []
+        self._own: frozenset[int] | None = None
+
+    def at(self, expression: str | None) -> JsonValue:
+        """Returns what an expression finds; None: nothing.
+
+        Raises:
+            ValueError: A function of the expression is given a value of the wrong type; one line.
+        """
+        if expression is None:
+            return None
+        from jmespath.exceptions import JMESPathError
+
+        try:
+            found = self._interpreter.visit(_parsed(expression), self._record)
+        except (JMESPathError, TypeError, AttributeError, RecursionError) as error:
+            raise ValueError(f"mapping: {expression}: {' '.join(str(error).split())[:300]}") from None
+        self._results.append(found)
+        return found
+
+    def holds(self, found: JsonValue) -> bool:
+        """Returns whether what was found is an object of the record, and was not made by an expression."""
+        if self._own is None:
+            self._own = frozenset(_ids(self._record))
+        return id(found) in self._own
+
+    def fields(self, mapping: MappingConfig) -> JsonObject:
+        """Returns the fields of the conversation that the record states.
+
+        Raises:
+            ValueError: An expression cannot be applied; one line.
+        """
+        found = {name: self.at(getattr(mapping, name)) for name in FIELDS}
+        return {name: value for name, value in found.items() if value is not None}
+
+    def unread(self, mapping: MappingConfig) -> list[str]:
+        """Returns the places of what may hold calls or words, and that no expression reads.
+
+        There are none where the mapping states that there are no calls.
+
+        Raises:
+            ValueError: The expression of what is left out cannot be applied; one line.
+        """
+        if states_no_calls(mapping.content):
+            return []
+        self.at(mapping.ignored)
+        whole = set(_ids(self._results)) | self._interpreter.whole
+        return list(dict.fromkeys(self._unread(self._record, "", whole)))
+
+    def _unread(self, value: JsonValue, path: str, whole: set[int]) -> Iterator[str]:
+        if id(value) in whole:
+            return
+        if isinstance(value, list):
+            for item in value:
+                yield from self._unread(item, f"{path}[]", whole)
+        elif isinstance(value, dict):
+            read = [key for key in value if (id(value), key) in self._interpreter.read]
+            if path and value and not read:
+                yield path
+                return
+            for key, item in value.items():
+                place = f"{path}.{key}" if path else key
+                if key in read:
+                    yield from self._unread(item, place, whole)
+                elif may_hold_work(key, item):
+                    yield place
 
 
-def unnamed_keys(mapping: MappingConfig, record: JsonObject) -> list[str]:
-    """Returns the keys that may hold calls and that a mapping without `tool_calls` does not name.
-
-    They are those of the record, of objects in it, and of objects in lists of which the mapping takes keys.
-    """
-    expressions = [each for each in mapping.model_dump(exclude_none=True).values() if isinstance(each, str)]
-    named = frozenset(_WORD.findall(" ".join(expressions)))
-    if "tool_calls" in named:
-        return []
-    is_taken_apart = any("{" in each for each in expressions)
-    return list(dict.fromkeys(_unnamed(record, named, is_taken_apart)))
-
-
-def _unnamed(holder: JsonObject, named: frozenset[str], is_taken_apart: bool) -> Iterator[str]:
-    for key, item in holder.items():
-        if key not in named:
-            if isinstance(item, dict | list) and may_hold_work(key, item):
-                yield key
-        elif isinstance(item, dict):
-            yield from _unnamed(item, named, is_taken_apart)
-        elif isinstance(item, list) and is_taken_apart:
-            for each in item:
-                yield from _unnamed(each, named, True) if isinstance(each, dict) else ()
-
-
-def mapped_fields(mapping: MappingConfig, record: JsonObject) -> JsonObject:
-    """Returns the fields of the conversation that a record states."""
-    found = {name: value_at(getattr(mapping, name), record) for name in FIELDS}
-    return {name: value for name, value in found.items() if value is not None}
+def _ids(value: JsonValue) -> Iterator[int]:
+    """Yields the ids of an object or array and of those in it."""
+    if isinstance(value, dict | list):
+        yield id(value)
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from _ids(item)

@@ -8,22 +8,22 @@ from turnwise.schemas.record import Record
 from turnwise.schemas.values import JsonObject, JsonValue
 from turnwise.transforms.formats.base import EventReader, Format, ReadSettings, record_place, register_format
 from turnwise.transforms.formats.endings import UNKNOWN, End, stated_end
-from turnwise.transforms.formats.mapped.paths import mapped_fields, unnamed_keys, value_at
+from turnwise.transforms.formats.mapped.paths import MappedRecord
 from turnwise.transforms.formats.messages.base import DIALECTS, dialects_of
 from turnwise.transforms.formats.messages.dialogue import Dialogue
 from turnwise.transforms.formats.messages.values import objects
 from turnwise.transforms.formats.problems import canonical
 from turnwise.transforms.formats.spellings import as_text, call_fields
 from turnwise.transforms.formats.tool_declarations import declared_tools
-from turnwise.transforms.formats.unread import UNREAD, check_calls, gaps
+from turnwise.transforms.formats.unread import UNREAD, Unread, check_calls
 
 MAPPING = "mapping"
 PART = "mapped_part"
 """Name of the format of a part of a conversation, and the key that holds it."""
 _WHAT = "the mapping"
-_UNNAMED = (
-    "the mapping names no tool_calls, and these keys may hold some: {}; name them, or state tool_calls: `[]`"
-)
+_LONGEST_PLACE = 200
+_PLAIN = frozenset(("role", "content", "name", "id", "timestamp", "created_at"))
+_NO_CALLS = "the mapping names no tool_calls; if the agent has no tools, state it: tool_calls: `[]`"
 
 
 def part_of(mapping: MappingConfig, record: JsonObject) -> JsonObject:
@@ -32,18 +32,32 @@ def part_of(mapping: MappingConfig, record: JsonObject) -> JsonObject:
     Raises:
         ValueError: It names no conversation, or holds nothing where the mapping points.
     """
-    name = as_text(value_at(mapping.conversation_id, record))
+    mapped = MappedRecord(record)
+    name = as_text(mapped.at(mapping.conversation_id))
     if not name:
         raise ValueError(f"{_WHAT}: {mapping.conversation_id} finds no id of the conversation")
     kind = "turn" if mapping.turn else "message"
-    held = value_at(mapping.turn or mapping.message, record)
+    held = mapped.at(mapping.turn or mapping.message)
     if not isinstance(held, dict):
         raise ValueError(f"{_WHAT}: {mapping.turn or mapping.message} finds no object in the record")
-    order = value_at(mapping.order, record)
-    part = {"conversation_id": name, kind: held, "order": order, "fields": mapped_fields(mapping, record)}
-    part["unnamed"] = unnamed_keys(mapping, record)
+    part: JsonObject = {
+        "conversation_id": name,
+        kind: held,
+        "order": mapped.at(mapping.order),
+        "fields": mapped.fields(mapping),
+        "states_calls": _states_calls(held, mapped),
+        "unread": mapped.unread(mapping),
+    }
     times = ("timestamp", "event_time", "time", "created_at", "start_time")
     return {PART: part, **{key: record[key] for key in times if key in record}}
+
+
+def _states_calls(held: JsonValue, mapped: MappedRecord) -> bool:
+    """Returns whether a turn or message can hold calls: it has a place for them, or is the record's own."""
+    if not isinstance(held, dict):
+        return False
+    has_place = not held.keys() <= _PLAIN or isinstance(held.get("content"), list)
+    return "tool_calls" in held or ("content" in held and (has_place or mapped.holds(held)))
 
 
 def _place(value: JsonObject) -> tuple[str, int]:
@@ -59,33 +73,42 @@ def _join(session_id: str, values: Sequence[JsonObject]) -> Conversation:
     fields: JsonObject = {}
     for part in parts:
         fields |= part["fields"]
-    unnamed = [key for part in parts for key in part.get("unnamed") or ()]
-    if "turn" in parts[0]:
-        found = _of_turns([part.get("turn") for part in parts], fields, session_id)
-    else:
-        found = _of_messages([part.get("message") for part in parts], fields, session_id)
-    return _with_unnamed(found, unnamed)
+    read, key = (_of_turns, "turn") if "turn" in parts[0] else (_of_messages, "message")
+    found = read([part.get(key) for part in parts], fields, session_id)
+    unread = list(dict.fromkeys(place for part in parts for place in part["unread"]))
+    return _with_gaps(found, any(part["states_calls"] for part in parts), unread)
 
 
 def _read(value: JsonValue, record: Record, settings: ReadSettings) -> list[Conversation]:
     mapping = settings.mapping
     if mapping is None:
         raise ValueError("the config has no mapping")
-    name = as_text(value_at(mapping.conversation_id, value)) or record_place(record)
+    mapped = MappedRecord(value)
+    name = as_text(mapped.at(mapping.conversation_id)) or record_place(record)
     path = mapping.turns or mapping.messages
-    held = value_at(path, value)
+    held = mapped.at(path)
     if not isinstance(held, list):
         raise ValueError(f"{_WHAT}: {path} finds no array in the record")
-    fields = mapped_fields(mapping, value)
-    found = _of_turns(held, fields, name) if mapping.turns else _of_messages(held, fields, name)
-    return [_with_unnamed(found, unnamed_keys(mapping, value) if isinstance(value, dict) else [])]
+    read = _of_turns if mapping.turns else _of_messages
+    found = read(held, mapped.fields(mapping), name)
+    return [_with_gaps(found, any(_states_calls(each, mapped) for each in held), mapped.unread(mapping))]
 
 
-def _with_unnamed(found: Conversation, keys: Sequence[str]) -> Conversation:
-    """Returns a conversation with a finding for keys that may hold calls."""
-    if keys:
-        shown = ", ".join(repr(key[:60]) for key in dict.fromkeys(keys))
-        gaps(UNREAD, [_UNNAMED.format(shown)], words=False).add_to_all(found.turns)
+def _with_gaps(found: Conversation, states_calls: bool, places: Sequence[str]) -> Conversation:
+    """Returns a conversation with what the mapping leaves out of it.
+
+    Args:
+        found: The conversation.
+        states_calls: Whether the mapping names calls.
+        places: Where calls or words may stand that it does not name.
+    """
+    unread = Unread()
+    for place in places:
+        said = f"the mapping does not read {place[:_LONGEST_PLACE]!r}; it may hold calls or results"
+        unread.add(UNREAD, said, calls=True)
+    if not states_calls and not any(turn.tool_calls for turn in found.turns):
+        unread.add(UNREAD, _NO_CALLS, calls=True)
+    unread.add_to_all(found.turns)
     return found
 
 
