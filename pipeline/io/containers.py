@@ -4,7 +4,7 @@ import csv
 import io
 import json
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeAlias
 
 from turnwise.pipeline.io.parquet_files import check_parquet, parquet_texts
@@ -80,8 +80,22 @@ def _csv_texts(path: str, file: Any, limit: int) -> Texts:
     if len(text) > limit:
         raise ValueError(f"the CSV file is larger than {limit / 1024 / 1024:g} MB")
     rows = csv.DictReader(io.StringIO(text.decode("utf-8-sig")))
-    found = [{key: cell or None for key, cell in row.items() if key is not None} for row in rows]
+    _check_header(rows.fieldnames or ())
+    found = []
+    for place, row in enumerate(rows, 1):
+        if any(row.pop(None, ())):
+            raise ValueError(f"row {place} of the CSV file has more cells than the header names")
+        found.append({key: cell or None for key, cell in row.items()})
     yield f"{path}.json", dump_json(found)
+
+
+def _check_header(names: Sequence[str]) -> None:
+    others = [mark for mark in ";\t|" if len(names) == 1 and mark in names[0]]
+    if others:
+        raise ValueError(f"the CSV file divides its columns by {others[0]!r}, not by a comma; convert it")
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise ValueError(f"the CSV file names the column {twice!r} twice")
 
 
 def _zip_texts(path: str, file: Any, limit: int) -> Texts:

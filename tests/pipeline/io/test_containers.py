@@ -9,6 +9,7 @@ import pytest
 import zstandard
 
 from tests.readings import FORMATS, findings, read_file, tokens, turns
+from turnwise.pipeline.cli.main import main
 
 GET = {"id": "1", "name": "get"}
 EVENTS = [
@@ -207,3 +208,19 @@ def test_yaml_and_archives_hold_what_json_holds(tmp_path):
     found = read_file(tmp_path / "export.zip")
     assert [c.turns[0].user for c in found.conversations] == ["Hi", "Hi"]
     assert ["not YAML" in failure.message for failure in found.failures] == [True]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("conversation;role;text\n1;user;hi\n", "divides its columns by ';', not by a comma"),
+        ("conversation\trole\n1\tuser\n", "divides its columns by '\\t'"),
+        ("id,text,text\n1,a,b\n", "names the column 'text' twice"),
+        ("id,text\n1,a,more\n", "row 1 of the CSV file has more cells than the header names"),
+    ],
+)
+def test_a_csv_file_whose_cells_would_be_lost_is_refused(text, said, tmp_path, capsys):
+    path = tmp_path / "rows.csv"
+    path.write_text(text)
+    assert main(["inspect", str(path), "--json"]) == 1
+    assert said.replace("\\", "\\\\") in capsys.readouterr().out
