@@ -87,3 +87,52 @@ def test_a_broken_file_is_an_error_that_says_so(tmp_path: Path) -> None:
     rows: list[Any] = []
     assert turnwise.read_conversations(tmp_path, on_failure=rows.append) == []
     assert "the Parquet file cannot be read" in rows[0]["message"]
+
+
+def chat_span(**attributes: Any) -> dict[str, Any]:
+    said = [
+        {"role": who, "parts": [{"type": "text", "content": text}], "finish_reason": "stop"}
+        for who, text in (("user", "Hi"), ("assistant", "Hello"))
+    ]
+    return {
+        "gen_ai.operation.name": "chat",
+        "gen_ai.conversation.id": "s1",
+        "gen_ai.input.messages": json.dumps(said[:1]),
+        "gen_ai.output.messages": json.dumps(said[1:]),
+        **attributes,
+    }
+
+
+TIMES = (1_763_700_000_000_000_000, 1_763_700_005_000_000_000)
+
+
+def test_nested_columns_of_otlp_keep_values_of_every_kind(tmp_path: Path) -> None:
+    """A table has a column for each kind of value, and all but one are null."""
+    values = {**chat_span(), "gen_ai.usage.input_tokens": 7, "gen_ai.usage.output_tokens": 2}
+    pairs = [
+        {"key": key, "value": {"intValue": str(item)} if isinstance(item, int) else {"stringValue": item}}
+        for key, item in values.items()
+    ]
+    start, end = map(str, TIMES)
+    span = {"traceId": "a" * 32, "spanId": "b" * 16, "name": "chat m", "attributes": pairs}
+    span |= {"startTimeUnixNano": start, "endTimeUnixNano": end}
+    path = tmp_path / "spans.parquet"
+    write_table(pa.Table.from_pylist([{"resourceSpans": [{"scopeSpans": [{"spans": [span]}]}]}]), path)
+    (log,) = turnwise.read_conversations(str(path))
+    usage = log.turns[0].usage
+    assert usage is not None and (usage.input_tokens, usage.output_tokens) == (7, 2)
+    assert (log.turns[0].user, log.turns[0].agent) == ("Hi", "Hello")
+
+
+@pytest.mark.parametrize(("code", "ended"), [("ERROR", "agent_error"), ("OK", "normally")])
+def test_columns_of_spans_may_hold_status_and_resource_as_json_text(
+    tmp_path: Path, code: str, ended: str
+) -> None:
+    row = {"trace_id": "a" * 32, "span_id": "b" * 16, "name": "chat m", "attributes": json.dumps(chat_span())}
+    row |= {"status": json.dumps({"status_code": code, "description": "boom"})}
+    row |= {"resource": json.dumps({"attributes": {"service.version": "v9"}})}
+    times = dict(zip(("start_time_unix_nano", "end_time_unix_nano"), TIMES, strict=True))
+    path = tmp_path / "spans.parquet"
+    write_table(pa.Table.from_pylist([row | times]), path)
+    (log,) = turnwise.read_conversations(str(path))
+    assert (log.ended, log.app_version, log.turns[0].agent) == (ended, "v9", "Hello")

@@ -19,6 +19,7 @@ _LONGEST_LITERAL = 100_000
 _PER_SECOND = ((1e17, 1), (1e14, 1_000), (1e11, 1_000_000))
 _DIGITS = 19
 _SCALARS = ("stringValue", "boolValue", "bytesValue")
+_KINDS = frozenset((*_SCALARS, "intValue", "doubleValue", "arrayValue", "kvlistValue"))
 _DROPPED = (
     *("droppedAttributesCount", "droppedEventsCount", "dropped_attributes_count", "dropped_events_count"),
     *("dropped_attributes", "dropped_events", "otel.dropped_attributes_count", "otel.dropped_events_count"),
@@ -110,8 +111,15 @@ def dropped_count(held: JsonObject) -> int:
 
 
 def any_value(value: JsonValue) -> JsonValue:
-    """Returns what an OTLP AnyValue holds; any other value as it is."""
-    if not isinstance(value, dict) or len(value) != 1:
+    """Returns what an OTLP AnyValue holds; any other value as it is.
+
+    A table has a column for each kind, of which all but one are null.
+    """
+    if not isinstance(value, dict):
+        return value if value else None
+    if len(value) > 1 and value.keys() <= _KINDS:
+        value = {kind: held for kind, held in value.items() if held is not None}
+    if len(value) != 1:
         return value if value else None
     kind, held = next(iter(value.items()))
     if kind in _SCALARS:
@@ -139,12 +147,12 @@ def key_values(pairs: JsonValue) -> JsonObject:
         return pairs
     try:
         return {
-            str(pair["key"]): value["stringValue"]
-            if "stringValue" in (value := pair["value"])
-            else any_value(value)
+            str(pair["key"]): text
+            if (text := pair["value"].get("stringValue")) is not None
+            else any_value(pair["value"])
             for pair in pairs
         }
-    except (KeyError, TypeError):
+    except (KeyError, TypeError, AttributeError):
         found = (pair for pair in pairs if isinstance(pair, dict)) if isinstance(pairs, list) else ()
         return {p["key"]: any_value(p.get("value")) for p in found if isinstance(p.get("key"), str)}
 

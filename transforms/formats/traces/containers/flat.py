@@ -70,10 +70,10 @@ def flat_span(held: JsonObject) -> TraceSpan:
     """Returns one span."""
     held = unfolded(held)
     context = _context(held)
-    status = first_of(held, _STATUSES)
+    status = loaded(first_of(held, _STATUSES))
     code = first_of(status, ("code", "status_code")) if isinstance(status, dict) else status
     said = first_of(status, _MESSAGES) if isinstance(status, dict) else first_of(held, _MESSAGES[2:])
-    scope, resource = first_of(held, _SCOPES), first_of(held, _RESOURCES)
+    scope, resource = first_of(held, _SCOPES), loaded(first_of(held, _RESOURCES))
     parent = first_of(held, _PARENTS) or held.get("parentSpanContext")
     parent = first_of(parent, _ID) if isinstance(parent, dict) else parent
     start = as_nanos(first_of(held, _STARTS))
