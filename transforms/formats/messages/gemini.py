@@ -13,6 +13,7 @@ _ABOUT = frozenset(("thought", "thought_signature", "video_metadata", "part_meta
 _PARTS = frozenset(("text", *_CALLS, *_RESULTS, *_MEDIA))
 _RUN = "code_execution"
 _KEYS = frozenset(("role", "parts"))
+_FINISHES = (None, "STOP", "MAX_TOKENS", "SAFETY", "RECITATION", "OTHER")
 
 
 def _plain(part: JsonObject) -> JsonObject:
@@ -90,7 +91,7 @@ def _reply(reply: JsonObject, log: Dialogue) -> None:
         first = _plain(candidates[0])
         if isinstance(first.get("content"), dict):
             read_contents([{"role": "model", **_plain(first["content"])}], log)
-        log.finish = first.get("finish_reason")
+        log.finish = _finish(first.get("finish_reason"))
     blocked = _plain(as_object(found.get("prompt_feedback"))).get("block_reason")
     if blocked:
         log.failure = f"the prompt was blocked: {blocked}"
@@ -125,6 +126,18 @@ def _join(events: list[JsonObject]) -> JsonObject:
                     parts.append(part)
         reply |= {key: event[key] for key in ("usage_metadata", "prompt_feedback") if key in event}
     return {**reply, "candidates": [{"content": {"parts": parts}, "finish_reason": finish}]}
+
+
+def _finish(reason: JsonValue) -> JsonValue:
+    """Returns a finish reason by its name; protobuf-Python's `to_dict` writes numbers.
+
+    From 6 on, the Gemini API and Vertex AI number reasons differently; all of them are failures.
+    """
+    if type(reason) is not int:
+        return reason
+    if 0 <= reason < len(_FINISHES):
+        return _FINISHES[reason]
+    return f"FINISH_REASON_{reason}"
 
 
 GEMINI = register_dialect(

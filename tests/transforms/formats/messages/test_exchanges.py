@@ -174,3 +174,17 @@ def test_a_custom_call_of_a_chat():
     custom = {"id": "1", "type": "custom", "custom": {"name": "sql", "input": "SELECT 1"}}
     found = one([ASKED, {"role": "assistant", "tool_calls": [custom]}, ANSWER])
     assert turns(found)[0][1] == [("sql", {"input": "SELECT 1"})]
+
+
+@pytest.mark.parametrize(
+    ("number", "ended", "detail"),
+    [(1, "normally", "STOP"), (2, "limit", "MAX_TOKENS"), (3, "agent_error", "SAFETY"), (0, None, None)]
+    + [(number, None, f"FINISH_REASON_{number}") for number in (6, 10, 99)],
+)
+def test_a_finish_reason_of_gemini_that_is_a_number_counts(number, ended, detail):
+    reply = {
+        "candidates": [{"content": {"role": "model", "parts": [{"text": "Hel"}]}, "finish_reason": number}]
+    }
+    request = {"contents": [{"role": "user", "parts": [{"text": "Hi"}]}]}
+    found = one({"request": request, "response": reply})
+    assert (found.ended, found.ended_detail) == (ended, detail)
