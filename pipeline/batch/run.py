@@ -22,7 +22,13 @@ from turnwise.pipeline.io.files import file_patterns
 from turnwise.pipeline.io.input_files import list_inputs
 from turnwise.pipeline.io.listing import is_local
 from turnwise.pipeline.io.run_files import NullSink, RunSink, Sink
-from turnwise.pipeline.io.sinks.base import discard_service, discarding, find_service, open_service
+from turnwise.pipeline.io.sinks.base import (
+    discard_service,
+    discarding,
+    find_service,
+    open_service,
+    prepare_service,
+)
 from turnwise.pipeline.io.sources import FileSource, Source
 from turnwise.pipeline.io.terminal import say
 from turnwise.pipeline.report.judge import estimate_text
@@ -64,12 +70,12 @@ def _run(
 ) -> int:
     if settings.judge.only_estimates:
         return _estimate(pipeline, logs, cases, settings)
+    build(pipeline, logs, cases, settings, _sink(settings, options))
+    if only_translates(options):
+        translate(pipeline)
+        print("the pipeline was translated; nothing was run")
+        return 0
     with discarding(settings.place, goes_on=settings.is_distributed):
-        build(pipeline, logs, cases, settings, _sink(settings, options))
-        if only_translates(options):
-            translate(pipeline)
-            print("the pipeline was translated; nothing was run")
-            return 0
         return _run_built(pipeline, settings)
 
 
@@ -77,6 +83,8 @@ def _run_built(pipeline: beam.Pipeline, settings: RunSettings) -> int:
     check_directory(settings.output, replaces_earlier(settings))
     if are_elsewhere(pipeline.runner, pipeline.options):
         try_staging(pipeline.options)
+    if settings.place:
+        prepare_service(settings.place)
     try_judge(settings)
     keep_inputs(settings)
     open_own_judge(settings)

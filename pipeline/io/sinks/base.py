@@ -57,7 +57,9 @@ class SinkKind:
         read: Yields the rows of a table from a file; it may leave out those whose compact JSON does not hold
             the third argument.
         schemes: Schemes of its addresses.
-        open: Returns the sink of a run; raises ConfigError if it cannot be opened.
+        open: Returns the sink of a run; raises ConfigError if it cannot be opened. A run that is only
+            translated opens it, too.
+        prepare: Tries before a run whether rows can be written; raises ConfigError if they cannot.
         check: Raises ConfigError if a package that an address needs is missing; given the option and it.
         absolute: Returns an address as every worker understands it.
         takes_paths: Whether an address is SCHEME:PATH, with a path or an address of files.
@@ -81,6 +83,7 @@ class SinkKind:
     read: Callable[[BinaryIO, str, bytes], Iterator[JsonObject]] | None = None
     schemes: tuple[str, ...] = ()
     open: Callable[[SinkPlace], TableSink] | None = None
+    prepare: Callable[[SinkPlace], None] = lambda place: None
     check: Callable[[str, str], None] = lambda option, url: None
     absolute: Callable[[str], str] = lambda url: url
     takes_paths: bool = False
@@ -177,6 +180,17 @@ def open_service(place: SinkPlace) -> TableSink:
             f"sink {kind.name}: open returned {type(sink).__name__}, which has no method write_table"
         )
     return sink
+
+
+def prepare_service(place: SinkPlace) -> None:
+    """Tries, before anything runs, whether rows can be written to a run's `--store`.
+
+    Raises:
+        ConfigError: They cannot.
+    """
+    kind = find_service("--store", place.url)
+    with hook_errors(f"sink {kind.name}: prepare"):
+        kind.prepare(place)
 
 
 def complete_service(place: SinkPlace, elements: Sequence[Any]) -> list[str]:

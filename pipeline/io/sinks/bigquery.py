@@ -15,6 +15,12 @@ def _open(place: SinkPlace) -> TableSink:
     return open_tables(place)
 
 
+def _prepare(place: SinkPlace) -> None:
+    from turnwise.pipeline.io.warehouse.bigquery_load import try_tables
+
+    try_tables(place)
+
+
 def _complete(place: SinkPlace, staged: Sequence[Any]) -> Sequence[str]:
     from turnwise.pipeline.io.warehouse.bigquery_load import complete_tables
 
@@ -47,6 +53,7 @@ register_sink(
         help="bigquery://PROJECT/DATASET",
         schemes=("bigquery",),
         open=_open,
+        prepare=_prepare,
         check=_check,
         complete=_complete,
         discard=_discard,

@@ -16,6 +16,12 @@ def _open(place: SinkPlace) -> TableSink:
     return open_dataset(place)
 
 
+def _prepare(place: SinkPlace) -> None:
+    from turnwise.pipeline.io.warehouse.parquet_dataset import prepare_dataset
+
+    prepare_dataset(place)
+
+
 def _complete(place: SinkPlace, staged: Sequence[Any]) -> Sequence[str]:
     from turnwise.pipeline.io.warehouse.parquet_dataset import complete_dataset
 
@@ -52,6 +58,7 @@ register_sink(
         schemes=("parquet",),
         takes_paths=True,
         open=_open,
+        prepare=_prepare,
         check=_check,
         absolute=_absolute,
         complete=_complete,

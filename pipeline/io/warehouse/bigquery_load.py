@@ -45,10 +45,15 @@ _CONFLICTS = ("concurrent update", "Could not serialize access")
 
 
 def open_tables(place: SinkPlace) -> TableSink:
-    """Returns the sink of a run, which stages rows below `--output`.
+    """Returns the sink of a run, which stages rows below `--output`."""
+    return StagingSink(staging_folder(place.output, place), place.date, by_version=False)
+
+
+def try_tables(place: SinkPlace) -> None:
+    """Makes the tables, and tries whether files can be written and loaded.
 
     Raises:
-        ConfigError: Files cannot be written there, or not be loaded into the dataset.
+        ConfigError: Files cannot be written below `--output`, or not be loaded into the dataset.
     """
     prepare_tables(place.url)
     folder = staging_folder(place.output, place)
@@ -58,7 +63,6 @@ def open_tables(place: SinkPlace) -> TableSink:
         raise ConfigError(f"--output {place.output}: {' '.join(str(error).split())}") from None
     with refused(place.url):
         _try_load(place, FileSystems.join(folder, "tried.parquet"))
-    return StagingSink(folder, place.date, by_version=False)
 
 
 def _try_load(place: SinkPlace, path: str) -> None:

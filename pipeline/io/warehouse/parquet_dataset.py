@@ -34,17 +34,17 @@ def dataset_folder(url: str) -> str:
 
 
 def open_dataset(place: SinkPlace) -> TableSink:
-    """Returns the sink of a run.
+    """Returns the sink of a run."""
+    return StagingSink(staging_folder(dataset_folder(place.url), place), place.date, by_version=True)
 
-    Raises:
-        ConfigError: Files cannot be written there.
-    """
+
+def prepare_dataset(place: SinkPlace) -> None:
+    """Makes the folder in which rows of a run are staged; raises ConfigError if it cannot be written."""
     folder = staging_folder(dataset_folder(place.url), place)
     try:
         make_folder(folder)
     except Exception as error:  # Beam's file systems raise errors of many libraries.
         raise ConfigError(f"--store {place.url}: cannot be written: {' '.join(str(error).split())}") from None
-    return StagingSink(folder, place.date, by_version=True)
 
 
 def discard_staged(place: SinkPlace) -> None:

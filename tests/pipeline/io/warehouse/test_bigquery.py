@@ -12,7 +12,7 @@ from google.cloud.bigquery import Client
 from tests.bigquery_server import TOKEN, BigQuery
 from tests.pipeline.io.warehouse.conftest import DATASET, PROJECT, SECRET, conversation, place, staged
 from turnwise.pipeline.cli.main import main
-from turnwise.pipeline.io.sinks.base import complete_service, open_service
+from turnwise.pipeline.io.sinks.base import complete_service, prepare_service
 from turnwise.pipeline.io.warehouse.bigquery_tables import bigquery_schema, prepare_tables
 from turnwise.pipeline.io.warehouse.staging import staged_columns
 from turnwise.schemas.columns import WAREHOUSE_TABLES, columns
@@ -244,7 +244,7 @@ def test_what_cannot_be_written_is_refused_before_the_run(
         if name == "unreachable":
             prepare_tables(URL, patience=1)
         else:
-            open_service(place(URL, tmp_path))
+            prepare_service(place(URL, tmp_path))
     assert said in str(caught.value) and "\n" not in str(caught.value)
     assert str(caught.value).startswith(f"--store {URL}: ")
     assert not [table for table in bigquery.tables if "staging" in table]
@@ -253,7 +253,7 @@ def test_what_cannot_be_written_is_refused_before_the_run(
 def test_tables_of_others_with_more_columns_are_written(bigquery: BigQuery, tmp_path: Path) -> None:
     other_columns({"name": "team", "type": "STRING", "mode": "NULLABLE"})(bigquery)
     bigquery.tables["scores"]["schema"]["fields"][0]["mode"] = "REQUIRED"
-    open_service(place(URL, tmp_path))
+    prepare_service(place(URL, tmp_path))
     assert complete(tmp_path, "a") == []
     assert [(row["conversation_id"], row["team"]) for row in bigquery.rows("scores")] == [("a", None)]
 

@@ -15,7 +15,7 @@ from pyarrow.parquet import read_table
 from tests.bucket import Bucket
 from tests.pipeline.io.warehouse.conftest import conversation, place, staged
 from turnwise.pipeline.cli.main import main
-from turnwise.pipeline.io.sinks.base import complete_service, discarding, open_service
+from turnwise.pipeline.io.sinks.base import complete_service, discarding, open_service, prepare_service
 from turnwise.pipeline.io.warehouse.hive import partition
 from turnwise.pipeline.io.warehouse.parquet_dataset import complete_dataset
 from turnwise.pipeline.settings.run import SinkPlace
@@ -216,6 +216,7 @@ def test_a_row_that_arrow_cannot_hold_is_named_and_the_others_are_written(tmp_pa
     ]
     for row in rows[1:6]:
         row["turn_index"] = 1 << 70
+    prepare_service(there)
     with discarding(there), TestPipeline() as pipeline:
         given = pipeline | beam.Create([[EMPTY | row for row in rows]])
         written = open_service(there).write_table(given, "scores")
@@ -262,7 +263,7 @@ def run_into(there: SinkPlace, *names: str) -> list[str]:
 
 def test_a_bucket_holds_the_same_objects(bucket: dict[str, bytes], tmp_path: Path) -> None:
     there = place("parquet:bucket://b/lake", tmp_path)
-    open_service(place("parquet:bucket://b/lake", tmp_path, start="0"))
+    prepare_service(place("parquet:bucket://b/lake", tmp_path, start="0"))
     for names in (("a", "b"), ("c",)):
         assert run_into(there, *names) == []
         folder = "bucket://b/lake/scores/date=2026-11-21/app_version=v%2F1"
@@ -276,7 +277,7 @@ def test_a_bucket_that_refuses_is_told_before_or_after_the_run(
 ) -> None:
     Bucket.refused = "_staging"
     with pytest.raises(ConfigError, match=r"^--store parquet:bucket://b/lake: cannot be written: 403"):
-        open_service(place("parquet:bucket://b/lake", tmp_path))
+        prepare_service(place("parquet:bucket://b/lake", tmp_path))
     Bucket.refused = "/scores/"
     [problem] = run_into(place("parquet:bucket://b/lake", tmp_path), "a", "b")
     assert problem.startswith("--store parquet:bucket://b/lake: not all of 2 rows were written: ")
@@ -288,7 +289,7 @@ def test_nothing_is_left_of_a_failed_attempt(tmp_path: Path, how: str) -> None:
     lake = tmp_path / "lake"
     there = place(f"parquet:{lake}", tmp_path)
     with pytest.raises((OSError, KeyboardInterrupt)), discarding(there):
-        open_service(there)
+        prepare_service(there)
         [folder] = lake.iterdir()
         staged(folder, "scores", {"run_id": "night"})
         raise KeyboardInterrupt if how == "interrupt" else OSError
@@ -301,7 +302,7 @@ def test_a_signal_does_not_discard_the_rows_of_a_run_that_goes_on_elsewhere(
 ) -> None:
     there = place(f"parquet:{tmp_path}", tmp_path)
     with pytest.raises(KeyboardInterrupt), discarding(there, goes_on):
-        open_service(there)
+        prepare_service(there)
         raise KeyboardInterrupt
     assert len(list(tmp_path.iterdir())) == goes_on
 
@@ -309,12 +310,12 @@ def test_a_signal_does_not_discard_the_rows_of_a_run_that_goes_on_elsewhere(
 def test_what_a_killed_attempt_left_goes_with_the_next_one(tmp_path: Path) -> None:
     lake = tmp_path / "lake"
     other = place(f"parquet:{lake}", tmp_path, "night-2")
-    open_service(other)
+    prepare_service(other)
     attempts = [place(f"parquet:{lake}", tmp_path, start=start) for start in "12"]
-    open_service(place(f"parquet:{lake}", tmp_path, start="0"))
+    prepare_service(place(f"parquet:{lake}", tmp_path, start="0"))
     with discarding(attempts[1]):
         for attempt in attempts:
-            open_service(attempt)
+            prepare_service(attempt)
             [folder] = lake.glob(f"_staging.night.*{attempt.create_time[-2]}Z")
             staged(folder, "scores", {"run_id": "night"})
         complete_dataset(attempts[1], [])
@@ -350,4 +351,21 @@ def test_a_run_that_is_refused_later_leaves_nothing(
     (out / "run.json").write_text("{}")
     argv = ["run", "--input", str(log), "--output", str(out), "--store", f"parquet:{lake}"]
     assert main(argv) == 2
-    assert "holds an earlier run" in capsys.readouterr().err and list(lake.iterdir()) == []
+    assert "holds an earlier run" in capsys.readouterr().err and not lake.exists()
+
+
+def test_a_run_that_is_only_translated_looks_for_no_bucket(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "log.jsonl").write_text(json.dumps(conversation("c1")) + "\n")
+    argv = [
+        "run",
+        "--input",
+        str(tmp_path / "log.jsonl"),
+        "--output",
+        str(tmp_path / "out"),
+        "--dry_run=True",
+    ]
+    assert main([*argv, "--store", "parquet:gs://bucket/lake"]) == 0
+    assert main([*argv, "--store", "bigquery://our-project/turnwise"]) == 0
+    assert capsys.readouterr().err == "" and not (tmp_path / "out").exists()
