@@ -97,6 +97,7 @@ class ObjectStore(FileSystem):
 
     def copy(self, source_file_names: Sequence[str], destination_file_names: Sequence[str]) -> None:
         for source, target in zip(source_file_names, destination_file_names, strict=True):
+            FAULTS.check("copy", target)
             OBJECTS[target] = StoredObject(self._object(source).content, time.time())
 
     def rename(self, source_file_names: Sequence[str], destination_file_names: Sequence[str]) -> None:

@@ -12,7 +12,7 @@ from apache_beam.testing.test_pipeline import TestPipeline
 from apache_beam.testing.util import assert_that
 from pyarrow.parquet import read_table
 
-from tests.bucket import Bucket
+from tests.object_store import FAULTS, OBJECTS, StoredObject, clear
 from tests.pipeline.io.warehouse.conftest import conversation, place, staged
 from turnwise.pipeline.cli.main import main
 from turnwise.pipeline.io.sinks.base import complete_service, discarding, open_service, prepare_service
@@ -232,12 +232,11 @@ def _complete(there: Any, parts: list[Any]) -> None:
 
 
 @pytest.fixture
-def bucket() -> Iterator[dict[str, bytes]]:
+def bucket() -> Iterator[dict[str, StoredObject]]:
     """The objects of a bucket."""
-    Bucket.objects.clear()
-    yield Bucket.objects
-    Bucket.objects.clear()
-    Bucket.refused = ""
+    clear()
+    yield OBJECTS
+    clear()
 
 
 GATHERED: list[Any] = []
@@ -261,26 +260,26 @@ def run_into(there: SinkPlace, *names: str) -> list[str]:
         return complete_service(there, GATHERED)
 
 
-def test_a_bucket_holds_the_same_objects(bucket: dict[str, bytes], tmp_path: Path) -> None:
-    there = place("parquet:bucket://b/lake", tmp_path)
-    prepare_service(place("parquet:bucket://b/lake", tmp_path, start="0"))
+def test_a_bucket_holds_the_same_objects(bucket: dict[str, StoredObject], tmp_path: Path) -> None:
+    there = place("parquet:objects://b/lake", tmp_path)
+    prepare_service(place("parquet:objects://b/lake", tmp_path, start="0"))
     for names in (("a", "b"), ("c",)):
         assert run_into(there, *names) == []
-        folder = "bucket://b/lake/scores/date=2026-11-21/app_version=v%2F1"
+        folder = "objects://b/lake/scores/date=2026-11-21/app_version=v%2F1"
         assert {path.rpartition("/")[0] for path in bucket} == {folder}
-        tables = [read_table(io.BytesIO(content)) for content in bucket.values()]
+        tables = [read_table(io.BytesIO(content)) for content, _ in bucket.values()]
         assert sorted(name.as_py() for each in tables for name in each["conversation_id"]) == list(names)
 
 
 def test_a_bucket_that_refuses_is_told_before_or_after_the_run(
-    bucket: dict[str, bytes], tmp_path: Path
+    bucket: dict[str, StoredObject], tmp_path: Path
 ) -> None:
-    Bucket.refused = "_staging"
-    with pytest.raises(ConfigError, match=r"^--store parquet:bucket://b/lake: cannot be written: 403"):
-        prepare_service(place("parquet:bucket://b/lake", tmp_path))
-    Bucket.refused = "/scores/"
-    [problem] = run_into(place("parquet:bucket://b/lake", tmp_path), "a", "b")
-    assert problem.startswith("--store parquet:bucket://b/lake: not all of 2 rows were written: ")
+    FAULTS.fails = lambda operation, path, number: operation == "create" and "_staging" in path
+    with pytest.raises(ConfigError, match=r"^--store parquet:objects://b/lake: cannot be written: "):
+        prepare_service(place("parquet:objects://b/lake", tmp_path))
+    FAULTS.fails = lambda operation, path, number: operation == "copy" and "/scores/" in path
+    [problem] = run_into(place("parquet:objects://b/lake", tmp_path), "a", "b")
+    assert problem.startswith("--store parquet:objects://b/lake: not all of 2 rows were written: ")
     assert bucket == {}
 
 
