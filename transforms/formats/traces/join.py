@@ -12,8 +12,9 @@ from turnwise.transforms.formats.traces.labels import configured_version, enviro
 from turnwise.transforms.formats.traces.lines import TurnLine, turn_lines
 from turnwise.transforms.formats.traces.losses import add_missing, add_orphans
 from turnwise.transforms.formats.traces.span import TraceSpan
+from turnwise.transforms.formats.traces.times import rfc3339_of
 from turnwise.transforms.formats.traces.tree import SpanNode, span_tree
-from turnwise.transforms.formats.traces.turn import line_turn, rfc3339_of
+from turnwise.transforms.formats.traces.turn import line_turn
 from turnwise.transforms.formats.traces.units import work_units
 from turnwise.transforms.formats.unread import UNREAD, check_calls, gaps
 

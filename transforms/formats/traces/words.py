@@ -1,0 +1,81 @@
+"""What the agent said in a turn, and which of it is its answer."""
+
+from collections.abc import Sequence
+
+from turnwise.transforms.formats.traces.calls import after_user
+from turnwise.transforms.formats.traces.lines import TurnLine
+from turnwise.transforms.formats.traces.message import AGENT, SYSTEM, USER, SpanMessage
+from turnwise.transforms.formats.traces.message_repr import is_repr_call
+from turnwise.transforms.formats.traces.tree import SpanNode
+
+
+def agent_words(line: TurnLine) -> tuple[list[str], str | None]:
+    """Returns what the agent said, and its answer: the last words of the main line that call nothing."""
+    texts: list[str] = []
+    answer: str | None = None
+    if line.main:
+        texts = [
+            text
+            for each in after_user(line.main[0].step.input or ())
+            if each.role == AGENT
+            for text in each.texts
+        ]
+    for node in line.main:
+        said, calls = _said(node.step.output or ())
+        texts += said
+        answer = "\n".join(said) if said and not calls else answer
+    final, is_final = stated_answer(line)
+    if final and is_final and (answer is None or _is_said_otherwise(answer, final, line)):
+        answer = "\n".join(final)
+        texts += [text for text in final if text not in texts]
+    return texts, answer
+
+
+def _is_said_otherwise(answer: str, final: Sequence[str], line: TurnLine) -> bool:
+    """Returns whether the agent's answer counts, not a model's text: one is the end of the other.
+
+    A model that was given another text than the user's, such as a prompt with the user's words in it, may
+    answer in a form that only the agent reads.
+    """
+    whole = "\n".join(final).strip()
+    if answer.strip() == whole or whole.endswith(answer.strip()) or answer.strip().endswith(whole):
+        return True
+    given = {each.text for unit in line.units for each in unit.given if each.is_users}
+    node = answering(line)
+    is_prompt = node is not None and bool(given) and asked_text(node) not in {"", line.user, *given}
+    return is_prompt or node in strangers(line)
+
+
+def _said(messages: Sequence[SpanMessage]) -> tuple[list[str], bool]:
+    texts = [text for each in messages if each.role == AGENT for text in each.texts]
+    has_calls = any(each.calls for each in messages[-1:]) or any(map(is_repr_call, texts))
+    return [text for text in texts if not is_repr_call(text)], has_calls
+
+
+def stated_answer(line: TurnLine) -> tuple[list[str], bool]:
+    """Returns the words of the agent's own output after the last message of the user in it."""
+    messages = next((unit.answer for unit in reversed(line.units) if unit.answer), [])
+    last = max((i for i, each in enumerate(messages) if each.role == USER), default=-1)
+    own = [each for each in messages[last + 1 :] if each.role == AGENT]
+    if line.main:
+        return (own[-1].texts, not own[-1].calls) if own else ([], False)
+    return [text for each in own for text in each.texts][-1:], bool(
+        own and own[-1].texts and not own[-1].calls
+    )
+
+
+def strangers(line: TurnLine) -> list[SpanNode]:
+    """Returns the model calls that were asked last what the user's message does not hold."""
+    known = {"", line.user, *line.users}
+    return [node for node in line.main[1:] if asked_text(node) not in known]
+
+
+def asked_text(node: SpanNode) -> str:
+    """Returns the message of a user that a model's input ends in; empty: it ends in none."""
+    spoken = [each for each in node.step.input or () if each.role != SYSTEM]
+    return spoken[-1].text if spoken and spoken[-1].is_users else ""
+
+
+def answering(line: TurnLine) -> SpanNode | None:
+    """Returns the last model call of the main line that said something."""
+    return next((node for node in reversed(line.main) if any(_said(node.step.output or ())[0])), None)
