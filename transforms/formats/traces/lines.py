@@ -197,9 +197,14 @@ def _add_unit(line: TurnLine, unit: WorkUnit, lines: list[TurnLine]) -> None:
 
 
 def _asks_anew(unit: WorkUnit, node: SpanNode, users: tuple[str, ...], line: TurnLine) -> bool:
-    """Returns whether a model call, whose input ends in a message of a user, answers a further one."""
+    """Returns whether a model call, whose input ends in a message of a user, answers a further one.
+
+    Where an agent states what it was asked, other texts are its own requests, such as a critique of a draft.
+    """
+    if unit.given or _stated(unit) is not None:
+        return False
     before = line.main[-1]
-    return _extends(users, line.users) or _follows(node, before) or _asks_apart(unit, node, before)
+    return _extends(users, line.users) or _follows(node, before) or _asks_apart(node, before)
 
 
 def _follows(node: SpanNode, before: SpanNode) -> bool:
@@ -213,14 +218,11 @@ def _follows(node: SpanNode, before: SpanNode) -> bool:
     return not any(each.calls for each in said) and any(each.text.strip() in texts for each in given)
 
 
-def _asks_apart(unit: WorkUnit, node: SpanNode, before: SpanNode) -> bool:
-    """Returns whether a model call without history answers a user, as the answered one before it did.
-
-    Where an agent states what it was asked, other texts are its own requests.
-    """
+def _asks_apart(node: SpanNode, before: SpanNode) -> bool:
+    """Returns whether a model call without history answers a user, as the answered one before it did."""
     given, earlier = node.step.input or [], before.step.input or []
     said = before.step.output or []
-    if unit.given or _stated(unit) is not None or not said or any(each.calls for each in said):
+    if not said or any(each.calls for each in said):
         return False
     texts = [[each.text for each in messages if each.role == SYSTEM] for messages in (given, earlier)]
     spoken = [[each for each in messages if each.role != SYSTEM] for messages in (given, earlier)]

@@ -59,15 +59,17 @@ class SpanStep(msgspec.Struct, kw_only=True, gc=False):
     dialects: list[str] = []
 
     def fill(self, other: "SpanStep") -> None:
-        """Takes over what this one does not state."""
+        """Takes over what this one does not state; an error only if it has neither output nor result."""
         for field in self.__struct_fields__:
             if field not in _NOT_FILLED and not getattr(self, field):
                 held = getattr(other, field)
                 if held is not None:
                     setattr(self, field, held)
+        is_answered = bool(self.output) or self.has_result
+        self.error = self.error or (None if is_answered else other.error)
         if not self.has_result and other.has_result:
             self.result, self.has_result = other.result, True
         self.dialects = list(dict.fromkeys((*self.dialects, *other.dialects)))
 
 
-_NOT_FILLED = ("dialects", "has_result", "result")
+_NOT_FILLED = ("dialects", "error", "has_result", "result")

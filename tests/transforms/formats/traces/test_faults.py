@@ -251,3 +251,20 @@ def test_a_further_attempt_of_a_tool_is_the_same_call() -> None:
     (turn,) = joined([*spans, tool("1", "d", 4, "f", "x"), chat("1", "e", 6, FIRST, ANSWER)]).turns
     assert [call.id for call in turn.tool_calls] == ["x"]
     assert [(each.response, each.error) for each in turn.tool_responses] == [("found", None)]
+
+
+def test_a_critique_of_a_draft_is_no_turn_where_the_agent_states_what_it_was_asked() -> None:
+    given = json.dumps(FIRST[1:])
+    top = agent("1", 0, gen_ai__input__messages=given, gen_ai__output__messages=json.dumps([ANSWER]))
+    critique = [*FIRST, text("assistant", "draft"), text("user", "Too short.")]
+    spans = [chat("1", "b", 1, FIRST, text("assistant", "draft")), chat("1", "c", 3, critique, ANSWER)]
+    (turn,) = joined([top, *spans]).turns
+    assert read(turn) == ONE and [each.kind for each in turn.findings] == ["UnreadUserText"]
+
+
+def test_a_failed_attempt_below_a_call_that_was_answered_is_no_end() -> None:
+    outer = chat("1", "b", 1, FIRST, {**ANSWER, "finish_reason": "stop"})
+    inner = [failed(chat("1", "c", 1, FIRST, None, "b"), "boom"), chat("1", "d", 1, FIRST, ANSWER, "b")]
+    assert joined([agent("1", 0), outer, *inner]).ended == "normally"
+    silent = chat("1", "b", 1, FIRST, None)
+    assert joined([agent("1", 0), silent, inner[0]]).ended == "agent_error"
