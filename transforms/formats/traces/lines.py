@@ -52,9 +52,10 @@ class TurnLine:
 
     @property
     def failure(self) -> str | None:
-        """The error of the last model call or of the last agent; None: neither failed."""
+        """The error of the last agent, or of the last model call where no agent answered; None: none."""
         tops = [unit.top for unit in self.units if unit.top is not None]
-        for node in (*self.main[-1:], *tops[-1:]):
+        is_answered = bool(tops and self.units[-1].answer)
+        for node in tops[-1:] if is_answered else (*self.main[-1:], *tops[-1:]):
             error = node.step.error
             if error and not (isinstance(error, str) and error.startswith(_CONTROL_FLOW)):
                 return error if isinstance(error, str) else "error"
@@ -144,12 +145,23 @@ def _asked(message: SpanMessage, users: tuple[str, ...]) -> TurnLine:
 
 
 def _new_user(first: Sequence[SpanMessage], known: Sequence[SpanMessage]) -> SpanMessage | None:
-    """Returns what the user newly wrote: all that follows the known history, or else the last message."""
-    news = _news(first, known)
-    if news:
-        texts = [text for each in news for text in each.texts]
-        return SpanMessage(USER, texts, parts=[part for each in news for part in each.parts])
-    return next((each for each in reversed(first) if each.is_users), None)
+    """Returns what the user newly wrote: all that follows the known history, or else the last messages."""
+    news = _news(first, known) or _last_users(first)
+    if not news:
+        return None
+    texts = [text for each in news for text in each.texts]
+    return SpanMessage(USER, texts, parts=[part for each in news for part in each.parts])
+
+
+def _last_users(messages: Sequence[SpanMessage]) -> list[SpanMessage]:
+    """Returns the user's last messages that follow each other."""
+    found: list[SpanMessage] = []
+    for each in reversed(messages):
+        if each.is_users:
+            found.insert(0, each)
+        elif found and each.role != SYSTEM:
+            break
+    return found
 
 
 def _news(first: Sequence[SpanMessage], known: Sequence[SpanMessage]) -> list[SpanMessage] | None:

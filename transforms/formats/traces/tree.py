@@ -146,11 +146,13 @@ def _set_depth(node: SpanNode) -> None:
 
 
 def _is_same_reply(one: SpanNode, other: SpanNode) -> bool:
-    """Returns whether two model calls with one reply id are one: at one time, or with the same messages.
+    """Returns whether model calls with one reply id are one: the same reply, at one time or to one request.
 
     Gateways and test doubles give the same id to many replies.
     """
-    if _signs(one.step.output, other.step.output) and _signs(one.step.input, other.step.input):
+    if not _signs(one.step.output, other.step.output):
+        return False
+    if _signs(one.step.input, other.step.input):
         return True
     first, second = one.span, other.span
     return first.is_log or second.is_log or (first.start < second.end and second.start < first.end)

@@ -79,9 +79,25 @@ def test_replies_of_one_id_with_other_messages_are_several() -> None:
 
 
 def test_replies_of_one_id_at_one_time_are_one() -> None:
-    calls = [with_id(chat("1", own, 1, FIRST, text("assistant", said)), "r") for own, said in ("ba", "ca")]
+    calls = [with_id(chat("1", own, 1, FIRST[at:], ANSWER), "r") for at, own in enumerate("bc")]
     (turn,) = joined([agent("1", 0), *calls]).turns
     assert turn.inference_calls == 1
+    other = with_id(chat("1", "d", 1, FIRST, text("assistant", "b1")), "r")
+    (turn,) = joined([agent("1", 0), *calls, other]).turns
+    assert turn.inference_calls == 2
+
+
+def test_messages_of_the_user_that_follow_each_other_are_one() -> None:
+    given = [SYSTEM, text("user", "My order is 7."), text("user", "Where is it?")]
+    (turn,) = joined([chat("1", "b", 1, given, ANSWER, "")]).turns
+    assert turn.user == "My order is 7.\nWhere is it?"
+
+
+def test_a_failure_after_the_agents_answer_is_no_end() -> None:
+    top = agent("1", 0, gen_ai__output__messages=json.dumps([ANSWER]))
+    title = failed(chat("1", "c", 3, [text("user", "Make a title")], None), "boom")
+    conversation = joined([top, chat("1", "b", 1, FIRST, ANSWER), title])
+    assert conversation.ended is None and conversation.turns[0].agent == "a1"
 
 
 def test_calls_of_an_agent_inside_a_tool_count_without_spans_of_their_own() -> None:
