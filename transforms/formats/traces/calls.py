@@ -7,13 +7,12 @@ from turnwise.schemas.arguments import RAW, decoded_arguments
 from turnwise.schemas.conversation import ToolCall, ToolResponse
 from turnwise.schemas.values import JsonObject, JsonValue
 from turnwise.transforms.formats.traces.lines import TurnLine
-from turnwise.transforms.formats.traces.message import MessageResult, SpanMessage
+from turnwise.transforms.formats.traces.message import TRANSFER, MessageResult, SpanMessage
 from turnwise.transforms.formats.traces.message_repr import repr_calls
 from turnwise.transforms.formats.traces.step import SpanStep
 from turnwise.transforms.formats.traces.tree import SpanNode
 
 _TARGETS = ("agent_name", "agentName", "agent")
-TRANSFER = "transfer_to_"
 
 
 @dataclass(slots=True, eq=False)

@@ -9,6 +9,7 @@ from turnwise.transforms.formats.traces.message import (
     AGENT,
     HIDDEN_TEXT,
     SYSTEM,
+    TRANSFER,
     USER,
     SpanMessage,
     is_spoken,
@@ -97,7 +98,7 @@ def _continues(
 ) -> bool:
     """Returns whether a unit goes on with a turn: it has no message of a user that the turn did not have."""
     users = _users(first)
-    if line.units[-1].trace == unit.trace and (not users or users == line.users):
+    if line.units[-1].trace == unit.trace and (not users or users == line.users or _hands_over(line)):
         return True
     asked = _first_input(unit)
     if _ends_in_results(asked) and _news(asked, known) == []:
@@ -109,6 +110,13 @@ def _continues(
         return not news
     before = line.users or (line.user,)
     return len(users) <= len(before) and users[-1] == before[-1]
+
+
+def _hands_over(line: TurnLine) -> bool:
+    """Returns whether the last model call only hands over: what the next agent is given is the agent's."""
+    output = (line.main[-1].step.output if line.main else None) or []
+    names = [call.name or "" for each in output for call in each.calls]
+    return bool(names) and all(name.startswith(TRANSFER) for name in names)
 
 
 def _ends_in_results(messages: Sequence[SpanMessage]) -> bool:
@@ -199,7 +207,7 @@ def _add_unit(line: TurnLine, unit: WorkUnit, lines: list[TurnLine]) -> None:
             parts[-1].units = [unit]
             starts.append(node.span.start)
             lines.append(parts[-1])
-        elif users and (not place or not parts[-1].users):
+        elif users and not (parts[-1].users and parts[-1].main):
             parts[-1].users = users
         parts[-1].main.append(node)
     for name in ("inner", "tools", "handoffs"):

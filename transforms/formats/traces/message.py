@@ -9,6 +9,8 @@ from turnwise.schemas.values import JsonValue
 USER, AGENT, TOOL, SYSTEM = "user", "assistant", "tool", "system"
 _CONTEXT = ("For context:",)
 _RETRY = ("Fix the errors and try again.", "</pyai:retry_feedback>")
+TRANSFER = "transfer_to_"
+"""How names of calls begin that hand over to another agent."""
 HIDDEN = frozenset(
     ("__REDACTED__", "<elided>", "readacted", "redacted", "<redacted>", "[REDACTED]", "<not specified>")
 )

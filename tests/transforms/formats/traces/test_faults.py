@@ -284,3 +284,12 @@ def test_a_failed_attempt_below_a_call_that_was_answered_is_no_end() -> None:
     assert joined([agent("1", 0), outer, *inner]).ended == "normally"
     silent = chat("1", "b", 1, FIRST, None)
     assert joined([agent("1", 0), silent, inner[0]]).ended == "agent_error"
+
+
+def test_what_an_agent_hands_over_with_is_no_message_of_the_user() -> None:
+    summary = [text("user", "The user asks q1.")]
+    spans = [agent("1", 0), chat("1", "b", 1, FIRST, asks("x", "transfer_to_b"))]
+    spans += [agent("1", 10, "c"), chat("1", "d", 11, summary, ANSWER, "c")]
+    (turn,) = joined(spans).turns
+    assert read(turn) == ("q1", ["transfer_to_b"], "a1")
+    assert [each.kind for each in turn.findings] == ["UnreadUserText"] and turn.unknown_words
