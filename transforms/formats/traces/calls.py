@@ -24,12 +24,14 @@ class TurnCall:
         time: When it was asked for or ran, nanoseconds since the epoch.
         tool: The span of its tool; None: there is none.
         given: The result that a later model call was given; None: none was.
+        is_asked: Whether a model asked for it.
     """
 
     call: ToolCall
     time: int
     tool: SpanNode | None = None
     given: MessageResult | None = None
+    is_asked: bool = True
 
     def response(self) -> ToolResponse | None:
         """Returns the result: of the tool's span, or else what the model was given, or else the error."""
@@ -99,17 +101,17 @@ def _add_tool(tool: SpanNode, calls: list[TurnCall]) -> None:
     step = tool.step
     free = [each for each in calls if each.tool is None]
     found = next((each for each in free if step.call_id and each.call.id == step.call_id), None)
-    found = found or _failed_before(step, calls)
     if found is not None and step.name and found.call.name not in (None, step.name):
         found = None
     if found is None:
         named = [each for each in free if _is_same_name(each.call.name, step.name, step.target)]
         args = _object(step.args)
         found = next((each for each in named if args and each.call.args == args), next(iter(named), None))
+        found = found or _failed_before(step, calls)
     if found is None and step.target:
         return
     if found is None:
-        found = TurnCall(ToolCall(step.name, None, step.call_id), tool.span.start)
+        found = TurnCall(ToolCall(step.name, None, step.call_id), tool.span.start, is_asked=False)
         calls.append(found)
     found.tool = tool
     found.call.id = found.call.id or step.call_id
@@ -120,10 +122,16 @@ def _add_tool(tool: SpanNode, calls: list[TurnCall]) -> None:
 
 
 def _failed_before(step: SpanStep, calls: Sequence[TurnCall]) -> TurnCall | None:
-    """Returns the call of which a tool's span is a further attempt, after one that failed."""
+    """Returns the call of which a tool's span is a further attempt, after one that failed or was interrupted.
+
+    Without ids it is the call of a model with the same name and arguments.
+    """
     for each in calls:
-        if step.call_id and each.call.id == step.call_id and each.tool is not None and each.tool.step.error:
-            return each
+        tried = each.tool.step if each.tool is not None else None
+        if tried is not None and (tried.error or not tried.has_result):
+            is_alike = each.is_asked and each.call.name == step.name and each.call.args == _object(step.args)
+            if each.call.id == step.call_id if step.call_id else is_alike:
+                return each
     return None
 
 

@@ -53,12 +53,14 @@ class TurnLine:
 
     @property
     def failure(self) -> str | None:
-        """The error of the last agent, or of the last model call where no agent answered; None: none."""
-        tops = [unit.top for unit in self.units if unit.top is not None]
-        is_answered = bool(tops and self.units[-1].answer)
-        for node in tops[-1:] if is_answered else (*self.main[-1:], *tops[-1:]):
+        """The error of the last model call, or of what encloses it, above which no span states an answer."""
+        last = self.main[-1:]
+        tops = [unit.top for unit in self.units[-1:] if unit.top is not None]
+        nodes = [*last, *(above for node in last for above in node.above())] or tops
+        for place, node in enumerate(nodes):
             error = node.step.error
-            if error and not (isinstance(error, str) and error.startswith(_CONTROL_FLOW)):
+            is_failed = error and not (isinstance(error, str) and error.startswith(_CONTROL_FLOW))
+            if is_failed and not any(above.step.output for above in nodes[place + 1 :]):
                 return error if isinstance(error, str) else "error"
         return None
 

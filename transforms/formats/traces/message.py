@@ -9,6 +9,11 @@ from turnwise.schemas.values import JsonValue
 USER, AGENT, TOOL, SYSTEM = "user", "assistant", "tool", "system"
 _CONTEXT = ("For context:",)
 _RETRY = ("Fix the errors and try again.", "</pyai:retry_feedback>")
+HOSTED = {
+    f"{name}_call": name
+    for name in ("file_search", "web_search", "code_interpreter", "image_generation", "tool_search")
+}
+"""Type of a call to a tool that the model's service runs -> name of the tool."""
 TRANSFER = "transfer_to_"
 """How names of calls begin that hand over to another agent."""
 HIDDEN = frozenset(

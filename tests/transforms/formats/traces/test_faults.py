@@ -293,3 +293,71 @@ def test_what_an_agent_hands_over_with_is_no_message_of_the_user() -> None:
     (turn,) = joined(spans).turns
     assert read(turn) == ("q1", ["transfer_to_b"], "a1")
     assert [each.kind for each in turn.findings] == ["UnreadUserText"] and turn.unknown_words
+
+
+def test_an_error_of_any_agent_that_encloses_the_last_words_is_the_end() -> None:
+    inner = failed(agent("1", 1, "b", "1a"), "Guardrail tripwire triggered")
+    spans = [agent("1", 0), replace(inner, parent="1a"), chat("1", "c", 2, FIRST, ANSWER, "b")]
+    assert joined(spans).ended == "agent_error"
+    answered = agent("1", 0, gen_ai__output__messages=json.dumps([ANSWER]))
+    assert joined([answered, *spans[1:]]).ended != "agent_error"
+
+
+def openinference(own: str, at: int, parent: str, kind: str, **held: Any) -> TraceSpan:
+    keys = {key.replace("__", "."): value for key, value in held.items()}
+    attributes = {"openinference.span.kind": kind, **keys}
+    return TraceSpan("1", own, parent, held.get("name", kind), (T0 + at) * S, (T0 + at + 1) * S, attributes)
+
+
+MODEL = {
+    "llm__input_messages__0__message__role": "user",
+    "llm__input_messages__0__message__content": "q1",
+    "llm__output_messages__0__message__role": "assistant",
+    "llm__output_messages__0__message__tool_calls__0__tool_call__id": "x",
+}
+CALLED = "llm__output_messages__0__message__tool_calls__0__tool_call__function__name"
+
+
+def test_the_span_of_a_hand_off_states_no_arguments() -> None:
+    model = openinference("b", 1, "", "LLM", **{**MODEL, CALLED: "transfer_to_refunds"})
+    hand_off = replace(
+        openinference("c", 2, "", "TOOL", input__value="Triage", output__value="Refunds"),
+        name="handoff to Refunds",
+    )
+    (turn,) = joined([model, hand_off]).turns
+    assert [(call.name, call.args) for call in turn.tool_calls] == [("transfer_to_refunds", {})]
+
+
+def test_words_beside_the_call_of_a_hosted_tool_are_the_answer() -> None:
+    said = {"llm__output_messages__0__message__content": "Found 20"}
+    model = openinference("b", 1, "", "LLM", **{**MODEL, **said, CALLED: "web_search_call"})
+    (turn,) = joined([model]).turns
+    assert (turn.agent, [call.name for call in turn.tool_calls]) == ("Found 20", ["web_search"])
+
+
+def test_a_tool_that_was_interrupted_and_resumed_is_one_call() -> None:
+    call = tool("1", "c", 2, "f", "")
+    call = replace(call, attributes={k: v for k, v in call.attributes.items() if k != "gen_ai.tool.call.id"})
+    paused = failed(
+        replace(call, attributes={**call.attributes, "gen_ai.tool.call.result": None}), "GraphInterrupt()"
+    )
+    spans = [agent("1", 0), chat("1", "b", 1, FIRST, asks("x", "f")), paused]
+    (turn,) = joined([*spans, replace(call, id="1d", start=call.start + 4 * S, end=call.end + 4 * S)]).turns
+    assert [(each.response, each.error) for each in turn.tool_responses] == [("found", None)]
+
+
+def test_instructions_may_come_in_an_event_before_the_messages() -> None:
+    name = "gen_ai.client.inference.operation.details"
+    parts = json.dumps([{"type": "text", "content": "Be brief."}])
+    held = ({"gen_ai.system_instructions": parts}, {"gen_ai.input.messages": json.dumps(FIRST[1:])})
+    events = [SpanEvent(name, (T0 + 1) * S, each) for each in held]
+    (turn,) = joined([replace(chat("1", "b", 1, None, ANSWER, ""), events=events)]).turns
+    assert read(turn) == ONE
+
+
+def test_a_graph_of_agents_is_one_turn() -> None:
+    top = span("1", "a", "", 0, 20, "invoke_graph", gen_ai__input__messages=json.dumps(FIRST[1:]))
+    nodes = [agent("1", 1, "b", "a"), chat("1", "c", 2, FIRST, text("assistant", "draft"), "b")]
+    prompt = [text("user", "Original Task: q1. Inputs: draft")]
+    nodes += [agent("1", 11, "d", "a"), chat("1", "e", 12, prompt, ANSWER, "d")]
+    assert list(map(read, joined([top, *nodes]).turns)) == [ONE]

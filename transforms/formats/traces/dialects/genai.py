@@ -14,7 +14,7 @@ from turnwise.transforms.formats.traces.dialect import (
     value_at,
     with_system,
 )
-from turnwise.transforms.formats.traces.message import AGENT, FURTHER_CHOICE, USER, SpanMessage
+from turnwise.transforms.formats.traces.message import AGENT, FURTHER_CHOICE, USER, SpanMessage, is_spoken
 from turnwise.transforms.formats.traces.messages import read_messages
 from turnwise.transforms.formats.traces.span import SpanEvent, TraceSpan
 from turnwise.transforms.formats.traces.step import Kind, SpanStep
@@ -22,7 +22,7 @@ from turnwise.transforms.formats.traces.values import loaded
 
 _KINDS: dict[str, Kind] = {
     **dict.fromkeys(("chat", "generate_content", "text_completion", "completion"), "model"),
-    **dict.fromkeys(("invoke_agent", "invoke_workflow"), "agent"),
+    **dict.fromkeys(("invoke_agent", "invoke_workflow", "invoke_graph", "invoke_swarm"), "agent"),
     **dict.fromkeys(("agent_step", "chain"), "chain"),
     **dict.fromkeys(("handoff", "agent_handoff"), "handoff"),
     **dict.fromkeys(("embeddings", "retrieval", "create_agent"), "other"),
@@ -112,7 +112,8 @@ def _add_event(event: SpanEvent, step: SpanStep) -> None:
         given = with_system(
             held.get("gen_ai.system_instructions"), json_messages_at(held.get("gen_ai.input.messages"), USER)
         )
-        step.input = step.input or given
+        if step.input is None or (given and not is_spoken(step.input)):
+            step.input = [*(step.input or []), *given] if given else given
         stated = json_messages_at(held.get("gen_ai.output.messages"), AGENT)
         step.output = step.output or first_choice(stated)
     elif name in _MESSAGES:

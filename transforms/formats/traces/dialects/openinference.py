@@ -11,7 +11,7 @@ from turnwise.transforms.formats.traces.dialect import (
     usage_at,
     value_at,
 )
-from turnwise.transforms.formats.traces.message import AGENT, USER, SpanMessage
+from turnwise.transforms.formats.traces.message import AGENT, HOSTED, USER, SpanMessage
 from turnwise.transforms.formats.traces.message_parts import call_arguments
 from turnwise.transforms.formats.traces.messages import read_messages
 from turnwise.transforms.formats.traces.numbered import numbered
@@ -62,9 +62,9 @@ def _read(span: TraceSpan, step: SpanStep) -> None:
     step.kind = kind_at(held.get("openinference.span.kind"), _KINDS)
     step.name = text_at(held, *_NAMES.get(step.kind or "", ("\0",)))
     if step.kind == "tool":
-        _add_tool(held, step)
         step.name = step.name or span.name
         step.target = _target(step.name)
+        _add_tool(held, step)
     elif step.kind == "model":
         step.input = _numbered(held, "llm.input_messages.", USER) or _value(held, "input", USER)
         step.output = _reply(held) or _value(held, "output", AGENT)
@@ -76,7 +76,8 @@ def _read(span: TraceSpan, step: SpanStep) -> None:
 
 def _add_tool(held: JsonObject, step: SpanStep) -> None:
     step.call_id = text_at(held, "tool.id", "tool_call.id", "tool.call_id")
-    step.args = call_arguments(value_at(held, "input.value", "tool.parameters"))
+    # The input of a hand-off is the agent that hands over.
+    step.args = {} if step.target else call_arguments(value_at(held, "input.value", "tool.parameters"))
     value = value_at(held, "output.value")
     if value is not None:
         step.result, step.error = tool_result(value)
@@ -91,6 +92,9 @@ def _value(held: JsonObject, name: str, role: str) -> list[SpanMessage] | None:
 def _reply(held: JsonObject) -> list[SpanMessage] | None:
     """Returns the reply; of a streamed one every piece is a message."""
     found = _numbered(held, "llm.output_messages.", AGENT)
+    for each in found or ():
+        for call in each.calls:
+            call.name = HOSTED.get(call.name or "", call.name)
     is_streamed = found and len(found) >= _PIECES and not any(each.calls for each in found)
     return [SpanMessage(AGENT, ["".join(each.text for each in found)])] if found and is_streamed else found
 
