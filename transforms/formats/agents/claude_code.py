@@ -52,7 +52,8 @@ def _conversation(
     usage: dict[str, tuple[int, JsonValue]] = {}
     for entry in kept:
         _add(entry, log)
-        if entry.get("type") == "assistant" and log.turns:
+        # An error of the API stands in the log as a message that no model wrote.
+        if entry.get("type") == "assistant" and log.turns and not entry.get("isApiErrorMessage"):
             name = message_id(entry) or str(entry["uuid"])
             usage[name] = (len(log.turns) - 1, as_object(entry.get("message")).get("usage"))
     _measure(log, usage)

@@ -186,6 +186,14 @@ def test_a_session_that_the_user_interrupted():
     assert (len(found.turns), found.ended) == (1, "user_left")
 
 
+def test_an_error_of_the_api_is_no_call_of_a_model():
+    error = line("7", "6", "assistant", [{"type": "text", "text": "API Error: 529 overloaded"}])
+    error["message"]["usage"] = {"input_tokens": 0, "output_tokens": 0}
+    found, before = one([*PARALLEL, error | {"isApiErrorMessage": True}]), one(PARALLEL)
+    assert (found.ended, tokens(found)) == ("agent_error", tokens(before))
+    assert found.turns[0].inference_calls == before.turns[0].inference_calls
+
+
 NEWS = "<task-notification>\n<task-id>b</task-id>\n</task-notification>"
 SHOWN = "<ide_opened_file>The user opened x.py</ide_opened_file>"
 WELL = {"type": "text", "text": "Well"}
