@@ -26,7 +26,7 @@ _INNER = ("values", "state", "channel_values")
 _IDS = ("conversation_id", "session_id", "thread_id", "conversationId", "sessionId", "threadId", "chat_id",
         "gen_ai.conversation.id")  # fmt: skip
 _KEYS = key_set(
-    "messages input contents input_messages inputMessages id source app_version language eval_id "
+    "messages input contents items input_messages inputMessages id source app_version language eval_id "
     "eval_set_id tags start_time "
     "end_time tools functions ended ended_detail error model tool_choice toolConfig system instructions "
     "response_format stop stop_sequences temperature reasoning thinking text include truncation "

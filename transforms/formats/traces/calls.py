@@ -114,6 +114,8 @@ def _add_tool(tool: SpanNode, calls: list[TurnCall]) -> None:
         found = TurnCall(ToolCall(step.name, None, step.call_id), tool.span.start, is_asked=False)
         calls.append(found)
     found.tool = tool
+    # The span of a model may enclose the tools that it asked for.
+    found.time = min(found.time, tool.span.start) if tool.span.start else found.time
     found.call.id = found.call.id or step.call_id
     found.call.name = found.call.name or step.name
     if found.call.args is None or RAW in found.call.args:

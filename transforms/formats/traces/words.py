@@ -38,7 +38,9 @@ def _is_said_otherwise(answer: str, final: Sequence[str], line: TurnLine) -> boo
     answer in a form that only the agent reads.
     """
     whole = "\n".join(final).strip()
-    if answer.strip() == whole or whole.endswith(answer.strip()) or answer.strip().endswith(whole):
+    if answer.strip() == whole:
+        return False
+    if whole.endswith(answer.strip()) or answer.strip().endswith(whole):
         return True
     given = {each.text for unit in line.units for each in unit.given if each.is_users}
     node = answering(line)

@@ -483,6 +483,12 @@ def test_tokens_and_the_end_of_langchain_messages():
     assert (found.ended, found.ended_detail) == ("limit", "length")
 
 
+@pytest.mark.parametrize("key", ["input", "items"])
+def test_items_under_a_key_of_lists_are_known(key):
+    found = one({"conversation_id": "c", key: RESPONSES})
+    assert findings(found) == [] and found.turns[0].unknown_calls is None
+
+
 def test_chunks_of_a_streamed_langchain_message_are_one():
     pieces = [{"index": 0, "id": "1", "name": "get", "args": '{"a"'}, {"index": 0, "args": ": 1}"}]
     chunks = [

@@ -50,9 +50,16 @@ def _numbered(held: JsonObject, prefix: str, role: str) -> list[SpanMessage] | N
 
 
 def _inputs(value: JsonValue) -> JsonValue:
-    if isinstance(value, dict) and value.keys() & {"args", "kwargs"} and "inputs" not in value:
-        return None
-    return value
+    """Returns what a function was given: of arguments the only text, of which nothing else can be meant."""
+    if not isinstance(value, dict) or not value.keys() & {"args", "kwargs"} or "inputs" in value:
+        return value
+    placed, named = value.get("args"), value.get("kwargs")
+    given = [
+        *(placed if isinstance(placed, list) else ()),
+        *(named.values() if isinstance(named, dict) else ()),
+    ]
+    texts = [each for each in given if isinstance(each, str)]
+    return texts[0] if len(texts) == 1 else None
 
 
 register_dialect(
