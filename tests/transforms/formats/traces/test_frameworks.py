@@ -53,3 +53,31 @@ def test_the_only_text_that_a_workflow_is_given_is_the_users_message() -> None:
         assert list(map(read, joined([workflow(**given), chat("1", "b", 1, prompt, ANSWER)]).turns)) == [ONE]
     several = joined([workflow(args=["q1", "model-x"], kwargs={}), chat("1", "b", 1, FIRST, ANSWER)])
     assert list(map(read, several.turns)) == [ONE]
+
+
+def test_parts_of_one_reply_that_stand_in_messages_of_their_own_are_all_read() -> None:
+    parts = [{**asks(name, name), "finish_reason": "tool_call"} for name in ("f", "g")]
+    said = {
+        "gen_ai.output.messages": json.dumps(
+            [{**text("assistant", "Wait."), "finish_reason": "stop"}, *parts]
+        )
+    }
+    one = chat("1", "b", 1, FIRST, None, "")
+    (turn,) = joined([replace(one, attributes={**one.attributes, **said})]).turns
+    assert [call.name for call in turn.tool_calls] == ["f", "g"] and "UnreadPart" not in str(turn.findings)
+
+
+def test_what_langchain_wraps_around_arguments_and_results_is_left_out() -> None:
+    message = {
+        "lc": 1,
+        "type": "constructor",
+        "kwargs": {"content": "20", "type": "tool", "tool_call_id": "x"},
+    }
+    wrapped = {
+        "gen_ai.tool.call.arguments": json.dumps({"input_str": "{}", "inputs": {"a": 1}, "kwargs": {}}),
+        "gen_ai.tool.call.result": json.dumps({"output": message, "kwargs": {"name": "f"}}),
+    }
+    call = tool("1", "c", 3, "f", "x")
+    (turn,) = joined([agent("1", 0), replace(call, attributes={**call.attributes, **wrapped})]).turns
+    assert [(each.name, each.args) for each in turn.tool_calls] == [("f", {"a": 1})]
+    assert [each.response for each in turn.tool_responses] == ["20"]

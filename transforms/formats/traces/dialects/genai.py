@@ -14,7 +14,9 @@ from turnwise.transforms.formats.traces.dialect import (
     value_at,
     with_system,
 )
+from turnwise.transforms.formats.traces.dialects.openinference import tool_result
 from turnwise.transforms.formats.traces.message import AGENT, FURTHER_CHOICE, USER, SpanMessage, is_spoken
+from turnwise.transforms.formats.traces.message_parts import call_arguments
 from turnwise.transforms.formats.traces.messages import read_messages
 from turnwise.transforms.formats.traces.span import SpanEvent, TraceSpan
 from turnwise.transforms.formats.traces.step import Kind, SpanStep
@@ -77,6 +79,8 @@ def _read(span: TraceSpan, step: SpanStep) -> None:
 def _add_tool(held: JsonObject, step: SpanStep) -> None:
     step.call_id = text_at(held, "gen_ai.tool.call.id")
     step.args = value_at(held, "gen_ai.tool.call.arguments", "input")
+    if isinstance(step.args, dict) and "input_str" in step.args:
+        step.args = call_arguments(step.args)
     result = value_at(held, "gen_ai.tool.call.result", "output")
     if step.input and step.args is None:
         call = next((call for message in step.input for call in message.calls), None)
@@ -84,7 +88,9 @@ def _add_tool(held: JsonObject, step: SpanStep) -> None:
     if result is None and step.output:
         result = _first_content(step.output)
     if result is not None:
-        step.result, step.has_result = result, True
+        is_wrapped = isinstance(result, dict) and result.keys() == {"output", "kwargs"}
+        step.result, step.error = tool_result(result) if is_wrapped else (result, None)
+        step.has_result = True
     if "error" in (held.get("gen_ai.tool.status"), held.get("tool.status")):
         step.error = True
     step.input = step.output = None
@@ -144,8 +150,13 @@ def _with_choice(before: list[SpanMessage], added: list[SpanMessage]) -> list[Sp
 
 
 def first_choice(messages: list[SpanMessage] | None) -> list[SpanMessage] | None:
-    """Returns the first of several alternative replies; messages without finish reasons as they are."""
-    if not messages or len(messages) == 1 or not all(each.finish for each in messages):
+    """Returns the first of several alternative replies; parts of one reply as they are.
+
+    Alternatives have a text and a finish reason each. Some writers divide one reply into messages, too.
+    """
+    if not messages or len(messages) == 1:
+        return messages
+    if not all(each.finish and each.texts and not each.calls for each in messages):
         return messages
     return [replace(messages[0], parts=[*messages[0].parts, FURTHER_CHOICE])]
 
