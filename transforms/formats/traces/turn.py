@@ -14,6 +14,7 @@ from turnwise.transforms.formats.traces.words import (
     agent_words,
     answering,
     asked_text,
+    is_contested,
     stated_answer,
     strangers,
 )
@@ -29,6 +30,7 @@ _FIELDS = ("input_tokens", "output_tokens", "cached_tokens", "reasoning_tokens")
 _TOTALS = _FIELDS[:2]
 _FAILED = "AgentError"
 _USAGE_OFF = "UsageNotRecorded"
+_SEVERAL = "SeveralAnswers"
 _CHOICES = "the reply has alternatives; the first one is read"
 
 
@@ -92,6 +94,10 @@ def _findings(line: TurnLine, calls: Sequence[TurnCall]) -> Unread:
         shown = ", ".join(repr(text[:_SHOWN]) for text in texts[:_MOST_SHOWN])
         told = f"model calls were given what no message of the turn says: {shown}"
         unread.add(STRANGER, told, words=answering(line) in others and not stated_answer(line)[1])
+    if is_contested(line) and not stated_answer(line)[1]:
+        unread.add(
+            _SEVERAL, "several models answered at one time; which answer the user got is unknown", words=True
+        )
     if line.has_media:
         unread.add(UNREAD, "the user's message holds media, which are not read")
     for node in line.main:

@@ -6,6 +6,7 @@ from turnwise.transforms.formats.traces.calls import after_user
 from turnwise.transforms.formats.traces.lines import TurnLine
 from turnwise.transforms.formats.traces.message import AGENT, HOSTED, SYSTEM, USER, SpanMessage
 from turnwise.transforms.formats.traces.message_repr import is_repr_call
+from turnwise.transforms.formats.traces.span import TraceSpan
 from turnwise.transforms.formats.traces.tree import SpanNode
 
 
@@ -83,3 +84,31 @@ def asked_text(node: SpanNode) -> str:
 def answering(line: TurnLine) -> SpanNode | None:
     """Returns the last model call of the main line that said something."""
     return next((node for node in reversed(line.main) if any(_said(node.step.output or ())[0])), None)
+
+
+def is_contested(line: TurnLine) -> bool:
+    """Returns whether several models answered at one time, so that any of them may be the answer."""
+    last = answering(line)
+    return last is not None and any(
+        node is not last and _answers(node) and _overlap(*_apart(node, last)) for node in line.main
+    )
+
+
+def _answers(node: SpanNode) -> bool:
+    texts, has_calls = _said(node.step.output or ())
+    return bool(texts) and not has_calls
+
+
+def _apart(one: SpanNode, other: SpanNode) -> tuple[TraceSpan, TraceSpan]:
+    """Returns the spans of two model calls, or of the agents that made them if each has one of its own."""
+    first, second = (_agent_of(node) for node in (one, other))
+    is_apart = first is not second and first not in second.above() and second not in first.above()
+    return (first.span, second.span) if is_apart else (one.span, other.span)
+
+
+def _agent_of(node: SpanNode) -> SpanNode:
+    return next((above for above in node.above() if above.step.kind == "agent"), node)
+
+
+def _overlap(one: TraceSpan, other: TraceSpan) -> bool:
+    return 0 < one.start < other.end and 0 < other.start < one.end

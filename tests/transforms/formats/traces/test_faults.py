@@ -328,6 +328,17 @@ def test_the_span_of_a_hand_off_states_no_arguments() -> None:
     assert [(call.name, call.args) for call in turn.tool_calls] == [("transfer_to_refunds", {})]
 
 
+def test_openinference_leaves_empty_arguments_out() -> None:
+    made = openinference("b", 1, "", "LLM", **{**MODEL, CALLED: "now"})
+    (turn,) = joined([made, openinference("c", 2, "", "TOOL", tool__name="now", output__value="9:00")]).turns
+    assert [(call.name, call.args) for call in turn.tool_calls] == [
+        ("now", {})
+    ] and turn.unknown_calls is None
+    arguments = CALLED.replace("function__name", "function__arguments")
+    hidden = openinference("b", 1, "", "LLM", **{**MODEL, CALLED: "now", arguments: "__REDACTED__"})
+    assert joined([hidden]).turns[0].tool_calls[0].args is None
+
+
 def test_words_beside_the_call_of_a_hosted_tool_are_the_answer() -> None:
     said = {"llm__output_messages__0__message__content": "Found 20"}
     model = openinference("b", 1, "", "LLM", **{**MODEL, **said, CALLED: "web_search_call"})
@@ -361,3 +372,15 @@ def test_a_graph_of_agents_is_one_turn() -> None:
     prompt = [text("user", "Original Task: q1. Inputs: draft")]
     nodes += [agent("1", 11, "d", "a"), chat("1", "e", 12, prompt, ANSWER, "d")]
     assert list(map(read, joined([top, *nodes]).turns)) == [ONE]
+
+
+def test_of_answers_at_one_time_any_may_be_the_one_that_the_user_got() -> None:
+    guard = chat("1", "c", 1, FIRST, text("assistant", "no"))
+    (turn,) = joined([agent("1", 0), chat("1", "b", 1, FIRST, ANSWER), guard]).turns
+    assert [each.kind for each in turn.findings] == ["SeveralAnswers"] and turn.unknown_words
+    beside = [agent("1", 0, "b", "a"), agent("1", 0, "d", "a"), chat("1", "c", 1, FIRST, ANSWER, "b")]
+    (turn,) = joined([agent("1", 0), *beside, chat("1", "e", 3, FIRST, text("assistant", "no"), "d")]).turns
+    assert [each.kind for each in turn.findings] == ["SeveralAnswers"]
+    top = agent("1", 0, gen_ai__output__messages=json.dumps([ANSWER]))
+    (turn,) = joined([top, chat("1", "b", 1, FIRST, ANSWER), guard]).turns
+    assert turn.findings == []

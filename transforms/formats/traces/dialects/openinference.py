@@ -11,7 +11,7 @@ from turnwise.transforms.formats.traces.dialect import (
     usage_at,
     value_at,
 )
-from turnwise.transforms.formats.traces.message import AGENT, HOSTED, USER, SpanMessage
+from turnwise.transforms.formats.traces.message import AGENT, HIDDEN, HOSTED, USER, SpanMessage
 from turnwise.transforms.formats.traces.message_parts import call_arguments
 from turnwise.transforms.formats.traces.messages import read_messages
 from turnwise.transforms.formats.traces.numbered import numbered
@@ -92,9 +92,13 @@ def _value(held: JsonObject, name: str, role: str) -> list[SpanMessage] | None:
 def _reply(held: JsonObject) -> list[SpanMessage] | None:
     """Returns the reply; of a streamed one every piece is a message."""
     found = _numbered(held, "llm.output_messages.", AGENT)
+    # Empty arguments are left out.
+    is_hidden = any(value in HIDDEN for key, value in held.items() if key.endswith("function.arguments"))
     for each in found or ():
         for call in each.calls:
             call.name = HOSTED.get(call.name or "", call.name)
+            if call.args is None and not is_hidden:
+                call.args = {}
     is_streamed = found and len(found) >= _PIECES and not any(each.calls for each in found)
     return [SpanMessage(AGENT, ["".join(each.text for each in found)])] if found and is_streamed else found
 
