@@ -1,5 +1,6 @@
 """Keeps replies and accounts in a PostgreSQL database, for the workers of a run. Loads psycopg."""
 
+import logging
 from collections.abc import Callable, Sequence
 from threading import Lock
 from time import monotonic, sleep
@@ -11,6 +12,9 @@ from psycopg.conninfo import conninfo_to_dict
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.database_urls import shown_url
 from turnwise.transforms.judging.places.base import Account, PlaceError, ReplyRow
+
+# psycopg also warns of a connection that broke; what was lost is told once, by its error.
+logging.getLogger("psycopg").setLevel(logging.ERROR)
 
 T = TypeVar("T")
 _PAUSE_S = 0.2
