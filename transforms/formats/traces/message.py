@@ -27,11 +27,19 @@ FURTHER_CHOICE = "further choice"
 
 
 class MessageCall(msgspec.Struct, gc=False):
-    """A call that a model asks for; arguments as they are written."""
+    """A call that a model asks for; arguments as they are written.
+
+    Attributes:
+        name: Name of the tool.
+        args: Arguments.
+        id: Id of the call.
+        is_hosted: Whether the model's service runs the tool itself, so that the reply goes on after it.
+    """
 
     name: str | None = None
     args: JsonValue = None
     id: str | None = None
+    is_hosted: bool = False
 
 
 class MessageResult(msgspec.Struct, gc=False):

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from turnwise.transforms.formats.traces.calls import after_user
 from turnwise.transforms.formats.traces.lines import TurnLine
-from turnwise.transforms.formats.traces.message import AGENT, HOSTED, SYSTEM, USER, SpanMessage
+from turnwise.transforms.formats.traces.message import AGENT, SYSTEM, USER, SpanMessage
 from turnwise.transforms.formats.traces.message_repr import is_repr_call
 from turnwise.transforms.formats.traces.span import TraceSpan
 from turnwise.transforms.formats.traces.tree import SpanNode
@@ -51,8 +51,7 @@ def _is_said_otherwise(answer: str, final: Sequence[str], line: TurnLine) -> boo
 
 def _said(messages: Sequence[SpanMessage]) -> tuple[list[str], bool]:
     texts = [text for each in messages if each.role == AGENT for text in each.texts]
-    hosted = HOSTED.values()
-    has_calls = any(call.name not in hosted for each in messages[-1:] for call in each.calls)
+    has_calls = any(not call.is_hosted for each in messages[-1:] for call in each.calls)
     has_calls = has_calls or any(map(is_repr_call, texts))
     return [text for text in texts if not is_repr_call(text)], has_calls
 

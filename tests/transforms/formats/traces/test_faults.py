@@ -344,6 +344,8 @@ def test_words_beside_the_call_of_a_hosted_tool_are_the_answer() -> None:
     model = openinference("b", 1, "", "LLM", **{**MODEL, **said, CALLED: "web_search_call"})
     (turn,) = joined([model]).turns
     assert (turn.agent, [call.name for call in turn.tool_calls]) == ("Found 20", ["web_search"])
+    own = openinference("b", 1, "", "LLM", **{**MODEL, **said, CALLED: "web_search"})
+    assert joined([own]).turns[0].agent is None
 
 
 def test_a_tool_that_was_interrupted_and_resumed_is_one_call() -> None:

@@ -96,6 +96,7 @@ def _reply(held: JsonObject) -> list[SpanMessage] | None:
     is_hidden = any(value in HIDDEN for key, value in held.items() if key.endswith("function.arguments"))
     for each in found or ():
         for call in each.calls:
+            call.is_hosted = call.name in HOSTED
             call.name = HOSTED.get(call.name or "", call.name)
             if call.args is None and not is_hidden:
                 call.args = {}
