@@ -5,9 +5,11 @@ import re
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any, NamedTuple
 from urllib.parse import parse_qs, urlsplit
+
+from tests.served import http_served
 
 TOKEN = "token-of-the-reader"
 
@@ -203,13 +205,5 @@ class _Handler(BaseHTTPRequestHandler):
 def started_rows(project: str) -> Iterator[tuple[RowService, str]]:
     """Starts the service on this machine; yields it and its address."""
     service = RowService(project)
-    server = ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (_Handler,), {"service": service}))
-    server.daemon_threads = True
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
-    thread.start()
-    try:
-        yield service, f"http://127.0.0.1:{server.server_port}"
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    with http_served(type("Handler", (_Handler,), {"service": service})) as address:
+        yield service, address

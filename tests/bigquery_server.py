@@ -6,12 +6,14 @@ import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import parse_qs, urlsplit
 
 import duckdb
+
+from tests.served import http_served
 
 TOKEN = "token-of-the-tests"
 _TYPES = {"STRING": "VARCHAR", "INTEGER": "BIGINT", "FLOAT": "DOUBLE", "DATE": "DATE"}
@@ -319,14 +321,8 @@ def started_bigquery(project: str, dataset: str, bucket: Path) -> Iterator[tuple
     """Starts the service on this machine; yields it and its address."""
     service = BigQuery(project, dataset, bucket)
     handler = type("Handler", (_Handler,), {"service": service})
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    server.daemon_threads = True
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
-    thread.start()
     try:
-        yield service, f"http://127.0.0.1:{server.server_port}"
+        with http_served(handler) as address:
+            yield service, address
     finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
         service.database.close()

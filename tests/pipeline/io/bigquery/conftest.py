@@ -1,7 +1,6 @@
 """BigQuery on this machine, and credentials of a service account for it."""
 
 import json
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,6 +9,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
 from tests.bigquery_rows import RowService, started_rows
+from tests.served import in_environment
 
 PROJECT = "our-project"
 
@@ -37,13 +37,5 @@ def rows(tmp_path: Path, reader_key: str) -> Iterator[RowService]:
         file = tmp_path / "account.json"
         file.write_text(json.dumps(account))
         given = {"BIGQUERY_EMULATOR_HOST": url, "GOOGLE_APPLICATION_CREDENTIALS": str(file)}
-        before = {name: os.environ.get(name) for name in given}
-        os.environ.update(given)
-        try:
+        with in_environment(given):
             yield service
-        finally:
-            for name, value in before.items():
-                if value is None:
-                    del os.environ[name]
-                else:
-                    os.environ[name] = value

@@ -1,7 +1,6 @@
 """Small runs, staged rows, and BigQuery on this machine."""
 
 import json
-import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ import pytest
 from pyarrow.parquet import write_table
 
 from tests.bigquery_server import BigQuery, started_bigquery
+from tests.served import in_environment
 from turnwise.pipeline.io.arrow import arrow_rows, arrow_schema
 from turnwise.pipeline.io.warehouse.staging import StagedRows, staged_columns
 from turnwise.pipeline.settings.run import SinkPlace
@@ -83,13 +83,5 @@ def bigquery(tmp_path: Path) -> Iterator[BigQuery]:
         }
         file.write_text(json.dumps(account))
         own = {"BIGQUERY_EMULATOR_HOST": address, "GOOGLE_APPLICATION_CREDENTIALS": str(file)}
-        before = {name: os.environ.get(name) for name in own}
-        os.environ.update(own)
-        try:
+        with in_environment(own):
             yield service
-        finally:
-            for name, value in before.items():
-                if value is None:
-                    del os.environ[name]
-                else:
-                    os.environ[name] = value
