@@ -21,7 +21,8 @@ from turnwise.transforms.judging.backends.base import (
     RawReply,
     Request,
 )
-from turnwise.transforms.judging.cache import CachedReply, ReplyCache
+from turnwise.transforms.judging.cache import CachedReplies, CachedReply, ReplyCache
+from turnwise.transforms.judging.claims import Claims
 from turnwise.transforms.judging.limits.budget import Budget, estimated_tokens
 from turnwise.transforms.judging.limits.counts import JudgeCounts
 from turnwise.transforms.judging.limits.pace import Pace
@@ -70,6 +71,7 @@ class Judge:
         self._counts = counts
         self._pace = pace
         self._cache = cache
+        self._claims = Claims(cache, concurrency, config.timeout_s) if cache else None
         self._in_flight = asyncio.Semaphore(concurrency)
         self._budget = budget
         self._pending: dict[tuple[bytes, int, type], _PendingSamples] = {}
@@ -141,11 +143,19 @@ class Judge:
     async def _answer_samples(
         self, question: Question[Any], request: Request, numbers: list[int]
     ) -> dict[int, _Sampled]:
+        if self._claims is None:
+            return await self._answered(question, request, numbers, {})
         try:
-            answers = await self._recall(question, request)
+            async with self._claims.turn(request.key, numbers) as kept:
+                return await self._answered(question, request, numbers, kept)
         except PlaceError as error:
             lost = _Sampled(JudgeSample(None, str(error), request.template.model), "connection", 0)
             return dict.fromkeys(numbers, lost)
+
+    async def _answered(
+        self, question: Question[Any], request: Request, numbers: list[int], kept: CachedReplies
+    ) -> dict[int, _Sampled]:
+        answers = dict(_recalled(question, kept))
         missing = [number for number in numbers if number not in answers]
         answers.update(await self._replies(question, request, missing))
         unfit = [number for number in missing if answers[number].fault in _ASKED_AGAIN]
@@ -165,17 +175,6 @@ class Judge:
             number: self._read(question, request, number, reply)
             for number, reply in zip(numbers, replies, strict=True)
         }
-
-    async def _recall(self, question: Question[Any], request: Request) -> dict[int, _Sampled]:
-        if self._cache is None:
-            return {}
-        answers = {}
-        for number, kept in (await self._cache.get(request.key)).items():
-            reply = read_reply(kept.text, question.reply_model)
-            if not isinstance(reply, Fault):
-                sample = JudgeSample(reply, model=kept.model, is_cached=True)
-                answers[number] = _Sampled(sample, None, kept.tokens_in + kept.tokens_out)
-        return answers
 
     def _read(self, question: Question[Any], request: Request, number: int, raw: RawReply) -> _Sampled:
         cost = (raw.model, raw.tokens_in, raw.tokens_out)
@@ -250,6 +249,15 @@ class Judge:
     def _stop_if_refused(self) -> None:
         if self._refused is not None:
             raise AuthenticationError(self._refused)
+
+
+def _recalled(question: Question[Any], kept: CachedReplies) -> Iterator[tuple[int, _Sampled]]:
+    """Yields the kept replies that can be read, by number."""
+    for number, each in kept.items():
+        reply = read_reply(each.text, question.reply_model)
+        if not isinstance(reply, Fault):
+            sample = JudgeSample(reply, model=each.model, is_cached=True)
+            yield number, _Sampled(sample, None, each.tokens_in + each.tokens_out)
 
 
 def _second(first: _Sampled, again: _Sampled) -> _Sampled:

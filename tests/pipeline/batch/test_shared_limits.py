@@ -1,10 +1,14 @@
 """The limits of a judge hold over all workers of a run, and replies are shared, in a file or a database."""
 
+import asyncio
 import json
 import logging
 import signal
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from itertools import chain
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -14,6 +18,7 @@ import pytest
 from tests.asking import another_process, ask_about
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.judge_config import JudgeConfig
+from turnwise.transforms.judging.cache import CachedReply, ReplyCache
 from turnwise.transforms.judging.limits.ledger import LARGEST_LEASE, SHARE
 from turnwise.transforms.judging.places.base import Account
 from turnwise.transforms.judging.places.opening import open_place
@@ -153,6 +158,89 @@ def test_a_rate_is_shared(server: Any, shared: Any, opened: Any, place: str, tmp
     _, *times = server.stats()["times"]
     assert len(times) == 20
     assert times[-1] - times[0] >= 0.8 * 19 * 60 / 300
+
+
+def all_ask(pool: ThreadPoolExecutor, workers: list[JudgeWorker], asked: range) -> list[Any]:
+    """Asks the same questions of every worker at once."""
+    return list(chain.from_iterable(pool.map(lambda worker: ask_about(worker, asked), workers)))
+
+
+def test_twenty_workers_with_one_question_make_one_call(
+    server: Any, shared: Any, opened: Any, place: str, tmp_path: Path
+) -> None:
+    server.script({"delay_ms": 1_000})
+    settings, told = shared(place, max_calls=100), [tmp_path / "1.json", tmp_path / "2.json"]
+    workers = [opened(settings) for _ in range(18)]
+    with (
+        another_process(settings, server.key, range(3), told[0]) as one,
+        another_process(settings, server.key, range(3), told[1]) as two,
+        ThreadPoolExecutor(len(workers)) as pool,
+    ):
+        wait_for_requests(server, 1, one)
+        own = all_ask(pool, workers, range(3))
+        one.join(120)
+        two.join(120)
+    others = [json.loads(each.read_text()) for each in told]
+    assert all(sample.reply for sample in own) and [other["usable"] for other in others] == [3, 3]
+    assert sum(other["cached"] for other in others) + sum(s.is_cached for s in own) == 19 * 3
+    assert server.stats()["requests"] == 3 == spent(place).calls
+
+
+def test_questions_of_a_killed_worker_are_asked_by_another(
+    server: Any, shared: Any, opened: Any, tmp_path: Path
+) -> None:
+    settings = shared(str(tmp_path / "replies.sqlite"))
+    server.script({"delay_ms": 60_000})
+    with another_process(settings, server.key, range(4), tmp_path / "told.json") as killed:
+        wait_for_requests(server, 4, killed)
+    server.script()
+    workers = [opened(settings) for _ in range(2)]
+    with ThreadPoolExecutor(2) as pool:
+        own = all_ask(pool, workers, range(4))
+    assert all(sample.reply for sample in own)
+    assert server.stats()["requests"] == 4 == sum(sample.is_cached for sample in own)
+
+
+def test_a_question_that_one_worker_could_not_ask_is_asked_by_the_next(
+    server: Any, shared: Any, opened: Any, place: str
+) -> None:
+    server.script({"status": 400, "message": "not now", "times": 1, "delay_ms": 1_000})
+    workers = [opened(shared(place)) for _ in range(3)]
+    with ThreadPoolExecutor(3) as pool:
+        own = all_ask(pool, workers, range(1))
+    assert sorted((bool(sample.reply), sample.is_cached) for sample in own) == [
+        (False, False),
+        (True, False),
+        (True, True),
+    ]
+    assert server.stats()["requests"] == 2
+
+
+def test_claims_are_renewed_until_they_are_released(place: str) -> None:
+    async def use() -> list[bool]:
+        first, second = ReplyCache(open_place(place), claim_s=1.5), ReplyCache(open_place(place), claim_s=1.5)
+        own = [(await cache.claim(b"q")).is_own for cache in (first, first, second)]
+        await asyncio.sleep(2.5)
+        own.append((await second.claim(b"q")).is_own)
+        first.put(b"q", 0, CachedReply("text", "m", 1, 2))
+        first.release(b"q")
+        await first.get(b"q")
+        found = await second.claim(b"q")
+        assert found.replies == {0: CachedReply("text", "m", 1, 2)}
+        first.close()
+        second.close()
+        return [*own, found.is_own]
+
+    assert asyncio.run(use()) == [True, False, False, False, True]
+
+
+def test_claims_of_others_end_with_their_time(place: str) -> None:
+    with closing(open_place(place)) as opened:
+        assert opened.claim([b"a", b"b"], "one", 60) == {b"a", b"b"}
+        assert opened.claim([b"a", b"c"], "two", 60) == {b"c"}
+        opened.release([b"a", b"c"], "one")
+        assert opened.claim([b"b", b"a", b"c"], "three", 0) == {b"a"}
+        assert opened.claim([b"a"], "four", 60) == {b"a"}
 
 
 def closed_to_all(url: str, is_closed: bool) -> None:

@@ -47,6 +47,16 @@ class ReplyPlace(Protocol):
     def write(self, rows: Sequence[ReplyRow]) -> None:
         """Keeps replies, in place of those with the same question and number; raises PlaceError."""
 
+    def claim(self, questions: Sequence[bytes], holder: str, seconds: float) -> set[bytes]:
+        """Claims questions, or renews claims, for some seconds of the place's clock; raises PlaceError.
+
+        Returns:
+            Those that no other holder has claimed.
+        """
+
+    def release(self, questions: Sequence[bytes], holder: str) -> None:
+        """Ends claims of a holder; raises PlaceError."""
+
     def change(self, run: str, work: Callable[[Account, float], Account]) -> None:
         """Replaces the account of a run by what `work` makes of it and of the place's time, in seconds.
 

@@ -32,9 +32,15 @@ CREATE TABLE IF NOT EXISTS judge_accounts (
     run TEXT NOT NULL PRIMARY KEY, calls FLOAT8 NOT NULL DEFAULT 0, tokens FLOAT8 NOT NULL DEFAULT 0,
     cost FLOAT8 NOT NULL DEFAULT 0, next_slot FLOAT8 NOT NULL DEFAULT 0,
     changed TIMESTAMPTZ NOT NULL DEFAULT now()
+);
+CREATE TABLE IF NOT EXISTS judge_claims (
+    question BYTEA NOT NULL PRIMARY KEY, holder TEXT NOT NULL, until TIMESTAMPTZ NOT NULL
 )
 """
-_ARE_THERE = "SELECT to_regclass('judge_replies') IS NOT NULL AND to_regclass('judge_accounts') IS NOT NULL"
+_ARE_THERE = """
+SELECT bool_and(to_regclass(name) IS NOT NULL)
+FROM unnest(ARRAY['judge_replies', 'judge_accounts', 'judge_claims']) AS name
+"""
 _READ = """
 SELECT question, sample, text, model, tokens_in, tokens_out FROM judge_replies WHERE question = ANY(%s)
 """
@@ -44,6 +50,14 @@ VALUES (%s, %s, %s, %s, %s, %s)
 ON CONFLICT (question, sample) DO UPDATE SET (text, model, tokens_in, tokens_out, created) =
     (excluded.text, excluded.model, excluded.tokens_in, excluded.tokens_out, now())
 """
+_CLAIM = """
+INSERT INTO judge_claims (question, holder, until)
+SELECT question, %s, clock_timestamp() + make_interval(secs => %s) FROM unnest(%s::BYTEA[]) AS question
+ON CONFLICT (question) DO UPDATE SET (holder, until) = (excluded.holder, excluded.until)
+    WHERE judge_claims.until < clock_timestamp() OR judge_claims.holder = excluded.holder
+RETURNING question
+"""
+_RELEASE = "DELETE FROM judge_claims WHERE question = ANY(%s) AND holder = %s"
 _FIND = """
 SELECT calls, tokens, cost, next_slot, extract(epoch FROM clock_timestamp())::FLOAT8
 FROM judge_accounts WHERE run = %s FOR UPDATE
@@ -96,6 +110,15 @@ class PostgresPlace:
         # In one order everywhere, so that workers do not wait for each other.
         encoded = [(*row[:2], row[2].encode("utf-8", "surrogatepass"), *row[3:]) for row in sorted(rows)]
         self._run(lambda connection: connection.cursor().executemany(_WRITE, encoded))
+
+    def claim(self, questions: Sequence[bytes], holder: str, seconds: float) -> set[bytes]:
+        """Claims questions, or renews claims; returns those that no other holder has; raises PlaceError."""
+        given = (holder, seconds, sorted(questions))
+        return {row[0] for row in self._run(lambda connection: connection.execute(_CLAIM, given).fetchall())}
+
+    def release(self, questions: Sequence[bytes], holder: str) -> None:
+        """Ends claims of a holder; raises PlaceError."""
+        self._run(lambda connection: connection.execute(_RELEASE, (list(questions), holder)))
 
     def change(self, run: str, work: Callable[[Account, float], Account]) -> None:
         """Replaces the account of a run, by the clock of the database; raises PlaceError."""
@@ -179,5 +202,6 @@ def _make_tables(connection: _Connection) -> None:
         if not are_there:
             connection.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
             connection.execute(_TABLES)
+        connection.execute("DELETE FROM judge_claims WHERE until < now()")
         connection.execute("DELETE FROM judge_accounts WHERE changed < now() - INTERVAL '90 days'")
     connection.commit()

@@ -10,6 +10,10 @@ from turnwise.transforms.judging.places.base import Account, PlaceError, ReplyRo
 from turnwise.transforms.judging.places.sqlite_file import open_cache_file
 
 _KINDS = (bytes, int, str, str, int, int)
+_CLAIM = """
+INSERT INTO claims VALUES (?, ?, ?) ON CONFLICT (question) DO UPDATE
+SET holder = excluded.holder, until = excluded.until WHERE until < ? OR holder = excluded.holder
+"""
 
 
 class SqlitePlace:
@@ -39,6 +43,21 @@ class SqlitePlace:
         with self._errors(), self._connection:
             self._connection.execute("BEGIN IMMEDIATE")
             self._connection.executemany("INSERT OR REPLACE INTO replies VALUES (?, ?, ?, ?, ?, ?)", rows)
+
+    def claim(self, questions: Sequence[bytes], holder: str, seconds: float) -> set[bytes]:
+        """Claims questions, or renews claims; returns those that no other holder has; raises PlaceError."""
+        with self._errors(), self._connection as connection:
+            connection.execute("BEGIN IMMEDIATE")
+            now = time()
+            rows = ((question, holder, now + seconds, now) for question in questions)
+            return {row[0] for row in rows if connection.execute(_CLAIM, row).rowcount}
+
+    def release(self, questions: Sequence[bytes], holder: str) -> None:
+        """Ends claims of a holder; raises PlaceError."""
+        with self._errors(), self._connection as connection:
+            connection.execute("BEGIN IMMEDIATE")
+            delete = "DELETE FROM claims WHERE question = ? AND holder = ?"
+            connection.executemany(delete, [(question, holder) for question in questions])
 
     def change(self, run: str, work: Callable[[Account, float], Account]) -> None:
         """Replaces the account of a run; raises PlaceError."""

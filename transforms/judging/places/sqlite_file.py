@@ -14,6 +14,11 @@ CREATE TABLE IF NOT EXISTS accounts (
     next_slot REAL NOT NULL
 ) WITHOUT ROWID
 """
+_CLAIMS = """
+CREATE TABLE IF NOT EXISTS claims (
+    question BLOB NOT NULL PRIMARY KEY, holder TEXT NOT NULL, until REAL NOT NULL
+) WITHOUT ROWID
+"""
 _TABLE = """
 CREATE TABLE replies (
     question BLOB NOT NULL, sample INTEGER NOT NULL, text TEXT NOT NULL, model TEXT NOT NULL,
@@ -61,6 +66,8 @@ def _prepare(connection: sqlite3.Connection, path: str) -> None:
             connection.execute(_TABLE)
             connection.execute(f"PRAGMA user_version = {_LAYOUT}")
         connection.execute(_ACCOUNTS)
+        connection.execute(_CLAIMS)
+        connection.execute("DELETE FROM claims WHERE until < ?", (time.time(),))
     _use_write_ahead_log(connection)
     connection.execute("PRAGMA synchronous = NORMAL")
 
