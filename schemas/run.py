@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Literal
 
 import msgspec
 
@@ -65,7 +66,7 @@ class RunDocument(msgspec.Struct, frozen=True, kw_only=True):
         counts: Numbers of what was read, scored and lost.
         judge: Which judge was asked, and its usage.
         problems: Why the run failed its gates, one line each.
-        exit_status: 0: done; 1: a gate was missed.
+        exit_status: 0: done; 1: a gate was missed, as `problems` say.
         max_failure_ratio: Largest share of lost records and conversations, 0..1; None: no limit.
         date: The run's date, as ISO text; None: it has none.
         input_files: The input files when the run started; None: not all inputs are files, or it is unknown.
@@ -84,10 +85,14 @@ class RunDocument(msgspec.Struct, frozen=True, kw_only=True):
     counts: JsonObject
     judge: JsonObject
     problems: list[str]
-    exit_status: int
+    exit_status: Literal[0, 1]
     max_failure_ratio: float | None = None
     date: str | None = None
     input_files: InputFiles | None = None
     end_time: str = ""
     folder: str = "."
     files: dict[str, dict[str, RunFile]] | None = None
+
+    def __post_init__(self) -> None:
+        if self.problems and self.exit_status == 0:
+            raise ValueError("`problems` are stated, and `exit_status` is 0")

@@ -179,7 +179,7 @@ def _document(
         "records_by_worker": dict(figures.workers or {}),
         "judge": judge_document(settings, figures.usage),
         "problems": list(problems),
-        "exit_status": 0,
+        "exit_status": 1 if problems else 0,
     }
 
 

@@ -50,10 +50,22 @@ def status_of_run(argv: Sequence[str]) -> int:
         _check_time(options.output, document, after, options.after)
     for problem in document.problems:
         complain(problem)
-    results = counted(document.counts.get("results") or 0, "conversation")
+    results = counted(_results(options.output, document), "conversation")
     ended = f", ended {document.end_time}" if document.end_time else ""
     say(printable(f"{document.run_id}{ended}: {results}, exit status {document.exit_status}"))
     return document.exit_status
+
+
+def _results(directory: str, document: RunDocument) -> int:
+    """Returns the number of scored conversations.
+
+    Raises:
+        ConfigError: `run.json` does not state it.
+    """
+    number = document.counts.get("results")
+    if not isinstance(number, int):
+        raise ConfigError(f"{directory}: run.json does not state how many conversations were scored")
+    return number
 
 
 def _check_time(directory: str, document: RunDocument, after: float, text: str) -> None:

@@ -24,10 +24,10 @@ def table_files(directory: str, document: RunDocument) -> dict[str, list[str]]:
     if document.files is None:
         return _found_tables(place, listed, document.output_format)
     _check_named(directory, place, document.files, listed)
-    for table in TABLES:
-        for name, stated in document.files.get(table, {}).items():
+    for table, files in document.files.items():
+        for name, stated in files.items():
             if listed[name].size != stated.bytes:
-                _check_rows(join_path(place, name), table, document.output_format, stated.rows)
+                _check_changed(join_path(place, name), table, document.output_format, stated)
     return {table: [join_path(place, name) for name in files] for table, files in document.files.items()}
 
 
@@ -82,16 +82,18 @@ def _check_complete(directory: str, table: str, numbers: Mapping[int, str], tota
         raise ConfigError(f"{directory}: {what}")
 
 
-def _check_rows(path: str, table: str, output_format: str, stated: int) -> None:
-    """Counts the rows of a file.
+def _check_changed(path: str, table: str, output_format: str, stated: RunFile) -> None:
+    """Counts the rows of a file of another size than `run.json` states.
 
     Raises:
-        ConfigError: It cannot be read, or has another number of rows than `run.json` states.
+        ConfigError: It cannot be read, has another number of rows, or is no table.
     """
+    if table not in TABLES:
+        raise ConfigError(f"{path}: has not the {stated.bytes} bytes that run.json states; {_AGAIN}")
     try:
         with open_path(path) as file:
             number = sum(1 for _ in table_rows(file, table, output_format))
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read: {' '.join(str(error).split())}") from None
-    if number != stated:
-        raise ConfigError(f"{path}: holds {number} rows, and run.json counts {stated}; {_AGAIN}")
+    if number != stated.rows:
+        raise ConfigError(f"{path}: holds {number} rows, and run.json counts {stated.rows}; {_AGAIN}")

@@ -66,6 +66,26 @@ def test_what_is_no_finished_run_is_2(copy: Path, tmp_path: Path, capsys: pytest
     assert "files that run.json names are missing" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    "fields",
+    [{"exit_status": 256}, {"exit_status": -1}, {"problems": ["gate: missed"]}, {"counts": {}}],
+    ids=str,
+)
+def test_a_document_that_contradicts_itself_is_2(
+    copy: Path, fields: dict[str, object], capsys: pytest.CaptureFixture[str]
+) -> None:
+    change(copy, **fields)
+    capsys.readouterr()
+    assert main(["status", str(copy)]) == 2
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_cut_aggregated_metrics_are_2(copy: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file_of(copy, "aggregated_metrics").write_bytes(b"")
+    assert main(["status", str(copy)]) == 2
+    assert "has not the" in capsys.readouterr().err
+
+
 def test_a_run_of_an_earlier_version_does_not_say_when_it_ended(copy: Path) -> None:
     as_earlier_version(copy)
     assert main(["status", str(copy)]) == 0

@@ -108,8 +108,12 @@ def test_what_was_lost_leaves_a_rule_undecided(write_run: WriteRun, gate: Gate) 
 
 
 def test_the_problems_of_the_run_fail_it_but_for_those_of_its_rules(write_run: WriteRun, gate: Gate) -> None:
-    passed = write_run("a", rows(P), config=rules(ALL_PASS), problems=["gate: no baseline is named"])
-    failed = write_run("b", rows(P), config=rules(ALL_PASS), problems=["the counts do not add up"])
+    passed = write_run(
+        "a", rows(P), config=rules(ALL_PASS), problems=["gate: no baseline is named"], exit_status=1
+    )
+    failed = write_run(
+        "b", rows(P), config=rules(ALL_PASS), problems=["the counts do not add up"], exit_status=1
+    )
     assert gate(passed)[0] == 0
     assert gate(failed)[::2] == (1, "turnwise: the counts do not add up\n")
 
