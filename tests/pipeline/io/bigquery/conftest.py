@@ -8,7 +8,8 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
-from tests.bigquery_rows import RowService, started_rows
+from tests.bigquery.http import started_bigquery
+from tests.bigquery.service import BigQuery
 from tests.served import in_environment
 
 PROJECT = "our-project"
@@ -23,9 +24,9 @@ def reader_key() -> str:
 
 
 @pytest.fixture
-def rows(tmp_path: Path, reader_key: str) -> Iterator[RowService]:
+def rows(tmp_path: Path, reader_key: str) -> Iterator[BigQuery]:
     """Returns the service, to which the client of this process connects."""
-    with started_rows(PROJECT) as (service, url):
+    with started_bigquery(PROJECT, "logs", tmp_path / "bucket") as (service, url):
         account = {
             "type": "service_account",
             "project_id": PROJECT,

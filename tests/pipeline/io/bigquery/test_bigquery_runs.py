@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.bigquery_rows import RowService
+from tests.bigquery.service import BigQuery
 from tests.pipeline.io.bigquery.conftest import PROJECT
 from turnwise.pipeline.io.run_reader import RunDirectory, open_run
 from turnwise.schemas.input_files import InputFile
@@ -64,7 +64,7 @@ def scored(run: RunDirectory) -> list[tuple[str, str]]:
 
 
 def test_agent_events_read_as_from_a_file(
-    rows: RowService, turnwise: Callable[..., Any], tmp_path: Path
+    rows: BigQuery, turnwise: Callable[..., Any], tmp_path: Path
 ) -> None:
     rows.page = 4
     rows.answer("SELECT", COLUMNS, *AGENT_EVENTS)
@@ -87,7 +87,7 @@ def test_agent_events_read_as_from_a_file(
 
 
 def test_rows_and_files_are_read_together_and_bad_rows_have_their_place(
-    rows: RowService, turnwise: Callable[..., Any], tmp_path: Path
+    rows: BigQuery, turnwise: Callable[..., Any], tmp_path: Path
 ) -> None:
     rows.answer("SELECT", CONVERSATION, *conversations("a", "b"), ["c", json.dumps({"no": "turns"})])
     turn = {"user": "x", "agent": "y", "expected": {"response": "y"}}
@@ -102,7 +102,7 @@ def test_rows_and_files_are_read_together_and_bad_rows_have_their_place(
 
 
 def test_columns_are_mapped_by_the_config(
-    rows: RowService, turnwise: Callable[..., Any], tmp_path: Path
+    rows: BigQuery, turnwise: Callable[..., Any], tmp_path: Path
 ) -> None:
     columns = [("thread", "STRING"), ("question", "STRING"), ("reply", "STRING")]
     rows.answer("SELECT", columns, ["t-1", "hi", "hello"])
@@ -126,10 +126,10 @@ def partitioned(**more: Any) -> dict[str, Any]:
 
 
 def test_a_date_is_a_partition_and_a_changed_one_runs_again(
-    rows: RowService, turnwise: Callable[..., Any], tmp_path: Path
+    rows: BigQuery, turnwise: Callable[..., Any], tmp_path: Path
 ) -> None:
     state = [("bytes", "INTEGER"), ("changed", "TIMESTAMP")]
-    rows.tables["logs.turns"] = partitioned()
+    rows.tables["turns"] = partitioned()
     rows.answer("PARTITIONS.*20261120", state, ["10", "1763719200000000"])
     rows.answer("PARTITIONS.*20261121", state, ["20", "1763805600000000"])
     rows.answer("'2026-11-20 00:00:00.00'", CONVERSATION, *conversations("old"))
@@ -158,9 +158,9 @@ def test_a_date_is_a_partition_and_a_changed_one_runs_again(
 
 
 def test_a_date_is_a_table_or_a_word_of_a_file_of_sql(
-    rows: RowService, turnwise: Callable[..., Any], tmp_path: Path
+    rows: BigQuery, turnwise: Callable[..., Any], tmp_path: Path
 ) -> None:
-    rows.tables["logs.turns_20261121"] = {"numBytes": "7", "lastModifiedTime": "1763719200000"}
+    rows.tables["turns_20261121"] = {"numBytes": "7", "lastModifiedTime": "1763719200000"}
     rows.answer("turns_20261121", CONVERSATION, *conversations("of-the-table"))
     rows.answer("day = '2026-11-21'", CONVERSATION, *conversations("of-the-query"))
     url = f"bigquery://{PROJECT}/logs/turns_{{date:%Y%m%d}}"
@@ -175,7 +175,7 @@ def test_a_date_is_a_table_or_a_word_of_a_file_of_sql(
 
 @pytest.mark.parametrize("status", [404, 400])
 def test_a_page_that_fails_for_good_leaves_no_run(
-    rows: RowService, turnwise: Callable[..., Any], tmp_path: Path, status: int
+    rows: BigQuery, turnwise: Callable[..., Any], tmp_path: Path, status: int
 ) -> None:
     rows.page = 2
     rows.answer("SELECT", CONVERSATION, *conversations(*"abcdef"))
@@ -195,7 +195,7 @@ def test_a_page_that_fails_for_good_leaves_no_run(
     ],
 )
 def test_what_is_wrong_is_said_before_anything_runs(
-    rows: RowService, turnwise: Callable[..., Any], tmp_path: Path, status: int, message: str, said: str
+    rows: BigQuery, turnwise: Callable[..., Any], tmp_path: Path, status: int, message: str, said: str
 ) -> None:
     rows.fail("POST .*/jobs", status, message)
     done = turnwise("run", "--input", EVENTS, output=tmp_path / "out")
@@ -206,7 +206,7 @@ def test_what_is_wrong_is_said_before_anything_runs(
 
 
 def test_a_result_without_rows_is_a_problem(
-    rows: RowService, turnwise: Callable[..., Any], tmp_path: Path
+    rows: BigQuery, turnwise: Callable[..., Any], tmp_path: Path
 ) -> None:
     rows.answer("SELECT", CONVERSATION)
     done = turnwise("run", "--input", EVENTS, output=tmp_path / "out")
@@ -224,7 +224,7 @@ def test_a_wrong_address_and_a_stream_are_refused(turnwise: Callable[..., Any], 
 
 
 def test_other_commands_and_eval_cases_read_rows(
-    rows: RowService, turnwise: Callable[..., Any], tmp_path: Path
+    rows: BigQuery, turnwise: Callable[..., Any], tmp_path: Path
 ) -> None:
     rows.answer("SELECT", CONVERSATION, *conversations("a", "b"))
     done = turnwise("inspect", EVENTS)
@@ -245,7 +245,7 @@ def test_a_missing_package_is_named(tmp_path: Path) -> None:
     assert done.stderr.splitlines()[-1].startswith(said)
 
 
-def test_no_row_is_read_before_the_pipeline_runs(rows: RowService) -> None:
+def test_no_row_is_read_before_the_pipeline_runs(rows: BigQuery) -> None:
     import apache_beam as beam
 
     from turnwise.pipeline.io.bigquery.query import prepare_query

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from google.cloud.bigquery import Table
 
-from tests.bigquery_rows import RowService
+from tests.bigquery.service import BigQuery
 from turnwise.pipeline.io.bigquery.query import day_condition, prepare_query
 from turnwise.pipeline.io.bigquery.rows import RowsPart, part_records, query_records, result_parts
 from turnwise.pipeline.settings.rows_address import parse_address, with_query_text
@@ -31,7 +31,7 @@ def numbers(found: list[Record | Failure]) -> list[tuple[int | None, Any]]:
     return [(each.position, json.loads(each.data)["n"]) for each in found if isinstance(each, Record)]
 
 
-def test_every_kind_of_column_comes_as_the_readers_expect(rows: RowService) -> None:
+def test_every_kind_of_column_comes_as_the_readers_expect(rows: BigQuery) -> None:
     schema: list[dict[str, Any]] = [
         {"name": "text", "type": "STRING"},
         {"name": "number", "type": "INTEGER"},
@@ -90,13 +90,13 @@ def test_every_kind_of_column_comes_as_the_readers_expect(rows: RowService) -> N
 
 
 @pytest.mark.parametrize(("page", "part"), [(1000, 1000), (7, 1000), (7, 20), (1, 30)])
-def test_pages_and_parts_give_every_row_once(rows: RowService, page: int, part: int) -> None:
+def test_pages_and_parts_give_every_row_once(rows: BigQuery, page: int, part: int) -> None:
     rows.page = page
     rows.answer("SELECT", NUMBERS, *([str(i)] for i in range(45)))
     assert numbers(records(URL, part)) == [(i + 1, i) for i in range(45)]
 
 
-def test_a_page_token_that_expired_is_no_loss_and_no_repetition(rows: RowService) -> None:
+def test_a_page_token_that_expired_is_no_loss_and_no_repetition(rows: BigQuery) -> None:
     rows.page = 10
     rows.answer("SELECT", NUMBERS, *([str(i)] for i in range(45)))
     [part] = result_parts(prepare_query(URL))
@@ -108,7 +108,7 @@ def test_a_page_token_that_expired_is_no_loss_and_no_repetition(rows: RowService
     assert numbers(found) == [(i + 1, i) for i in range(45)]
 
 
-def test_a_service_that_is_away_is_asked_again(rows: RowService) -> None:
+def test_a_service_that_is_away_is_asked_again(rows: BigQuery) -> None:
     rows.page = 10
     rows.answer("SELECT", NUMBERS, *([str(i)] for i in range(25)))
     rows.fail("pageToken=10", 503, "try later", "backendError", times=2)
@@ -127,7 +127,7 @@ def test_a_service_that_is_away_is_asked_again(rows: RowService) -> None:
     ],
 )
 def test_a_page_that_fails_for_good_is_an_error(
-    rows: RowService, status: int, reason: str, message: str, said: str
+    rows: BigQuery, status: int, reason: str, message: str, said: str
 ) -> None:
     rows.page = 10
     rows.answer("SELECT", NUMBERS, *([str(i)] for i in range(25)))
@@ -138,19 +138,19 @@ def test_a_page_that_fails_for_good_is_an_error(
     assert "\n" not in str(raised.value)
 
 
-def test_a_result_that_ends_early_is_an_error(rows: RowService) -> None:
+def test_a_result_that_ends_early_is_an_error(rows: BigQuery) -> None:
     rows.answer("SELECT", NUMBERS, *([str(i)] for i in range(5)))
     [part] = result_parts(prepare_query(URL))
     with pytest.raises(OSError, match="rows 1 to 8: only 5 of 8 rows came"):
         list(part_records(part._replace(number=8), LIMIT))
 
 
-def test_a_query_without_rows_has_no_parts(rows: RowService) -> None:
+def test_a_query_without_rows_has_no_parts(rows: BigQuery) -> None:
     rows.answer("SELECT", NUMBERS)
     assert records(URL) == []
 
 
-def test_a_row_that_is_too_large_is_a_failure_with_its_number(rows: RowService) -> None:
+def test_a_row_that_is_too_large_is_a_failure_with_its_number(rows: BigQuery) -> None:
     rows.answer("SELECT", [("text", "STRING")], ["short"], ["x" * 2000], ["short"])
     [part] = result_parts(prepare_query(URL))
     first, large, last = part_records(part, 1000)
@@ -159,7 +159,7 @@ def test_a_row_that_is_too_large_is_a_failure_with_its_number(rows: RowService) 
     assert (large.source, large.position, large.error_type) == (URL, 2, "OversizedRecordError")
 
 
-def test_a_query_that_fails_midway_is_one_line(rows: RowService) -> None:
+def test_a_query_that_fails_midway_is_one_line(rows: BigQuery) -> None:
     rows.answer("SELECT", NUMBERS, error="Division by zero: 1 / 0")
     with pytest.raises(OSError, match=f"^{URL}: Division by zero: 1 / 0$"):
         records(URL)
@@ -175,7 +175,7 @@ def test_a_query_that_fails_midway_is_one_line(rows: RowService) -> None:
     ],
 )
 def test_what_a_dry_run_finds_is_said_before_the_run(
-    rows: RowService, status: int, reason: str, message: str, said: str
+    rows: BigQuery, status: int, reason: str, message: str, said: str
 ) -> None:
     rows.fail("POST .*/jobs", status, message, reason, times=1000)
     with pytest.raises(ConfigError) as raised:
@@ -184,7 +184,7 @@ def test_what_a_dry_run_finds_is_said_before_the_run(
     assert "\n" not in str(raised.value)
 
 
-def test_statements_that_change_something_are_refused(rows: RowService) -> None:
+def test_statements_that_change_something_are_refused(rows: BigQuery) -> None:
     rows.answer("DROP", [], kind="DROP_TABLE")
     with pytest.raises(ConfigError, match="is a statement DROP_TABLE, not one SELECT"):
         prepare_query("bigquery://our-project?query=DROP TABLE logs.turns")
@@ -215,8 +215,8 @@ def table(kind: str | None, column: str | None = None, type_: str = "DAY") -> di
         ),
     ],
 )
-def test_a_partition_is_a_day_in_utc(rows: RowService, resource: dict[str, Any], where: str) -> None:
-    rows.tables["logs.turns"] = resource
+def test_a_partition_is_a_day_in_utc(rows: BigQuery, resource: dict[str, Any], where: str) -> None:
+    rows.tables["turns"] = resource
     rows.answer("SELECT", NUMBERS)
     query = prepare_query(f"{URL}?partition=2026-11-21")
     assert query.sql == f"SELECT * FROM `our-project.logs.turns` WHERE {where}"
@@ -263,7 +263,7 @@ def test_sql_is_taken_as_it_is(tmp_path: Path) -> None:
     )
 
 
-def test_other_commands_read_the_same(rows: RowService) -> None:
+def test_other_commands_read_the_same(rows: BigQuery) -> None:
     rows.answer("SELECT", NUMBERS, ["1"], ["2"])
     assert numbers(list(query_records(URL, LIMIT))) == [(1, 1), (2, 2)]
 

@@ -9,7 +9,8 @@ from uuid import uuid4
 import pytest
 from pyarrow.parquet import write_table
 
-from tests.bigquery_server import BigQuery, started_bigquery
+from tests.bigquery.http import started_bigquery
+from tests.bigquery.service import BigQuery
 from tests.served import in_environment
 from turnwise.pipeline.io.arrow import arrow_rows, arrow_schema
 from turnwise.pipeline.io.warehouse.staging import StagedRows, staged_columns

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from google.cloud.bigquery import Client
 
-from tests.bigquery_server import TOKEN, BigQuery
+from tests.bigquery.http import TOKEN
+from tests.bigquery.service import BigQuery
 from tests.pipeline.io.warehouse.conftest import DATASET, PROJECT, SECRET, conversation, place, staged
 from turnwise.pipeline.cli.main import main
 from turnwise.pipeline.io.sinks.base import complete_service, prepare_service
@@ -20,7 +21,7 @@ from turnwise.schemas.config import ConfigError
 
 URL = f"bigquery://{PROJECT}/{DATASET}"
 DAY = date(2026, 11, 21)
-JOBS = "POST /bigquery/.*/jobs$"
+JOBS = r"POST /bigquery/.*/jobs\b"
 
 
 def test_a_run_is_written_into_tables_by_day(
@@ -65,7 +66,7 @@ def tables(bigquery: BigQuery) -> BigQuery:
     """The service with the tables of a run, which holds the conversation `old`, and one of another run."""
     prepare_tables(URL)
     for run_id, name in (("night", "old"), ("night-2", "other")):
-        bigquery.database.execute(
+        bigquery.duckdb.execute(
             f"INSERT INTO {DATASET}.scores (date, run_id, conversation_id) VALUES ('2026-11-20', ?, ?)",
             [run_id, name],
         )
@@ -191,7 +192,7 @@ def other_columns(*changes: dict[str, Any]) -> Callable[[BigQuery], None]:
             fields[field["name"]] = fields.get(field["name"], {}) | field
         kept = [field for field in fields.values() if field.get("type")]
         reference = {"projectId": PROJECT, "datasetId": DATASET, "tableId": "scores"}
-        service._create(DATASET, {"tableReference": reference, "schema": {"fields": kept}})
+        service.create("scores", {"tableReference": reference, "schema": {"fields": kept}})
 
     return change
 
@@ -209,7 +210,7 @@ LOCATIONS = "Cannot read and write in different locations"
 REFUSALS: dict[str, tuple[Callable[[BigQuery], None], str]] = {
     "missing dataset": (missing_dataset, "there is no such dataset; make it with: bq mk nightly"),
     "no access": (forbidden("GET"), "no permission: Access Denied: missing permission (needed: BigQuery "),
-    "no tables": (forbidden("POST .*/tables$"), "no permission: Access Denied"),
+    "no tables": (forbidden(r"POST .*/tables\b"), "no permission: Access Denied"),
     "no jobs": (forbidden(JOBS), "no permission: Access Denied"),
     "no load": (forbidden("POST /upload"), "no permission: Access Denied"),
     "another type": (
